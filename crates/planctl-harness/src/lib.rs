@@ -1,0 +1,1 @@
+//! Owns every child process: contracts and agents.

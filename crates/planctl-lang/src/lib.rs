@@ -1,0 +1,1 @@
+//! Turns plan text into a graph, and a graph into text.

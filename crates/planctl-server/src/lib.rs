@@ -1,0 +1,1 @@
+//! Runs the loops; the only room where all doors meet.

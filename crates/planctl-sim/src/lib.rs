@@ -1,0 +1,1 @@
+//! Breaks the other crates on purpose: simulator, reference model, house rules.

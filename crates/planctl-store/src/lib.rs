@@ -1,0 +1,1 @@
+//! Makes the engine's decisions durable in Postgres.

@@ -1,0 +1,3 @@
+//! The words a person types.
+
+fn main() {}
