@@ -1,1 +1,44 @@
 //! Decides what happens next in a run: pure, without clock, randomness or IO.
+//!
+//! A plan compiles to a [`Graph`]: nodes, edges, one start. A [`Run`] is one execution of it: a small [`Head`] and a
+//! [`Record`] for each node that was entered. Everything that happens arrives as an [`Event`] by one of four speakers:
+//! an agent, the harness, a human, the clock. [`advance`] decides what one event does: it returns the changed run, the
+//! [`Effect`]s to write (items to dispatch or withdraw, timers to arm or disarm) and the [`Fact`]s that followed, or a
+//! [`Refusal`] that changes nothing.
+//!
+//! The product's promise can be read off the types: no [`AgentSaid`] passes a step. A step settles as
+//! [`Outcome::Passed`] in one place only, after [`Contract::judge`] drew [`Verdict::Passed`] from the [`Evidence`] of
+//! that very attempt.
+
+mod advance;
+mod budget;
+mod contract;
+mod effect;
+mod event;
+mod fact;
+mod graph;
+mod ids;
+pub mod mutant;
+mod run;
+mod time;
+
+pub use advance::{Advance, advance, touched};
+pub use budget::{Budget, BudgetPart, Shortfall, Spent, Usage};
+pub use contract::{
+    Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, Resources, Tampering, Verdict,
+};
+pub use effect::{Ask, AskKind, Brief, Effect, Item, Reason, TimerId, Work};
+pub use event::{
+    AgentEvent, AgentSaid, Answer, ClockEvent, Decision, Event, Fault, FaultKind, Found, HarnessEvent,
+    HumanEvent, Refusal, Report,
+};
+pub use fact::Fact;
+pub use graph::{
+    Edge, Graph, GraphDefect, GraphParts, Limits, Node, NodeKind, On, Priority, Signal, Subscription, Task,
+    WorkKind,
+};
+pub use ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
+pub use run::{
+    End, Failing, Failure, Head, NodeState, Note, Outcome, Outcomes, Record, Run, RunStatus, Scope, Tally,
+};
+pub use time::Timestamp;

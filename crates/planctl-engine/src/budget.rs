@@ -1,0 +1,99 @@
+//! What a run may cost and has cost: tokens, money, time.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// What a run may use; a part that is absent has no limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Budget {
+    /// Tokens, input and output together.
+    pub tokens: Option<u64>,
+    /// Money in millionths of a US dollar.
+    pub micro_usd: Option<u64>,
+    /// Time during which the run was not held.
+    pub time: Option<Duration>,
+}
+
+impl Budget {
+    /// Adds what a person granted; a part without limit stays so.
+    pub fn raised(self, by: Budget) -> Budget {
+        Budget {
+            tokens: self.tokens.map(|have| have.saturating_add(by.tokens.unwrap_or(0))),
+            micro_usd: self.micro_usd.map(|have| have.saturating_add(by.micro_usd.unwrap_or(0))),
+            time: self.time.map(|have| have.saturating_add(by.time.unwrap_or_default())),
+        }
+    }
+}
+
+/// What a run, or the attempts at one node, have used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Spent {
+    /// Tokens, input and output together.
+    pub tokens: u64,
+    /// Money in millionths of a US dollar.
+    pub micro_usd: u64,
+    /// Time: of the run while not held, or of the node's attempts.
+    pub time: Duration,
+    /// Attempts whose worker reported its usage.
+    pub metered: u32,
+    /// Attempts whose worker reported none: shown, not charged.
+    pub unmetered: u32,
+}
+
+/// What a worker says it used; input includes what was read from a cache.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// Input tokens, cached ones included.
+    pub input_tokens: u64,
+    /// Input tokens that came from a cache.
+    pub cached_input_tokens: u64,
+    /// Output tokens.
+    pub output_tokens: u64,
+    /// Money in millionths of a US dollar, where the worker knows it.
+    pub micro_usd: Option<u64>,
+    /// The model, where the worker names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+impl Usage {
+    /// Returns the tokens that count against a budget.
+    pub fn tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+}
+
+/// Which part of a budget does not suffice, and by how much.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Shortfall {
+    /// The part that is short.
+    pub part: BudgetPart,
+    /// The limit, in the part's unit.
+    pub limit: u64,
+    /// What was used, in the part's unit.
+    pub spent: u64,
+    /// What the next dispatch is expected to use, in the part's unit.
+    pub estimate: u64,
+    /// Steps that have not settled.
+    pub steps_remaining: u32,
+}
+
+impl Shortfall {
+    /// Returns how much more the next dispatch needs, in the part's unit; at least one.
+    pub fn needed(&self) -> u64 {
+        self.spent.saturating_add(self.estimate).saturating_sub(self.limit).max(1)
+    }
+}
+
+/// One of the three things a budget limits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BudgetPart {
+    /// Tokens.
+    Tokens,
+    /// Millionths of a US dollar.
+    MicroUsd,
+    /// Seconds.
+    Seconds,
+}

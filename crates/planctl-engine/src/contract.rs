@@ -1,0 +1,197 @@
+//! What decides a step: the contract, the evidence of one evaluation, and the verdict that follows from it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::Digest;
+
+/// A shell command and the exit code it must give.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Contract {
+    /// The script for `bash --noprofile --norc -p -c`, byte for byte as approved.
+    pub command: String,
+    /// The sha256 of `command`; evidence that names another is foreign.
+    pub digest: Digest,
+    /// The exit code that passes.
+    pub expect: u8,
+    /// How long one evaluation may take.
+    pub timeout: Duration,
+    /// Says that the contract is meant to be green before the work too (`**guard:** yes`).
+    pub guard: bool,
+}
+
+impl Contract {
+    /// Draws the verdict from the evidence.
+    ///
+    /// Returns `None` for evidence of another contract. Only an exit with the expected code and untouched protected
+    /// files passes; death by signal never does (seed P, PROMISES 3.2 no. 6).
+    pub fn judge(&self, evidence: &Evidence) -> Option<Verdict> {
+        if evidence.contract != self.digest {
+            return None;
+        }
+        if !evidence.tampered.is_empty() {
+            return Some(Verdict::Tampered);
+        }
+        Some(match evidence.ending {
+            Ending::Exited { code } if code == i32::from(self.expect) => Verdict::Passed,
+            Ending::Exited { .. } | Ending::Signalled { .. } | Ending::NotRun => Verdict::Failed,
+            Ending::TimedOut => Verdict::TimedOut,
+        })
+    }
+}
+
+/// What the harness says of one attempt, once and for ever.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The exit code was the expected one.
+    Passed,
+    /// The exit code differed, or a signal ended the contract.
+    Failed,
+    /// The contract ran past its timeout and was ended.
+    TimedOut,
+    /// A protected file differs from its baseline.
+    Tampered,
+}
+
+impl Verdict {
+    /// Returns the word that history and people use.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Passed => "passed",
+            Verdict::Failed => "failed",
+            Verdict::TimedOut => "timed out",
+            Verdict::Tampered => "tampered",
+        }
+    }
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum Ending {
+    /// It exited with this status.
+    Exited {
+        /// The status, 0 to 255.
+        code: i32,
+    },
+    /// A signal ended it.
+    Signalled {
+        /// The signal's number.
+        signal: i32,
+    },
+    /// We ended it at its deadline.
+    TimedOut,
+    /// It was not started, since the evidence was already decided (a protected file had changed).
+    NotRun,
+}
+
+/// What one evaluation of a contract showed; bound to one attempt and never reused for another.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The sha256 of the command that ran.
+    pub contract: Digest,
+    /// How the command ended.
+    pub ending: Ending,
+    /// How long it ran.
+    pub duration: Duration,
+    /// What it used.
+    pub resources: Resources,
+    /// Standard output.
+    pub stdout: Excerpt,
+    /// Standard error.
+    pub stderr: Excerpt,
+    /// The isolation tier it ran in (PROMISES 3.1).
+    pub isolation: u8,
+    /// The commit that git HEAD named when the gate began.
+    pub git_head: Option<String>,
+    /// Digests of the protected files after the gate; `None` where the file is absent.
+    pub protected: BTreeMap<String, Option<Digest>>,
+    /// Protected files that differ from their baseline.
+    pub tampered: Vec<Tampering>,
+    /// Processes left alive by the command, ended by the harness.
+    pub stragglers: u32,
+}
+
+/// Resources a process tree used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Resources {
+    /// Time in user mode.
+    pub user: Duration,
+    /// Time in the kernel.
+    pub system: Duration,
+    /// The largest resident set, in KiB.
+    pub max_rss_kib: u64,
+}
+
+/// A text that may be large: its end is here, the rest under its digest.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Excerpt {
+    /// How many bytes there were in all.
+    pub bytes: u64,
+    /// The last 4 KiB at most, lossy UTF-8, for prompts and pages.
+    pub tail: String,
+    /// Where the kept head and tail are stored, when they say more than `tail`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<Digest>,
+}
+
+impl Excerpt {
+    /// The most bytes that `tail` holds.
+    pub const TAIL_BYTES_MAX: usize = 4096;
+}
+
+/// One protected file that is not what was approved.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Tampering {
+    /// The file, relative to the workspace.
+    pub path: String,
+    /// What happened to it.
+    pub change: FileChange,
+}
+
+/// How a protected file differs from its baseline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileChange {
+    /// Its content or mode differs.
+    Changed,
+    /// It is gone.
+    Deleted,
+    /// It is there and was not (a protected glob matches it).
+    Created,
+    /// It is something other than a regular file (a symlink, a directory, a pipe).
+    Replaced,
+}
+
+impl FileChange {
+    /// Returns the word that history and people use.
+    pub fn word(self) -> &'static str {
+        match self {
+            FileChange::Changed => "changed",
+            FileChange::Deleted => "deleted",
+            FileChange::Created => "created",
+            FileChange::Replaced => "replaced",
+        }
+    }
+}
+
+/// Why a gate told nothing: no verdict, so no attempt is spent and the gate runs again.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum Inconclusive {
+    /// We were interrupted while it ran.
+    Interrupted,
+    /// Something the harness itself needs (bash, the workspace) was not there.
+    ToolMissing {
+        /// What was missing.
+        what: String,
+    },
+    /// The workspace changed while the contract ran.
+    Unstable {
+        /// What changed.
+        what: String,
+    },
+}

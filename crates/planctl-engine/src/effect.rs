@@ -1,0 +1,197 @@
+//! What the engine may ask of the world: each is a row to write, never a thing to do.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::Shortfall;
+use crate::graph::WorkKind;
+use crate::ids::{At, ItemId, Role, RunId};
+use crate::run::{Failure, Note};
+use crate::time::Timestamp;
+
+/// One row to write.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// Put work in a lane. An item that is out already goes back to its lane under a new generation.
+    Dispatch(Box<Item>),
+    /// Take work back; whoever holds it learns so and can report no more.
+    Withdraw(ItemId),
+    /// Wake the run at a time.
+    Arm {
+        /// Which timer.
+        timer: TimerId,
+        /// When.
+        at: Timestamp,
+    },
+    /// Forget a timer.
+    Disarm(TimerId),
+}
+
+/// Names one timer of a run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimerId {
+    /// The run stands still for too long.
+    Stale,
+}
+
+impl TimerId {
+    /// Returns the name it is stored under.
+    pub fn word(self) -> &'static str {
+        match self {
+            TimerId::Stale => "stale",
+        }
+    }
+}
+
+/// One thing for one pair of hands to do.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Item {
+    /// Its derived name.
+    pub id: ItemId,
+    /// The run it belongs to.
+    pub run: RunId,
+    /// The try it belongs to.
+    pub at: At,
+    /// Before when it may not be claimed.
+    pub available_at: Timestamp,
+    /// What is to be done, and by whom.
+    pub work: Work,
+}
+
+/// What an item asks for; each kind has its lane.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "lane", rename_all = "snake_case")]
+pub enum Work {
+    /// A step's task, for a worker of a role.
+    Agent {
+        /// Who may claim it.
+        role: Role,
+        /// CODE or REVIEW.
+        work: WorkKind,
+        /// How long a worker may take from its claim.
+        timeout: Duration,
+        /// What the prompt says beside the task.
+        brief: Box<Brief>,
+    },
+    /// One evaluation of the node's contract.
+    Harness,
+    /// A question for a person.
+    Human {
+        /// What is asked.
+        ask: Box<Ask>,
+    },
+}
+
+/// What a worker is told beside the task.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Brief {
+    /// The attempt before, where it failed (P-49).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Box<Failure>>,
+    /// Words of a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
+}
+
+/// Why a person is needed, and what they should know.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Ask {
+    /// The kind, which decides the answers it takes.
+    pub kind: AskKind,
+    /// Why it came up.
+    pub reason: Reason,
+    /// What the plan or the worker says about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The newest failure of the node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Box<Failure>>,
+    /// What is short, of a budget ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortfall: Option<Shortfall>,
+}
+
+/// Why a person is needed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskKind {
+    /// May this plan run?
+    Plan,
+    /// A step cannot go on by itself.
+    Escalation,
+    /// The budget does not suffice.
+    Budget,
+    /// A worker asks something.
+    Question,
+}
+
+impl AskKind {
+    /// Returns the word that history and people use.
+    pub fn word(self) -> &'static str {
+        match self {
+            AskKind::Plan => "plan",
+            AskKind::Escalation => "escalation",
+            AskKind::Budget => "budget",
+            AskKind::Question => "question",
+        }
+    }
+
+    /// Returns the answers it takes, in the words of the command line.
+    pub fn answers(self) -> &'static [&'static str] {
+        match self {
+            AskKind::Plan => &["approve", "reject"],
+            AskKind::Escalation => &["retry", "skip", "waive", "reassign", "revise", "abort"],
+            AskKind::Budget => &["raise", "abort"],
+            AskKind::Question => &["answer", "skip", "waive", "reassign", "revise", "abort"],
+        }
+    }
+}
+
+/// Why an ask came up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The plan was submitted.
+    Submitted,
+    /// All attempts failed and the plan says to escalate.
+    Exhausted,
+    /// No edge fits the outcome (G-19).
+    NoEdge,
+    /// Workers were lost or could not run, time after time.
+    Undelivered,
+    /// The worker lacks a permission.
+    Permission,
+    /// Our own stops interrupted it, time after time.
+    Interrupted,
+    /// The gate told nothing, time after time.
+    Inconclusive,
+    /// The run stood still for too long.
+    Stale,
+    /// The run has made as many attempts as a run may.
+    AttemptsLimit,
+    /// The budget does not suffice for the next dispatch.
+    Budget,
+    /// The worker asked.
+    Asked,
+}
+
+impl Reason {
+    /// Returns the word that history uses.
+    pub fn word(self) -> &'static str {
+        match self {
+            Reason::Submitted => "submitted",
+            Reason::Exhausted => "exhausted",
+            Reason::NoEdge => "no_edge",
+            Reason::Undelivered => "undelivered",
+            Reason::Permission => "permission",
+            Reason::Interrupted => "interrupted",
+            Reason::Inconclusive => "inconclusive",
+            Reason::Stale => "stale",
+            Reason::AttemptsLimit => "attempts_limit",
+            Reason::Budget => "budget",
+            Reason::Asked => "asked",
+        }
+    }
+}

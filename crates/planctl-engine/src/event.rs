@@ -1,0 +1,303 @@
+//! Everything that may happen to a run, grouped by who says so, and why it may be refused.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::{Budget, Usage};
+use crate::contract::{Ending, Evidence, Excerpt, Inconclusive};
+use crate::effect::TimerId;
+use crate::ids::{Actor, At, Digest, ItemId, NodeId, Role};
+use crate::run::Scope;
+
+/// One input. Agents build [`AgentEvent`]s only, and none of those can pass a step (P-28).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "speaker", rename_all = "snake_case")]
+pub enum Event {
+    /// A worker said something of its try.
+    Agent(AgentEvent),
+    /// The harness evaluated a contract: the only carrier of a verdict.
+    Harness(HarnessEvent),
+    /// A person decided.
+    Human(HumanEvent),
+    /// Time passed, or a lease ran out.
+    Clock(ClockEvent),
+}
+
+/// What a worker said of its try.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AgentEvent {
+    /// The try.
+    pub at: At,
+    /// What was said.
+    pub said: AgentSaid,
+}
+
+/// What a worker, or the process that minds it, can say.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "said", rename_all = "snake_case")]
+pub enum AgentSaid {
+    /// The work ended; the gate follows whatever the report says.
+    Reported(Report),
+    /// The worker needs an answer before it can go on.
+    Asked {
+        /// The question.
+        question: String,
+        /// What it used so far.
+        usage: Option<Usage>,
+    },
+    /// The worker ran past its deadline and was ended; there is no gate.
+    Overran {
+        /// How long it ran.
+        duration: Duration,
+        /// What it used so far.
+        usage: Option<Usage>,
+    },
+    /// Infrastructure trouble: nothing is known about the work.
+    Faulted(Fault),
+    /// Our own process stopped and gives the work back.
+    Released,
+}
+
+/// What an agent says it did; decides nothing (P-36).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Its last words.
+    pub text: Excerpt,
+    /// Says that the worker gave up: the gate runs, and a failing one is not retried.
+    pub gave_up: bool,
+    /// How its process ended, for the record.
+    pub ending: Option<Ending>,
+    /// How long it worked.
+    pub duration: Duration,
+    /// What it used; `None` is unmetered.
+    pub usage: Option<Usage>,
+}
+
+/// Infrastructure trouble; spends a delivery, never an attempt.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Fault {
+    /// What kind of trouble.
+    pub kind: FaultKind,
+    /// What was said about it.
+    pub message: String,
+}
+
+/// What kind of infrastructure trouble.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultKind {
+    /// A rate limit, the network, an API error, a process that would not start: later it may work.
+    Transient,
+    /// A permission or a login is missing (exit 77): a person is asked at once.
+    Permission,
+}
+
+/// What the harness says of one try.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HarnessEvent {
+    /// The try.
+    pub at: At,
+    /// What was found.
+    pub found: Found,
+}
+
+/// What a gate found.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "found", rename_all = "snake_case")]
+pub enum Found {
+    /// The contract was evaluated; the verdict follows from the evidence.
+    Evidence(Box<Evidence>),
+    /// The gate told nothing.
+    Nothing(Inconclusive),
+}
+
+/// What a person decided.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HumanEvent {
+    /// Who.
+    pub by: Actor,
+    /// Why, or words for the worker.
+    pub note: Option<String>,
+    /// What.
+    pub decision: Decision,
+}
+
+/// What a person can decide.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+pub enum Decision {
+    /// Hand the plan in; opens the plan ask.
+    Submit,
+    /// Answer an ask.
+    Answer {
+        /// The ask.
+        item: ItemId,
+        /// The answer.
+        answer: Answer,
+    },
+    /// End the run for good.
+    Cancel,
+    /// Take a failed run up again.
+    Resume,
+    /// Go on with another revision of the steps not yet passed.
+    Revise {
+        /// The approved revision.
+        revision: Digest,
+        /// Nodes that differ from the revision before, or are gone.
+        changed: Vec<NodeId>,
+    },
+}
+
+/// An answer to an ask.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Answer {
+    /// The plan may run.
+    Approve,
+    /// The plan may not run.
+    Reject,
+    /// Try once more, with the note in the prompt.
+    Retry,
+    /// Leave the step out.
+    Skip,
+    /// Let the step count as met; shows for ever.
+    Waive,
+    /// End the run as failed.
+    Abort,
+    /// Pause the run until another revision is approved.
+    Revise,
+    /// Give the step to another role and try once more.
+    Reassign {
+        /// The role.
+        role: Role,
+    },
+    /// Add to the budget.
+    Raise {
+        /// How much.
+        by: Budget,
+    },
+    /// Answer the worker's question; the next attempt spends no allowance.
+    Reply,
+}
+
+impl Answer {
+    /// Returns the word of the command line.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Answer::Approve => "approve",
+            Answer::Reject => "reject",
+            Answer::Retry => "retry",
+            Answer::Skip => "skip",
+            Answer::Waive => "waive",
+            Answer::Abort => "abort",
+            Answer::Revise => "revise",
+            Answer::Reassign { .. } => "reassign",
+            Answer::Raise { .. } => "raise",
+            Answer::Reply => "answer",
+        }
+    }
+}
+
+/// What time brought.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "tick", rename_all = "snake_case")]
+pub enum ClockEvent {
+    /// The run has the workspace.
+    Admitted,
+    /// An armed timer came due.
+    Due {
+        /// Which.
+        timer: TimerId,
+    },
+    /// The lease of the try's item ran out.
+    LeaseLost {
+        /// The try.
+        at: At,
+        /// Says that the holder was one of our own processes, which stopped or died: no delivery is spent.
+        interrupted: bool,
+    },
+    /// The hard deadline of the try's work passed while its worker was away.
+    Overran {
+        /// The try.
+        at: At,
+    },
+}
+
+impl Event {
+    /// Returns the speaker and kind, as history names the input: `agent.reported`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Event::Agent(event) => match event.said {
+                AgentSaid::Reported(_) => "agent.reported",
+                AgentSaid::Asked { .. } => "agent.asked",
+                AgentSaid::Overran { .. } => "agent.overran",
+                AgentSaid::Faulted(_) => "agent.faulted",
+                AgentSaid::Released => "agent.released",
+            },
+            Event::Harness(event) => match event.found {
+                Found::Evidence(_) => "harness.evaluated",
+                Found::Nothing(_) => "harness.inconclusive",
+            },
+            Event::Human(event) => match event.decision {
+                Decision::Submit => "human.submitted",
+                Decision::Answer { .. } => "human.answered",
+                Decision::Cancel => "human.cancelled",
+                Decision::Resume => "human.resumed",
+                Decision::Revise { .. } => "human.revised",
+            },
+            Event::Clock(event) => match event {
+                ClockEvent::Admitted => "clock.admitted",
+                ClockEvent::Due { .. } => "clock.due",
+                ClockEvent::LeaseLost { .. } => "clock.lease_lost",
+                ClockEvent::Overran { .. } => "clock.overran",
+            },
+        }
+    }
+
+    /// Returns the try the event speaks of, where it speaks of one.
+    pub fn at(&self) -> Option<&At> {
+        match self {
+            Event::Agent(event) => Some(&event.at),
+            Event::Harness(event) => Some(&event.at),
+            Event::Human(_) => None,
+            Event::Clock(ClockEvent::LeaseLost { at, .. } | ClockEvent::Overran { at }) => Some(at),
+            Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. }) => None,
+        }
+    }
+}
+
+/// The event does not fit the run. Not an error: late and repeated news is normal, and changes nothing.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The run is in a status in which this cannot happen.
+    #[error("the run is not in a state for this")]
+    NotActive,
+    /// The graph has no such node.
+    #[error("there is no node `{0}`")]
+    NoSuchNode(NodeId),
+    /// The event speaks of a try that is over.
+    #[error("that attempt is over")]
+    StaleAttempt,
+    /// The node is not where the event supposes it.
+    #[error("the step is not in a state for this")]
+    WrongState,
+    /// The ask takes other answers.
+    #[error("this ask takes one of: {}", .0.join(", "))]
+    WrongAnswer(&'static [&'static str]),
+    /// The answer needs a reason for the record.
+    #[error("this answer needs a note that says why")]
+    NoteMissing,
+    /// The evidence is of another contract.
+    #[error("the evidence is of another contract")]
+    ForeignEvidence,
+    /// The revision changes a step that is settled.
+    #[error("the revision changes step `{0}`, which is settled")]
+    SettledStepChanged(NodeId),
+    /// The raise does not raise the part that is short.
+    #[error("the raise must add to what is short")]
+    NothingRaised,
+    /// The caller did not load what the event touches; load it and ask again.
+    #[error("records are missing")]
+    NotLoaded(Scope),
+}

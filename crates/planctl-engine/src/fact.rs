@@ -1,0 +1,229 @@
+//! What followed from an event, for people to read and programs to follow.
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::Shortfall;
+use crate::contract::Verdict;
+use crate::effect::{AskKind, Reason};
+use crate::graph::{On, Signal};
+use crate::ids::{Actor, Attempt, ItemId, NodeId, Role};
+use crate::run::{End, Outcome, Outcomes};
+use crate::time::Timestamp;
+
+/// One thing that followed. The name of each variant is the name of the event in history (G-34).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Fact {
+    /// The run began, or went on after it had ended or was paused.
+    PlanActivated {
+        /// Says that it went on.
+        resumed: bool,
+    },
+    /// A node was entered and work for it is out.
+    NodeEntered {
+        /// The node.
+        node: NodeId,
+        /// Which entering.
+        visit: u16,
+        /// Which try it begins with.
+        attempt: Attempt,
+    },
+    /// The harness said its verdict.
+    NodeVerified {
+        /// The node.
+        node: NodeId,
+        /// Which try.
+        attempt: Attempt,
+        /// The verdict.
+        verdict: Verdict,
+    },
+    /// The next try began.
+    RetryTriggered {
+        /// The node.
+        node: NodeId,
+        /// The try that begins.
+        attempt: Attempt,
+        /// Tries left after it.
+        left: u16,
+    },
+    /// The run went along an edge.
+    EdgeFollowed {
+        /// Where it left.
+        from: NodeId,
+        /// Where it led.
+        to: NodeId,
+        /// What the node came to.
+        signal: Signal,
+        /// The condition of the edge.
+        on: On,
+    },
+    /// A node settled.
+    NodeSettled {
+        /// The node.
+        node: NodeId,
+        /// How.
+        outcome: Outcome,
+        /// Who let it count as met or left out, where a person did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Actor>,
+        /// Why they did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    },
+    /// Work could not be delivered and goes out again.
+    NodeResting {
+        /// The node.
+        node: NodeId,
+        /// Which try.
+        attempt: Attempt,
+        /// Deliveries lost so far.
+        deliveries: u16,
+        /// When it may be claimed again.
+        until: Timestamp,
+        /// What was said.
+        message: String,
+    },
+    /// Our own stop interrupted the work; it goes out again at once.
+    NodeInterrupted {
+        /// The node.
+        node: NodeId,
+        /// Which try.
+        attempt: Attempt,
+        /// Interruptions so far.
+        interruptions: u16,
+    },
+    /// A gate told nothing and runs again.
+    GateRepeated {
+        /// The node.
+        node: NodeId,
+        /// Which try.
+        attempt: Attempt,
+        /// Why it told nothing.
+        why: String,
+    },
+    /// A person is asked.
+    AskOpened {
+        /// The node that is held.
+        node: NodeId,
+        /// The ask.
+        item: ItemId,
+        /// Its kind.
+        kind: AskKind,
+        /// Why it came up.
+        reason: Reason,
+        /// What is short, of a budget ask.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shortfall: Option<Shortfall>,
+    },
+    /// A person answered.
+    AskAnswered {
+        /// The node that was held.
+        node: NodeId,
+        /// The ask.
+        item: ItemId,
+        /// Its kind.
+        kind: AskKind,
+        /// The answer, in the words of the command line.
+        answer: String,
+        /// Who answered.
+        by: Actor,
+        /// Why, or words for the worker.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+        /// The role of a reassignment.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        role: Option<Role>,
+    },
+    /// A step cannot go on by itself.
+    PlanEscalated {
+        /// The node.
+        node: NodeId,
+        /// Why.
+        reason: Reason,
+    },
+    /// Most of the budget is used.
+    BudgetNoticed {
+        /// The percentage of the part that is used most.
+        percent: u32,
+    },
+    /// The run stood still for too long.
+    PlanExpired {
+        /// For how many seconds.
+        seconds: u64,
+    },
+    /// The run waits for another revision of the plan.
+    PlanPaused {
+        /// The node whose ask was answered with `revise`.
+        node: NodeId,
+    },
+    /// The run reached a successful exit.
+    PlanCompleted {
+        /// How its steps settled.
+        settled: Outcomes,
+    },
+    /// The run failed.
+    PlanFailed {
+        /// The node it failed at.
+        node: NodeId,
+        /// Failed by the plan's policy, or aborted by a person.
+        end: End,
+    },
+    /// The run was cancelled, or its plan rejected.
+    PlanCancelled {
+        /// Who did.
+        by: Actor,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    },
+}
+
+impl Fact {
+    /// Returns its name in history.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Fact::PlanActivated { .. } => "plan_activated",
+            Fact::NodeEntered { .. } => "node_entered",
+            Fact::NodeVerified { .. } => "node_verified",
+            Fact::RetryTriggered { .. } => "retry_triggered",
+            Fact::EdgeFollowed { .. } => "edge_followed",
+            Fact::NodeSettled { .. } => "node_settled",
+            Fact::NodeResting { .. } => "node_resting",
+            Fact::NodeInterrupted { .. } => "node_interrupted",
+            Fact::GateRepeated { .. } => "gate_repeated",
+            Fact::AskOpened { .. } => "ask_opened",
+            Fact::AskAnswered { .. } => "ask_answered",
+            Fact::PlanEscalated { .. } => "plan_escalated",
+            Fact::BudgetNoticed { .. } => "budget_noticed",
+            Fact::PlanExpired { .. } => "plan_expired",
+            Fact::PlanPaused { .. } => "plan_paused",
+            Fact::PlanCompleted { .. } => "plan_completed",
+            Fact::PlanFailed { .. } => "plan_failed",
+            Fact::PlanCancelled { .. } => "plan_cancelled",
+        }
+    }
+
+    /// Returns the node it is about, where it is about one.
+    pub fn node(&self) -> Option<&NodeId> {
+        match self {
+            Fact::NodeEntered { node, .. }
+            | Fact::NodeVerified { node, .. }
+            | Fact::RetryTriggered { node, .. }
+            | Fact::NodeSettled { node, .. }
+            | Fact::NodeResting { node, .. }
+            | Fact::NodeInterrupted { node, .. }
+            | Fact::GateRepeated { node, .. }
+            | Fact::AskOpened { node, .. }
+            | Fact::AskAnswered { node, .. }
+            | Fact::PlanEscalated { node, .. }
+            | Fact::PlanPaused { node }
+            | Fact::PlanFailed { node, .. } => Some(node),
+            Fact::EdgeFollowed { from, .. } => Some(from),
+            Fact::PlanActivated { .. }
+            | Fact::BudgetNoticed { .. }
+            | Fact::PlanExpired { .. }
+            | Fact::PlanCompleted { .. }
+            | Fact::PlanCancelled { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Deliberate bugs that the simulator must catch: chosen at run time in debug builds, absent from release builds.
+//!
+//! A simulator that cannot find a planted bug proves nothing (PROMISES 1.4 A), so each decision that matters asks here
+//! whether it should be made wrongly.
+
+/// One deliberate bug.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mutant {
+    /// A gate passes whatever its evidence says.
+    GateAlwaysPasses,
+    /// A report settles the step without a gate.
+    ReportPassesStep,
+    /// News of an attempt that is over is accepted.
+    StaleAttemptAccepted,
+    /// One retry too many is granted.
+    AllowanceOffByOne,
+    /// A lost lease spends an attempt.
+    LostLeaseSpendsAttempt,
+    /// Deliveries are never counted, so a worker that always dies is retried for ever.
+    DeliveriesUncounted,
+    /// Work past its deadline spends nothing.
+    OverrunSpendsNothing,
+    /// A failing gate exhausts the node at once.
+    RetriesIgnored,
+    /// The fail edge is preferred to the exhaust edge.
+    EdgeOrderSwapped,
+    /// A person's retry grants no attempt.
+    RetryGrantsNothing,
+    /// Cancelling leaves items out.
+    CancelKeepsItems,
+    /// The budget is not looked at before a dispatch.
+    BudgetIgnored,
+    /// A waived step shows as passed.
+    WaiverHidden,
+    /// The count of visits is not kept.
+    VisitsUncounted,
+    /// An ended run accepts events.
+    EndedRunMoves,
+    /// A skipped step is left pending.
+    SkipForgets,
+    /// Resuming runs passed steps again.
+    ResumeRunsPassedSteps,
+    /// The stale timer is not armed again.
+    StaleTimerForgotten,
+    /// Evidence of another contract is accepted.
+    ForeignEvidenceAccepted,
+    /// Usage is charged twice.
+    UsageChargedTwice,
+}
+
+impl Mutant {
+    /// Every deliberate bug.
+    pub const ALL: [Mutant; 20] = [
+        Mutant::GateAlwaysPasses,
+        Mutant::ReportPassesStep,
+        Mutant::StaleAttemptAccepted,
+        Mutant::AllowanceOffByOne,
+        Mutant::LostLeaseSpendsAttempt,
+        Mutant::DeliveriesUncounted,
+        Mutant::OverrunSpendsNothing,
+        Mutant::RetriesIgnored,
+        Mutant::EdgeOrderSwapped,
+        Mutant::RetryGrantsNothing,
+        Mutant::CancelKeepsItems,
+        Mutant::BudgetIgnored,
+        Mutant::WaiverHidden,
+        Mutant::VisitsUncounted,
+        Mutant::EndedRunMoves,
+        Mutant::SkipForgets,
+        Mutant::ResumeRunsPassedSteps,
+        Mutant::StaleTimerForgotten,
+        Mutant::ForeignEvidenceAccepted,
+        Mutant::UsageChargedTwice,
+    ];
+}
+
+#[cfg(debug_assertions)]
+mod planting {
+    use std::cell::Cell;
+
+    use super::Mutant;
+
+    thread_local! {
+        static PLANTED: Cell<Option<Mutant>> = const { Cell::new(None) };
+    }
+
+    /// Plants a bug in this thread, or removes it.
+    pub fn plant(mutant: Option<Mutant>) {
+        PLANTED.set(mutant);
+    }
+
+    pub(crate) fn planted(mutant: Mutant) -> bool {
+        PLANTED.get() == Some(mutant)
+    }
+}
+
+#[cfg(debug_assertions)]
+pub use planting::plant;
+#[cfg(debug_assertions)]
+pub(crate) use planting::planted;
+
+#[cfg(not(debug_assertions))]
+pub(crate) const fn planted(_: Mutant) -> bool {
+    false
+}

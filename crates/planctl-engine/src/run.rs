@@ -1,0 +1,460 @@
+//! Where a run stands: a small head, and one record for each node that was ever entered.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::{Budget, Spent};
+use crate::contract::{Ending, Excerpt, Tampering, Verdict};
+use crate::effect::AskKind;
+use crate::event::Refusal;
+use crate::graph::Graph;
+use crate::ids::{Actor, At, Attempt, ItemId, NodeId, Role, RunId};
+use crate::time::Timestamp;
+
+/// One execution of an approved revision, as far as it is loaded.
+///
+/// The store loads the head and the records that an event touches; tests and the simulator load everything. A record
+/// inside the scope that is not there is that of a node never entered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// Which run this is.
+    pub id: RunId,
+    /// The counters that every transition may change.
+    pub head: Head,
+    /// What was loaded; asking for more is refused with [`Refusal::NotLoaded`].
+    pub scope: Scope,
+    pub(crate) nodes: BTreeMap<NodeId, Record>,
+}
+
+/// The part of a run that every transition reads and may write: one small row.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Head {
+    /// Whether the run goes on.
+    pub status: RunStatus,
+    /// What the run may use: the plan's budget and what people added.
+    pub budget: Budget,
+    /// What it has used; `time` is exact at the last transition.
+    pub spent: Spent,
+    /// Since when time counts; `None` while the run is held or not active.
+    pub clock_since: Option<Timestamp>,
+    /// When work last moved; staleness is measured from here.
+    pub moved_at: Timestamp,
+    /// Nodes with an agent's item or a gate out.
+    pub out: u32,
+    /// Nodes that wait for a person.
+    pub held: u32,
+    /// How many nodes have settled, by outcome.
+    pub settled: Outcomes,
+    /// Attempts of all nodes together.
+    pub attempts: u32,
+    /// Asks opened so far; gives each its ordinal.
+    pub asks: u32,
+    /// Says that the notice "most of the budget is used" was given since the last raise.
+    pub noticed: bool,
+    /// Events accepted so far.
+    pub transitions: u32,
+}
+
+/// Whether a run goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum RunStatus {
+    /// Nothing has been said yet; the first event submits it.
+    New,
+    /// A person has to approve the plan.
+    Awaiting,
+    /// Approved or resumed; waits until it has the workspace.
+    Queued {
+        /// Says that it goes on where it ended, and does not begin.
+        resuming: bool,
+    },
+    /// Steps are worked on, or wait for a person.
+    Active,
+    /// A person asked for a revision of the plan.
+    Paused,
+    /// Nothing more happens, unless a failed run is resumed.
+    Ended {
+        /// How it ended.
+        end: End,
+    },
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// It reached a successful exit.
+    Done,
+    /// It reached a failed exit.
+    Failed,
+    /// A person's answer ended it.
+    Aborted,
+    /// A person cancelled it, or rejected its plan.
+    Cancelled,
+}
+
+/// How many nodes settled which way; steps only.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Outcomes {
+    /// By a passing gate.
+    pub passed: u32,
+    /// With attempts exhausted.
+    pub failed: u32,
+    /// By a person or by `skip`.
+    pub skipped: u32,
+    /// By a named person, with a reason.
+    pub waived: u32,
+    /// With attempts exhausted under `warn`.
+    pub warned: u32,
+}
+
+impl Outcomes {
+    /// Returns how many settled in any way.
+    pub fn total(self) -> u32 {
+        self.passed + self.failed + self.skipped + self.waived + self.warned
+    }
+
+    fn slot(&mut self, outcome: Outcome) -> &mut u32 {
+        match outcome {
+            Outcome::Passed => &mut self.passed,
+            Outcome::Failed => &mut self.failed,
+            Outcome::Skipped => &mut self.skipped,
+            Outcome::Waived => &mut self.waived,
+            Outcome::Warned => &mut self.warned,
+        }
+    }
+}
+
+/// How a node settled.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// A gate of that very attempt passed.
+    Passed,
+    /// Its attempts are exhausted.
+    Failed,
+    /// It was left out.
+    Skipped,
+    /// A named person let it count as met.
+    Waived,
+    /// Its attempts are exhausted and the plan goes on.
+    Warned,
+}
+
+impl Outcome {
+    /// Returns the word that history and people use.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Passed => "passed",
+            Outcome::Failed => "failed",
+            Outcome::Skipped => "skipped",
+            Outcome::Waived => "waived",
+            Outcome::Warned => "warned",
+        }
+    }
+}
+
+/// What is remembered of one node.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Record {
+    /// Where it stands.
+    pub state: NodeState,
+    /// What has been counted.
+    pub tally: Tally,
+    /// The newest failure, for the next prompt and the ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Box<Failure>>,
+    /// The newest words of a person for the worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
+    /// The role a person reassigned it to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+}
+
+/// Where a node stands. A state with an item has exactly that item out.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum NodeState {
+    /// Not entered, or left without settling.
+    #[default]
+    Pending,
+    /// An agent's item is out, claimed or not.
+    Working {
+        /// Which try.
+        attempt: Attempt,
+    },
+    /// An agent's item is out and may not be claimed before `until`.
+    Resting {
+        /// Which try.
+        attempt: Attempt,
+        /// When it may be claimed.
+        until: Timestamp,
+    },
+    /// The gate is out.
+    Checking {
+        /// Which try.
+        attempt: Attempt,
+        /// Says that the worker gave up: a failing gate then exhausts the node.
+        gave_up: bool,
+    },
+    /// A person is asked.
+    Held {
+        /// Why.
+        ask: AskKind,
+        /// The ask.
+        item: ItemId,
+    },
+    /// It is over, for this visit.
+    Settled {
+        /// How.
+        outcome: Outcome,
+    },
+}
+
+impl NodeState {
+    /// Says whether an agent's item or a gate is out.
+    pub fn is_out(&self) -> bool {
+        match self {
+            NodeState::Working { .. } | NodeState::Resting { .. } | NodeState::Checking { .. } => true,
+            NodeState::Pending | NodeState::Held { .. } | NodeState::Settled { .. } => false,
+        }
+    }
+
+    /// Says whether a person is asked.
+    pub fn is_held(&self) -> bool {
+        matches!(self, NodeState::Held { .. })
+    }
+
+    /// Says whether the node is neither pending nor settled.
+    pub fn is_live(&self) -> bool {
+        self.is_out() || self.is_held()
+    }
+
+    /// Returns how the node settled, if it did.
+    pub fn outcome(&self) -> Option<Outcome> {
+        match self {
+            NodeState::Settled { outcome } => Some(*outcome),
+            NodeState::Pending
+            | NodeState::Working { .. }
+            | NodeState::Resting { .. }
+            | NodeState::Checking { .. }
+            | NodeState::Held { .. } => None,
+        }
+    }
+}
+
+/// What is counted at one node. Failed gates, lost workers and our own interruptions are three things.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Tally {
+    /// Enterings.
+    pub visits: u16,
+    /// The newest attempt, or none.
+    pub attempt: Attempt,
+    /// Attempts failed since the allowance was last refilled.
+    pub failed: u16,
+    /// Attempts that people granted since then.
+    pub granted: u16,
+    /// Deliveries of the newest attempt lost to infrastructure trouble.
+    pub deliveries: u16,
+    /// Interruptions of the newest attempt's work or gate by our own stops.
+    pub interruptions: u16,
+    /// Gates of the newest attempt that told nothing.
+    pub repeats: u16,
+    /// What the node's attempts have used.
+    pub spent: Spent,
+}
+
+/// A failed attempt, as the next worker and the person asked are told of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Failure {
+    /// Which try failed.
+    pub attempt: Attempt,
+    /// What failed.
+    pub what: Failing,
+    /// How long the gate ran.
+    pub duration: Duration,
+    /// The end of standard output.
+    pub stdout: Excerpt,
+    /// The end of standard error.
+    pub stderr: Excerpt,
+}
+
+/// What made an attempt, or a delivery of it, fail.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "failing", rename_all = "snake_case")]
+pub enum Failing {
+    /// The contract did not pass.
+    Contract {
+        /// The verdict.
+        verdict: Verdict,
+        /// How the command ended.
+        ending: Ending,
+        /// Protected files that had changed.
+        tampered: Vec<Tampering>,
+    },
+    /// The work ran past its deadline; there was no gate.
+    Overran,
+    /// The worker could not run, time after time.
+    Undelivered {
+        /// What was said the last time.
+        message: String,
+    },
+    /// The worker lacks a permission (exit 77).
+    Permission {
+        /// What it said.
+        message: String,
+    },
+    /// The gate told nothing, time after time.
+    Inconclusive {
+        /// What was missing or unstable.
+        message: String,
+    },
+}
+
+/// Words of a person for the worker.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Note {
+    /// Who wrote it.
+    pub by: Actor,
+    /// What it says.
+    pub text: String,
+}
+
+/// Which records an event may read or change, beyond the head.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Scope {
+    /// These.
+    Nodes(BTreeSet<NodeId>),
+    /// These, and all that are live.
+    Live(BTreeSet<NodeId>),
+    /// All.
+    All,
+}
+
+impl Scope {
+    fn covers(&self, id: &NodeId, is_present: bool) -> bool {
+        match self {
+            Scope::Nodes(ids) => ids.contains(id),
+            Scope::Live(ids) => ids.contains(id) || is_present,
+            Scope::All => true,
+        }
+    }
+}
+
+impl Run {
+    /// Returns a run of which nothing has been said yet.
+    pub fn new(id: RunId, graph: &Graph, now: Timestamp) -> Run {
+        let head = Head {
+            status: RunStatus::New,
+            budget: graph.budget(),
+            spent: Spent::default(),
+            clock_since: None,
+            moved_at: now,
+            out: 0,
+            held: 0,
+            settled: Outcomes::default(),
+            attempts: 0,
+            asks: 0,
+            noticed: false,
+            transitions: 0,
+        };
+        Run { id, head, scope: Scope::All, nodes: BTreeMap::new() }
+    }
+
+    /// Puts a run together from what was stored.
+    pub fn loaded(id: RunId, head: Head, scope: Scope, nodes: BTreeMap<NodeId, Record>) -> Run {
+        Run { id, head, scope, nodes }
+    }
+
+    /// Returns the records that are loaded and not those of nodes never entered.
+    pub fn records(&self) -> &BTreeMap<NodeId, Record> {
+        &self.nodes
+    }
+
+    /// Returns the record of a node, the default one where it was never entered.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::NotLoaded`] where the node lies outside the scope.
+    pub fn record(&self, id: &NodeId) -> Result<&Record, Refusal> {
+        static NEVER: Record = Record {
+            state: NodeState::Pending,
+            tally: Tally {
+                visits: 0,
+                attempt: Attempt::NONE,
+                failed: 0,
+                granted: 0,
+                deliveries: 0,
+                interruptions: 0,
+                repeats: 0,
+                spent: Spent { tokens: 0, micro_usd: 0, time: Duration::ZERO, metered: 0, unmetered: 0 },
+            },
+            failure: None,
+            note: None,
+            role: None,
+        };
+        let found = self.nodes.get(id);
+        if !self.scope.covers(id, found.is_some()) {
+            return Err(Refusal::NotLoaded(Scope::Nodes(BTreeSet::from([id.clone()]))));
+        }
+        Ok(found.unwrap_or(&NEVER))
+    }
+
+    /// Returns the record of a node to change it.
+    pub(crate) fn record_mut(&mut self, id: &NodeId) -> Result<&mut Record, Refusal> {
+        self.record(id)?;
+        Ok(self.nodes.entry(id.clone()).or_default())
+    }
+
+    /// Returns the names of all live nodes.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::NotLoaded`] where not all of them are loaded.
+    pub(crate) fn live(&self) -> Result<Vec<NodeId>, Refusal> {
+        let live: Vec<NodeId> = self
+            .nodes
+            .iter()
+            .filter(|(_, record)| record.state.is_live())
+            .map(|(id, _)| id.clone())
+            .collect();
+        let expected = usize::try_from(self.head.out + self.head.held).unwrap_or(usize::MAX);
+        if live.len() < expected {
+            return Err(Refusal::NotLoaded(Scope::Live(BTreeSet::new())));
+        }
+        Ok(live)
+    }
+
+    /// Returns where the newest try at a node stands.
+    pub fn at(&self, id: &NodeId) -> Result<At, Refusal> {
+        let tally = self.record(id)?.tally;
+        Ok(At { node: id.clone(), visit: tally.visits, attempt: tally.attempt })
+    }
+
+    /// Moves a node to another state and keeps the head's counters true.
+    pub(crate) fn set(&mut self, graph: &Graph, id: &NodeId, state: NodeState) -> Result<(), Refusal> {
+        let record = self.record_mut(id)?;
+        let before = std::mem::replace(&mut record.state, state.clone());
+        let head = &mut self.head;
+        head.out = head.out + u32::from(state.is_out()) - u32::from(before.is_out());
+        head.held = head.held + u32::from(state.is_held()) - u32::from(before.is_held());
+        if graph.task(id).is_some() {
+            if let Some(outcome) = before.outcome() {
+                *head.settled.slot(outcome) -= 1;
+            }
+            if let Some(outcome) = state.outcome() {
+                *head.settled.slot(outcome) += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the time the run has used up to `now`; it stands still while the run is held.
+    pub fn time_spent(&self, now: Timestamp) -> Duration {
+        let running = self.head.clock_since.map_or(Duration::ZERO, |since| now.since(since));
+        self.head.spent.time.saturating_add(running)
+    }
+}
