@@ -1,29 +1,233 @@
 //! The one door: what one event does to one run.
 
-use crate::effect::Effect;
-use crate::event::{Event, Refusal};
+mod agent;
+mod clock;
+mod dispatch;
+mod harness;
+mod hold;
+mod human;
+mod revise;
+mod route;
+mod settle;
+
+use std::collections::BTreeSet;
+
+use crate::effect::{Effect, TimerId};
+use crate::event::{AgentSaid, ClockEvent, Decision, Event, Found, Refusal};
 use crate::fact::Fact;
-use crate::graph::Graph;
-use crate::run::{Run, Scope};
+use crate::graph::{Graph, Task};
+use crate::ids::{At, Attempt, ItemId, NodeId};
+use crate::mutant::{Mutant, planted};
+use crate::run::{Head, NodeState, Run, RunStatus, Scope};
 use crate::time::Timestamp;
+
+pub use revise::changed_nodes;
 
 /// What one event did.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Advance {
     /// The run after it.
     pub run: Run,
-    /// Rows to write.
+    /// Rows to write. The item that the event answers is closed beside them, unless one of them dispatches it again.
     pub effects: Vec<Effect>,
     /// What followed, for people to read.
     pub facts: Vec<Fact>,
 }
 
 /// Decides what one event does to one run.
-pub fn advance(_graph: &Graph, _run: &Run, _event: &Event, _now: Timestamp) -> Result<Advance, Refusal> {
-    Err(Refusal::NotActive)
+///
+/// Pure: the same four arguments always give the same answer. A refusal changes nothing.
+///
+/// # Errors
+///
+/// A [`Refusal`] where the event does not fit the run; [`Refusal::NotLoaded`] where `run` is a part that lacks records
+/// the event touches.
+///
+/// # Panics
+///
+/// Where an invariant of the run is broken, which no event can do.
+pub fn advance(graph: &Graph, run: &Run, event: &Event, now: Timestamp) -> Result<Advance, Refusal> {
+    let mut turn = Turn {
+        graph,
+        run: run.clone(),
+        now,
+        effects: Vec::new(),
+        facts: Vec::new(),
+        exhausted_here: BTreeSet::new(),
+    };
+    match event {
+        Event::Agent(event) => agent::said(&mut turn, event)?,
+        Event::Harness(event) => harness::found(&mut turn, event)?,
+        Event::Human(event) => human::decided(&mut turn, event)?,
+        Event::Clock(event) => clock::ticked(&mut turn, event)?,
+    }
+    turn.finish(event);
+    Ok(Advance { run: turn.run, effects: turn.effects, facts: turn.facts })
 }
 
 /// Names the records that an event may read or change, as the best guess before anything is loaded.
-pub fn touched(_graph: &Graph, _event: &Event) -> Scope {
-    Scope::All
+///
+/// The guess is complete for what an agent, a gate or a lease brings; where a decision needs more, [`advance`] says so
+/// with [`Refusal::NotLoaded`].
+pub fn touched(graph: &Graph, event: &Event) -> Scope {
+    let with_successors = |node: &NodeId| {
+        let mut ids = BTreeSet::from([node.clone()]);
+        ids.extend(graph.edges_from(node).iter().map(|edge| edge.to.clone()));
+        Scope::Nodes(ids)
+    };
+    match event {
+        Event::Agent(event) => with_successors(&event.at.node),
+        Event::Harness(event) => with_successors(&event.at.node),
+        Event::Clock(ClockEvent::LeaseLost { at, .. } | ClockEvent::Overran { at }) => {
+            with_successors(&at.node)
+        }
+        Event::Clock(ClockEvent::Admitted) => with_successors(graph.start()),
+        Event::Clock(ClockEvent::Due { .. }) => Scope::Live(BTreeSet::new()),
+        Event::Human(event) => match event.decision {
+            Decision::Submit => with_successors(graph.start()),
+            Decision::Answer { .. } | Decision::Cancel => Scope::Live(BTreeSet::new()),
+            Decision::Resume => Scope::Nodes(BTreeSet::new()),
+            Decision::Revise { .. } => Scope::All,
+        },
+    }
+}
+
+/// One event's work in progress.
+struct Turn<'a> {
+    graph: &'a Graph,
+    run: Run,
+    now: Timestamp,
+    effects: Vec<Effect>,
+    facts: Vec<Fact>,
+    /// Nodes entered beyond their visits during this turn; a second time ends the chain with a question.
+    exhausted_here: BTreeSet<NodeId>,
+}
+
+impl<'a> Turn<'a> {
+    fn refuse_unless_active(&self) -> Result<(), Refusal> {
+        if self.run.head.status == RunStatus::Active || planted(Mutant::EndedRunMoves) {
+            return Ok(());
+        }
+        Err(Refusal::NotActive)
+    }
+
+    fn task(&self, id: &NodeId) -> Result<&'a Task, Refusal> {
+        self.graph.task(id).ok_or_else(|| Refusal::NoSuchNode(id.clone()))
+    }
+
+    fn state(&self, id: &NodeId) -> Result<&NodeState, Refusal> {
+        Ok(&self.run.record(id)?.state)
+    }
+
+    fn set(&mut self, id: &NodeId, state: NodeState) -> Result<(), Refusal> {
+        self.run.set(self.graph, id, state)
+    }
+
+    /// Refuses news of another try than the newest.
+    fn refuse_unless_newest(&self, at: &At, attempt: Attempt) -> Result<(), Refusal> {
+        let newest = at.attempt == attempt && at.visit == self.run.record(&at.node)?.tally.visits;
+        if newest || planted(Mutant::StaleAttemptAccepted) { Ok(()) } else { Err(Refusal::StaleAttempt) }
+    }
+
+    /// Returns the item that a live state has out.
+    fn item_out(&self, id: &NodeId) -> Result<Option<ItemId>, Refusal> {
+        let at = self.run.at(id)?;
+        Ok(match self.state(id)? {
+            NodeState::Working { .. } | NodeState::Resting { .. } => Some(ItemId::agent(self.run.id, &at)),
+            NodeState::Checking { .. } => Some(ItemId::gate(self.run.id, &at)),
+            NodeState::Held { item, .. } => Some(item.clone()),
+            NodeState::Pending | NodeState::Settled { .. } => None,
+        })
+    }
+
+    /// Takes back the item that a node has out and leaves the node pending.
+    fn withdraw(&mut self, id: &NodeId) -> Result<(), Refusal> {
+        if let Some(item) = self.item_out(id)? {
+            if !planted(Mutant::CancelKeepsItems) {
+                self.effects.push(Effect::Withdraw(item));
+            }
+            self.set(id, NodeState::Pending)?;
+        }
+        Ok(())
+    }
+
+    fn arm_stale(&mut self, from: Timestamp) {
+        if let Some(limit) = self.graph.limits().stale_after {
+            self.effects.push(Effect::Arm { timer: TimerId::Stale, at: from.after(limit) });
+        }
+    }
+
+    fn disarm_stale(&mut self) {
+        if self.graph.limits().stale_after.is_some() {
+            self.effects.push(Effect::Disarm(TimerId::Stale));
+        }
+    }
+
+    fn finish(&mut self, event: &Event) {
+        let now = self.now;
+        let spent = self.run.time_spent(now);
+        let head = &mut self.run.head;
+        head.spent.time = spent;
+        let is_running = head.status == RunStatus::Active && head.out > 0;
+        head.clock_since = is_running.then_some(now);
+        head.transitions = head.transitions.saturating_add(1);
+        if is_progress(event) {
+            head.moved_at = now;
+        }
+        notice_budget(head, &mut self.facts);
+        if cfg!(debug_assertions) {
+            assert_invariants(&self.run);
+        }
+    }
+}
+
+/// Says whether an event moves the work, as staleness understands it: our own trouble does not.
+fn is_progress(event: &Event) -> bool {
+    match event {
+        Event::Agent(event) => !matches!(event.said, AgentSaid::Faulted(_) | AgentSaid::Released),
+        Event::Harness(event) => matches!(event.found, Found::Evidence(_)),
+        Event::Human(_) | Event::Clock(ClockEvent::Admitted | ClockEvent::Overran { .. }) => true,
+        Event::Clock(ClockEvent::Due { .. } | ClockEvent::LeaseLost { .. }) => false,
+    }
+}
+
+/// The percentage of a budget whose use is worth a word.
+const NOTICE_PERCENT: u128 = 80;
+
+fn notice_budget(head: &mut Head, facts: &mut Vec<Fact>) {
+    let percent = |limit: Option<u128>, spent: u128| match limit {
+        Some(limit) if limit > 0 => spent.saturating_mul(100) / limit,
+        Some(_) | None => 0,
+    };
+    let used = percent(head.budget.tokens.map(u128::from), u128::from(head.spent.tokens))
+        .max(percent(head.budget.micro_usd.map(u128::from), u128::from(head.spent.micro_usd)))
+        .max(percent(head.budget.time.map(|t| t.as_micros()), head.spent.time.as_micros()));
+    if used >= NOTICE_PERCENT && !head.noticed && head.status == RunStatus::Active {
+        head.noticed = true;
+        facts.push(Fact::BudgetNoticed { percent: u32::try_from(used).unwrap_or(u32::MAX) });
+    }
+}
+
+/// Asserts what must hold after every event (HOUSE 3.6), as far as the loaded part shows it.
+fn assert_invariants(run: &Run) {
+    let out = run.records().values().filter(|record| record.state.is_out()).count();
+    let held = run.records().values().filter(|record| record.state.is_held()).count();
+    let counted = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
+    assert!(out <= counted(run.head.out) && held <= counted(run.head.held), "live nodes are counted");
+    if run.scope == Scope::All {
+        assert!(
+            out == counted(run.head.out) && held == counted(run.head.held),
+            "live nodes are counted exactly"
+        );
+    }
+    match run.head.status {
+        RunStatus::Active => {
+            assert!(run.head.out + run.head.held > 0, "an active run has an item out");
+        }
+        RunStatus::Awaiting => assert!(run.head.held == 1, "an awaiting run has its plan ask open"),
+        RunStatus::New | RunStatus::Queued { .. } | RunStatus::Paused | RunStatus::Ended { .. } => {
+            let is_still = run.head.out + run.head.held == 0;
+            assert!(is_still || planted(Mutant::EndedRunMoves), "a run that rests has no item out");
+        }
+    }
 }

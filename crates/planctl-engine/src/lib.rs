@@ -22,7 +22,7 @@ pub mod mutant;
 mod run;
 mod time;
 
-pub use advance::{Advance, advance, touched};
+pub use advance::{Advance, advance, changed_nodes, touched};
 pub use budget::{Budget, BudgetPart, Shortfall, Spent, Usage};
 pub use contract::{
     Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, Resources, Tampering, Verdict,

@@ -55,6 +55,9 @@ pub struct Head {
     pub noticed: bool,
     /// Events accepted so far.
     pub transitions: u32,
+    /// Where a failed or paused run goes on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopped_at: Vec<NodeId>,
 }
 
 /// Whether a run goes on.
@@ -335,6 +338,22 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// Returns what covers both scopes.
+    pub fn union(self, other: Scope) -> Scope {
+        match (self, other) {
+            (Scope::All, _) | (_, Scope::All) => Scope::All,
+            (Scope::Nodes(mut these), Scope::Nodes(those)) => {
+                these.extend(those);
+                Scope::Nodes(these)
+            }
+            (Scope::Live(mut these), Scope::Nodes(those) | Scope::Live(those))
+            | (Scope::Nodes(mut these), Scope::Live(those)) => {
+                these.extend(those);
+                Scope::Live(these)
+            }
+        }
+    }
+
     fn covers(&self, id: &NodeId, is_present: bool) -> bool {
         match self {
             Scope::Nodes(ids) => ids.contains(id),
@@ -360,6 +379,7 @@ impl Run {
             asks: 0,
             noticed: false,
             transitions: 0,
+            stopped_at: Vec::new(),
         };
         Run { id, head, scope: Scope::All, nodes: BTreeMap::new() }
     }

@@ -1,0 +1,98 @@
+//! What a worker said: kept for the record and charged to the budget; it never passes a step.
+
+use std::time::Duration;
+
+use crate::budget::{Spent, Usage};
+use crate::effect::{AskKind, Reason};
+use crate::event::{AgentEvent, AgentSaid, Fault, FaultKind, Refusal, Report};
+use crate::ids::NodeId;
+use crate::mutant::{Mutant, planted};
+use crate::run::{Failing, NodeState, Outcome};
+
+use super::{Turn, dispatch, hold, route, settle};
+
+pub(super) fn said(turn: &mut Turn<'_>, event: &AgentEvent) -> Result<(), Refusal> {
+    turn.refuse_unless_active()?;
+    let node = &event.at.node;
+    turn.task(node)?;
+    let attempt = match turn.state(node)? {
+        NodeState::Working { attempt } | NodeState::Resting { attempt, .. } => *attempt,
+        NodeState::Pending
+        | NodeState::Checking { .. }
+        | NodeState::Held { .. }
+        | NodeState::Settled { .. } => return Err(Refusal::WrongState),
+    };
+    turn.refuse_unless_newest(&event.at, attempt)?;
+    match &event.said {
+        AgentSaid::Reported(report) => reported(turn, node, report),
+        AgentSaid::Asked { question, usage } => {
+            charge(turn, node, usage.as_ref(), Duration::ZERO)?;
+            hold::ask(turn, node, AskKind::Question, Reason::Asked, Some(question.clone()))
+        }
+        AgentSaid::Overran { duration, usage } => {
+            charge(turn, node, usage.as_ref(), *duration)?;
+            overran(turn, node)
+        }
+        AgentSaid::Faulted(fault) => faulted(turn, node, fault),
+        AgentSaid::Released => dispatch::after_interruption(turn, node),
+    }
+}
+
+fn reported(turn: &mut Turn<'_>, node: &NodeId, report: &Report) -> Result<(), Refusal> {
+    charge(turn, node, report.usage.as_ref(), report.duration)?;
+    if planted(Mutant::ReportPassesStep) {
+        settle::settle(turn, node, Outcome::Passed, None)?;
+        return route::success(turn, node);
+    }
+    let attempt = turn.run.record(node)?.tally.attempt;
+    turn.set(node, NodeState::Checking { attempt, gave_up: report.gave_up })?;
+    dispatch::gate(turn, node, turn.now)
+}
+
+/// Spends an attempt without a gate: nobody knows what state the work was ended in.
+pub(super) fn overran(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    if planted(Mutant::OverrunSpendsNothing) {
+        return dispatch::after_interruption(turn, node);
+    }
+    let failure = settle::failure_without_gate(turn, node, Failing::Overran)?;
+    settle::attempt_failed(turn, node, failure, false)
+}
+
+fn faulted(turn: &mut Turn<'_>, node: &NodeId, fault: &Fault) -> Result<(), Refusal> {
+    match fault.kind {
+        FaultKind::Transient => dispatch::after_lost_delivery(turn, node, &fault.message),
+        FaultKind::Permission => {
+            let what = Failing::Permission { message: fault.message.clone() };
+            let failure = settle::failure_without_gate(turn, node, what)?;
+            turn.run.record_mut(node)?.failure = Some(Box::new(failure));
+            hold::ask(turn, node, AskKind::Escalation, Reason::Permission, Some(fault.message.clone()))
+        }
+    }
+}
+
+/// Charges what a worker reported; what it did not report is unmetered: shown, not charged (DESIGN 9).
+pub(super) fn charge(
+    turn: &mut Turn<'_>,
+    node: &NodeId,
+    usage: Option<&Usage>,
+    duration: Duration,
+) -> Result<(), Refusal> {
+    let times = if planted(Mutant::UsageChargedTwice) { 2 } else { 1 };
+    let mut own = turn.run.record(node)?.tally.spent;
+    own.time = own.time.saturating_add(duration);
+    turn.run.record_mut(node)?.tally.spent = with_usage(own, usage, times);
+    turn.run.head.spent = with_usage(turn.run.head.spent, usage, times);
+    Ok(())
+}
+
+fn with_usage(spent: Spent, usage: Option<&Usage>, times: u64) -> Spent {
+    match usage {
+        None => Spent { unmetered: spent.unmetered + 1, ..spent },
+        Some(usage) => Spent {
+            metered: spent.metered + 1,
+            tokens: spent.tokens.saturating_add(usage.tokens().saturating_mul(times)),
+            micro_usd: spent.micro_usd.saturating_add(usage.micro_usd.unwrap_or(0).saturating_mul(times)),
+            ..spent
+        },
+    }
+}

@@ -1,0 +1,99 @@
+//! What time brought: admission to the workspace, timers, leases that ran out.
+
+use crate::effect::{AskKind, Effect, Reason, TimerId};
+use crate::event::{ClockEvent, Refusal};
+use crate::fact::Fact;
+use crate::ids::{At, NodeId};
+use crate::mutant::{Mutant, planted};
+use crate::run::{NodeState, Outcome, RunStatus};
+
+use super::{Turn, agent, dispatch, hold, revise, route, settle};
+
+pub(super) fn ticked(turn: &mut Turn<'_>, event: &ClockEvent) -> Result<(), Refusal> {
+    match event {
+        ClockEvent::Admitted => admitted(turn),
+        ClockEvent::Due { timer: TimerId::Stale } => stale(turn),
+        ClockEvent::LeaseLost { at, interrupted } => lease_lost(turn, at, *interrupted),
+        ClockEvent::Overran { at } => {
+            let node = working(turn, at)?;
+            let timeout = turn.task(&node)?.work_timeout;
+            agent::charge(turn, &node, None, timeout)?;
+            agent::overran(turn, &node)
+        }
+    }
+}
+
+fn admitted(turn: &mut Turn<'_>) -> Result<(), Refusal> {
+    let RunStatus::Queued { resuming } = turn.run.head.status else {
+        return Err(Refusal::NotActive);
+    };
+    turn.run.head.status = RunStatus::Active;
+    turn.facts.push(Fact::PlanActivated { resumed: resuming });
+    turn.arm_stale(turn.now);
+    if resuming && !planted(Mutant::ResumeRunsPassedSteps) {
+        return revise::go_on(turn);
+    }
+    let start = turn.graph.start().clone();
+    settle::settle(turn, &start, Outcome::Passed, None)?;
+    route::success(turn, &start)
+}
+
+/// Asks a person about a run that stands still; one that already waits for a person is left alone.
+fn stale(turn: &mut Turn<'_>) -> Result<(), Refusal> {
+    turn.refuse_unless_active()?;
+    let Some(limit) = turn.graph.limits().stale_after else {
+        return Err(Refusal::WrongState);
+    };
+    let still = turn.now.since(turn.run.head.moved_at);
+    if turn.run.head.out == 0 || still < limit {
+        let from = if turn.run.head.out == 0 { turn.now } else { turn.run.head.moved_at };
+        if !planted(Mutant::StaleTimerForgotten) {
+            turn.arm_stale(from);
+        }
+        return Ok(());
+    }
+    turn.facts.push(Fact::PlanExpired { seconds: still.as_secs() });
+    for node in turn.run.live()? {
+        if !turn.state(&node)?.is_out() {
+            continue;
+        }
+        if let Some(item) = turn.item_out(&node)? {
+            turn.effects.push(Effect::Withdraw(item));
+        }
+        hold::ask(turn, &node, AskKind::Escalation, Reason::Stale, None)?;
+    }
+    turn.arm_stale(turn.now);
+    Ok(())
+}
+
+fn lease_lost(turn: &mut Turn<'_>, at: &At, interrupted: bool) -> Result<(), Refusal> {
+    turn.refuse_unless_active()?;
+    turn.task(&at.node)?;
+    if let NodeState::Checking { attempt, .. } = *turn.state(&at.node)? {
+        turn.refuse_unless_newest(at, attempt)?;
+        return dispatch::gate_after_interruption(turn, &at.node);
+    }
+    let node = working(turn, at)?;
+    if interrupted {
+        dispatch::after_interruption(turn, &node)
+    } else if planted(Mutant::LostLeaseSpendsAttempt) {
+        agent::overran(turn, &node)
+    } else {
+        dispatch::after_lost_delivery(turn, &node, "the worker vanished")
+    }
+}
+
+/// Checks that an agent's item of this very try is out.
+fn working(turn: &Turn<'_>, at: &At) -> Result<NodeId, Refusal> {
+    turn.refuse_unless_active()?;
+    turn.task(&at.node)?;
+    let attempt = match turn.state(&at.node)? {
+        NodeState::Working { attempt } | NodeState::Resting { attempt, .. } => *attempt,
+        NodeState::Pending
+        | NodeState::Checking { .. }
+        | NodeState::Held { .. }
+        | NodeState::Settled { .. } => return Err(Refusal::WrongState),
+    };
+    turn.refuse_unless_newest(at, attempt)?;
+    Ok(at.node.clone())
+}

@@ -1,0 +1,188 @@
+//! The one place that sends work out, and looks at limits and budget before it does.
+
+use std::time::Duration;
+
+use crate::budget::{BudgetPart, Shortfall};
+use crate::effect::{AskKind, Brief, Effect, Item, Reason, Work};
+use crate::event::Refusal;
+use crate::fact::Fact;
+use crate::ids::{ItemId, NodeId};
+use crate::mutant::{Mutant, planted};
+use crate::run::{Failing, NodeState};
+use crate::time::Timestamp;
+
+use super::{Turn, hold, settle};
+
+/// Sends out the next attempt of a step, unless a limit or the budget stands against it.
+pub(super) fn again(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    if turn.run.head.attempts >= turn.graph.limits().attempts {
+        return hold::ask(turn, node, AskKind::Escalation, Reason::AttemptsLimit, None);
+    }
+    if let Some(shortfall) = shortfall(turn, node)?
+        && !planted(Mutant::BudgetIgnored)
+    {
+        return hold::for_budget(turn, node, shortfall);
+    }
+    turn.run.head.attempts += 1;
+    let tally = &mut turn.run.record_mut(node)?.tally;
+    tally.attempt = tally.attempt.next();
+    tally.deliveries = 0;
+    tally.interruptions = 0;
+    tally.repeats = 0;
+    let attempt = tally.attempt;
+    turn.set(node, NodeState::Working { attempt })?;
+    agent_item(turn, node, turn.now)
+}
+
+/// Sends the same attempt out once more after a worker was lost or could not run; never at the author's expense.
+pub(super) fn after_lost_delivery(turn: &mut Turn<'_>, node: &NodeId, message: &str) -> Result<(), Refusal> {
+    let limit = turn.graph.limits().deliveries;
+    let tally = &mut turn.run.record_mut(node)?.tally;
+    if !planted(Mutant::DeliveriesUncounted) {
+        tally.deliveries = tally.deliveries.saturating_add(1);
+    }
+    let (deliveries, attempt) = (tally.deliveries, tally.attempt);
+    if deliveries >= limit {
+        let what = Failing::Undelivered { message: message.to_owned() };
+        let failure = settle::failure_without_gate(turn, node, what)?;
+        turn.run.record_mut(node)?.failure = Some(Box::new(failure));
+        return hold::ask(turn, node, AskKind::Escalation, Reason::Undelivered, Some(message.to_owned()));
+    }
+    let item = ItemId::agent(turn.run.id, &turn.run.at(node)?);
+    let until = turn.now.after(back_off(&item, deliveries));
+    turn.facts.push(Fact::NodeResting {
+        node: node.clone(),
+        attempt,
+        deliveries,
+        until,
+        message: message.to_owned(),
+    });
+    turn.set(node, NodeState::Resting { attempt, until })?;
+    agent_item(turn, node, until)
+}
+
+/// Sends the same attempt out once more, at once, after our own stop.
+pub(super) fn after_interruption(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    if !count_interruption(turn, node)? {
+        return Ok(());
+    }
+    let tally = turn.run.record(node)?.tally;
+    turn.facts.push(Fact::NodeInterrupted {
+        node: node.clone(),
+        attempt: tally.attempt,
+        interruptions: tally.interruptions,
+    });
+    turn.set(node, NodeState::Working { attempt: tally.attempt })?;
+    agent_item(turn, node, turn.now)
+}
+
+/// Runs the gate once more, at once, after our own stop: it told nothing about the work.
+pub(super) fn gate_after_interruption(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    if !count_interruption(turn, node)? {
+        return Ok(());
+    }
+    let attempt = turn.run.record(node)?.tally.attempt;
+    turn.facts.push(Fact::GateRepeated { node: node.clone(), attempt, why: "interrupted".to_owned() });
+    gate(turn, node, turn.now)
+}
+
+/// Counts an interruption; asks a person and returns `false` when there were too many.
+fn count_interruption(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
+    let limit = turn.graph.limits().interruptions;
+    let tally = &mut turn.run.record_mut(node)?.tally;
+    tally.interruptions = tally.interruptions.saturating_add(1);
+    if tally.interruptions < limit {
+        return Ok(true);
+    }
+    hold::ask(turn, node, AskKind::Escalation, Reason::Interrupted, None)?;
+    Ok(false)
+}
+
+/// Sends out the gate of the newest attempt.
+pub(super) fn gate(turn: &mut Turn<'_>, node: &NodeId, available_at: Timestamp) -> Result<(), Refusal> {
+    let at = turn.run.at(node)?;
+    turn.effects.push(Effect::Dispatch(Box::new(Item {
+        id: ItemId::gate(turn.run.id, &at),
+        run: turn.run.id,
+        at,
+        available_at,
+        work: Work::Harness,
+    })));
+    Ok(())
+}
+
+fn agent_item(turn: &mut Turn<'_>, node: &NodeId, available_at: Timestamp) -> Result<(), Refusal> {
+    let task = turn.task(node)?;
+    let at = turn.run.at(node)?;
+    let record = turn.run.record(node)?;
+    let work = Work::Agent {
+        role: record.role.clone().unwrap_or_else(|| task.role.clone()),
+        work: task.work,
+        timeout: task.work_timeout,
+        brief: Box::new(Brief { failure: record.failure.clone(), note: record.note.clone() }),
+    };
+    let id = ItemId::agent(turn.run.id, &at);
+    let item = Item { id, run: turn.run.id, at, available_at, work };
+    turn.effects.push(Effect::Dispatch(Box::new(item)));
+    Ok(())
+}
+
+/// Returns the wait before a delivery is repeated: 1 s doubled each time up to 5 min, the second half of it jitter.
+///
+/// The jitter comes from the item's id, so that a replay agrees (DESIGN 7).
+pub(super) fn back_off(item: &ItemId, losses: u16) -> Duration {
+    let seconds = 1u64 << u32::from(losses.saturating_sub(1)).min(9);
+    let ceiling = Duration::from_secs(seconds.min(300)).as_millis() as u64;
+    let seed = format!("{item}#{losses}");
+    let hash = seed.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    Duration::from_millis(ceiling / 2 + hash % (ceiling / 2 + 1))
+}
+
+/// Says what is short for the next attempt: spent plus its estimate against each limit (DESIGN 9).
+fn shortfall(turn: &Turn<'_>, node: &NodeId) -> Result<Option<Shortfall>, Refusal> {
+    let budget = turn.run.head.budget;
+    let planned = turn.graph.budget();
+    let spent = turn.run.head.spent;
+    let own = turn.run.record(node)?.tally.spent;
+    let steps = u64::from(turn.graph.task_count().max(1));
+    let mean = |sum: u64, count: u32, share: Option<u64>| match count {
+        0 => share.unwrap_or(0) / steps,
+        count => sum / u64::from(count),
+    };
+    let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    let time_spent = micros(turn.run.time_spent(turn.now));
+    let parts = [
+        (BudgetPart::Tokens, budget.tokens, spent.tokens, mean(own.tokens, own.metered, planned.tokens), 1),
+        (
+            BudgetPart::MicroUsd,
+            budget.micro_usd,
+            spent.micro_usd,
+            mean(own.micro_usd, own.metered, planned.micro_usd),
+            1,
+        ),
+        (
+            BudgetPart::Seconds,
+            budget.time.map(micros),
+            time_spent,
+            mean(micros(own.time), own.metered + own.unmetered, planned.time.map(micros)),
+            1_000_000,
+        ),
+    ];
+    let steps_remaining = turn.graph.task_count().saturating_sub(turn.run.head.settled.total());
+    for (part, limit, spent, estimate, unit) in parts {
+        if let Some(limit) = limit
+            && spent.saturating_add(estimate) > limit
+        {
+            return Ok(Some(Shortfall {
+                part,
+                limit: limit / unit,
+                spent: spent.div_ceil(unit),
+                estimate: estimate.div_ceil(unit),
+                steps_remaining,
+            }));
+        }
+    }
+    Ok(None)
+}

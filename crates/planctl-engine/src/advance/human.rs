@@ -1,0 +1,193 @@
+//! What a person decided.
+
+use crate::effect::AskKind;
+use crate::event::{Answer, Decision, HumanEvent, Refusal};
+use crate::fact::Fact;
+use crate::ids::{Actor, ItemId, NodeId};
+use crate::mutant::{Mutant, planted};
+use crate::run::{End, NodeState, Note, Outcome, RunStatus};
+
+use super::settle::Said;
+use super::{Turn, dispatch, hold, revise, route, settle};
+
+pub(super) fn decided(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(), Refusal> {
+    match &event.decision {
+        Decision::Submit => submit(turn),
+        Decision::Answer { item, answer } => answered(turn, event, item, answer),
+        Decision::Cancel => cancel(turn, event),
+        Decision::Resume => resume(turn),
+        Decision::Revise { changed, .. } => revise::revised(turn, changed),
+    }
+}
+
+fn submit(turn: &mut Turn<'_>) -> Result<(), Refusal> {
+    if turn.run.head.status != RunStatus::New {
+        return Err(Refusal::NotActive);
+    }
+    turn.run.head.status = RunStatus::Awaiting;
+    let start = turn.graph.start().clone();
+    hold::ask(turn, &start, AskKind::Plan, crate::effect::Reason::Submitted, None)
+}
+
+fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Answer) -> Result<(), Refusal> {
+    let (node, kind) = held_by(turn, item)?;
+    let is_plan = kind == AskKind::Plan;
+    if turn.run.head.status != if is_plan { RunStatus::Awaiting } else { RunStatus::Active } {
+        return Err(Refusal::NotActive);
+    }
+    if !kind.answers().contains(&answer.word()) {
+        return Err(Refusal::WrongAnswer(kind.answers()));
+    }
+    let needs_note = matches!(answer, Answer::Skip | Answer::Waive | Answer::Reply);
+    if needs_note && event.note.as_deref().is_none_or(|note| note.trim().is_empty()) {
+        return Err(Refusal::NoteMissing);
+    }
+    turn.facts.push(Fact::AskAnswered {
+        node: node.clone(),
+        item: item.clone(),
+        kind,
+        answer: answer.word().to_owned(),
+        by: event.by.clone(),
+        note: event.note.clone(),
+        role: match answer {
+            Answer::Reassign { role } => Some(role.clone()),
+            Answer::Approve
+            | Answer::Reject
+            | Answer::Retry
+            | Answer::Skip
+            | Answer::Waive
+            | Answer::Abort
+            | Answer::Revise
+            | Answer::Raise { .. }
+            | Answer::Reply => None,
+        },
+    });
+    turn.set(&node, NodeState::Pending)?;
+    carry_out(turn, event, &node, answer)
+}
+
+/// Finds the node that an ask holds.
+fn held_by(turn: &Turn<'_>, item: &ItemId) -> Result<(NodeId, AskKind), Refusal> {
+    for (id, record) in turn.run.records() {
+        if let NodeState::Held { ask, item: held } = &record.state
+            && held == item
+        {
+            return Ok((id.clone(), *ask));
+        }
+    }
+    Err(Refusal::WrongState)
+}
+
+fn carry_out(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId, answer: &Answer) -> Result<(), Refusal> {
+    match answer {
+        Answer::Approve => {
+            turn.run.head.status = RunStatus::Queued { resuming: false };
+            Ok(())
+        }
+        Answer::Reject => {
+            end_cancelled(turn, &event.by, event.note.as_deref());
+            Ok(())
+        }
+        Answer::Retry => {
+            grant(turn, event, node)?;
+            dispatch::again(turn, node)
+        }
+        Answer::Reassign { role } => {
+            grant(turn, event, node)?;
+            turn.run.record_mut(node)?.role = Some(role.clone());
+            dispatch::again(turn, node)
+        }
+        Answer::Reply => {
+            take_note(turn, event, node)?;
+            dispatch::again(turn, node)
+        }
+        Answer::Skip => settle_by(turn, event, node, Outcome::Skipped),
+        Answer::Waive if planted(Mutant::WaiverHidden) => settle_by(turn, event, node, Outcome::Passed),
+        Answer::Waive => settle_by(turn, event, node, Outcome::Waived),
+        Answer::Abort => {
+            settle::settle(
+                turn,
+                node,
+                Outcome::Failed,
+                Some(Said { by: &event.by, note: event.note.as_deref() }),
+            )?;
+            route::end_failed(turn, node, End::Aborted)
+        }
+        Answer::Revise => {
+            turn.facts.push(Fact::PlanPaused { node: node.clone() });
+            revise::pause(turn, node)
+        }
+        Answer::Raise { by } => {
+            let before = turn.run.head.budget;
+            let after = before.raised(*by);
+            if after == before {
+                return Err(Refusal::NothingRaised);
+            }
+            turn.run.head.budget = after;
+            turn.run.head.noticed = false;
+            dispatch::again(turn, node)
+        }
+    }
+}
+
+fn settle_by(
+    turn: &mut Turn<'_>,
+    event: &HumanEvent,
+    node: &NodeId,
+    outcome: Outcome,
+) -> Result<(), Refusal> {
+    if planted(Mutant::SkipForgets) && outcome == Outcome::Skipped {
+        return route::success(turn, node);
+    }
+    settle::settle(turn, node, outcome, Some(Said { by: &event.by, note: event.note.as_deref() }))?;
+    route::success(turn, node)
+}
+
+/// Grants one attempt beyond the allowance, with the person's words in its prompt.
+fn grant(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
+    take_note(turn, event, node)?;
+    if !planted(Mutant::RetryGrantsNothing) {
+        let tally = &mut turn.run.record_mut(node)?.tally;
+        tally.granted = tally.granted.saturating_add(1);
+    }
+    Ok(())
+}
+
+fn take_note(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
+    let note = event.note.as_ref().map(|text| Note { by: event.by.clone(), text: text.clone() });
+    turn.run.record_mut(node)?.note = note;
+    Ok(())
+}
+
+fn cancel(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(), Refusal> {
+    if let RunStatus::Ended { .. } = turn.run.head.status {
+        return Err(Refusal::NotActive);
+    }
+    for node in turn.run.live()? {
+        turn.withdraw(&node)?;
+    }
+    end_cancelled(turn, &event.by, event.note.as_deref());
+    Ok(())
+}
+
+fn end_cancelled(turn: &mut Turn<'_>, by: &Actor, note: Option<&str>) {
+    turn.disarm_stale();
+    turn.run.head.status = RunStatus::Ended { end: End::Cancelled };
+    turn.facts.push(Fact::PlanCancelled { by: by.clone(), note: note.map(str::to_owned) });
+}
+
+/// Queues a failed run again; what was cancelled stays so (P16).
+fn resume(turn: &mut Turn<'_>) -> Result<(), Refusal> {
+    match turn.run.head.status {
+        RunStatus::Ended { end: End::Failed | End::Aborted } => {
+            turn.run.head.status = RunStatus::Queued { resuming: true };
+            Ok(())
+        }
+        RunStatus::New
+        | RunStatus::Awaiting
+        | RunStatus::Queued { .. }
+        | RunStatus::Active
+        | RunStatus::Paused
+        | RunStatus::Ended { end: End::Done | End::Cancelled } => Err(Refusal::NotActive),
+    }
+}
