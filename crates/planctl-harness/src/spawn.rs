@@ -1,0 +1,29 @@
+//! Starts and ends process trees through one small helper process, so that nothing outlives planctl.
+//!
+//! ```text
+//! planctl ── control socket ──▶ helper (`planctl __spawn`, one thread, sub-reaper, holds the lock)
+//!    │                             │ forks, ahead of need
+//!    └──── line (one each) ─────▶ guardian (sub-reaper) ── starts ──▶ command in a session of its own
+//! ```
+//!
+//! A *guardian* looks after one command at a time: it starts it, waits, then ends everything that is still alive
+//! under it, and reports only when `waitpid` says that no child is left. Whoever dies, the tree goes: planctl's death
+//! closes the lines, the helper's death signals the guardians, and a dead guardian's orphans fall to the helper.
+//! Helper and guardians keep the instance's lock open meanwhile, so a free lock proves that no tree is left (P11).
+//!
+//! The command is started without copying page tables (`CLONE_VM | CLONE_VFORK`), and guardians are used again, so
+//! the way through the helper costs two context switches and no fork of planctl (HOTPATH, point 6).
+
+mod child;
+mod guardian;
+mod helper;
+mod spawner;
+mod tree;
+mod wire;
+
+pub use helper::helper_main;
+pub use spawner::Spawner;
+pub use wire::Stage;
+
+pub(crate) use spawner::Line;
+pub(crate) use wire::{Cause, Limits, Order, Outcome, Report, Request, receive};

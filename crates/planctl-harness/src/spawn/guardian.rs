@@ -1,0 +1,272 @@
+//! The guardian: looks after one command at a time and reports when its whole tree is dead.
+
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{SigSet, Signal as NixSignal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{RecvFlags, SendFlags};
+use rustix::process::{Pid, Signal};
+use rustix::time::Timespec;
+
+use super::child::{self, Stack};
+use super::tree::{self, Reaper};
+use super::wire::{self, Cause, Order, Outcome, PACKET_BYTES_MAX, Report, Request};
+
+/// Children are likelier victims than planctl when memory runs out (A19).
+const OOM_SCORE: &str = "500";
+/// How long a guardian waits for processes that would not die, before it gives up its locks.
+const SURVIVORS_WAIT: Duration = Duration::from_secs(3600);
+
+/// Signals that guardians and helper read from a descriptor instead of being interrupted by.
+pub(super) fn signals() -> nix::Result<SignalFd> {
+    let mut set = SigSet::empty();
+    set.add(NixSignal::SIGCHLD);
+    set.add(NixSignal::SIGTERM);
+    SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+}
+
+/// What the descriptor said since the last look.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Heard {
+    pub(super) child: bool,
+    pub(super) terminate: bool,
+}
+
+/// Reads all pending signals.
+pub(super) fn hear(signals: &SignalFd) -> Heard {
+    let mut heard = Heard::default();
+    while let Ok(Some(signal)) = signals.read_signal() {
+        match signal.ssi_signo as i32 {
+            nix::libc::SIGCHLD => heard.child = true,
+            nix::libc::SIGTERM => heard.terminate = true,
+            _ => {}
+        }
+    }
+    heard
+}
+
+/// Waits until one of the two is readable; says which. No timeout waits for ever.
+pub(super) fn wait(line: &impl AsFd, signals: &SignalFd, timeout: Option<Duration>) -> (bool, bool) {
+    let timeout = timeout
+        .map(|time| Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) });
+    let mut both = [PollFd::new(line, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+    match poll(&mut both, timeout.as_ref()) {
+        Ok(_) => (!both[0].revents().is_empty(), !both[1].revents().is_empty()),
+        // An interruption is a look without news.
+        Err(_) => (false, false),
+    }
+}
+
+/// Serves one run after the other until planctl or the helper is gone; the life of a freshly forked process.
+pub(super) fn guard(line: OwnedFd, helper: Pid) {
+    let prepared = rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .and_then(|()| rustix::process::set_parent_process_death_signal(Some(Signal::TERM)));
+    if prepared.is_err() || rustix::process::getppid() != Some(helper) {
+        return;
+    }
+    // Only a preference: the kernel may refuse it.
+    std::fs::write("/proc/self/oom_score_adj", OOM_SCORE).ok();
+    let Ok(signals) = signals() else { return };
+    let mut guardian = Guardian { line, signals, stack: Stack::new(), buffer: vec![0; PACKET_BYTES_MAX] };
+    while guardian.serve_next() {}
+}
+
+struct Guardian {
+    line: OwnedFd,
+    signals: SignalFd,
+    stack: Stack,
+    buffer: Vec<u8>,
+}
+
+/// How planctl's side of the line looks.
+enum Line {
+    Order(Order),
+    Nonsense,
+    Closed,
+}
+
+impl Guardian {
+    /// Returns whether there may be another run.
+    fn serve_next(&mut self) -> bool {
+        loop {
+            let (order, signal) = wait(&self.line, &self.signals, None);
+            if signal && hear(&self.signals).terminate {
+                return false;
+            }
+            if !order {
+                continue;
+            }
+            return match self.read() {
+                Line::Closed => false,
+                Line::Order(Order::Run(request, descriptors)) => self.serve(&request, descriptors),
+                // A kill that came after the end it asked for.
+                Line::Order(Order::Kill { .. }) | Line::Nonsense => true,
+            };
+        }
+    }
+
+    fn read(&mut self) -> Line {
+        match wire::receive(&self.line, &mut self.buffer, RecvFlags::empty()) {
+            Ok(Some(packet)) => Order::decode(&self.buffer[..packet.length], packet.descriptors)
+                .map_or(Line::Nonsense, Line::Order),
+            Ok(None) | Err(_) => Line::Closed,
+        }
+    }
+
+    fn serve(&mut self, request: &Request, mut descriptors: Vec<OwnedFd>) -> bool {
+        // What is beyond the three streams is held open until the tree is dead.
+        let held = descriptors.split_off(descriptors.len().min(3));
+        let Ok(streams) = <[OwnedFd; 3]>::try_from(descriptors) else { return false };
+        let started = Instant::now();
+        let main = match child::start(request, &streams, &mut self.stack) {
+            Ok(main) => main,
+            Err(child::NotStarted { stage, errno }) => {
+                // The half-made child is still to be collected.
+                while Reaper::default().collect(|_| ()) {}
+                let outcome = Outcome::NotStarted { stage, errno };
+                return self.report(
+                    request.id,
+                    outcome,
+                    Cause::Itself,
+                    started.elapsed(),
+                    &Reaper::default(),
+                    (0, 0),
+                );
+            }
+        };
+        drop(streams);
+        let mut reaper = Reaper::of(main);
+        let watched = self.watch(request, main, started, &mut reaper);
+        let drain = || {
+            hear(&self.signals);
+        };
+        let ended = if watched.any_left {
+            let waits = watched.cause == Cause::Itself && watched.main_ended;
+            if waits && !tree::settle(&mut reaper, &self.signals, drain) {
+                tree::Ended::default()
+            } else {
+                tree::end(&mut reaper, &BTreeSet::new(), &self.signals, drain, |_| ())
+            }
+        } else {
+            tree::Ended::default()
+        };
+        let outcome = reaper.outcome.unwrap_or(Outcome::Signalled(nix::libc::SIGKILL));
+        let counts = (ended.killed, ended.survivors);
+        let reported = self.report(request.id, outcome, watched.cause, watched.duration, &reaper, counts);
+        if ended.survivors > 0 {
+            self.outlast_survivors(&mut reaper);
+            return false;
+        }
+        drop(held);
+        reported && !watched.alone
+    }
+
+    /// Waits for the command's end, or for a reason to end it.
+    fn watch(&mut self, request: &Request, main: i32, started: Instant, reaper: &mut Reaper) -> Watched {
+        let deadline = request.deadline.and_then(|deadline| started.checked_add(deadline));
+        let mut watched = Watched {
+            cause: Cause::Itself,
+            any_left: true,
+            main_ended: false,
+            alone: false,
+            duration: Duration::ZERO,
+        };
+        let mut kill_at: Option<Instant> = None;
+        loop {
+            let next = kill_at.or(if watched.cause == Cause::Itself { deadline } else { None });
+            let timeout = next.map(|at| at.saturating_duration_since(Instant::now()));
+            let (order, signal) = wait(&self.line, &self.signals, timeout);
+            let heard = if signal { hear(&self.signals) } else { Heard::default() };
+            if heard.child {
+                watched.any_left = reaper.collect(|_| ());
+            }
+            watched.duration = started.elapsed();
+            watched.main_ended = reaper.outcome.is_some();
+            if watched.main_ended || !watched.any_left {
+                return watched;
+            }
+            if heard.terminate {
+                return Watched { cause: Cause::Abandoned, alone: true, ..watched };
+            }
+            if order {
+                match self.read() {
+                    Line::Closed => return Watched { cause: Cause::Abandoned, alone: true, ..watched },
+                    Line::Order(Order::Kill { id, grace }) if id == request.id => {
+                        if watched.cause == Cause::Itself {
+                            watched.cause = Cause::Asked;
+                        }
+                        kill_at = Some(terminate(main, grace));
+                    }
+                    Line::Order(Order::Kill { .. } | Order::Run(..)) | Line::Nonsense => {}
+                }
+            }
+            let now = Instant::now();
+            if watched.cause == Cause::Itself && deadline.is_some_and(|deadline| now >= deadline) {
+                watched.cause = Cause::Deadline;
+                kill_at = Some(terminate(main, request.grace));
+            }
+            if kill_at.is_some_and(|at| now >= at) {
+                return watched;
+            }
+        }
+    }
+
+    fn report(
+        &self,
+        id: u64,
+        outcome: Outcome,
+        cause: Cause,
+        duration: Duration,
+        reaper: &Reaper,
+        (stragglers, survivors): (u32, u32),
+    ) -> bool {
+        let report = Report {
+            id,
+            outcome,
+            cause,
+            duration,
+            user: reaper.user,
+            system: reaper.system,
+            max_rss_kib: reaper.max_rss_kib,
+            stragglers,
+            survivors,
+        };
+        wire::send(&self.line, &report.encode(), &[], SendFlags::DONTWAIT).is_ok()
+    }
+
+    /// Keeps killing, and keeps the locks, as long as something of the tree lives.
+    fn outlast_survivors(&self, reaper: &mut Reaper) {
+        let until = Instant::now() + SURVIVORS_WAIT;
+        let drain = || {
+            hear(&self.signals);
+        };
+        while Instant::now() < until
+            && tree::end(reaper, &BTreeSet::new(), &self.signals, drain, |_| ()).survivors > 0
+        {}
+    }
+}
+
+/// What watching a command ended with.
+struct Watched {
+    cause: Cause,
+    any_left: bool,
+    main_ended: bool,
+    /// Says that nobody is there to serve any more.
+    alone: bool,
+    duration: Duration,
+}
+
+/// Asks the command's group to end, and returns when to stop asking.
+fn terminate(main: i32, grace: Duration) -> Instant {
+    if !grace.is_zero()
+        && let Some(group) = Pid::from_raw(main)
+    {
+        // A group that is gone, or stopped for good, is met by KILL at the returned time.
+        rustix::process::kill_process_group(group, Signal::TERM).ok();
+        rustix::process::kill_process_group(group, Signal::CONT).ok();
+    }
+    Instant::now() + grace
+}

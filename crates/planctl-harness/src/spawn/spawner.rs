@@ -1,0 +1,185 @@
+//! Planctl's side of the helper: starts it, starts it again when it dies, and lends out guardians.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, socketpair};
+use rustix::time::Timespec;
+
+use super::wire::{self, GUARD, HOLD};
+
+/// Guardians kept waiting for the next run; more are let go.
+const IDLE_MAX: usize = 16;
+
+/// A line to one guardian that is waiting for an order.
+pub(crate) struct Line(pub(crate) OwnedFd);
+
+/// The way to start processes: a handle on the helper, cheap to clone.
+///
+/// When the last handle is dropped, or planctl dies, everything that was started ends.
+#[derive(Clone)]
+pub struct Spawner {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    lock: Option<OwnedFd>,
+    next_id: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    helper: Option<Helper>,
+    idle: Vec<Line>,
+}
+
+struct Helper {
+    process: Child,
+    control: OwnedFd,
+}
+
+impl Spawner {
+    /// Starts the helper by running `program __spawn`.
+    ///
+    /// `lock` is kept open by helper and guardians until every process that they started is dead: lock the file
+    /// before, and whoever gets the lock later knows that nothing is left (P11).
+    ///
+    /// # Errors
+    ///
+    /// When the program cannot be started.
+    pub fn start(program: impl Into<PathBuf>, lock: Option<OwnedFd>) -> io::Result<Spawner> {
+        Spawner::start_with(program, vec!["__spawn".into()], lock)
+    }
+
+    /// Starts the helper from the running program itself, which must call [`helper_main`](super::helper_main) when
+    /// its first argument is `__spawn`; works even when the program's file was replaced meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// When `/proc/self/exe` cannot be executed.
+    pub fn start_self(lock: Option<OwnedFd>) -> io::Result<Spawner> {
+        Spawner::start("/proc/self/exe", lock)
+    }
+
+    fn start_with(
+        program: impl Into<PathBuf>,
+        arguments: Vec<OsString>,
+        lock: Option<OwnedFd>,
+    ) -> io::Result<Spawner> {
+        let shared = Shared {
+            program: program.into(),
+            arguments,
+            lock,
+            next_id: AtomicU64::new(1),
+            state: Mutex::new(State::default()),
+        };
+        let spawner = Spawner { shared: Arc::new(shared) };
+        spawner.shared.helper(&mut spawner.shared.state())?;
+        Ok(spawner)
+    }
+
+    /// Returns the helper's process id, while it has one.
+    pub fn helper_id(&self) -> Option<u32> {
+        self.shared.state().helper.as_ref().map(|helper| helper.process.id())
+    }
+
+    /// Ends everything that was started and waits until it is dead; blocks for seconds at worst.
+    pub fn shutdown(&self) {
+        let mut state = self.shared.state();
+        state.idle.clear();
+        if let Some(Helper { mut process, control }) = state.helper.take() {
+            drop(control);
+            // Whatever it returns, it is gone.
+            process.wait().ok();
+        }
+    }
+
+    pub(crate) fn next_id(&self) -> u64 {
+        self.shared.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Lends a waiting guardian, or asks the helper for one.
+    pub(crate) fn line(&self) -> io::Result<Line> {
+        let mut state = self.shared.state();
+        while let Some(line) = state.idle.pop() {
+            if line.is_open() {
+                return Ok(line);
+            }
+        }
+        let (ours, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let mut asked = Ok(());
+        // Twice: the first failure shows that the helper died since, and the next one is a fresh one.
+        for _ in 0..2 {
+            let helper = self.shared.helper(&mut state)?;
+            asked = wire::send(&helper.control, &[GUARD], &[theirs.as_fd()], SendFlags::empty());
+            if asked.is_ok() {
+                return Ok(Line(ours));
+            }
+            if let Some(mut helper) = state.helper.take() {
+                drop(helper.control);
+                helper.process.wait().ok();
+            }
+        }
+        asked.map(|()| Line(ours))
+    }
+
+    /// Takes back a guardian that has reported.
+    pub(crate) fn give_back(&self, line: Line) {
+        let mut state = self.shared.state();
+        if state.idle.len() < IDLE_MAX {
+            state.idle.push(line);
+        }
+    }
+}
+
+impl Line {
+    /// Says whether the guardian is still there; a waiting one has nothing to say.
+    fn is_open(&self) -> bool {
+        let mut line = [PollFd::new(&self.0, PollFlags::IN)];
+        matches!(poll(&mut line, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(0))
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // The state holds descriptors only; no invariant spans a panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn helper<'a>(&self, state: &'a mut State) -> io::Result<&'a Helper> {
+        if state.helper.is_none() {
+            state.idle.clear();
+            state.helper = Some(self.start_helper()?);
+        }
+        state.helper.as_ref().ok_or_else(|| io::Error::other("the helper is gone"))
+    }
+
+    fn start_helper(&self) -> io::Result<Helper> {
+        let (control, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let process = std::process::Command::new(&self.program)
+            .arg0("planctl")
+            .args(&self.arguments)
+            .env_clear()
+            .current_dir("/")
+            .stdin(theirs)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        if let Some(lock) = &self.lock {
+            wire::send(&control, &[HOLD], &[lock.as_fd()], SendFlags::empty())?;
+        }
+        Ok(Helper { process, control })
+    }
+}

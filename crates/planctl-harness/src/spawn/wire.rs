@@ -1,0 +1,434 @@
+//! Says how planctl, its helper and the guardians speak: one packet per message, descriptors beside it.
+
+use std::ffi::CString;
+use std::io::{self, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+
+/// The most bytes in one packet; what is longer travels in a memory file.
+pub(crate) const PACKET_BYTES_MAX: usize = 32 * 1024;
+/// The most descriptors beside one packet.
+const DESCRIPTORS_MAX: usize = 8;
+
+/// Asks the helper to keep the descriptor open as long as it lives.
+pub(crate) const HOLD: u8 = b'H';
+/// Asks the helper for a guardian at the other end of the descriptor.
+pub(crate) const GUARD: u8 = b'G';
+/// Asks a guardian to run a command; the request is in the packet.
+const RUN: u8 = b'R';
+/// Asks a guardian to run a command; the request is in the last descriptor.
+const RUN_FROM_FILE: u8 = b'F';
+/// Asks a guardian to end the command.
+const KILL: u8 = b'K';
+
+/// One packet as it arrived.
+pub(crate) struct Packet {
+    pub(crate) length: usize,
+    pub(crate) descriptors: Vec<OwnedFd>,
+}
+
+/// Sends one packet; never raises SIGPIPE.
+pub(crate) fn send(
+    socket: impl AsFd,
+    bytes: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+    flags: SendFlags,
+) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(io::Error::other("too many descriptors for one packet"));
+    }
+    loop {
+        match sendmsg(socket.as_fd(), &[IoSlice::new(bytes)], &mut ancillary, flags | SendFlags::NOSIGNAL) {
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Receives one packet; `None` says that the other side is gone.
+pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8], flags: RecvFlags) -> io::Result<Option<Packet>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = loop {
+        match recvmsg(
+            socket.as_fd(),
+            &mut [IoSliceMut::new(buffer)],
+            &mut ancillary,
+            flags | RecvFlags::CMSG_CLOEXEC,
+        ) {
+            Ok(received) => break received,
+            Err(rustix::io::Errno::INTR) => {}
+            // The other side left with our packets unread.
+            Err(rustix::io::Errno::CONNRESET) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+    };
+    let mut descriptors = Vec::new();
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            descriptors.extend(rights);
+        }
+    }
+    if received.bytes == 0 {
+        return Ok(None);
+    }
+    Ok(Some(Packet { length: received.bytes, descriptors }))
+}
+
+/// What a guardian is told.
+pub(crate) enum Order {
+    /// Start this; the descriptors are stdin, stdout, stderr, then those to keep open until the tree is dead.
+    Run(Request, Vec<OwnedFd>),
+    /// End the command with this id: TERM, and KILL after the grace.
+    Kill { id: u64, grace: Duration },
+}
+
+impl Order {
+    /// Sends a run; the first three descriptors become the command's standard streams.
+    pub(crate) fn send_run(
+        socket: impl AsFd,
+        request: &Request,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> io::Result<()> {
+        let mut bytes = vec![RUN];
+        request.encode(&mut bytes);
+        if bytes.len() <= PACKET_BYTES_MAX {
+            return send(socket, &bytes, descriptors, SendFlags::empty());
+        }
+        let mut file = std::fs::File::from(memfd_create("planctl-request", MemfdFlags::CLOEXEC)?);
+        file.write_all(&bytes[1..])?;
+        let mut all = descriptors.to_vec();
+        all.push(file.as_fd());
+        send(socket, &[RUN_FROM_FILE], &all, SendFlags::empty())
+    }
+
+    /// Sends a kill.
+    pub(crate) fn send_kill(socket: impl AsFd, id: u64, grace: Duration) -> io::Result<()> {
+        let mut bytes = vec![KILL];
+        put_number(&mut bytes, id);
+        put_duration(&mut bytes, grace);
+        send(socket, &bytes, &[], SendFlags::DONTWAIT)
+    }
+
+    /// Reads what arrived; `None` is a packet that makes no sense.
+    pub(crate) fn decode(bytes: &[u8], mut descriptors: Vec<OwnedFd>) -> Option<Order> {
+        match *bytes.first()? {
+            RUN => Some(Order::Run(Request::decode(&mut Reader(&bytes[1..]))?, descriptors)),
+            RUN_FROM_FILE => {
+                let mut file = std::fs::File::from(descriptors.pop()?);
+                let mut body = Vec::new();
+                file.seek(SeekFrom::Start(0)).ok()?;
+                file.read_to_end(&mut body).ok()?;
+                Some(Order::Run(Request::decode(&mut Reader(&body))?, descriptors))
+            }
+            KILL => {
+                let mut reader = Reader(&bytes[1..]);
+                Some(Order::Kill { id: reader.number()?, grace: reader.duration()? })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Limits of the command's resources; `None` leaves what planctl has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Limits {
+    /// The largest file it may write, in bytes (RLIMIT_FSIZE, A22).
+    pub(crate) file_bytes_max: Option<u64>,
+    /// The most address space, in bytes (RLIMIT_AS, A19).
+    pub(crate) memory_bytes_max: Option<u64>,
+}
+
+/// One command to start.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Request {
+    pub(crate) id: u64,
+    pub(crate) program: CString,
+    pub(crate) arguments: Vec<CString>,
+    /// `NAME=value` each; the command has no other.
+    pub(crate) environment: Vec<CString>,
+    pub(crate) directory: CString,
+    pub(crate) deadline: Option<Duration>,
+    /// Between TERM and KILL at the deadline.
+    pub(crate) grace: Duration,
+    pub(crate) limits: Limits,
+    /// Says that neither it nor its children may gain rights (`sudo`, setuid).
+    pub(crate) no_new_privileges: bool,
+}
+
+impl Request {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        put_number(bytes, self.id);
+        put_text(bytes, &self.program);
+        put_texts(bytes, &self.arguments);
+        put_texts(bytes, &self.environment);
+        put_text(bytes, &self.directory);
+        put_number(bytes, self.deadline.map_or(u64::MAX, nanoseconds));
+        put_duration(bytes, self.grace);
+        put_number(bytes, self.limits.file_bytes_max.unwrap_or(u64::MAX));
+        put_number(bytes, self.limits.memory_bytes_max.unwrap_or(u64::MAX));
+        put_number(bytes, u64::from(self.no_new_privileges));
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Option<Request> {
+        Some(Request {
+            id: reader.number()?,
+            program: reader.text()?,
+            arguments: reader.texts()?,
+            environment: reader.texts()?,
+            directory: reader.text()?,
+            deadline: reader.limit()?.map(Duration::from_nanos),
+            grace: reader.duration()?,
+            limits: Limits { file_bytes_max: reader.limit()?, memory_bytes_max: reader.limit()? },
+            no_new_privileges: reader.number()? != 0,
+        })
+    }
+}
+
+/// Where starting a command went wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// No process could be made.
+    Fork,
+    /// The limits, session or streams could not be set.
+    Prepare,
+    /// The working directory is not there or not ours to enter.
+    Directory,
+    /// The program could not be executed.
+    Execute,
+}
+
+impl Stage {
+    fn from_number(number: u64) -> Option<Stage> {
+        [Stage::Fork, Stage::Prepare, Stage::Directory, Stage::Execute]
+            .into_iter()
+            .find(|stage| *stage as u64 == number)
+    }
+}
+
+/// How the command itself ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    NotStarted { stage: Stage, errno: i32 },
+    Exited(i32),
+    Signalled(i32),
+}
+
+/// Who ended it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cause {
+    /// The command itself, or somebody we don't know.
+    Itself,
+    /// The guardian, at the deadline.
+    Deadline,
+    /// The guardian, when asked by planctl.
+    Asked,
+    /// The guardian, when the helper was gone.
+    Abandoned,
+}
+
+impl Cause {
+    fn from_number(number: u64) -> Option<Cause> {
+        [Cause::Itself, Cause::Deadline, Cause::Asked, Cause::Abandoned]
+            .into_iter()
+            .find(|cause| *cause as u64 == number)
+    }
+}
+
+/// What a guardian says when a tree is dead.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Report {
+    pub(crate) id: u64,
+    pub(crate) outcome: Outcome,
+    pub(crate) cause: Cause,
+    pub(crate) duration: Duration,
+    pub(crate) user: Duration,
+    pub(crate) system: Duration,
+    pub(crate) max_rss_kib: u64,
+    /// Processes that the command left alive and the guardian ended.
+    pub(crate) stragglers: u32,
+    /// Processes that would not die; the guardian goes on waiting for them and holds the locks.
+    pub(crate) survivors: u32,
+}
+
+impl Report {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(96);
+        let (kind, first, second) = match self.outcome {
+            Outcome::NotStarted { stage, errno } => (0, stage as u64, i64::from(errno) as u64),
+            Outcome::Exited(code) => (1, i64::from(code) as u64, 0),
+            Outcome::Signalled(signal) => (2, i64::from(signal) as u64, 0),
+        };
+        for number in [self.id, kind, first, second, self.cause as u64] {
+            put_number(&mut bytes, number);
+        }
+        for duration in [self.duration, self.user, self.system] {
+            put_duration(&mut bytes, duration);
+        }
+        for number in [self.max_rss_kib, u64::from(self.stragglers), u64::from(self.survivors)] {
+            put_number(&mut bytes, number);
+        }
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Report> {
+        let mut reader = Reader(bytes);
+        let id = reader.number()?;
+        let (kind, first, second) = (reader.number()?, reader.number()?, reader.number()?);
+        Some(Report {
+            id,
+            outcome: match kind {
+                0 => Outcome::NotStarted { stage: Stage::from_number(first)?, errno: second as i64 as i32 },
+                1 => Outcome::Exited(first as i64 as i32),
+                2 => Outcome::Signalled(first as i64 as i32),
+                _ => return None,
+            },
+            cause: Cause::from_number(reader.number()?)?,
+            duration: reader.duration()?,
+            user: reader.duration()?,
+            system: reader.duration()?,
+            max_rss_kib: reader.number()?,
+            stragglers: u32::try_from(reader.number()?).ok()?,
+            survivors: u32::try_from(reader.number()?).ok()?,
+        })
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX - 1)
+}
+
+fn put_number(bytes: &mut Vec<u8>, number: u64) {
+    bytes.extend_from_slice(&number.to_le_bytes());
+}
+
+fn put_duration(bytes: &mut Vec<u8>, duration: Duration) {
+    put_number(bytes, nanoseconds(duration));
+}
+
+fn put_text(bytes: &mut Vec<u8>, text: &CString) {
+    put_number(bytes, text.as_bytes().len() as u64);
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+fn put_texts(bytes: &mut Vec<u8>, texts: &[CString]) {
+    put_number(bytes, texts.len() as u64);
+    for text in texts {
+        put_text(bytes, text);
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn number(&mut self) -> Option<u64> {
+        let (first, rest) = self.0.split_first_chunk::<8>()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*first))
+    }
+
+    fn limit(&mut self) -> Option<Option<u64>> {
+        self.number().map(|number| (number != u64::MAX).then_some(number))
+    }
+
+    fn duration(&mut self) -> Option<Duration> {
+        self.number().map(Duration::from_nanos)
+    }
+
+    fn text(&mut self) -> Option<CString> {
+        let length = usize::try_from(self.number()?).ok()?;
+        let (text, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        CString::new(text).ok()
+    }
+
+    fn texts(&mut self) -> Option<Vec<CString>> {
+        let count = self.number()?;
+        (0..count).map(|_| self.text()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(argument: &str) -> Request {
+        Request {
+            id: 7,
+            program: c"/bin/bash".into(),
+            arguments: vec![c"bash".into(), CString::new(argument).expect("no NUL")],
+            environment: vec![c"A=1".into(), c"".into()],
+            directory: c"/".into(),
+            deadline: Some(Duration::from_millis(1500)),
+            grace: Duration::ZERO,
+            limits: Limits { file_bytes_max: None, memory_bytes_max: Some(1 << 30) },
+            no_new_privileges: true,
+        }
+    }
+
+    #[test]
+    fn a_request_reads_back_as_it_was_sent_small_and_large() {
+        for argument in ["-c".to_owned(), "x".repeat(100_000)] {
+            let (ours, theirs) = rustix::net::socketpair(
+                rustix::net::AddressFamily::UNIX,
+                rustix::net::SocketType::SEQPACKET,
+                rustix::net::SocketFlags::CLOEXEC,
+                None,
+            )
+            .expect("a socket pair");
+            let null = std::fs::File::open("/dev/null").expect("/dev/null");
+            Order::send_run(&ours, &request(&argument), &[null.as_fd(), null.as_fd(), null.as_fd()])
+                .expect("sent");
+            let mut buffer = vec![0; PACKET_BYTES_MAX];
+            let packet = receive(&theirs, &mut buffer, RecvFlags::empty()).expect("received").expect("open");
+            let Some(Order::Run(read, descriptors)) =
+                Order::decode(&buffer[..packet.length], packet.descriptors)
+            else {
+                panic!("a run order");
+            };
+            assert_eq!(read, request(&argument));
+            assert_eq!(descriptors.len(), 3);
+        }
+    }
+
+    #[test]
+    fn a_report_reads_back_as_it_was_sent() {
+        for outcome in [
+            Outcome::NotStarted { stage: Stage::Directory, errno: 2 },
+            Outcome::Exited(255),
+            Outcome::Signalled(9),
+        ] {
+            let report = Report {
+                id: 3,
+                outcome,
+                cause: Cause::Asked,
+                duration: Duration::from_micros(12),
+                user: Duration::from_millis(1),
+                system: Duration::ZERO,
+                max_rss_kib: 4096,
+                stragglers: 2,
+                survivors: 0,
+            };
+            assert_eq!(Report::decode(&report.encode()), Some(report));
+        }
+    }
+
+    #[test]
+    fn a_packet_that_is_cut_short_is_no_order() {
+        let mut bytes = vec![RUN];
+        request("-c").encode(&mut bytes);
+        for length in 0..bytes.len() {
+            assert!(Order::decode(&bytes[..length], Vec::new()).is_none(), "{length} bytes");
+        }
+    }
+}

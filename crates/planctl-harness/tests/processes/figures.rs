@@ -1,0 +1,62 @@
+//! What the way through the helper costs; run with `--ignored --nocapture`.
+
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Trial;
+use planctl_harness::Command;
+
+use super::support::{block_on, run, spawner};
+
+pub fn tests() -> Vec<Trial> {
+    let cost = || {
+        cost_of_a_spawn();
+        Ok(())
+    };
+    vec![Trial::test("figures::cost_of_a_spawn", cost).with_ignored_flag(true)]
+}
+
+const ROUNDS: usize = 2000;
+
+fn percentile(times: &mut [Duration], share: f64) -> Duration {
+    times.sort();
+    times[((times.len() - 1) as f64 * share) as usize]
+}
+
+fn cost_of_a_spawn() {
+    let cases: [(&str, &[&str]); 2] =
+        [("true", &["/usr/bin/true"]), ("bash", &["/bin/bash", "--noprofile", "--norc", "-p", "-c", "true"])];
+    block_on(async {
+        let spawner = spawner();
+        for (name, arguments) in cases {
+            let (mut direct, mut through) = (Vec::new(), Vec::new());
+            for round in 0..ROUNDS + 50 {
+                let started = Instant::now();
+                let output = tokio::process::Command::new(arguments[0])
+                    .args(&arguments[1..])
+                    .env_clear()
+                    .env("PATH", "/usr/bin:/bin")
+                    .stdin(std::process::Stdio::null())
+                    .process_group(0)
+                    .output()
+                    .await
+                    .unwrap();
+                assert!(output.status.success());
+                let direct_time = started.elapsed();
+                let mut command = Command::new(arguments, "/");
+                command.environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
+                command.deadline = Some(Duration::from_secs(10));
+                let started = Instant::now();
+                run(&spawner, &command).await;
+                if round >= 50 {
+                    direct.push(direct_time);
+                    through.push(started.elapsed());
+                }
+            }
+            let (direct_50, through_50) = (percentile(&mut direct, 0.5), percentile(&mut through, 0.5));
+            let (direct_95, through_95) = (percentile(&mut direct, 0.95), percentile(&mut through, 0.95));
+            eprintln!(
+                "{name}: direct p50 {direct_50:?} p95 {direct_95:?}; helper p50 {through_50:?} p95 {through_95:?}"
+            );
+        }
+    });
+}
