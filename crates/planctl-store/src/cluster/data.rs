@@ -1,0 +1,69 @@
+//! Makes a data directory, whole or not at all.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::Signal;
+
+use super::ClusterError;
+use super::binaries::Binaries;
+use super::error::At as _;
+use super::identity::Identity;
+use super::layout::{Layout, make_private_dir, remove_tree, sync, sync_tree};
+
+/// The superuser and the database of the private cluster.
+pub(crate) const NAME: &str = "planctl";
+
+/// Makes the data directory of a major version; the caller holds the cluster's lock.
+///
+/// It is made under a temporary name, written to the disk and renamed, so an interrupted first run leaves nothing that
+/// looks like data.
+pub(crate) fn create(layout: &Layout, binaries: &Binaries, identity: &Identity) -> Result<(), ClusterError> {
+    let data = layout.data(binaries.major);
+    let half = data.with_extension("tmp");
+    let utf8 = initdb(&half, binaries, identity, "C.UTF-8");
+    if utf8.is_err() {
+        // Not every system knows C.UTF-8; C sorts the same and stores UTF-8 as well.
+        initdb(&half, binaries, identity, "C")?;
+    }
+    sync_tree(&half)?;
+    fs::rename(&half, &data).at("move", &half)?;
+    sync(&layout.pg_dir)
+}
+
+/// Removes what an interrupted first run or reset left; the caller holds the cluster's lock.
+pub(crate) fn remove_leftovers(layout: &Layout) -> Result<(), ClusterError> {
+    for entry in fs::read_dir(&layout.pg_dir).at("read", &layout.pg_dir)? {
+        let path = entry.at("read", &layout.pg_dir)?.path();
+        let left = path.extension().is_some_and(|extension| extension == "tmp" || extension == "gone");
+        if left {
+            remove_tree(&path)?;
+        }
+    }
+    Ok(())
+}
+
+fn initdb(half: &Path, binaries: &Binaries, identity: &Identity, locale: &str) -> Result<(), ClusterError> {
+    remove_tree(half)?;
+    make_private_dir(half, identity)?;
+    let mut command = Command::new(binaries.program("initdb"));
+    command.arg("--pgdata").arg(half).args([
+        "--username",
+        NAME,
+        "--auth=trust",
+        "--encoding=UTF8",
+        "--no-sync",
+    ]);
+    command.arg(format!("--locale={locale}")).arg("--no-instructions");
+    identity.prepare(&mut command, Some(Signal::KILL));
+    let failed = |reason: String| ClusterError::Program { program: "initdb".into(), reason };
+    let output =
+        command.output().map_err(|error| failed(format!("as user \"{}\": {error}", identity.name())))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    Err(failed(super::server::tail(&said)))
+}

@@ -1,0 +1,198 @@
+//! What can go wrong with the private Postgres, and what to type next.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Why the private Postgres could not be used; each text fits after "could not" and ends with the way out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// No home directory is known, so there is no place for the state.
+    #[error("find a place for planctl's state: no home directory is known; set PLANCTL_STATE_DIR")]
+    NoStateDir,
+
+    /// A file or directory of the cluster could not be used.
+    #[error("{action} {}: {source}", path.display())]
+    File {
+        /// What was tried, as a verb: "create", "open", "remove".
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+
+    /// A directory above the data does not let the database's user through (DESIGN 9).
+    #[error(
+        "put the private Postgres in {}: its user \"{user}\" can't pass through {} (mode {mode:03o})\n\
+         help: set PLANCTL_STATE_DIR to a directory it can reach, such as /var/lib/planctl, or type: chmod o+x {}",
+        data.display(), parent.display(), parent.display()
+    )]
+    ParentNotTraversable {
+        /// Where the data would be.
+        data: PathBuf,
+        /// The first directory that is closed.
+        parent: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+        /// The database's user.
+        user: String,
+    },
+
+    /// The data belong to someone else.
+    #[error(
+        "use the private Postgres in {}: it belongs to {owner}, and this process runs as {me}\n\
+         help: run planctl as that user, or set PLANCTL_STATE_DIR to another directory",
+        path.display()
+    )]
+    ForeignOwner {
+        /// The data directory.
+        path: PathBuf,
+        /// Who owns it.
+        owner: String,
+        /// Who we are.
+        me: String,
+    },
+
+    /// Postgres refuses to run as root, and there is nobody else to run it as.
+    #[error(
+        "find a user to run Postgres as: {reason}\n\
+         help: run planctl as a normal user, or pass --database-url postgres://…"
+    )]
+    NoUser {
+        /// What stood in the way.
+        reason: String,
+    },
+
+    /// There is no Postgres on this machine, and none was fetched: one screen with the three ways out.
+    #[error(
+        "find a Postgres to run: {reason}\n\
+         help: any one of these mends it\n  \
+           apt install postgresql                  your system's own (version 14 or newer)\n  \
+           planctl --database-url postgres://…     a server that you run yourself\n  \
+           planctl db install --from FILE          a package fetched on another machine"
+    )]
+    NoPostgres {
+        /// Where was looked and why nothing was fetched.
+        reason: String,
+    },
+
+    /// The directory named in the configuration holds no usable Postgres.
+    #[error(
+        "use the Postgres in {}: {reason}\nhelp: mend `postgres.bin_dir`, or remove it to let planctl look for itself",
+        dir.display()
+    )]
+    BadBinDir {
+        /// The directory.
+        dir: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// The data were written by a major version that is not here.
+    #[error(
+        "start the private Postgres in {}: its data are of Postgres {major}, and this machine has {found}\n\
+         help: install Postgres {major} (apt install postgresql-{major}), or start afresh with: planctl db reset",
+        data.display()
+    )]
+    MajorMissing {
+        /// The data directory.
+        data: PathBuf,
+        /// The major version it needs.
+        major: u32,
+        /// What was found instead.
+        found: String,
+    },
+
+    /// A package to install is broken or not what it says.
+    #[error("install Postgres from {}: {reason}", path.display())]
+    BadPackage {
+        /// The package.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// A child program failed.
+    #[error("run {program}: {reason}")]
+    Program {
+        /// Which program.
+        program: String,
+        /// Its last words, or what the system said.
+        reason: String,
+    },
+
+    /// Postgres did not come up.
+    #[error(
+        "start the private Postgres in {}: {reason}; its last words in {}:\n{tail}\nhelp: planctl db status",
+        data.display(), log.display()
+    )]
+    StartFailed {
+        /// The data directory.
+        data: PathBuf,
+        /// What was seen.
+        reason: String,
+        /// The server's log.
+        log: PathBuf,
+        /// Its last 20 lines.
+        tail: String,
+    },
+
+    /// Another planctl process owns the cluster, and its Postgres does not answer.
+    #[error(
+        "reach the private Postgres in {} within {} s: planctl process {owner} owns it; its last words in {}:\n{tail}\n\
+         help: planctl db status, or end that process (this one takes over at once)",
+        pg_dir.display(), waited.as_secs(), log.display()
+    )]
+    OwnerSilent {
+        /// The folder of the cluster.
+        pg_dir: PathBuf,
+        /// The owner's process id, or "unknown".
+        owner: String,
+        /// How long we waited.
+        waited: Duration,
+        /// The server's log.
+        log: PathBuf,
+        /// Its last 20 lines.
+        tail: String,
+    },
+
+    /// The data can't be removed while others work with them.
+    #[error(
+        "reset the private Postgres in {}: other planctl processes use it (owner: {owner})\nhelp: end them first, then type: planctl db reset",
+        pg_dir.display()
+    )]
+    InUse {
+        /// The folder of the cluster.
+        pg_dir: PathBuf,
+        /// The owner's process id, or "unknown".
+        owner: String,
+    },
+
+    /// The database answered, but not as it should.
+    #[error("prepare the database planctl: {0}")]
+    Database(#[from] sqlx::Error),
+
+    /// The handle was dropped while the cluster was coming up.
+    #[error("wait for the private Postgres: it was given up")]
+    Abandoned,
+}
+
+/// Gives an input/output error its place.
+pub(crate) trait At<T> {
+    /// Names the action and the path.
+    fn at(self, action: &'static str, path: &Path) -> Result<T, ClusterError>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, action: &'static str, path: &Path) -> Result<T, ClusterError> {
+        self.map_err(|source| ClusterError::File { action, path: path.to_owned(), source })
+    }
+}
+
+impl<T> At<T> for rustix::io::Result<T> {
+    fn at(self, action: &'static str, path: &Path) -> Result<T, ClusterError> {
+        self.map_err(io::Error::from).at(action, path)
+    }
+}

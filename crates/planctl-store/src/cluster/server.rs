@@ -1,0 +1,263 @@
+//! One Postgres server process: starts it, knocks until it answers, and stops it.
+
+use std::fs::{self, File};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
+use sqlx::{Connection as _, Executor as _};
+
+use super::binaries::Binaries;
+use super::data::NAME;
+use super::error::At as _;
+use super::identity::Identity;
+use super::layout::{Layout, PORT};
+use super::{ClusterError, ClusterOptions};
+
+/// How often a starting or stopping server is looked at.
+pub(crate) const KNOCK: Duration = Duration::from_millis(10);
+
+/// How long a fast shutdown may take before an immediate one follows.
+const FAST_STOP: Duration = Duration::from_secs(10);
+
+/// How long an immediate shutdown may take before the process is killed.
+const IMMEDIATE_STOP: Duration = Duration::from_secs(5);
+
+/// How many lines of the log go into an error.
+const TAIL_LINES: usize = 20;
+
+/// The log begins anew at this size; one older log is kept.
+const LOG_BYTES_MAX: u64 = 10 << 20;
+
+/// The settings of the private cluster. `fsync` and `synchronous_commit` are named so that no file can switch them off.
+const SETTINGS: [&str; 15] = [
+    "listen_addresses=",
+    "unix_socket_permissions=0700",
+    "shared_buffers=64MB",
+    "max_connections=100",
+    "autovacuum_naptime=5s",
+    "fsync=on",
+    "synchronous_commit=on",
+    "full_page_writes=on",
+    "log_destination=stderr",
+    "logging_collector=off",
+    "log_checkpoints=off",
+    "log_timezone=UTC",
+    "timezone=UTC",
+    "lc_messages=C",
+    "cluster_name=planctl",
+];
+
+/// What one knock on the server's door told.
+#[derive(Debug)]
+pub(crate) enum Knock {
+    /// It answers queries.
+    Up,
+    /// It runs, and starts, recovers or stops (SQLSTATE 57P03).
+    Busy,
+    /// It answers, but the database planctl is not there yet.
+    NoDatabase,
+    /// Nobody listens, or something else is wrong.
+    Silent(sqlx::Error),
+}
+
+/// Where a server is reached.
+#[derive(Debug, Clone)]
+pub(crate) struct Door {
+    pub(crate) socket_dir: PathBuf,
+}
+
+impl Door {
+    /// Returns what sqlx needs to connect.
+    pub(crate) fn connect_options(&self, database: &str) -> PgConnectOptions {
+        PgConnectOptions::new_without_pgpass()
+            .host("localhost")
+            .socket(&self.socket_dir)
+            .port(PORT)
+            .username(NAME)
+            .database(database)
+            .ssl_mode(PgSslMode::Disable)
+            .application_name(NAME)
+    }
+
+    /// Tries one real connection.
+    pub(crate) async fn knock(&self) -> Knock {
+        let options = self.connect_options(NAME);
+        let attempt = PgConnection::connect_with(&options);
+        match tokio::time::timeout(Duration::from_secs(2), attempt).await {
+            Ok(Ok(connection)) => match connection.close().await {
+                Ok(()) => Knock::Up,
+                Err(error) => Knock::Silent(error),
+            },
+            Ok(Err(error)) => match error.as_database_error().and_then(|error| error.code()).as_deref() {
+                Some("57P03") => Knock::Busy,
+                Some("3D000") => Knock::NoDatabase,
+                Some(_) | None => Knock::Silent(error),
+            },
+            Err(_) => Knock::Busy,
+        }
+    }
+
+    /// Creates the database planctl.
+    pub(crate) async fn create_database(&self) -> Result<(), sqlx::Error> {
+        let mut connection = PgConnection::connect_with(&self.connect_options("postgres")).await?;
+        let created = connection.execute("create database planctl").await;
+        connection.close().await?;
+        match created {
+            Ok(_) => Ok(()),
+            Err(error)
+                if error.as_database_error().and_then(|error| error.code()).as_deref() == Some("42P04") =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A server that this process started, or found running.
+#[derive(Debug)]
+pub(crate) enum Server {
+    /// Our child.
+    Started(Child),
+    /// Another process's child that outlived it (lingering test clusters only).
+    Adopted { pid: Pid, data: PathBuf },
+}
+
+impl Server {
+    /// Starts Postgres itself, without `pg_ctl`, whose polling costs 0.1 s.
+    ///
+    /// The server gets SIGINT, a fast shutdown, when the calling thread ends, unless it is to linger.
+    pub(crate) fn spawn(
+        options: &ClusterOptions,
+        layout: &Layout,
+        binaries: &Binaries,
+        identity: &Identity,
+    ) -> Result<Server, ClusterError> {
+        let socket_dir = layout.make_socket_dir(identity)?;
+        let log = open_log(&layout.log())?;
+        let errors = log.try_clone().at("open", &layout.log())?;
+        let mut command = Command::new(binaries.program("postgres"));
+        command.arg("-D").arg(layout.data(binaries.major)).arg("-p").arg(PORT.to_string());
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        let quoted = socket_dir.to_string_lossy().replace('"', "\"\"");
+        command.arg("-c").arg(format!("unix_socket_directories=\"{quoted}\""));
+        for (name, value) in &options.settings {
+            command.arg("-c").arg(format!("{name}={value}"));
+        }
+        identity.prepare(&mut command, if options.linger { None } else { Some(Signal::INT) });
+        let child = command.stdout(log).stderr(errors).spawn().map_err(|error| ClusterError::Program {
+            program: command.get_program().to_string_lossy().into_owned(),
+            reason: format!("as user \"{}\": {error}", identity.name()),
+        })?;
+        if options.linger {
+            watch_for_idleness(&child, &layout.attached_lock())?;
+        }
+        Ok(Server::Started(child))
+    }
+
+    /// Returns how it ended, if it has.
+    pub(crate) fn ended(&mut self) -> Option<String> {
+        match self {
+            Server::Started(child) => match child.try_wait() {
+                Ok(None) => None,
+                Ok(Some(status)) => Some(describe(status)),
+                Err(error) => Some(format!("its exit status is unknown: {error}")),
+            },
+            Server::Adopted { pid, data } => (postmaster(data) != Some(*pid)).then(|| "it ended".to_owned()),
+        }
+    }
+
+    /// Stops it: fast, after 10 s at once, and in the end by force.
+    pub(crate) fn stop(&mut self) {
+        let pid = match self {
+            Server::Started(child) => Pid::from_raw(child.id().cast_signed()),
+            Server::Adopted { pid, .. } => Some(*pid),
+        };
+        let Some(pid) = pid else { return };
+        for (signal, patience) in
+            [(Signal::INT, FAST_STOP), (Signal::QUIT, IMMEDIATE_STOP), (Signal::KILL, IMMEDIATE_STOP)]
+        {
+            if self.ended().is_some() || kill_process(pid, signal).is_err() {
+                return;
+            }
+            let deadline = Instant::now() + patience;
+            while Instant::now() < deadline {
+                if self.ended().is_some() {
+                    return;
+                }
+                thread::sleep(Duration::from_millis(2));
+            }
+        }
+    }
+}
+
+/// Stops a postmaster that isn't our child, and returns true once it is gone.
+pub(crate) fn stop_postmaster(data: &Path, pid: Pid) -> bool {
+    let mut server = Server::Adopted { pid, data: data.to_owned() };
+    server.stop();
+    server.ended().is_some()
+}
+
+/// Returns the process that works on a data directory: the one its `postmaster.pid` names, if that is no other by now.
+pub(crate) fn postmaster(data: &Path) -> Option<Pid> {
+    let text = fs::read_to_string(data.join("postmaster.pid")).ok()?;
+    let number: i32 = text.lines().next()?.trim().parse().ok()?;
+    let pid = Pid::from_raw(number.checked_abs()?)?;
+    test_kill_process(pid).ok()?;
+    // A zombie has no working directory any more, and a stranger who got the number has another.
+    let works_in = fs::read_link(format!("/proc/{number}/cwd")).ok()?;
+    let data = data.canonicalize().ok()?;
+    (works_in == data).then_some(pid)
+}
+
+/// Returns the last lines of the log.
+pub(crate) fn log_tail(log: &Path) -> String {
+    let bytes = fs::read(log).unwrap_or_default();
+    tail(&String::from_utf8_lossy(&bytes))
+}
+
+/// Returns the last lines of a text, indented.
+pub(crate) fn tail(text: &str) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let from = lines.len().saturating_sub(TAIL_LINES);
+    let kept: Vec<String> = lines[from..].iter().map(|line| format!("  {line}")).collect();
+    if kept.is_empty() { "  (nothing)".to_owned() } else { kept.join("\n") }
+}
+
+fn open_log(path: &Path) -> Result<File, ClusterError> {
+    let too_long = fs::metadata(path).is_ok_and(|meta| meta.len() > LOG_BYTES_MAX);
+    if too_long {
+        fs::rename(path, path.with_extension("log.1")).at("rename", path)?;
+    }
+    fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path).at("open", path)
+}
+
+/// Starts a watchdog that ends a lingering server once no process is attached any more, however they ended.
+fn watch_for_idleness(server: &Child, attached_lock: &Path) -> Result<(), ClusterError> {
+    const SCRIPT: &str = r#"while sleep 1 && kill -0 "$1" 2>/dev/null; do
+        flock --nonblock --exclusive "$2" sh -c 'kill -INT "$0"' "$1" 2>/dev/null; done"#;
+    let mut command = Command::new("sh");
+    command.args(["-c", SCRIPT, "planctl-watchdog"]).arg(server.id().to_string()).arg(attached_lock);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).current_dir("/");
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    match command.spawn() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(ClusterError::Program { program: "sh".into(), reason: error.to_string() }),
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("it exited with {code}"),
+        (None, Some(signal)) => format!("it was killed by signal {signal}"),
+        (None, None) => "it ended".to_owned(),
+    }
+}

@@ -1,0 +1,394 @@
+//! The thread that keeps the cluster up: runs Postgres as its owner, or waits to take over from the owner.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use tokio::runtime::Runtime;
+
+use super::binaries::Binaries;
+use super::error::At as _;
+use super::identity::Identity;
+use super::layout::Layout;
+use super::server::{Door, KNOCK, Knock, Server, log_tail, postmaster, stop_postmaster};
+use super::{ClusterError, ClusterOptions, data};
+
+/// How often the owner looks after its server, and the others try the lock.
+const WATCH: Duration = Duration::from_millis(25);
+
+/// How long a first run may take to bring and make everything before others give up waiting for it.
+const PREPARING: Duration = Duration::from_secs(600);
+
+/// How long a postmaster of a former owner may go on by itself before it is told to stop.
+const FORMER_OWNER: Duration = Duration::from_secs(1);
+
+/// How many times a server that ends while it starts is started again, when its log names no passing reason.
+const START_ATTEMPTS: u32 = 3;
+
+/// The longest pause between two attempts to bring a dead server back.
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// A server that lived as long as this is brought back without a pause.
+const SETTLED: Duration = Duration::from_secs(5);
+
+/// What a process learns when it is attached.
+#[derive(Debug, Clone)]
+pub(crate) struct Attached {
+    pub(crate) major: u32,
+    pub(crate) door: Door,
+}
+
+/// Whether this process runs the server.
+enum Seat {
+    Guest,
+    Owner(Tenure),
+}
+
+/// The right to run the server, and the server.
+struct Tenure {
+    lock: File,
+    server: Server,
+    since: Instant,
+}
+
+/// Everything the thread works with.
+pub(crate) struct Supervisor {
+    options: ClusterOptions,
+    layout: Layout,
+    runtime: Runtime,
+    /// Its other end is dropped when the handle is.
+    handle: Receiver<()>,
+    owns: Arc<AtomicBool>,
+}
+
+impl Supervisor {
+    pub(crate) fn new(
+        options: ClusterOptions,
+        layout: Layout,
+        handle: Receiver<()>,
+        owns: Arc<AtomicBool>,
+    ) -> Result<Supervisor, ClusterError> {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+                ClusterError::Program { program: "the supervisor".into(), reason: error.to_string() }
+            })?;
+        Ok(Supervisor { options, layout, runtime, handle, owns })
+    }
+
+    /// Attaches, tells the result, and keeps the cluster up until the handle is dropped.
+    ///
+    /// Runs on a thread of its own to its end, since the server's death signal is bound to the thread that started it.
+    pub(crate) fn run(self, tell: impl FnOnce(Result<Attached, ClusterError>)) {
+        // Held to the end: `reset` asks for it exclusively.
+        let attached = self.hold_attached();
+        let first = attached.and_then(|lock| self.attach().map(|(seat, attached)| (lock, seat, attached)));
+        match first {
+            Ok((_lock, seat, attached)) => {
+                tell(Ok(attached));
+                self.keep(seat);
+            }
+            Err(error) => tell(Err(error)),
+        }
+    }
+
+    fn hold_attached(&self) -> Result<File, ClusterError> {
+        let identity = Identity::detect(self.data_owner().as_deref())?;
+        self.layout.prepare(&identity)?;
+        let file = open_lock(&self.layout.attached_lock())?;
+        let deadline = Instant::now() + self.options.start_timeout;
+        loop {
+            if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
+                return Ok(file);
+            }
+            if Instant::now() > deadline {
+                return Err(self.owner_silent());
+            }
+            self.rest(KNOCK)?;
+        }
+    }
+
+    fn attach(&self) -> Result<(Seat, Attached), ClusterError> {
+        let began = Instant::now();
+        let mut data_since = None;
+        loop {
+            if let Some(lock) = self.try_lock()? {
+                let (server, attached) = self.take_over()?;
+                self.owns.store(true, Ordering::Release);
+                return Ok((Seat::Owner(Tenure { lock, server, since: Instant::now() }), attached));
+            }
+            let patience = if let Some(major) = self.layout.existing_major() {
+                let identity = Identity::detect(Some(&self.layout.data(major)))?;
+                let door = Door { socket_dir: self.layout.socket_dir(identity.disk_uid()) };
+                if let Knock::Up = self.runtime.block_on(door.knock()) {
+                    return Ok((Seat::Guest, Attached { major, door }));
+                }
+                data_since.get_or_insert_with(Instant::now).elapsed() < self.options.start_timeout
+            } else {
+                began.elapsed() < PREPARING
+            };
+            if !patience {
+                return Err(self.owner_silent());
+            }
+            self.rest(KNOCK)?;
+        }
+    }
+
+    /// Watches over the server or the lock until the handle is dropped.
+    fn keep(&self, mut seat: Seat) {
+        let mut pause = WATCH;
+        while self.rest(WATCH).is_ok() {
+            seat = match seat {
+                Seat::Owner(tenure) => self.look_after(tenure, &mut pause),
+                Seat::Guest => self.stand_by(&mut pause),
+            };
+        }
+        if let Seat::Owner(mut tenure) = seat
+            && !self.options.linger
+        {
+            tenure.server.stop();
+        }
+    }
+
+    fn look_after(&self, mut tenure: Tenure, pause: &mut Duration) -> Seat {
+        let settled = tenure.since.elapsed() > SETTLED;
+        if settled {
+            *pause = WATCH;
+        }
+        let Some(how) = tenure.server.ended() else { return Seat::Owner(tenure) };
+        tracing::warn!(cause = %how, "the private Postgres ended; starting it again");
+        if !settled {
+            self.back_off(pause);
+        }
+        self.retake(tenure.lock, pause)
+    }
+
+    fn stand_by(&self, pause: &mut Duration) -> Seat {
+        match self.try_lock() {
+            Ok(None) => Seat::Guest,
+            Ok(Some(lock)) => self.retake(lock, pause),
+            Err(error) => {
+                tracing::warn!(%error, "could not look for the owner of the private Postgres");
+                self.back_off(pause);
+                Seat::Guest
+            }
+        }
+    }
+
+    /// Runs the server with the lock in hand; where that fails, leaves the lock to whoever can, and pauses.
+    fn retake(&self, lock: File, pause: &mut Duration) -> Seat {
+        match self.take_over() {
+            Ok((server, _)) => {
+                self.owns.store(true, Ordering::Release);
+                Seat::Owner(Tenure { lock, server, since: Instant::now() })
+            }
+            Err(error) => {
+                drop(lock);
+                self.owns.store(false, Ordering::Release);
+                if !matches!(error, ClusterError::Abandoned) {
+                    tracing::warn!(%error, "could not bring the private Postgres back; trying again");
+                }
+                self.back_off(pause);
+                Seat::Guest
+            }
+        }
+    }
+
+    fn back_off(&self, pause: &mut Duration) {
+        *pause = (*pause * 2).min(PAUSE_MAX);
+        if let Err(ClusterError::Abandoned) = self.rest(*pause) {
+            tracing::debug!("the private Postgres is given up");
+        }
+    }
+
+    /// Makes the data if there are none, and starts the server; the caller holds the lock.
+    fn take_over(&self) -> Result<(Server, Attached), ClusterError> {
+        let identity = Identity::detect(self.data_owner().as_deref())?;
+        data::remove_leftovers(&self.layout)?;
+        if self.options.linger
+            && let Some(adopted) = self.adopt(&identity)
+        {
+            return Ok(adopted);
+        }
+        let binaries = Binaries::find(&self.options, &self.layout, &identity)?;
+        if self.layout.existing_major().is_none() {
+            data::create(&self.layout, &binaries, &identity)?;
+        }
+        let door = Door { socket_dir: self.layout.make_socket_dir(&identity)? };
+        let server = self.start(&binaries, &identity, &door)?;
+        Ok((server, Attached { major: binaries.major, door }))
+    }
+
+    fn adopt(&self, identity: &Identity) -> Option<(Server, Attached)> {
+        let major = self.layout.existing_major()?;
+        let data = self.layout.data(major);
+        let pid = postmaster(&data)?;
+        let door = Door { socket_dir: self.layout.socket_dir(identity.disk_uid()) };
+        match self.runtime.block_on(door.knock()) {
+            Knock::Up => Some((Server::Adopted { pid, data }, Attached { major, door })),
+            Knock::Busy | Knock::NoDatabase | Knock::Silent(_) => None,
+        }
+    }
+
+    /// Starts the server and knocks until it answers; a former owner's server is waited for first.
+    fn start(&self, binaries: &Binaries, identity: &Identity, door: &Door) -> Result<Server, ClusterError> {
+        let deadline = Instant::now() + self.options.start_timeout;
+        self.await_former_server(&self.layout.data(binaries.major), deadline)?;
+        let mut attempts = 0;
+        loop {
+            let log_before = std::fs::metadata(self.layout.log()).map_or(0, |meta| meta.len());
+            let mut server = Server::spawn(&self.options, &self.layout, binaries, identity)?;
+            let reason = match self.await_answer(&mut server, door, deadline) {
+                Ok(()) => return Ok(server),
+                Err(Failure::Ended(how)) => how,
+                Err(Failure::Late(what)) => {
+                    server.stop();
+                    let waited = self.options.start_timeout.as_secs();
+                    return Err(
+                        self.start_failed(binaries.major, format!("no answer within {waited} s ({what})"))
+                    );
+                }
+                Err(Failure::Other(error)) => {
+                    server.stop();
+                    return Err(error);
+                }
+            };
+            let passing = is_passing(&self.layout.log(), log_before);
+            attempts += u32::from(!passing);
+            if attempts >= START_ATTEMPTS || Instant::now() > deadline {
+                return Err(self.start_failed(binaries.major, reason));
+            }
+            self.rest(KNOCK * if passing { 1 } else { 10 * attempts })?;
+        }
+    }
+
+    /// Waits until no server of a former owner works on the data; one that doesn't end by itself is told to.
+    fn await_former_server(&self, data: &Path, deadline: Instant) -> Result<(), ClusterError> {
+        let began = Instant::now();
+        while let Some(pid) = postmaster(data) {
+            if began.elapsed() > FORMER_OWNER {
+                stop_postmaster(data, pid);
+            }
+            if Instant::now() > deadline {
+                let log = self.layout.log();
+                let reason =
+                    format!("a server that isn't ours (process {}) doesn't leave it", pid.as_raw_nonzero());
+                return Err(ClusterError::StartFailed {
+                    data: data.to_owned(),
+                    reason,
+                    tail: log_tail(&log),
+                    log,
+                });
+            }
+            self.rest(KNOCK)?;
+        }
+        Ok(())
+    }
+
+    fn await_answer(&self, server: &mut Server, door: &Door, deadline: Instant) -> Result<(), Failure> {
+        loop {
+            if let Some(how) = server.ended() {
+                return Err(Failure::Ended(how));
+            }
+            let seen = match self.runtime.block_on(door.knock()) {
+                Knock::Up => return Ok(()),
+                Knock::NoDatabase => {
+                    let created = self.runtime.block_on(door.create_database());
+                    created.map_err(|error| Failure::Other(error.into()))?;
+                    continue;
+                }
+                Knock::Busy => "it is still starting up".to_owned(),
+                Knock::Silent(error) => error.to_string(),
+            };
+            if Instant::now() > deadline {
+                return Err(Failure::Late(seen));
+            }
+            self.rest(KNOCK).map_err(Failure::Other)?;
+        }
+    }
+
+    fn try_lock(&self) -> Result<Option<File>, ClusterError> {
+        let path = self.layout.owner_lock();
+        let mut file = open_lock(&path)?;
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Ok(None);
+        }
+        file.set_len(0).at("write", &path)?;
+        writeln!(file, "{}", std::process::id()).at("write", &path)?;
+        Ok(Some(file))
+    }
+
+    /// Rests for a while; an error means that the handle is gone.
+    fn rest(&self, pause: Duration) -> Result<(), ClusterError> {
+        match self.handle.recv_timeout(pause) {
+            Err(RecvTimeoutError::Timeout) => Ok(()),
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => Err(ClusterError::Abandoned),
+        }
+    }
+
+    fn data_owner(&self) -> Option<std::path::PathBuf> {
+        self.layout.existing_major().map(|major| self.layout.data(major))
+    }
+
+    fn start_failed(&self, major: u32, reason: String) -> ClusterError {
+        let log = self.layout.log();
+        ClusterError::StartFailed { data: self.layout.data(major), reason, tail: log_tail(&log), log }
+    }
+
+    fn owner_silent(&self) -> ClusterError {
+        let log = self.layout.log();
+        ClusterError::OwnerSilent {
+            pg_dir: self.layout.pg_dir.clone(),
+            owner: owner(&self.layout).map_or_else(|| "unknown".to_owned(), |pid| pid.to_string()),
+            waited: self.options.start_timeout,
+            tail: log_tail(&log),
+            log,
+        }
+    }
+}
+
+/// Why a server that was started doesn't answer.
+enum Failure {
+    Ended(String),
+    Late(String),
+    Other(ClusterError),
+}
+
+/// Opens a lock file, which only its owner may read.
+pub(crate) fn open_lock(path: &Path) -> Result<File, ClusterError> {
+    File::options()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+        .at("open", path)
+}
+
+/// Returns the process that holds the cluster's lock.
+pub(crate) fn owner(layout: &Layout) -> Option<u32> {
+    let mut file = File::open(layout.owner_lock()).ok()?;
+    if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
+        return None;
+    }
+    let mut text = String::new();
+    file.rewind().ok()?;
+    file.read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+/// Returns true if the server ended for a reason that passes: its predecessor, or what that left, is not gone yet.
+fn is_passing(log: &Path, from: u64) -> bool {
+    let bytes = std::fs::read(log).unwrap_or_default();
+    let new = usize::try_from(from).ok().and_then(|from| bytes.get(from..)).unwrap_or_default();
+    let said = String::from_utf8_lossy(new);
+    ["postmaster.pid\" already exists", "shared memory block", "Address already in use", "another postmaster"]
+        .iter()
+        .any(|reason| said.contains(reason))
+}
