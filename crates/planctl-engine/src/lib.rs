@@ -21,6 +21,7 @@ mod ids;
 pub mod mutant;
 mod run;
 mod time;
+pub mod view;
 
 pub use advance::{Advance, advance, changed_nodes, touched};
 pub use budget::{Budget, BudgetPart, Shortfall, Spent, Usage};

@@ -1,0 +1,189 @@
+//! Pure pictures of a run for people: one sentence for each fact, one line for each failure.
+
+use crate::budget::{BudgetPart, Shortfall};
+use crate::contract::{Ending, Verdict};
+use crate::effect::{AskKind, Reason};
+use crate::fact::Fact;
+use crate::graph::{Graph, NodeKind, Signal};
+use crate::ids::NodeId;
+use crate::run::{End, Failing, Outcomes};
+
+/// Names a node as people do: `step 2 "Write the fix"`.
+pub fn node_name(graph: &Graph, id: &NodeId) -> String {
+    match graph.node(id) {
+        None => format!("node {id}"),
+        Some(node) => match &node.kind {
+            NodeKind::Start => "the plan".to_owned(),
+            NodeKind::Task(task) => format!("step {} \"{}\"", task.step, node.title),
+            NodeKind::Escalate { .. } => "a person".to_owned(),
+            NodeKind::Exit { success: true } => "done".to_owned(),
+            NodeKind::Exit { success: false } => "failed".to_owned(),
+        },
+    }
+}
+
+/// Says in one sentence what a fact means, without a full stop.
+pub fn sentence(graph: &Graph, fact: &Fact) -> String {
+    let name = |id: &NodeId| node_name(graph, id);
+    match fact {
+        Fact::PlanActivated { resumed: false } => "the run began".to_owned(),
+        Fact::PlanActivated { resumed: true } => "the run went on".to_owned(),
+        Fact::NodeEntered { node, attempt, .. } => format!("{} began with attempt {attempt}", name(node)),
+        Fact::NodeVerified { node, attempt, verdict } => {
+            format!("the contract of {} {} at attempt {attempt}", name(node), verdict_verb(*verdict))
+        }
+        Fact::RetryTriggered { node, attempt, left } => {
+            format!("{} is tried again: attempt {attempt}, {left} left after it", name(node))
+        }
+        Fact::EdgeFollowed { from, to, signal, .. } => {
+            format!("{} {}, so the run went to {}", name(from), signal_words(*signal), name(to))
+        }
+        Fact::NodeSettled { node, outcome, by, note } => {
+            let by = by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+            format!("{} {}{by}{}", name(node), outcome.word(), quoted(note.as_deref()))
+        }
+        Fact::NodeResting { node, attempt, deliveries, message, .. } => {
+            format!(
+                "attempt {attempt} of {} could not be worked ({message}); delivery {deliveries} lost",
+                name(node)
+            )
+        }
+        Fact::NodeInterrupted { node, attempt, .. } => {
+            format!("attempt {attempt} of {} was interrupted by our own stop and went out again", name(node))
+        }
+        Fact::GateRepeated { node, attempt, why } => {
+            format!("the gate of {} told nothing at attempt {attempt} ({why}) and ran again", name(node))
+        }
+        Fact::AskOpened { node, kind, reason, shortfall, .. } => {
+            let short = shortfall.as_ref().map(|short| format!(": {}", shortfall_line(short)));
+            format!(
+                "{} waits for a person: {} ({}){}",
+                name(node),
+                kind.word(),
+                reason_words(*reason),
+                short.unwrap_or_default()
+            )
+        }
+        Fact::AskAnswered { node, answer, by, note, kind, .. } => {
+            format!(
+                "{by} answered the {} about {} with {answer}{}",
+                kind.word(),
+                name(node),
+                quoted(note.as_deref())
+            )
+        }
+        Fact::PlanEscalated { node, reason } => {
+            format!("{} was escalated: {}", name(node), reason_words(*reason))
+        }
+        Fact::BudgetNoticed { percent } => format!("{percent} % of the budget is used"),
+        Fact::PlanExpired { seconds } => format!("nothing moved for {seconds} s"),
+        Fact::PlanPaused { node } => {
+            format!("the run waits for another revision, asked for at {}", name(node))
+        }
+        Fact::PlanCompleted { settled } => format!("the run is done: {}", outcomes_line(*settled)),
+        Fact::PlanFailed { node, end: End::Aborted } => format!("a person ended the run at {}", name(node)),
+        Fact::PlanFailed { node, .. } => format!("the run failed at {}", name(node)),
+        Fact::PlanCancelled { by, note } => format!("{by} cancelled the run{}", quoted(note.as_deref())),
+    }
+}
+
+/// Says in one line what failed: `contract exit 1`.
+pub fn failing_line(failing: &Failing) -> String {
+    match failing {
+        Failing::Contract { verdict: Verdict::Tampered, tampered, .. } => {
+            let files: Vec<String> =
+                tampered.iter().map(|file| format!("{} {}", file.path, file.change.word())).collect();
+            format!("protected files were touched: {}", files.join(", "))
+        }
+        Failing::Contract { ending, .. } => match ending {
+            Ending::Exited { code } => format!("contract exit {code}"),
+            Ending::Signalled { signal } => format!("contract ended by signal {signal}"),
+            Ending::TimedOut => "contract timed out".to_owned(),
+            Ending::NotRun => "contract not run".to_owned(),
+        },
+        Failing::Overran => "the work ran past its deadline".to_owned(),
+        Failing::Undelivered { message } => format!("no worker could run it: {message}"),
+        Failing::Permission { message } => format!("the worker lacks a permission: {message}"),
+        Failing::Inconclusive { message } => format!("the gate told nothing: {message}"),
+    }
+}
+
+/// Says in one line what a budget lacks (P-54).
+pub fn shortfall_line(short: &Shortfall) -> String {
+    let amount = |value: u64| match short.part {
+        BudgetPart::Tokens => format!("{value} tokens"),
+        BudgetPart::MicroUsd => {
+            format!("${}.{:02}", value / 1_000_000, (value % 1_000_000).div_ceil(10_000).min(99))
+        }
+        BudgetPart::Seconds => format!("{value} s"),
+    };
+    format!(
+        "budget exceeded, {} steps remaining, need {} more ({} of {} used)",
+        short.steps_remaining,
+        amount(short.needed()),
+        amount(short.spent),
+        amount(short.limit)
+    )
+}
+
+/// Counts outcomes in one line: `4 passed, 1 waived`.
+pub fn outcomes_line(settled: Outcomes) -> String {
+    let parts = [
+        (settled.passed, "passed"),
+        (settled.skipped, "skipped"),
+        (settled.waived, "waived"),
+        (settled.warned, "warned"),
+        (settled.failed, "failed"),
+    ];
+    let said: Vec<String> =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    if said.is_empty() { "no step".to_owned() } else { said.join(", ") }
+}
+
+/// Says why an ask came up, in words for people.
+pub fn reason_words(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Submitted => "may this plan run?",
+        Reason::Exhausted => "its attempts are used up",
+        Reason::NoEdge => "no edge fits the outcome",
+        Reason::Undelivered => "no worker could run it, time after time",
+        Reason::Permission => "the worker lacks a permission",
+        Reason::Interrupted => "our own stops interrupted it, time after time",
+        Reason::Inconclusive => "the gate told nothing, time after time",
+        Reason::Stale => "the run stood still for too long",
+        Reason::AttemptsLimit => "the run has made as many attempts as a run may",
+        Reason::Budget => "the budget does not suffice",
+        Reason::Asked => "the worker asks",
+    }
+}
+
+/// Names an ask's kind with its article: `an escalation`.
+pub fn ask_name(kind: AskKind) -> &'static str {
+    match kind {
+        AskKind::Plan => "a plan approval",
+        AskKind::Escalation => "an escalation",
+        AskKind::Budget => "a budget ask",
+        AskKind::Question => "a question",
+    }
+}
+
+fn verdict_verb(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Passed => "passed",
+        Verdict::Failed => "failed",
+        Verdict::TimedOut => "timed out",
+        Verdict::Tampered => "found protected files touched",
+    }
+}
+
+fn signal_words(signal: Signal) -> &'static str {
+    match signal {
+        Signal::Success => "counts as met",
+        Signal::Retry => "failed with attempts left",
+        Signal::Exhausted => "has no attempt left",
+    }
+}
+
+fn quoted(note: Option<&str>) -> String {
+    note.filter(|note| !note.is_empty()).map(|note| format!(": \"{note}\"")).unwrap_or_default()
+}
