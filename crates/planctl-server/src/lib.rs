@@ -1,1 +1,4 @@
 //! Runs the loops; the only room where all doors meet.
+
+pub mod config;
+pub mod wire;

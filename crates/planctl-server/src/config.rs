@@ -1,0 +1,312 @@
+//! What is configured: planctl.toml, the user's file, `PLANCTL_*` and flags, made one effective value (DESIGN 9).
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use planctl_engine::{Digest, Role};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+mod find;
+mod layer;
+mod read;
+#[cfg(test)]
+mod tests;
+mod trust;
+
+pub use find::{FILE_NAME, Loaded, Sources, load};
+pub use read::{Finding, parse_duration};
+pub use trust::{TRUST_FILE, Trust, TrustEntry, trust};
+
+/// The effective configuration.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Config {
+    /// What the project is called, for people.
+    pub project: Option<String>,
+    /// How contracts run.
+    pub contracts: Contracts,
+    /// Who serves which role.
+    pub roles: BTreeMap<Role, RoleConfig>,
+    /// Which database to use; without one, the private cluster.
+    pub database: Option<DatabaseUrl>,
+    /// Where the private cluster's programs come from.
+    pub postgres: Postgres,
+    /// How much isolation contracts and workers need.
+    pub isolation: Isolation,
+}
+
+/// How contracts run.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Contracts {
+    /// How long one evaluation may take, where the plan does not say.
+    pub timeout: Option<Duration>,
+    /// Variables added to the clean environment.
+    pub env: BTreeMap<String, String>,
+    /// Absolute directories that go before the fixed `PATH`.
+    pub path: Vec<PathBuf>,
+}
+
+/// Who serves one role, and how.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RoleConfig {
+    /// What does the work; without one the role waits for a worker.
+    pub agent: Option<Agent>,
+    /// How long one attempt may take, where the plan does not say.
+    pub timeout: Option<Duration>,
+    /// How long a worker may stay silent.
+    pub idle_timeout: Option<Duration>,
+    /// Variables the worker gets beside those of the protocol.
+    pub env: RoleEnv,
+}
+
+/// Variables a worker gets beside those of the protocol.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RoleEnv {
+    /// Set to these values (`env = { CI = "1" }`).
+    pub set: BTreeMap<String, String>,
+    /// Passed on from planctl's own environment (`env = ["API_KEY"]`).
+    pub inherit: Vec<String>,
+}
+
+/// What does the work of a role.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Agent {
+    /// A command that speaks the `--exec` protocol (INTERFACE 3.5).
+    Exec(String),
+}
+
+impl fmt::Display for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Agent::Exec(command) => write!(f, "exec:{command}"),
+        }
+    }
+}
+
+/// Where the private cluster's programs come from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Postgres {
+    /// The directory that holds `initdb` and `postgres`.
+    pub bin_dir: Option<PathBuf>,
+    /// Says whether a missing Postgres may be fetched.
+    pub download: bool,
+}
+
+impl Default for Postgres {
+    fn default() -> Postgres {
+        Postgres { bin_dir: None, download: true }
+    }
+}
+
+/// How much isolation contracts and workers need (PROMISES 3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Isolation {
+    /// The best tier the host offers.
+    #[default]
+    Auto,
+    /// This tier or better; below it nothing runs.
+    Require(u8),
+}
+
+impl Isolation {
+    /// Says whether a run may begin on a host that offers this tier.
+    pub fn allows(self, tier: u8) -> bool {
+        match self {
+            Isolation::Auto => true,
+            Isolation::Require(least) => tier >= least,
+        }
+    }
+
+    /// Says which of two is stricter, as that one.
+    #[must_use]
+    pub fn stricter(self, other: Isolation) -> Isolation {
+        match (self, other) {
+            (Isolation::Require(a), Isolation::Require(b)) => Isolation::Require(a.max(b)),
+            (Isolation::Require(least), Isolation::Auto) | (Isolation::Auto, Isolation::Require(least)) => {
+                Isolation::Require(least)
+            }
+            (Isolation::Auto, Isolation::Auto) => Isolation::Auto,
+        }
+    }
+}
+
+impl fmt::Display for Isolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Isolation::Auto => f.write_str("auto"),
+            Isolation::Require(tier) => write!(f, "require:{tier}"),
+        }
+    }
+}
+
+/// A database's address; its password shows nowhere (row 101).
+#[derive(Clone, PartialEq, Eq)]
+pub struct DatabaseUrl(String);
+
+impl DatabaseUrl {
+    /// Takes an address.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with it, without repeating it.
+    pub fn parse(text: &str) -> Result<DatabaseUrl, String> {
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            Ok(DatabaseUrl(text.to_owned()))
+        } else {
+            Err("a database address begins with postgres:// or postgresql://".to_owned())
+        }
+    }
+
+    /// Returns the address with its password, for connecting only.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scheme, rest) = self.0.split_once("://").unwrap_or(("postgres", ""));
+        let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
+        write!(f, "{scheme}://")?;
+        match rest.rsplit_once('@') {
+            Some((login, place)) => {
+                let (user, password) = login.split_once(':').map_or((login, ""), |(user, word)| (user, word));
+                let mask = if password.is_empty() { "" } else { ":…" };
+                write!(f, "{user}{mask}@{place}")?;
+            }
+            None => f.write_str(rest)?,
+        }
+        // Passwords may stand among the parameters too.
+        if query.is_some_and(|query| !query.is_empty()) { f.write_str("?…") } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DatabaseUrl({self})")
+    }
+}
+
+impl Config {
+    /// Returns what an approval covers: everything that changes what runs. Where it is stored is left out.
+    pub fn approved(&self) -> Value {
+        let roles: BTreeMap<&str, Value> =
+            self.roles.iter().map(|(role, config)| (role.as_str(), config.approved())).collect();
+        json!({
+            "contracts": {
+                "env": self.contracts.env,
+                "path": self.contracts.path,
+                "timeout_ms": self.contracts.timeout.map(millis),
+            },
+            "isolation": self.isolation.to_string(),
+            "roles": roles,
+        })
+    }
+
+    /// Returns the digest of what an approval covers.
+    pub fn digest(&self) -> Digest {
+        // Keys of a JSON value are sorted, so equal configurations have equal texts.
+        sha256(self.approved().to_string().as_bytes())
+    }
+}
+
+impl RoleConfig {
+    fn approved(&self) -> Value {
+        json!({
+            "agent": self.agent.as_ref().map(Agent::to_string),
+            "env": { "inherit": self.env.inherit, "set": self.env.set },
+            "idle_timeout_ms": self.idle_timeout.map(millis),
+            "timeout_ms": self.timeout.map(millis),
+        })
+    }
+}
+
+/// Why the configuration can't be used; each text fits after "could not".
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A file can't be read.
+    #[error("read {}: {source}", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file is not what a configuration can be.
+    #[error("read {}: {what}", path.display())]
+    NotAFile {
+        /// Which.
+        path: PathBuf,
+        /// What it is instead.
+        what: String,
+    },
+    /// A file was named and is not there.
+    #[error("read {}: no such file", path.display())]
+    Missing {
+        /// Which.
+        path: PathBuf,
+    },
+    /// A file has findings.
+    #[error("use {}: {}", path.display(), counted(findings.len()))]
+    Invalid {
+        /// Which.
+        path: PathBuf,
+        /// All that is wrong in it.
+        findings: Vec<Finding>,
+    },
+    /// A variable or flag has a value that can't be.
+    #[error("use {name}: {what}")]
+    Value {
+        /// The variable or flag.
+        name: &'static str,
+        /// What is wrong with its value.
+        what: String,
+    },
+    /// The record of trusted directories is broken.
+    #[error("read {}: it is damaged ({what}); remove it and trust the directories anew", path.display())]
+    TrustDamaged {
+        /// The record.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+fn counted(count: usize) -> String {
+    if count == 1 { "1 problem".to_owned() } else { format!("{count} problems") }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn sha256(bytes: &[u8]) -> Digest {
+    let mut text = String::from("sha256:");
+    for byte in Sha256::digest(bytes) {
+        text.push_str(&format!("{byte:02x}"));
+    }
+    Digest::new(text)
+}
+
+/// Reads a regular file of at most 1 MiB; a pipe or a device never makes it wait.
+fn read_small(path: &Path) -> Result<Option<String>, ConfigError> {
+    const BYTES_MAX: u64 = 1024 * 1024;
+    let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
+    let refused = |what: &str| ConfigError::NotAFile { path: path.to_owned(), what: what.to_owned() };
+    let meta = match std::fs::metadata(path) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(None),
+        Err(error) => return Err(unreadable(error)),
+    };
+    if !meta.is_file() {
+        return Err(refused("it is not a regular file"));
+    }
+    if meta.len() > BYTES_MAX {
+        return Err(refused("it is larger than 1 MiB"));
+    }
+    let bytes = std::fs::read(path).map_err(unreadable)?;
+    String::from_utf8(bytes).map(Some).map_err(|_| refused("it is not UTF-8"))
+}

@@ -1,0 +1,354 @@
+//! Reads one planctl.toml into a layer, and reports everything that is wrong with it at once.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use planctl_engine::Role;
+use planctl_lang::did_you_mean;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::layer::{Layer, RoleLayer};
+use super::{Agent, ConfigError, DatabaseUrl, Isolation, RoleEnv};
+
+/// One thing that is wrong in a configuration file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// The line, from 1.
+    pub line: usize,
+    /// The character within the line, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+    /// How to mend it.
+    pub help: Option<String>,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, self.message)?;
+        self.help.as_ref().map_or(Ok(()), |help| write!(f, "; {help}"))
+    }
+}
+
+/// Reads a text into a layer.
+pub(super) fn layer(path: &Path, text: &str) -> Result<Layer, ConfigError> {
+    let mut reader = Reader { text, findings: Vec::new() };
+    let layer = match DeTable::parse(text) {
+        Ok(table) => reader.root(table.get_ref()),
+        Err(error) => {
+            reader.report(error.span().unwrap_or(0..0), error.message().to_owned(), None);
+            Layer::default()
+        }
+    };
+    if reader.findings.is_empty() {
+        return Ok(layer);
+    }
+    reader.findings.sort_by_key(|finding| (finding.line, finding.column));
+    Err(ConfigError::Invalid { path: path.to_owned(), findings: reader.findings })
+}
+
+/// Reads a span of time as people write it: `90s`, `10m`, `1h30m`.
+///
+/// # Errors
+///
+/// Says what was expected.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let expected = || format!("expected a time such as \"90s\", \"10m\" or \"1h30m\", found {text:?}");
+    let mut rest = text.trim();
+    let mut total = Duration::ZERO;
+    if rest.is_empty() {
+        return Err(expected());
+    }
+    while !rest.is_empty() {
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let number: u64 = rest[..digits].parse().map_err(|_| expected())?;
+        rest = rest[digits..].trim_start();
+        let letters = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()).len();
+        let seconds = match &rest[..letters] {
+            "s" | "sec" | "second" | "seconds" => 1,
+            "m" | "min" | "minute" | "minutes" => 60,
+            "h" | "hour" | "hours" => 3600,
+            "d" | "day" | "days" => 86_400,
+            _ => return Err(expected()),
+        };
+        rest = rest[letters..].trim_start();
+        let part = number.checked_mul(seconds).ok_or_else(expected)?;
+        total = total.checked_add(Duration::from_secs(part)).ok_or_else(expected)?;
+    }
+    if total.is_zero() { Err("a time must be more than zero".to_owned()) } else { Ok(total) }
+}
+
+type Value<'i> = Spanned<DeValue<'i>>;
+
+struct Reader<'t> {
+    text: &'t str,
+    findings: Vec<Finding>,
+}
+
+const TABLES: [&str; 5] = ["project", "contracts", "roles", "database", "postgres"];
+const TABLES_LATER: [&str; 7] = ["workspace", "approval", "budget", "prices", "notify", "daemon", "library"];
+
+impl Reader<'_> {
+    fn root(&mut self, table: &DeTable<'_>) -> Layer {
+        let mut layer = Layer::default();
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "project" => self.project(value, &mut layer),
+                "contracts" => self.contracts(value, &mut layer),
+                "roles" => self.roles(value, &mut layer),
+                "database" => self.database(value, &mut layer),
+                "postgres" => self.postgres(value, &mut layer),
+                "isolation" => layer.isolation = self.isolation(value),
+                other if TABLES_LATER.contains(&other) => self.later(key.span(), other),
+                other => self.unknown(key.span(), other, TABLES.iter().copied().chain(["isolation"])),
+            }
+        }
+        layer
+    }
+
+    fn project(&mut self, value: &Value<'_>, layer: &mut Layer) {
+        for (key, value) in self.table(value, "project") {
+            match key.get_ref().as_ref() {
+                "name" => layer.project = self.string(value).map(str::to_owned),
+                other @ ("plans" | "library") => self.later(key.span(), &format!("project.{other}")),
+                other => self.unknown(key.span(), other, ["name"]),
+            }
+        }
+    }
+
+    fn contracts(&mut self, value: &Value<'_>, layer: &mut Layer) {
+        for (key, value) in self.table(value, "contracts") {
+            match key.get_ref().as_ref() {
+                "timeout" => layer.contract_timeout = self.duration(value),
+                "env" => layer.contract_env = self.variables(value),
+                "path" => layer.contract_path = Some(self.directories(value)),
+                other @ ("red_first" | "secrets" | "network") => {
+                    self.later(key.span(), &format!("contracts.{other}"));
+                }
+                other => self.unknown(key.span(), other, ["timeout", "env", "path"]),
+            }
+        }
+    }
+
+    fn roles(&mut self, value: &Value<'_>, layer: &mut Layer) {
+        for (key, value) in self.table(value, "roles") {
+            let name = key.get_ref().as_ref();
+            if !is_role(name) {
+                let help = "use letters, digits, `-`, `_` and `.`, at most 64".to_owned();
+                self.report(key.span(), format!("{name:?} can't be a role"), Some(help));
+                continue;
+            }
+            let role = self.role(name, value);
+            layer.roles.insert(Role::new(name), role);
+        }
+    }
+
+    fn role(&mut self, name: &str, value: &Value<'_>) -> RoleLayer {
+        let mut role = RoleLayer::default();
+        for (key, value) in self.table(value, &format!("roles.{name}")) {
+            match key.get_ref().as_ref() {
+                "agent" => role.agent = self.agent(value),
+                "timeout" => role.timeout = self.duration(value),
+                "idle_timeout" => role.idle_timeout = self.duration(value),
+                "env" => role.env = self.role_env(value),
+                other @ ("permissions" | "allow" | "pace" | "model" | "parse") => {
+                    self.later(key.span(), &format!("roles.{name}.{other}"));
+                }
+                other => self.unknown(key.span(), other, ["agent", "timeout", "idle_timeout", "env"]),
+            }
+        }
+        role
+    }
+
+    fn agent(&mut self, value: &Value<'_>) -> Option<Agent> {
+        let text = self.string(value)?;
+        if let Some(command) = text.strip_prefix("exec:") {
+            if command.trim().is_empty() || command.contains('\0') {
+                let help = "write agent = \"exec:COMMAND\"".to_owned();
+                self.report(value.span(), "the agent has no command".to_owned(), Some(help));
+                return None;
+            }
+            return Some(Agent::Exec(command.to_owned()));
+        }
+        let message = format!("the agent {text:?} is not supported yet");
+        let help = "write agent = \"exec:COMMAND\": any command that reads the prompt on its input";
+        self.report(value.span(), message, Some(help.to_owned()));
+        None
+    }
+
+    fn role_env(&mut self, value: &Value<'_>) -> Option<RoleEnv> {
+        if !value.get_ref().is_array() {
+            return Some(RoleEnv { set: self.variables(value), inherit: Vec::new() });
+        }
+        let mut inherit = Vec::new();
+        for entry in value.get_ref().as_array().into_iter().flatten() {
+            let Some(name) = self.string(entry) else { continue };
+            self.variable_name(entry.span(), name);
+            inherit.push(name.to_owned());
+        }
+        Some(RoleEnv { set: BTreeMap::new(), inherit })
+    }
+
+    fn database(&mut self, value: &Value<'_>, layer: &mut Layer) {
+        for (key, value) in self.table(value, "database") {
+            match key.get_ref().as_ref() {
+                "url" => {
+                    let Some(text) = self.string(value) else { continue };
+                    match DatabaseUrl::parse(text) {
+                        Ok(url) => layer.database = Some(url),
+                        Err(what) => self.report(value.span(), what, None),
+                    }
+                }
+                other => self.unknown(key.span(), other, ["url"]),
+            }
+        }
+    }
+
+    fn postgres(&mut self, value: &Value<'_>, layer: &mut Layer) {
+        for (key, value) in self.table(value, "postgres") {
+            match key.get_ref().as_ref() {
+                "bin_dir" => layer.bin_dir = self.directory(value),
+                "download" => match value.get_ref().as_bool() {
+                    Some(choice) => layer.download = Some(choice),
+                    None => self.wrong_type(value, "true or false"),
+                },
+                other => self.unknown(key.span(), other, ["bin_dir", "download"]),
+            }
+        }
+    }
+
+    fn isolation(&mut self, value: &Value<'_>) -> Option<Isolation> {
+        let text = self.string(value)?;
+        if text == "auto" {
+            return Some(Isolation::Auto);
+        }
+        match text.strip_prefix("require:").and_then(|tier| tier.parse::<u8>().ok()) {
+            Some(tier) if tier <= 2 => Some(Isolation::Require(tier)),
+            Some(_) | None => {
+                let message =
+                    format!("isolation is \"auto\" or \"require:0\" to \"require:2\", not {text:?}");
+                self.report(value.span(), message, None);
+                None
+            }
+        }
+    }
+
+    fn table<'v, 'i>(
+        &mut self,
+        value: &'v Value<'i>,
+        name: &str,
+    ) -> Vec<(&'v Spanned<TomlKey<'i>>, &'v Value<'i>)> {
+        match value.get_ref().as_table() {
+            Some(table) => table.iter().collect(),
+            None => {
+                self.wrong_type(value, &format!("a table: [{name}]"));
+                Vec::new()
+            }
+        }
+    }
+
+    fn string<'v>(&mut self, value: &'v Value<'_>) -> Option<&'v str> {
+        let text = value.get_ref().as_str();
+        if text.is_none() {
+            self.wrong_type(value, "a text in quotes");
+        }
+        text
+    }
+
+    fn duration(&mut self, value: &Value<'_>) -> Option<Duration> {
+        let text = self.string(value)?;
+        match parse_duration(text) {
+            Ok(span) => Some(span),
+            Err(what) => {
+                self.report(value.span(), what, None);
+                None
+            }
+        }
+    }
+
+    fn variables(&mut self, value: &Value<'_>) -> BTreeMap<String, String> {
+        let mut variables = BTreeMap::new();
+        for (key, value) in self.table(value, "env") {
+            let name = key.get_ref().as_ref();
+            self.variable_name(key.span(), name);
+            if let Some(text) = self.string(value) {
+                if text.contains('\0') {
+                    self.report(value.span(), "a variable can't hold U+0000".to_owned(), None);
+                }
+                variables.insert(name.to_owned(), text.to_owned());
+            }
+        }
+        variables
+    }
+
+    fn variable_name(&mut self, span: Range<usize>, name: &str) {
+        let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
+        if !is_name {
+            self.report(span, format!("{name:?} can't be the name of a variable"), None);
+        } else if name.starts_with("PLANCTL_") {
+            self.report(span, format!("{name} is planctl's own to set"), None);
+        }
+    }
+
+    fn directories(&mut self, value: &Value<'_>) -> Vec<PathBuf> {
+        let Some(array) = value.get_ref().as_array() else {
+            self.wrong_type(value, "a list of directories");
+            return Vec::new();
+        };
+        array.iter().filter_map(|entry| self.directory(entry)).collect()
+    }
+
+    fn directory(&mut self, value: &Value<'_>) -> Option<PathBuf> {
+        let text = self.string(value)?;
+        // A colon would split one entry of PATH into two.
+        if text.starts_with('/') && !text.contains([':', '\0']) {
+            return Some(PathBuf::from(text));
+        }
+        self.report(value.span(), format!("expected an absolute directory, found {text:?}"), None);
+        None
+    }
+
+    fn wrong_type(&mut self, value: &Value<'_>, expected: &str) {
+        let message = format!("expected {expected}, found a value of type {}", value.get_ref().type_str());
+        self.report(value.span(), message, None);
+    }
+
+    fn later(&mut self, span: Range<usize>, key: &str) {
+        let help = "remove it, or put `#` before it".to_owned();
+        self.report(span, format!("`{key}` is not supported yet"), Some(help));
+    }
+
+    fn unknown<'k>(&mut self, span: Range<usize>, key: &str, known: impl IntoIterator<Item = &'k str>) {
+        let known: Vec<&str> = known.into_iter().collect();
+        let help = match did_you_mean(key, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("known here: {}", known.join(", ")),
+        };
+        self.report(span, format!("unknown key `{}`", planctl_lang::escape(key)), Some(help));
+    }
+
+    fn report(&mut self, span: Range<usize>, message: String, help: Option<String>) {
+        let before = self.text.get(..span.start).unwrap_or(self.text);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        self.findings.push(Finding {
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+            message,
+            help,
+        });
+    }
+}
+
+type TomlKey<'i> = toml::de::DeString<'i>;
+
+fn is_role(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    name.len() <= 64
+        && bytes.next().is_some_and(|first| first.is_ascii_alphanumeric())
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+}

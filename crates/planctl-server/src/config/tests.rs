@@ -1,0 +1,229 @@
+//! Configuration as people write it, and what is said of it when it is wrong.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use super::*;
+
+fn no_env(_: &str) -> Option<OsString> {
+    None
+}
+
+fn sources<'a>(workspace: &'a Path, state_dir: &'a Path) -> Sources<'a> {
+    Sources { workspace, state_dir, file: None, database_url: None, env: &no_env }
+}
+
+fn findings(text: &str) -> Vec<String> {
+    match read::layer(Path::new("planctl.toml"), text) {
+        Err(ConfigError::Invalid { findings, .. }) => findings.iter().map(Finding::to_string).collect(),
+        other => panic!("expected findings, got {other:?}"),
+    }
+}
+
+struct Project {
+    root: tempfile::TempDir,
+}
+
+impl Project {
+    fn with(text: &str) -> Project {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("shop/src")).unwrap();
+        std::fs::write(root.path().join("shop").join(FILE_NAME), text).unwrap();
+        Project { root }
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.root.path().join("shop")
+    }
+
+    fn state(&self) -> PathBuf {
+        self.root.path().join("state")
+    }
+
+    fn load(&self) -> Loaded {
+        load(&sources(&self.dir().join("src"), &self.state())).unwrap()
+    }
+}
+
+#[test]
+fn a_whole_file_reads() {
+    let text = "isolation = \"require:0\"\n[project]\nname = \"shop\"\n[contracts]\ntimeout = \"1h30m\"\n\
+                env = { CI = \"1\" }\npath = [\"/opt/tools/bin\"]\n[roles.coder]\nagent = \"exec:./code.sh\"\n\
+                timeout = \"10m\"\nidle_timeout = \"90s\"\nenv = [\"API_KEY\"]\n[database]\n\
+                url = \"postgres://me:secret@db/plans\"\n[postgres]\nbin_dir = \"/opt/pg/bin\"\ndownload = false\n";
+    let config = read::layer(Path::new("planctl.toml"), text).unwrap().effective();
+    assert_eq!(config.contracts.timeout, Some(Duration::from_secs(5400)));
+    assert_eq!(config.contracts.path, [PathBuf::from("/opt/tools/bin")]);
+    let coder = &config.roles[&Role::new("coder")];
+    assert_eq!(coder.agent, Some(Agent::Exec("./code.sh".into())));
+    assert_eq!(coder.env.inherit, ["API_KEY"]);
+    assert_eq!(config.isolation, Isolation::Require(0));
+    assert_eq!(config.database.unwrap().to_string(), "postgres://me:…@db/plans");
+    assert!(!config.postgres.download);
+}
+
+#[test]
+fn row_108_every_unknown_key_is_named_with_its_place_and_the_nearest_known_one() {
+    let text = "isolatoin = \"auto\"\n[contracts]\ntimout = \"1m\"\n[roles.coder]\n  agnet = \"exec:x\"\n";
+    assert_eq!(
+        findings(text),
+        [
+            "1:1: unknown key `isolatoin`; did you mean `isolation`?",
+            "3:1: unknown key `timout`; did you mean `timeout`?",
+            "5:3: unknown key `agnet`; did you mean `agent`?",
+        ]
+    );
+}
+
+#[test]
+fn row_108_a_wrong_type_is_named_with_its_place() {
+    assert_eq!(
+        findings("[contracts]\ntimeout = 10\n[postgres]\ndownload = \"no\"\nbin_dir = \"bin\"\n"),
+        [
+            "2:11: expected a text in quotes, found a value of type integer",
+            "4:12: expected true or false, found a value of type string",
+            "5:11: expected an absolute directory, found \"bin\"",
+        ]
+    );
+    assert_eq!(findings("roles = 3\n"), ["1:9: expected a table: [roles], found a value of type integer"]);
+}
+
+#[test]
+fn broken_toml_is_named_with_its_place() {
+    let found = findings("[contracts]\ntimeout = \n");
+    assert_eq!(found.len(), 1);
+    assert!(found[0].starts_with("2:"), "{found:?}");
+    assert!(findings("[project]\nname = \"a\"\nname = \"b\"\n")[0].starts_with("3:1: duplicate key"));
+}
+
+#[test]
+fn keys_and_agents_of_later_are_refused_and_never_ignored() {
+    let text = "[workspace]\nmode = \"worktree\"\n[contracts]\nred_first = \"warn\"\n[roles.coder]\nagent = \"claude\"\n";
+    let found = findings(text);
+    assert_eq!(found.len(), 3);
+    assert!(found[0].starts_with("1:2: `workspace` is not supported yet"), "{found:?}");
+    assert!(found[1].starts_with("4:1: `contracts.red_first` is not supported yet"), "{found:?}");
+    assert!(found[2].starts_with("6:9: the agent \"claude\" is not supported yet"), "{found:?}");
+}
+
+#[test]
+fn variables_of_planctl_itself_and_broken_names_are_refused() {
+    let found = findings("[contracts]\nenv = { PLANCTL_ITEM_ID = \"x\", \"a b\" = \"1\" }\n");
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
+fn an_untrusted_project_starts_nothing_and_says_which_keys_are_ignored() {
+    let project = Project::with(
+        "isolation = \"require:1\"\n[contracts]\ntimeout = \"1m\"\nenv = { A = \"1\" }\n[roles.coder]\nagent = \"exec:./x\"\n",
+    );
+    let loaded = project.load();
+    assert_eq!(loaded.warnings.len(), 1);
+    assert!(loaded.warnings[0].contains("contracts.env, roles.coder.agent"), "{:?}", loaded.warnings);
+    assert!(loaded.warnings[0].contains("planctl trust"));
+    assert_eq!(loaded.config.roles[&Role::new("coder")].agent, None);
+    assert!(loaded.config.contracts.env.is_empty());
+    assert_eq!(loaded.config.contracts.timeout, Some(Duration::from_secs(60)));
+    assert_eq!(loaded.config.isolation, Isolation::Require(1), "stricter isolation needs no trust");
+}
+
+#[test]
+fn trust_holds_until_the_file_changes() {
+    let project = Project::with("[roles.coder]\nagent = \"exec:./x\"\n");
+    trust(&project.state(), &project.dir()).unwrap();
+    let loaded = project.load();
+    assert_eq!(loaded.warnings, Vec::<String>::new());
+    assert_eq!(loaded.config.roles[&Role::new("coder")].agent, Some(Agent::Exec("./x".into())));
+    let file = project.state().join(TRUST_FILE);
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+
+    std::fs::write(project.dir().join(FILE_NAME), "[roles.coder]\nagent = \"exec:./evil\"\n").unwrap();
+    let changed = project.load();
+    assert!(changed.warnings[0].contains("has changed since it was trusted"));
+    assert_eq!(changed.config.roles[&Role::new("coder")].agent, None);
+}
+
+#[test]
+fn trusting_a_directory_without_a_file_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(matches!(trust(dir.path(), dir.path()), Err(ConfigError::Missing { .. })));
+}
+
+#[test]
+fn the_user_goes_before_the_project_and_a_flag_before_both() {
+    let project =
+        Project::with("[contracts]\ntimeout = \"1m\"\n[database]\nurl = \"postgres://project/a\"\n");
+    trust(&project.state(), &project.dir()).unwrap();
+    let home = project.root.path().join("home");
+    std::fs::create_dir_all(home.join(".config/planctl")).unwrap();
+    std::fs::write(
+        home.join(".config/planctl").join(FILE_NAME),
+        "isolation = \"require:1\"\n[contracts]\ntimeout = \"2m\"\n[database]\nurl = \"postgres://user/b\"\n",
+    )
+    .unwrap();
+    let with_home = |name: &str| (name == "HOME").then(|| home.clone().into_os_string());
+    let (dir, state) = (project.dir(), project.state());
+    let mut sources = Sources { env: &with_home, ..sources(&dir, &state) };
+    let loaded = load(&sources).unwrap();
+    assert_eq!(loaded.config.contracts.timeout, Some(Duration::from_secs(120)));
+    assert_eq!(loaded.config.database.as_ref().unwrap().expose(), "postgres://user/b");
+    assert_eq!(loaded.files.len(), 2);
+
+    sources.database_url = Some("postgres://flag/c");
+    assert_eq!(load(&sources).unwrap().config.database.unwrap().expose(), "postgres://flag/c");
+}
+
+#[test]
+fn the_application_s_own_database_is_never_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = |name: &str| (name == "DATABASE_URL").then(|| OsString::from("postgres://app/live"));
+    let loaded = load(&Sources { env: &env, ..sources(dir.path(), dir.path()) }).unwrap();
+    assert_eq!(loaded.config.database, None);
+}
+
+#[test]
+fn row_101_a_password_never_shows() {
+    for url in ["postgres://me:hunter2@h/db", "postgresql://h/db?user=me&password=hunter2"] {
+        let url = DatabaseUrl::parse(url).unwrap();
+        assert!(!format!("{url} {url:?}").contains("hunter2"));
+    }
+    let error = DatabaseUrl::parse("mysql://me:hunter2@h").unwrap_err();
+    assert!(!error.contains("hunter2"));
+}
+
+#[test]
+fn the_digest_covers_what_runs_and_not_where_it_is_stored() {
+    let base = Config::default();
+    let stored =
+        Config { database: Some(DatabaseUrl::parse("postgres://h/x").unwrap()), ..Config::default() };
+    assert_eq!(base.digest(), stored.digest());
+    let served = Config {
+        roles: BTreeMap::from([(
+            Role::new("coder"),
+            RoleConfig { agent: Some(Agent::Exec("x".into())), ..RoleConfig::default() },
+        )]),
+        ..Config::default()
+    };
+    assert_ne!(base.digest(), served.digest());
+}
+
+#[test]
+fn a_pipe_in_place_of_the_file_is_refused_without_waiting() {
+    let dir = tempfile::tempdir().unwrap();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    let pipe = dir.path().join(FILE_NAME);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let error = load(&sources(dir.path(), dir.path())).unwrap_err();
+    assert!(matches!(error, ConfigError::NotAFile { .. }), "{error:?}");
+}
+
+#[test]
+fn times_read_as_people_write_them() {
+    assert_eq!(parse_duration("1h 30m"), Ok(Duration::from_secs(5400)));
+    assert_eq!(parse_duration("2 days"), Ok(Duration::from_secs(172_800)));
+    for wrong in ["", "10", "m", "1.5h", "0s", "99999999999999999999s"] {
+        assert!(parse_duration(wrong).is_err(), "{wrong}");
+    }
+}

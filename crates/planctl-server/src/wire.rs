@@ -1,0 +1,703 @@
+//! What programs read: the request and answer types of every door, as JSON says them (DESIGN 11).
+
+use planctl_engine::{Budget, Spent, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+/// The version of these shapes; a field may be added under one version, never renamed or dropped.
+pub const SCHEMA: u32 = 1;
+
+/// Where a run stands (DESIGN 11).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// Its plan waits for approval.
+    AwaitingApproval,
+    /// Approved; waits for the workspace.
+    Queued,
+    /// Steps are worked on.
+    Running,
+    /// Nothing goes on until a person answers.
+    Waiting,
+    /// A revision of the plan was asked for.
+    Paused,
+    /// It reached its exit.
+    Done,
+    /// It failed, or a person's answer aborted it.
+    Failed,
+    /// A person cancelled it, or rejected its plan.
+    Cancelled,
+}
+
+impl RunState {
+    /// All states, in the order of a run's life.
+    pub const ALL: [RunState; 8] = [
+        RunState::AwaitingApproval,
+        RunState::Queued,
+        RunState::Running,
+        RunState::Waiting,
+        RunState::Paused,
+        RunState::Done,
+        RunState::Failed,
+        RunState::Cancelled,
+    ];
+
+    /// Returns the word that JSON uses.
+    pub fn word(self) -> &'static str {
+        match self {
+            RunState::AwaitingApproval => "awaiting_approval",
+            RunState::Queued => "queued",
+            RunState::Running => "running",
+            RunState::Waiting => "waiting",
+            RunState::Paused => "paused",
+            RunState::Done => "done",
+            RunState::Failed => "failed",
+            RunState::Cancelled => "cancelled",
+        }
+    }
+
+    /// Says whether nothing more happens unless a person takes the run up again.
+    pub fn is_over(self) -> bool {
+        match self {
+            RunState::Done | RunState::Failed | RunState::Cancelled => true,
+            RunState::AwaitingApproval
+            | RunState::Queued
+            | RunState::Running
+            | RunState::Waiting
+            | RunState::Paused => false,
+        }
+    }
+}
+
+/// Where a step stands (DESIGN 11).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepState {
+    /// Not entered yet.
+    Pending,
+    /// Its work waits for a worker.
+    Ready,
+    /// A worker has it.
+    Working,
+    /// Its contract is run.
+    Checking,
+    /// Its work goes out again after a delay.
+    Resting,
+    /// A person is asked.
+    Waiting,
+    /// A gate passed.
+    Passed,
+    /// Its attempts are exhausted.
+    Failed,
+    /// It was left out.
+    Skipped,
+    /// A named person let it count as met.
+    Waived,
+    /// Its attempts are exhausted and the plan goes on.
+    Warned,
+}
+
+impl StepState {
+    /// Returns the word that JSON uses.
+    pub fn word(self) -> &'static str {
+        match self {
+            StepState::Pending => "pending",
+            StepState::Ready => "ready",
+            StepState::Working => "working",
+            StepState::Checking => "checking",
+            StepState::Resting => "resting",
+            StepState::Waiting => "waiting",
+            StepState::Passed => "passed",
+            StepState::Failed => "failed",
+            StepState::Skipped => "skipped",
+            StepState::Waived => "waived",
+            StepState::Warned => "warned",
+        }
+    }
+}
+
+/// One run: the answer of `plan status RUN --json`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RunView {
+    /// Its name: `fix-auth-3`.
+    pub run: String,
+    /// Its UUID.
+    pub id: String,
+    /// The plan's path, relative to the workspace where it lies inside.
+    pub plan: String,
+    /// The plan's title.
+    pub title: String,
+    /// The digest of the revision it executes.
+    pub digest: String,
+    /// The canonical path of the workspace.
+    pub workspace: String,
+    /// Where it stands.
+    pub state: RunState,
+    /// What ended it, where it failed or was cancelled; or what a person should know.
+    pub reason: Option<String>,
+    /// The steps, in the author's order.
+    pub steps: Vec<StepView>,
+    /// What it waits for.
+    pub waiting_on: Option<WaitingOn>,
+    /// What it has used.
+    pub spent: SpentView,
+    /// What it may use; `null` parts have no limit.
+    pub budget: BudgetView,
+    /// The command that serves every role, where `--exec` named one.
+    pub exec: Option<String>,
+    /// When it began, RFC 3339.
+    pub started_at: Option<String>,
+    /// When it ended, RFC 3339.
+    pub ended_at: Option<String>,
+}
+
+/// One step of a run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StepView {
+    /// Its number in the plan.
+    pub number: u32,
+    /// Its title.
+    pub title: String,
+    /// Its node in the graph.
+    pub node: String,
+    /// Who does it.
+    pub role: String,
+    /// Where it stands.
+    pub state: StepState,
+    /// Attempts begun.
+    pub attempts: u32,
+    /// Attempts it may take as things stand, those that people granted included.
+    pub attempts_allowed: u32,
+    /// The newest attempt's verdict: `passed`, `failed`, `timed_out`, `tampered`.
+    pub verdict: Option<String>,
+    /// The isolation tier of the newest gate.
+    pub isolation: Option<u8>,
+    /// How the newest gate or attempt failed, in one line.
+    pub failure: Option<String>,
+    /// What its attempts have used.
+    pub spent: SpentView,
+    /// When a resting step goes out again, or a working one began, RFC 3339.
+    pub since: Option<String>,
+}
+
+/// What a run waits for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WaitingOn {
+    /// `plan`, `escalation`, `budget`, `question` (a person), `worker`, `workspace`, `revision`.
+    pub kind: String,
+    /// The number of the ask.
+    pub id: Option<u64>,
+    /// The role that no worker serves yet.
+    pub role: Option<String>,
+    /// The run that has the workspace.
+    pub run: Option<String>,
+}
+
+/// What was used.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct SpentView {
+    /// Tokens, input and output together.
+    pub tokens: u64,
+    /// US dollars.
+    pub usd: f64,
+    /// Seconds during which the run was not held.
+    pub seconds: f64,
+    /// Attempts whose worker reported no usage: shown, not charged.
+    pub unmetered: u32,
+}
+
+impl From<Spent> for SpentView {
+    fn from(spent: Spent) -> SpentView {
+        SpentView {
+            tokens: spent.tokens,
+            usd: usd(spent.micro_usd),
+            seconds: spent.time.as_secs_f64(),
+            unmetered: spent.unmetered,
+        }
+    }
+}
+
+/// What may be used.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct BudgetView {
+    /// Tokens.
+    pub tokens: Option<u64>,
+    /// US dollars.
+    pub usd: Option<f64>,
+    /// Seconds.
+    pub seconds: Option<f64>,
+}
+
+impl From<Budget> for BudgetView {
+    fn from(budget: Budget) -> BudgetView {
+        BudgetView {
+            tokens: budget.tokens,
+            usd: budget.micro_usd.map(usd),
+            seconds: budget.time.map(|time| time.as_secs_f64()),
+        }
+    }
+}
+
+/// Several runs, newest first: the answer of `plan status --json` and `plan ls --json`.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct RunList {
+    /// The runs.
+    pub runs: Vec<RunSummary>,
+}
+
+/// One run in a list.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// Its name.
+    pub run: String,
+    /// The plan's path.
+    pub plan: String,
+    /// The digest of the revision it executes.
+    pub digest: String,
+    /// The canonical path of the workspace.
+    pub workspace: String,
+    /// Where it stands.
+    pub state: RunState,
+    /// Steps that have settled.
+    pub steps_settled: u32,
+    /// All steps.
+    pub steps_total: u32,
+    /// The step it is at.
+    pub step: Option<StepName>,
+    /// What it waits for.
+    pub waiting_on: Option<WaitingOn>,
+    /// What it has used.
+    pub spent: SpentView,
+    /// What it may use.
+    pub budget: BudgetView,
+    /// When it began, RFC 3339.
+    pub started_at: Option<String>,
+    /// When it ended, RFC 3339.
+    pub ended_at: Option<String>,
+}
+
+/// A step's number and title.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StepName {
+    /// Its number in the plan.
+    pub number: u32,
+    /// Its title.
+    pub title: String,
+}
+
+/// One line of `events --run RUN --json`: an input or a fact of the history.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct EventLine {
+    /// The run's name.
+    pub run: String,
+    /// Its place in the run's history, from 1, gap-free.
+    pub seq: u64,
+    /// When, RFC 3339.
+    pub at: String,
+    /// Its name: `agent.reported`, `node_verified`.
+    pub event: String,
+    /// The node it is about.
+    pub node: Option<String>,
+    /// Which entering of the node.
+    pub visit: Option<u16>,
+    /// Which try.
+    pub attempt: Option<u16>,
+    /// The speaker and kind of the input it followed from.
+    pub cause: String,
+    /// The event's own data.
+    #[serde(flatten)]
+    pub data: Map<String, Value>,
+}
+
+/// Open and answered asks: the answer of `approvals ls --json`.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct AskList {
+    /// The asks, oldest first.
+    pub asks: Vec<AskView>,
+}
+
+/// One ask in a list.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct AskView {
+    /// Its number for people.
+    pub id: u64,
+    /// `plan`, `escalation`, `budget`, `question`.
+    pub kind: String,
+    /// The run's name.
+    pub run: String,
+    /// The plan's path.
+    pub plan: String,
+    /// The step it is about.
+    pub step: Option<StepName>,
+    /// What is asked, in one line.
+    pub asks: String,
+    /// Why it came up: `exhausted`, `budget`, …
+    pub reason: String,
+    /// The answers it takes, in the words of the command line.
+    pub answers: Vec<String>,
+    /// When it was opened, RFC 3339.
+    pub opened_at: String,
+    /// The answer, once given.
+    pub answer: Option<AnswerView>,
+}
+
+/// How an ask was answered.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AnswerView {
+    /// The word of the command line.
+    pub answer: String,
+    /// Who answered.
+    pub by: String,
+    /// Why, or words for the worker.
+    pub note: Option<String>,
+    /// When, RFC 3339.
+    pub at: Option<String>,
+}
+
+/// One ask with what a person should see to decide: the answer of `approvals show ID --json`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct AskPage {
+    /// The ask.
+    #[serde(flatten)]
+    pub ask: AskView,
+    /// What the plan or the worker says about it.
+    pub message: Option<String>,
+    /// The contract of the step.
+    pub contract: Option<ContractView>,
+    /// The newest failure.
+    pub failure: Option<FailureView>,
+    /// What is short, of a budget ask.
+    pub shortfall: Option<ShortfallView>,
+    /// What will run, of a plan ask.
+    pub plan_text: Option<String>,
+    /// What changed since the revision approved before, of a plan ask.
+    pub diff: Option<String>,
+}
+
+/// A contract.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ContractView {
+    /// The script.
+    pub command: String,
+    /// The exit code that passes.
+    pub exit_code: u8,
+    /// How long one evaluation may take, in seconds.
+    pub timeout_seconds: f64,
+}
+
+/// A failed attempt.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FailureView {
+    /// Which try.
+    pub attempt: u16,
+    /// What failed, in one line: `contract exit 1`.
+    pub what: String,
+    /// Protected files that had changed, each with what happened.
+    pub tampered: Vec<TamperView>,
+    /// The end of standard output.
+    pub stdout_tail: String,
+    /// The end of standard error.
+    pub stderr_tail: String,
+}
+
+/// A protected file that is not what was approved.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TamperView {
+    /// The file, relative to the workspace.
+    pub path: String,
+    /// `changed`, `deleted`, `created`, `replaced`.
+    pub change: String,
+}
+
+/// What a budget lacks, in one part.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ShortfallView {
+    /// `tokens`, `usd`, `seconds`.
+    pub part: String,
+    /// The limit.
+    pub limit: f64,
+    /// What was used.
+    pub spent: f64,
+    /// What is needed beyond the limit for the next step.
+    pub needed: f64,
+    /// Steps that have not settled.
+    pub steps_remaining: u32,
+}
+
+/// A decision that was recorded: the answer of every deciding command.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Decided {
+    /// The run it moved, where there is one.
+    pub run: Option<String>,
+    /// The ask it answered, where there was one.
+    pub ask: Option<u64>,
+    /// What was decided, in the word of the command line.
+    pub decision: String,
+    /// Who decided.
+    pub by: String,
+    /// What follows, in one line.
+    pub follows: String,
+    /// Says that the very same decision was recorded before and nothing changed.
+    pub repeated: bool,
+}
+
+/// The answer of `plan verify --format json` for one file.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Verification {
+    /// The version of this shape.
+    pub schema: u32,
+    /// The file as it was named.
+    pub file: String,
+    /// The digest of its canonical text; `null` where the file is no text.
+    pub digest: Option<String>,
+    /// Says that no finding is an error.
+    pub verified: bool,
+    /// The findings, as the language renders them.
+    pub diagnostics: Vec<Value>,
+}
+
+/// What a plan would run: the answer of `plan show --json`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PlanView {
+    /// The plan's path, relative to the workspace where it lies inside.
+    pub plan: String,
+    /// Its title.
+    pub title: String,
+    /// The digest of its canonical text.
+    pub digest: String,
+    /// `draft`, `verified`, `approved`, `in-progress`, `done`, `failed`; as the database says where there is one.
+    pub status: String,
+    /// Its owner.
+    pub owner: Option<String>,
+    /// The canonical path of the workspace.
+    pub workspace: String,
+    /// What a run may use.
+    pub budget: BudgetView,
+    /// The steps.
+    pub steps: Vec<PlanStepView>,
+    /// Files that no worker may change, relative to the workspace, sorted.
+    pub protected: Vec<String>,
+    /// Defaults that apply, one line each.
+    pub defaults: Vec<String>,
+    /// The isolation that contracts run in.
+    pub isolation: String,
+}
+
+/// One step of a plan.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PlanStepView {
+    /// Its number.
+    pub number: u32,
+    /// Its title.
+    pub title: String,
+    /// Who does it.
+    pub role: String,
+    /// What serves the role, as configured.
+    pub agent: Option<String>,
+    /// What the worker is told.
+    pub task: String,
+    /// What the worker is given to read.
+    pub subscriptions: Vec<String>,
+    /// What decides the step.
+    pub contract: ContractView,
+    /// The policy in the words of the plan.
+    pub on_fail: String,
+    /// How long one attempt's work may take, in seconds.
+    pub timeout_seconds: f64,
+}
+
+/// The attempts of a run's steps: the answer of `plan logs --json`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LogView {
+    /// The run's name.
+    pub run: String,
+    /// The attempts, in the order they began.
+    pub attempts: Vec<AttemptView>,
+}
+
+/// One attempt: the work and the gate.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct AttemptView {
+    /// The step.
+    pub step: StepName,
+    /// Which entering of the node.
+    pub visit: u16,
+    /// Which try.
+    pub attempt: u16,
+    /// What the worker said, where it reported.
+    pub work: Option<WorkView>,
+    /// What the harness found, where a gate ran.
+    pub gate: Option<GateView>,
+}
+
+/// What a worker reported.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WorkView {
+    /// When it reported, RFC 3339.
+    pub at: String,
+    /// How its process ended, in words: `exit 0`.
+    pub ending: Option<String>,
+    /// How long it worked, in seconds.
+    pub seconds: f64,
+    /// What it used; `null` is unmetered.
+    pub spent: Option<SpentView>,
+    /// Its words, as much as is kept.
+    pub text: String,
+    /// How many bytes there were in all.
+    pub bytes: u64,
+}
+
+/// What one gate found.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct GateView {
+    /// When the verdict was recorded, RFC 3339.
+    pub at: String,
+    /// `passed`, `failed`, `timed_out`, `tampered`.
+    pub verdict: String,
+    /// The command that ran.
+    pub command: String,
+    /// The exit code that passes.
+    pub expected: u8,
+    /// How it ended, in words: `exit 1`, `signal 9`.
+    pub ending: String,
+    /// The exit code, where it exited.
+    pub exit_code: Option<i32>,
+    /// How long it ran, in seconds.
+    pub seconds: f64,
+    /// The isolation tier.
+    pub isolation: u8,
+    /// The commit that HEAD named.
+    pub git_head: Option<String>,
+    /// Protected files that had changed.
+    pub tampered: Vec<TamperView>,
+    /// Standard output, as much as is kept.
+    pub stdout: String,
+    /// How many bytes of it there were in all.
+    pub stdout_bytes: u64,
+    /// Standard error, as much as is kept.
+    pub stderr: String,
+    /// How many bytes of it there were in all.
+    pub stderr_bytes: u64,
+}
+
+/// Why a step is where it is: the answer of `why RUN STEP --json`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WhyView {
+    /// The run's name.
+    pub run: String,
+    /// The step.
+    pub step: StepView,
+    /// What happened, one sentence each, oldest first.
+    pub because: Vec<BecauseView>,
+    /// What to type next.
+    pub next: Option<String>,
+}
+
+/// One sentence of an explanation, with its place in history.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BecauseView {
+    /// The place in the run's history.
+    pub seq: u64,
+    /// When, RFC 3339.
+    pub at: String,
+    /// What happened.
+    pub text: String,
+}
+
+/// What an audit found: the answer of `audit --json`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct AuditView {
+    /// The runs that were checked.
+    pub runs: Vec<AuditedRun>,
+}
+
+impl AuditView {
+    /// Says whether nothing was found.
+    pub fn is_sound(&self) -> bool {
+        self.runs.iter().all(|run| run.problems.is_empty())
+    }
+}
+
+/// What an audit found in one run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AuditedRun {
+    /// The run's name.
+    pub run: String,
+    /// Rows of history that were checked.
+    pub events: u64,
+    /// The hash of the newest row of its chain.
+    pub head: Option<String>,
+    /// What is wrong, one line each.
+    pub problems: Vec<String>,
+}
+
+/// The database in use: the answer of `db status --json`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DatabaseView {
+    /// `private` or `given`.
+    pub kind: String,
+    /// Where it is, without any password.
+    pub place: String,
+    /// The server's version.
+    pub version: Option<String>,
+    /// Says that it answers.
+    pub is_up: bool,
+    /// Migrations applied.
+    pub schema: Option<u32>,
+    /// Migrations this program knows.
+    pub schema_known: u32,
+    /// Its size in bytes.
+    pub bytes: Option<u64>,
+    /// Warnings, one line each: durability settings that are off.
+    pub warnings: Vec<String>,
+}
+
+/// Writes a time as RFC 3339 in UTC, to the microsecond.
+pub fn moment(at: Timestamp) -> String {
+    OffsetDateTime::from_unix_timestamp_nanos(i128::from(at.as_micros()) * 1000)
+        .ok()
+        .and_then(|moment| moment.format(&Rfc3339).ok())
+        .unwrap_or_else(|| format!("{} µs", at.as_micros()))
+}
+
+/// Returns millionths of a dollar as dollars.
+pub fn usd(micro_usd: u64) -> f64 {
+    // A double is exact up to nine billion dollars in millionths.
+    micro_usd as f64 / 1_000_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_written_with_the_words_of_design_11() {
+        for state in RunState::ALL {
+            assert_eq!(serde_json::to_value(state).unwrap(), state.word());
+        }
+        let words = ["pending", "ready", "working", "checking", "resting", "waiting"];
+        let states: Vec<StepState> =
+            words.iter().map(|word| serde_json::from_value(Value::from(*word)).unwrap()).collect();
+        assert!(states.iter().zip(words).all(|(state, word)| state.word() == word));
+    }
+
+    #[test]
+    fn the_data_of_an_event_stands_beside_its_fields() {
+        let line = EventLine {
+            run: "hello-1".into(),
+            seq: 7,
+            at: moment(Timestamp::from_micros(1_000_000)),
+            event: "node_verified".into(),
+            node: Some("1".into()),
+            visit: Some(1),
+            attempt: Some(2),
+            cause: "harness.evaluated".into(),
+            data: Map::from_iter([("verdict".to_owned(), Value::from("failed"))]),
+        };
+        let text = serde_json::to_string(&line).unwrap();
+        assert!(text.contains(r#""at":"1970-01-01T00:00:01Z""#) && text.contains(r#""verdict":"failed""#));
+        assert_eq!(serde_json::from_str::<EventLine>(&text).unwrap(), line);
+    }
+}
