@@ -1,0 +1,51 @@
+# Everything a person types while working on planctl. `just` alone lists it.
+# CI does not need just: .ci/run calls cargo itself.
+
+_list:
+    @just --list --unsorted
+
+# Compile everything, tests included
+build:
+    cargo build --all-targets
+
+# Run all tests; they bring their own private Postgres
+test *ARGS:
+    cargo test {{ARGS}}
+
+# What must be green before a commit
+check: lint
+    cargo doc --no-deps --quiet
+    cargo test
+
+# Play N random conversations against the reference model
+sim *ARGS:
+    cargo test -p planctl-sim {{ARGS}}
+
+# Show the database that planctl uses here
+db:
+    cargo run --quiet -- db status
+
+# Format the sources
+fmt:
+    cargo fmt
+
+# Formatting and lints, warnings are errors
+lint:
+    cargo fmt --check
+    cargo clippy --all-targets -- -D warnings
+
+# planctl from source: `just run plan verify plans/hello.md`
+run *ARGS:
+    cargo run --quiet -- {{ARGS}}
+
+# The main job in half a minute: no key, no network, no set-up
+demo:
+    cargo run -- demo
+
+# The floor of this machine, and what planctl costs on top of it
+bench *ARGS:
+    cargo bench -p planctl {{ARGS}}
+
+# The binary as it is shipped: target/release/planctl
+release:
+    cargo build --release -p planctl
