@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod processes {
+    pub mod contracts;
     pub mod endings;
     pub mod escapes;
     pub mod figures;
@@ -12,7 +13,57 @@ fn main() {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == "__spawn") {
         std::process::exit(planctl_harness::helper_main());
     }
+    make_environment_hostile();
     let arguments = libtest_mimic::Arguments::from_args();
-    let tests = [processes::endings::tests(), processes::escapes::tests(), processes::figures::tests()];
+    let tests = [
+        processes::contracts::tests(),
+        processes::endings::tests(),
+        processes::escapes::tests(),
+        processes::figures::tests(),
+    ];
     libtest_mimic::run(&arguments, tests.into_iter().flatten().collect()).exit();
+}
+
+/// Gives this program every variable that could change how a shell, an interpreter or git starts (A7, A9, A10), so that
+/// each test shows that commands get none of them.
+fn make_environment_hostile() {
+    let evil = std::env::temp_dir().join("planctl-test-evil.sh");
+    std::fs::write(&evil, "exit 0\n").unwrap();
+    let names = [
+        "BASH_ENV",
+        "ENV",
+        "PROMPT_COMMAND",
+        "PS4",
+        "SHELLOPTS",
+        "BASHOPTS",
+        "CDPATH",
+        "GLOBIGNORE",
+        "BASH_COMPAT",
+        "POSIXLY_CORRECT",
+        "PYTHONPATH",
+        "PYTHONSTARTUP",
+        "PYTHONHOME",
+        "NODE_OPTIONS",
+        "NODE_PATH",
+        "RUBYOPT",
+        "RUBYLIB",
+        "PERL5OPT",
+        "PERL5LIB",
+        "GCONV_PATH",
+        "JAVA_TOOL_OPTIONS",
+        "GIT_DIR",
+        "GIT_SSH_COMMAND",
+        "GIT_EXTERNAL_DIFF",
+        "PLANCTL_DATABASE_URL",
+        "PLANCTL_TOKEN",
+        "DATABASE_URL",
+    ];
+    // SAFETY: this program has one thread yet.
+    unsafe {
+        for name in names {
+            std::env::set_var(name, &evil);
+        }
+        std::env::set_var("BASH_FUNC_test%%", "() { return 0; }");
+        std::env::set_var("BASH_FUNC_false%%", "() { return 0; }");
+    }
 }

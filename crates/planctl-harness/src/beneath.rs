@@ -1,0 +1,243 @@
+//! Opens files of a workspace that cannot lead out of it, hang or surprise (A24–A26, PROMISES 3.3).
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
+
+/// Kernels ask for another try when a folder moves while `..` is resolved.
+const TRIES: u32 = 8;
+
+/// A folder that everything opened through it stays beneath.
+pub(crate) struct Root(OwnedFd);
+
+/// What stands in place of a readable regular file.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// There is nothing.
+    #[error("it does not exist")]
+    Missing,
+    /// A `..`, an absolute path or a symlink leads out.
+    #[error("it leads out of the workspace")]
+    Outside,
+    /// It is a symlink where none is followed.
+    #[error("it is a symlink")]
+    Symlink,
+    /// It is something else than a regular file.
+    #[error("it is a {0}")]
+    NotRegular(&'static str),
+    /// Another name of a file that belongs to somebody else (A26).
+    #[error("it is a hard link to a file of another user")]
+    ForeignHardLink,
+    /// It is larger than the cap.
+    #[error("it has {bytes} bytes, the limit is {limit}")]
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+        /// The cap.
+        limit: u64,
+    },
+    /// The system refused.
+    #[error("{0}")]
+    Refused(#[source] io::Error),
+}
+
+/// Whether a symlink as the last part of the path is followed (within the root).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LastLink {
+    Follow,
+    Refuse,
+}
+
+impl Root {
+    pub(crate) fn open(folder: &Path) -> io::Result<Root> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Root(rustix::fs::open(folder, flags, Mode::empty())?))
+    }
+
+    /// Opens a regular file for reading; never blocks, whatever the path names.
+    pub(crate) fn open_file(&self, path: &Path, last: LastLink) -> Result<File, Unreadable> {
+        let mut flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        if last == LastLink::Refuse {
+            flags |= OFlags::NOFOLLOW;
+        }
+        let mut tries = 0;
+        let file = loop {
+            match openat2(
+                &self.0,
+                path,
+                flags,
+                Mode::empty(),
+                ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
+            ) {
+                Ok(descriptor) => break File::from(descriptor),
+                Err(Errno::AGAIN | Errno::INTR) if tries < TRIES => tries += 1,
+                Err(Errno::NOENT | Errno::NOTDIR) => return Err(Unreadable::Missing),
+                Err(Errno::XDEV) => return Err(Unreadable::Outside),
+                Err(Errno::LOOP) => return Err(Unreadable::Symlink),
+                Err(Errno::NXIO) => return Err(Unreadable::NotRegular("socket")),
+                Err(error) => return Err(Unreadable::Refused(error.into())),
+            }
+        };
+        check_regular(&file)?;
+        Ok(file)
+    }
+
+    /// Reads a regular file of at most `limit` bytes.
+    pub(crate) fn read(&self, path: &Path, last: LastLink, limit: u64) -> Result<Vec<u8>, Unreadable> {
+        read_capped(self.open_file(path, last)?, limit)
+    }
+}
+
+/// Refuses what is no regular file, and a foreign file under another name.
+fn check_regular(file: &File) -> Result<(), Unreadable> {
+    let found = file.metadata().map_err(Unreadable::Refused)?;
+    if !found.is_file() {
+        return Err(Unreadable::NotRegular(kind_word(found.file_type())));
+    }
+    let us = rustix::process::geteuid().as_raw();
+    if found.nlink() > 1 && found.uid() != us && us != 0 {
+        return Err(Unreadable::ForeignHardLink);
+    }
+    Ok(())
+}
+
+/// Reads at most `limit` bytes; a file that grows meanwhile is caught too (A25).
+pub(crate) fn read_capped(file: File, limit: u64) -> Result<Vec<u8>, Unreadable> {
+    let bytes = file.metadata().map_err(Unreadable::Refused)?.len();
+    if bytes > limit {
+        return Err(Unreadable::TooLarge { bytes, limit });
+    }
+    let mut content = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0));
+    file.take(limit + 1).read_to_end(&mut content).map_err(Unreadable::Refused)?;
+    if content.len() as u64 > limit {
+        return Err(Unreadable::TooLarge { bytes: content.len() as u64, limit });
+    }
+    Ok(content)
+}
+
+/// Opens a regular file by an ordinary path, wherever it leads; never blocks.
+pub(crate) fn open_anywhere(path: &Path) -> Result<File, Unreadable> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(descriptor) => File::from(descriptor),
+        Err(Errno::NOENT | Errno::NOTDIR) => return Err(Unreadable::Missing),
+        Err(Errno::NXIO) => return Err(Unreadable::NotRegular("socket")),
+        Err(error) => return Err(Unreadable::Refused(error.into())),
+    };
+    let found = file.metadata().map_err(Unreadable::Refused)?;
+    if !found.is_file() {
+        return Err(Unreadable::NotRegular(kind_word(found.file_type())));
+    }
+    Ok(file)
+}
+
+/// Returns the word for what a path names.
+pub(crate) fn kind_word(kind: std::fs::FileType) -> &'static str {
+    if kind.is_dir() {
+        "directory"
+    } else if kind.is_fifo() {
+        "named pipe"
+    } else if kind.is_socket() {
+        "socket"
+    } else if kind.is_char_device() || kind.is_block_device() {
+        "device"
+    } else if kind.is_symlink() {
+        "symlink"
+    } else {
+        "regular file"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// A workspace with one of each, beside a secret.
+    fn workspace() -> (tempfile::TempDir, Root) {
+        let outer = tempfile::tempdir().unwrap();
+        let inner = outer.path().join("workspace");
+        std::fs::create_dir_all(inner.join("folder")).unwrap();
+        std::fs::write(outer.path().join("secret"), "secret").unwrap();
+        std::fs::write(inner.join("plain"), "plain").unwrap();
+        symlink("plain", inner.join("inner-link")).unwrap();
+        symlink("../secret", inner.join("relative-out")).unwrap();
+        symlink(outer.path().join("secret"), inner.join("absolute-out")).unwrap();
+        symlink("loop", inner.join("loop")).unwrap();
+        symlink("/proc/self/root/etc/passwd", inner.join("magic")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, inner.join("fifo"), Mode::RUSR | Mode::WUSR).unwrap();
+        std::os::unix::net::UnixListener::bind(inner.join("socket")).unwrap();
+        File::create(inner.join("sparse")).unwrap().set_len(1 << 40).unwrap();
+        let root = Root::open(&inner).unwrap();
+        (outer, root)
+    }
+
+    #[test]
+    fn a24_a25_only_regular_files_inside_open_and_nothing_hangs() {
+        let (outer, root) = workspace();
+        let limit = 1024;
+        let started = Instant::now();
+        for path in ["plain", "inner-link", "folder/../plain"] {
+            assert_eq!(root.read(Path::new(path), LastLink::Follow, limit).unwrap(), b"plain", "{path}");
+        }
+        let absolute = outer.path().join("workspace/plain");
+        for path in ["../secret", "relative-out", "absolute-out", "magic", "folder/../../secret"]
+            .map(Path::new)
+            .into_iter()
+            .chain([absolute.as_path()])
+        {
+            let refused = root.read(path, LastLink::Follow, limit).unwrap_err();
+            assert!(matches!(refused, Unreadable::Outside | Unreadable::Symlink), "{path:?}: {refused}");
+        }
+        for (path, kind) in [("fifo", "named pipe"), ("folder", "directory"), ("socket", "socket")] {
+            let refused = root.read(Path::new(path), LastLink::Follow, limit).unwrap_err();
+            assert!(matches!(refused, Unreadable::NotRegular(word) if word == kind), "{path}: {refused}");
+        }
+        assert!(matches!(root.read(Path::new("loop"), LastLink::Follow, limit), Err(Unreadable::Symlink)));
+        assert!(matches!(root.read(Path::new("none"), LastLink::Follow, limit), Err(Unreadable::Missing)));
+        assert!(matches!(
+            root.read(Path::new("sparse"), LastLink::Follow, limit),
+            Err(Unreadable::TooLarge { .. })
+        ));
+        assert!(matches!(
+            root.read(Path::new("inner-link"), LastLink::Refuse, limit),
+            Err(Unreadable::Symlink)
+        ));
+        assert!(started.elapsed() < Duration::from_millis(1000));
+    }
+
+    #[test]
+    fn a24_a_link_that_flips_while_we_read_never_leaks() {
+        let (outer, root) = workspace();
+        let inner = outer.path().join("workspace");
+        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let flipper = {
+            let (stop, inner) = (stop.clone(), inner.clone());
+            std::thread::spawn(move || {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    for target in ["plain", "../secret"] {
+                        symlink(target, inner.join("flip.new")).unwrap();
+                        std::fs::rename(inner.join("flip.new"), inner.join("flip")).unwrap();
+                    }
+                }
+            })
+        };
+        let mut read = 0;
+        for _ in 0..20_000 {
+            if let Ok(content) = root.read(Path::new("flip"), LastLink::Follow, 1024) {
+                assert_eq!(content, b"plain");
+                read += 1;
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        flipper.join().unwrap();
+        assert!(read > 0, "the link was readable at times");
+    }
+}

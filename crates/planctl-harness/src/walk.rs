@@ -1,0 +1,178 @@
+//! Walks a workspace within limits, and expands globs over it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+
+/// The most directory entries one walk looks at.
+pub const ENTRIES_MAX: usize = 200_000;
+/// Folders that hold other programs' files, in any number.
+const SKIPPED: [&str; 4] = [".git", "target", "node_modules", ".venv"];
+
+/// What a walk found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Found {
+    /// Regular files, relative to the root, sorted.
+    pub files: Vec<String>,
+    /// Says that there were more than the cap.
+    pub is_cut: bool,
+}
+
+/// Why a glob cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("`{glob}` is not a glob: {reason}")]
+pub struct NotAGlob {
+    /// The text.
+    pub glob: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Says whether a path is a glob: it holds `*`, `?`, `[` or `{`.
+pub fn is_glob(path: &str) -> bool {
+    path.contains(['*', '?', '[', '{'])
+}
+
+/// Compiles a glob whose `*` stays within one folder and whose `**` does not.
+pub(crate) fn matcher(glob: &str) -> Result<GlobMatcher, NotAGlob> {
+    GlobBuilder::new(glob)
+        .literal_separator(true)
+        .backslash_escape(true)
+        .build()
+        .map(|glob| glob.compile_matcher())
+        .map_err(|error| NotAGlob { glob: glob.to_owned(), reason: error.kind().to_string() })
+}
+
+/// Lists the regular files that match, at most `most`; links are not followed, `.git` is not entered.
+///
+/// # Errors
+///
+/// When the text is not a glob.
+pub fn expand(root: &Path, glob: &str, most: usize) -> Result<Found, NotAGlob> {
+    let glob = glob.strip_prefix("./").unwrap_or(glob);
+    let matcher = matcher(glob)?;
+    let start = literal_folder(glob);
+    let leads_through_link =
+        start.ancestors().any(|folder| root.join(folder).is_symlink() && folder != Path::new(""));
+    if !stays_inside(&start) || leads_through_link {
+        return Ok(Found::default());
+    }
+    let mut files = BTreeSet::new();
+    let skip: &[&str] = &[".git"];
+    let is_cut = visit(root, &start, skip, |path, is_file| {
+        if is_file && matcher.is_match(path) {
+            files.insert(path.to_owned());
+        }
+        files.len() <= most
+    });
+    let is_cut = is_cut || files.len() > most;
+    Ok(Found { files: files.into_iter().take(most).collect(), is_cut })
+}
+
+/// Lists the regular files of a workspace, without those of builds and dependencies.
+pub fn files(root: &Path, most: usize) -> Found {
+    let mut files = Vec::new();
+    let is_cut = visit(root, Path::new(""), &SKIPPED, |path, is_file| {
+        if is_file {
+            files.push(path.to_owned());
+        }
+        files.len() < most
+    });
+    files.sort();
+    Found { files, is_cut }
+}
+
+/// Says whether a relative path has no way up or out.
+pub(crate) fn stays_inside(path: &Path) -> bool {
+    path.components()
+        .all(|part| matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir))
+}
+
+/// The folders before the first part that is a pattern.
+fn literal_folder(glob: &str) -> PathBuf {
+    let parts: Vec<&str> = glob.split('/').collect();
+    let literal =
+        parts.iter().take(parts.len() - 1).take_while(|part| !is_glob(part) && !part.contains('\\'));
+    literal.collect()
+}
+
+/// Calls `see` for each entry until it returns false; says whether anything was left out.
+fn visit(root: &Path, start: &Path, skip: &[&str], mut see: impl FnMut(&str, bool) -> bool) -> bool {
+    let mut seen = 0;
+    let mut folders = vec![start.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(root.join(&folder)) else { continue };
+        for entry in entries.flatten() {
+            seen += 1;
+            if seen > ENTRIES_MAX {
+                return true;
+            }
+            // The kind of the entry itself: a link is neither a file nor a folder.
+            let Ok(kind) = entry.file_type() else { continue };
+            let name = entry.file_name();
+            let path = folder.join(&name);
+            if kind.is_dir() {
+                if !skip.iter().any(|skipped| name == *skipped) {
+                    folders.push(path);
+                }
+                continue;
+            }
+            let Some(path) = path.to_str() else { continue };
+            if !see(path, kind.is_file()) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workspace() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for path in
+            ["src/main.rs", "src/deep/er/lib.rs", "tests/one.rs", ".git/config", "target/x.rs", "a.md"]
+        {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        std::os::unix::fs::symlink("/etc", folder.path().join("src/etc")).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_star_stays_in_its_folder_and_two_do_not() {
+        let folder = workspace();
+        let expand = |glob| expand(folder.path(), glob, 100).unwrap().files;
+        assert_eq!(expand("src/*.rs"), ["src/main.rs"]);
+        assert_eq!(expand("src/**/*.rs"), ["src/deep/er/lib.rs", "src/main.rs"]);
+        assert_eq!(expand("./*.md"), ["a.md"]);
+        assert_eq!(expand("src/etc/*"), [""; 0], "a link is not entered");
+        assert_eq!(expand("../*"), [""; 0]);
+        assert_eq!(expand("/etc/*"), [""; 0]);
+        assert_eq!(expand(".git/*"), [".git/config"; 1], "named by the plan itself");
+    }
+
+    #[test]
+    fn a_cap_is_said() {
+        let folder = workspace();
+        let found = expand(folder.path(), "**/*.rs", 2).unwrap();
+        assert_eq!((found.files.len(), found.is_cut), (2, true));
+        assert!(!expand(folder.path(), "**/*.rs", 4).unwrap().is_cut);
+        assert!(super::expand(folder.path(), "[", 2).is_err());
+    }
+
+    #[test]
+    fn a_listing_leaves_out_builds_and_dependencies() {
+        let folder = workspace();
+        assert_eq!(
+            files(folder.path(), 100).files,
+            ["a.md", "src/deep/er/lib.rs", "src/main.rs", "tests/one.rs"]
+        );
+        assert!(files(folder.path(), 2).is_cut);
+    }
+}

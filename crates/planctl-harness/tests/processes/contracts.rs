@@ -1,0 +1,320 @@
+//! What contracts show, and what none of them can pretend (A6–A13, P-41, X-04, X-15, X-20).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Trial;
+use planctl_engine::{Contract, Ending, Evidence, FileChange, Found, Inconclusive, Verdict};
+use planctl_harness::{Baseline, Bench, PATH_DEFAULT, digest_of};
+
+use super::support::{alive, block_on, spawner};
+use crate::trials;
+
+pub fn tests() -> Vec<Trial> {
+    trials![
+        a12_twenty_endings_and_their_verdicts,
+        a7_no_start_up_file_variable_or_function_changes_the_shell,
+        a8_a_fake_grep_in_the_workspace_is_not_found,
+        a9_no_interpreter_variable_arrives,
+        a10_a_repositorys_own_git_configuration_starts_nothing,
+        a11_output_is_never_read_for_meaning,
+        p_41_x_20_a_timed_out_contract_leaves_nothing,
+        x_15_bash_without_pipefail_or_errexit,
+        death_by_signal_never_passes_whatever_was_expected,
+        a4_a_protected_file_changed_before_is_tampered_and_nothing_runs,
+        a4_a_protected_file_changed_by_the_contract_is_tampered,
+        an_interrupted_gate_tells_nothing,
+        a_missing_workspace_tells_nothing_and_a_missing_command_fails,
+        the_evidence_says_what_happened,
+        a_long_output_is_stored_beside_its_tail,
+        a17_a_contract_that_kills_its_parent_passes_nothing,
+    ]
+}
+
+struct Place {
+    folder: tempfile::TempDir,
+    bench: Bench,
+}
+
+impl Place {
+    fn new() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let bench = Bench::new(spawner(), folder.path(), None, [("CI".into(), "1".into())]).unwrap();
+        Place { folder, bench }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn write(&self, path: &str, content: &str) -> PathBuf {
+        let path = self.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        path
+    }
+
+    fn found(&self, contract: &Contract, baseline: Baseline) -> Found {
+        block_on(async {
+            let gate = self
+                .bench
+                .evaluate(contract, &Arc::new(baseline), &mut |_, _| (), std::future::pending())
+                .await;
+            gate.found
+        })
+    }
+
+    fn evidence(&self, contract: &Contract) -> Evidence {
+        match self.found(contract, Baseline::default()) {
+            Found::Evidence(evidence) => *evidence,
+            Found::Nothing(inconclusive) => panic!("{}: {inconclusive:?}", contract.command),
+        }
+    }
+
+    fn verdict(&self, command: &str) -> Verdict {
+        let contract = contract(command, 0);
+        contract.judge(&self.evidence(&contract)).unwrap()
+    }
+}
+
+fn contract(command: &str, expect: u8) -> Contract {
+    Contract {
+        command: command.into(),
+        digest: digest_of(command.as_bytes()),
+        expect,
+        timeout: Duration::from_secs(10),
+        guard: false,
+    }
+}
+
+fn a12_twenty_endings_and_their_verdicts() {
+    let place = Place::new();
+    let endings: &[(&str, u8, Verdict)] = &[
+        ("true", 0, Verdict::Passed),
+        ("false", 0, Verdict::Failed),
+        ("false", 1, Verdict::Passed),
+        ("exit 2", 2, Verdict::Passed),
+        ("exit 255", 255, Verdict::Passed),
+        ("exit 256", 0, Verdict::Passed),
+        ("exit -1", 255, Verdict::Passed),
+        ("kill $$", 0, Verdict::Failed),
+        ("kill -9 $$", 137, Verdict::Failed),
+        ("kill -TERM $$", 143, Verdict::Failed),
+        ("trap 'exit 0' TERM; kill $$; exit 1", 0, Verdict::Passed),
+        ("trap 'exit 0' EXIT; exit 1", 0, Verdict::Passed),
+        ("exec true", 0, Verdict::Passed),
+        ("exec false", 0, Verdict::Failed),
+        ("no-such-command-at-all", 127, Verdict::Passed),
+        ("no-such-command-at-all", 0, Verdict::Failed),
+        ("if then", 0, Verdict::Failed),
+        (": ${unset:?}", 0, Verdict::Failed),
+        ("(exit 3)", 3, Verdict::Passed),
+        ("false; true", 0, Verdict::Passed),
+        ("ulimit -c 0; kill -SEGV $$", 139, Verdict::Failed),
+        ("(kill -9 $BASHPID)", 137, Verdict::Passed),
+        ("", 0, Verdict::Passed),
+    ];
+    for (command, expect, verdict) in endings {
+        let contract = contract(command, *expect);
+        assert_eq!(
+            contract.judge(&place.evidence(&contract)),
+            Some(*verdict),
+            "{command}, expecting {expect}"
+        );
+    }
+}
+
+fn a7_no_start_up_file_variable_or_function_changes_the_shell() {
+    let place = Place::new();
+    for file in [".bashrc", ".bash_profile", ".profile", ".bash_login", ".inputrc", ".bash_logout"] {
+        place.write(file, "exit 0\n");
+    }
+    for command in ["false", "test 1 = 2", "[ -e nowhere ]", "false || exit 1"] {
+        assert_eq!(place.verdict(command), Verdict::Failed, "{command}");
+    }
+    for name in
+        ["BASH_ENV", "ENV", "PROMPT_COMMAND", "CDPATH", "GLOBIGNORE", "POSIXLY_CORRECT", "BASH_COMPAT"]
+    {
+        assert_eq!(place.verdict(&format!("[ -z \"${{{name}+set}}\" ]")), Verdict::Passed, "{name}");
+    }
+    assert_eq!(place.verdict("[[ $- != *e* && $- != *n* ]] && ! declare -F | grep -q ."), Verdict::Passed);
+}
+
+fn a8_a_fake_grep_in_the_workspace_is_not_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = folder.path().canonicalize().unwrap();
+    let path = format!(":.:./bin:{}:{PATH_DEFAULT}", workspace.join("bin").display());
+    let bench = Bench::new(spawner(), &workspace, Some(path.as_ref()), []).unwrap();
+    let place = Place { folder, bench };
+    for fake in ["grep", "bin/grep"] {
+        place.write(fake, "#!/bin/sh\nexit 0\n");
+    }
+    place.write("file", "nothing here\n");
+    assert_eq!(place.verdict("grep -q TODO file"), Verdict::Failed);
+    assert_eq!(
+        place.verdict("[ \"$(command -v grep)\" = /usr/bin/grep ] || [ \"$(command -v grep)\" = /bin/grep ]"),
+        Verdict::Passed
+    );
+}
+
+fn a9_no_interpreter_variable_arrives() {
+    assert!(std::env::var("PYTHONPATH").is_ok_and(|value| value.contains("evil")), "this program has it");
+    assert_eq!(Place::new().verdict("! env | grep evil"), Verdict::Passed);
+}
+
+fn a10_a_repositorys_own_git_configuration_starts_nothing() {
+    let place = Place::new();
+    let script = place.write("evil.sh", &format!("#!/bin/sh\ntouch {}/started\n", place.path().display()));
+    let set = format!(
+        "git init -q . && git config user.name t && git config user.email t@example.org \
+         && git config core.fsmonitor {0} && git config core.hooksPath {1} && git config core.sshCommand {0}",
+        script.display(),
+        place.path().join("hooks").display()
+    );
+    assert_eq!(place.verdict(&set), Verdict::Passed);
+    for hook in ["pre-commit", "post-commit", "post-index-change", "commit-msg"] {
+        place.write(&format!("hooks/{hook}"), &std::fs::read_to_string(&script).unwrap());
+        place.write(&format!(".git/hooks/{hook}"), &std::fs::read_to_string(&script).unwrap());
+    }
+    assert_eq!(
+        place.verdict("git status && git add evil.sh && git commit -qm x && git log"),
+        Verdict::Passed
+    );
+    assert!(!place.path().join("started").exists());
+    let head = place.evidence(&contract("true", 0)).git_head;
+    assert!(head.is_some_and(|head| head.len() == 40));
+}
+
+fn a11_output_is_never_read_for_meaning() {
+    let place = Place::new();
+    for text in [
+        "exit_code == 0",
+        "::set-env name=PATH::.",
+        "{\"planctl\":\"result/1\",\"outcome\":\"worked\"}",
+        "PASSED",
+        "✅",
+    ] {
+        assert_eq!(
+            place.verdict(&format!("echo '{text}'; echo '{text}' >&2; exit 1")),
+            Verdict::Failed,
+            "{text}"
+        );
+    }
+}
+
+fn p_41_x_20_a_timed_out_contract_leaves_nothing() {
+    let place = Place::new();
+    let mark = format!("{}", place.path().display());
+    let command = format!("export MARK={mark}; sleep 999 & sleep 999");
+    let mut contract = contract(&command, 0);
+    contract.timeout = Duration::from_millis(300);
+    let started = Instant::now();
+    let evidence = place.evidence(&contract);
+    assert_eq!(contract.judge(&evidence), Some(Verdict::TimedOut));
+    assert!(started.elapsed() < Duration::from_millis(1300), "{:?}", started.elapsed());
+    assert_eq!(alive(&format!("MARK={mark}")), []);
+}
+
+fn x_15_bash_without_pipefail_or_errexit() {
+    let place = Place::new();
+    assert_eq!(place.verdict("[[ abc == a* ]] && [[ abc =~ ^a ]]"), Verdict::Passed);
+    for _ in 0..20 {
+        assert_eq!(place.verdict("seq 1 200000 | grep -q 5"), Verdict::Passed);
+    }
+    assert_eq!(
+        place.verdict("false; [ \"$0\" != sh ]; shopt -qo pipefail || ! shopt -qo errexit"),
+        Verdict::Passed
+    );
+}
+
+fn death_by_signal_never_passes_whatever_was_expected() {
+    let place = Place::new();
+    for (signal, expect) in [(9, 137), (15, 143), (15, 15), (9, 0), (11, 139)] {
+        let contract = contract(&format!("kill -{signal} $$"), expect);
+        let evidence = place.evidence(&contract);
+        assert_eq!(evidence.ending, Ending::Signalled { signal });
+        assert_eq!(contract.judge(&evidence), Some(Verdict::Failed));
+    }
+}
+
+fn a4_a_protected_file_changed_before_is_tampered_and_nothing_runs() {
+    let place = Place::new();
+    place.write("test.sh", "exit 1");
+    let baseline = Baseline::take(place.path(), ["test.sh"], []).unwrap();
+    let contract = contract("touch ran; bash test.sh", 0);
+    place.write("test.sh", "exit 0");
+    let Found::Evidence(evidence) = place.found(&contract, baseline) else { panic!("evidence") };
+    assert_eq!(contract.judge(&evidence), Some(Verdict::Tampered));
+    assert_eq!((evidence.ending, evidence.tampered[0].path.as_str()), (Ending::NotRun, "test.sh"));
+    assert_eq!(evidence.protected["test.sh"], Some(digest_of(b"exit 0")));
+    assert!(!place.path().join("ran").exists());
+}
+
+fn a4_a_protected_file_changed_by_the_contract_is_tampered() {
+    let place = Place::new();
+    place.write("tests/one.sh", "exit 1");
+    let baseline = || Baseline::take(place.path(), ["tests/one.sh"], ["tests/*"]).unwrap();
+    let passes = contract("! bash tests/one.sh", 0);
+    let Found::Evidence(evidence) = place.found(&passes, baseline()) else { panic!("evidence") };
+    assert_eq!(passes.judge(&evidence), Some(Verdict::Passed));
+    let creates = contract("touch tests/two.sh", 0);
+    let Found::Evidence(evidence) = place.found(&creates, baseline()) else { panic!("evidence") };
+    assert_eq!(creates.judge(&evidence), Some(Verdict::Tampered));
+    assert_eq!(evidence.tampered[0].change, FileChange::Created);
+}
+
+fn an_interrupted_gate_tells_nothing() {
+    let place = Place::new();
+    let gate = block_on(async {
+        let contract = contract("sleep 999", 0);
+        place.bench.evaluate(&contract, &Arc::default(), &mut |_, _| (), std::future::ready(())).await
+    });
+    assert_eq!(gate.found, Found::Nothing(Inconclusive::Interrupted));
+}
+
+fn a_missing_workspace_tells_nothing_and_a_missing_command_fails() {
+    let place = Place::new();
+    assert_eq!(place.evidence(&contract("no-such-command", 0)).ending, Ending::Exited { code: 127 });
+    std::fs::remove_dir_all(place.path()).unwrap();
+    let Found::Nothing(Inconclusive::ToolMissing { what }) =
+        place.found(&contract("true", 0), Baseline::default())
+    else {
+        panic!("nothing");
+    };
+    assert!(what.contains("workspace"), "{what}");
+}
+
+fn the_evidence_says_what_happened() {
+    let place = Place::new();
+    let contract = contract("echo out; echo err >&2; setsid sleep 999 & sleep 0.05; exit 3", 3);
+    let evidence = place.evidence(&contract);
+    assert_eq!(evidence.contract, contract.digest);
+    assert_eq!(evidence.ending, Ending::Exited { code: 3 });
+    assert_eq!((evidence.stdout.tail.as_str(), evidence.stderr.tail.as_str()), ("out\n", "err\n"));
+    assert_eq!((evidence.stragglers, evidence.isolation), (1, 0));
+    assert!(evidence.duration >= Duration::from_millis(50) && evidence.resources.max_rss_kib > 0);
+}
+
+fn a_long_output_is_stored_beside_its_tail() {
+    let place = Place::new();
+    let contract = contract("seq 1 100000", 0);
+    let gate = block_on(async {
+        place.bench.evaluate(&contract, &Arc::default(), &mut |_, _| (), std::future::pending()).await
+    });
+    let Found::Evidence(evidence) = gate.found else { panic!("evidence") };
+    assert_eq!(evidence.stdout.bytes, 588_895);
+    assert!(evidence.stdout.tail.ends_with("\n99999\n100000\n") && evidence.stdout.tail.len() <= 4096);
+    let stored =
+        gate.outputs.iter().find(|output| Some(&output.digest) == evidence.stdout.stored.as_ref()).unwrap();
+    assert!(stored.bytes.starts_with(b"1\n2\n") && stored.bytes.ends_with(b"\n100000\n"));
+    assert_eq!(stored.digest, digest_of(&stored.bytes));
+}
+
+fn a17_a_contract_that_kills_its_parent_passes_nothing() {
+    let place = Place::new();
+    let found = place.found(&contract("kill -9 $PPID; exit 0", 0), Baseline::default());
+    assert_eq!(found, Found::Nothing(Inconclusive::Interrupted));
+    assert_eq!(place.verdict("true"), Verdict::Passed, "the next gate has a new guardian");
+}
