@@ -1,0 +1,397 @@
+//! A finding: its stable code, its level, where it stands, and how to mend it; drawn for people or as JSON.
+
+use std::borrow::Cow;
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use serde::Serialize;
+
+use crate::source::{Source, Span, escape, is_forbidden};
+
+macro_rules! codes {
+    ($($code:ident $level:ident $title:literal,)*) => {
+        /// The stable code of a kind of finding (INTERFACE 2.5).
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+        pub enum Code { $(#[doc = $title] $code,)* }
+
+        impl Code {
+            /// All codes, in order.
+            pub const ALL: &[Code] = &[$(Code::$code),*];
+
+            /// Returns the code as it is written.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Code::$code => stringify!($code),)* }
+            }
+
+            /// Returns what findings of this code are about.
+            pub fn title(self) -> &'static str {
+                match self { $(Code::$code => $title,)* }
+            }
+
+            /// Returns the level of a finding that says nothing else.
+            pub fn default_level(self) -> Severity {
+                match self { $(Code::$code => Severity::$level,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    P001 Error "the frontmatter is missing or can't be read",
+    P002 Warning "a frontmatter key or status is unknown",
+    P003 Error "the file is no plan text",
+    P004 Error "a control, invisible or look-alike character",
+    P005 Warning "the form differs from the one planctl writes",
+    P006 Warning "a mark or status that the file can't decide",
+    P007 Error "the title, the steps section or the steps are missing",
+    P008 Error "a limit is exceeded",
+    P009 Error "a required field is missing, empty, or given twice",
+    P010 Error "a step has no contract",
+    P011 Error "a code fence is not closed, or not where one is expected",
+    P012 Error "a step heading is a template, not a number",
+    P013 Error "a step number is used twice",
+    P014 Warning "step numbers have a gap",
+    P015 Error "a field or its value can't be understood",
+    P016 Warning "what follows the last attempt is left to a default",
+    P017 Error "a field is not supported yet",
+    P020 Note "a default applies",
+    P101 Error "the contract is not valid bash",
+    P102 Error "a command is not on the PATH",
+    P104 Warning "the contract can't fail",
+    P109 Warning "the contract could not be checked",
+    P110 Warning "a failure in the contract does not count",
+    P111 Warning "the contract waits for a person",
+    P112 Warning "the contract writes outside the workspace",
+    P113 Warning "the contract can't pass",
+    P201 Error "a subscribed file is not there and no step before makes it",
+    P202 Warning "a glob matches nothing",
+    P203 Error "a subscribed file is made by a later step only",
+    P204 Error "steps depend on each other in a circle",
+    P205 Error "a path leaves the workspace",
+    P206 Error "a subscription is of an unknown kind, or names nothing",
+    P207 Error "a subscription names something that is no file",
+    P208 Warning "a subscribed file is larger than what a prompt takes",
+    P209 Warning "a subscription is given twice",
+    P210 Warning "a topic is unknown",
+    P301 Error "the steps do not make a graph",
+    P401 Error "a role is not in the registry",
+    P402 Warning "there is no registry of roles",
+    P403 Error "a role has characters that roles can't have",
+    P501 Warning "the budget is absurd for the number of steps",
+    P502 Warning "a money cap can't be enforced",
+    P503 Error "the budget can't be understood",
+    P601 Warning "the contract needs the network",
+    P602 Warning "the contract runs a destructive command",
+    P603 Note "the plan lies outside the workspace",
+}
+
+/// How much a finding weighs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The plan is not verified.
+    Error,
+    /// The plan is verified, but a person should look.
+    Warning,
+    /// Something worth knowing.
+    Note,
+}
+
+/// A place that a finding points to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Label {
+    /// Where.
+    pub span: Span,
+    /// What is there; may be empty.
+    pub text: String,
+}
+
+/// How a finding can be mended by replacing text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fix {
+    /// What to replace.
+    pub span: Span,
+    /// What stands there afterwards.
+    pub replacement: String,
+    /// Says that the meaning stays the same, so that no person needs to look.
+    pub safe: bool,
+}
+
+/// The step a finding is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StepName {
+    /// Its number, or its template as written.
+    pub number: String,
+    /// Its title.
+    pub title: String,
+}
+
+/// One finding.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    /// What kind of finding.
+    pub code: Code,
+    /// How much it weighs.
+    pub level: Severity,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// Where, the primary place first.
+    pub spans: Vec<Label>,
+    /// The step it is about.
+    pub step: Option<StepName>,
+    /// What else there is to know.
+    pub notes: Vec<String>,
+    /// What to do.
+    pub help: Option<String>,
+    /// How text can be replaced to mend it.
+    pub fix: Option<Fix>,
+}
+
+impl Diagnostic {
+    /// Makes a finding at the code's own level.
+    pub fn new(code: Code, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            code,
+            level: code.default_level(),
+            message: message.into(),
+            spans: Vec::new(),
+            step: None,
+            notes: Vec::new(),
+            help: None,
+            fix: None,
+        }
+    }
+
+    /// Adds a place; the first one added is the primary.
+    #[must_use]
+    pub fn at(mut self, span: Span, label: impl Into<String>) -> Diagnostic {
+        self.spans.push(Label { span, text: label.into() });
+        self
+    }
+
+    /// Replaces the code's own level.
+    #[must_use]
+    pub fn level(mut self, level: Severity) -> Diagnostic {
+        self.level = level;
+        self
+    }
+
+    /// Names the step.
+    #[must_use]
+    pub fn step(mut self, step: StepName) -> Diagnostic {
+        self.step = Some(step);
+        self
+    }
+
+    /// Adds a note.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Diagnostic {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Says which replacement mends it.
+    #[must_use]
+    pub fn fix(mut self, span: Span, replacement: impl Into<String>, safe: bool) -> Diagnostic {
+        self.fix = Some(Fix { span, replacement: replacement.into(), safe });
+        self
+    }
+
+    /// Says whether the plan can't be verified because of it.
+    pub fn is_error(&self) -> bool {
+        self.level == Severity::Error
+    }
+
+    /// Draws it as rustc draws its own: title, source with carets, notes, help.
+    pub fn render(&self, source: &Source, colour: bool) -> String {
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() }.decor_style(DecorStyle::Ascii);
+        let level = match self.level {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+            Severity::Note => Level::NOTE,
+        };
+        let title = level.primary_title(printable(&self.message)).id(self.code.as_str());
+        let mut group = Group::with_title(title);
+        for snippet in self.snippets(source) {
+            group = group.element(snippet);
+        }
+        if let Some(step) = &self.step {
+            let line = format!("step {} \"{}\"", escape(&step.number), escape(&step.title));
+            group = group.element(Level::NOTE.no_name().message(line));
+        }
+        for note in &self.notes {
+            group = group.element(Level::NOTE.message(printable(note)));
+        }
+        if let Some(help) = &self.help {
+            group = group.element(Level::HELP.message(printable(help)));
+        }
+        renderer.render(&[group])
+    }
+
+    // Places that are near one another share a snippet; the renderer is only given the lines it needs, since it
+    // walks all it is given.
+    fn snippets<'a>(&'a self, source: &'a Source) -> Vec<Snippet<'a, annotate_snippets::Annotation<'a>>> {
+        let mut groups: Vec<(usize, usize, Vec<(usize, &Label)>)> = Vec::new();
+        for (rank, label) in self.spans.iter().enumerate() {
+            let span = source.clamp(label.span);
+            let first = source.line_of(span.start);
+            let last = source.line_of(span.end.saturating_sub(1).max(span.start));
+            match groups.iter_mut().find(|group| first <= group.1 + NEAR_LINES && group.0 <= last + NEAR_LINES) {
+                Some(group) => {
+                    group.0 = group.0.min(first);
+                    group.1 = group.1.max(last);
+                    group.2.push((rank, label));
+                }
+                None => groups.push((first, last, vec![(rank, label)])),
+            }
+        }
+        groups.into_iter().map(|(first, last, labels)| self.snippet(source, first, last, labels)).collect()
+    }
+
+    fn snippet<'a>(
+        &'a self,
+        source: &'a Source,
+        first: usize,
+        last: usize,
+        labels: Vec<(usize, &'a Label)>,
+    ) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+        let top = first.saturating_sub(1);
+        let start = if top == 0 { source.bom_bytes() } else { source.line_span(top).start };
+        let end = source.line_span(last).end.max(start);
+        let shown = source.slice(Span::new(start, end));
+        let mut snippet = Snippet::source(mask_forbidden(shown)).line_start(top + 1).path(source.path());
+        for (rank, label) in labels {
+            let span = source.clamp(label.span);
+            let range = span.start.saturating_sub(start).min(shown.len())..span.end.saturating_sub(start).min(shown.len());
+            let kind = if rank == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
+            snippet = snippet.annotation(kind.span(range).label(printable(&label.text)));
+        }
+        snippet
+    }
+
+    /// Returns the finding as DESIGN 11 says it for programs.
+    pub fn to_json(&self, source: &Source) -> serde_json::Value {
+        let spans: Vec<_> = self.spans.iter().map(|label| label_json(source, label)).collect();
+        let fix = self.fix.as_ref().map(|fix| {
+            let mut place = label_json(source, &Label { span: fix.span, text: String::new() });
+            if let Some(object) = place.as_object_mut() {
+                object.remove("label");
+                object.insert("replacement".into(), fix.replacement.clone().into());
+                object.insert("safe".into(), fix.safe.into());
+            }
+            place
+        });
+        serde_json::json!({
+            "code": self.code.as_str(),
+            "level": self.level,
+            "message": printable(&self.message),
+            "spans": spans,
+            "step": self.step.as_ref().map(|step| &step.number),
+            "help": self.help,
+            "notes": self.notes,
+            "fix": fix,
+        })
+    }
+}
+
+const NEAR_LINES: usize = 4;
+
+fn label_json(source: &Source, label: &Label) -> serde_json::Value {
+    let span = source.clamp(label.span);
+    let (start, end) = (source.position(span.start), source.position(span.end));
+    serde_json::json!({
+        "line": start.line,
+        "column": start.column,
+        "end_line": end.line,
+        "end_column": end.column,
+        "label": printable(&label.text),
+    })
+}
+
+// Forbidden characters are masked with as many bytes as they have, so that spans still fit.
+fn mask_forbidden(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_forbidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if !is_forbidden(character) {
+            shown.push(character);
+            continue;
+        }
+        match character.len_utf8() {
+            1 => shown.push('?'),
+            2 => shown.push('¿'),
+            3 => shown.push('\u{fffd}'),
+            _ => shown.push_str("??\u{00bf}"),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+fn printable(text: &str) -> String {
+    text.chars()
+        .map(|character| match character {
+            '\n' => "\n".to_owned(),
+            other if is_forbidden(other) => format!("\\u{{{:x}}}", u32::from(other)),
+            other => other.to_string(),
+        })
+        .collect()
+}
+
+/// Raises every warning to an error (`-D warnings`).
+pub fn deny_warnings(diagnostics: &mut [Diagnostic]) {
+    for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.level == Severity::Warning) {
+        diagnostic.level = Severity::Error;
+    }
+}
+
+/// Draws all findings, one after another, with an empty line between.
+pub fn render_all(diagnostics: &[Diagnostic], source: &Source, colour: bool) -> String {
+    let drawn: Vec<String> = diagnostics.iter().map(|diagnostic| diagnostic.render(source, colour)).collect();
+    drawn.join("\n\n")
+}
+
+/// Returns the nearest of the known words to what was found, where one is near enough to be meant.
+pub fn did_you_mean<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let found = found.to_lowercase();
+    let nearest = known.into_iter().map(|word| (distance(&found, &word.to_lowercase()), word)).min_by_key(|near| near.0)?;
+    let allowed = match found.chars().count() {
+        0..=2 => return None,
+        3..=5 => 1,
+        6..=9 => 2,
+        _ => 3,
+    };
+    (nearest.0 <= allowed).then_some(nearest.1)
+}
+
+// Edits between two words, a swap of neighbours counting as one; words are short, so the table is small.
+pub(crate) fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().take(64).collect();
+    let b: Vec<char> = b.chars().take(64).collect();
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for (i, row) in rows.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    for (j, cell) in rows[0].iter_mut().enumerate() {
+        *cell = j;
+    }
+    for i in 1..=a.len() {
+        for j in 1..=b.len() {
+            let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = change.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            rows[i][j] = best;
+        }
+    }
+    rows[a.len()][b.len()]
+}

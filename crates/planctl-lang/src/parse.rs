@@ -1,0 +1,426 @@
+//! Reads plan text into a tree, tolerant as people are, and says everything it could not read.
+
+mod field;
+mod frontmatter;
+pub(crate) mod heading;
+mod step;
+pub(crate) mod values;
+
+use planctl_engine::Priority;
+
+pub use frontmatter::STATUSES;
+pub use values::RETRIES_MAX;
+
+use crate::diagnostic::{Code, Diagnostic, Severity, StepName, did_you_mean};
+use crate::markdown::{LineKind, Outline};
+use crate::source::{Source, Span, Spanned, escape};
+use crate::tree::{Field, PlanTree, StepNumber, StepTree};
+use field::{FieldLine, RawField};
+use heading::{Heading, StepHeading};
+
+/// The most steps a plan may have (DESIGN 12).
+pub const STEPS_MAX: usize = 5_000;
+
+/// Reads a plan.
+///
+/// Never panics and never stops at the first problem: what can be read is in the tree, and every problem is in the
+/// list, in the order of the text.
+pub fn parse(source: &Source) -> (PlanTree, Vec<Diagnostic>) {
+    let mut found = Vec::new();
+    source.check_characters(&mut found);
+    if source.text().len() > crate::source::PLAN_BYTES_MAX {
+        let message = format!("the plan has {} bytes, and the limit is 1048576 (1 MiB)", source.text().len());
+        found.push(Diagnostic::new(Code::P008, message).at(Span::at(0), ""));
+        return (PlanTree::default(), found);
+    }
+    if source.bom_bytes() > 0 {
+        let bom = Diagnostic::new(Code::P005, "the file begins with a byte order mark; it is ignored");
+        let bom = bom.level(Severity::Note).at(Span::new(0, source.bom_bytes()), "");
+        found.push(bom.fix(Span::new(0, source.bom_bytes()), "", true));
+    }
+    let (frontmatter, body) = frontmatter::read(source, &mut found);
+    let outline = Outline::read(source, body);
+    let tree = PlanTree { frontmatter, ..PlanTree::default() };
+    let mut reader = Reader { source, outline: &outline, found, tree, place: Place::Plan, ..Reader::new(source, &outline) };
+    reader.has_steps_heading = reader.find_steps_heading(body);
+    for line in body..source.line_count() {
+        reader.read_line(line);
+    }
+    reader.close_field(source.line_count());
+    reader.report_fences();
+    let Reader { mut found, tree, .. } = reader;
+    sort(&mut found);
+    (tree, found)
+}
+
+/// Orders findings by their place in the text.
+pub(crate) fn sort(found: &mut [Diagnostic]) {
+    found.sort_by_key(|diagnostic| diagnostic.spans.first().map_or(0, |label| label.span.start));
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Plan,
+    Steps,
+    Step,
+    Flow,
+    Elsewhere,
+}
+
+struct Reader<'a> {
+    source: &'a Source,
+    outline: &'a Outline,
+    found: Vec<Diagnostic>,
+    tree: PlanTree,
+    place: Place,
+    has_steps_heading: bool,
+    step_level: usize,
+    field: Option<RawField>,
+    seen: Vec<(Field, Span)>,
+    seen_in_plan: Vec<(Field, Span)>,
+    used_fences: Vec<bool>,
+    last_stray: Option<usize>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(source: &'a Source, outline: &'a Outline) -> Reader<'a> {
+        Reader {
+            source,
+            outline,
+            found: Vec::new(),
+            tree: PlanTree::default(),
+            place: Place::Plan,
+            has_steps_heading: false,
+            step_level: 3,
+            field: None,
+            seen: Vec::new(),
+            seen_in_plan: Vec::new(),
+            used_fences: vec![false; outline.fences.len()],
+            last_stray: None,
+        }
+    }
+
+    fn find_steps_heading(&self, body: usize) -> bool {
+        (body..self.source.line_count()).any(|line| {
+            let span = self.source.line_span(line);
+            self.outline.kind(line) == LineKind::Text
+                && heading::heading(self.source.slice(span), span.start).is_some_and(|heading| is_section(&heading, "steps"))
+        })
+    }
+
+    fn read_line(&mut self, line: usize) {
+        if self.outline.kind(line) != LineKind::Text {
+            return;
+        }
+        let span = self.source.line_span(line);
+        let text = self.source.slice(span);
+        if let Some(heading) = heading::heading(text, span.start) {
+            return self.read_heading(&heading, line, span);
+        }
+        match field::line(text, span.start) {
+            Some(found) => self.read_field(found, line),
+            None if self.field.is_none() && !text.trim().is_empty() => self.read_prose(line, span),
+            None => {}
+        }
+    }
+
+    fn read_heading(&mut self, heading: &Heading<'_>, line: usize, span: Span) {
+        if is_section(heading, "steps") && self.tree.steps_heading.is_none() {
+            self.close_field(line);
+            self.tree.steps_heading = Some(span);
+            self.place = Place::Steps;
+            return;
+        }
+        if self.tree.steps_heading.is_some() && is_section(heading, "flow") && heading.level <= self.step_level {
+            self.close_field(line);
+            self.tree.flow.get_or_insert_with(|| Spanned::new(Vec::new(), span));
+            self.place = Place::Flow;
+            return;
+        }
+        let in_steps = !self.has_steps_heading || self.tree.steps_heading.is_some();
+        let may_be_step = in_steps && (2..=4).contains(&heading.level);
+        if may_be_step && let Some(step) = heading::step(heading) {
+            let is_inner = self.place == Place::Step && heading.level > self.step_level && !self.continues(&step);
+            if !is_inner {
+                return self.begin_step(heading, step, line, span);
+            }
+        }
+        self.read_other_heading(heading, line, span);
+    }
+
+    // A deeper numbered heading inside a step begins the next step only if its number does; else it is task text.
+    fn continues(&self, step: &StepHeading) -> bool {
+        let last = self.tree.steps.iter().rev().find_map(StepTree::fixed_number);
+        match (&step.number, last) {
+            (Ok(number), Some(last)) => number.value == StepNumber::Fixed(last.saturating_add(1)),
+            (Ok(_), None) | (Err(_), _) => true,
+        }
+    }
+
+    fn begin_step(&mut self, heading: &Heading<'_>, step: StepHeading, line: usize, span: Span) {
+        self.close_field(line);
+        self.place = Place::Step;
+        self.step_level = heading.level;
+        self.seen.clear();
+        let number = match step.number {
+            Ok(number) => number,
+            Err(at) => {
+                let message = "the step number is too large".to_owned();
+                let range = Diagnostic::new(Code::P008, message).at(at, "at most 5000");
+                self.found.push(range.help("number the steps 1, 2, 3 …"));
+                Spanned::new(StepNumber::Fixed(u32::MAX), at)
+            }
+        };
+        if self.tree.steps.len() == STEPS_MAX {
+            let message = "the plan has more than 5000 steps; the rest is not read";
+            let limit = Diagnostic::new(Code::P008, message).at(span, "step 5001");
+            self.found.push(limit.help("split the plan"));
+            self.place = Place::Elsewhere;
+        }
+        if self.tree.steps.len() >= STEPS_MAX {
+            self.place = Place::Elsewhere;
+            return;
+        }
+        let tree = StepTree { mark: step.mark, ..StepTree::new(number, span, step.title) };
+        if heading.level != 3 || !step.is_plain {
+            let written = format!("### {}. ", tree.number_text());
+            let message = format!("a step's heading is written `{written}Title`");
+            let prefix = Span::new(span.start, tree.mark.as_ref().map_or(tree.title.span.start, |mark| mark.span.start));
+            let drift = Diagnostic::new(Code::P005, message).at(span, "read as a step").step(name_of(&tree));
+            self.found.push(drift.fix(prefix, written, true));
+        }
+        self.tree.steps.push(tree);
+    }
+
+    fn read_other_heading(&mut self, heading: &Heading<'_>, line: usize, span: Span) {
+        match self.place {
+            Place::Plan => {
+                self.close_field(line);
+                if heading.level == 1 && self.tree.title.is_none() {
+                    let at = Span::new(heading.at, heading.at + heading.text.len());
+                    self.tree.title = Some(Spanned::new(heading.text.to_owned(), at));
+                }
+            }
+            Place::Step if heading.level > self.step_level => {
+                let in_task = self.field.as_ref().is_some_and(|field| field.field == Some(Field::Task));
+                if !in_task {
+                    self.read_prose(line, span);
+                }
+            }
+            Place::Steps | Place::Step if heading.level == self.step_level || heading.level > 2 => {
+                self.close_field(line);
+                let message = format!("the heading `{}` has no step number", escape(heading.text));
+                let unnumbered = Diagnostic::new(Code::P015, message).at(span, "a step's heading is `### N. Title`");
+                let help = "number it to make it a step, or write it deeper (`####`) to keep it in the task above";
+                self.found.push(unnumbered.help(help));
+                self.place = Place::Elsewhere;
+            }
+            Place::Steps | Place::Step | Place::Flow | Place::Elsewhere => {
+                self.close_field(line);
+                self.place = Place::Elsewhere;
+            }
+        }
+    }
+
+    fn read_prose(&mut self, line: usize, span: Span) {
+        match self.place {
+            Place::Plan | Place::Elsewhere => {}
+            Place::Flow => {
+                if let Some(flow) = &mut self.tree.flow {
+                    flow.value.push(Spanned::new(self.source.slice(span).trim().to_owned(), span));
+                }
+            }
+            Place::Steps | Place::Step => self.report_stray(line, span),
+        }
+    }
+
+    fn report_stray(&mut self, line: usize, span: Span) {
+        let follows = line > 0 && self.last_stray == Some(line - 1);
+        self.last_stray = Some(line);
+        if follows {
+            return;
+        }
+        let message = "this text belongs to no field, so nobody is given it";
+        let stray = Diagnostic::new(Code::P015, message).level(Severity::Warning).at(span, "");
+        let stray = stray.help("move it into `**task:**`, or delete it");
+        self.push_in_step(stray);
+    }
+
+    fn read_field(&mut self, found: FieldLine, line: usize) {
+        let word = found.name.value.as_str();
+        let in_step = self.place == Place::Step;
+        let (field, elsewhere) = if in_step {
+            (Field::of_step(word), Field::of_plan(word))
+        } else {
+            (Field::of_plan(word), Field::of_step(word))
+        };
+        match (field, self.place) {
+            (Some(field), Place::Plan | Place::Step) => self.begin_field(field, found, line),
+            (_, Place::Elsewhere) => {
+                if field.or(elsewhere).is_some() {
+                    let message = format!("`**{word}:**` stands outside of a step and has no effect");
+                    self.found.push(Diagnostic::new(Code::P015, message).level(Severity::Warning).at(found.name.span, ""));
+                }
+            }
+            (_, Place::Flow) => self.read_prose(line, self.source.line_span(line)),
+            (None, Place::Plan | Place::Step) | (_, Place::Steps) => self.read_unknown_field(&found, elsewhere, line),
+        }
+    }
+
+    fn begin_field(&mut self, field: Field, found: FieldLine, line: usize) {
+        self.close_field(line);
+        let seen = if self.place == Place::Step { &mut self.seen } else { &mut self.seen_in_plan };
+        if let Some((_, first)) = seen.iter().find(|(known, _)| *known == field) {
+            let first_line = self.source.position(first.start).line;
+            let twice = Diagnostic::new(Code::P009, format!("`**{}:**` is given twice", field.word()));
+            let twice = twice.at(found.name.span, "again here").at(*first, format!("first on line {first_line}"));
+            self.push_in_step(twice.help("keep one of the two"));
+            self.field = Some(RawField::ignored(found, line));
+            return;
+        }
+        seen.push((field, found.name.span));
+        if !found.is_plain {
+            let written = format!("**{}:**", found.name.value);
+            let drift = Diagnostic::new(Code::P005, format!("a field is written `{written}`"));
+            let value = self.source.slice(found.value).trim();
+            let space = if value.is_empty() { "" } else { " " };
+            let drift = drift.at(found.whole, "read as a field").fix(found.whole, format!("{written}{space}{value}"), true);
+            self.push_in_step(drift);
+        }
+        self.field = Some(RawField::known(field, found, line, self.place == Place::Step));
+    }
+
+    // In the task, a bold word that is near no field is emphasis; anywhere else it was meant to be a field.
+    fn read_unknown_field(&mut self, found: &FieldLine, elsewhere: Option<Field>, line: usize) {
+        let word = found.name.value.as_str();
+        let shown = escape(&found.label);
+        let known = if self.place == Place::Plan { Field::OF_PLANS } else { Field::OF_STEPS };
+        let near = did_you_mean(word, known.iter().copied());
+        let in_text = self.field.as_ref().is_some_and(|field| matches!(field.field, Some(Field::Task | Field::Context)));
+        if in_text && near.is_none() && elsewhere.is_none() {
+            let message = format!("`**{shown}:**` looks like a field but is none; it stays part of the text");
+            let emphasis = Diagnostic::new(Code::P015, message).level(Severity::Warning).at(found.name.span, "");
+            return self.push_in_step(emphasis.help("begin the line with another word, or leave the bold out"));
+        }
+        self.close_field(line);
+        let mut unknown = Diagnostic::new(Code::P015, format!("unknown field `**{shown}:**`")).at(found.name.span, "");
+        let help = match (near, elsewhere) {
+            (Some(near), _) => {
+                unknown = unknown.fix(found.name.span, near, false);
+                format!("did you mean `**{near}:**`?")
+            }
+            (None, Some(_)) if self.place == Place::Plan => "this field belongs to a step".to_owned(),
+            (None, Some(_)) => "this field belongs to the head of the plan".to_owned(),
+            (None, None) => format!("the fields here are {}", known.join(", ")),
+        };
+        self.push_in_step(unknown.help(help));
+        self.field = Some(RawField::ignored(found.clone(), line));
+    }
+
+    fn close_field(&mut self, end: usize) {
+        let Some(field) = self.field.take() else { return };
+        let Some(known) = field.field else { return };
+        if field.in_step {
+            self.take_step_field(known, &field, end);
+        } else {
+            self.take_plan_field(known, &field, end);
+        }
+    }
+
+    fn take_plan_field(&mut self, known: Field, field: &RawField, end: usize) {
+        if known == Field::Context {
+            self.tree.context = self.text(field, end);
+            return;
+        }
+        let Some(value) = self.single(field, end) else {
+            return self.report_empty(known, field);
+        };
+        match known {
+            Field::Budget => self.tree.budget = Some(self.budget(&value)),
+            Field::Priority => self.tree.priority = self.priority(&value),
+            Field::MaxVisits => self.tree.max_visits = self.number(known, &value, 1, 100),
+            Field::StaleAfter => self.tree.stale_after = self.duration(known, &value),
+            Field::Parallel => self.tree.parallel = self.number(known, &value, 1, 64),
+            other => debug_assert!(Field::of_plan(other.word()).is_none(), "every field of plans is read above"),
+        }
+    }
+
+    fn budget(&mut self, value: &Spanned<String>) -> Spanned<planctl_engine::Budget> {
+        let (budget, faults) = values::budget(&value.value);
+        for fault in faults {
+            let at = Span::new(value.span.start + fault.start, value.span.start + fault.end);
+            let unread = Diagnostic::new(Code::P503, format!("the budget can't be understood: {}", fault.unread.why));
+            self.found.push(unread.at(at, "this part").help(fault.unread.help));
+        }
+        Spanned::new(budget, value.span)
+    }
+
+    fn priority(&mut self, value: &Spanned<String>) -> Option<Spanned<Priority>> {
+        let priority = match value.value.to_lowercase().as_str() {
+            "low" => Priority::Low,
+            "normal" => Priority::Normal,
+            "high" => Priority::High,
+            "urgent" => Priority::Urgent,
+            other => {
+                let message = format!("`{}` is no priority", escape(other));
+                let near = did_you_mean(other, ["low", "normal", "high", "urgent"]);
+                let help = near.map_or("write low, normal, high or urgent".into(), |near| format!("did you mean `{near}`?"));
+                self.found.push(Diagnostic::new(Code::P015, message).at(value.span, "").help(help));
+                return None;
+            }
+        };
+        Some(Spanned::new(priority, value.span))
+    }
+
+    fn report_empty(&mut self, known: Field, field: &RawField) {
+        self.mark_unread(known);
+        let empty = Diagnostic::new(Code::P009, format!("`**{}:**` is empty", known.word()));
+        self.push_in_step(empty.at(field.name.span, "a value was expected after this").help("write the value, or delete the line"));
+    }
+
+    fn mark_unread(&mut self, known: Field) {
+        if self.field_is_in_step()
+            && let Some(step) = self.tree.steps.last_mut()
+        {
+            step.unread.push(known);
+        }
+    }
+
+    fn field_is_in_step(&self) -> bool {
+        self.place != Place::Plan
+    }
+
+    fn push_in_step(&mut self, diagnostic: Diagnostic) {
+        let step = self.tree.steps.last().filter(|_| self.place != Place::Plan && diagnostic.step.is_none());
+        let step = step.map(name_of);
+        self.found.push(Diagnostic { step: step.or(diagnostic.step.clone()), ..diagnostic });
+    }
+
+    // A fence that is not closed is worth a word wherever it stands; one outside of tasks and contracts is lost text.
+    fn report_fences(&mut self) {
+        for (index, fence) in self.outline.fences.iter().enumerate() {
+            if !fence.is_closed {
+                let message = format!("the code fence that starts on line {} is not closed", fence.first_line + 1);
+                let open = Diagnostic::new(Code::P011, message).at(fence.opener, "opened here");
+                let at = fence.content.last().map_or(fence.opener.end, |span| span.end);
+                let close: String = self.source.slice(fence.opener).chars().take_while(|c| matches!(c, '`' | '~')).collect();
+                let help = format!("write `{close}` on a line of its own after the last line of code");
+                self.found.push(open.help(help).fix(Span::at(at), format!("\n{close}"), false));
+            }
+            if !self.used_fences[index] {
+                let message = "a code fence stands where no field takes one";
+                let lost = Diagnostic::new(Code::P011, message).at(fence.opener, "not part of a task or a contract");
+                self.found.push(lost.help("write `**contract:**` on the line before it, or move it into `**task:**`"));
+            }
+        }
+    }
+}
+
+fn is_section(heading: &Heading<'_>, name: &str) -> bool {
+    heading.level <= 4 && heading.text.trim_end_matches(':').trim().eq_ignore_ascii_case(name)
+}
+
+/// Names a step for a finding.
+pub(crate) fn name_of(step: &StepTree) -> StepName {
+    StepName { number: step.number_text(), title: step.title.value.clone() }
+}

@@ -1,0 +1,366 @@
+//! Reads the fields of a step.
+
+use planctl_engine::{Subscription, WorkKind};
+
+use super::field::RawField;
+use super::{Reader, values};
+use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
+use crate::markdown::{Fence, LineKind};
+use crate::source::{Span, Spanned, escape};
+use crate::tree::{ContractTree, Field, StepKind, StepTree, WorkspaceMode};
+
+/// The most bytes a contract may have (DESIGN 12).
+pub(crate) const CONTRACT_BYTES_MAX: usize = 16 * 1024;
+
+const FENCE_FORM: &str = "write the contract as a fence:\n```shell\ntest -f docs/analysis.md\n```\nexit_code == 0";
+const KINDS: [(&str, StepKind); 8] = [
+    ("code", StepKind::Work(WorkKind::Code)),
+    ("review", StepKind::Work(WorkKind::Review)),
+    ("decision", StepKind::Decision),
+    ("human", StepKind::Human),
+    ("call", StepKind::Call),
+    ("checkpoint", StepKind::Checkpoint),
+    ("join", StepKind::Join),
+    ("escalate", StepKind::Escalate),
+];
+
+impl Reader<'_> {
+    pub(super) fn take_step_field(&mut self, known: Field, field: &RawField, end: usize) {
+        match known {
+            Field::Task => {
+                let text = self.text(field, end);
+                self.set(known, field, text, |step, task| step.task = Some(task));
+            }
+            Field::Contract => self.take_contract(field, end),
+            Field::Subscriptions => self.take_subscriptions(field, end),
+            Field::Protects => {
+                let globs = self.list(field, end);
+                self.set_list(known, field, globs, |step, globs| step.protects = globs);
+            }
+            Field::Locks => {
+                let locks = self.list(field, end);
+                self.set_list(known, field, locks, |step, locks| step.locks = locks);
+            }
+            Field::ForEach => {
+                let text = self.text(field, end);
+                self.set(known, field, text, |step, text| step.for_each = Some(text));
+            }
+            single => match self.single(field, end) {
+                Some(value) => self.take_value(single, value),
+                None => self.report_empty(single, field),
+            },
+        }
+    }
+
+    fn take_value(&mut self, known: Field, value: Spanned<String>) {
+        match known {
+            Field::Target => self.on_step(|step| step.target = Some(value)),
+            Field::Kind => self.take_kind(value),
+            Field::OnFail => self.take_on_fail(value),
+            Field::ExitCode => self.take_exit_code_field(value),
+            Field::Timeout => {
+                let seconds = self.duration(known, &value);
+                self.on_step(|step| step.timeout = seconds);
+            }
+            Field::ContractTimeout => {
+                let seconds = self.duration(known, &value);
+                self.on_step(|step| step.contract_timeout = seconds);
+            }
+            Field::Guard => self.take_guard(value),
+            Field::MaxRetries => {
+                let number = self.number(known, &value, 0, u64::from(values::RETRIES_MAX));
+                self.on_step(|step| step.max_retries = number);
+            }
+            Field::MaxVisits => {
+                let number = self.number(known, &value, 1, 100);
+                self.on_step(|step| step.max_visits = number);
+            }
+            Field::MinTests => {
+                let number = self.number(known, &value, 1, 1_000_000);
+                self.on_step(|step| step.min_tests = number);
+            }
+            Field::Needs => self.take_needs(value),
+            Field::When => self.on_step(|step| step.when = Some(value)),
+            Field::Gate => self.on_step(|step| step.gate = Some(value)),
+            Field::Workspace => self.take_workspace(value),
+            Field::Status => self.on_step(|step| step.status = Some(value)),
+            Field::Task | Field::Contract | Field::Subscriptions | Field::Protects | Field::Locks | Field::ForEach => {}
+            Field::Context | Field::Budget | Field::Priority | Field::StaleAfter | Field::Parallel => {}
+        }
+    }
+
+    fn on_step(&mut self, change: impl FnOnce(&mut StepTree)) {
+        if let Some(step) = self.tree.steps.last_mut() {
+            change(step);
+        }
+    }
+
+    fn set(
+        &mut self,
+        known: Field,
+        field: &RawField,
+        value: Option<Spanned<String>>,
+        change: impl FnOnce(&mut StepTree, Spanned<String>),
+    ) {
+        match value {
+            Some(value) => self.on_step(|step| change(step, value)),
+            None => self.report_empty(known, field),
+        }
+    }
+
+    fn set_list(
+        &mut self,
+        known: Field,
+        field: &RawField,
+        entries: Vec<Spanned<String>>,
+        change: impl FnOnce(&mut StepTree, Vec<Spanned<String>>),
+    ) {
+        if entries.iter().all(|entry| entry.value.is_empty()) {
+            return self.report_empty(known, field);
+        }
+        self.on_step(|step| change(step, entries));
+    }
+
+    fn take_kind(&mut self, value: Spanned<String>) {
+        let word = value.value.to_lowercase();
+        match KINDS.iter().find(|(name, _)| *name == word) {
+            Some((_, kind)) => self.on_step(|step| step.kind = Some(Spanned::new(*kind, value.span))),
+            None => {
+                let near = did_you_mean(&word, KINDS.iter().map(|(name, _)| *name));
+                let list = KINDS.map(|(name, _)| name).join(", ");
+                let help = near.map_or(format!("the types are {list}"), |near| format!("did you mean `{near}`?"));
+                let message = format!("`{}` is no type of step", escape(&value.value));
+                self.report_value(Field::Kind, Diagnostic::new(Code::P015, message).at(value.span, "").help(help));
+            }
+        }
+    }
+
+    fn take_on_fail(&mut self, value: Spanned<String>) {
+        match values::on_fail(&value.value) {
+            Ok(policy) => self.on_step(|step| step.on_fail = Some(Spanned::new(policy, value.span))),
+            Err(unread) => {
+                let message = format!("`**on_fail:**` can't be read: {}", unread.why);
+                let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(unread.help);
+                self.report_value(Field::OnFail, refused);
+            }
+        }
+    }
+
+    fn take_guard(&mut self, value: Spanned<String>) {
+        let guard = match value.value.to_lowercase().as_str() {
+            "yes" | "true" | "on" => Some(true),
+            "no" | "false" | "off" => Some(false),
+            _ => None,
+        };
+        match guard {
+            Some(guard) => self.on_step(|step| step.guard = Some(Spanned::new(guard, value.span))),
+            None => {
+                let message = format!("`{}` is no value of `**guard:**`", escape(&value.value));
+                let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help("write `yes` or `no`");
+                self.report_value(Field::Guard, refused);
+            }
+        }
+    }
+
+    fn take_workspace(&mut self, value: Spanned<String>) {
+        let mode = match value.value.to_lowercase().as_str() {
+            "shared" => Some(WorkspaceMode::Shared),
+            "worktree" => Some(WorkspaceMode::Worktree),
+            _ => None,
+        };
+        match mode {
+            Some(mode) => self.on_step(|step| step.workspace = Some(Spanned::new(mode, value.span))),
+            None => {
+                let message = format!("`{}` is no value of `**workspace:**`", escape(&value.value));
+                let refused = Diagnostic::new(Code::P015, message).at(value.span, "");
+                self.report_value(Field::Workspace, refused.help("write `shared` or `worktree`"));
+            }
+        }
+    }
+
+    fn take_needs(&mut self, value: Spanned<String>) {
+        let numbers: Option<Vec<u32>> = value
+            .value
+            .split([',', ' '])
+            .map(|part| part.trim().trim_start_matches('#'))
+            .filter(|part| !part.is_empty() && *part != "and")
+            .map(|part| part.parse().ok())
+            .collect();
+        match numbers {
+            Some(numbers) => self.on_step(|step| step.needs = Some(Spanned::new(numbers, value.span))),
+            None => {
+                let refused = Diagnostic::new(Code::P015, "`**needs:**` names steps by their numbers").at(value.span, "");
+                self.report_value(Field::Needs, refused.help("write `**needs:** 1, 2`"));
+            }
+        }
+    }
+
+    fn take_subscriptions(&mut self, field: &RawField, end: usize) {
+        let entries = self.list(field, end);
+        if entries.is_empty() {
+            return self.report_empty(Field::Subscriptions, field);
+        }
+        let is_none = entries.len() == 1 && entries[0].value.eq_ignore_ascii_case("none");
+        for entry in entries {
+            if is_none {
+                return;
+            }
+            match read_subscription(&entry.value) {
+                Ok(subscription) => self.on_step(|step| step.subscriptions.push(Spanned::new(subscription, entry.span))),
+                Err((message, help)) => {
+                    let refused = Diagnostic::new(Code::P206, message).at(entry.span, "").help(help);
+                    self.report_value(Field::Subscriptions, refused);
+                }
+            }
+        }
+    }
+
+    fn take_contract(&mut self, field: &RawField, end: usize) {
+        let mut fences: Vec<usize> = Vec::new();
+        let mut expectation: Option<Span> = None;
+        let inline = self.source.slice(field.value).trim().to_owned();
+        let mut loose = Vec::new();
+        for line in field.line + 1..end {
+            match self.outline.kind(line) {
+                LineKind::Fence(index) if !fences.contains(&index) => fences.push(index),
+                LineKind::Fence(_) | LineKind::Opaque => {}
+                LineKind::Text => {
+                    let span = self.source.line_span(line);
+                    let text = self.source.slice(span).trim();
+                    if is_expectation(text) {
+                        let at = span.start + self.source.slice(span).len() - self.source.slice(span).trim_start().len();
+                        let found = Span::new(at, at + text.len());
+                        match expectation {
+                            None => expectation = Some(found),
+                            Some(first) => self.report_twice("`exit_code`", found, first),
+                        }
+                    } else if !text.is_empty() {
+                        loose.push((line, span));
+                    }
+                }
+            }
+        }
+        for index in &fences {
+            self.used_fences[*index] = true;
+        }
+        let Some((first, others)) = fences.split_first() else {
+            return self.report_no_fence(field, &inline, !loose.is_empty());
+        };
+        for (line, span) in loose {
+            self.report_stray(line, span);
+        }
+        let outline = self.outline;
+        for other in others {
+            self.report_twice("the contract", outline.fences[*other].opener, outline.fences[*first].opener);
+        }
+        let contract = self.contract(&outline.fences[*first]);
+        let Some(mut contract) = contract else { return };
+        contract.exit_code = expectation.and_then(|span| self.exit_code(span));
+        self.on_step(|step| step.contract = Some(contract));
+    }
+
+    fn report_twice(&mut self, what: &str, again: Span, first: Span) {
+        let line = self.source.position(first.start).line;
+        let twice = Diagnostic::new(Code::P009, format!("{what} is given twice")).at(again, "again here");
+        self.push_in_step(twice.at(first, format!("first on line {line}")).help("keep one of the two"));
+    }
+
+    fn report_no_fence(&mut self, field: &RawField, inline: &str, has_text: bool) {
+        self.mark_unread(Field::Contract);
+        let diagnostic = if inline.to_lowercase().starts_with("none") {
+            Diagnostic::new(Code::P010, "`contract: none` is for imports only")
+                .at(field.name.span, "a step in a plan proves itself")
+                .help("write a contract, or make it a step for a person: `**type:** human`")
+        } else if inline.is_empty() && !has_text {
+            Diagnostic::new(Code::P010, "the step has no contract").at(field.name.span, "no code fence follows").help(FENCE_FORM)
+        } else {
+            Diagnostic::new(Code::P011, "the contract is not in a code fence")
+                .at(field.name.span, "a fence was expected after this")
+                .help(FENCE_FORM)
+        };
+        self.push_in_step(diagnostic);
+    }
+
+    fn contract(&mut self, fence: &Fence) -> Option<ContractTree> {
+        if !matches!(fence.language.as_str(), "" | "shell" | "sh" | "bash") {
+            let message = format!("a contract can't be written in `{}`", escape(&fence.language));
+            let refused = Diagnostic::new(Code::P011, message).at(fence.opener, "contracts are run by bash");
+            let help = "mark the fence `shell`, `sh` or `bash`, or leave the mark out";
+            self.report_value(Field::Contract, refused.help(help));
+            return None;
+        }
+        let lines: Vec<&str> = fence.content.iter().map(|span| self.source.slice(*span)).collect();
+        let is_comment = |line: &&str| line.trim_start().starts_with('#');
+        let is_blank = |line: &&str| line.trim().is_empty();
+        if lines.iter().all(|line| is_blank(line) || is_comment(line)) {
+            let why = if lines.iter().any(|line| is_comment(line)) { "has only comments" } else { "is empty" };
+            let empty = Diagnostic::new(Code::P010, format!("the contract {why}")).at(fence.opener, "no command follows");
+            self.report_value(Field::Contract, empty.help("write a command whose exit code shows that the step is done"));
+            return None;
+        }
+        let first = lines.iter().position(|line| !is_blank(line))?;
+        let last = lines.iter().rposition(|line| !is_blank(line))?;
+        let command = lines[first..=last].join("\n");
+        let kept = &fence.content[first..=last];
+        let span = Span::new(kept.first()?.start, kept.last()?.end);
+        if command.len() > CONTRACT_BYTES_MAX {
+            let message = format!("the contract has {} bytes, and the limit is 16384 (16 KiB)", command.len());
+            let large = Diagnostic::new(Code::P008, message).at(fence.opener, "this contract");
+            self.push_in_step(large.help("put the script into a file and run it: `bash checks/step.sh`"));
+        }
+        let line_starts = kept.iter().map(|span| span.start).collect();
+        Some(ContractTree { command, line_starts, span, fence: fence.opener, exit_code: None })
+    }
+
+    fn exit_code(&mut self, span: Span) -> Option<Spanned<u8>> {
+        match values::exit_code(self.source.slice(span)) {
+            Ok(code) => Some(Spanned::new(code, span)),
+            Err(unread) => {
+                let message = format!("the exit code can't be read: {}", unread.why);
+                let refused = Diagnostic::new(Code::P015, message).at(span, "").help(unread.help);
+                self.report_value(Field::ExitCode, refused);
+                None
+            }
+        }
+    }
+
+    fn take_exit_code_field(&mut self, value: Spanned<String>) {
+        let text = if value.value.starts_with("==") { value.value.clone() } else { format!("== {}", value.value) };
+        let Ok(code) = values::exit_code(&text) else {
+            self.exit_code(value.span);
+            return;
+        };
+        let drift = Diagnostic::new(Code::P005, "the exit code is written `exit_code == N` after the fence");
+        self.push_in_step(drift.level(Severity::Warning).at(value.span, "read as the exit code"));
+        self.on_step(|step| {
+            if let Some(contract) = &mut step.contract {
+                contract.exit_code.get_or_insert(Spanned::new(code, value.span));
+            }
+        });
+    }
+}
+
+fn is_expectation(text: &str) -> bool {
+    let lower = text.trim_matches('`').to_lowercase();
+    lower.starts_with("exit_code") || lower.starts_with("exit code") || lower.starts_with("exitcode")
+}
+
+fn read_subscription(text: &str) -> Result<Subscription, (String, String)> {
+    let help = "write `file:` and a path relative to the workspace, or `topic:` and a name".to_owned();
+    let Some((scheme, rest)) = text.split_once(':') else {
+        let shown = escape(text);
+        let why = if text.is_empty() { "the subscription is empty".to_owned() } else { format!("`{shown}` has no kind") };
+        return Err((why, help));
+    };
+    let rest = rest.trim();
+    match scheme.trim().to_lowercase().as_str() {
+        "file" if rest.is_empty() => Err(("`file:` names no path".to_owned(), help)),
+        "topic" if rest.is_empty() => Err(("`topic:` names no topic".to_owned(), help)),
+        "file" => Ok(Subscription::File { path: rest.strip_prefix("./").unwrap_or(rest).to_owned() }),
+        "topic" => Ok(Subscription::Topic { name: rest.to_owned() }),
+        other => {
+            let near = did_you_mean(other, ["file", "topic"]).map(|near| format!("did you mean `{near}:`?"));
+            Err((format!("`{}:` is no kind of subscription", escape(other)), near.unwrap_or(help)))
+        }
+    }
+}

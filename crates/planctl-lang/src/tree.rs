@@ -1,0 +1,340 @@
+//! A plan as its author wrote it: every field with the place it was read from.
+
+use planctl_engine::{Budget, Priority, Subscription, WorkKind};
+
+use crate::source::{Source, Span, Spanned};
+
+/// A plan as read; what could not be read is absent here and named by a diagnostic.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PlanTree {
+    /// The block between the `---` lines.
+    pub frontmatter: Frontmatter,
+    /// The text of `# Title`.
+    pub title: Option<Spanned<String>>,
+    /// `**Context:**`
+    pub context: Option<Spanned<String>>,
+    /// `**Budget:**`
+    pub budget: Option<Spanned<Budget>>,
+    /// `**Priority:**`
+    pub priority: Option<Spanned<Priority>>,
+    /// `**max_visits:**`, for every step that says nothing else.
+    pub max_visits: Option<Spanned<u16>>,
+    /// `**stale_after:**`, in seconds.
+    pub stale_after: Option<Spanned<u64>>,
+    /// `**parallel:**`
+    pub parallel: Option<Spanned<u16>>,
+    /// The `## Steps` heading.
+    pub steps_heading: Option<Span>,
+    /// The steps, in the order of the text.
+    pub steps: Vec<StepTree>,
+    /// The lines of `## Flow`, with the heading first.
+    pub flow: Option<Spanned<Vec<Spanned<String>>>>,
+}
+
+/// The frontmatter's values, as text.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Frontmatter {
+    /// The whole block, both `---` lines included.
+    pub span: Option<Span>,
+    /// `type`
+    pub kind: Option<Spanned<String>>,
+    /// `status`
+    pub status: Option<Spanned<String>>,
+    /// `owner`
+    pub owner: Option<Spanned<String>>,
+    /// Keys that planctl doesn't know; kept.
+    pub unknown: Vec<Spanned<String>>,
+}
+
+/// A step's number.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StepNumber {
+    /// A number.
+    Fixed(u32),
+    /// A template of several numbers, as written (`3–N`).
+    Template(String),
+}
+
+/// One step.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StepTree {
+    /// Its number.
+    pub number: Spanned<StepNumber>,
+    /// The heading's line.
+    pub heading: Span,
+    /// Its title, without a mark.
+    pub title: Spanned<String>,
+    /// A mark between number and title.
+    pub mark: Option<Spanned<String>>,
+    /// A `**status:**` line.
+    pub status: Option<Spanned<String>>,
+    /// `**target:**`
+    pub target: Option<Spanned<String>>,
+    /// `**type:**`
+    pub kind: Option<Spanned<StepKind>>,
+    /// `**subscriptions:**`
+    pub subscriptions: Vec<Spanned<Subscription>>,
+    /// `**task:**`
+    pub task: Option<Spanned<String>>,
+    /// `**contract:**`
+    pub contract: Option<ContractTree>,
+    /// `**on_fail:**`
+    pub on_fail: Option<Spanned<OnFail>>,
+    /// `**timeout:**` of the work, in seconds.
+    pub timeout: Option<Spanned<u64>>,
+    /// `**contract_timeout:**`, in seconds.
+    pub contract_timeout: Option<Spanned<u64>>,
+    /// `**protects:**`
+    pub protects: Vec<Spanned<String>>,
+    /// `**guard:**`
+    pub guard: Option<Spanned<bool>>,
+    /// `**max_retries:**`
+    pub max_retries: Option<Spanned<u16>>,
+    /// `**max_visits:**`
+    pub max_visits: Option<Spanned<u16>>,
+    /// `**needs:**`
+    pub needs: Option<Spanned<Vec<u32>>>,
+    /// `**when:**`
+    pub when: Option<Spanned<String>>,
+    /// `**for_each:**`
+    pub for_each: Option<Spanned<String>>,
+    /// `**gate:**`
+    pub gate: Option<Spanned<String>>,
+    /// `**min_tests:**`
+    pub min_tests: Option<Spanned<u32>>,
+    /// `**locks:**`
+    pub locks: Vec<Spanned<String>>,
+    /// `**workspace:**`
+    pub workspace: Option<Spanned<WorkspaceMode>>,
+    /// Fields whose value could not be read; each has its diagnostic, so nothing reports them as missing.
+    pub unread: Vec<Field>,
+}
+
+/// What kind of node a step is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StepKind {
+    /// Work for an agent.
+    Work(WorkKind),
+    /// A node kind of the graph.
+    Decision,
+    /// A person does it.
+    Human,
+    /// A call of a tool.
+    Call,
+    /// A recorded state of the workspace.
+    Checkpoint,
+    /// Waits for branches.
+    Join,
+    /// Asks a person.
+    Escalate,
+}
+
+/// Where a step works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WorkspaceMode {
+    /// The run's workspace.
+    Shared,
+    /// A git worktree of its own.
+    Worktree,
+}
+
+/// What decides a step.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ContractTree {
+    /// The script, with line feeds as line ends.
+    pub command: String,
+    /// Where each line of the script begins in the source.
+    pub line_starts: Vec<usize>,
+    /// The content of the fence.
+    pub span: Span,
+    /// The opening line of the fence.
+    pub fence: Span,
+    /// The exit code that passes, where it is said.
+    pub exit_code: Option<Spanned<u8>>,
+}
+
+/// What happens when a gate fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OnFail {
+    /// `retry(N)`, where it is said.
+    pub retries: Option<u16>,
+    /// What follows the last attempt, where it is said.
+    pub then: Option<Then>,
+}
+
+/// What follows the last attempt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Then {
+    /// A person is asked.
+    Escalate,
+    /// The run fails.
+    Abort,
+    /// The step settles as skipped and the run goes on.
+    Skip,
+    /// The step settles as warned and the run goes on.
+    Warn,
+}
+
+impl Then {
+    /// Returns the verb as authors write it.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Then::Escalate => "escalate",
+            Then::Abort => "abort",
+            Then::Skip => "skip",
+            Then::Warn => "warn",
+        }
+    }
+}
+
+macro_rules! fields {
+    ($($name:ident $word:literal $place:ident,)*) => {
+        /// A field by name.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+        pub enum Field { $(#[doc = concat!("`**", $word, ":**`")] $name,)* }
+
+        impl Field {
+            /// Returns the field of this name, in lower case with underscores.
+            pub fn of_step(word: &str) -> Option<Field> {
+                match word { $($word if fields!(@is_step $place) => Some(Field::$name),)* _ => None }
+            }
+
+            /// Returns the plan's own field of this name, in lower case with underscores.
+            pub fn of_plan(word: &str) -> Option<Field> {
+                match word { $($word if fields!(@is_plan $place) => Some(Field::$name),)* _ => None }
+            }
+
+            /// Returns the name as authors write it.
+            pub fn word(self) -> &'static str {
+                match self { $(Field::$name => $word,)* }
+            }
+        }
+    };
+    (@is_step plan) => { false };
+    (@is_step step) => { true };
+    (@is_step both) => { true };
+    (@is_plan plan) => { true };
+    (@is_plan step) => { false };
+    (@is_plan both) => { true };
+}
+
+fields! {
+    Context "context" plan,
+    Budget "budget" plan,
+    Priority "priority" plan,
+    StaleAfter "stale_after" plan,
+    Parallel "parallel" plan,
+    MaxVisits "max_visits" both,
+    Target "target" step,
+    Kind "type" step,
+    Subscriptions "subscriptions" step,
+    Task "task" step,
+    Contract "contract" step,
+    ExitCode "exit_code" step,
+    OnFail "on_fail" step,
+    Timeout "timeout" step,
+    ContractTimeout "contract_timeout" step,
+    Protects "protects" step,
+    Guard "guard" step,
+    MaxRetries "max_retries" step,
+    Needs "needs" step,
+    When "when" step,
+    ForEach "for_each" step,
+    Gate "gate" step,
+    MinTests "min_tests" step,
+    Locks "locks" step,
+    Workspace "workspace" step,
+    Status "status" step,
+}
+
+impl Field {
+    /// The plan's own fields.
+    pub const OF_PLANS: &[&str] = &["context", "budget", "priority", "max_visits", "stale_after", "parallel"];
+
+    /// The fields of steps.
+    pub const OF_STEPS: &[&str] = &[
+        "target", "type", "subscriptions", "task", "contract", "on_fail", "timeout", "contract_timeout", "protects",
+        "guard", "max_retries", "max_visits", "needs", "when", "for_each", "gate", "min_tests", "locks", "workspace",
+        "status",
+    ];
+}
+
+impl StepTree {
+    /// Makes a step of which only the heading is known.
+    pub fn new(number: Spanned<StepNumber>, heading: Span, title: Spanned<String>) -> StepTree {
+        StepTree {
+            number,
+            heading,
+            title,
+            mark: None,
+            status: None,
+            target: None,
+            kind: None,
+            subscriptions: Vec::new(),
+            task: None,
+            contract: None,
+            on_fail: None,
+            timeout: None,
+            contract_timeout: None,
+            protects: Vec::new(),
+            guard: None,
+            max_retries: None,
+            max_visits: None,
+            needs: None,
+            when: None,
+            for_each: None,
+            gate: None,
+            min_tests: None,
+            locks: Vec::new(),
+            workspace: None,
+            unread: Vec::new(),
+        }
+    }
+
+    /// Returns the number, unless it is a template.
+    pub fn fixed_number(&self) -> Option<u32> {
+        match self.number.value {
+            StepNumber::Fixed(number) => Some(number),
+            StepNumber::Template(_) => None,
+        }
+    }
+
+    /// Returns the number as written.
+    pub fn number_text(&self) -> String {
+        match &self.number.value {
+            StepNumber::Fixed(number) => number.to_string(),
+            StepNumber::Template(text) => text.clone(),
+        }
+    }
+
+    /// Returns the paths and globs of the `file:` subscriptions.
+    pub fn subscribed_files(&self) -> impl Iterator<Item = (&str, Span)> {
+        self.subscriptions.iter().filter_map(|subscription| match &subscription.value {
+            Subscription::File { path } => Some((path.as_str(), subscription.span)),
+            Subscription::Topic { .. } => None,
+        })
+    }
+}
+
+impl ContractTree {
+    /// Returns the place in the plan of a span in the script.
+    pub fn in_plan(&self, span: Span) -> Span {
+        Span::new(self.offset_in_plan(span.start), self.offset_in_plan(span.end))
+    }
+
+    /// Returns the place in the plan of a line of the script, counted from 1.
+    pub fn line_in_plan(&self, line: usize, source: &Source) -> Span {
+        let at = line.saturating_sub(1).min(self.line_starts.len().saturating_sub(1));
+        let start = self.line_starts.get(at).copied().unwrap_or(self.fence.end);
+        Span::new(start, source.line_span(source.line_of(start)).end)
+    }
+
+    fn offset_in_plan(&self, offset: usize) -> usize {
+        let offset = offset.min(self.command.len());
+        let before = &self.command.as_bytes()[..offset];
+        let line = before.iter().filter(|byte| **byte == b'\n').count();
+        let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let from = self.line_starts.get(line).copied().unwrap_or(self.span.end);
+        (from + offset - start).min(self.span.end.max(self.fence.end))
+    }
+}
