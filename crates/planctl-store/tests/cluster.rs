@@ -1,15 +1,19 @@
 //! The private cluster against real servers: first runs, sharing, take-over, crashes, strange places and users.
 
+#![expect(clippy::unwrap_used, reason = "a test fails where a step of it does")]
+
 #[path = "cluster/support.rs"]
 mod support;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use planctl_store::cluster::{Cluster, ClusterError, ClusterOptions, Stopped};
-use support::{Child, Place, count, is_root, kill9, kill9_servers, query, say, soon, soon_async, wait_for_rows};
+use support::{
+    Child, Place, count, is_root, kill9, kill9_servers, query, say, soon, soon_async, wait_for_rows,
+};
 
 /// Not a test of its own: the second planctl process of the tests below.
 #[test]
@@ -86,8 +90,8 @@ async fn an_owner_killed_with_9_is_replaced_and_pools_reconnect() {
     sqlx::query("insert into kept values (7)").execute(&pool).await.unwrap();
     let began = Instant::now();
     owner.kill9();
+    soon("the survivor owns the server", || survivor.is_owner());
     wait_for_rows(&pool, 1).await;
-    assert!(survivor.is_owner());
     say(&format!("owner killed with 9; query answered after {:?}", began.elapsed()));
 }
 
@@ -190,8 +194,41 @@ async fn a_parent_that_the_database_user_cant_pass_is_named() {
     let error = Cluster::attach(ClusterOptions::new(closed.join("state"))).await.unwrap_err();
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
     let text = error.to_string();
-    assert!(matches!(error, ClusterError::ParentNotTraversable { ref parent, .. } if *parent == closed), "{text}");
+    assert!(
+        matches!(error, ClusterError::ParentNotTraversable { ref parent, .. } if *parent == closed),
+        "{text}"
+    );
     assert!(text.contains("PLANCTL_STATE_DIR"), "{text}");
+}
+
+#[tokio::test]
+async fn an_empty_closed_state_directory_is_taken_as_ours() {
+    let place = Place::new();
+    fs::create_dir(place.state()).unwrap();
+    fs::set_permissions(place.state(), fs::Permissions::from_mode(0o700)).unwrap();
+    let cluster = attach(&place).await;
+    query(&cluster, "select 1").await.unwrap();
+    drop(cluster);
+    fs::set_permissions(place.state(), fs::Permissions::from_mode(0o700)).unwrap();
+    let cluster = attach(&place).await;
+    query(&cluster, "select 1").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_first_run_killed_at_any_moment_can_be_taken_up() {
+    let place = Place::new();
+    for round in 0..12u32 {
+        let child = Child::start(&place);
+        // The moments spread over the whole first run: the first is before anything, the last after its end.
+        let moment = Instant::now() + Duration::from_millis(u64::from(round * round * 5));
+        while Instant::now() < moment {
+            std::thread::yield_now();
+        }
+        child.kill9();
+    }
+    let cluster = attach(&place).await;
+    query(&cluster, "create table kept (n int)").await.unwrap();
+    assert_eq!(count(&cluster, "kept").await.unwrap(), 0);
 }
 
 #[tokio::test]
@@ -204,7 +241,8 @@ async fn long_and_strange_state_directories_work() {
         let pool = sqlx::PgPool::connect(&cluster.url()).await.unwrap();
         sqlx::query("select 1").execute(&pool).await.unwrap();
         pool.close().await;
-        let elsewhere = cluster.socket_dir().starts_with("/tmp/planctl-").then(|| cluster.socket_dir().to_owned());
+        let elsewhere =
+            cluster.socket_dir().starts_with("/tmp/planctl-").then(|| cluster.socket_dir().to_owned());
         drop(cluster);
         Cluster::reset(&options).unwrap();
         if let Some(dir) = elsewhere {
@@ -334,7 +372,8 @@ async fn a_package_from_a_file_is_installed_and_preferred() {
     let cluster = attach(&place).await;
     query(&cluster, "select 1").await.unwrap();
 
-    fs::write(package.join("pg-symlinks.json"), links.replace("native/bin/postm", "../native/postm")).unwrap();
+    fs::write(package.join("pg-symlinks.json"), links.replace("native/bin/postm", "../native/postm"))
+        .unwrap();
     let error = Cluster::install_from_file(&place.options(), &place.root().join("package")).unwrap_err();
     assert!(error.to_string().contains("leads out of the package"), "{error}");
 }

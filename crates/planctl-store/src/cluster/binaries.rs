@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn versions_are_read_as_postgres_writes_them() {
-        let read = |said| parse_version(said).map(|(major, version)| (major, version));
+        let read = parse_version;
         assert_eq!(
             read("postgres (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1)\n"),
             Some((15, "15.14".into()))

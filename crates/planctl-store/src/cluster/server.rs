@@ -35,13 +35,14 @@ const TAIL_LINES: usize = 20;
 const LOG_BYTES_MAX: u64 = 10 << 20;
 
 /// The settings of the private cluster. `fsync` and `synchronous_commit` are named so that no file can switch them off.
-const SETTINGS: [&str; 15] = [
+const SETTINGS: [&str; 16] = [
     "listen_addresses=",
     "unix_socket_permissions=0700",
     "shared_buffers=64MB",
     "max_connections=100",
     "autovacuum_naptime=5s",
     "fsync=on",
+    "recovery_init_sync_method=syncfs",
     "synchronous_commit=on",
     "full_page_writes=on",
     "log_destination=stderr",

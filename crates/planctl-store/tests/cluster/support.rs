@@ -209,7 +209,8 @@ pub fn is_root() -> bool {
     geteuid().is_root()
 }
 
-/// Prints a figure even when the test passes.
+/// Prints a figure, seen with `--nocapture`.
+#[expect(clippy::print_stderr, reason = "figures are for people who run the test by hand")]
 pub fn say(text: &str) {
-    writeln!(std::io::stderr(), "  {text}").unwrap();
+    eprintln!("  {text}");
 }

@@ -4,7 +4,8 @@ use crate::cluster::{Cluster, ClusterOptions};
 fn place() -> (tempfile::TempDir, Layout, Identity) {
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let (layout, identity) = (Layout::new(&dir.path().join("state")).unwrap(), Identity::detect(None).unwrap());
+    let (layout, identity) =
+        (Layout::new(&dir.path().join("state")).unwrap(), Identity::detect(None).unwrap());
     layout.prepare(&identity).unwrap();
     (dir, layout, identity)
 }
@@ -23,7 +24,8 @@ fn a_client_that_is_missing_or_fails_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let missing = run_client(&["no-such-client-here"], dir.path()).unwrap_err().to_string();
     assert!(missing.contains("no-such-client-here"), "{missing}");
-    let failing = run_client(&["sh", "-c", "echo out of luck >&2; exit 3"], dir.path()).unwrap_err().to_string();
+    let failing =
+        run_client(&["sh", "-c", "echo out of luck >&2; exit 3"], dir.path()).unwrap_err().to_string();
     assert!(failing.contains("out of luck"), "{failing}");
 }
 
