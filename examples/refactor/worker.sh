@@ -39,6 +39,7 @@ extract() {
 
 review() {
     local line missing=0
+    mkdir -p docs
     {
         echo "# Review"
         while IFS= read -r line; do
