@@ -1,4 +1,5 @@
 //! Runs the loops; the only room where all doors meet.
 
 pub mod config;
+pub mod diff;
 pub mod wire;

@@ -135,6 +135,8 @@ pub struct RunView {
     pub workspace: String,
     /// Where it stands.
     pub state: RunState,
+    /// How it ended: `done`, `failed`, `aborted` (by a person's answer), `cancelled`.
+    pub end: Option<String>,
     /// What ended it, where it failed or was cancelled; or what a person should know.
     pub reason: Option<String>,
     /// The steps, in the author's order.
