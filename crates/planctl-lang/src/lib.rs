@@ -1,20 +1,33 @@
 //! Turns plan text into a graph, and a graph into text.
+//!
+//! [`Source`] takes a file's bytes; [`verify`] reads it, compares it with the [`Facts`] that the caller gathered for its
+//! [`wants`], and returns every [`Diagnostic`] together with the graph. [`annotate`] draws a run's progress back into the
+//! text without changing its [`digest`].
 
 mod annotate;
 mod diagnostic;
 mod digest;
+mod facts;
+mod lint;
+mod lower;
 mod markdown;
 mod parse;
+mod shell;
 mod source;
 mod tree;
+mod verify;
 
+pub use annotate::{Mark, annotate};
 pub use diagnostic::{
     Code, Diagnostic, Fix, Label, Severity, StepName, deny_warnings, did_you_mean, render_all,
 };
+pub use digest::{canonical, digest, digest_of_text};
+pub use facts::{FileFact, Facts, Recorded, SpecialKind, Wants, protected_candidates, wants};
+pub use lint::{SUBSCRIPTION_BYTES_MAX, lint};
+pub use lower::{CONTRACT_TIMEOUT, MAX_VISITS, RETRIES, WORK_TIMEOUT};
 pub use parse::{RETRIES_MAX, STATUSES, STEPS_MAX, parse};
 pub use source::{PLAN_BYTES_MAX, Position, Source, Span, Spanned, Unreadable, escape};
 pub use tree::{
     ContractTree, Field, Frontmatter, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then, WorkspaceMode,
 };
-pub use annotate::{Mark, annotate};
-pub use digest::{canonical, digest, digest_of_text};
+pub use verify::{Verification, verify};

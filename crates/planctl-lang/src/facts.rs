@@ -1,0 +1,194 @@
+//! What is true where the plan will run, given to the lints as plain data; this crate touches no files itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planctl_engine::Subscription;
+use serde::{Deserialize, Serialize};
+
+use crate::lint::Scripts;
+use crate::shell;
+use crate::source::{Source, Span};
+use crate::tree::{PlanTree, StepTree};
+
+/// What the lints ask about a plan's surroundings.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Wants {
+    /// Paths relative to the workspace: what is there?
+    pub files: BTreeSet<String>,
+    /// Globs relative to the workspace: what do they match?
+    pub globs: BTreeSet<String>,
+    /// Programs: are they on the contracts' PATH?
+    pub commands: BTreeSet<String>,
+    /// Contracts: does `bash -n` accept them?
+    pub scripts: BTreeSet<String>,
+}
+
+/// The answers. A question without an answer is never reported: silence is not a finding.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Facts {
+    /// What is at a path.
+    pub files: BTreeMap<String, FileFact>,
+    /// Paths that exist, for near names of missing ones; capped by who gathers them.
+    pub existing: Vec<String>,
+    /// What a glob matches.
+    pub globs: BTreeMap<String, Vec<String>>,
+    /// Whether a program is on the PATH.
+    pub commands: BTreeMap<String, bool>,
+    /// The PATH that was searched.
+    pub path: String,
+    /// What `bash -n` printed about a contract; `None` where it accepts it.
+    pub syntax: BTreeMap<String, Option<String>>,
+    /// The roles of the registry; `None` where there is no registry.
+    pub roles: Option<Vec<String>>,
+    /// The topics that exist; `None` where there are no topics at all.
+    pub topics: Option<Vec<String>>,
+    /// Whether the plan's file lies in the workspace.
+    pub plan_is_inside: Option<bool>,
+    /// What planctl wrote into this file last; marks that differ are somebody else's.
+    pub recorded: Option<Recorded>,
+}
+
+/// What planctl wrote into a plan's file.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Recorded {
+    /// The status.
+    pub status: String,
+    /// The mark of each step, as it stands in the heading.
+    pub marks: BTreeMap<u32, String>,
+}
+
+/// What is at a path of the workspace.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum FileFact {
+    /// Nothing.
+    Missing,
+    /// A regular file, or a link to one inside the workspace.
+    Regular {
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// A directory.
+    Directory,
+    /// A symbolic link whose target is outside the workspace.
+    Outside {
+        /// Where it points.
+        target: String,
+    },
+    /// Something that is read without end or not at all.
+    Special {
+        /// What it is.
+        special: SpecialKind,
+    },
+}
+
+/// Files that are no files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpecialKind {
+    /// A named pipe.
+    Fifo,
+    /// A device.
+    Device,
+    /// A socket.
+    Socket,
+}
+
+impl SpecialKind {
+    /// Returns the word for people.
+    pub fn word(self) -> &'static str {
+        match self {
+            SpecialKind::Fifo => "a named pipe",
+            SpecialKind::Device => "a device",
+            SpecialKind::Socket => "a socket",
+        }
+    }
+}
+
+/// Returns what the lints want to know about a plan.
+pub fn wants(source: &Source, tree: &PlanTree) -> Wants {
+    wants_of(tree, &Scripts::read(source, tree))
+}
+
+pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts) -> Wants {
+    let mut wants = Wants::default();
+    for (at, step) in tree.steps.iter().enumerate() {
+        for (path, _) in step.subscribed_files() {
+            if is_glob(path) { wants.globs.insert(path.to_owned()) } else { wants.files.insert(path.to_owned()) };
+        }
+        wants.globs.extend(step.protects.iter().map(|glob| glob.value.clone()));
+        wants.files.extend(contract_files(scripts, at));
+        if let Some(contract) = &step.contract {
+            wants.scripts.insert(contract.command.clone());
+        }
+        let started = scripts.read_of(at).map(shell::commands).unwrap_or_default();
+        wants.commands.extend(started.into_iter().map(|started| started.name).filter(|name| !name.contains('/')));
+    }
+    wants.files.retain(|path| leaves_workspace(path).is_none());
+    wants.globs.retain(|glob| leaves_workspace(glob).is_none());
+    wants
+}
+
+/// Returns the files of the workspace that a step's contract names.
+pub(crate) fn contract_files(scripts: &Scripts, at: usize) -> BTreeSet<String> {
+    let files = scripts.read_of(at).map(shell::files).unwrap_or_default();
+    let paths = files.into_iter().map(|file| file.path.trim_end_matches('/').to_owned());
+    paths.filter(|path| !is_glob(path) && leaves_workspace(path).is_none()).collect()
+}
+
+/// Returns the files that a step's task and subscriptions name.
+pub(crate) fn own_files(step: &StepTree) -> BTreeSet<String> {
+    let mut files: BTreeSet<String> = task_files(step).into_iter().map(|(path, _)| path).collect();
+    files.extend(step.subscriptions.iter().filter_map(|subscription| match &subscription.value {
+        Subscription::File { path } => Some(path.clone()),
+        Subscription::Topic { .. } => None,
+    }));
+    files
+}
+
+/// Returns the files that a step's task names, with their places in the plan's line where that is known.
+pub(crate) fn task_files(step: &StepTree) -> Vec<(String, Span)> {
+    let Some(task) = &step.task else { return Vec::new() };
+    shell::paths_in_text(&task.value).into_iter().map(|(path, _)| (path, task.span)).collect()
+}
+
+/// Says whether a path is a glob.
+pub(crate) fn is_glob(path: &str) -> bool {
+    path.contains(['*', '?', '[', '{'])
+}
+
+/// Says why a path is not one of the workspace: absolute, a home directory, or upwards.
+pub(crate) fn leaves_workspace(path: &str) -> Option<&'static str> {
+    if path.starts_with('/') {
+        return Some("is absolute");
+    }
+    if path.starts_with('~') {
+        return Some("is in a home directory");
+    }
+    let mut depth = 0_i64;
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => depth -= 1,
+            _ => depth += 1,
+        }
+        if depth < 0 {
+            return Some("leaves the workspace");
+        }
+    }
+    path.split('/').any(|part| part == "..").then_some("has `..` in it")
+}
+
+/// Returns, by step number, the files named by its contract and by neither its task nor its subscriptions: the
+/// candidates for protection (DESIGN 8).
+pub fn protected_candidates(source: &Source, tree: &PlanTree) -> BTreeMap<u32, BTreeSet<String>> {
+    let scripts = Scripts::read(source, tree);
+    let mut candidates = BTreeMap::new();
+    for (at, step) in tree.steps.iter().enumerate() {
+        let Some(number) = step.fixed_number() else { continue };
+        let own = own_files(step);
+        let named = contract_files(&scripts, at);
+        candidates.insert(number, named.into_iter().filter(|path| !own.contains(path)).collect());
+    }
+    candidates
+}

@@ -1,0 +1,65 @@
+//! Compares a plan with itself and with the facts; one file per family of findings.
+
+mod budget;
+mod contract;
+mod roles;
+mod safety;
+mod shape;
+mod subscriptions;
+
+pub use subscriptions::SUBSCRIPTION_BYTES_MAX;
+
+use crate::diagnostic::Diagnostic;
+use crate::facts::Facts;
+use crate::parse::sort;
+use crate::shell::{self, Reading, Script};
+use crate::source::Source;
+use crate::tree::PlanTree;
+
+/// Each step's contract as bash reads it; read once and shared by all lints.
+pub(crate) struct Scripts(Vec<Option<Reading>>);
+
+impl Scripts {
+    pub(crate) fn read(_source: &Source, tree: &PlanTree) -> Scripts {
+        let read = |step: &crate::tree::StepTree| step.contract.as_ref().map(|contract| shell::read(&contract.command));
+        Scripts(tree.steps.iter().map(read).collect())
+    }
+
+    /// Returns the reading of the contract of the step at this place.
+    pub(crate) fn reading(&self, at: usize) -> Option<&Reading> {
+        self.0.get(at)?.as_ref()
+    }
+
+    /// Returns the script, where it could be read.
+    pub(crate) fn read_of(&self, at: usize) -> Option<&Script> {
+        match self.reading(at)? {
+            Reading::Read(script) => Some(script),
+            Reading::Refused { .. } | Reading::TooDeep => None,
+        }
+    }
+}
+
+/// What all lints look at.
+pub(crate) struct Lint<'a> {
+    pub source: &'a Source,
+    pub tree: &'a PlanTree,
+    pub scripts: &'a Scripts,
+    pub facts: &'a Facts,
+}
+
+/// Returns every finding about a plan that was read, in the order of the text.
+pub fn lint(source: &Source, tree: &PlanTree, facts: &Facts) -> Vec<Diagnostic> {
+    lint_with(&Lint { source, tree, scripts: &Scripts::read(source, tree), facts })
+}
+
+pub(crate) fn lint_with(lint: &Lint<'_>) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    shape::lint(lint, &mut found);
+    contract::lint(lint, &mut found);
+    subscriptions::lint(lint, &mut found);
+    roles::lint(lint, &mut found);
+    budget::lint(lint, &mut found);
+    safety::lint(lint, &mut found);
+    sort(&mut found);
+    found
+}

@@ -1,0 +1,48 @@
+//! P4xx: who does a step.
+
+use super::Lint;
+use crate::diagnostic::{Code, Diagnostic, did_you_mean};
+use crate::parse::name_of;
+use crate::source::escape;
+
+const ROLE_CHARACTERS_MAX: usize = 64;
+
+pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
+    let mut is_said = false;
+    for step in &lint.tree.steps {
+        let Some(target) = &step.target else { continue };
+        let name = target.value.as_str();
+        if !is_role(name) {
+            let message = format!("`{}` can't be a role", escape(name));
+            let refused = Diagnostic::new(Code::P403, message).at(target.span, "").step(name_of(step));
+            found.push(refused.help("a role has up to 64 letters, digits, `-`, `_` and `.`, and begins with a letter"));
+            continue;
+        }
+        match &lint.facts.roles {
+            Some(roles) if roles.iter().any(|role| role == name) => {}
+            Some(roles) => {
+                let unknown = Diagnostic::new(Code::P401, format!("no agent serves the role `{name}`"));
+                let unknown = unknown.at(target.span, "not in the registry").step(name_of(step));
+                let known = roles.iter().map(|role| escape(role)).collect::<Vec<_>>().join(", ");
+                let unknown = unknown.note(format!("the roles are {known}"));
+                found.push(match did_you_mean(name, roles.iter().map(String::as_str)) {
+                    Some(near) => unknown.help(format!("did you mean `{near}`?")).fix(target.span, near, false),
+                    None => unknown.help(format!("add `[roles.{name}]` to planctl.toml, or write one of these")),
+                });
+            }
+            None if !is_said => {
+                is_said = true;
+                let message = "no roles are configured, so nobody may be there to do the steps";
+                let none = Diagnostic::new(Code::P402, message).at(target.span, "this role, and those of the other steps");
+                found.push(none.help("add `[roles.coder]` to planctl.toml, or run with `--exec CMD`"));
+            }
+            None => {}
+        }
+    }
+}
+
+fn is_role(name: &str) -> bool {
+    name.len() <= ROLE_CHARACTERS_MAX
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}

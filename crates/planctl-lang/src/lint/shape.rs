@@ -1,0 +1,244 @@
+//! P0xx: what a plan and its steps must have, numbering, marks, defaults, and fields that come later.
+
+use std::collections::BTreeMap;
+
+use super::Lint;
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::parse::name_of;
+use crate::source::{Span, escape};
+use crate::tree::{Field, OnFail, StepKind, StepNumber, StepTree, WorkspaceMode};
+
+const TITLE_CHARACTERS_MAX: usize = 200;
+const SUBSCRIPTIONS_MAX: usize = 50;
+
+pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
+    plan(lint, found);
+    numbering(lint, found);
+    for step in &lint.tree.steps {
+        let mut of_step = Vec::new();
+        title(step, &mut of_step);
+        required(step, &mut of_step);
+        policy(step, &mut of_step);
+        unsupported(step, &mut of_step);
+        marks(lint, step, &mut of_step);
+        if step.subscriptions.len() > SUBSCRIPTIONS_MAX {
+            let message = format!("the step has {} subscriptions, and the limit is 50", step.subscriptions.len());
+            let at = step.subscriptions[SUBSCRIPTIONS_MAX].span;
+            let many = Diagnostic::new(Code::P008, message).at(at, "number 51");
+            of_step.push(many.help("name the few files that matter; the worker can read the rest itself"));
+        }
+        found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
+    }
+}
+
+fn plan(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
+    let tree = lint.tree;
+    let top = tree.frontmatter.span.map_or(Span::at(0), |span| Span::new(span.end, span.end));
+    match &tree.title {
+        None => {
+            let missing = Diagnostic::new(Code::P007, "the plan has no title").at(top, "a `# Title` was expected below");
+            found.push(missing.help("write `# ` and what the plan is for"));
+        }
+        Some(title) if title.value.is_empty() => {
+            found.push(Diagnostic::new(Code::P007, "the plan's title is empty").at(title.span, "").help("write `# Title`"));
+        }
+        Some(title) => long_title(title.value.chars().count(), title.span, found),
+    }
+    let after_head = tree.title.as_ref().map_or(top, |title| Span::at(title.span.end));
+    match tree.steps_heading {
+        None => {
+            let message = "the plan has no `## Steps` section";
+            let missing = Diagnostic::new(Code::P007, message).at(after_head, "looked for below this, to the end of the file");
+            found.push(missing.help("write `## Steps` on a line of its own before the first step"));
+        }
+        Some(heading) if tree.steps.is_empty() => {
+            let none = Diagnostic::new(Code::P007, "the plan has no step").at(heading, "no `### 1. Title` follows");
+            found.push(none.help("write `### 1. Title`, then target, task and contract"));
+        }
+        Some(_) => {}
+    }
+    if let Some(parallel) = tree.parallel.as_ref().filter(|parallel| parallel.value > 1) {
+        found.push(later("parallel", "more than one step at a time", parallel.span));
+    }
+    if let Some(flow) = &tree.flow {
+        found.push(later("Flow", "branches and loops", flow.span).help("leave the section out: steps run in order"));
+    }
+    status(lint, found);
+    if lint.facts.plan_is_inside == Some(false) {
+        let outside = Diagnostic::new(Code::P603, "the plan lies outside the workspace; it runs all the same");
+        found.push(outside.at(Span::at(0), "").note("paths in it are relative to the workspace, not to the plan"));
+    }
+}
+
+fn long_title(characters: usize, span: Span, found: &mut Vec<Diagnostic>) {
+    if characters > TITLE_CHARACTERS_MAX {
+        let message = format!("the title has {characters} characters, and the limit is 200");
+        found.push(Diagnostic::new(Code::P008, message).at(span, "").help("say the rest in the task"));
+    }
+}
+
+// The database is the record: a status typed into the file decides nothing (P-17, rows 6 and 7).
+fn status(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(status) = &lint.tree.frontmatter.status else { return };
+    let is_recorded = lint.facts.recorded.as_ref().is_some_and(|recorded| recorded.status == status.value);
+    let is_known = crate::parse::STATUSES.contains(&status.value.as_str());
+    if !is_known || status.value == "draft" || is_recorded {
+        return;
+    }
+    let message = format!("`status: {}` is ignored: planctl did not write it", escape(&status.value));
+    let ignored = Diagnostic::new(Code::P006, message).at(status.span, "the database is the record");
+    found.push(ignored.help("leave it at `draft`; planctl sets it").fix(status.span, "draft", true));
+}
+
+fn numbering(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
+    let mut first_use: BTreeMap<u32, Span> = BTreeMap::new();
+    let mut expected = 1_u32;
+    for step in &lint.tree.steps {
+        let span = step.number.span;
+        let number = match &step.number.value {
+            StepNumber::Fixed(u32::MAX) => continue,
+            StepNumber::Fixed(number) => *number,
+            StepNumber::Template(text) => {
+                found.push(template(text, span).step(name_of(step)));
+                continue;
+            }
+        };
+        if let Some(first) = first_use.get(&number) {
+            let line = lint.source.position(first.start).line;
+            let twice = Diagnostic::new(Code::P013, format!("step {number} is there twice")).at(span, "again here");
+            let twice = twice.at(*first, format!("first on line {line}")).fix(span, expected.to_string(), false);
+            found.push(twice.help(format!("make this step {expected}")).step(name_of(step)));
+            continue;
+        }
+        first_use.insert(number, span);
+        if number == 0 {
+            let zero = Diagnostic::new(Code::P014, "the first step must be 1").level(Severity::Error);
+            found.push(zero.at(span, "step 0").help("number the steps 1, 2, 3 …").step(name_of(step)));
+            continue;
+        }
+        if number != expected {
+            let message = if expected == 1 {
+                format!("the first step must be 1, and is {number}")
+            } else {
+                format!("expected step {expected}, found {number}")
+            };
+            let gap = Diagnostic::new(Code::P014, message).at(span, "").fix(span, expected.to_string(), false);
+            let gap = gap.help(format!("make this step {expected}, or add what is missing"));
+            found.push(if number < expected { gap.level(Severity::Error) } else { gap }.step(name_of(step)));
+        }
+        expected = number.max(expected).saturating_add(1);
+    }
+}
+
+fn template(text: &str, span: Span) -> Diagnostic {
+    let message = format!("`{}` is a template of steps, not a step number", escape(text));
+    Diagnostic::new(Code::P012, message)
+        .at(span, "how many steps this makes is not known")
+        .note("a plan that is approved must say exactly what will run")
+        .help("write the steps out with numbers, one heading each; `planctl plan expand` and `**for_each:**` are to do it")
+}
+
+fn title(step: &StepTree, found: &mut Vec<Diagnostic>) {
+    if step.title.value.is_empty() {
+        let empty = Diagnostic::new(Code::P009, "the step has no title").at(step.heading, "a title was expected");
+        found.push(empty.help("write what the step achieves after its number"));
+    }
+    long_title(step.title.value.chars().count(), step.title.span, found);
+}
+
+fn required(step: &StepTree, found: &mut Vec<Diagnostic>) {
+    let is_work = matches!(step.kind.as_ref().map(|kind| kind.value), None | Some(StepKind::Work(_)));
+    let name = step.number_text();
+    let missing = |field: Field| !step.unread.contains(&field);
+    if is_work && step.target.is_none() && missing(Field::Target) {
+        let diagnostic = Diagnostic::new(Code::P009, format!("step {name}: target is missing"));
+        found.push(diagnostic.at(step.heading, "this step").help("say who does it: `**target:** coder`"));
+    }
+    if is_work && step.task.is_none() && missing(Field::Task) {
+        let diagnostic = Diagnostic::new(Code::P009, format!("step {name}: task is missing"));
+        found.push(diagnostic.at(step.heading, "this step").help("say what to do: `**task:**` and text below it"));
+    }
+    if is_work && step.contract.is_none() && missing(Field::Contract) {
+        let diagnostic = Diagnostic::new(Code::P010, format!("step {name} has no contract"));
+        let help = "say what proves it:\n**contract:**\n```shell\ntest -f docs/analysis.md\n```\nexit_code == 0";
+        found.push(diagnostic.at(step.heading, "nothing can decide whether this step is done").help(help));
+    }
+    let Some(contract) = &step.contract else { return };
+    if contract.exit_code.is_none() && missing(Field::ExitCode) {
+        let note = Diagnostic::new(Code::P020, "no exit code is given; `exit_code == 0` applies");
+        found.push(note.at(contract.fence, "this contract"));
+    }
+}
+
+fn policy(step: &StepTree, found: &mut Vec<Diagnostic>) {
+    let missing = !step.unread.contains(&Field::OnFail);
+    match &step.on_fail {
+        None if missing && step.contract.is_some() && step.max_retries.is_none() => {
+            let note = Diagnostic::new(Code::P020, "no `on_fail` is given; `retry(2), then escalate` applies");
+            found.push(note.at(step.heading, "this step"));
+        }
+        None => {}
+        Some(policy) => {
+            if let OnFail { retries: Some(retries), then: None } = policy.value {
+                let message = "`on_fail` does not say what follows the last retry; a person is asked";
+                let open = Diagnostic::new(Code::P016, message).at(policy.span, "`then escalate` applies");
+                let whole = format!("retry({retries}), then escalate");
+                found.push(open.help(format!("write `{whole}`")).fix(policy.span, whole, true));
+            }
+            if let (Some(retries), Some(most)) = (policy.value.retries, &step.max_retries)
+                && retries != most.value
+            {
+                let message = format!("`on_fail` grants {retries} retries, and `max_retries` {}", most.value);
+                let conflict = Diagnostic::new(Code::P015, message).at(most.span, "this one").at(policy.span, "and this one");
+                found.push(conflict.help("both mean the same; keep one"));
+            }
+        }
+    }
+}
+
+fn later(field: &str, what: &str, span: Span) -> Diagnostic {
+    let message = format!("`{field}` ({what}) is not supported yet");
+    Diagnostic::new(Code::P017, message).at(span, "refused, since ignoring it would change the plan")
+}
+
+fn unsupported(step: &StepTree, found: &mut Vec<Diagnostic>) {
+    if let Some(kind) = &step.kind
+        && !matches!(kind.value, StepKind::Work(_))
+    {
+        let help = "the types for now are `code` and `review`";
+        found.push(later("type", "a node that is no work for an agent", kind.span).help(help));
+    }
+    let spans = [
+        ("needs", "an order other than that of the text", step.needs.as_ref().map(|field| field.span)),
+        ("when", "a condition", step.when.as_ref().map(|field| field.span)),
+        ("for_each", "a step per item", step.for_each.as_ref().map(|field| field.span)),
+        ("gate", "a gate of another kind", step.gate.as_ref().map(|field| field.span)),
+        ("min_tests", "a least number of tests", step.min_tests.as_ref().map(|field| field.span)),
+        ("locks", "locks between runs", step.locks.first().map(|field| field.span)),
+    ];
+    for (field, what, span) in spans {
+        found.extend(span.map(|span| later(field, what, span).help("delete the field; steps run in order, one at a time")));
+    }
+    if let Some(mode) = &step.workspace
+        && mode.value == WorkspaceMode::Worktree
+    {
+        found.push(later("workspace: worktree", "a worktree per step", mode.span).help("write `shared`, or delete the field"));
+    }
+}
+
+fn marks(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
+    let recorded = lint.facts.recorded.as_ref();
+    if let Some(mark) = &step.mark {
+        let known = step.fixed_number().and_then(|number| recorded?.marks.get(&number));
+        if known != Some(&mark.value) {
+            let message = format!("the mark `{}` is ignored: planctl did not write it", mark.value);
+            let ignored = Diagnostic::new(Code::P006, message).at(mark.span, "the database is the record");
+            found.push(ignored.help("delete it").fix(mark.span, "", true));
+        }
+    }
+    if let Some(status) = &step.status {
+        let message = format!("the step's status `{}` is ignored", escape(&status.value));
+        let ignored = Diagnostic::new(Code::P006, message).at(status.span, "the database is the record");
+        found.push(ignored.help("delete the line"));
+    }
+}

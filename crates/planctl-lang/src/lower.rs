@@ -1,0 +1,159 @@
+//! Turns the steps of a plan into the graph that the engine runs.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use planctl_engine::{
+    Budget, Contract, Edge, Graph, GraphDefect, GraphParts, Limits, Node, NodeId, NodeKind, On, Outcome, Priority, Role,
+    Task, WorkKind,
+};
+
+use crate::digest::digest_of_text;
+use crate::facts::{contract_files, own_files};
+use crate::lint::Scripts;
+use crate::tree::{PlanTree, StepKind, StepTree, Then};
+
+/// How long one attempt's work may take, where the plan says nothing (DESIGN 3).
+pub const WORK_TIMEOUT: Duration = Duration::from_secs(600);
+/// How long one evaluation of a contract may take, where the plan says nothing (DESIGN 3).
+pub const CONTRACT_TIMEOUT: Duration = Duration::from_secs(600);
+/// How often a node may be entered, where the plan says nothing (DESIGN 6).
+pub const MAX_VISITS: u16 = 10;
+/// Retries where the plan says nothing (DESIGN 3).
+pub const RETRIES: u16 = 2;
+
+const START: &str = "start";
+const DONE: &str = "done";
+const FAILED: &str = "failed";
+const ASK: &str = "ask";
+
+/// A step's policy with its defaults filled in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Policy {
+    pub retries: u16,
+    pub then: Then,
+    /// Says that the retries are the default, or the count follows from a default.
+    pub retries_default: bool,
+    pub then_default: bool,
+}
+
+pub(crate) fn policy(step: &StepTree) -> Policy {
+    let said = step.on_fail.as_ref().map(|policy| policy.value);
+    let max = step.max_retries.as_ref().map(|most| most.value);
+    let retries = said.and_then(|policy| policy.retries).or(max);
+    let fallback = if said.is_some() { 0 } else { RETRIES };
+    let then = said.and_then(|policy| policy.then);
+    Policy {
+        retries: retries.unwrap_or(fallback),
+        then: then.unwrap_or(Then::Escalate),
+        retries_default: retries.is_none() && said.is_none(),
+        then_default: then.is_none(),
+    }
+}
+
+/// Makes the graph of a plan whose findings have no error.
+///
+/// # Errors
+///
+/// Returns the defect where the steps make no graph; a plan without errors has none.
+pub(crate) fn lower(tree: &PlanTree, scripts: &Scripts) -> Result<Graph, GraphDefect> {
+    let steps: Vec<(usize, &StepTree)> =
+        tree.steps.iter().enumerate().filter(|(_, step)| step.fixed_number().is_some()).collect();
+    let id = |at: usize| steps.get(at).map_or(NodeId::new(DONE), |(_, step)| NodeId::new(step.number_text()));
+    let mut nodes = vec![plain_node(START, "start", NodeKind::Start)];
+    let mut edges = vec![Edge { from: NodeId::new(START), to: id(0), on: On::Always }];
+    let (mut asks, mut aborts) = (false, false);
+    for (at, (place, step)) in steps.iter().enumerate() {
+        let policy = policy(step);
+        let (target, lapse) = match policy.then {
+            Then::Escalate => (NodeId::new(ASK), Outcome::Failed),
+            Then::Abort => (NodeId::new(FAILED), Outcome::Failed),
+            Then::Skip => (id(at + 1), Outcome::Skipped),
+            Then::Warn => (id(at + 1), Outcome::Warned),
+        };
+        asks |= policy.then == Then::Escalate;
+        aborts |= policy.then == Then::Abort;
+        edges.push(Edge { from: id(at), to: id(at + 1), on: On::Success });
+        edges.push(Edge { from: id(at), to: target, on: On::Exhaust });
+        nodes.push(node(tree, contract_files(scripts, *place), step, policy, lapse));
+    }
+    nodes.push(plain_node(DONE, "done", NodeKind::Exit { success: true }));
+    if asks {
+        nodes.push(plain_node(ASK, "ask a person", NodeKind::Escalate { reason: None }));
+    }
+    if aborts {
+        nodes.push(plain_node(FAILED, "failed", NodeKind::Exit { success: false }));
+    }
+    let limits = Limits {
+        stale_after: tree.stale_after.as_ref().map(|seconds| Duration::from_secs(seconds.value)),
+        ..Limits::default()
+    };
+    Graph::new(GraphParts {
+        title: tree.title.as_ref().map_or(String::new(), |title| title.value.clone()),
+        start: NodeId::new(START),
+        nodes,
+        edges,
+        budget: tree.budget.as_ref().map_or(Budget::default(), |budget| budget.value),
+        limits,
+        priority: tree.priority.as_ref().map_or(Priority::default(), |priority| priority.value),
+    })
+}
+
+fn plain_node(id: &str, title: &str, kind: NodeKind) -> Node {
+    Node { id: NodeId::new(id), title: title.to_owned(), kind, max_visits: MAX_VISITS }
+}
+
+fn node(tree: &PlanTree, contract_files: BTreeSet<String>, step: &StepTree, policy: Policy, lapse: Outcome) -> Node {
+    let seconds = |field: &Option<crate::source::Spanned<u64>>, default| {
+        field.as_ref().map_or(default, |seconds| Duration::from_secs(seconds.value))
+    };
+    let command = step.contract.as_ref().map_or(String::new(), |contract| contract.command.clone());
+    let exit_code = step.contract.as_ref().and_then(|contract| contract.exit_code.as_ref());
+    let contract = Contract {
+        digest: digest_of_text(&command),
+        command,
+        expect: exit_code.map_or(0, |code| code.value),
+        timeout: seconds(&step.contract_timeout, CONTRACT_TIMEOUT),
+        guard: step.guard.as_ref().is_some_and(|guard| guard.value),
+    };
+    let task = Task {
+        step: step.fixed_number().unwrap_or(0),
+        role: Role::new(step.target.as_ref().map_or("", |target| target.value.as_str())),
+        work: work(step),
+        prompt: step.task.as_ref().map_or(String::new(), |task| task.value.clone()),
+        subscriptions: step.subscriptions.iter().map(|subscription| subscription.value.clone()).collect(),
+        contract,
+        max_retries: policy.retries,
+        lapse,
+        work_timeout: seconds(&step.timeout, WORK_TIMEOUT),
+        protects: step.protects.iter().map(|glob| glob.value.clone()).collect(),
+        contract_files,
+        own_files: own_files(step),
+    };
+    let max_visits = step.max_visits.as_ref().or(tree.max_visits.as_ref()).map_or(MAX_VISITS, |visits| visits.value);
+    Node {
+        id: NodeId::new(step.number_text()),
+        title: step.title.value.clone(),
+        kind: NodeKind::Task(Box::new(task)),
+        max_visits,
+    }
+}
+
+// A reviewer's step is a review unless the plan says otherwise (P-31).
+pub(crate) fn work(step: &StepTree) -> WorkKind {
+    match step.kind.as_ref().map(|kind| kind.value) {
+        Some(StepKind::Work(work)) => work,
+        Some(
+            StepKind::Decision
+            | StepKind::Human
+            | StepKind::Call
+            | StepKind::Checkpoint
+            | StepKind::Join
+            | StepKind::Escalate,
+        )
+        | None => {
+            let is_reviewer = step.target.as_ref().is_some_and(|target| target.value.starts_with("review"));
+            if is_reviewer { WorkKind::Review } else { WorkKind::Code }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Contracts as planctl sees them: our own small tree of commands, words and redirects, so that the bash parser behind
+//! it can be changed in a day.
+
+mod convert;
+mod files;
+mod status;
+mod walk;
+
+pub use files::{files, paths_in_text};
+pub(crate) use status::{Status, masked, status};
+pub use walk::{commands, each_simple};
+
+use crate::source::Span;
+
+/// A list of commands: a script, or the body of a compound command.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Script {
+    /// The commands, in order.
+    pub items: Vec<Item>,
+}
+
+/// One command of a list, up to its `;`, `&` or line end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Item {
+    /// The first pipeline.
+    pub first: Pipeline,
+    /// What `&&` and `||` join to it.
+    pub rest: Vec<(Join, Pipeline)>,
+    /// Says that it ends with `&`.
+    pub is_background: bool,
+    /// Where it stands in the script, in bytes.
+    pub span: Span,
+}
+
+/// How two pipelines are joined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Join {
+    /// `&&`
+    And,
+    /// `||`
+    Or,
+}
+
+/// Commands joined by `|`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pipeline {
+    /// Says that `!` stands before it.
+    pub is_negated: bool,
+    /// The commands.
+    pub commands: Vec<Command>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// One command of a pipeline.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Command {
+    /// A program, builtin or function with its arguments.
+    Simple(Simple),
+    /// A command made of others.
+    Compound(Compound),
+    /// The definition of a function.
+    Function {
+        /// Its name.
+        name: String,
+        /// What it runs.
+        body: Script,
+    },
+    /// `[[ … ]]`
+    Test {
+        /// Words whose file is tested.
+        files: Vec<Word>,
+        /// All other words.
+        words: Vec<Word>,
+    },
+}
+
+/// A program, builtin or function with its arguments.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Simple {
+    /// `NAME=value` before the command, with the value.
+    pub assignments: Vec<Word>,
+    /// The command's name and arguments.
+    pub words: Vec<Word>,
+    /// Redirects.
+    pub redirects: Vec<Redirect>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A command made of others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Compound {
+    /// What it is.
+    pub kind: CompoundKind,
+    /// The conditions of `if`, `elif`, `while` and `until`.
+    pub conditions: Vec<Script>,
+    /// What it runs: branches, or one body.
+    pub bodies: Vec<Script>,
+    /// Says that some branch always runs (`else`, or the only body of a group).
+    pub is_exhaustive: bool,
+    /// Words it names: the values of `for`, the subject of `case`.
+    pub words: Vec<Word>,
+    /// Redirects.
+    pub redirects: Vec<Redirect>,
+}
+
+/// What a compound command is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CompoundKind {
+    /// `{ … }`
+    Group,
+    /// `( … )`
+    Subshell,
+    /// `if`
+    If,
+    /// `for`, `while`, `until`
+    Loop,
+    /// `case`
+    Case,
+    /// `(( … ))`
+    Arithmetic,
+    /// `coproc`
+    Coprocess,
+}
+
+/// A word of a command.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Word {
+    /// The text as written.
+    pub raw: String,
+    /// What bash makes of it, where that needs no expansion.
+    pub literal: Option<String>,
+    /// The scripts inside it: command substitutions.
+    pub nested: Vec<Script>,
+    /// Where it stands in the script, in bytes.
+    pub span: Span,
+}
+
+/// A redirect to or from a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Redirect {
+    /// Says that the file is written.
+    pub writes: bool,
+    /// The file.
+    pub target: Word,
+    /// Says that it feeds standard input.
+    pub feeds_input: bool,
+}
+
+/// What became of reading a script.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reading {
+    /// It was read whole.
+    Read(Script),
+    /// It is no valid bash, as far as we can tell.
+    Refused {
+        /// What is wrong.
+        why: String,
+        /// Where, as a byte in the script; its end where nothing nearer is known.
+        offset: usize,
+        /// Says that it uses what our reader is known not to read though bash does.
+        is_uncertain: bool,
+    },
+    /// It is nested deeper, or is larger, than our reader is given.
+    TooDeep,
+}
+
+/// Reads a script as bash; never panics.
+pub fn read(script: &str) -> Reading {
+    convert::read(script)
+}

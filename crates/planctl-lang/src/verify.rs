@@ -1,0 +1,80 @@
+//! The one door: text and facts in, a verdict with every finding and, where there is no error, the graph out.
+
+use planctl_engine::{Digest, Graph};
+
+use crate::diagnostic::{Code, Diagnostic, deny_warnings};
+use crate::digest::digest;
+use crate::facts::Facts;
+use crate::lint::{Lint, Scripts, lint_with};
+use crate::lower::lower;
+use crate::parse::{parse, sort};
+use crate::source::{Source, Span, Unreadable};
+use crate::tree::PlanTree;
+
+/// What verification found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Verification {
+    /// The plan as read.
+    pub tree: PlanTree,
+    /// The graph; absent where there is an error.
+    pub graph: Option<Graph>,
+    /// Every finding, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The digest of the canonical text.
+    pub digest: Digest,
+}
+
+/// Verifies a plan against the facts. Pure, linear in the text, and never panics.
+pub fn verify(source: &Source, facts: &Facts) -> Verification {
+    let (tree, mut diagnostics) = parse(source);
+    let scripts = Scripts::read(source, &tree);
+    diagnostics.extend(lint_with(&Lint { source, tree: &tree, scripts: &scripts, facts }));
+    let mut graph = None;
+    if !diagnostics.iter().any(Diagnostic::is_error) {
+        match lower(&tree, &scripts) {
+            Ok(lowered) => graph = Some(lowered),
+            Err(defect) => diagnostics.push(Diagnostic::new(Code::P301, defect.to_string()).at(Span::at(0), "")),
+        }
+    }
+    sort(&mut diagnostics);
+    Verification { tree, graph, diagnostics, digest: digest(source) }
+}
+
+impl Verification {
+    /// Makes the verification of a file that is no plan text.
+    pub fn unreadable(unreadable: &Unreadable) -> Verification {
+        Verification {
+            tree: PlanTree::default(),
+            graph: None,
+            diagnostics: vec![unreadable.diagnostic.clone()],
+            digest: digest(&unreadable.source),
+        }
+    }
+
+    /// Says whether the plan is verified: no error among the findings.
+    pub fn is_verified(&self) -> bool {
+        self.graph.is_some() && !self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+
+    /// Raises warnings to errors (`-D warnings`), which may take the graph away.
+    #[must_use]
+    pub fn with_warnings_denied(mut self) -> Verification {
+        deny_warnings(&mut self.diagnostics);
+        if self.diagnostics.iter().any(Diagnostic::is_error) {
+            self.graph = None;
+        }
+        self
+    }
+
+    /// Returns what DESIGN 11 says of `plan verify --format json`.
+    pub fn to_json(&self, source: &Source) -> serde_json::Value {
+        let diagnostics: Vec<_> = self.diagnostics.iter().map(|diagnostic| diagnostic.to_json(source)).collect();
+        serde_json::json!({
+            "schema": "planctl.verify/1",
+            "file": source.path(),
+            "digest": self.digest.as_str(),
+            "verified": self.is_verified(),
+            "diagnostics": diagnostics,
+        })
+    }
+}
