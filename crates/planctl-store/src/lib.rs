@@ -3,3 +3,39 @@
 pub mod cluster;
 #[cfg(feature = "testing")]
 pub mod testing;
+
+mod apply;
+mod cache;
+mod connections;
+mod effects;
+mod error;
+mod history;
+mod listen;
+mod migrate;
+mod outputs;
+mod plans;
+mod proof;
+mod queue;
+mod random;
+mod rows;
+mod runs;
+mod statements;
+mod store;
+mod timers;
+mod token;
+
+pub use apply::Applied;
+pub use error::StoreError;
+pub use history::{Input, Line, Said};
+pub use listen::Listener;
+pub use plans::{
+    Approval, ApprovalId, NewApproval, NewRevision, Plan, PlanId, PlanMoved, PlanStatus, Revision,
+    WorkspaceId,
+};
+pub use proof::Proof;
+pub use queue::{Claim, ClaimLane, Claimed, Expired, Holder, Renewal, Take};
+pub use runs::{AskRow, NewRun, OpenItem, RefusalRow, RunRow, RunView};
+pub use statements::STATEMENTS;
+pub use store::{Settings, Store};
+pub use timers::DueTimer;
+pub use token::Token;

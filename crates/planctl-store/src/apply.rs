@@ -1,0 +1,350 @@
+//! The only writer of runs: feeds one event to one run, all or nothing.
+//!
+//! Two round trips carry a transition. The first reads the run's row, the records the event touches, the item that
+//! proves it, and the database's time. The second is one data-modifying statement that writes everything that follows
+//! and commits by itself.
+//!
+//! No row is locked between the two. What keeps two writers apart is the run's `seq`: the second statement updates the
+//! run's row `where seq = <what was read>`, so of two writers that read the same state one commits and the other finds no
+//! row. The item is fenced in the same way by its generation and token. A fence that finds nothing raises an error,
+//! which undoes the whole statement; the loser reads again and decides again. So a transition is decided on exactly the
+//! state that it changes (P1, P8), a stale holder changes nothing (P4, P5), and no lock is held while the daemon thinks,
+//! nor for ever where it dies between the two.
+//!
+//! A connection that breaks during the second statement leaves its outcome unknown. Each call draws a command id that
+//! is stored with its input, so the retry looks whether its event is in the history already and never applies it twice
+//! (P2).
+
+mod read;
+mod write;
+
+use std::sync::Arc;
+
+use planctl_engine::{
+    Advance, Decision, Effect, Event, Fact, Graph, Head, ItemId, Refusal, Run, RunId, Scope, Timestamp, Work,
+    advance, touched,
+};
+use uuid::Uuid;
+
+use crate::cache::Fixed;
+use crate::connections::Patience;
+use crate::error::{StoreError, Trouble, raised, trouble, violates};
+use crate::history::{self, Input, Shared};
+use crate::proof::Proof;
+use crate::queue::{Claimed, Take};
+use crate::store::Store;
+use crate::token::Token;
+
+pub(crate) use read::{
+    READ_ALL, READ_COMMAND, READ_DUPLICATE, READ_LIVE, READ_NODES, READ_OWN_COMMAND, READ_TAKEN,
+};
+pub(crate) use write::{REFUSE, WRITE};
+
+/// What one event did, and is durable.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// The number of the newest line of history that it wrote.
+    pub seq: i64,
+    /// The run's head after it; of a duplicate, the head as it is.
+    pub head: Head,
+    /// What followed.
+    pub facts: Vec<Fact>,
+    /// What was written to the queue and the timers; of a duplicate, nothing.
+    pub effects: Vec<Effect>,
+    /// The gate that the caller took along.
+    pub taken: Option<Claimed>,
+    /// Says that the event had been applied before and that this call changed nothing.
+    pub duplicate: bool,
+}
+
+/// How often a lost race is run again before the call counts it as an outage.
+const RACES_MAX: u32 = 100;
+/// How often more records are loaded before all are.
+const LOADS_MAX: u32 = 4;
+
+/// One call of `apply`, over all its tries.
+struct Call<'a> {
+    run: RunId,
+    event: &'a Event,
+    proof: &'a Proof,
+    take: Option<&'a Take>,
+    command: Uuid,
+    token: Token,
+    scope: Scope,
+}
+
+/// A transition that is decided and about to be written.
+struct Decided {
+    before: read::Loaded,
+    after: Advance,
+    input: Input,
+    fixed: Arc<Fixed>,
+    graph: Arc<Graph>,
+    lines: Vec<history::Draft>,
+}
+
+/// How one try ended short of success.
+enum Setback {
+    /// Another writer came first.
+    Race,
+    /// The database was away; a decided transition may have been written.
+    Outage(sqlx::Error, Option<Box<Decided>>),
+    /// The same news was applied before; this is what it was answered.
+    Answered(Box<Applied>),
+    /// No further try.
+    Final(StoreError),
+}
+
+impl From<StoreError> for Setback {
+    fn from(error: StoreError) -> Setback {
+        Setback::Final(error)
+    }
+}
+
+impl From<sqlx::Error> for Setback {
+    fn from(error: sqlx::Error) -> Setback {
+        match trouble(&error) {
+            Trouble::Outage | Trouble::Again => Setback::Outage(error, None),
+            Trouble::Denied | Trouble::Defect => Setback::Final(error.into()),
+        }
+    }
+}
+
+impl Store {
+    /// Feeds one event to one run. No other function writes a run.
+    ///
+    /// With `take`, a gate that the event dispatches is leased to the caller in the same transaction, where its host has
+    /// the workspace. A repeated call answers as the first did, with [`Applied::duplicate`] set.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Refused`] and [`StoreError::StaleLease`] where the news does not fit; [`StoreError::WorkspaceBusy`]
+    /// where the run would begin and another has its workspace; [`StoreError::KeyReused`]; and those of the connection
+    /// once the deadline of the settings has passed.
+    pub async fn apply(
+        &self,
+        run: RunId,
+        event: &Event,
+        proof: &Proof,
+        take: Option<&Take>,
+    ) -> Result<Applied, StoreError> {
+        proof.check(event)?;
+        let mut call = Call {
+            run,
+            event,
+            proof,
+            take,
+            command: crate::random::uuid(),
+            token: Token::draw(),
+            scope: Scope::Nodes(std::collections::BTreeSet::new()),
+        };
+        let mut patience = Patience::new(self.settings());
+        let mut races = 0;
+        let mut unknown: Option<Box<Decided>> = None;
+        loop {
+            let setback = match self.try_apply(&mut call, unknown.as_deref()).await {
+                Ok(applied) => return Ok(applied),
+                Err(setback) => setback,
+            };
+            match setback {
+                Setback::Race if races < RACES_MAX => races += 1,
+                Setback::Race => return Err(StoreError::Unavailable { source: sqlx::Error::PoolTimedOut }),
+                Setback::Outage(error, decided) => {
+                    unknown = decided.or(unknown);
+                    patience.after(error).await?;
+                }
+                Setback::Answered(applied) => return Ok(*applied),
+                Setback::Final(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn try_apply(&self, call: &mut Call<'_>, unknown: Option<&Decided>) -> Result<Applied, Setback> {
+        if let Some(decided) = unknown
+            && self.read_own_command(call, decided).await?
+        {
+            let taken = self.read_taken(call, decided).await?;
+            return Ok(finished(self, decided, taken));
+        }
+        if let Some(answer) = self.read_command(call).await? {
+            return Ok(answer);
+        }
+        let decided = self.decide(call).await?;
+        match self.write(call, &decided).await {
+            Ok(lease) => {
+                let taken = lease.map(|lease| claimed(call, &decided, lease)).transpose()?;
+                Ok(finished(self, &decided, taken))
+            }
+            Err(error) => Err(self.setback(call, decided, error).await),
+        }
+    }
+
+    /// Reads and decides; loads more where the engine asks for it.
+    async fn decide(&self, call: &mut Call<'_>) -> Result<Box<Decided>, Setback> {
+        let mut loads = 0;
+        loop {
+            let fixed = self.fixed(call.run).await?;
+            let digest = match revised_to(call.event) {
+                Some(revision) => self.graph_of_revision(fixed.plan, revision).await?,
+                None => fixed.graph.clone(),
+            };
+            let graph = self.graph(&digest).await?;
+            call.scope = union(touched(&graph, call.event), std::mem::replace(&mut call.scope, Scope::All));
+            let before = self.read(call).await?;
+            if revised_to(call.event).is_none() && before.graph != digest {
+                // Another process revised the run since its graph was looked up.
+                let fixed = Fixed { graph: before.graph.clone(), ..(*fixed).clone() };
+                self.cache().keep_run(call.run, Arc::new(fixed));
+                continue;
+            }
+            self.check_proof(call, &before).await?;
+            let run = Run::loaded(call.run, before.head.clone(), call.scope.clone(), before.records.clone());
+            match advance(&graph, &run, call.event, before.now) {
+                Ok(after) => return Ok(Box::new(decided(call, before, after, digest, fixed, graph))),
+                Err(Refusal::NotLoaded(more)) => {
+                    loads += 1;
+                    let more = if loads > LOADS_MAX { Scope::All } else { more };
+                    call.scope = union(more, std::mem::replace(&mut call.scope, Scope::All));
+                }
+                Err(refusal) => {
+                    self.refuse(call, &refusal.to_string()).await?;
+                    return Err(Setback::Final(StoreError::Refused(refusal)));
+                }
+            }
+        }
+    }
+
+    /// Says what an error of the writing statement means for the call.
+    async fn setback(&self, call: &Call<'_>, decided: Box<Decided>, error: sqlx::Error) -> Setback {
+        if raised(&error, "PL001") || violates(&error, "commands_pkey") {
+            return Setback::Race;
+        }
+        if raised(&error, "PL002") {
+            // The item was renewed, lost or taken back since it was read; the next read tells which.
+            return Setback::Race;
+        }
+        if violates(&error, "one_active_run_per_workspace") {
+            return match self.run_that_has_the_workspace_of(call.run).await {
+                Ok(Some(run)) => Setback::Final(StoreError::WorkspaceBusy { run }),
+                Ok(None) => Setback::Race,
+                Err(error) => Setback::Final(error),
+            };
+        }
+        match trouble(&error) {
+            Trouble::Outage => Setback::Outage(error, Some(decided)),
+            Trouble::Again => Setback::Outage(error, None),
+            Trouble::Denied | Trouble::Defect => Setback::Final(error.into()),
+        }
+    }
+}
+
+fn decided(
+    call: &Call<'_>,
+    before: read::Loaded,
+    after: Advance,
+    digest: planctl_engine::Digest,
+    fixed: Arc<Fixed>,
+    graph: Arc<Graph>,
+) -> Decided {
+    let brings_graph = before.seq == 0 || revised_to(call.event).is_some();
+    let input = Input { event: call.event.clone(), graph: brings_graph.then_some(digest) };
+    let shared =
+        Shared { at: before.now, cause: call.event.kind(), item: call.proof.item(), command: call.command };
+    let lines = history::drafts((before.seq, before.chain), &shared, &input, &after.facts, &after.run);
+    Decided { before, after, input, fixed, graph, lines }
+}
+
+fn revised_to(event: &Event) -> Option<&planctl_engine::Digest> {
+    match event {
+        Event::Human(human) => match &human.decision {
+            Decision::Revise { revision, .. } => Some(revision),
+            Decision::Submit | Decision::Answer { .. } | Decision::Cancel | Decision::Resume => None,
+        },
+        Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => None,
+    }
+}
+
+impl Decided {
+    fn seq(&self) -> i64 {
+        self.lines.last().map_or(self.before.seq, |line| line.seq)
+    }
+
+    /// Returns the gate that the transition dispatches, where the caller takes it.
+    fn gate<'d>(&'d self, call: &Call<'_>) -> Option<&'d planctl_engine::Item> {
+        let take = call.take?;
+        if take.holder.host != self.fixed.host {
+            return None;
+        }
+        self.after.effects.iter().find_map(|effect| match effect {
+            Effect::Dispatch(item) => matches!(item.work, Work::Harness).then_some(&**item),
+            Effect::Withdraw(_) | Effect::Arm { .. } | Effect::Disarm(_) => None,
+        })
+    }
+}
+
+/// The lease of a gate that was taken along, as the database set it.
+struct Lease {
+    generation: i64,
+    lease_until: Timestamp,
+    hard_deadline: Timestamp,
+}
+
+fn claimed(call: &Call<'_>, decided: &Decided, lease: Lease) -> Result<Claimed, StoreError> {
+    let item =
+        decided.gate(call).ok_or_else(|| StoreError::corrupt("a gate was leased that was not dispatched"))?;
+    let lines = &decided.before;
+    Ok(Claimed {
+        item: item.clone(),
+        generation: lease.generation,
+        token: call.token.clone(),
+        run_name: decided.fixed.name.clone(),
+        graph: decided.graph.clone(),
+        revision: lines.revision.clone(),
+        host: decided.fixed.host.clone(),
+        workspace: decided.fixed.workspace.clone(),
+        lease_until: lease.lease_until,
+        hard_deadline: lease.hard_deadline,
+    })
+}
+
+fn finished(store: &Store, decided: &Decided, taken: Option<Claimed>) -> Applied {
+    if decided.input.graph.is_some() {
+        let digest = decided.input.graph.clone().expect("the graph was just seen");
+        let run = decided.after.run.id;
+        store.cache().keep_run(run, Arc::new(Fixed { graph: digest, ..(*decided.fixed).clone() }));
+    }
+    store.bell().ring(decided.after.run.id);
+    Applied {
+        seq: decided.seq(),
+        head: decided.after.run.head.clone(),
+        facts: decided.after.facts.clone(),
+        effects: decided.after.effects.clone(),
+        taken,
+        duplicate: false,
+    }
+}
+
+fn union(one: Scope, other: Scope) -> Scope {
+    match (one, other) {
+        (Scope::All, _) | (_, Scope::All) => Scope::All,
+        (Scope::Nodes(mut ids), Scope::Nodes(more)) => {
+            ids.extend(more);
+            Scope::Nodes(ids)
+        }
+        (Scope::Live(mut ids), Scope::Nodes(more) | Scope::Live(more))
+        | (Scope::Nodes(mut ids), Scope::Live(more)) => {
+            ids.extend(more);
+            Scope::Live(ids)
+        }
+    }
+}
+
+/// Returns the item an event's try has in the lane of its speaker.
+fn expected_items(run: RunId, event: &Event) -> Vec<ItemId> {
+    let Some(at) = event.at() else { return Vec::new() };
+    match event {
+        Event::Agent(_) => vec![ItemId::agent(run, at)],
+        Event::Harness(_) => vec![ItemId::gate(run, at)],
+        Event::Human(_) | Event::Clock(_) => vec![ItemId::agent(run, at), ItemId::gate(run, at)],
+    }
+}

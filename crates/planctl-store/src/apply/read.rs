@@ -1,0 +1,243 @@
+//! The first round trip: what a transition is decided on, and the rare looks at what happened before.
+
+use std::collections::BTreeMap;
+
+use planctl_engine::{ClockEvent, Digest, Event, Head, NodeId, Record, Refusal, Scope, Timestamp};
+use sha2::{Digest as _, Sha256};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use super::{Applied, Call, Decided, Lease, Setback, claimed, expected_items};
+use crate::error::StoreError;
+use crate::history::Said;
+use crate::proof::Proof;
+use crate::queue::Claimed;
+use crate::rows::{from_json, optional_time_at, records, stored_run, time_at, to_json};
+use crate::store::Store;
+
+macro_rules! read_with {
+    ($nodes:literal) => {
+        concat!(
+            "select r.seq, r.chain, r.head::text as head, r.graph, r.revision, clock_timestamp() as now, ",
+            "n.names, n.records, i.generation, i.state as item_state, i.token_hash, ",
+            "(i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() or i.instance = $4) as is_over, ",
+            "(select t.at from timers t where t.run = r.id and t.timer = $5) as due ",
+            "from runs r left join items i on i.id = $3 left join lateral ",
+            "(select array_agg(n.node) as names, array_agg(n.record::text) as records from nodes n ",
+            "where n.run = r.id and ",
+            $nodes,
+            ") n on true where r.id = $1"
+        )
+    };
+}
+
+pub(crate) const READ_NODES: &str = read_with!("n.node = any($2)");
+pub(crate) const READ_LIVE: &str =
+    read_with!("(n.node = any($2) or n.state in ('working', 'resting', 'checking', 'held'))");
+pub(crate) const READ_ALL: &str = read_with!("$2::text[] is not null");
+pub(crate) const READ_DUPLICATE: &str = "select h.seq, h.name, r.head::text as head from history h join runs r on r.id = h.run \
+     where h.run = $1 and h.item = $2 and h.generation = $3 and h.kind = 'input' order by h.seq desc limit 1";
+pub(crate) const READ_OWN_COMMAND: &str =
+    "select exists (select from history where run = $1 and seq = $2 and command = $3) as found";
+pub(crate) const READ_COMMAND: &str = "select c.body_hash, c.run, c.seq, r.head::text as head from commands c \
+     join runs r on r.id = c.run where c.key = $1";
+pub(crate) const READ_TAKEN: &str = "select generation, lease_until, hard_deadline from items where id = $1 and state = 'leased' and token_hash = $2";
+
+/// What a transition is decided on.
+pub(super) struct Loaded {
+    pub(super) seq: i64,
+    pub(super) chain: [u8; 32],
+    pub(super) head: Head,
+    pub(super) graph: Digest,
+    pub(super) revision: Digest,
+    pub(super) now: Timestamp,
+    pub(super) records: BTreeMap<NodeId, Record>,
+    item: Option<ItemRow>,
+    due: Option<Timestamp>,
+}
+
+struct ItemRow {
+    generation: i64,
+    is_leased: bool,
+    token_hash: Option<Vec<u8>>,
+    is_over: bool,
+}
+
+impl Loaded {
+    fn from_row(row: &PgRow) -> Result<Loaded, StoreError> {
+        let chain: Vec<u8> = row.try_get("chain")?;
+        let generation: Option<i64> = row.try_get("generation")?;
+        let item = match generation {
+            Some(generation) => Some(ItemRow {
+                generation,
+                is_leased: row.try_get::<&str, _>("item_state")? == "leased",
+                token_hash: row.try_get("token_hash")?,
+                is_over: row.try_get::<Option<bool>, _>("is_over")?.unwrap_or(false),
+            }),
+            None => None,
+        };
+        Ok(Loaded {
+            seq: row.try_get("seq")?,
+            chain: chain.try_into().map_err(|_| StoreError::corrupt("a run's chain is not a hash"))?,
+            head: from_json(row.try_get("head")?, "a run's head")?,
+            graph: Digest::new(row.try_get::<String, _>("graph")?),
+            revision: Digest::new(row.try_get::<String, _>("revision")?),
+            now: time_at(row, "now")?,
+            records: records(row.try_get("names")?, row.try_get("records")?)?,
+            item,
+            due: optional_time_at(row, "due")?,
+        })
+    }
+}
+
+impl Store {
+    pub(super) async fn read(&self, call: &Call<'_>) -> Result<Loaded, Setback> {
+        let (statement, ids) = match &call.scope {
+            Scope::Nodes(ids) => (READ_NODES, Some(ids)),
+            Scope::Live(ids) => (READ_LIVE, Some(ids)),
+            Scope::All => (READ_ALL, None),
+        };
+        let names: Vec<&str> = ids.into_iter().flatten().map(NodeId::as_str).collect();
+        let item = call.proof.item().map(|(item, _)| item.as_str());
+        let dead_instance = match call.proof {
+            Proof::Expired { dead_instance, .. } => dead_instance.as_deref(),
+            Proof::Lease { .. } | Proof::Person { .. } | Proof::Clock | Proof::Submit => None,
+        };
+        let timer = match call.event {
+            Event::Clock(ClockEvent::Due { timer }) => Some(timer.word()),
+            Event::Clock(_) | Event::Agent(_) | Event::Harness(_) | Event::Human(_) => None,
+        };
+        let mut lent = self.connections().lend().await?;
+        let query = sqlx::query(statement)
+            .bind(stored_run(call.run))
+            .bind(names)
+            .bind(item)
+            .bind(dead_instance)
+            .bind(timer);
+        let result = query.fetch_optional(&mut *lent).await;
+        let row = lent.settle(result)?;
+        let row = row.ok_or_else(|| StoreError::not_found(format!("run {}", call.run)))?;
+        Ok(Loaded::from_row(&row)?)
+    }
+
+    /// Checks the proof against what was read; where it does not hold, the call ends as a duplicate or as stale.
+    pub(super) async fn check_proof(&self, call: &Call<'_>, before: &Loaded) -> Result<(), Setback> {
+        let holds = match call.proof {
+            Proof::Person { .. } | Proof::Submit => return Ok(()),
+            Proof::Clock => {
+                let is_due = before.due.is_some_and(|due| due <= before.now);
+                if matches!(call.event, Event::Clock(ClockEvent::Due { .. })) && !is_due {
+                    return Err(Setback::Final(StoreError::Refused(Refusal::WrongState)));
+                }
+                return Ok(());
+            }
+            Proof::Lease { item, generation, token } => {
+                if !expected_items(call.run, call.event).contains(item) {
+                    return Err(Setback::Final(StoreError::Misproved { event: call.event.kind() }));
+                }
+                before.item.as_ref().is_some_and(|row| {
+                    row.is_leased
+                        && row.generation == *generation
+                        && row.token_hash.as_ref() == Some(&token.hash())
+                })
+            }
+            Proof::Expired { item, generation, .. } => {
+                if !expected_items(call.run, call.event).contains(item) {
+                    return Err(Setback::Final(StoreError::Misproved { event: call.event.kind() }));
+                }
+                before
+                    .item
+                    .as_ref()
+                    .is_some_and(|row| row.is_leased && row.generation == *generation && row.is_over)
+            }
+        };
+        if holds {
+            return Ok(());
+        }
+        if let Some(applied) = self.read_duplicate(call).await? {
+            return Err(Setback::Answered(Box::new(applied)));
+        }
+        if matches!(call.proof, Proof::Lease { .. }) {
+            self.refuse(call, "the lease is over").await?;
+        }
+        Err(Setback::Final(StoreError::StaleLease))
+    }
+
+    /// Looks whether the same news under the same lease was accepted before.
+    async fn read_duplicate(&self, call: &Call<'_>) -> Result<Option<Applied>, Setback> {
+        let Some((item, generation)) = call.proof.item() else { return Ok(None) };
+        let mut lent = self.connections().lend().await?;
+        let query =
+            sqlx::query(READ_DUPLICATE).bind(stored_run(call.run)).bind(item.as_str()).bind(generation);
+        let result = query.fetch_optional(&mut *lent).await;
+        let Some(row) = lent.settle(result)? else { return Ok(None) };
+        if row.try_get::<&str, _>("name")? != call.event.kind() {
+            return Ok(None);
+        }
+        let head = from_json(row.try_get("head")?, "a run's head")?;
+        Ok(Some(self.answered_before(call, row.try_get("seq")?, head).await?))
+    }
+
+    /// Returns the stored answer where a person's key was used before.
+    pub(super) async fn read_command(&self, call: &Call<'_>) -> Result<Option<Applied>, Setback> {
+        let Some(key) = call.proof.key() else { return Ok(None) };
+        let mut lent = self.connections().lend().await?;
+        let result = sqlx::query(READ_COMMAND).bind(key).fetch_optional(&mut *lent).await;
+        let Some(row) = lent.settle(result)? else { return Ok(None) };
+        let is_same = row.try_get::<uuid::Uuid, _>("run")? == stored_run(call.run)
+            && row.try_get::<Vec<u8>, _>("body_hash")? == body_hash(call.event);
+        if !is_same {
+            return Err(Setback::Final(StoreError::KeyReused { key: key.to_owned() }));
+        }
+        let head = from_json(row.try_get("head")?, "a run's head")?;
+        Ok(Some(self.answered_before(call, row.try_get("seq")?, head).await?))
+    }
+
+    /// Puts the answer together that an input at this line of history got.
+    async fn answered_before(&self, call: &Call<'_>, seq: i64, head: Head) -> Result<Applied, Setback> {
+        let mut facts = Vec::new();
+        let mut last = seq;
+        for line in self.history(call.run, seq, 1000).await? {
+            match line.said {
+                Said::Input(_) => break,
+                Said::Fact(fact) => facts.push(*fact),
+            }
+            last = line.seq;
+        }
+        Ok(Applied { seq: last, head, facts, effects: Vec::new(), taken: None, duplicate: true })
+    }
+
+    /// Says whether a transition of this call, whose outcome was unknown, was written.
+    pub(super) async fn read_own_command(&self, call: &Call<'_>, decided: &Decided) -> Result<bool, Setback> {
+        let mut lent = self.connections().lend().await?;
+        let query = sqlx::query(READ_OWN_COMMAND)
+            .bind(stored_run(call.run))
+            .bind(decided.before.seq + 1)
+            .bind(call.command);
+        let result = query.fetch_one(&mut *lent).await;
+        Ok(lent.settle(result)?.try_get("found")?)
+    }
+
+    /// Reads the lease of the gate that this call took along.
+    pub(super) async fn read_taken(
+        &self,
+        call: &Call<'_>,
+        decided: &Decided,
+    ) -> Result<Option<Claimed>, Setback> {
+        let Some(gate) = decided.gate(call) else { return Ok(None) };
+        let mut lent = self.connections().lend().await?;
+        let query = sqlx::query(READ_TAKEN).bind(gate.id.as_str()).bind(call.token.hash());
+        let result = query.fetch_optional(&mut *lent).await;
+        let Some(row) = lent.settle(result)? else { return Ok(None) };
+        let lease = Lease {
+            generation: row.try_get("generation")?,
+            lease_until: time_at(&row, "lease_until")?,
+            hard_deadline: time_at(&row, "hard_deadline")?,
+        };
+        Ok(Some(claimed(call, decided, lease)?))
+    }
+}
+
+pub(super) fn body_hash(event: &Event) -> Vec<u8> {
+    Sha256::digest(to_json(event)).to_vec()
+}

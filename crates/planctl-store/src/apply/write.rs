@@ -1,0 +1,262 @@
+//! The second round trip: one statement that writes a whole transition, or nothing.
+
+use planctl_engine::{Answer, Decision, End, Event, RunStatus};
+use sqlx::Row;
+
+use super::read::body_hash;
+use super::{Call, Decided, Lease, Setback, revised_to};
+use crate::effects;
+use crate::proof::Proof;
+use crate::rows::{node_word, status_word, stored_run, stored_time, time_at, to_json};
+use crate::store::Store;
+
+/// Writes everything that one event did. The order is run, item, rest; the fence raises where the run or the item is
+/// not what was read.
+pub(crate) const WRITE: &str = "\
+with moved as (
+  update runs set seq = $3, chain = $4, head = $5::json, status = $6, active = $7,
+    revision = coalesce($9, revision), graph = coalesce($10, graph),
+    started_at = case when $7 then coalesce(started_at, $8) else started_at end,
+    ended_at = case when $6 <> 'ended' then null when status = 'ended' then ended_at else $8 end
+  where id = $1 and seq = $2
+  returning id
+), proven as (
+  select i.id from items i
+  where i.id = $11 and i.generation = $12 and i.state = 'leased'
+    and case when $13::bytea is not null then i.token_hash = $13
+        else i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() or i.instance = $14 end
+    and exists (select from moved)
+  for update
+), fence as materialized (
+  select planctl_fence(exists (select from moved), $11 is null or exists (select from proven)) as holds
+), written as (
+  insert into history (run, seq, at, kind, name, cause, node, visit, attempt, item, generation, command, body, hash)
+  select $1, l.seq, $8, l.kind, l.name, $15, l.node, l.visit, l.attempt,
+    case when l.kind = 'input' then $11 end, case when l.kind = 'input' then $12 end,
+    case when l.kind = 'input' then $16 end, l.body::json, l.hash
+  from fence, unnest($17::bigint[], $18::text[], $19::text[], $20::text[], $21::int[], $22::int[], $23::text[],
+    $24::bytea[]) as l (seq, kind, name, node, visit, attempt, body, hash)
+  where fence.holds
+), noted as (
+  insert into nodes (run, node, state, record)
+  select $1, n.node, n.state, n.record::json
+  from fence, unnest($25::text[], $26::text[], $27::text[]) as n (node, state, record)
+  where fence.holds
+  on conflict (run, node) do update set state = excluded.state, record = excluded.record
+), removed as (
+  delete from items i using fence where fence.holds and i.id = any($28) and i.lane <> 'human'
+), closed as (
+  update items i set state = 'closed', closed_at = $8
+  from fence where fence.holds and i.id = any($28) and i.lane = 'human' and i.state <> 'closed'
+), put as (
+  insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros,
+    generation, number, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at)
+  select p.id, $1, p.node, p.visit, p.attempt, p.lane, p.target, case when p.taken then 'leased' else 'ready' end,
+    p.work::json, p.available_at, p.due_at, p.span, case when p.taken then 1 else 0 end,
+    case when p.lane = 'human' then nextval('ask_numbers') end,
+    case when p.taken then $40::bytea end, case when p.taken then $41 end, case when p.taken then $42 end,
+    case when p.taken then $43 end, case when p.taken then $44::boolean end,
+    case when p.taken then clock_timestamp() + $45::bigint * interval '1 microsecond' end,
+    case when p.taken then clock_timestamp() + p.span * interval '1 microsecond' end, $8
+  from fence, unnest($29::text[], $30::text[], $31::int[], $32::int[], $33::text[], $34::text[], $35::text[],
+    $36::timestamptz[], $37::timestamptz[], $38::bigint[], $39::boolean[])
+    as p (id, node, visit, attempt, lane, target, work, available_at, due_at, span, taken)
+  where fence.holds
+  on conflict (id) do update set state = excluded.state, work = excluded.work, target = excluded.target,
+    available_at = excluded.available_at, due_at = excluded.due_at, span_micros = excluded.span_micros,
+    generation = items.generation + 1, token_hash = excluded.token_hash, host = excluded.host, boot = excluded.boot,
+    instance = excluded.instance, own = excluded.own, lease_until = excluded.lease_until,
+    hard_deadline = excluded.hard_deadline, closed_at = null
+  returning state, generation, lease_until, hard_deadline
+), armed as (
+  insert into timers (run, timer, at)
+  select $1, t.timer, t.at from fence, unnest($46::text[], $47::timestamptz[]) as t (timer, at) where fence.holds
+  on conflict (run, timer) do update set at = excluded.at
+), disarmed as (
+  delete from timers t using fence where fence.holds and t.run = $1 and t.timer = any($48)
+), answered as (
+  insert into commands (key, run, body_hash, seq, at)
+  select $49::text, $1, $50::bytea, $2 + 1, $8 from fence where fence.holds and $49::text is not null
+), moving as (
+  select p.id, p.status, p.digest from plans p, runs r, fence
+  where fence.holds and $51::text is not null and r.id = $1 and p.id = r.plan
+    and p.digest = coalesce($9, r.revision) and p.status = any($52::text[])
+), moved_plan as (
+  update plans p set status = $51, updated_at = $8 from moving where p.id = moving.id
+), recorded as (
+  insert into plan_transitions (plan, from_status, to_status, by, why, digest, at)
+  select id, status, $51, $53, $54, digest, $8 from moving
+), rung as (
+  select pg_notify('planctl', $55) from fence where fence.holds and $55::text is not null
+)
+select fence.holds, t.generation, t.lease_until, t.hard_deadline, (select count(*) from rung) as rings
+from fence left join (select * from put where state = 'leased') t on true";
+
+pub(crate) const REFUSE: &str = "insert into refusals (run, item, generation, name, reason, body) \
+     values ($1, $2, $3, $4, $5, $6::json)";
+
+/// A move of the plan's status that goes with a transition of its run.
+struct PlanMove<'a> {
+    to: &'static str,
+    from: &'static [&'static str],
+    by: &'a str,
+    why: &'static str,
+}
+
+fn plan_move<'a>(event: &'a Event, before: RunStatus, after: RunStatus) -> Option<PlanMove<'a>> {
+    if before == after {
+        return None;
+    }
+    let (by, decision) = match event {
+        Event::Human(human) => (human.by.as_str(), Some(&human.decision)),
+        Event::Clock(_) => ("orchestrator", None),
+        Event::Agent(_) | Event::Harness(_) => ("harness", None),
+    };
+    let is_rejected = matches!(decision, Some(Decision::Answer { answer: Answer::Reject, .. }));
+    let (to, from, why): (&str, &[&str], &str) = match after {
+        RunStatus::Queued { resuming: false } => ("approved", &["verified", "done", "failed"], "approved"),
+        RunStatus::Active => ("in-progress", &["approved", "failed"], "a run began"),
+        RunStatus::Paused => ("draft", &["in-progress"], "a revision was asked for"),
+        RunStatus::Ended { end: End::Done } => ("done", &["in-progress"], "the run reached its exit"),
+        RunStatus::Ended { end: End::Failed } => ("failed", &["in-progress"], "the run failed"),
+        RunStatus::Ended { end: End::Aborted } => ("failed", &["in-progress"], "the run was aborted"),
+        RunStatus::Ended { end: End::Cancelled } if is_rejected => {
+            ("draft", &["verified", "approved"], "rejected")
+        }
+        RunStatus::Ended { end: End::Cancelled } => ("failed", &["in-progress"], "the run was cancelled"),
+        RunStatus::Queued { resuming: true } | RunStatus::New | RunStatus::Awaiting => return None,
+    };
+    Some(PlanMove { to, from, by, why })
+}
+
+impl Store {
+    /// Writes a decided transition; returns the lease of the gate that was taken along.
+    pub(super) async fn write(
+        &self,
+        call: &Call<'_>,
+        decided: &Decided,
+    ) -> Result<Option<Lease>, sqlx::Error> {
+        let before = &decided.before;
+        let after = &decided.after.run;
+        let answered = match call.event {
+            Event::Human(human) => match &human.decision {
+                Decision::Answer { item, .. } => Some(item),
+                Decision::Submit | Decision::Cancel | Decision::Resume | Decision::Revise { .. } => None,
+            },
+            Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => call.proof.item().map(|(item, _)| item),
+        };
+        let gate = decided.gate(call).map(|item| &item.id);
+        let effects = &decided.after.effects;
+        let mut rows =
+            effects::rows(effects, &decided.graph, &decided.fixed.host, before.now, answered, gate)
+                .map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
+        if let Event::Clock(planctl_engine::ClockEvent::Due { timer }) = call.event
+            && !rows.armed.contains(&timer.word())
+        {
+            rows.disarmed.push(timer.word());
+        }
+        let changed: Vec<_> =
+            after.records().iter().filter(|(id, record)| before.records.get(*id) != Some(*record)).collect();
+        let (token_hash, dead_instance) = match call.proof {
+            Proof::Lease { token, .. } => (Some(token.hash()), None),
+            Proof::Expired { dead_instance, .. } => (None, dead_instance.as_deref()),
+            Proof::Person { .. } | Proof::Clock | Proof::Submit => (None, None),
+        };
+        let take = call.take.filter(|_| gate.is_some());
+        let plan = plan_move(call.event, before.head.status, after.head.status);
+        // What a person decides must reach the processes that wait for it even if this one ends at once.
+        let payload = matches!(call.event, Event::Human(_)).then(|| self.payload(call.run));
+        let lines = &decided.lines;
+        let chain = lines.last().map_or(before.chain, |line| line.hash);
+        let proof = call.proof.item();
+        let puts = rows.puts;
+
+        let query = sqlx::query(WRITE)
+            .bind(stored_run(call.run))
+            .bind(before.seq)
+            .bind(decided.seq())
+            .bind(&chain[..])
+            .bind(to_json(&after.head))
+            .bind(status_word(after.head.status))
+            .bind(after.head.status == RunStatus::Active)
+            .bind(stored_time(before.now))
+            .bind(revised_to(call.event).map(planctl_engine::Digest::as_str))
+            .bind(
+                revised_to(call.event).and(decided.input.graph.as_ref()).map(planctl_engine::Digest::as_str),
+            )
+            .bind(proof.map(|(item, _)| item.as_str()))
+            .bind(proof.map(|(_, generation)| generation))
+            .bind(token_hash)
+            .bind(dead_instance)
+            .bind(call.event.kind())
+            .bind(call.command)
+            .bind(lines.iter().map(|line| line.seq).collect::<Vec<_>>())
+            .bind(lines.iter().map(|line| line.kind).collect::<Vec<_>>())
+            .bind(lines.iter().map(|line| line.name).collect::<Vec<_>>())
+            .bind(lines.iter().map(|line| line.node.as_deref()).collect::<Vec<_>>())
+            .bind(lines.iter().map(|line| line.visit).collect::<Vec<_>>())
+            .bind(lines.iter().map(|line| line.attempt).collect::<Vec<_>>())
+            .bind(lines.iter().map(|line| line.body.as_str()).collect::<Vec<_>>())
+            .bind(lines.iter().map(|line| &line.hash[..]).collect::<Vec<_>>())
+            .bind(changed.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>())
+            .bind(changed.iter().map(|(_, record)| node_word(&record.state)).collect::<Vec<_>>())
+            .bind(changed.iter().map(|(_, record)| to_json(record)).collect::<Vec<_>>())
+            .bind(rows.removed)
+            .bind(puts.ids)
+            .bind(puts.nodes)
+            .bind(puts.visits)
+            .bind(puts.attempts)
+            .bind(puts.lanes)
+            .bind(puts.targets)
+            .bind(puts.works)
+            .bind(puts.available)
+            .bind(puts.due)
+            .bind(puts.spans)
+            .bind(puts.taken)
+            .bind(take.map(|_| call.token.hash()))
+            .bind(take.map(|take| take.holder.host.as_str()))
+            .bind(take.map(|take| take.holder.boot.as_str()))
+            .bind(take.map(|take| take.holder.instance.as_str()))
+            .bind(take.map(|take| take.holder.own))
+            .bind(take.map(|take| effects::micros(take.lease)))
+            .bind(rows.armed)
+            .bind(rows.armed_at)
+            .bind(rows.disarmed)
+            .bind(call.proof.key())
+            .bind(call.proof.key().map(|_| body_hash(call.event)))
+            .bind(plan.as_ref().map(|plan| plan.to))
+            .bind(plan.as_ref().map(|plan| plan.from.to_vec()))
+            .bind(plan.as_ref().map(|plan| plan.by))
+            .bind(plan.as_ref().map(|plan| plan.why))
+            .bind(payload);
+        let mut lent = self.connections().lend().await?;
+        let result = query.fetch_one(&mut *lent).await;
+        let row = lent.settle(result)?;
+        let generation: Option<i64> = row.try_get("generation")?;
+        generation
+            .map(|generation| {
+                Ok(Lease {
+                    generation,
+                    lease_until: time_at(&row, "lease_until")?,
+                    hard_deadline: time_at(&row, "hard_deadline")?,
+                })
+            })
+            .transpose()
+    }
+
+    /// Keeps news that did not fit, for people to read.
+    pub(super) async fn refuse(&self, call: &Call<'_>, reason: &str) -> Result<(), Setback> {
+        let item = call.proof.item();
+        let mut lent = self.connections().lend().await?;
+        let query = sqlx::query(REFUSE)
+            .bind(stored_run(call.run))
+            .bind(item.map(|(item, _)| item.as_str()))
+            .bind(item.map(|(_, generation)| generation))
+            .bind(call.event.kind())
+            .bind(reason)
+            .bind(to_json(call.event));
+        let result = query.execute(&mut *lent).await;
+        lent.settle(result)?;
+        Ok(())
+    }
+}

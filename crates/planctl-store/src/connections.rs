@@ -1,0 +1,225 @@
+//! A few connections that stay open: lent for one statement, dropped when anything is doubtful.
+//!
+//! sqlx's own pool pings each connection when it comes back, which costs the hot path a round trip per statement. Here a
+//! connection comes back only after its statement has ended in an answer; a broken or half-read one is closed.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgDatabaseError, PgSeverity};
+use sqlx::{ConnectOptions, Connection};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::error::{StoreError, Trouble, trouble};
+use crate::store::Settings;
+
+/// Makes a session what the hot path needs. Index paths only (a plan cached on a near-empty table would stay a
+/// sequential scan); no JIT (it would compile whatever the disabled scans make look dear); one generic plan.
+pub(crate) const PREPARE_SESSION: &str = "select set_config('enable_seqscan', 'off', false), \
+     set_config('jit', 'off', false), set_config('plan_cache_mode', 'force_generic_plan', false), \
+     set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false), \
+     set_config('idle_in_transaction_session_timeout', $3, false), \
+     current_setting('server_version_num')::int as version, current_setting('server_version') as version_text";
+
+const POSTGRES_VERSION_MIN: i32 = 140_000;
+
+pub(crate) struct Connections {
+    options: PgConnectOptions,
+    settings: Settings,
+    idle: Mutex<Vec<PgConnection>>,
+    permits: Arc<Semaphore>,
+}
+
+/// One connection, lent until its statement has ended.
+pub(crate) struct Lent<'a> {
+    connection: Option<PgConnection>,
+    home: &'a Connections,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Connections {
+    pub(crate) fn new(options: PgConnectOptions, settings: Settings) -> Connections {
+        let options = options.application_name(&settings.application_name).disable_statement_logging();
+        let permits = Arc::new(Semaphore::new(settings.connections.max(1)));
+        Connections { options, settings, idle: Mutex::new(Vec::new()), permits }
+    }
+
+    pub(crate) fn options(&self) -> &PgConnectOptions {
+        &self.options
+    }
+
+    /// Opens the connections that the first statements will want.
+    pub(crate) async fn warm(&self) -> Result<(), StoreError> {
+        let mut patience = Patience::of(self.settings.connect_deadline);
+        while self.idle().len() < self.settings.connections.clamp(1, 2) {
+            match self.open().await {
+                Ok(connection) => self.idle().push(connection),
+                Err(Opening::TooOld(found)) => return Err(StoreError::OldPostgres { found }),
+                Err(Opening::Failed(error)) => patience.after(error).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Lends a connection; opens one where none is idle.
+    pub(crate) async fn lend(&self) -> Result<Lent<'_>, sqlx::Error> {
+        let wait = self.permits.clone().acquire_owned();
+        let permit = match timeout(self.settings.deadline, wait).await {
+            Ok(Ok(permit)) => permit,
+            Ok(Err(_)) => return Err(sqlx::Error::PoolClosed),
+            Err(_) => return Err(sqlx::Error::PoolTimedOut),
+        };
+        let idle = self.idle().pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => self.open().await.map_err(|failure| match failure {
+                Opening::Failed(error) => error,
+                Opening::TooOld(found) => {
+                    sqlx::Error::Configuration(format!("Postgres {found} is too old").into())
+                }
+            })?,
+        };
+        Ok(Lent { connection: Some(connection), home: self, _permit: permit })
+    }
+
+    async fn open(&self) -> Result<PgConnection, Opening> {
+        use sqlx::Row;
+        let connecting = async {
+            let mut connection = PgConnection::connect_with(&self.options).await?;
+            let row = sqlx::query(PREPARE_SESSION)
+                .bind(milliseconds(self.settings.statement_timeout))
+                .bind(milliseconds(self.settings.lock_timeout))
+                .bind(milliseconds(self.settings.idle_in_transaction_timeout))
+                .fetch_one(&mut connection)
+                .await?;
+            Ok::<_, sqlx::Error>((
+                connection,
+                row.try_get::<i32, _>("version")?,
+                row.try_get("version_text")?,
+            ))
+        };
+        let (connection, version, text) = match timeout(Duration::from_secs(10), connecting).await {
+            Ok(opened) => opened.map_err(Opening::Failed)?,
+            Err(_) => return Err(Opening::Failed(sqlx::Error::PoolTimedOut)),
+        };
+        if version < POSTGRES_VERSION_MIN {
+            return Err(Opening::TooOld(text));
+        }
+        Ok(connection)
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes all idle connections and lends no more.
+    pub(crate) async fn close(&self) {
+        self.permits.close();
+        let idle = std::mem::take(&mut *self.idle());
+        for connection in idle {
+            if let Err(error) = connection.close().await {
+                tracing::debug!(%error, "a connection did not close cleanly");
+            }
+        }
+    }
+}
+
+enum Opening {
+    Failed(sqlx::Error),
+    TooOld(String),
+}
+
+fn milliseconds(span: Duration) -> String {
+    span.as_millis().to_string()
+}
+
+impl Lent<'_> {
+    /// Gives the connection back if the statement ended in an answer, and passes the result on.
+    pub(crate) fn settle<T>(mut self, result: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
+        let is_sound = match &result {
+            Ok(_) | Err(sqlx::Error::RowNotFound) => true,
+            Err(sqlx::Error::Database(error)) => error
+                .try_downcast_ref::<PgDatabaseError>()
+                .is_some_and(|error| !matches!(error.severity(), PgSeverity::Fatal | PgSeverity::Panic)),
+            Err(_) => false,
+        };
+        if is_sound && let Some(connection) = self.connection.take() {
+            self.home.idle().push(connection);
+        }
+        result
+    }
+}
+
+impl Deref for Lent<'_> {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        self.connection.as_ref().expect("the connection is there until it is settled")
+    }
+}
+
+impl DerefMut for Lent<'_> {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        self.connection.as_mut().expect("the connection is there until it is settled")
+    }
+}
+
+/// How long a call goes on trying while the database is away.
+pub(crate) struct Patience {
+    until: Instant,
+    pause: Duration,
+}
+
+impl Patience {
+    const FIRST: Duration = Duration::from_millis(10);
+    const LONGEST: Duration = Duration::from_millis(500);
+
+    pub(crate) fn new(settings: &Settings) -> Patience {
+        Patience::of(settings.deadline)
+    }
+
+    fn of(deadline: Duration) -> Patience {
+        Patience { until: Instant::now() + deadline, pause: Patience::FIRST }
+    }
+
+    /// Waits before the next try, or gives the error up where another try is useless or the deadline has passed.
+    pub(crate) async fn after(&mut self, error: sqlx::Error) -> Result<(), StoreError> {
+        match trouble(&error) {
+            Trouble::Outage | Trouble::Again if Instant::now() < self.until => {
+                tracing::debug!(%error, "the database is away; trying again");
+                sleep(self.pause).await;
+                self.pause = (self.pause * 2).min(Patience::LONGEST);
+                Ok(())
+            }
+            Trouble::Outage | Trouble::Again | Trouble::Denied | Trouble::Defect => Err(error.into()),
+        }
+    }
+}
+
+/// Runs one statement on a lent connection and tries again while the database is away. For statements that may be
+/// repeated without harm.
+macro_rules! repeated {
+    ($store:expr, $connection:ident => $statement:expr) => {{
+        let mut patience = $crate::connections::Patience::new($store.settings());
+        loop {
+            let outcome = match $store.connections().lend().await {
+                Ok(mut $connection) => {
+                    let result = $statement.await;
+                    $connection.settle(result)
+                }
+                Err(error) => Err(error),
+            };
+            match outcome {
+                Ok(value) => break Ok::<_, $crate::error::StoreError>(value),
+                Err(error) => {
+                    if let Err(error) = patience.after(error).await {
+                        break Err(error);
+                    }
+                }
+            }
+        }
+    }};
+}
+pub(crate) use repeated;

@@ -1,0 +1,117 @@
+//! What the engine's effects come to in rows: items to put and to take away, timers to arm and to disarm.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use planctl_engine::{Effect, Graph, Item, ItemId, Timestamp, Work};
+use sqlx::types::time::OffsetDateTime;
+
+use crate::error::StoreError;
+use crate::rows::{stored_time, to_json};
+
+/// How long after its contract's timeout a gate's lease may be renewed: time to kill the tree and to report.
+const GATE_GRACE: Duration = Duration::from_secs(60);
+
+/// Columns of the items to put, one vector per column as `unnest` takes them.
+#[derive(Default)]
+pub(crate) struct Puts {
+    pub(crate) ids: Vec<String>,
+    pub(crate) nodes: Vec<String>,
+    pub(crate) visits: Vec<i32>,
+    pub(crate) attempts: Vec<i32>,
+    pub(crate) lanes: Vec<&'static str>,
+    pub(crate) targets: Vec<String>,
+    pub(crate) works: Vec<String>,
+    pub(crate) available: Vec<OffsetDateTime>,
+    pub(crate) due: Vec<OffsetDateTime>,
+    pub(crate) spans: Vec<i64>,
+    pub(crate) taken: Vec<bool>,
+}
+
+/// Everything the effects of one transition write.
+#[derive(Default)]
+pub(crate) struct Rows {
+    pub(crate) puts: Puts,
+    pub(crate) removed: Vec<String>,
+    pub(crate) armed: Vec<&'static str>,
+    pub(crate) armed_at: Vec<OffsetDateTime>,
+    pub(crate) disarmed: Vec<&'static str>,
+}
+
+/// Turns effects into rows. `answered` is the item that the event answers: it goes, unless it is dispatched again.
+pub(crate) fn rows(
+    effects: &[Effect],
+    graph: &Graph,
+    host: &str,
+    now: Timestamp,
+    answered: Option<&ItemId>,
+    taken: Option<&ItemId>,
+) -> Result<Rows, StoreError> {
+    let mut rows = Rows::default();
+    let mut removed: BTreeSet<&ItemId> = answered.into_iter().collect();
+    for effect in effects {
+        match effect {
+            Effect::Dispatch(item) => {
+                removed.remove(&item.id);
+                put(&mut rows.puts, item, graph, host, now, taken == Some(&item.id))?;
+            }
+            Effect::Withdraw(item) => {
+                removed.insert(item);
+            }
+            Effect::Arm { timer, at } => {
+                rows.disarmed.retain(|name| *name != timer.word());
+                rows.armed.push(timer.word());
+                rows.armed_at.push(stored_time(*at));
+            }
+            Effect::Disarm(timer) => {
+                let kept: Vec<bool> = rows.armed.iter().map(|name| *name != timer.word()).collect();
+                let mut keep = kept.iter().copied();
+                rows.armed.retain(|_| keep.next().unwrap_or(true));
+                let mut keep = kept.iter().copied();
+                rows.armed_at.retain(|_| keep.next().unwrap_or(true));
+                rows.disarmed.push(timer.word());
+            }
+        }
+    }
+    rows.removed = removed.into_iter().map(|item| item.as_str().to_owned()).collect();
+    Ok(rows)
+}
+
+fn put(
+    puts: &mut Puts,
+    item: &Item,
+    graph: &Graph,
+    host: &str,
+    now: Timestamp,
+    taken: bool,
+) -> Result<(), StoreError> {
+    let (lane, target, span) = match &item.work {
+        Work::Agent { role, timeout, .. } => ("agent", role.as_str().to_owned(), *timeout),
+        Work::Harness => {
+            let task = graph.task(&item.at.node).ok_or_else(|| {
+                StoreError::corrupt(format!("node {} has a gate and no contract", item.at.node))
+            })?;
+            ("harness", host.to_owned(), task.contract.timeout.saturating_add(GATE_GRACE))
+        }
+        Work::Human { ask } => ("human", ask.kind.word().to_owned(), Duration::ZERO),
+    };
+    let due = item.available_at.max(now).after(graph.priority().delay());
+    puts.ids.push(item.id.as_str().to_owned());
+    puts.nodes.push(item.at.node.as_str().to_owned());
+    puts.visits.push(i32::from(item.at.visit));
+    puts.attempts.push(i32::from(item.at.attempt.number()));
+    puts.lanes.push(lane);
+    puts.targets.push(target);
+    puts.works.push(to_json(&item.work));
+    puts.available.push(stored_time(item.available_at));
+    puts.due.push(stored_time(due));
+    puts.spans.push(micros(span));
+    puts.taken.push(taken);
+    Ok(())
+}
+
+pub(crate) fn micros(span: Duration) -> i64 {
+    // A century: what the database adds to a time must stay a time it can hold.
+    const MICROS_MAX: i64 = 100 * 366 * 24 * 3_600 * 1_000_000;
+    i64::try_from(span.as_micros()).unwrap_or(MICROS_MAX).min(MICROS_MAX)
+}

@@ -1,0 +1,173 @@
+//! What can go wrong, one variant per thing a caller can do about it.
+
+use planctl_engine::Refusal;
+
+/// Why the store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database did not answer until the deadline of the settings; the same call may succeed later.
+    #[error("reach the database in time")]
+    Unavailable {
+        /// What was met last.
+        #[source]
+        source: sqlx::Error,
+    },
+    /// The database answers and says no: a wrong password, a missing database or right. Trying again is useless.
+    #[error("use the database: {source}")]
+    Denied {
+        /// What it said.
+        #[source]
+        source: sqlx::Error,
+    },
+    /// Another run has the workspace; this one stays queued.
+    #[error("take the workspace: run {run} has it")]
+    WorkspaceBusy {
+        /// The name of the run that has it.
+        run: String,
+    },
+    /// There is no such thing.
+    #[error("find {what}")]
+    NotFound {
+        /// What was looked for.
+        what: String,
+    },
+    /// Several things have a name that begins so.
+    #[error("tell which run is meant by `{given}`: {}", .candidates.join(", "))]
+    Ambiguous {
+        /// What was given.
+        given: String,
+        /// What it may stand for.
+        candidates: Vec<String>,
+    },
+    /// The engine refused; nothing changed, and the refusal is on record.
+    #[error("apply this: {0}")]
+    Refused(Refusal),
+    /// The caller no longer holds the item; what it said is kept as a note and changes nothing (P-47).
+    #[error("accept this: the lease is over")]
+    StaleLease,
+    /// The key was used for something else (P14).
+    #[error("accept this: key `{key}` was used for another command")]
+    KeyReused {
+        /// The key.
+        key: String,
+    },
+    /// The plan may not go from one status to the other (P-26).
+    #[error("move the plan from {from} to {to}")]
+    IllegalTransition {
+        /// Where it stands.
+        from: String,
+        /// Where it was to go.
+        to: String,
+    },
+    /// The event came with a proof of another kind: a defect of the caller.
+    #[error("accept {event} with this proof")]
+    Misproved {
+        /// The event's speaker and kind.
+        event: &'static str,
+    },
+    /// The database holds tables of something else.
+    #[error("use this database: it holds tables that are not planctl's ({})", .tables.join(", "))]
+    Foreign {
+        /// Some of their names.
+        tables: Vec<String>,
+    },
+    /// A newer planctl has migrated the database.
+    #[error("use this database: its schema is {found} and this planctl knows up to {known}")]
+    NewerSchema {
+        /// The version found.
+        found: i64,
+        /// The newest version known.
+        known: i64,
+    },
+    /// The database was not migrated yet, or not far enough.
+    #[error("use this database: its schema is {found} and this planctl needs {known}")]
+    OlderSchema {
+        /// The version found; zero where there is none.
+        found: i64,
+        /// The version needed.
+        known: i64,
+    },
+    /// The server is too old.
+    #[error("use this database: it runs Postgres {found}, and 14 or newer is needed")]
+    OldPostgres {
+        /// The server's version.
+        found: String,
+    },
+    /// What is stored is not what this planctl wrote.
+    #[error("read what is stored: {what}")]
+    Corrupt {
+        /// What does not fit.
+        what: String,
+    },
+}
+
+impl StoreError {
+    /// Says that the same call may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, StoreError::Unavailable { .. })
+    }
+
+    pub(crate) fn corrupt(what: impl Into<String>) -> StoreError {
+        StoreError::Corrupt { what: what.into() }
+    }
+
+    pub(crate) fn not_found(what: impl Into<String>) -> StoreError {
+        StoreError::NotFound { what: what.into() }
+    }
+}
+
+/// What an error of the database means for the call that met it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Trouble {
+    /// The server or the way to it is away: the statement may or may not have been done.
+    Outage,
+    /// The server took the statement back whole and asks for another try.
+    Again,
+    /// The server refuses this client or this statement.
+    Denied,
+    /// What came back is not what was expected.
+    Defect,
+}
+
+pub(crate) fn trouble(error: &sqlx::Error) -> Trouble {
+    match error {
+        sqlx::Error::Database(database) => match database.code().as_deref() {
+            Some("57P01" | "57P02" | "57P03") => Trouble::Outage,
+            Some("55P03" | "57014" | "25P03") => Trouble::Again,
+            Some(code) if code.starts_with("08") => Trouble::Outage,
+            Some(code) if code.starts_with("53") || code.starts_with("40") => Trouble::Again,
+            Some(code) if code.starts_with("28") || code.starts_with("3D") || code.starts_with("42501") => {
+                Trouble::Denied
+            }
+            Some(_) | None => Trouble::Defect,
+        },
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::Protocol(_)
+        | sqlx::Error::PoolTimedOut
+        | sqlx::Error::PoolClosed
+        | sqlx::Error::WorkerCrashed => Trouble::Outage,
+        sqlx::Error::Configuration(_) => Trouble::Denied,
+        _ => Trouble::Defect,
+    }
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(source: sqlx::Error) -> StoreError {
+        match trouble(&source) {
+            Trouble::Outage | Trouble::Again => StoreError::Unavailable { source },
+            Trouble::Denied => StoreError::Denied { source },
+            Trouble::Defect => StoreError::Corrupt { what: source.to_string() },
+        }
+    }
+}
+
+/// Says that the database refused a row because of this constraint or index.
+pub(crate) fn violates(error: &sqlx::Error, constraint: &str) -> bool {
+    error.as_database_error().is_some_and(|database| database.constraint() == Some(constraint))
+}
+
+/// Says that the database raised this code.
+pub(crate) fn raised(error: &sqlx::Error, code: &str) -> bool {
+    error.as_database_error().is_some_and(|database| database.code().as_deref() == Some(code))
+}

@@ -1,0 +1,299 @@
+//! The history of a run: what arrived and what followed, numbered without gaps, each line chained to the one before.
+
+use planctl_engine::{Digest, Event, Fact, ItemId, NodeId, Run, RunId, Timestamp};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+use uuid::Uuid;
+
+use crate::connections::repeated;
+use crate::error::StoreError;
+use crate::rows::{from_json, run_id, stored_run, time_at, to_json};
+use crate::store::Store;
+
+pub(crate) const HISTORY_AFTER: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
+     command, body::text as body, hash from history where run = $1 and seq > $2 order by seq limit $3";
+
+/// One line of a run's history.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Line {
+    /// The run.
+    pub run: RunId,
+    /// Its number in the run, from 1.
+    pub seq: i64,
+    /// When it was accepted, by the database's clock; the same for an input and what followed from it.
+    pub at: Timestamp,
+    /// The name of the event: a fact's, or the speaker and kind of an input.
+    pub name: String,
+    /// The speaker and kind of the input it follows from; an input follows from itself.
+    pub cause: String,
+    /// The node it is about.
+    pub node: Option<NodeId>,
+    /// Which entering of the node.
+    pub visit: Option<u16>,
+    /// Which try at the node.
+    pub attempt: Option<u16>,
+    /// The item whose lease an input came under.
+    pub item: Option<ItemId>,
+    /// The generation of that lease.
+    pub generation: Option<i64>,
+    /// The call that brought an input.
+    pub command: Option<Uuid>,
+    /// The data, as stored.
+    pub body: String,
+    /// The hash over this line and the one before.
+    pub hash: Vec<u8>,
+    /// What it says.
+    pub said: Said,
+}
+
+/// What a line of history says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Said {
+    /// Something arrived.
+    Input(Box<Input>),
+    /// Something followed.
+    Fact(Box<Fact>),
+}
+
+/// An input as history keeps it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Input {
+    /// What arrived.
+    pub event: Event,
+    /// The graph that decides from here on, where the input brought one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<Digest>,
+}
+
+/// A line about to be written.
+pub(crate) struct Draft {
+    pub(crate) seq: i64,
+    pub(crate) kind: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) node: Option<String>,
+    pub(crate) visit: Option<i32>,
+    pub(crate) attempt: Option<i32>,
+    pub(crate) body: String,
+    pub(crate) hash: [u8; 32],
+}
+
+/// What the lines of one transition share.
+pub(crate) struct Shared<'a> {
+    pub(crate) at: Timestamp,
+    pub(crate) cause: &'static str,
+    pub(crate) item: Option<(&'a ItemId, i64)>,
+    pub(crate) command: Uuid,
+}
+
+/// Returns what the first line of a run is chained to.
+pub(crate) fn genesis(run: RunId) -> [u8; 32] {
+    Sha256::new().chain_update(b"planctl run ").chain_update(run.as_u128().to_be_bytes()).finalize().into()
+}
+
+/// Writes the lines of one transition: the input, then its facts in order.
+pub(crate) fn drafts(
+    after: (i64, [u8; 32]),
+    shared: &Shared<'_>,
+    input: &Input,
+    facts: &[Fact],
+    run: &Run,
+) -> Vec<Draft> {
+    let (mut seq, mut hash) = after;
+    let mut lines = Vec::with_capacity(facts.len() + 1);
+    let mut push = |kind, name, place: Place, body: String| {
+        seq += 1;
+        let draft = Draft {
+            seq,
+            kind,
+            name,
+            node: place.node,
+            visit: place.visit,
+            attempt: place.attempt,
+            body,
+            hash,
+        };
+        let draft = Draft { hash: link(&hash, shared, &draft), ..draft };
+        hash = draft.hash;
+        lines.push(draft);
+    };
+    push("input", shared.cause, Place::of_event(&input.event), to_json(input));
+    for fact in facts {
+        push("fact", fact.name(), Place::of_fact(fact, run), to_json(fact));
+    }
+    lines
+}
+
+#[derive(Default)]
+struct Place {
+    node: Option<String>,
+    visit: Option<i32>,
+    attempt: Option<i32>,
+}
+
+impl Place {
+    fn of_event(event: &Event) -> Place {
+        event.at().map_or_else(Place::default, |at| Place {
+            node: Some(at.node.as_str().to_owned()),
+            visit: Some(i32::from(at.visit)),
+            attempt: Some(i32::from(at.attempt.number())),
+        })
+    }
+
+    fn of_fact(fact: &Fact, run: &Run) -> Place {
+        let Some(node) = fact.node() else { return Place::default() };
+        let tally = run.records().get(node).map(|record| record.tally).unwrap_or_default();
+        let attempt = match fact {
+            Fact::NodeEntered { attempt, .. }
+            | Fact::NodeVerified { attempt, .. }
+            | Fact::RetryTriggered { attempt, .. }
+            | Fact::NodeResting { attempt, .. }
+            | Fact::NodeInterrupted { attempt, .. }
+            | Fact::GateRepeated { attempt, .. } => *attempt,
+            Fact::PlanActivated { .. }
+            | Fact::EdgeFollowed { .. }
+            | Fact::NodeSettled { .. }
+            | Fact::AskOpened { .. }
+            | Fact::AskAnswered { .. }
+            | Fact::PlanEscalated { .. }
+            | Fact::BudgetNoticed { .. }
+            | Fact::PlanExpired { .. }
+            | Fact::PlanPaused { .. }
+            | Fact::PlanCompleted { .. }
+            | Fact::PlanFailed { .. }
+            | Fact::PlanCancelled { .. } => tally.attempt,
+        };
+        Place {
+            node: Some(node.as_str().to_owned()),
+            visit: (tally.visits > 0).then_some(i32::from(tally.visits)),
+            attempt: (attempt.number() > 0).then_some(i32::from(attempt.number())),
+        }
+    }
+}
+
+/// Computes the hash of a line over everything it says and the hash before.
+fn link(before: &[u8], shared: &Shared<'_>, draft: &Draft) -> [u8; 32] {
+    let is_input = draft.kind == "input";
+    chained(
+        before,
+        &Chained {
+            seq: draft.seq,
+            at: shared.at,
+            kind: draft.kind,
+            name: draft.name,
+            cause: shared.cause,
+            node: draft.node.as_deref(),
+            visit: draft.visit,
+            attempt: draft.attempt,
+            item: shared.item.filter(|_| is_input).map(|(item, _)| item.as_str()),
+            generation: shared.item.filter(|_| is_input).map(|(_, generation)| generation),
+            command: is_input.then_some(shared.command),
+            body: &draft.body,
+        },
+    )
+}
+
+/// Everything the chain covers of one line.
+struct Chained<'a> {
+    seq: i64,
+    at: Timestamp,
+    kind: &'a str,
+    name: &'a str,
+    cause: &'a str,
+    node: Option<&'a str>,
+    visit: Option<i32>,
+    attempt: Option<i32>,
+    item: Option<&'a str>,
+    generation: Option<i64>,
+    command: Option<Uuid>,
+    body: &'a str,
+}
+
+fn chained(before: &[u8], line: &Chained<'_>) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    hasher.update(before);
+    hasher.update(line.seq.to_be_bytes());
+    hasher.update(line.at.as_micros().to_be_bytes());
+    // Each text carries its length, so that no two lines have the same bytes.
+    for text in [Some(line.kind), Some(line.name), Some(line.cause), line.node, line.item, Some(line.body)] {
+        let length = text.map_or(-1, |text| i64::try_from(text.len()).unwrap_or(i64::MAX));
+        hasher.update(length.to_be_bytes());
+        hasher.update(text.unwrap_or_default());
+    }
+    for number in [line.visit.map(i64::from), line.attempt.map(i64::from), line.generation] {
+        hasher.update([u8::from(number.is_some())]);
+        hasher.update(number.unwrap_or_default().to_be_bytes());
+    }
+    hasher.update(line.command.map_or([0; 16], |command| *command.as_bytes()));
+    hasher.finalize().into()
+}
+
+impl Line {
+    /// Computes what the line's hash must be, given that of the line before.
+    pub(crate) fn expected_hash(&self, before: &[u8]) -> [u8; 32] {
+        let kind = match self.said {
+            Said::Input(_) => "input",
+            Said::Fact(_) => "fact",
+        };
+        chained(
+            before,
+            &Chained {
+                seq: self.seq,
+                at: self.at,
+                kind,
+                name: &self.name,
+                cause: &self.cause,
+                node: self.node.as_ref().map(NodeId::as_str),
+                visit: self.visit.map(i32::from),
+                attempt: self.attempt.map(i32::from),
+                item: self.item.as_ref().map(ItemId::as_str),
+                generation: self.generation,
+                command: self.command,
+                body: &self.body,
+            },
+        )
+    }
+
+    pub(crate) fn read(row: &PgRow) -> Result<Line, StoreError> {
+        let body: String = row.try_get("body")?;
+        let said = match row.try_get::<&str, _>("kind")? {
+            "input" => Said::Input(Box::new(from_json(&body, "an input")?)),
+            "fact" => Said::Fact(Box::new(from_json(&body, "a fact")?)),
+            other => return Err(StoreError::corrupt(format!("a line of history is of kind `{other}`"))),
+        };
+        let small = |column| -> Result<Option<u16>, StoreError> {
+            let number: Option<i32> = row.try_get(column)?;
+            Ok(number.and_then(|number| u16::try_from(number).ok()))
+        };
+        Ok(Line {
+            run: run_id(row.try_get("run")?),
+            seq: row.try_get("seq")?,
+            at: time_at(row, "at")?,
+            name: row.try_get("name")?,
+            cause: row.try_get("cause")?,
+            node: row.try_get::<Option<String>, _>("node")?.map(NodeId::new),
+            visit: small("visit")?,
+            attempt: small("attempt")?,
+            item: row.try_get::<Option<String>, _>("item")?.map(ItemId::new),
+            generation: row.try_get("generation")?,
+            command: row.try_get("command")?,
+            body,
+            hash: row.try_get("hash")?,
+            said,
+        })
+    }
+}
+
+impl Store {
+    /// Returns at most `limit` lines of a run's history after line `after`, in order.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] where a line does not read, and those of the connection.
+    pub async fn history(&self, run: RunId, after: i64, limit: i64) -> Result<Vec<Line>, StoreError> {
+        let id = stored_run(run);
+        let rows = repeated!(self, lent => sqlx::query(HISTORY_AFTER).bind(id).bind(after).bind(limit).fetch_all(&mut *lent))?;
+        rows.iter().map(Line::read).collect()
+    }
+}

@@ -1,0 +1,105 @@
+//! Brings the schema up to date: forward only, one transaction per migration, one migrator at a time.
+
+use sqlx::{Connection, Executor, Row};
+
+use crate::error::StoreError;
+use crate::store::Store;
+
+/// Every migration, oldest first: version, name, text.
+const MIGRATIONS: &[(i64, &str, &str)] = &[
+    (1, "plans", include_str!("../../../migrations/0001_plans.sql")),
+    (2, "runs", include_str!("../../../migrations/0002_runs.sql")),
+];
+
+pub(crate) const SCHEMA_VERSION: &str = "select max(version) as version from planctl_migrations";
+pub(crate) const SCHEMA_EXISTS: &str = "select to_regclass('planctl_migrations') is not null as known";
+pub(crate) const SCHEMA_TABLES: &str = "select c.relname::text as name from pg_class c \
+     where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f') \
+       and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e') \
+     order by 1 limit 8";
+pub(crate) const SCHEMA_RECORD: &str = "insert into planctl_migrations (version, name) values ($1, $2)";
+const SCHEMA_CREATE: &str = "create table if not exists planctl_migrations (version bigint primary key, \
+     name text not null, applied_at timestamptz not null default clock_timestamp())";
+/// The key is the letters "plan" and "ctl" as numbers; held to the transaction's end.
+pub(crate) const SCHEMA_LOCK: &str = "select pg_advisory_xact_lock(1886155118, 6517868)";
+/// A migration may have to wait for what the hot path's limits would cut short.
+const SCHEMA_PATIENCE: &str = "set local statement_timeout = 0; set local lock_timeout = 0; \
+     set local enable_seqscan = on; set local idle_in_transaction_session_timeout = 0";
+
+fn newest() -> i64 {
+    MIGRATIONS.last().map_or(0, |(version, _, _)| *version)
+}
+
+pub(crate) async fn migrate(store: &Store) -> Result<(), StoreError> {
+    let found = version(store).await?;
+    if found == Some(newest()) {
+        return Ok(());
+    }
+    let mut lent = store.connections().lend().await?;
+    let result = migrate_on(&mut lent).await;
+    match result {
+        Ok(()) => {
+            lent.settle(Ok(()))?;
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+async fn migrate_on(connection: &mut sqlx::PgConnection) -> Result<(), StoreError> {
+    let mut transaction = connection.begin().await?;
+    transaction.execute(SCHEMA_PATIENCE).await?;
+    transaction.execute(SCHEMA_LOCK).await?;
+    let known: bool = sqlx::query(SCHEMA_EXISTS).fetch_one(&mut *transaction).await?.try_get("known")?;
+    let found = if known {
+        let row = sqlx::query(SCHEMA_VERSION).fetch_one(&mut *transaction).await?;
+        row.try_get::<Option<i64>, _>("version")?.unwrap_or(0)
+    } else {
+        refuse_foreign(&mut transaction).await?;
+        transaction.execute(SCHEMA_CREATE).await?;
+        0
+    };
+    if found > newest() {
+        return Err(StoreError::NewerSchema { found, known: newest() });
+    }
+    for (version, name, text) in MIGRATIONS.iter().filter(|(version, _, _)| *version > found) {
+        transaction.execute(*text).await?;
+        sqlx::query(SCHEMA_RECORD).bind(version).bind(name).execute(&mut *transaction).await?;
+    }
+    transaction.commit().await?;
+    Ok(())
+}
+
+async fn refuse_foreign(connection: &mut sqlx::PgConnection) -> Result<(), StoreError> {
+    let rows = sqlx::query(SCHEMA_TABLES).fetch_all(connection).await?;
+    let tables = rows.iter().map(|row| row.try_get("name")).collect::<Result<Vec<String>, _>>()?;
+    if tables.is_empty() { Ok(()) } else { Err(StoreError::Foreign { tables }) }
+}
+
+pub(crate) async fn check(store: &Store) -> Result<(), StoreError> {
+    match version(store).await? {
+        Some(found) if found == newest() => Ok(()),
+        Some(found) => Err(StoreError::OlderSchema { found, known: newest() }),
+        None => {
+            let mut lent = store.connections().lend().await?;
+            refuse_foreign(&mut lent).await?;
+            lent.settle(Ok(()))?;
+            Err(StoreError::OlderSchema { found: 0, known: newest() })
+        }
+    }
+}
+
+/// Returns the schema's version, or `None` where there is no schema of ours; refuses a newer one.
+async fn version(store: &Store) -> Result<Option<i64>, StoreError> {
+    let row = crate::connections::repeated!(store, lent => sqlx::query(SCHEMA_EXISTS).fetch_one(&mut *lent))?;
+    if !row.try_get::<bool, _>("known")? {
+        return Ok(None);
+    }
+    let row =
+        crate::connections::repeated!(store, lent => sqlx::query(SCHEMA_VERSION).fetch_one(&mut *lent))?;
+    let found = row.try_get::<Option<i64>, _>("version")?.unwrap_or(0);
+    if found > newest() {
+        return Err(StoreError::NewerSchema { found, known: newest() });
+    }
+    Ok(Some(found))
+}

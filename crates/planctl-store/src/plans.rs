@@ -1,0 +1,603 @@
+//! Plans, their revisions, the moves of their status, and approvals.
+
+use std::sync::Arc;
+
+use planctl_engine::{Digest, Graph, Timestamp};
+use sha2::{Digest as _, Sha256};
+use sqlx::postgres::PgRow;
+use sqlx::{Connection, PgConnection, Row};
+
+use crate::connections::repeated;
+use crate::error::StoreError;
+use crate::rows::{from_json, optional_time_at, time_at, to_json};
+use crate::store::Store;
+
+pub(crate) const WORKSPACE: &str = "insert into workspaces (host, path) values ($1, $2) \
+     on conflict (host, path) do update set path = excluded.path returning id";
+pub(crate) const KEEP_GRAPH: &str =
+    "insert into graphs (digest, body) values ($1, $2::json) on conflict (digest) do nothing";
+pub(crate) const KEEP_REVISION: &str = "insert into revisions (plan, digest, source, graph) values ($1, $2, $3, $4) \
+     on conflict (plan, digest) do update set source = excluded.source, graph = excluded.graph";
+pub(crate) const PLAN_FOR_UPDATE: &str =
+    "select id, status, digest from plans where workspace = $1 and path = $2 for update";
+pub(crate) const NEW_PLAN: &str = "insert into plans (workspace, path, digest) values ($1, $2, $3) \
+     on conflict (workspace, path) do nothing";
+pub(crate) const PLAN_STATUS_FOR_UPDATE: &str =
+    "select id, status, digest from plans where id = $1 for update";
+pub(crate) const MOVE_PLAN: &str =
+    "update plans set status = $2, digest = $3, updated_at = clock_timestamp() where id = $1";
+pub(crate) const RECORD_MOVE: &str = "insert into plan_transitions (plan, from_status, to_status, by, why, digest) \
+     values ($1, $2, $3, $4, $5, $6)";
+pub(crate) const VOID_OTHERS: &str = "update approvals set voided_at = clock_timestamp(), voided_why = $3 \
+     where plan = $1 and voided_at is null and ($2::text is null or digest <> $2)";
+pub(crate) const GRAPH: &str = "select body::text as body from graphs where digest = $1";
+pub(crate) const REVISION: &str =
+    "select source, graph, created_at from revisions where plan = $1 and digest = $2";
+macro_rules! plans_where {
+    ($which:literal) => {
+        concat!(
+            "select p.id, p.workspace, w.host, w.path as workspace_path, p.path, p.status, p.digest, p.created_at, ",
+            "p.updated_at from plans p join workspaces w on w.id = p.workspace where ",
+            $which
+        )
+    };
+}
+pub(crate) const PLAN: &str = plans_where!("p.id = $1");
+pub(crate) const PLAN_AT: &str = plans_where!("p.workspace = $1 and p.path = $2");
+pub(crate) const PLANS: &str =
+    plans_where!("($1::bigint is null or p.workspace = $1) order by p.updated_at desc limit $2");
+pub(crate) const PLAN_MOVES: &str = "select from_status, to_status, by, why, digest, at from plan_transitions \
+     where plan = $1 order by id";
+pub(crate) const APPROVE: &str = "insert into approvals (workspace, plan, digest, config_digest, config, protected, by, note, nonce) \
+     select p.workspace, p.id, $2, $3, $4::json, $5::json, $6, $7, $8 from plans p where p.id = $1 \
+     on conflict (nonce) do nothing";
+macro_rules! approvals_where {
+    ($which:literal) => {
+        concat!(
+            "select id, plan, digest, config_digest, config::text as config, protected::text as protected, by, note, ",
+            "at, voided_at from approvals where ",
+            $which
+        )
+    };
+}
+pub(crate) const APPROVAL: &str = approvals_where!("id = $1");
+pub(crate) const APPROVAL_OF_NONCE: &str = approvals_where!("nonce = $1");
+pub(crate) const APPROVAL_FOR: &str = approvals_where!(
+    "plan = $1 and digest = $2 and config_digest = $3 and voided_at is null order by id desc limit 1"
+);
+
+macro_rules! number_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub struct $name(pub(crate) i64);
+
+        impl $name {
+            /// Returns the stored number.
+            pub fn number(self) -> i64 {
+                self.0
+            }
+        }
+    };
+}
+
+number_id! {
+    /// Identifies a workspace: a host and a path on it.
+    WorkspaceId
+}
+number_id! {
+    /// Identifies a plan: a workspace and a path in it.
+    PlanId
+}
+number_id! {
+    /// Identifies an approval.
+    ApprovalId
+}
+
+/// Where a plan stands (DESIGN 4).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum PlanStatus {
+    /// Written, and not verified as it stands.
+    Draft,
+    /// Every static check passed.
+    Verified,
+    /// A person, or a policy of theirs, let it run.
+    Approved,
+    /// A run is under way.
+    InProgress,
+    /// A run reached its exit.
+    Done,
+    /// A run failed, or was cancelled.
+    Failed,
+}
+
+impl PlanStatus {
+    /// All statuses, in the order of a plan's life.
+    pub const ALL: [PlanStatus; 6] = [
+        PlanStatus::Draft,
+        PlanStatus::Verified,
+        PlanStatus::Approved,
+        PlanStatus::InProgress,
+        PlanStatus::Done,
+        PlanStatus::Failed,
+    ];
+
+    /// Returns the word that files and people use.
+    pub fn word(self) -> &'static str {
+        match self {
+            PlanStatus::Draft => "draft",
+            PlanStatus::Verified => "verified",
+            PlanStatus::Approved => "approved",
+            PlanStatus::InProgress => "in-progress",
+            PlanStatus::Done => "done",
+            PlanStatus::Failed => "failed",
+        }
+    }
+
+    /// Reads the word.
+    pub fn from_word(word: &str) -> Option<PlanStatus> {
+        PlanStatus::ALL.into_iter().find(|status| status.word() == word)
+    }
+
+    /// Says whether a plan may go from one status to another (P-18 to P-26).
+    pub fn may_become(self, to: PlanStatus) -> bool {
+        use PlanStatus::{Approved, Done, Draft, Failed, InProgress, Verified};
+        match (self, to) {
+            (Verified | Approved | InProgress | Done | Failed, Draft)
+            | (Draft, Verified)
+            | (Verified | Done | Failed, Approved)
+            | (Approved | Failed, InProgress)
+            | (InProgress, Done | Failed) => true,
+            (Draft | Verified | Approved | InProgress | Done | Failed, _) => false,
+        }
+    }
+}
+
+/// One exact text of a plan, to be kept.
+#[derive(Clone, Debug)]
+pub struct NewRevision<'a> {
+    /// Where the plan lies.
+    pub workspace: WorkspaceId,
+    /// Its path, relative to the workspace.
+    pub path: &'a str,
+    /// The digest of its canonical text.
+    pub digest: &'a Digest,
+    /// Its text.
+    pub source: &'a str,
+    /// What it compiles to.
+    pub graph: &'a Graph,
+    /// Who wrote it, for the record.
+    pub by: &'a str,
+}
+
+/// A plan as it stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// Its id.
+    pub id: PlanId,
+    /// Its workspace.
+    pub workspace: WorkspaceId,
+    /// The host that has the workspace.
+    pub host: String,
+    /// The workspace's path on that host.
+    pub workspace_path: String,
+    /// Its path, relative to the workspace.
+    pub path: String,
+    /// Where it stands.
+    pub status: PlanStatus,
+    /// Its newest revision.
+    pub digest: Digest,
+    /// When it was first seen.
+    pub created_at: Timestamp,
+    /// When its status or revision last changed.
+    pub updated_at: Timestamp,
+}
+
+/// One exact text of a plan, as kept.
+#[derive(Clone, Debug)]
+pub struct Revision {
+    /// Its text.
+    pub source: String,
+    /// The digest of its compiled graph.
+    pub graph_digest: Digest,
+    /// What it compiles to.
+    pub graph: Arc<Graph>,
+    /// When it was first kept.
+    pub created_at: Timestamp,
+}
+
+/// One move of a plan's status.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PlanMoved {
+    /// Where it stood.
+    pub from: PlanStatus,
+    /// Where it went.
+    pub to: PlanStatus,
+    /// Who moved it.
+    pub by: String,
+    /// Why.
+    pub why: String,
+    /// Its revision then.
+    pub digest: Digest,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A decision that a plan may run.
+#[derive(Clone, Debug)]
+pub struct NewApproval<'a> {
+    /// The plan.
+    pub plan: PlanId,
+    /// The revision.
+    pub digest: &'a Digest,
+    /// The digest of the effective configuration.
+    pub config_digest: &'a Digest,
+    /// The effective configuration, as JSON.
+    pub config: &'a str,
+    /// The baseline of the protected files, as JSON.
+    pub protected: &'a str,
+    /// Who approves.
+    pub by: &'a str,
+    /// Why, where they say so.
+    pub note: Option<&'a str>,
+}
+
+/// A decision that a plan may run, as recorded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Approval {
+    /// Its id.
+    pub id: ApprovalId,
+    /// The plan.
+    pub plan: PlanId,
+    /// The revision.
+    pub digest: Digest,
+    /// The digest of the effective configuration.
+    pub config_digest: Digest,
+    /// The effective configuration, as JSON.
+    pub config: String,
+    /// The baseline of the protected files, as JSON.
+    pub protected: String,
+    /// Who approved.
+    pub by: String,
+    /// Why, where they said so.
+    pub note: Option<String>,
+    /// When.
+    pub at: Timestamp,
+    /// When it ceased to serve.
+    pub voided_at: Option<Timestamp>,
+}
+
+fn status_at(row: &PgRow, column: &str) -> Result<PlanStatus, StoreError> {
+    let word: &str = row.try_get(column)?;
+    PlanStatus::from_word(word).ok_or_else(|| StoreError::corrupt(format!("a plan's status is `{word}`")))
+}
+
+fn digest_at(row: &PgRow, column: &str) -> Result<Digest, StoreError> {
+    Ok(Digest::new(row.try_get::<String, _>(column)?))
+}
+
+impl Plan {
+    fn read(row: &PgRow) -> Result<Plan, StoreError> {
+        Ok(Plan {
+            id: PlanId(row.try_get("id")?),
+            workspace: WorkspaceId(row.try_get("workspace")?),
+            host: row.try_get("host")?,
+            workspace_path: row.try_get("workspace_path")?,
+            path: row.try_get("path")?,
+            status: status_at(row, "status")?,
+            digest: digest_at(row, "digest")?,
+            created_at: time_at(row, "created_at")?,
+            updated_at: time_at(row, "updated_at")?,
+        })
+    }
+}
+
+impl Approval {
+    fn read(row: &PgRow) -> Result<Approval, StoreError> {
+        Ok(Approval {
+            id: ApprovalId(row.try_get("id")?),
+            plan: PlanId(row.try_get("plan")?),
+            digest: digest_at(row, "digest")?,
+            config_digest: digest_at(row, "config_digest")?,
+            config: row.try_get("config")?,
+            protected: row.try_get("protected")?,
+            by: row.try_get("by")?,
+            note: row.try_get("note")?,
+            at: time_at(row, "at")?,
+            voided_at: optional_time_at(row, "voided_at")?,
+        })
+    }
+}
+
+/// Computes the digest under which a compiled graph is kept.
+fn graph_digest(body: &str) -> Digest {
+    Digest::new(format!("sha256:{}", crate::random::to_hex(&Sha256::digest(body))))
+}
+
+impl Store {
+    /// Returns the id of a workspace, which is known from then on.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn workspace(&self, host: &str, path: &str) -> Result<WorkspaceId, StoreError> {
+        let row =
+            repeated!(self, lent => sqlx::query(WORKSPACE).bind(host).bind(path).fetch_one(&mut *lent))?;
+        Ok(WorkspaceId(row.try_get("id")?))
+    }
+
+    /// Keeps a revision and makes it the plan's newest. A changed text makes the plan a draft and voids approvals of
+    /// other texts; a run that is under way goes on with its own.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn save_revision(&self, revision: &NewRevision<'_>) -> Result<Plan, StoreError> {
+        let body = to_json(revision.graph);
+        let digest = graph_digest(&body);
+        let id: i64 = repeated!(self, lent => save_on(&mut lent, revision, &body, &digest))?;
+        self.plan(PlanId(id)).await
+    }
+
+    /// Returns a plan.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] and those of the connection.
+    pub async fn plan(&self, plan: PlanId) -> Result<Plan, StoreError> {
+        let row = repeated!(self, lent => sqlx::query(PLAN).bind(plan.0).fetch_optional(&mut *lent))?;
+        Plan::read(&row.ok_or_else(|| StoreError::not_found(format!("plan {}", plan.0)))?)
+    }
+
+    /// Returns the plan at a path of a workspace, where it is known.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn plan_at(&self, workspace: WorkspaceId, path: &str) -> Result<Option<Plan>, StoreError> {
+        let row = repeated!(self, lent => sqlx::query(PLAN_AT).bind(workspace.0).bind(path).fetch_optional(&mut *lent))?;
+        row.as_ref().map(Plan::read).transpose()
+    }
+
+    /// Returns the plans of a workspace, or of all, the most recently changed first.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn plans(&self, workspace: Option<WorkspaceId>, limit: i64) -> Result<Vec<Plan>, StoreError> {
+        let workspace = workspace.map(|workspace| workspace.0);
+        let rows =
+            repeated!(self, lent => sqlx::query(PLANS).bind(workspace).bind(limit).fetch_all(&mut *lent))?;
+        rows.iter().map(Plan::read).collect()
+    }
+
+    /// Moves a plan's status and records who did it and why. A plan that is there already stays.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::IllegalTransition`] (P-26), [`StoreError::NotFound`] and those of the connection.
+    pub async fn move_plan(
+        &self,
+        plan: PlanId,
+        to: PlanStatus,
+        by: &str,
+        why: &str,
+    ) -> Result<PlanStatus, StoreError> {
+        let outcome: Result<PlanStatus, StoreError> =
+            repeated!(self, lent => move_on(&mut lent, plan, to, by, why))?;
+        outcome
+    }
+
+    /// Returns the moves of a plan's status, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn plan_moves(&self, plan: PlanId) -> Result<Vec<PlanMoved>, StoreError> {
+        let rows = repeated!(self, lent => sqlx::query(PLAN_MOVES).bind(plan.0).fetch_all(&mut *lent))?;
+        rows.iter()
+            .map(|row| {
+                Ok(PlanMoved {
+                    from: status_at(row, "from_status")?,
+                    to: status_at(row, "to_status")?,
+                    by: row.try_get("by")?,
+                    why: row.try_get("why")?,
+                    digest: digest_at(row, "digest")?,
+                    at: time_at(row, "at")?,
+                })
+            })
+            .collect()
+    }
+
+    /// Returns a kept revision of a plan.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`], [`StoreError::Corrupt`] where its graph does not read, and those of the connection.
+    pub async fn revision(&self, plan: PlanId, digest: &Digest) -> Result<Revision, StoreError> {
+        let row = repeated!(self, lent => sqlx::query(REVISION).bind(plan.0).bind(digest.as_str()).fetch_optional(&mut *lent))?;
+        let row = row.ok_or_else(|| StoreError::not_found(format!("revision {digest}")))?;
+        let graph_digest = digest_at(&row, "graph")?;
+        Ok(Revision {
+            source: row.try_get("source")?,
+            graph: self.graph(&graph_digest).await?,
+            graph_digest,
+            created_at: time_at(&row, "created_at")?,
+        })
+    }
+
+    pub(crate) async fn graph_of_revision(&self, plan: i64, revision: &Digest) -> Result<Digest, StoreError> {
+        let row = repeated!(self, lent => sqlx::query(REVISION).bind(plan).bind(revision.as_str()).fetch_optional(&mut *lent))?;
+        digest_at(&row.ok_or_else(|| StoreError::not_found(format!("revision {revision}")))?, "graph")
+    }
+
+    /// Returns the compiled graph of this digest, from the cache where it is there.
+    pub(crate) async fn graph(&self, digest: &Digest) -> Result<Arc<Graph>, StoreError> {
+        if let Some(graph) = self.cache().graph(digest) {
+            return Ok(graph);
+        }
+        let row =
+            repeated!(self, lent => sqlx::query(GRAPH).bind(digest.as_str()).fetch_optional(&mut *lent))?;
+        let row = row.ok_or_else(|| StoreError::corrupt(format!("graph {digest} is missing")))?;
+        let graph: Arc<Graph> = Arc::new(from_json(row.try_get("body")?, "a graph")?);
+        self.cache().keep_graph(digest.clone(), graph.clone());
+        Ok(graph)
+    }
+
+    /// Records an approval. It serves until the text or the configuration changes, or it is voided.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] and those of the connection.
+    pub async fn approve(&self, approval: &NewApproval<'_>) -> Result<Approval, StoreError> {
+        let nonce = crate::random::uuid();
+        repeated!(self, lent => sqlx::query(APPROVE)
+            .bind(approval.plan.0)
+            .bind(approval.digest.as_str())
+            .bind(approval.config_digest.as_str())
+            .bind(approval.config)
+            .bind(approval.protected)
+            .bind(approval.by)
+            .bind(approval.note)
+            .bind(nonce)
+            .execute(&mut *lent))?;
+        let row =
+            repeated!(self, lent => sqlx::query(APPROVAL_OF_NONCE).bind(nonce).fetch_optional(&mut *lent))?;
+        Approval::read(&row.ok_or_else(|| StoreError::not_found(format!("plan {}", approval.plan.0)))?)
+    }
+
+    /// Returns an approval.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] and those of the connection.
+    pub async fn approval(&self, approval: ApprovalId) -> Result<Approval, StoreError> {
+        let row = repeated!(self, lent => sqlx::query(APPROVAL).bind(approval.0).fetch_optional(&mut *lent))?;
+        Approval::read(&row.ok_or_else(|| StoreError::not_found(format!("approval {}", approval.0)))?)
+    }
+
+    /// Returns the newest approval that still holds for this text and configuration (P18).
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn approval_for(
+        &self,
+        plan: PlanId,
+        digest: &Digest,
+        config_digest: &Digest,
+    ) -> Result<Option<Approval>, StoreError> {
+        let row = repeated!(self, lent => sqlx::query(APPROVAL_FOR)
+            .bind(plan.0)
+            .bind(digest.as_str())
+            .bind(config_digest.as_str())
+            .fetch_optional(&mut *lent))?;
+        row.as_ref().map(Approval::read).transpose()
+    }
+
+    /// Voids every approval of a plan that still holds.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn void_approvals(&self, plan: PlanId, why: &str) -> Result<(), StoreError> {
+        repeated!(self, lent => sqlx::query(VOID_OTHERS).bind(plan.0).bind(None::<&str>).bind(why).execute(&mut *lent))?;
+        Ok(())
+    }
+}
+
+async fn save_on(
+    connection: &mut PgConnection,
+    revision: &NewRevision<'_>,
+    body: &str,
+    graph: &Digest,
+) -> Result<i64, sqlx::Error> {
+    let mut transaction = connection.begin().await?;
+    sqlx::query(NEW_PLAN)
+        .bind(revision.workspace.0)
+        .bind(revision.path)
+        .bind(revision.digest.as_str())
+        .execute(&mut *transaction)
+        .await?;
+    let row = sqlx::query(PLAN_FOR_UPDATE)
+        .bind(revision.workspace.0)
+        .bind(revision.path)
+        .fetch_one(&mut *transaction)
+        .await?;
+    let plan: i64 = row.try_get("id")?;
+    sqlx::query(KEEP_GRAPH).bind(graph.as_str()).bind(body).execute(&mut *transaction).await?;
+    sqlx::query(KEEP_REVISION)
+        .bind(plan)
+        .bind(revision.digest.as_str())
+        .bind(revision.source)
+        .bind(graph.as_str())
+        .execute(&mut *transaction)
+        .await?;
+    if row.try_get::<&str, _>("digest")? != revision.digest.as_str() {
+        let from: &str = row.try_get("status")?;
+        let draft = PlanStatus::Draft.word();
+        sqlx::query(MOVE_PLAN)
+            .bind(plan)
+            .bind(draft)
+            .bind(revision.digest.as_str())
+            .execute(&mut *transaction)
+            .await?;
+        if from != draft {
+            sqlx::query(RECORD_MOVE)
+                .bind(plan)
+                .bind(from)
+                .bind(draft)
+                .bind(revision.by)
+                .bind("the text changed")
+                .bind(revision.digest.as_str())
+                .execute(&mut *transaction)
+                .await?;
+        }
+        sqlx::query(VOID_OTHERS)
+            .bind(plan)
+            .bind(revision.digest.as_str())
+            .bind("the text changed")
+            .execute(&mut *transaction)
+            .await?;
+    }
+    transaction.commit().await?;
+    Ok(plan)
+}
+
+async fn move_on(
+    connection: &mut PgConnection,
+    plan: PlanId,
+    to: PlanStatus,
+    by: &str,
+    why: &str,
+) -> Result<Result<PlanStatus, StoreError>, sqlx::Error> {
+    let mut transaction = connection.begin().await?;
+    let row = sqlx::query(PLAN_STATUS_FOR_UPDATE).bind(plan.0).fetch_optional(&mut *transaction).await?;
+    let Some(row) = row else {
+        return Ok(Err(StoreError::not_found(format!("plan {}", plan.0))));
+    };
+    let from = match status_at(&row, "status") {
+        Ok(from) => from,
+        Err(error) => return Ok(Err(error)),
+    };
+    let digest: &str = row.try_get("digest")?;
+    if from != to {
+        if !from.may_become(to) {
+            let (from, to) = (from.word().to_owned(), to.word().to_owned());
+            transaction.rollback().await?;
+            return Ok(Err(StoreError::IllegalTransition { from, to }));
+        }
+        sqlx::query(MOVE_PLAN).bind(plan.0).bind(to.word()).bind(digest).execute(&mut *transaction).await?;
+        sqlx::query(RECORD_MOVE)
+            .bind(plan.0)
+            .bind(from.word())
+            .bind(to.word())
+            .bind(by)
+            .bind(why)
+            .bind(digest)
+            .execute(&mut *transaction)
+            .await?;
+    }
+    transaction.commit().await?;
+    Ok(Ok(from))
+}

@@ -1,0 +1,386 @@
+//! The queue: claim, renew, and what has run out. None of it touches a run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use planctl_engine::{
+    At, Attempt, ClockEvent, Digest, Event, Graph, Item, ItemId, NodeId, Role, RunId, Timestamp, Work,
+};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::connections::{Patience, repeated};
+use crate::effects::micros;
+use crate::error::StoreError;
+use crate::proof::Proof;
+use crate::rows::{from_json, run_id, stored_run, time_at};
+use crate::store::Store;
+use crate::token::Token;
+
+macro_rules! claim_where {
+    ($which:literal) => {
+        concat!(
+            "with candidate as materialized (select i.id from items i where i.state = 'ready' and i.lane = $1 and ",
+            $which,
+            " and i.available_at <= clock_timestamp() order by i.due_at, i.id limit 1 for update skip locked), ",
+            "taken as (update items i set state = 'leased', generation = i.generation + 1, token_hash = $4, host = $5, ",
+            "boot = $6, instance = $7, own = $8, lease_until = clock_timestamp() + $9::bigint * interval '1 microsecond', ",
+            "hard_deadline = clock_timestamp() + i.span_micros * interval '1 microsecond' ",
+            "from candidate c where i.id = c.id returning i.id, i.run, i.node, i.visit, i.attempt, i.work, ",
+            "i.available_at, i.generation, i.lease_until, i.hard_deadline) ",
+            "select t.id, t.run, t.node, t.visit, t.attempt, t.work::text as work, t.available_at, t.generation, ",
+            "t.lease_until, t.hard_deadline, r.graph, r.revision from taken t join runs r on r.id = t.run"
+        )
+    };
+}
+
+pub(crate) const CLAIM_IN_RUN: &str =
+    claim_where!("i.run = $2 and ($1 = 'harness' or i.target = any($3::text[]))");
+pub(crate) const CLAIM: &str = claim_where!("$2::uuid is null and i.target = any($3::text[])");
+pub(crate) const CLAIMED_BEFORE: &str = "select i.id, i.run, i.node, i.visit, i.attempt, i.work::text as work, i.available_at, \
+     i.generation, i.lease_until, i.hard_deadline, r.graph, r.revision from items i join runs r on r.id = i.run \
+     where i.state = 'leased' and i.token_hash = $1";
+pub(crate) const RENEW: &str = "update items set lease_until = least(hard_deadline, clock_timestamp() + $4::bigint * interval '1 microsecond') \
+     where id = $1 and generation = $2 and token_hash = $3 and state = 'leased' \
+     returning lease_until, hard_deadline, hard_deadline <= clock_timestamp() as is_over";
+pub(crate) const RUN_STATUS_OF: &str = "select status from runs where id = $1";
+macro_rules! leased_where {
+    ($which:literal) => {
+        concat!(
+            "select i.id, i.run, i.node, i.visit, i.attempt, i.lane, i.generation, i.own, i.instance, ",
+            "i.hard_deadline < clock_timestamp() as is_overrun from items i where i.state = 'leased' and ",
+            $which,
+            " order by i.lease_until limit $1"
+        )
+    };
+}
+pub(crate) const EXPIRED: &str =
+    leased_where!("(i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp())");
+pub(crate) const HELD_BY: &str = leased_where!("i.host = $2 and i.instance = $3");
+pub(crate) const HOLDERS: &str =
+    "select distinct boot, instance from items where state = 'leased' and own and host = $1 order by 1, 2";
+pub(crate) const NEXT_WAKE: &str = "select (extract(epoch from min(t.at) - clock_timestamp()) * 1000000)::bigint as wait_micros from ( \
+     select min(available_at) as at from items where run = $1 and state = 'ready' and lane <> 'human' \
+     union all select min(least(lease_until, hard_deadline)) from items where run = $1 and state = 'leased' \
+     union all select min(at) from timers where run = $1) t";
+
+/// Who holds a lease: a process on a host, one start of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Holder {
+    /// The host's id.
+    pub host: String,
+    /// The boot of the host.
+    pub boot: String,
+    /// The process, by a name that is never used again; a remote worker's is its own.
+    pub instance: String,
+    /// Says that it is one of planctl's own processes, whose loss is an interruption and not a lost delivery.
+    pub own: bool,
+}
+
+/// Takes along the gate that a transition dispatches.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Take {
+    /// Who takes it; only where its host has the workspace.
+    pub holder: Holder,
+    /// How long the lease lasts without a renewal.
+    pub lease: Duration,
+}
+
+/// What to claim.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Claim {
+    /// Whose work.
+    pub lane: ClaimLane,
+    /// Only items of this run.
+    pub run: Option<RunId>,
+    /// Who claims.
+    pub holder: Holder,
+    /// How long the lease lasts without a renewal.
+    pub lease: Duration,
+}
+
+/// The lanes that can be claimed; people answer without a lease.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ClaimLane {
+    /// Work for an agent of one of these roles.
+    Agent(Vec<Role>),
+    /// Gates of workspaces on the holder's host.
+    Gate,
+}
+
+/// A leased item, with what its holder needs.
+#[derive(Clone, Debug)]
+pub struct Claimed {
+    /// The item: its id, run, try and work.
+    pub item: Item,
+    /// The generation of the lease.
+    pub generation: i64,
+    /// The secret that proves the lease.
+    pub token: Token,
+    /// The run's name.
+    pub run_name: String,
+    /// The run's compiled graph.
+    pub graph: Arc<Graph>,
+    /// The approved revision.
+    pub revision: Digest,
+    /// The host that has the workspace.
+    pub host: String,
+    /// The workspace's path on that host.
+    pub workspace: String,
+    /// When the lease ends unless it is renewed.
+    pub lease_until: Timestamp,
+    /// Beyond when it is never renewed.
+    pub hard_deadline: Timestamp,
+}
+
+impl Claimed {
+    /// Returns the proof for what the holder has to say.
+    pub fn proof(&self) -> Proof {
+        Proof::Lease { item: self.item.id.clone(), generation: self.generation, token: self.token.clone() }
+    }
+}
+
+/// What a renewal of a lease came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Renewal {
+    /// The holder still holds the item, until this time.
+    Held {
+        /// When the lease ends unless it is renewed again.
+        lease_until: Timestamp,
+        /// Says that the hard deadline has passed: end the work and say so.
+        is_over: bool,
+    },
+    /// The run has ended or was paused: stop at once, nobody waits for a report.
+    Cancelled,
+    /// Somebody else has the item, or nobody: stop at once.
+    Lost,
+}
+
+/// A lease that has run out, or whose holder is gone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Expired {
+    /// The item.
+    pub item: ItemId,
+    /// The run.
+    pub run: RunId,
+    /// The try.
+    pub at: At,
+    /// The generation that is over.
+    pub generation: i64,
+    /// Says that it was an agent's work whose hard deadline has passed.
+    pub is_overrun: bool,
+    /// Says that the holder was one of our own processes.
+    pub own: bool,
+    /// The instance that held it, where it is known to be dead.
+    pub dead_instance: Option<String>,
+}
+
+impl Expired {
+    /// Returns the news for the engine.
+    pub fn event(&self) -> Event {
+        Event::Clock(if self.is_overrun {
+            ClockEvent::Overran { at: self.at.clone() }
+        } else {
+            ClockEvent::LeaseLost { at: self.at.clone(), interrupted: self.own }
+        })
+    }
+
+    /// Returns the proof, which is checked again when the news is applied.
+    pub fn proof(&self) -> Proof {
+        Proof::Expired {
+            item: self.item.clone(),
+            generation: self.generation,
+            dead_instance: self.dead_instance.clone(),
+        }
+    }
+
+    fn read(row: &PgRow, dead_instance: Option<&str>) -> Result<Expired, StoreError> {
+        let lane: &str = row.try_get("lane")?;
+        let is_past: bool = row.try_get("is_overrun")?;
+        Ok(Expired {
+            item: ItemId::new(row.try_get::<String, _>("id")?),
+            run: run_id(row.try_get("run")?),
+            at: at_of(row)?,
+            generation: row.try_get("generation")?,
+            is_overrun: lane == "agent" && is_past,
+            own: row.try_get::<Option<bool>, _>("own")?.unwrap_or(false),
+            dead_instance: dead_instance.map(str::to_owned),
+        })
+    }
+}
+
+pub(crate) fn at_of(row: &PgRow) -> Result<At, StoreError> {
+    let number = |column| -> Result<u16, StoreError> {
+        u16::try_from(row.try_get::<i32, _>(column)?)
+            .map_err(|_| StoreError::corrupt(format!("an item's {column} is out of range")))
+    };
+    Ok(At {
+        node: NodeId::new(row.try_get::<String, _>("node")?),
+        visit: number("visit")?,
+        attempt: Attempt::from_number(number("attempt")?),
+    })
+}
+
+impl Store {
+    /// Claims the item that is due first, if there is one: nobody else can claim it while the lease lasts.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn claim(&self, claim: &Claim) -> Result<Option<Claimed>, StoreError> {
+        let (lane, targets): (&str, Vec<&str>) = match &claim.lane {
+            ClaimLane::Agent(roles) => ("agent", roles.iter().map(Role::as_str).collect()),
+            ClaimLane::Gate => ("harness", vec![claim.holder.host.as_str()]),
+        };
+        let token = Token::draw();
+        let mut patience = Patience::new(self.settings());
+        let mut is_unsure = false;
+        let row = loop {
+            let attempt = self.try_claim(claim, lane, &targets, &token, is_unsure).await;
+            match attempt {
+                Ok(row) => break row,
+                Err(error) => patience.after(error).await?,
+            }
+            // The claim may have been committed before the connection broke: then the item carries our token.
+            is_unsure = true;
+        };
+        match row {
+            Some(row) => Ok(Some(self.claimed(&row, token).await?)),
+            None => Ok(None),
+        }
+    }
+
+    async fn try_claim(
+        &self,
+        claim: &Claim,
+        lane: &str,
+        targets: &[&str],
+        token: &Token,
+        is_unsure: bool,
+    ) -> Result<Option<PgRow>, sqlx::Error> {
+        let mut lent = self.connections().lend().await?;
+        if is_unsure {
+            let result = sqlx::query(CLAIMED_BEFORE).bind(token.hash()).fetch_optional(&mut *lent).await;
+            if let Some(row) = lent.settle(result)? {
+                return Ok(Some(row));
+            }
+            lent = self.connections().lend().await?;
+        }
+        let statement = if claim.run.is_some() { CLAIM_IN_RUN } else { CLAIM };
+        let holder = &claim.holder;
+        let query = sqlx::query(statement)
+            .bind(lane)
+            .bind(claim.run.map(stored_run))
+            .bind(targets)
+            .bind(token.hash())
+            .bind(&holder.host)
+            .bind(&holder.boot)
+            .bind(&holder.instance)
+            .bind(holder.own)
+            .bind(micros(claim.lease));
+        let result = query.fetch_optional(&mut *lent).await;
+        lent.settle(result)
+    }
+
+    async fn claimed(&self, row: &PgRow, token: Token) -> Result<Claimed, StoreError> {
+        let run = run_id(row.try_get("run")?);
+        let fixed = self.fixed(run).await?;
+        let work: Work = from_json(row.try_get("work")?, "an item's work")?;
+        let item = Item {
+            id: ItemId::new(row.try_get::<String, _>("id")?),
+            run,
+            at: at_of(row)?,
+            available_at: time_at(row, "available_at")?,
+            work,
+        };
+        Ok(Claimed {
+            item,
+            generation: row.try_get("generation")?,
+            token,
+            run_name: fixed.name.clone(),
+            graph: self.graph(&Digest::new(row.try_get::<String, _>("graph")?)).await?,
+            revision: Digest::new(row.try_get::<String, _>("revision")?),
+            host: fixed.host.clone(),
+            workspace: fixed.workspace.clone(),
+            lease_until: time_at(row, "lease_until")?,
+            hard_deadline: time_at(row, "hard_deadline")?,
+        })
+    }
+
+    /// Extends a lease, never beyond its hard deadline.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn renew(&self, claimed: &Claimed, lease: Duration) -> Result<Renewal, StoreError> {
+        let hash = claimed.token.hash();
+        let row = repeated!(self, lent => sqlx::query(RENEW)
+            .bind(claimed.item.id.as_str())
+            .bind(claimed.generation)
+            .bind(&hash)
+            .bind(micros(lease))
+            .fetch_optional(&mut *lent))?;
+        if let Some(row) = row {
+            return Ok(Renewal::Held {
+                lease_until: time_at(&row, "lease_until")?,
+                is_over: row.try_get("is_over")?,
+            });
+        }
+        let run = stored_run(claimed.item.run);
+        let row = repeated!(self, lent => sqlx::query(RUN_STATUS_OF).bind(run).fetch_optional(&mut *lent))?;
+        let status: Option<String> = row.map(|row| row.try_get("status")).transpose()?;
+        Ok(if status.as_deref() == Some("active") { Renewal::Lost } else { Renewal::Cancelled })
+    }
+
+    /// Returns leases that have run out, for a sweep to apply with [`Expired::event`] and [`Expired::proof`].
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn expired(&self, limit: i64) -> Result<Vec<Expired>, StoreError> {
+        let rows = repeated!(self, lent => sqlx::query(EXPIRED).bind(limit).fetch_all(&mut *lent))?;
+        rows.iter().map(|row| Expired::read(row, None)).collect()
+    }
+
+    /// Returns the leases of an instance on this host that the caller knows to be dead, for a sweep.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn held_by_dead(&self, host: &str, instance: &str) -> Result<Vec<Expired>, StoreError> {
+        let rows = repeated!(self, lent => sqlx::query(HELD_BY)
+            .bind(1000_i64)
+            .bind(host)
+            .bind(instance)
+            .fetch_all(&mut *lent))?;
+        rows.iter()
+            .map(|row| {
+                // Whatever its deadline was, nobody minded it: an interruption, not an overrun.
+                Ok(Expired { is_overrun: false, ..Expired::read(row, Some(instance))? })
+            })
+            .collect()
+    }
+
+    /// Returns boot and instance of planctl's own processes on this host that hold leases.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn holders(&self, host: &str) -> Result<Vec<(String, String)>, StoreError> {
+        let rows = repeated!(self, lent => sqlx::query(HOLDERS).bind(host).fetch_all(&mut *lent))?;
+        rows.iter().map(|row| Ok((row.try_get("boot")?, row.try_get("instance")?))).collect()
+    }
+
+    /// Returns how long from now something of a run becomes due: an item that rests, a lease that ends, a timer.
+    /// Zero where it is due; `None` where only news can move the run.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn next_wake(&self, run: RunId) -> Result<Option<Duration>, StoreError> {
+        let id = stored_run(run);
+        let row = repeated!(self, lent => sqlx::query(NEXT_WAKE).bind(id).fetch_one(&mut *lent))?;
+        let wait: Option<i64> = row.try_get("wait_micros")?;
+        Ok(wait.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
+    }
+}

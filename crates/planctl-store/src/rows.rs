@@ -1,0 +1,100 @@
+//! Between rows and the engine's types: times, ids, words for states.
+
+use planctl_engine::{NodeId, NodeState, Outcome, Record, RunId, RunStatus, Timestamp};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+use sqlx::types::time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::error::StoreError;
+
+pub(crate) fn time(stored: OffsetDateTime) -> Timestamp {
+    let micros = stored.unix_timestamp_nanos() / 1000;
+    Timestamp::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
+}
+
+pub(crate) fn stored_time(time: Timestamp) -> OffsetDateTime {
+    // What Postgres can hold ends far beyond any time a run can name; a later one means "never".
+    OffsetDateTime::from_unix_timestamp_nanos(i128::from(time.as_micros()) * 1000).unwrap_or(FAR_FUTURE)
+}
+
+/// The end of year 9999, the last that the time library writes.
+const FAR_FUTURE: OffsetDateTime = match OffsetDateTime::from_unix_timestamp(253_402_300_799) {
+    Ok(time) => time,
+    Err(_) => OffsetDateTime::UNIX_EPOCH,
+};
+
+pub(crate) fn run_id(stored: Uuid) -> RunId {
+    RunId::from_u128(stored.as_u128())
+}
+
+pub(crate) fn stored_run(run: RunId) -> Uuid {
+    Uuid::from_u128(run.as_u128())
+}
+
+/// Reads a column that holds a time.
+pub(crate) fn time_at(row: &PgRow, column: &str) -> Result<Timestamp, sqlx::Error> {
+    Ok(time(row.try_get::<OffsetDateTime, _>(column)?))
+}
+
+pub(crate) fn optional_time_at(row: &PgRow, column: &str) -> Result<Option<Timestamp>, sqlx::Error> {
+    Ok(row.try_get::<Option<OffsetDateTime>, _>(column)?.map(time))
+}
+
+/// Reads stored JSON that this planctl, or an older one, wrote.
+pub(crate) fn from_json<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| StoreError::corrupt(format!("{what} does not read: {error}")))
+}
+
+pub(crate) fn to_json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("the engine's types have string keys and no failing serializer")
+}
+
+/// Returns the word for a run's status that lists and queries use.
+pub(crate) fn status_word(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::New => "new",
+        RunStatus::Awaiting => "awaiting",
+        RunStatus::Queued { .. } => "queued",
+        RunStatus::Active => "active",
+        RunStatus::Paused => "paused",
+        RunStatus::Ended { .. } => "ended",
+    }
+}
+
+/// Returns the word for a node's state; [`LIVE`] lists those that are neither pending nor settled.
+pub(crate) fn node_word(state: &NodeState) -> &'static str {
+    match state {
+        NodeState::Pending => "pending",
+        NodeState::Working { .. } => "working",
+        NodeState::Resting { .. } => "resting",
+        NodeState::Checking { .. } => "checking",
+        NodeState::Held { .. } => "held",
+        NodeState::Settled { outcome } => match outcome {
+            Outcome::Passed => "passed",
+            Outcome::Failed => "failed",
+            Outcome::Skipped => "skipped",
+            Outcome::Waived => "waived",
+            Outcome::Warned => "warned",
+        },
+    }
+}
+
+/// The words of live states, as the queries write them.
+#[cfg(test)]
+pub(crate) const LIVE: [&str; 4] = ["working", "resting", "checking", "held"];
+
+pub(crate) fn records(
+    names: Option<Vec<String>>,
+    texts: Option<Vec<String>>,
+) -> Result<std::collections::BTreeMap<NodeId, Record>, StoreError> {
+    let names = names.unwrap_or_default();
+    let texts = texts.unwrap_or_default();
+    names
+        .into_iter()
+        .zip(&texts)
+        .map(|(name, text)| Ok((NodeId::new(name), from_json(text, "a node's record")?)))
+        .collect()
+}

@@ -1,0 +1,525 @@
+//! Runs as pages and the command line read them, and their making.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use planctl_engine::{Ask, At, Digest, Head, ItemId, NodeId, Record, Run, RunId, Timestamp, Work};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::cache::Fixed;
+use crate::connections::{Patience, repeated};
+use crate::error::{StoreError, violates};
+use crate::history::genesis;
+use crate::plans::{ApprovalId, PlanId, WorkspaceId};
+use crate::queue::at_of;
+use crate::rows::{
+    from_json, optional_time_at, records, run_id, status_word, stored_run, stored_time, time_at, to_json,
+};
+use crate::store::Store;
+
+pub(crate) const NOW: &str = "select clock_timestamp() as now";
+pub(crate) const NEW_RUN: &str = "insert into runs (id, plan, workspace, stem, number, name, revision, graph, approval, settings, \
+     status, head, chain, created_at) \
+     select $1, p.id, p.workspace, $3, n.number, $3 || '-' || n.number, v.digest, v.graph, $5, $6::json, $7, $8::json, $9, $10 \
+     from plans p join revisions v on v.plan = p.id and v.digest = $4, \
+       (select coalesce(max(number), 0) + 1 as number from runs where stem = $3) n \
+     where p.id = $2 on conflict (id) do nothing";
+pub(crate) const FIXED: &str = "select r.name, r.plan, w.host, w.path, r.graph from runs r \
+     join workspaces w on w.id = r.workspace where r.id = $1";
+pub(crate) const BUSY: &str = "select o.name from runs r join runs o on o.workspace = r.workspace and o.active \
+     where r.id = $1 and o.id <> r.id";
+pub(crate) const ATTACH_APPROVAL: &str = "update runs set approval = $2 where id = $1";
+macro_rules! runs_where {
+    ($which:literal) => {
+        concat!(
+            "select r.id, r.name, r.plan, p.path as plan_path, r.workspace, w.host, w.path as workspace_path, r.revision, ",
+            "r.graph, r.approval, r.settings::text as settings, r.head::text as head, r.seq, r.created_at, r.started_at, ",
+            "r.ended_at, clock_timestamp() as now from runs r join plans p on p.id = r.plan ",
+            "join workspaces w on w.id = r.workspace where ",
+            $which
+        )
+    };
+}
+pub(crate) const RUN: &str = runs_where!("r.id = $1");
+pub(crate) const RUN_NAMED: &str = runs_where!("r.name = $1");
+pub(crate) const RUN_LAST: &str =
+    runs_where!("($1::bigint is null or r.workspace = $1) order by r.created_at desc, r.id desc limit 1");
+pub(crate) const RUN_OF_PLAN: &str = runs_where!("r.plan = $1 order by r.created_at desc, r.id desc limit 1");
+pub(crate) const RUN_OF_PATH: &str = runs_where!(
+    "($1::bigint is null or r.workspace = $1) and p.path = $2 order by r.created_at desc, r.id desc limit 1"
+);
+pub(crate) const RUNS_BEGINNING: &str = runs_where!(
+    "(r.name like $1 || '%' or replace(r.id::text, '-', '') like replace($1, '-', '') || '%') order by r.created_at desc limit 9"
+);
+pub(crate) const RUNS: &str =
+    runs_where!("($1::bigint is null or r.workspace = $1) order by r.created_at desc, r.id desc limit $2");
+pub(crate) const RUNS_IN_STATUS: &str = runs_where!("r.status = $1 order by r.created_at, r.id limit $2");
+pub(crate) const RECORDS: &str =
+    "select array_agg(node) as names, array_agg(record::text) as records from nodes where run = $1";
+pub(crate) const ITEMS: &str = "select id, run, node, visit, attempt, lane, target, state, work::text as work, available_at, \
+     generation, number, instance, lease_until, created_at from items where run = $1 and state <> 'closed' order by created_at, id";
+macro_rules! asks_where {
+    ($which:literal) => {
+        concat!(
+            "select i.id, i.run, i.node, i.visit, i.attempt, i.work::text as work, i.state, i.number, i.created_at, ",
+            "r.name as run_name, p.path as plan_path, r.workspace from items i join runs r on r.id = i.run join plans p on p.id = r.plan ",
+            "where i.lane = 'human' and ",
+            $which
+        )
+    };
+}
+pub(crate) const ASKS: &str = asks_where!(
+    "i.state = 'ready' and ($1::uuid is null or i.run = $1) and ($2::bigint is null or r.workspace = $2) order by i.number"
+);
+pub(crate) const ASK: &str = asks_where!("i.number = $1");
+pub(crate) const REFUSALS: &str =
+    "select item, generation, name, reason, body::text as body, at from refusals where run = $1 order by id";
+
+/// A run to be made.
+#[derive(Clone, Debug)]
+pub struct NewRun<'a> {
+    /// The plan.
+    pub plan: PlanId,
+    /// The revision, which must be kept already.
+    pub revision: &'a Digest,
+    /// What its name begins with: the plan file's stem. The name gets a number, as in `fix-auth-3`.
+    pub stem: &'a str,
+    /// The approval that serves, where there is one already.
+    pub approval: Option<ApprovalId>,
+    /// Who works on it and how, as JSON; the store only keeps it.
+    pub settings: &'a str,
+}
+
+/// A run as it stands.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunRow {
+    /// Its id.
+    pub id: RunId,
+    /// Its name, as in `fix-auth-3`.
+    pub name: String,
+    /// Its plan.
+    pub plan: PlanId,
+    /// The plan's path in the workspace.
+    pub plan_path: String,
+    /// Its workspace.
+    pub workspace: WorkspaceId,
+    /// The host that has the workspace.
+    pub host: String,
+    /// The workspace's path on that host.
+    pub workspace_path: String,
+    /// The revision that runs.
+    pub revision: Digest,
+    /// The digest of its compiled graph.
+    pub graph: Digest,
+    /// The approval under which it runs.
+    pub approval: Option<ApprovalId>,
+    /// Who works on it and how, as JSON.
+    pub settings: String,
+    /// Its counters and status.
+    pub head: Head,
+    /// The number of its newest line of history.
+    pub seq: i64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it first had the workspace.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// The database's time when this was read.
+    pub read_at: Timestamp,
+}
+
+/// A run with everything that a page about it shows.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunView {
+    /// The run.
+    pub run: RunRow,
+    /// The records of nodes that were entered.
+    pub records: BTreeMap<NodeId, Record>,
+    /// The items that are out.
+    pub items: Vec<OpenItem>,
+}
+
+/// An item that is out.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OpenItem {
+    /// Its id.
+    pub id: ItemId,
+    /// Its try.
+    pub at: At,
+    /// What is to be done.
+    pub work: Work,
+    /// The role, the host, or the kind of ask.
+    pub target: String,
+    /// Says that somebody has it: "working" and not "waiting for a worker".
+    pub is_leased: bool,
+    /// Before when it may not be claimed.
+    pub available_at: Timestamp,
+    /// The newest generation of its lease.
+    pub generation: i64,
+    /// The number people say, of an ask.
+    pub number: Option<i64>,
+    /// Who has it.
+    pub instance: Option<String>,
+    /// Until when.
+    pub lease_until: Option<Timestamp>,
+    /// When it was first put in its lane.
+    pub created_at: Timestamp,
+}
+
+/// A question for a person.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AskRow {
+    /// The number people say.
+    pub number: i64,
+    /// Its item.
+    pub item: ItemId,
+    /// The run that asks.
+    pub run: RunId,
+    /// The run's name.
+    pub run_name: String,
+    /// The plan's path in the workspace.
+    pub plan_path: String,
+    /// The run's workspace.
+    pub workspace: WorkspaceId,
+    /// Where it came up.
+    pub at: At,
+    /// What is asked.
+    pub ask: Ask,
+    /// Says that nobody has answered yet.
+    pub is_open: bool,
+    /// When it was asked.
+    pub created_at: Timestamp,
+}
+
+/// News that did not fit.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RefusalRow {
+    /// The item it came under.
+    pub item: Option<ItemId>,
+    /// The generation of the lease.
+    pub generation: Option<i64>,
+    /// The speaker and kind.
+    pub name: String,
+    /// Why it was refused.
+    pub reason: String,
+    /// The event, as JSON.
+    pub body: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl RunRow {
+    fn read(row: &PgRow) -> Result<RunRow, StoreError> {
+        Ok(RunRow {
+            id: run_id(row.try_get("id")?),
+            name: row.try_get("name")?,
+            plan: PlanId(row.try_get("plan")?),
+            plan_path: row.try_get("plan_path")?,
+            workspace: WorkspaceId(row.try_get("workspace")?),
+            host: row.try_get("host")?,
+            workspace_path: row.try_get("workspace_path")?,
+            revision: Digest::new(row.try_get::<String, _>("revision")?),
+            graph: Digest::new(row.try_get::<String, _>("graph")?),
+            approval: row.try_get::<Option<i64>, _>("approval")?.map(ApprovalId),
+            settings: row.try_get("settings")?,
+            head: from_json(row.try_get("head")?, "a run's head")?,
+            seq: row.try_get("seq")?,
+            created_at: time_at(row, "created_at")?,
+            started_at: optional_time_at(row, "started_at")?,
+            ended_at: optional_time_at(row, "ended_at")?,
+            read_at: time_at(row, "now")?,
+        })
+    }
+}
+
+fn open_item(row: &PgRow) -> Result<OpenItem, StoreError> {
+    Ok(OpenItem {
+        id: ItemId::new(row.try_get::<String, _>("id")?),
+        at: at_of(row)?,
+        work: from_json(row.try_get("work")?, "an item's work")?,
+        target: row.try_get("target")?,
+        is_leased: row.try_get::<&str, _>("state")? == "leased",
+        available_at: time_at(row, "available_at")?,
+        generation: row.try_get("generation")?,
+        number: row.try_get("number")?,
+        instance: row.try_get("instance")?,
+        lease_until: optional_time_at(row, "lease_until")?,
+        created_at: time_at(row, "created_at")?,
+    })
+}
+
+fn ask_row(row: &PgRow) -> Result<AskRow, StoreError> {
+    let work: Work = from_json(row.try_get("work")?, "an item's work")?;
+    let ask = match work {
+        Work::Human { ask } => *ask,
+        Work::Agent { .. } | Work::Harness => return Err(StoreError::corrupt("an ask is not for a person")),
+    };
+    Ok(AskRow {
+        number: row.try_get("number")?,
+        item: ItemId::new(row.try_get::<String, _>("id")?),
+        run: run_id(row.try_get("run")?),
+        run_name: row.try_get("run_name")?,
+        plan_path: row.try_get("plan_path")?,
+        workspace: WorkspaceId(row.try_get("workspace")?),
+        at: at_of(row)?,
+        ask,
+        is_open: row.try_get::<&str, _>("state")? == "ready",
+        created_at: time_at(row, "created_at")?,
+    })
+}
+
+impl Store {
+    /// Makes a run of which nothing has been said yet; submit it with [`Store::apply`].
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] where the revision is not kept, and those of the connection.
+    pub async fn create_run(&self, new: &NewRun<'_>) -> Result<RunRow, StoreError> {
+        let revision = self.revision(new.plan, new.revision).await?;
+        let now = self.now().await?;
+        let millis = u64::try_from(now.as_micros() / 1000).unwrap_or(0);
+        let id = run_id(crate::random::uuid_at(millis));
+        let run = Run::new(id, &revision.graph, now);
+        let head = to_json(&run.head);
+        let mut patience = Patience::new(self.settings());
+        loop {
+            let attempt = async {
+                let mut lent = self.connections().lend().await?;
+                let result = sqlx::query(NEW_RUN)
+                    .bind(stored_run(id))
+                    .bind(new.plan.0)
+                    .bind(new.stem)
+                    .bind(new.revision.as_str())
+                    .bind(new.approval.map(|approval| approval.0))
+                    .bind(new.settings)
+                    .bind(status_word(run.head.status))
+                    .bind(&head)
+                    .bind(&genesis(id)[..])
+                    .bind(stored_time(now))
+                    .execute(&mut *lent)
+                    .await;
+                lent.settle(result)
+            };
+            match attempt.await {
+                Ok(_) => return self.run(id).await,
+                // Somebody else took the number at the same moment.
+                Err(error)
+                    if violates(&error, "runs_stem_number_key") || violates(&error, "runs_name_key") => {}
+                Err(error) => patience.after(error).await?,
+            }
+        }
+    }
+
+    /// Returns the database's time.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn now(&self) -> Result<Timestamp, StoreError> {
+        let row = repeated!(self, lent => sqlx::query(NOW).fetch_one(&mut *lent))?;
+        Ok(time_at(&row, "now")?)
+    }
+
+    /// Notes under which approval a run runs.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn attach_approval(&self, run: RunId, approval: ApprovalId) -> Result<(), StoreError> {
+        let id = stored_run(run);
+        repeated!(self, lent => sqlx::query(ATTACH_APPROVAL).bind(id).bind(approval.0).execute(&mut *lent))?;
+        Ok(())
+    }
+
+    /// Returns a run.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] and those of the connection.
+    pub async fn run(&self, run: RunId) -> Result<RunRow, StoreError> {
+        let id = stored_run(run);
+        let row = repeated!(self, lent => sqlx::query(RUN).bind(id).fetch_optional(&mut *lent))?;
+        RunRow::read(&row.ok_or_else(|| StoreError::not_found(format!("run {run}")))?)
+    }
+
+    /// Finds the run that a person means: `@last`, a name, an id, a plan's path (its newest run), or the beginning of a
+    /// name or id. `@last` and paths are of the workspace where one is given.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`], [`StoreError::Ambiguous`], and those of the connection.
+    pub async fn find_run(&self, given: &str, workspace: Option<WorkspaceId>) -> Result<RunRow, StoreError> {
+        let place = workspace.map(|workspace| workspace.0);
+        if given == "@last" {
+            let here = repeated!(self, lent => sqlx::query(RUN_LAST).bind(place).fetch_optional(&mut *lent))?;
+            let row = match here {
+                Some(row) => Some(row),
+                None => {
+                    repeated!(self, lent => sqlx::query(RUN_LAST).bind(None::<i64>).fetch_optional(&mut *lent))?
+                }
+            };
+            return RunRow::read(&row.ok_or_else(|| StoreError::not_found("a run: there is none yet"))?);
+        }
+        if let Some(id) = RunId::parse(given) {
+            return self.run(id).await;
+        }
+        let named = repeated!(self, lent => sqlx::query(RUN_NAMED).bind(given).fetch_optional(&mut *lent))?;
+        if let Some(row) = named {
+            return RunRow::read(&row);
+        }
+        let of_path = repeated!(self, lent => sqlx::query(RUN_OF_PATH).bind(place).bind(given).fetch_optional(&mut *lent))?;
+        if let Some(row) = of_path {
+            return RunRow::read(&row);
+        }
+        self.find_run_beginning(given).await
+    }
+
+    async fn find_run_beginning(&self, given: &str) -> Result<RunRow, StoreError> {
+        let missing = || StoreError::not_found(format!("run `{given}`"));
+        let is_plain = given.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+        if given.is_empty() || !is_plain {
+            return Err(missing());
+        }
+        let pattern = given.replace('_', "\\_");
+        let rows = repeated!(self, lent => sqlx::query(RUNS_BEGINNING).bind(&pattern).fetch_all(&mut *lent))?;
+        let found = rows.iter().map(RunRow::read).collect::<Result<Vec<_>, _>>()?;
+        match <[RunRow; 1]>::try_from(found) {
+            Ok([only]) => Ok(only),
+            Err(none) if none.is_empty() => Err(missing()),
+            Err(several) => Err(StoreError::Ambiguous {
+                given: given.to_owned(),
+                candidates: several.into_iter().map(|run| run.name).collect(),
+            }),
+        }
+    }
+
+    /// Returns the newest run of a plan.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn newest_run_of(&self, plan: PlanId) -> Result<Option<RunRow>, StoreError> {
+        let row = repeated!(self, lent => sqlx::query(RUN_OF_PLAN).bind(plan.0).fetch_optional(&mut *lent))?;
+        row.as_ref().map(RunRow::read).transpose()
+    }
+
+    /// Returns the runs of a workspace, or of all, newest first.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn runs(&self, workspace: Option<WorkspaceId>, limit: i64) -> Result<Vec<RunRow>, StoreError> {
+        let workspace = workspace.map(|workspace| workspace.0);
+        let rows =
+            repeated!(self, lent => sqlx::query(RUNS).bind(workspace).bind(limit).fetch_all(&mut *lent))?;
+        rows.iter().map(RunRow::read).collect()
+    }
+
+    /// Returns runs that wait for their workspace, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn queued_runs(&self, limit: i64) -> Result<Vec<RunRow>, StoreError> {
+        let rows = repeated!(self, lent => sqlx::query(RUNS_IN_STATUS).bind("queued").bind(limit).fetch_all(&mut *lent))?;
+        rows.iter().map(RunRow::read).collect()
+    }
+
+    /// Returns a run with the records of its nodes and the items that are out.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] and those of the connection.
+    pub async fn run_view(&self, run: RunId) -> Result<RunView, StoreError> {
+        let id = stored_run(run);
+        let row = self.run(run).await?;
+        let items = repeated!(self, lent => sqlx::query(ITEMS).bind(id).fetch_all(&mut *lent))?;
+        let items = items.iter().map(open_item).collect::<Result<Vec<_>, _>>()?;
+        Ok(RunView { run: row, records: self.all_records(run).await?, items })
+    }
+
+    pub(crate) async fn all_records(&self, run: RunId) -> Result<BTreeMap<NodeId, Record>, StoreError> {
+        let id = stored_run(run);
+        let row = repeated!(self, lent => sqlx::query(RECORDS).bind(id).fetch_one(&mut *lent))?;
+        records(row.try_get("names")?, row.try_get("records")?)
+    }
+
+    /// Returns the open asks of a run, of a workspace, or all, by number.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn asks(
+        &self,
+        run: Option<RunId>,
+        workspace: Option<WorkspaceId>,
+    ) -> Result<Vec<AskRow>, StoreError> {
+        let (run, workspace) = (run.map(stored_run), workspace.map(|workspace| workspace.0));
+        let rows =
+            repeated!(self, lent => sqlx::query(ASKS).bind(run).bind(workspace).fetch_all(&mut *lent))?;
+        rows.iter().map(ask_row).collect()
+    }
+
+    /// Returns the ask of this number, open or answered.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] and those of the connection.
+    pub async fn ask(&self, number: i64) -> Result<AskRow, StoreError> {
+        let row = repeated!(self, lent => sqlx::query(ASK).bind(number).fetch_optional(&mut *lent))?;
+        ask_row(&row.ok_or_else(|| StoreError::not_found(format!("ask {number}")))?)
+    }
+
+    /// Returns the news of a run that did not fit, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn refusals(&self, run: RunId) -> Result<Vec<RefusalRow>, StoreError> {
+        let id = stored_run(run);
+        let rows = repeated!(self, lent => sqlx::query(REFUSALS).bind(id).fetch_all(&mut *lent))?;
+        rows.iter()
+            .map(|row| {
+                Ok(RefusalRow {
+                    item: row.try_get::<Option<String>, _>("item")?.map(ItemId::new),
+                    generation: row.try_get("generation")?,
+                    name: row.try_get("name")?,
+                    reason: row.try_get("reason")?,
+                    body: row.try_get("body")?,
+                    at: time_at(row, "at")?,
+                })
+            })
+            .collect()
+    }
+
+    /// Returns what never changes of a run, from the cache where it is there.
+    pub(crate) async fn fixed(&self, run: RunId) -> Result<Arc<Fixed>, StoreError> {
+        if let Some(fixed) = self.cache().run(run) {
+            return Ok(fixed);
+        }
+        let id = stored_run(run);
+        let row = repeated!(self, lent => sqlx::query(FIXED).bind(id).fetch_optional(&mut *lent))?;
+        let row = row.ok_or_else(|| StoreError::not_found(format!("run {run}")))?;
+        let fixed = Arc::new(Fixed {
+            name: row.try_get("name")?,
+            plan: row.try_get("plan")?,
+            host: row.try_get("host")?,
+            workspace: row.try_get("path")?,
+            graph: Digest::new(row.try_get::<String, _>("graph")?),
+        });
+        self.cache().keep_run(run, fixed.clone());
+        Ok(fixed)
+    }
+
+    /// Returns the name of the other run that has the workspace of this one.
+    pub(crate) async fn run_that_has_the_workspace_of(
+        &self,
+        run: RunId,
+    ) -> Result<Option<String>, StoreError> {
+        let id = stored_run(run);
+        let row = repeated!(self, lent => sqlx::query(BUSY).bind(id).fetch_optional(&mut *lent))?;
+        Ok(row.map(|row| row.try_get("name")).transpose()?)
+    }
+}

@@ -1,0 +1,125 @@
+//! The one handle on the database: connections, settings, the cache of compiled graphs, and the bell.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
+
+use crate::cache::Cache;
+use crate::connections::Connections;
+use crate::error::StoreError;
+use crate::listen::Bell;
+use crate::{migrate, random};
+
+/// How the store uses the database.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The most connections to hold, beside the one that listens.
+    pub connections: usize,
+    /// How long a call goes on trying while the database is away.
+    pub deadline: Duration,
+    /// How long the first connection is tried for.
+    pub connect_deadline: Duration,
+    /// The longest a statement may take.
+    pub statement_timeout: Duration,
+    /// The longest a statement waits for a row that another has.
+    pub lock_timeout: Duration,
+    /// The longest a transaction of ours may stand still.
+    pub idle_in_transaction_timeout: Duration,
+    /// The name that the server shows for these sessions.
+    pub application_name: String,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            connections: 10,
+            deadline: Duration::from_secs(60),
+            connect_deadline: Duration::from_secs(5),
+            statement_timeout: Duration::from_secs(15),
+            lock_timeout: Duration::from_secs(5),
+            idle_in_transaction_timeout: Duration::from_secs(5),
+            application_name: "planctl".to_owned(),
+        }
+    }
+}
+
+/// Makes the engine's decisions durable. Cheap to clone; all clones share the connections.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    connections: Connections,
+    settings: Settings,
+    cache: Cache,
+    bell: Arc<Bell>,
+    name: String,
+}
+
+impl Store {
+    /// Connects and keeps a few connections warm. Creates nothing: see [`Store::migrate`] and [`Store::check_schema`].
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unavailable`] where nothing answers, [`StoreError::Denied`] where the server says no, and
+    /// [`StoreError::OldPostgres`].
+    pub async fn connect(options: PgConnectOptions, settings: Settings) -> Result<Store, StoreError> {
+        let connections = Connections::new(options, settings.clone());
+        connections.warm().await?;
+        let inner = Inner {
+            connections,
+            settings,
+            cache: Cache::default(),
+            bell: Arc::new(Bell::default()),
+            name: random::hex(),
+        };
+        Ok(Store { inner: Arc::new(inner) })
+    }
+
+    /// Brings the schema up to date; does nothing where it is.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Foreign`] where the database holds somebody else's tables, [`StoreError::NewerSchema`] where a
+    /// newer planctl was here, and those of the connection.
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        migrate::migrate(self).await
+    }
+
+    /// Checks that the schema is the one this planctl knows, without changing it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::OlderSchema`], [`StoreError::NewerSchema`], [`StoreError::Foreign`], and those of the connection.
+    pub async fn check_schema(&self) -> Result<(), StoreError> {
+        migrate::check(self).await
+    }
+
+    /// Closes the connections; calls that are under way end with an error.
+    pub async fn close(&self) {
+        self.inner.connections.close().await;
+    }
+
+    pub(crate) fn connections(&self) -> &Connections {
+        &self.inner.connections
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.inner.settings
+    }
+
+    pub(crate) fn cache(&self) -> &Cache {
+        &self.inner.cache
+    }
+
+    pub(crate) fn bell(&self) -> &Arc<Bell> {
+        &self.inner.bell
+    }
+
+    /// The name that this store's own notifications carry, so that it can ignore them.
+    pub(crate) fn name(&self) -> &str {
+        &self.inner.name
+    }
+}

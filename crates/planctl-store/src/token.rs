@@ -1,0 +1,44 @@
+//! The secret that proves a lease: shown once, stored hashed.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::random;
+
+/// Proves that its bearer holds one generation of one item: 256 random bits, shown as 64 hexadecimal digits.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token([u8; 32]);
+
+impl Token {
+    pub(crate) fn draw() -> Token {
+        Token(random::bytes())
+    }
+
+    /// Reads 64 hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Token> {
+        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        let mut bytes = [0u8; 32];
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[at * 2..at * 2 + 2], 16).ok()?;
+        }
+        Some(Token(bytes))
+    }
+
+    /// Returns the digits, for the one who was given the lease and nobody else.
+    pub fn reveal(&self) -> String {
+        random::to_hex(&self.0)
+    }
+
+    pub(crate) fn hash(&self) -> Vec<u8> {
+        Sha256::digest(self.0).to_vec()
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
