@@ -22,10 +22,10 @@ pub(crate) const NAME: &str = "planctl";
 pub(crate) fn create(layout: &Layout, binaries: &Binaries, identity: &Identity) -> Result<(), ClusterError> {
     let data = layout.data(binaries.major);
     let half = data.with_extension("tmp");
-    let utf8 = initdb(&half, binaries, identity, "C.UTF-8");
-    if utf8.is_err() {
+    match initdb(&half, binaries, identity, "C.UTF-8") {
         // Not every system knows C.UTF-8; C sorts the same and stores UTF-8 as well.
-        initdb(&half, binaries, identity, "C")?;
+        Err(error) if error.to_string().contains("invalid locale") => initdb(&half, binaries, identity, "C")?,
+        result => result?,
     }
     sync_tree(&half)?;
     fs::rename(&half, &data).at("move", &half)?;

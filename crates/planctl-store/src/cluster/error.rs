@@ -93,7 +93,7 @@ pub enum ClusterError {
     /// The data were written by a major version that is not here.
     #[error(
         "start the private Postgres in {}: its data are of Postgres {major}, and this machine has {found}\n\
-         help: install Postgres {major} (apt install postgresql-{major}), or start afresh with: planctl db reset",
+         help: install Postgres {major} (apt install postgresql-{major}), or start afresh, without these data: planctl db reset",
         data.display()
     )]
     MajorMissing {

