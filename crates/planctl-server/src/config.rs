@@ -163,6 +163,18 @@ impl DatabaseUrl {
     pub fn expose(&self) -> &str {
         &self.0
     }
+
+    /// Returns the address without the password of its login, and that password.
+    pub fn without_password(&self) -> (String, Option<String>) {
+        let split = || {
+            let (scheme, rest) = self.0.split_once("://")?;
+            let end = rest.find(['/', '?']).unwrap_or(rest.len());
+            let (login, place) = rest[..end].rsplit_once('@')?;
+            let (user, password) = login.split_once(':')?;
+            Some((format!("{scheme}://{user}@{place}{}", &rest[end..]), percent_decoded(password)))
+        };
+        split().map_or_else(|| (self.0.clone(), None), |(url, password)| (url, Some(password)))
+    }
 }
 
 impl fmt::Display for DatabaseUrl {
@@ -272,6 +284,25 @@ pub enum ConfigError {
         /// What is wrong with it.
         what: String,
     },
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let code = (*first == b'%').then(|| after.get(..2)).flatten();
+        match code.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn counted(count: usize) -> String {

@@ -6,9 +6,6 @@ use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// The version of these shapes; a field may be added under one version, never renamed or dropped.
-pub const SCHEMA: u32 = 1;
-
 /// Where a run stands (DESIGN 11).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -443,21 +440,6 @@ pub struct Decided {
     pub follows: String,
     /// Says that the very same decision was recorded before and nothing changed.
     pub repeated: bool,
-}
-
-/// The answer of `plan verify --format json` for one file.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Verification {
-    /// The version of this shape.
-    pub schema: u32,
-    /// The file as it was named.
-    pub file: String,
-    /// The digest of its canonical text; `null` where the file is no text.
-    pub digest: Option<String>,
-    /// Says that no finding is an error.
-    pub verified: bool,
-    /// The findings, as the language renders them.
-    pub diagnostics: Vec<Value>,
 }
 
 /// What a plan would run: the answer of `plan show --json`.

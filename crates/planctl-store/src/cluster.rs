@@ -18,6 +18,7 @@ use sqlx::postgres::PgConnectOptions;
 
 mod admin;
 mod binaries;
+mod client;
 mod data;
 mod error;
 mod fetch;
@@ -27,6 +28,7 @@ mod server;
 mod supervisor;
 
 pub use admin::{ClusterStatus, Stopped};
+pub use client::Client;
 pub use error::ClusterError;
 pub use layout::{ensure_state_dir, state_dir, state_dir_from};
 

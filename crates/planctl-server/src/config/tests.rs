@@ -189,6 +189,8 @@ fn row_101_a_password_never_shows() {
         let url = DatabaseUrl::parse(url).unwrap();
         assert!(!format!("{url} {url:?}").contains("hunter2"));
     }
+    let url = DatabaseUrl::parse("postgres://me:hunter%402@h:5/db?x=1").unwrap();
+    assert_eq!(url.without_password(), ("postgres://me@h:5/db?x=1".to_owned(), Some("hunter@2".to_owned())));
     let error = DatabaseUrl::parse("mysql://me:hunter2@h").unwrap_err();
     assert!(!error.contains("hunter2"));
 }

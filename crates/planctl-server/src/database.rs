@@ -1,0 +1,116 @@
+//! The database as `planctl db` handles it: where it is, and how it is stopped, reset and installed.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use planctl_store::cluster::{self, Client, Cluster, ClusterOptions};
+
+use crate::config::{Config, DatabaseUrl, Postgres};
+
+pub use planctl_store::cluster::{ClusterError, ClusterStatus, Stopped};
+
+/// Returns planctl's state directory (DESIGN 9).
+///
+/// # Errors
+///
+/// [`ClusterError`] where no home directory is known.
+pub fn state_dir() -> Result<PathBuf, ClusterError> {
+    cluster::state_dir()
+}
+
+/// Returns what the private cluster is made from.
+pub fn cluster_options(state_dir: &Path, postgres: &Postgres) -> ClusterOptions {
+    ClusterOptions {
+        bin_dir: postgres.bin_dir.clone(),
+        download: postgres.download,
+        ..ClusterOptions::new(state_dir)
+    }
+}
+
+/// The database that the configuration names, reachable as long as this lives.
+#[derive(Debug)]
+pub enum Database {
+    /// The private one; this process keeps it up.
+    Private(Box<Cluster>, Box<ClusterOptions>),
+    /// One that somebody else runs.
+    Given(DatabaseUrl, Box<ClusterOptions>),
+}
+
+impl Database {
+    /// Makes the configured database reachable, without looking into it.
+    ///
+    /// # Errors
+    ///
+    /// [`ClusterError`] where the private cluster can't be started.
+    pub async fn reach(state_dir: &Path, config: &Config) -> Result<Database, ClusterError> {
+        let options = cluster_options(state_dir, &config.postgres);
+        match &config.database {
+            Some(url) => Ok(Database::Given(url.clone(), Box::new(options))),
+            None => {
+                let cluster = Cluster::attach(options.clone()).await?;
+                Ok(Database::Private(Box::new(cluster), Box::new(options)))
+            }
+        }
+    }
+
+    /// Returns the address to connect to, with its password.
+    pub fn url(&self) -> String {
+        match self {
+            Database::Private(cluster, _) => cluster.url(),
+            Database::Given(url, _) => url.expose().to_owned(),
+        }
+    }
+
+    /// Runs psql or pg_dump on this terminal to its end.
+    ///
+    /// # Errors
+    ///
+    /// [`ClusterError`] where the program can't be started.
+    pub fn run(&self, name: &'static str, arguments: Vec<OsString>) -> Result<ExitStatus, ClusterError> {
+        let (url, password, options) = match self {
+            Database::Private(cluster, options) => (cluster.url(), None, options),
+            Database::Given(url, options) => {
+                let (url, password) = url.without_password();
+                (url, password, options)
+            }
+        };
+        Client { name, url, password, arguments }.run(options)
+    }
+}
+
+/// Returns what is known of the private cluster without starting it.
+///
+/// # Errors
+///
+/// [`ClusterError`] where nothing can be known.
+pub fn status(state_dir: &Path, postgres: &Postgres) -> Result<ClusterStatus, ClusterError> {
+    Cluster::status(&cluster_options(state_dir, postgres))
+}
+
+/// Stops the private cluster's server.
+///
+/// # Errors
+///
+/// [`ClusterError`] where it can't be told to.
+pub fn stop(state_dir: &Path, postgres: &Postgres) -> Result<Stopped, ClusterError> {
+    Cluster::stop(&cluster_options(state_dir, postgres))
+}
+
+/// Removes all data of the private cluster.
+///
+/// # Errors
+///
+/// [`ClusterError::InUse`] while a process is attached.
+pub fn reset(state_dir: &Path, postgres: &Postgres) -> Result<(), ClusterError> {
+    Cluster::reset(&cluster_options(state_dir, postgres))
+}
+
+/// Installs a Postgres package for the private cluster and returns the directory of its programs.
+///
+/// # Errors
+///
+/// [`ClusterError::BadPackage`] where it is none.
+pub fn install(state_dir: &Path, postgres: &Postgres, package: &Path) -> Result<PathBuf, ClusterError> {
+    Cluster::install_from_file(&cluster_options(state_dir, postgres), package)
+}
