@@ -1,7 +1,6 @@
 //! The environment that contracts and agents get: what is listed, and nothing else (A7–A10).
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Where contracts look for commands unless the configuration adds folders.
@@ -117,11 +116,6 @@ fn may_be_configured(name: &str) -> bool {
     let is_loader =
         name.starts_with("LD_") || name.starts_with("BASH_FUNC_") || name.starts_with("GIT_CONFIG_");
     is_name && !is_startup && !is_loader && !name.starts_with("PLANCTL_")
-}
-
-/// Says whether text may stand in an environment.
-pub(crate) fn is_clean(value: &OsStr) -> bool {
-    !value.as_bytes().contains(&0)
 }
 
 #[cfg(test)]

@@ -3,28 +3,38 @@
 //! [`Spawner`] starts and ends process trees through the helper `planctl __spawn` ([`helper_main`]); everything else
 //! is built on it.
 
+mod agent;
 mod beneath;
 mod capture;
+mod context;
 mod contract;
 mod digest;
 mod environment;
 mod excerpt;
 mod git;
+mod probe;
 mod process;
+mod prompt;
 mod protect;
 mod spawn;
 mod walk;
+mod workspace;
 
+pub use agent::{Agent, Assignment, Program, Worked};
 pub use beneath::Unreadable;
 pub use capture::{Captured, KEPT_BYTES};
+pub use context::{CONTEXT_BYTES_MAX, ContextEntry, FILE_BYTES_MAX, GLOB_FILES_MAX, read_context};
 pub use contract::{Bench, Gate, ISOLATION_TIER, OUTPUT_BYTES_MAX};
 pub use digest::digest_of;
 pub use environment::{PATH_DEFAULT, RefusedVariable, agent_environment, contract_environment, safe_path};
 pub use excerpt::Output;
 pub use git::{git_head, git_top_level};
+pub use probe::{PathKind, Syntax, existing_files, near_paths, probe_commands, probe_paths, probe_scripts};
 pub use process::{Command, End, Finished, Input, Stream, find_program};
+pub use prompt::{PromptParts, assemble};
 pub use protect::{Baseline, Comparison, FileState, PROTECTED_FILES_MAX, ProtectError};
 pub use spawn::{Spawner, Stage, helper_main};
 pub use walk::{
     ENTRIES_MAX, Found as FoundFiles, NotAGlob, expand as expand_glob, files as list_files, is_glob,
 };
+pub use workspace::{PLAN_BYTES_MAX, Workspace, WorkspaceLock, boot_id, host_id, read_plan, write_plan};

@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod processes {
+    pub mod agents;
     pub mod contracts;
     pub mod endings;
     pub mod escapes;
     pub mod figures;
+    pub mod probes;
     pub mod support;
 }
 
@@ -16,10 +18,12 @@ fn main() {
     make_environment_hostile();
     let arguments = libtest_mimic::Arguments::from_args();
     let tests = [
+        processes::agents::tests(),
         processes::contracts::tests(),
         processes::endings::tests(),
         processes::escapes::tests(),
         processes::figures::tests(),
+        processes::probes::tests(),
     ];
     libtest_mimic::run(&arguments, tests.into_iter().flatten().collect()).exit();
 }

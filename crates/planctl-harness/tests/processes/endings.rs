@@ -105,7 +105,7 @@ fn a20_a_stopped_command_is_ended_at_the_deadline() {
     command.grace = Duration::from_millis(100);
     let finished = block_on(async { run(&spawner(), &command).await });
     assert_eq!(finished.end, End::TimedOut);
-    assert_eq!(alive(&mark), []);
+    assert_eq!(alive(&mark), [0_i32; 0]);
 }
 
 fn silence_ends_it() {
@@ -134,7 +134,7 @@ fn a_cancel_ends_it() {
             .unwrap()
     });
     assert_eq!(finished.end, End::Cancelled);
-    assert_eq!(alive(&mark), []);
+    assert_eq!(alive(&mark), [0_i32; 0]);
 }
 
 fn a_dropped_future_ends_it() {
@@ -161,7 +161,7 @@ fn a21_output_over_the_cap_ends_it() {
     command.output_bytes_max = Some(1_000_000);
     let finished = block_on(async { run(&spawner(), &command).await });
     assert_eq!(finished.end, End::Flooded);
-    assert_eq!(alive(&mark), []);
+    assert_eq!(alive(&mark), [0_i32; 0]);
 }
 
 fn a21_memory_stays_small_under_a_flood() {

@@ -50,7 +50,7 @@ fn a15_no_escape_outlives_the_command() {
             let (command, mark) = marked(script(text));
             let started = Instant::now();
             let finished = run(&spawner, &command).await;
-            assert_eq!(alive(&mark), [], "{name}");
+            assert_eq!(alive(&mark), [0_i32; 0], "{name}");
             assert!(finished.stragglers > 0 && finished.survivors == 0, "{name}: {finished:?}");
             assert!(!matches!(finished.end, End::TimedOut | End::HelperLost), "{name}: {:?}", finished.end);
             assert!(started.elapsed() < Duration::from_secs(2), "{name}: {:?}", started.elapsed());
@@ -80,7 +80,7 @@ fn p11_planctls_death_ends_every_tree_and_then_frees_the_lock() {
     planctl.wait().unwrap();
     let died = Instant::now();
     lock.lock().unwrap();
-    assert_eq!(alive(&mark), [], "a free lock proves that nothing is left");
+    assert_eq!(alive(&mark), [0_i32; 0], "a free lock proves that nothing is left");
     assert!(died.elapsed() < Duration::from_secs(2), "{:?}", died.elapsed());
 }
 
@@ -109,7 +109,7 @@ fn shutdown_waits_until_all_is_dead() {
         let running = run(&spawner, &command);
         assert!(tokio::time::timeout(Duration::from_millis(200), running).await.is_err());
         spawner.shutdown();
-        assert_eq!(alive(&mark), []);
+        assert_eq!(alive(&mark), [0_i32; 0]);
         // And it may be used again.
         assert_eq!(run(&spawner, &script("exit 3")).await.end, End::Exited(3));
     });

@@ -1,0 +1,242 @@
+//! Lets an agent work on one item and turns what its process did into what the engine may hear of it.
+
+mod dialect;
+mod exec;
+
+use std::ffi::OsString;
+use std::future::Future;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Report, Usage};
+
+use self::dialect::{Answer, Listener};
+use self::exec::Room;
+use crate::context::ContextEntry;
+use crate::excerpt::{Output, excerpt, excerpt_of_text};
+use crate::process::{Command, End, Finished, Stream};
+use crate::spawn::Spawner;
+
+/// The status that says "later it may work" (INTERFACE 3.5).
+const EXIT_TEMPORARY: i32 = 75;
+/// The status that says "a permission is missing" (INTERFACE 3.5).
+const EXIT_PERMISSION: i32 = 77;
+/// How much of an error's text is told.
+const MESSAGE_CHARACTERS_MAX: usize = 2000;
+
+/// How an agent is started, by role.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    /// What runs.
+    pub program: Program,
+    /// Names of variables that are passed on from planctl's environment.
+    pub inherited: Vec<String>,
+    /// Variables set for it.
+    pub environment: Vec<(OsString, OsString)>,
+    /// How long it may print nothing.
+    pub idle_timeout: Option<Duration>,
+    /// Between TERM and KILL.
+    pub grace: Duration,
+    /// Where private folders of attempts are made; outside every workspace.
+    pub scratch: PathBuf,
+}
+
+/// What runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Program {
+    /// A command for `bash -c`, as `--exec` takes it.
+    Shell(String),
+    /// A program and its arguments (`--no-shell`).
+    Arguments(Vec<String>),
+}
+
+impl Agent {
+    /// Describes an `--exec` agent with nothing inherited and a grace of 5 s.
+    pub fn exec(program: Program, scratch: impl Into<PathBuf>) -> Agent {
+        Agent {
+            program,
+            inherited: Vec::new(),
+            environment: Vec::new(),
+            idle_timeout: None,
+            grace: Duration::from_secs(5),
+            scratch: scratch.into(),
+        }
+    }
+}
+
+/// One item as its agent is given it.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// The item's id.
+    pub item: String,
+    /// The run's id or name.
+    pub run: String,
+    /// The plan's path or title.
+    pub plan: String,
+    /// The step's number.
+    pub step: String,
+    /// The step's title.
+    pub step_title: String,
+    /// The role it works as.
+    pub role: String,
+    /// Which try this is.
+    pub attempt: u16,
+    /// How many tries the plan allows.
+    pub attempts_max: u16,
+    /// Where it works.
+    pub workspace: PathBuf,
+    /// What it is told; see [`assemble`](crate::assemble).
+    pub prompt: String,
+    /// The same context as files.
+    pub context: Vec<ContextEntry>,
+    /// How long it may work from its start.
+    pub deadline: Duration,
+    /// The deadline as RFC 3339, for its eyes.
+    pub deadline_at: Option<String>,
+    /// What is left of the run's tokens.
+    pub budget_tokens: Option<u64>,
+    /// What is left of the run's money, in millionths of a US dollar.
+    pub budget_micro_usd: Option<u64>,
+    /// A trace to continue.
+    pub traceparent: Option<String>,
+    /// Locks that stay held until its whole tree is dead.
+    pub locks: Vec<Arc<OwnedFd>>,
+}
+
+/// What came of one piece of work.
+#[derive(Clone, Debug)]
+pub struct Worked {
+    /// What the engine hears.
+    pub said: AgentSaid,
+    /// Texts to store before it is said.
+    pub outputs: Vec<Output>,
+    /// The agent's own name for its session, to take it up again.
+    pub session: Option<String>,
+    /// Files that the agent says it made.
+    pub artifacts: Vec<String>,
+}
+
+impl Agent {
+    /// Runs the agent on one item until it ends, its deadline, or `cancel`.
+    ///
+    /// Nothing of what it prints decides anything: the gate follows unless its infrastructure failed (INTERFACE 3.3).
+    pub async fn work(
+        &self,
+        spawner: &Spawner,
+        assignment: &Assignment,
+        watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
+        cancel: impl Future<Output = ()>,
+    ) -> Worked {
+        let room = match Room::furnish(&self.scratch, assignment) {
+            Ok(room) => room,
+            Err(error) => return could_not_run(format!("its private folder could not be made: {error}")),
+        };
+        let command = match exec::command(self, assignment, &room) {
+            Ok(command) => command,
+            Err(message) => return could_not_run(message),
+        };
+        let mut listener = Listener::default();
+        let mut both = |stream: Stream, chunk: &[u8]| {
+            if stream == Stream::Stdout {
+                listener.hear(chunk);
+            }
+            watch(stream, chunk);
+        };
+        let finished = run(spawner, &command, &mut both, cancel).await;
+        match finished {
+            Ok(finished) => said(finished, room.result(), listener),
+            Err(error) => could_not_run(format!("its process could not be started: {error}")),
+        }
+    }
+}
+
+async fn run(
+    spawner: &Spawner,
+    command: &Command,
+    watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
+    cancel: impl Future<Output = ()>,
+) -> std::io::Result<Finished> {
+    spawner.run(command, watch, cancel).await
+}
+
+fn could_not_run(message: String) -> Worked {
+    let said = AgentSaid::Faulted(Fault { kind: FaultKind::Transient, message });
+    Worked { said, outputs: Vec::new(), session: None, artifacts: Vec::new() }
+}
+
+/// Decides what the engine hears: our own ending first, then errors by shape, then the exit status (INTERFACE 3.3).
+fn said(finished: Finished, file: Option<Answer>, listener: Listener) -> Worked {
+    let heard = listener.finish(&finished.stdout);
+    let answer = match file {
+        Some(file) => file.or_usage_of(heard),
+        None => heard,
+    };
+    let mut outputs = Vec::new();
+    let usage = answer.usage.clone();
+    let said = match &finished.end {
+        End::TimedOut | End::IdleTimedOut => AgentSaid::Overran { duration: finished.duration, usage },
+        End::Cancelled | End::HelperLost => AgentSaid::Released,
+        End::NotStarted { errno, .. } => AgentSaid::Faulted(Fault {
+            kind: FaultKind::Transient,
+            message: format!("it could not be started: {}", std::io::Error::from_raw_os_error(*errno)),
+        }),
+        End::Exited(_) | End::Signalled(_) | End::Flooded => match fault(&finished, &answer) {
+            Some(fault) => AgentSaid::Faulted(fault),
+            None => match answer.question.clone() {
+                Some(question) => AgentSaid::Asked { question, usage },
+                None => AgentSaid::Reported(report(&finished, &answer, &mut outputs)),
+            },
+        },
+    };
+    Worked { said, outputs, session: answer.session, artifacts: answer.artifacts }
+}
+
+/// Finds infrastructure trouble, which spends no attempt.
+fn fault(finished: &Finished, answer: &Answer) -> Option<Fault> {
+    if let Some(error) = &answer.error
+        && answer.usage.as_ref().is_none_or(|usage: &Usage| usage.tokens() == 0)
+    {
+        let kind = if error.is_permission { FaultKind::Permission } else { FaultKind::Transient };
+        return Some(Fault { kind, message: shorten(&error.message) });
+    }
+    let kind = match finished.end {
+        End::Exited(EXIT_TEMPORARY) => FaultKind::Transient,
+        End::Exited(EXIT_PERMISSION) => FaultKind::Permission,
+        End::Exited(_)
+        | End::Signalled(_)
+        | End::Flooded
+        | End::TimedOut
+        | End::IdleTimedOut
+        | End::Cancelled
+        | End::HelperLost
+        | End::NotStarted { .. } => return None,
+    };
+    let spoken = if finished.stderr.bytes > 0 { &finished.stderr } else { &finished.stdout };
+    let message = String::from_utf8_lossy(&spoken.last(MESSAGE_CHARACTERS_MAX)).into_owned();
+    Some(Fault { kind, message: shorten(&message) })
+}
+
+fn report(finished: &Finished, answer: &Answer, outputs: &mut Vec<Output>) -> Report {
+    let text = match (&answer.text, finished.stdout.bytes) {
+        (Some(text), _) => excerpt_of_text(text, outputs),
+        (None, 0) => excerpt(&finished.stderr, outputs),
+        (None, _) => excerpt(&finished.stdout, outputs),
+    };
+    let ending = match &finished.end {
+        End::Exited(code) => Some(Ending::Exited { code: *code }),
+        End::Signalled(signal) => Some(Ending::Signalled { signal: *signal }),
+        End::Flooded => Some(Ending::Signalled { signal: nix::libc::SIGKILL }),
+        End::TimedOut | End::IdleTimedOut => Some(Ending::TimedOut),
+        End::Cancelled | End::HelperLost | End::NotStarted { .. } => None,
+    };
+    Report { text, gave_up: answer.gave_up, ending, duration: finished.duration, usage: answer.usage.clone() }
+}
+
+fn shorten(message: &str) -> String {
+    let message = message.replace('\0', "\u{fffd}");
+    let message = message.trim();
+    let surplus = message.chars().count().saturating_sub(MESSAGE_CHARACTERS_MAX);
+    message.chars().skip(surplus).collect()
+}

@@ -1,0 +1,251 @@
+//! The generic `--exec` protocol, version 1 (INTERFACE 3.5): folder, environment, prompt, command line.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use super::dialect::Answer;
+use super::{Agent, Assignment, Program};
+use crate::beneath::{LastLink, Root};
+use crate::environment::{agent_environment, set};
+use crate::process::{Command, Input};
+use crate::walk::stays_inside;
+
+/// The most bytes of a result file that are read.
+const RESULT_BYTES_MAX: u64 = 1024 * 1024;
+/// The kernel refuses a longer argument.
+const ARGUMENT_BYTES_MAX: usize = 120 * 1024;
+
+/// The private folder of one attempt: prompt, context and result, for nobody else to read.
+pub(super) struct Room {
+    folder: tempfile::TempDir,
+}
+
+impl Room {
+    pub(super) fn furnish(scratch: &Path, assignment: &Assignment) -> io::Result<Room> {
+        let private = std::fs::Permissions::from_mode(0o700);
+        let folder =
+            tempfile::Builder::new().prefix("planctl-work-").permissions(private).tempdir_in(scratch)?;
+        let room = Room { folder };
+        write_private(&room.prompt_file(), assignment.prompt.as_bytes())?;
+        create_folder(&room.context_folder())?;
+        for entry in &assignment.context {
+            let (Some(path), Some(bytes)) = (entry.path(), &entry.bytes) else { continue };
+            if !stays_inside(Path::new(path)) {
+                continue;
+            }
+            let target = room.context_folder().join(path);
+            if let Some(parent) = target.parent() {
+                create_folder(parent)?;
+            }
+            write_private(&target, bytes)?;
+        }
+        Ok(room)
+    }
+
+    pub(super) fn prompt_file(&self) -> PathBuf {
+        self.folder.path().join("prompt.md")
+    }
+
+    fn context_folder(&self) -> PathBuf {
+        self.folder.path().join("context")
+    }
+
+    fn result_file(&self) -> PathBuf {
+        self.folder.path().join("result.json")
+    }
+
+    /// Reads the result file, where the agent wrote one that makes sense.
+    pub(super) fn result(&self) -> Option<Answer> {
+        let root = Root::open(self.folder.path()).ok()?;
+        let content = root.read(Path::new("result.json"), LastLink::Refuse, RESULT_BYTES_MAX).ok()?;
+        Answer::native(&serde_json::from_slice(&content).ok()?)
+    }
+}
+
+fn create_folder(path: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    io::Write::write_all(&mut file, bytes)
+}
+
+/// Makes the process that does the work.
+///
+/// # Errors
+///
+/// Text that says why there can be none.
+pub(super) fn command(agent: &Agent, assignment: &Assignment, room: &Room) -> Result<Command, String> {
+    let environment = environment(agent, assignment, room);
+    let places = Places { prompt: &assignment.prompt, prompt_file: &room.prompt_file() };
+    let (arguments, has_prompt) = match &agent.program {
+        Program::Shell(script) => places.shell(script),
+        Program::Arguments(arguments) => places.arguments(arguments),
+    };
+    if arguments.iter().any(|argument| argument.len() > ARGUMENT_BYTES_MAX) {
+        return Err("the prompt is too long for an argument; use {prompt_file} or standard input".into());
+    }
+    let mut command = Command::new(arguments, &assignment.workspace);
+    command.environment = environment;
+    command.input =
+        if has_prompt { Input::Null } else { Input::Bytes(assignment.prompt.as_bytes().to_vec()) };
+    command.deadline = Some(assignment.deadline);
+    command.idle_timeout = agent.idle_timeout;
+    command.grace = agent.grace;
+    command.locks.clone_from(&assignment.locks);
+    Ok(command)
+}
+
+fn environment(agent: &Agent, assignment: &Assignment, room: &Room) -> Vec<(OsString, OsString)> {
+    let mut environment = agent_environment(&agent.inherited);
+    for (name, value) in &agent.environment {
+        set(&mut environment, name.clone(), value.clone());
+    }
+    let mut tell = |name: &str, value: OsString| set(&mut environment, name.into(), value);
+    tell("PLANCTL_PROTOCOL", "1".into());
+    for (name, value) in [
+        ("PLANCTL_ITEM_ID", &assignment.item),
+        ("PLANCTL_RUN_ID", &assignment.run),
+        ("PLANCTL_PLAN", &assignment.plan),
+        ("PLANCTL_STEP", &assignment.step),
+        ("PLANCTL_STEP_TITLE", &assignment.step_title),
+        ("PLANCTL_ROLE", &assignment.role),
+    ] {
+        tell(name, value.replace('\0', "").into());
+    }
+    tell("PLANCTL_ATTEMPT", assignment.attempt.to_string().into());
+    tell("PLANCTL_MAX_ATTEMPTS", assignment.attempts_max.to_string().into());
+    tell("PLANCTL_WORKSPACE", assignment.workspace.clone().into());
+    tell("PLANCTL_PROMPT_FILE", room.prompt_file().into());
+    tell("PLANCTL_CONTEXT_DIR", room.context_folder().into());
+    tell("PLANCTL_RESULT_FILE", room.result_file().into());
+    if let Some(deadline) = &assignment.deadline_at {
+        tell("PLANCTL_DEADLINE", deadline.into());
+    }
+    if let Some(tokens) = assignment.budget_tokens {
+        tell("PLANCTL_BUDGET_TOKENS", tokens.to_string().into());
+    }
+    if let Some(money) = assignment.budget_micro_usd {
+        tell("PLANCTL_BUDGET_USD", format!("{}.{:06}", money / 1_000_000, money % 1_000_000).into());
+    }
+    if let Some(trace) = &assignment.traceparent {
+        tell("TRACEPARENT", trace.into());
+    }
+    environment
+}
+
+/// What placeholders stand for.
+struct Places<'a> {
+    prompt: &'a str,
+    prompt_file: &'a Path,
+}
+
+impl Places<'_> {
+    /// Hands values over as positional parameters, so that the shell never reads them as its own text (A13).
+    fn shell(&self, script: &str) -> (Vec<OsString>, bool) {
+        let (script, has_prompt) = substitute(script);
+        let arguments: [OsString; 6] = [
+            "/bin/bash".into(),
+            "-c".into(),
+            script.into(),
+            "planctl-agent".into(),
+            if has_prompt.text { self.prompt.replace('\0', "").into() } else { OsString::new() },
+            self.prompt_file.into(),
+        ];
+        (arguments.into(), has_prompt.text || has_prompt.file)
+    }
+
+    fn arguments(&self, arguments: &[String]) -> (Vec<OsString>, bool) {
+        let mut has_prompt = false;
+        let file = self.prompt_file.to_string_lossy();
+        let arguments = arguments.iter().map(|argument| {
+            has_prompt |= argument.contains("{prompt}") || argument.contains("{prompt_file}");
+            // The file first: a prompt may itself hold the other placeholder.
+            let parts = argument.split("{prompt}").map(|part| part.replace("{prompt_file}", &file));
+            parts.collect::<Vec<_>>().join(&self.prompt.replace('\0', "")).into()
+        });
+        (arguments.collect(), has_prompt)
+    }
+}
+
+#[derive(Default)]
+struct Substituted {
+    text: bool,
+    file: bool,
+}
+
+/// Puts parameters in place of placeholders, quoted as their place needs it.
+fn substitute(script: &str) -> (String, Substituted) {
+    #[derive(PartialEq)]
+    enum Quote {
+        None,
+        Single,
+        Double,
+    }
+    let mut done = Substituted::default();
+    let mut text = String::new();
+    let mut quote = Quote::None;
+    let mut rest = script;
+    while let Some(next) = rest.chars().next() {
+        let placeholder = [("{prompt}", "${1}"), ("{prompt_file}", "${2}")]
+            .into_iter()
+            .find(|(placeholder, _)| rest.starts_with(placeholder));
+        if let Some((placeholder, parameter)) = placeholder {
+            match placeholder {
+                "{prompt}" => done.text = true,
+                _ => done.file = true,
+            }
+            text.push_str(&match quote {
+                Quote::None => format!("\"{parameter}\""),
+                Quote::Double => parameter.to_owned(),
+                Quote::Single => format!("'\"{parameter}\"'"),
+            });
+            rest = &rest[placeholder.len()..];
+            continue;
+        }
+        let mut length = next.len_utf8();
+        match (next, &quote) {
+            ('\\', Quote::None | Quote::Double) => {
+                length += rest[1..].chars().next().map_or(0, char::len_utf8)
+            }
+            ('\'', Quote::None) => quote = Quote::Single,
+            ('\'', Quote::Single) | ('"', Quote::Double) => quote = Quote::None,
+            ('"', Quote::None) => quote = Quote::Double,
+            _ => {}
+        }
+        text.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    (text, done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a13_placeholders_become_parameters_quoted_for_their_place() {
+        for (script, expected) in [
+            ("agent -p {prompt}", "agent -p \"${1}\""),
+            ("agent -p \"{prompt}\"", "agent -p \"${1}\""),
+            ("agent -p 'x {prompt} y'", "agent -p 'x '\"${1}\"' y'"),
+            ("agent --file={prompt_file} \\'{prompt}", "agent --file=\"${2}\" \\'\"${1}\""),
+            ("echo ${HOME} {other} é\\", "echo ${HOME} {other} é\\"),
+        ] {
+            assert_eq!(substitute(script).0, expected, "{script}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_replaced_whole_and_never_twice() {
+        let places = Places { prompt: "a {prompt_file} $(b) 'c'", prompt_file: Path::new("/tmp/p") };
+        let arguments = ["agent", "{prompt}", "--file={prompt_file}"].map(str::to_owned);
+        let (arguments, has_prompt) = places.arguments(&arguments);
+        assert_eq!(arguments, ["agent", "a {prompt_file} $(b) 'c'", "--file=/tmp/p"]);
+        assert!(has_prompt);
+        assert!(!places.arguments(&["agent".into()]).1);
+    }
+}

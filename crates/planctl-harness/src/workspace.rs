@@ -1,0 +1,251 @@
+//! The workspace: which one it is, who may run gates in it, and its plan files.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::beneath::{Unreadable, open_anywhere, read_capped};
+use crate::digest::digest_of;
+use crate::git::git_top_level;
+
+/// The most bytes of a plan file (DESIGN 12).
+pub const PLAN_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Names a workspace everywhere: a host and a canonical path.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Workspace {
+    /// The host, the same after a restart.
+    pub host: String,
+    /// The folder, without links.
+    pub path: PathBuf,
+}
+
+impl Workspace {
+    /// Finds the workspace: `chosen` if given, else the git top level of `current`, else `current`.
+    ///
+    /// # Errors
+    ///
+    /// When the folder is not there, or is no folder.
+    pub fn find(chosen: Option<&Path>, current: &Path) -> io::Result<Workspace> {
+        let path = match chosen {
+            Some(chosen) => current.join(chosen).canonicalize()?,
+            None => {
+                let current = current.canonicalize()?;
+                git_top_level(&current).map(Path::to_owned).unwrap_or(current)
+            }
+        };
+        if !path.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::NotADirectory));
+        }
+        Ok(Workspace { host: host_id(), path })
+    }
+
+    /// Returns a plan's path relative to the workspace; `None` when it lies outside (row 65).
+    pub fn relative(&self, plan: &Path) -> Option<PathBuf> {
+        // The file itself may be a link; where it stands is its folder.
+        let name = plan.file_name()?;
+        let folder = match plan.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.canonicalize().ok()?,
+            Some(_) | None => std::env::current_dir().ok()?.canonicalize().ok()?,
+        };
+        Some(folder.strip_prefix(&self.path).ok()?.join(name))
+    }
+}
+
+/// Returns what tells this host from others: `/etc/machine-id`, else its name.
+pub fn host_id() -> String {
+    let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    if !machine.trim().is_empty() {
+        return machine.trim().to_owned();
+    }
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Returns what tells this start of the host from others; empty where the kernel doesn't say.
+pub fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// The right to run gates in a workspace, on this host (P9).
+///
+/// Hand [`descriptor`](WorkspaceLock::descriptor) to what runs there: the lock then lasts until the last of those
+/// trees is dead, even when planctl is killed.
+#[derive(Clone, Debug)]
+pub struct WorkspaceLock {
+    descriptor: Arc<OwnedFd>,
+}
+
+impl WorkspaceLock {
+    /// Takes the lock without waiting; `None` when somebody else has it.
+    ///
+    /// `folder` is shared by everything that runs gates on this host, and holds one small file per workspace.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be made.
+    pub fn try_take(folder: &Path, workspace: &Path) -> io::Result<Option<WorkspaceLock>> {
+        std::fs::create_dir_all(folder)?;
+        let digest = digest_of(workspace.as_os_str().as_encoded_bytes());
+        let name = digest.as_str().trim_start_matches("sha256:");
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(folder.join(format!("{name}.lock")))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(WorkspaceLock { descriptor: Arc::new(file.into()) })),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns the descriptor that carries the lock.
+    pub fn descriptor(&self) -> Arc<OwnedFd> {
+        self.descriptor.clone()
+    }
+}
+
+/// Reads a plan file.
+///
+/// # Errors
+///
+/// One of its own for each of: missing, a directory, a pipe, a device, unreadable, too large (row 64); never hangs.
+pub fn read_plan(path: &Path) -> Result<Vec<u8>, Unreadable> {
+    read_capped(open_anywhere(path)?, PLAN_BYTES_MAX)
+}
+
+/// Replaces a plan file whole: either the old text or the new one is there, whatever happens meanwhile.
+///
+/// Keeps mode and, where allowed, owner; a link is followed and stays a link.
+///
+/// # Errors
+///
+/// When the folder or the file cannot be written; the old text is then still there.
+pub fn write_plan(path: &Path, text: &[u8]) -> io::Result<()> {
+    let path = path.canonicalize()?;
+    let old = std::fs::metadata(&path)?;
+    if !old.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let folder = path.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
+    let mut file = tempfile::Builder::new()
+        .prefix(".planctl-")
+        .suffix(".tmp")
+        .permissions(old.permissions())
+        .tempfile_in(folder)?;
+    file.write_all(text)?;
+    file.as_file().set_permissions(old.permissions())?;
+    let new = file.as_file().metadata()?;
+    if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
+        // Giving a file away takes rights that most don't have; it stays ours then.
+        std::os::unix::fs::fchown(file.as_file(), Some(old.uid()), Some(old.gid())).ok();
+    }
+    file.as_file().sync_all()?;
+    file.persist(&path).map_err(|error| error.error)?;
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn a_workspace_is_the_chosen_folder_else_the_git_top_level_else_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(top.join("repository/.git")).unwrap();
+        std::fs::create_dir_all(top.join("repository/deep/er")).unwrap();
+        std::fs::create_dir_all(top.join("plain")).unwrap();
+        symlink("repository/deep", top.join("link")).unwrap();
+        let find = |chosen: Option<&str>, current: &str| {
+            Workspace::find(chosen.map(Path::new), &top.join(current)).map(|workspace| workspace.path)
+        };
+        assert_eq!(find(None, "repository/deep/er").unwrap(), top.join("repository"));
+        assert_eq!(find(None, "link/er").unwrap(), top.join("repository"));
+        assert_eq!(find(None, "plain").unwrap(), top.join("plain"));
+        assert_eq!(find(Some("../link"), "plain").unwrap(), top.join("repository/deep"));
+        assert!(find(Some("none"), "plain").is_err());
+        let workspace = Workspace::find(None, &top.join("repository")).unwrap();
+        assert_eq!(workspace.relative(&top.join("link/plan.md")), Some("deep/plan.md".into()));
+        assert_eq!(workspace.relative(&top.join("plain/plan.md")), None, "row 65: outside");
+        assert!(!workspace.host.is_empty() && !boot_id().is_empty());
+    }
+
+    #[test]
+    fn p9_one_holder_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let take = |workspace: &str| WorkspaceLock::try_take(folder.path(), Path::new(workspace)).unwrap();
+        let first = take("/one").unwrap();
+        assert!(take("/one").is_none());
+        assert!(take("/two").is_some());
+        let inherited = first.descriptor().try_clone().unwrap();
+        drop(first);
+        assert!(take("/one").is_none(), "whoever inherited it still has it");
+        drop(inherited);
+        assert!(take("/one").is_some());
+    }
+
+    #[test]
+    fn row_64_each_kind_of_plan_path_has_its_own_error_and_none_hangs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let started = Instant::now();
+        std::fs::write(path("plan.md"), "# Plan").unwrap();
+        assert_eq!(read_plan(&path("plan.md")).unwrap(), b"# Plan");
+        symlink("plan.md", path("link.md")).unwrap();
+        assert_eq!(read_plan(&path("link.md")).unwrap(), b"# Plan");
+        rustix::fs::mkfifoat(rustix::fs::CWD, path("fifo"), rustix::fs::Mode::RUSR).unwrap();
+        std::fs::write(path("large.md"), vec![b'x'; 1024 * 1024 + 1]).unwrap();
+        assert!(matches!(read_plan(&path("none.md")), Err(Unreadable::Missing)));
+        assert!(matches!(read_plan(folder.path()), Err(Unreadable::NotRegular("directory"))));
+        assert!(matches!(read_plan(&path("fifo")), Err(Unreadable::NotRegular("named pipe"))));
+        assert!(matches!(read_plan(Path::new("/dev/zero")), Err(Unreadable::NotRegular("device"))));
+        assert!(matches!(read_plan(&path("large.md")), Err(Unreadable::TooLarge { .. })));
+        assert!(matches!(read_plan(&path("plan.md/x")), Err(Unreadable::Missing)));
+        assert!(started.elapsed() < Duration::from_secs(1));
+    }
+
+    #[test]
+    fn row_64_an_unreadable_plan_is_refused() {
+        if rustix::process::geteuid().is_root() {
+            // Root reads everything; a loop of links is refused to it too.
+            let folder = tempfile::tempdir().unwrap();
+            symlink("loop", folder.path().join("loop")).unwrap();
+            assert!(matches!(read_plan(&folder.path().join("loop")), Err(Unreadable::Refused(_))));
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let plan = folder.path().join("plan.md");
+        std::fs::write(&plan, "# Plan").unwrap();
+        std::fs::set_permissions(&plan, PermissionsExt::from_mode(0o000)).unwrap();
+        assert!(matches!(read_plan(&plan), Err(Unreadable::Refused(_))));
+    }
+
+    #[test]
+    fn a_plan_is_replaced_whole_and_keeps_mode_and_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = folder.path().join("plan.md");
+        let link = folder.path().join("link.md");
+        std::fs::write(&plan, "old").unwrap();
+        std::fs::set_permissions(&plan, PermissionsExt::from_mode(0o640)).unwrap();
+        symlink("plan.md", &link).unwrap();
+        let reader = File::open(&plan).unwrap();
+        write_plan(&link, b"new").unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read(&plan).unwrap(), b"new");
+        assert_eq!(std::fs::metadata(&plan).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(io::read_to_string(reader).unwrap(), "old", "a reader keeps what it opened");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else is left");
+        assert!(write_plan(&folder.path().join("none.md"), b"x").is_err());
+        assert!(write_plan(folder.path(), b"x").is_err());
+    }
+}
