@@ -1,0 +1,318 @@
+//! What must hold after every event, whatever the reference model thinks (HOUSE 3.6, PROMISES 1.3).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use planctl_engine::{
+    AgentSaid, Effect, Ending, Event, Fact, Found, Graph, ItemId, NodeId, NodeKind, NodeState, Outcome,
+    Outcomes, Run, RunStatus, Spent, TimerId, Timestamp, Usage, Verdict, Work, advance,
+};
+
+use crate::world::store::{Entry, Store};
+
+/// Checks the state that an event led to.
+///
+/// # Errors
+///
+/// Tells which invariant broke.
+pub fn after_event(store: &Store) -> Result<(), String> {
+    let entry = store.history.last().ok_or("nothing happened")?;
+    items_match_states(store)?;
+    someone_moves_the_run(store)?;
+    counters_are_true(store)?;
+    limits_hold(store)?;
+    facts_follow_from(store, entry)?;
+    nothing_follows_the_end(store)?;
+    if store.plan().is_linear {
+        steps_run_in_order(store)?;
+    }
+    Ok(())
+}
+
+/// Checks what only the whole history shows.
+///
+/// # Errors
+///
+/// Tells which invariant broke.
+pub fn at_the_end(store: &Store, beginning: Timestamp) -> Result<(), String> {
+    verdicts_are_single(store)?;
+    usage_is_charged_once(store)?;
+    let mut run = Run::new(store.run, &store.plans[0].graph, beginning);
+    for (seq, entry) in store.history.iter().enumerate() {
+        let graph = &store.plans[entry.plan].graph;
+        let next = advance(graph, &run, &entry.event, entry.at)
+            .map_err(|refusal| format!("I2 the fold refuses event {}: {refusal}", seq + 1))?;
+        if next.facts != entry.facts {
+            return Err(format!("I2 the fold of event {} gives other facts: {:?}", seq + 1, next.facts));
+        }
+        run = next.run;
+    }
+    ensure(run == store.whole, || format!("I2 the fold gives another run: {run:?}\n{:?}", store.whole))
+}
+
+/// Invariant 2 of the house: a state with an item has exactly that item out, and nothing else is out (I6).
+fn items_match_states(store: &Store) -> Result<(), String> {
+    let mut expected: BTreeSet<ItemId> = BTreeSet::new();
+    for (node, record) in store.whole.records() {
+        let at = store.whole.at(node).map_err(|refusal| refusal.to_string())?;
+        match &record.state {
+            NodeState::Working { attempt } | NodeState::Resting { attempt, .. } => {
+                ensure(*attempt == at.attempt, || format!("{node} works on an attempt not its newest"))?;
+                expected.insert(ItemId::agent(store.run, &at));
+            }
+            NodeState::Checking { attempt, .. } => {
+                ensure(*attempt == at.attempt, || format!("{node} checks an attempt not its newest"))?;
+                expected.insert(ItemId::gate(store.run, &at));
+            }
+            NodeState::Held { item, .. } => {
+                expected.insert(item.clone());
+            }
+            NodeState::Pending | NodeState::Settled { .. } => {}
+        }
+    }
+    let out: BTreeSet<ItemId> = store.open_items().map(|row| row.item.id.clone()).collect();
+    ensure(out == expected, || format!("items out are {out:?}, the states say {expected:?}"))?;
+    for row in store.open_items() {
+        let state = &store.whole.records()[&row.item.at.node].state;
+        if let NodeState::Resting { until, .. } = state {
+            ensure(row.item.available_at == *until, || "a resting item is available at another time".into())?;
+        }
+        let lane_fits = match row.item.work {
+            Work::Agent { .. } => matches!(state, NodeState::Working { .. } | NodeState::Resting { .. }),
+            Work::Harness => matches!(state, NodeState::Checking { .. }),
+            Work::Human { .. } => state.is_held(),
+        };
+        ensure(lane_fits, || format!("item {} is in another lane than its node", row.item.id))?;
+    }
+    Ok(())
+}
+
+/// Invariant 5: an active run has an item out; one that rests has none, and no timer (I7).
+fn someone_moves_the_run(store: &Store) -> Result<(), String> {
+    let open = store.open_items().count();
+    let armed = store.timers.contains_key(&TimerId::Stale);
+    match store.head.status {
+        RunStatus::Active => {
+            ensure(open == 1, || format!("I7 an active run has {open} items out"))?;
+            let must = store.plan().graph.limits().stale_after.is_some();
+            ensure(armed == must, || format!("staleness timer armed: {armed}, should be: {must}"))
+        }
+        RunStatus::Awaiting => ensure(open == 1 && !armed, || "I7 the plan ask is not out".into()),
+        RunStatus::New | RunStatus::Queued { .. } | RunStatus::Paused | RunStatus::Ended { .. } => {
+            ensure(open == 0 && !armed, || format!("a run that rests has {open} items out, timer: {armed}"))
+        }
+    }
+}
+
+fn counters_are_true(store: &Store) -> Result<(), String> {
+    let head = &store.head;
+    let states = || store.whole.records().iter().map(|(id, record)| (id, &record.state));
+    let count = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
+    ensure(count(head.transitions) == store.history.len(), || "I1 transitions are not gap-free".into())?;
+    ensure(count(head.out) == states().filter(|(_, state)| state.is_out()).count(), || "out is off".into())?;
+    ensure(count(head.held) == states().filter(|(_, s)| s.is_held()).count(), || "held is off".into())?;
+    let graph = &store.plan().graph;
+    let mut settled = Outcomes::default();
+    for (_, state) in states().filter(|(id, _)| graph.task(id).is_some()) {
+        match state.outcome() {
+            Some(Outcome::Passed) => settled.passed += 1,
+            Some(Outcome::Failed) => settled.failed += 1,
+            Some(Outcome::Skipped) => settled.skipped += 1,
+            Some(Outcome::Waived) => settled.waived += 1,
+            Some(Outcome::Warned) => settled.warned += 1,
+            None => {}
+        }
+    }
+    ensure(head.settled == settled, || {
+        format!("settled steps are counted as {:?} and are {settled:?}", head.settled)
+    })?;
+    let mut attempts = 0;
+    for record in store.whole.records().values() {
+        attempts += usize::from(record.tally.attempt.number());
+    }
+    ensure(attempts == count(head.attempts), || format!("{attempts} attempts, counted {}", head.attempts))
+}
+
+/// Invariant 4: transitions, visits, attempts and deliveries stay within their limits (I14, I15).
+fn limits_hold(store: &Store) -> Result<(), String> {
+    let graph = &store.plan().graph;
+    let limits = graph.limits();
+    ensure(store.head.attempts <= limits.attempts, || "more attempts than a run may make".into())?;
+    for (id, record) in store.whole.records() {
+        let tally = record.tally;
+        let Some(task) = graph.task(id) else { continue };
+        let visits = graph.node(id).map_or(0, |node| node.max_visits);
+        ensure(tally.visits <= visits, || format!("{id} was entered {} times", tally.visits))?;
+        ensure(tally.deliveries <= limits.deliveries, || format!("I15 {id} lost too many deliveries"))?;
+        ensure(tally.interruptions <= limits.interruptions, || format!("{id} was interrupted too often"))?;
+        ensure(tally.repeats <= limits.repeats, || format!("the gate of {id} was repeated too often"))?;
+        let is_under_way = record.state.is_out();
+        // Each attempt under way must have been allowed: failures so far leave room for one more.
+        let allowed = 1 + u32::from(task.max_retries) + u32::from(tally.granted);
+        let is_linear = store.plan().is_linear && store.plans.len() == 1;
+        ensure(!(is_linear && is_under_way) || u32::from(tally.failed) < allowed, || {
+            format!("I14 {id} is tried after {} failures, allowed are {allowed} attempts", tally.failed)
+        })?;
+    }
+    Ok(())
+}
+
+/// A step passes by the evidence of that very attempt alone, and what people did is named (invariant 1, I24).
+fn facts_follow_from(store: &Store, entry: &Entry) -> Result<(), String> {
+    let graph = &store.plan().graph;
+    for fact in &entry.facts {
+        if let Fact::NodeSettled { node, outcome, by, .. } = fact {
+            let is_named = by.is_some() && matches!(entry.event, Event::Human(_));
+            let lapses = graph.task(node).is_some_and(|task| task.lapse == *outcome);
+            let is_founded = match outcome {
+                Outcome::Passed => graph.task(node).is_none() || proves(graph, store, entry, node),
+                Outcome::Waived => is_named,
+                Outcome::Failed | Outcome::Skipped | Outcome::Warned => is_named || lapses,
+            };
+            ensure(is_founded, || format!("nothing founds that {node} is {}", outcome.word()))?;
+        }
+        if let Fact::NodeVerified { node, attempt, verdict } = fact {
+            let newest = store.whole.at(node).map_err(|refusal| refusal.to_string())?.attempt;
+            ensure(*attempt == newest || begins_anew(entry, node), || {
+                format!("I24 a verdict on {node}#{attempt}, not the newest")
+            })?;
+            ensure((*verdict == Verdict::Passed) == proves(graph, store, entry, node), || {
+                format!("{node}#{attempt} is {} against its evidence", verdict.word())
+            })?;
+        }
+        if let Fact::NodeResting { deliveries, until, .. } = fact {
+            let most = Duration::from_secs(300.min(1 << (u32::from(*deliveries).min(20) - 1)));
+            let wait = until.since(entry.at);
+            ensure(wait <= most && wait * 2 >= most, || {
+                format!("delivery {deliveries} rests {wait:?}, expected {:?} to {most:?}", most / 2)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Says whether the next try at a node began with an event.
+fn begins_anew(entry: &Entry, node: &NodeId) -> bool {
+    entry.facts.iter().any(|fact| {
+        matches!(fact, Fact::RetryTriggered { node: n, .. } | Fact::NodeEntered { node: n, .. } if n == node)
+    })
+}
+
+/// Says whether an event is passing evidence of the newest attempt at a node: by its own reading of the evidence.
+fn proves(graph: &Graph, store: &Store, entry: &Entry, node: &NodeId) -> bool {
+    let Event::Harness(event) = &entry.event else { return false };
+    let Found::Evidence(evidence) = &event.found else { return false };
+    let Some(task) = graph.task(node) else { return false };
+    let verified = entry.facts.iter().any(|fact| {
+        matches!(fact, Fact::NodeVerified { node: n, attempt, .. } if n == node && *attempt == event.at.attempt)
+    });
+    let leads_elsewhere = store.whole.records()[node].tally.attempt > event.at.attempt;
+    event.at.node == *node
+        && verified
+        && (leads_elsewhere || store.whole.records()[node].tally.attempt == event.at.attempt)
+        && evidence.contract == task.contract.digest
+        && evidence.tampered.is_empty()
+        && evidence.ending == Ending::Exited { code: task.contract.expect.into() }
+}
+
+/// I16: after the end only a failed run moves again, by a person's resume.
+fn nothing_follows_the_end(store: &Store) -> Result<(), String> {
+    let Some((last, before)) = store.history.split_last() else { return Ok(()) };
+    let ended = before.last().is_some_and(|entry| {
+        entry.facts.iter().any(|fact| {
+            matches!(fact, Fact::PlanCompleted { .. } | Fact::PlanFailed { .. } | Fact::PlanCancelled { .. })
+        })
+    });
+    ensure(!ended || last.event.kind() == "human.resumed", || {
+        format!("I16 {} was accepted after the end", last.event.kind())
+    })
+}
+
+/// I13: in a linear plan a step is worked on when all before it are settled and met, and a passed one never again.
+fn steps_run_in_order(store: &Store) -> Result<(), String> {
+    let steps = store.plan().graph.steps();
+    let outcome = |id: &NodeId| store.whole.records().get(id).and_then(|record| record.state.outcome());
+    let is_done = store.head.status == (RunStatus::Ended { end: planctl_engine::End::Done });
+    for (index, (node, _)) in steps.iter().enumerate() {
+        let is_live = store.whole.records().get(&node.id).is_some_and(|record| record.state.is_live());
+        if !is_live && !is_done {
+            continue;
+        }
+        let through = if is_done { steps.len() } else { index };
+        for (earlier, _) in &steps[..through] {
+            let is_met = matches!(
+                outcome(&earlier.id),
+                Some(Outcome::Passed | Outcome::Skipped | Outcome::Waived | Outcome::Warned)
+            );
+            ensure(is_met, || format!("I13 {} goes on before {} is met", node.id, earlier.id))?;
+        }
+    }
+    let mut passed = BTreeSet::new();
+    for fact in store.history.iter().flat_map(|entry| &entry.facts) {
+        if let Fact::NodeSettled { node, outcome: Outcome::Passed, .. } = fact {
+            passed.insert(node);
+        }
+        if let Fact::NodeEntered { node, .. } = fact {
+            ensure(!passed.contains(node), || format!("{node} runs again after it passed"))?;
+        }
+    }
+    Ok(())
+}
+
+/// I10: one verdict for each attempt, for ever.
+fn verdicts_are_single(store: &Store) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for fact in store.history.iter().flat_map(|entry| &entry.facts) {
+        if let Fact::NodeVerified { node, attempt, .. } = fact {
+            ensure(seen.insert((node, attempt)), || format!("I10 {node}#{attempt} has two verdicts"))?;
+        }
+    }
+    Ok(())
+}
+
+/// What workers reported is charged once each, to the run and to the node.
+fn usage_is_charged_once(store: &Store) -> Result<(), String> {
+    let mut run = (0, 0);
+    let mut nodes: BTreeMap<&NodeId, (u64, u64)> = BTreeMap::new();
+    for entry in &store.history {
+        let Event::Agent(event) = &entry.event else { continue };
+        let usage: Option<&Usage> = match &event.said {
+            AgentSaid::Reported(report) => report.usage.as_ref(),
+            AgentSaid::Asked { usage, .. } | AgentSaid::Overran { usage, .. } => usage.as_ref(),
+            AgentSaid::Faulted(_) | AgentSaid::Released => None,
+        };
+        let Some(usage) = usage else { continue };
+        let used = (usage.input_tokens + usage.output_tokens, usage.micro_usd.unwrap_or(0));
+        let node = nodes.entry(&event.at.node).or_default();
+        for sum in [&mut run, node] {
+            *sum = (sum.0 + used.0, sum.1 + used.1);
+        }
+    }
+    let pair = |spent: &Spent| (spent.tokens, spent.micro_usd);
+    ensure(pair(&store.head.spent) == run, || format!("charged {:?}, reported {run:?}", store.head.spent))?;
+    for (id, record) in store.whole.records() {
+        let reported = nodes.get(id).copied().unwrap_or_default();
+        ensure(pair(&record.tally.spent) == reported, || format!("{id}: charged {:?}", record.tally.spent))?;
+    }
+    Ok(())
+}
+
+fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+/// Checks that what an event dispatched speaks of nodes that are in the graph.
+///
+/// # Errors
+///
+/// Tells which does not.
+pub fn effects_are_sound(graph: &Graph, effects: &[Effect]) -> Result<(), String> {
+    for effect in effects {
+        if let Effect::Dispatch(item) = effect {
+            let node = graph.node(&item.at.node).ok_or_else(|| format!("{} is for no node", item.id))?;
+            let is_work = matches!(item.work, Work::Agent { .. } | Work::Harness);
+            ensure(!is_work || matches!(node.kind, NodeKind::Task(_)), || format!("{} is no work", item.id))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! What a batch must have met at least once: a simulator that never meets a case proves nothing about it.
+
+use std::collections::BTreeSet;
+
+use crate::faults::Trouble;
+
+/// What was met, in words.
+pub type Coverage = BTreeSet<String>;
+
+/// Lists all that a large batch must meet.
+pub fn expected() -> Coverage {
+    let mut words: Coverage = Trouble::ALL.iter().map(|trouble| format!("trouble {trouble:?}")).collect();
+    let mut add = |kind: &str, list: &str| {
+        words.extend(list.split_whitespace().map(|word| format!("{kind} {word}")));
+    };
+    add(
+        "event",
+        "agent.reported agent.asked agent.overran agent.faulted agent.released harness.evaluated \
+         harness.inconclusive human.submitted human.answered human.cancelled human.resumed human.revised \
+         clock.admitted clock.due clock.lease_lost clock.overran",
+    );
+    add(
+        "fact",
+        "plan_activated node_entered node_verified retry_triggered edge_followed node_settled node_resting \
+         node_interrupted gate_repeated ask_opened ask_answered plan_escalated budget_noticed plan_expired \
+         plan_paused plan_completed plan_failed plan_cancelled",
+    );
+    add("answer", "approve reject retry skip waive abort revise reassign raise answer");
+    add(
+        "reason",
+        "submitted exhausted no_edge undelivered permission interrupted inconclusive stale attempts_limit \
+         budget asked",
+    );
+    add("verdict", "passed failed timed_out tampered");
+    add("outcome", "passed failed skipped waived warned");
+    add(
+        "refusal",
+        "NotActive NoSuchNode StaleAttempt WrongState WrongAnswer NoteMissing ForeignEvidence \
+         SettledStepChanged NothingRaised",
+    );
+    add("answered", "Accepted Duplicate NoLease");
+    add("end", "Done Failed Aborted Cancelled");
+    words
+}

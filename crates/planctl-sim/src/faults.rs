@@ -1,0 +1,134 @@
+//! The kinds of trouble that the world may make, each with its word.
+
+/// One kind of trouble.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Trouble {
+    /// A worker vanishes; its lease runs out.
+    WorkerLost,
+    /// A worker hands its work back.
+    WorkReleased,
+    /// A worker cannot run for now.
+    WorkerFaulted,
+    /// A worker lacks a permission.
+    PermissionMissing,
+    /// A worker runs past its deadline.
+    WorkOverran,
+    /// A worker gives up.
+    WorkerGaveUp,
+    /// A worker asks a question.
+    WorkerAsked,
+    /// A worker reports of an attempt that is not its own.
+    AttemptGarbled,
+    /// A message arrives late, after others.
+    MessageLate,
+    /// A message arrives twice under one command id.
+    MessageDoubled,
+    /// A message arrives again under another command id.
+    MessageRepeated,
+    /// The transaction is lost before it commits; the client tries again.
+    CommitLost,
+    /// The transaction commits and its answer is lost; the client tries again.
+    AnswerLost,
+    /// The gate's process vanishes; its lease runs out.
+    GateLost,
+    /// The gate is interrupted and says so.
+    GateInterrupted,
+    /// The gate lacks a tool.
+    ToolMissing,
+    /// The workspace changes while the gate runs.
+    WorkspaceUnstable,
+    /// A protected file has changed.
+    FileTampered,
+    /// The evidence is of another contract.
+    EvidenceForeign,
+    /// A contract flaps: its ending is not the one it had before.
+    ContractFlapped,
+    /// Everything in flight is lost, between two transactions.
+    Crashed,
+    /// The database's clock jumps an hour ahead.
+    ClockAhead,
+    /// The database's clock jumps an hour back.
+    ClockBack,
+    /// A person gives an answer that the ask does not take, or no reason.
+    AnswerWrong,
+    /// A person answers an ask that is closed.
+    AnswerLate,
+    /// A person answers twice.
+    AnswerDoubled,
+    /// A person cancels the run.
+    RunCancelled,
+    /// A person resumes a failed run.
+    RunResumed,
+    /// A revision changes a settled step.
+    RevisionForged,
+    /// A timer comes due early, or again.
+    TimerOdd,
+}
+
+impl Trouble {
+    /// Every kind of trouble.
+    pub const ALL: [Trouble; 30] = [
+        Trouble::WorkerLost,
+        Trouble::WorkReleased,
+        Trouble::WorkerFaulted,
+        Trouble::PermissionMissing,
+        Trouble::WorkOverran,
+        Trouble::WorkerGaveUp,
+        Trouble::WorkerAsked,
+        Trouble::AttemptGarbled,
+        Trouble::MessageLate,
+        Trouble::MessageDoubled,
+        Trouble::MessageRepeated,
+        Trouble::CommitLost,
+        Trouble::AnswerLost,
+        Trouble::GateLost,
+        Trouble::GateInterrupted,
+        Trouble::ToolMissing,
+        Trouble::WorkspaceUnstable,
+        Trouble::FileTampered,
+        Trouble::EvidenceForeign,
+        Trouble::ContractFlapped,
+        Trouble::Crashed,
+        Trouble::ClockAhead,
+        Trouble::ClockBack,
+        Trouble::AnswerWrong,
+        Trouble::AnswerLate,
+        Trouble::AnswerDoubled,
+        Trouble::RunCancelled,
+        Trouble::RunResumed,
+        Trouble::RevisionForged,
+        Trouble::TimerOdd,
+    ];
+
+    /// Returns how often in a thousand chances it strikes at most.
+    pub(crate) fn per_mille_max(self) -> u64 {
+        match self {
+            Trouble::Crashed | Trouble::ClockAhead | Trouble::ClockBack | Trouble::RunCancelled => 25,
+            Trouble::RunResumed | Trouble::RevisionForged => 400,
+            Trouble::WorkerLost
+            | Trouble::WorkReleased
+            | Trouble::WorkerFaulted
+            | Trouble::PermissionMissing
+            | Trouble::WorkOverran
+            | Trouble::WorkerGaveUp
+            | Trouble::WorkerAsked
+            | Trouble::AttemptGarbled
+            | Trouble::MessageLate
+            | Trouble::MessageDoubled
+            | Trouble::MessageRepeated
+            | Trouble::CommitLost
+            | Trouble::AnswerLost
+            | Trouble::GateLost
+            | Trouble::GateInterrupted
+            | Trouble::ToolMissing
+            | Trouble::WorkspaceUnstable
+            | Trouble::FileTampered
+            | Trouble::EvidenceForeign
+            | Trouble::ContractFlapped
+            | Trouble::AnswerWrong
+            | Trouble::AnswerLate
+            | Trouble::AnswerDoubled
+            | Trouble::TimerOdd => 200,
+        }
+    }
+}

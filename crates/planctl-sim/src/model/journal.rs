@@ -1,0 +1,216 @@
+//! The model's journal, and the questions it answers by reading it through.
+
+use std::time::Duration;
+
+use planctl_engine::{NodeId, Outcome, Role, Timestamp};
+
+use super::{Model, Place};
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+pub(super) enum Entry {
+    /// An event was accepted.
+    Heard { at: Timestamp, is_running: bool, is_progress: bool },
+    /// A node was entered.
+    Entered { node: NodeId, refills: bool },
+    /// A node is somewhere else.
+    Moved { node: NodeId, to: Place },
+    /// An attempt began.
+    Begun { node: NodeId },
+    /// An attempt failed.
+    Failed { node: NodeId },
+    /// A person granted an attempt.
+    Granted { node: NodeId },
+    /// A delivery was lost.
+    Lost { node: NodeId },
+    /// Our own stop interrupted the work or the gate.
+    Interrupted { node: NodeId },
+    /// A gate told nothing.
+    Repeated { node: NodeId },
+    /// An ask was opened.
+    Asked { node: NodeId },
+    /// A person said something to the worker, or nothing any more.
+    Noted { node: NodeId, note: Option<String> },
+    /// A person chose another role.
+    Reassigned { node: NodeId, role: Role },
+    /// The attempt whose failure the next worker is told of.
+    Told { node: NodeId, failed: Option<usize> },
+    /// A worker's use was charged.
+    Charged { node: NodeId, usage: Option<(u64, u64)>, time: Duration },
+    /// The budget notice was given.
+    Noticed,
+    /// The budget notice may be given again.
+    Unnoticed,
+}
+
+impl Entry {
+    pub(super) fn node(&self) -> Option<&NodeId> {
+        match self {
+            Entry::Entered { node, .. }
+            | Entry::Moved { node, .. }
+            | Entry::Begun { node }
+            | Entry::Failed { node }
+            | Entry::Granted { node }
+            | Entry::Lost { node }
+            | Entry::Interrupted { node }
+            | Entry::Repeated { node }
+            | Entry::Asked { node }
+            | Entry::Noted { node, .. }
+            | Entry::Reassigned { node, .. }
+            | Entry::Told { node, .. }
+            | Entry::Charged { node, .. } => Some(node),
+            Entry::Heard { .. } | Entry::Noticed | Entry::Unnoticed => None,
+        }
+    }
+}
+
+impl Model {
+    fn of<'a>(&'a self, id: &'a NodeId) -> impl DoubleEndedIterator<Item = &'a Entry> {
+        self.journal.iter().filter(move |entry| entry.node() == Some(id))
+    }
+
+    /// What happened at a node since its allowance was last refilled.
+    fn since_refill<'a>(&'a self, id: &'a NodeId) -> impl Iterator<Item = &'a Entry> {
+        self.of(id).rev().take_while(|entry| !matches!(entry, Entry::Entered { refills: true, .. }))
+    }
+
+    /// What happened at a node since its newest attempt began.
+    fn since_begun<'a>(&'a self, id: &'a NodeId) -> impl Iterator<Item = &'a Entry> {
+        self.of(id).rev().take_while(|entry| !matches!(entry, Entry::Begun { .. }))
+    }
+
+    /// Returns what the newest fitting entry of a node says.
+    fn newest<T>(&self, id: &NodeId, reads: impl Fn(&Entry) -> Option<T>) -> Option<T> {
+        self.of(id).rev().find_map(reads)
+    }
+
+    pub(super) fn place(&self, id: &NodeId) -> Place {
+        let newest = self
+            .newest(id, |entry| if let Entry::Moved { to, .. } = entry { Some(to.clone()) } else { None });
+        newest.unwrap_or(Place::Nowhere)
+    }
+
+    pub(super) fn visits(&self, id: &NodeId) -> usize {
+        self.of(id).filter(|entry| matches!(entry, Entry::Entered { .. })).count()
+    }
+
+    pub(super) fn attempt(&self, id: &NodeId) -> usize {
+        self.of(id).filter(|entry| matches!(entry, Entry::Begun { .. })).count()
+    }
+
+    pub(super) fn failed(&self, id: &NodeId) -> usize {
+        self.since_refill(id).filter(|entry| matches!(entry, Entry::Failed { .. })).count()
+    }
+
+    pub(super) fn granted(&self, id: &NodeId) -> usize {
+        self.since_refill(id).filter(|entry| matches!(entry, Entry::Granted { .. })).count()
+    }
+
+    pub(super) fn deliveries(&self, id: &NodeId) -> usize {
+        self.since_begun(id).filter(|entry| matches!(entry, Entry::Lost { .. })).count()
+    }
+
+    pub(super) fn interruptions(&self, id: &NodeId) -> usize {
+        self.since_begun(id).filter(|entry| matches!(entry, Entry::Interrupted { .. })).count()
+    }
+
+    pub(super) fn repeats(&self, id: &NodeId) -> usize {
+        self.since_begun(id).filter(|entry| matches!(entry, Entry::Repeated { .. })).count()
+    }
+
+    pub(super) fn role(&self, id: &NodeId) -> Option<Role> {
+        self.newest(
+            id,
+            |entry| {
+                if let Entry::Reassigned { role, .. } = entry { Some(role.clone()) } else { None }
+            },
+        )
+    }
+
+    pub(super) fn note(&self, id: &NodeId) -> Option<String> {
+        self.newest(
+            id,
+            |entry| if let Entry::Noted { note, .. } = entry { Some(note.clone()) } else { None },
+        )?
+    }
+
+    pub(super) fn failure_of(&self, id: &NodeId) -> Option<usize> {
+        self.newest(id, |entry| if let Entry::Told { failed, .. } = entry { Some(*failed) } else { None })?
+    }
+
+    pub(super) fn attempts_of_run(&self) -> usize {
+        self.journal.iter().filter(|entry| matches!(entry, Entry::Begun { .. })).count()
+    }
+
+    pub(super) fn asks(&self) -> usize {
+        self.journal.iter().filter(|entry| matches!(entry, Entry::Asked { .. })).count()
+    }
+
+    pub(super) fn transitions(&self) -> usize {
+        self.journal.iter().filter(|entry| matches!(entry, Entry::Heard { .. })).count()
+    }
+
+    /// Returns each accepted event's time, whether something was out after it, and whether it moved the work.
+    fn heard(&self) -> impl DoubleEndedIterator<Item = (Timestamp, bool, bool)> + '_ {
+        self.journal.iter().filter_map(|entry| {
+            if let Entry::Heard { at, is_running, is_progress } = entry {
+                Some((*at, *is_running, *is_progress))
+            } else {
+                None
+            }
+        })
+    }
+
+    /// Returns when work last moved.
+    pub(super) fn moved_at(&self) -> Option<Timestamp> {
+        self.heard().rev().find(|(_, _, is_progress)| *is_progress).map(|(at, ..)| at)
+    }
+
+    /// Returns the time between events for as long as something was out.
+    pub(super) fn time_of_run(&self) -> Duration {
+        let heard: Vec<_> = self.heard().collect();
+        heard.windows(2).filter(|pair| pair[0].1).map(|pair| elapsed(pair[0].0, pair[1].0)).sum()
+    }
+
+    /// Returns the run's time up to now, the stretch since the newest event included.
+    pub(super) fn time_up_to_now(&self) -> Duration {
+        let open = self.heard().next_back().filter(|(_, is_running, _)| *is_running);
+        self.time_of_run() + open.map_or(Duration::ZERO, |(at, ..)| elapsed(at, self.now))
+    }
+
+    pub(super) fn is_noticed(&self) -> bool {
+        let newest = self.journal.iter().rev().find(|e| matches!(e, Entry::Noticed | Entry::Unnoticed));
+        matches!(newest, Some(Entry::Noticed))
+    }
+
+    pub(super) fn charges_of<'a>(
+        &'a self,
+        id: Option<&'a NodeId>,
+    ) -> impl Iterator<Item = (Option<(u64, u64)>, Duration)> + 'a {
+        self.journal.iter().filter_map(move |entry| {
+            if let Entry::Charged { node, usage, time } = entry
+                && id.is_none_or(|id| id == node)
+            {
+                Some((*usage, *time))
+            } else {
+                None
+            }
+        })
+    }
+
+    pub(super) fn settled(&self, id: &NodeId) -> Option<Outcome> {
+        match self.place(id) {
+            Place::Over(outcome) => Some(outcome),
+            Place::Nowhere
+            | Place::WithAgent
+            | Place::Resting
+            | Place::WithHarness { .. }
+            | Place::WithPerson(..) => None,
+        }
+    }
+}
+
+/// Returns the time from one moment to a later one; none where the clock went backwards.
+pub(super) fn elapsed(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::from_micros(u64::try_from(to.as_micros() - from.as_micros()).unwrap_or(0))
+}

@@ -1,0 +1,181 @@
+//! The model's verbs: an attempt fails, a node is exhausted, left, entered, begun, held.
+
+use std::time::Duration;
+
+use planctl_engine::{AskKind, At, Attempt, Edge, HumanEvent, ItemId, NodeId, NodeKind, On, Outcome, Usage};
+
+use super::journal::Entry;
+use super::{Model, Place, Status};
+
+impl Model {
+    pub(super) fn attempt_failed(&mut self, node: &NodeId, gave_up: bool) {
+        self.journal.push(Entry::Failed { node: node.clone() });
+        self.tell_next(node, Some(self.attempt(node)));
+        let planned = self.graph.task(node).map_or(0, |task| usize::from(task.max_retries));
+        if gave_up || self.failed(node) > planned + self.granted(node) {
+            self.exhausted(node);
+        } else if let Some(edge) = self.edge(node, &[On::Retry]) {
+            self.put(node, Place::Nowhere);
+            self.go(&edge, "retry");
+        } else {
+            self.tell(format!("retry {node}#{}", self.attempt(node) + 1));
+            self.begin(node);
+        }
+    }
+
+    pub(super) fn exhausted(&mut self, node: &NodeId) {
+        let Some(edge) = self.edge(node, &[On::Exhaust, On::Fail, On::Always]) else {
+            return self.ask(node, AskKind::Escalation, "no_edge");
+        };
+        if !matches!(self.kind(&edge.to), NodeKind::Escalate { .. }) {
+            let lapse = self.graph.task(node).map_or(Outcome::Failed, |task| task.lapse);
+            self.settle(node, lapse);
+        }
+        self.go(&edge, "exhausted");
+    }
+
+    pub(super) fn leave(&mut self, node: &NodeId) {
+        match self.edge(node, &[On::Success, On::Always]) {
+            Some(edge) => self.go(&edge, "success"),
+            None => self.ask(node, AskKind::Escalation, "no_edge"),
+        }
+    }
+
+    pub(super) fn go(&mut self, edge: &Edge, why: &str) {
+        self.tell(format!("{} -{why}-> {}", edge.from, edge.to));
+        match self.kind(&edge.to) {
+            NodeKind::Exit { success: true } => {
+                self.end(Status::Done, None);
+                self.tell("completed".to_owned());
+            }
+            NodeKind::Exit { success: false } => {
+                self.end(Status::Failed, Some(&edge.from));
+                self.tell(format!("failed at {}", edge.from));
+            }
+            NodeKind::Escalate { .. } => self.ask(&edge.from, AskKind::Escalation, "exhausted"),
+            NodeKind::Task(_) | NodeKind::Start => {
+                if why != "success" && edge.from != edge.to {
+                    self.tell_next(&edge.to, self.failure_of(&edge.from));
+                }
+                self.enter(&edge.to, why == "success");
+            }
+        }
+    }
+
+    pub(super) fn enter(&mut self, node: &NodeId, refills: bool) {
+        let most = self.graph.node(node).map_or(0, |node| usize::from(node.max_visits));
+        if self.visits(node) >= most {
+            if self.beyond.contains(node) {
+                return self.ask(node, AskKind::Escalation, "exhausted");
+            }
+            self.beyond.push(node.clone());
+            return self.exhausted(node);
+        }
+        self.journal.push(Entry::Entered { node: node.clone(), refills });
+        if refills {
+            self.tell_next(node, None);
+            self.journal.push(Entry::Noted { node: node.clone(), note: None });
+        }
+        self.tell(format!("entered {node} visit {}", self.visits(node)));
+        self.begin(node);
+    }
+
+    pub(super) fn begin(&mut self, node: &NodeId) {
+        if self.attempts_of_run() as u64 >= u64::from(self.graph.limits().attempts) {
+            self.ask(node, AskKind::Escalation, "attempts_limit");
+        } else if self.is_short(node) {
+            self.ask(node, AskKind::Budget, "budget");
+        } else {
+            self.journal.push(Entry::Begun { node: node.clone() });
+            self.put(node, Place::WithAgent);
+        }
+    }
+
+    pub(super) fn delivery_lost(&mut self, node: &NodeId) {
+        self.journal.push(Entry::Lost { node: node.clone() });
+        if self.deliveries(node) >= usize::from(self.graph.limits().deliveries) {
+            self.tell_next(node, Some(self.attempt(node)));
+            self.ask(node, AskKind::Escalation, "undelivered");
+        } else {
+            self.tell(format!("resting {node}#{}", self.attempt(node)));
+            self.put(node, Place::Resting);
+        }
+    }
+
+    pub(super) fn interrupted(&mut self, node: &NodeId, back_to: Place) {
+        self.journal.push(Entry::Interrupted { node: node.clone() });
+        if self.interruptions(node) >= usize::from(self.graph.limits().interruptions) {
+            return self.ask(node, AskKind::Escalation, "interrupted");
+        }
+        let what = if back_to == Place::WithAgent { "interrupted" } else { "gate repeated" };
+        self.tell(format!("{what} {node}#{}", self.attempt(node)));
+        self.put(node, back_to);
+    }
+
+    pub(super) fn settle(&mut self, node: &NodeId, outcome: Outcome) {
+        self.put(node, Place::Over(outcome));
+        self.tell(format!("settled {node} {}", outcome.word()));
+    }
+
+    pub(super) fn ask(&mut self, node: &NodeId, kind: AskKind, why: &str) {
+        self.journal.push(Entry::Asked { node: node.clone() });
+        let at = At {
+            node: node.clone(),
+            visit: self.visits(node) as u16,
+            attempt: Attempt::from_number(self.attempt(node) as u16),
+        };
+        let item = ItemId::ask(self.id, &at, kind.word(), self.asks() as u32);
+        if kind == AskKind::Escalation {
+            self.tell(format!("escalated {node} {why}"));
+        }
+        self.tell(format!("ask {node} {} {why}", kind.word()));
+        self.put(node, Place::WithPerson(kind, item));
+    }
+
+    pub(super) fn end(&mut self, status: Status, stopped_at: Option<&NodeId>) {
+        self.status = status;
+        self.stopped_at = stopped_at.cloned();
+        self.stale_timer = None;
+    }
+
+    pub(super) fn charge(&mut self, node: &NodeId, usage: Option<&Usage>, time: Duration) {
+        let usage = usage.map(|u| (u.input_tokens + u.output_tokens, u.micro_usd.unwrap_or(0)));
+        self.journal.push(Entry::Charged { node: node.clone(), usage, time });
+    }
+
+    pub(super) fn note_down(&mut self, event: &HumanEvent, node: &NodeId) {
+        self.journal.push(Entry::Noted { node: node.clone(), note: event.note.clone() });
+    }
+
+    pub(super) fn tell_next(&mut self, node: &NodeId, failed: Option<usize>) {
+        self.journal.push(Entry::Told { node: node.clone(), failed });
+    }
+
+    pub(super) fn put(&mut self, node: &NodeId, to: Place) {
+        self.journal.push(Entry::Moved { node: node.clone(), to });
+    }
+
+    pub(super) fn tell(&mut self, what: String) {
+        self.tellings.push(what);
+    }
+
+    pub(super) fn kind(&self, id: &NodeId) -> NodeKind {
+        self.graph.node(id).map_or(NodeKind::Start, |node| node.kind.clone())
+    }
+
+    pub(super) fn edge(&self, from: &NodeId, any_of: &[On]) -> Option<Edge> {
+        let all: Vec<&Edge> = self.graph.edges_from(from).iter().collect();
+        any_of.iter().find_map(|on| all.iter().find(|edge| edge.on == *on).map(|edge| (*edge).clone()))
+    }
+
+    /// The node with work out, for an agent or the harness.
+    pub(super) fn node_out(&self) -> Option<NodeId> {
+        self.node_live().filter(|id| !matches!(self.place(id), Place::WithPerson(..)))
+    }
+
+    /// The one node that is with someone.
+    pub(super) fn node_live(&self) -> Option<NodeId> {
+        let ids = self.graph.nodes().iter().map(|node| &node.id);
+        ids.into_iter().find(|id| !matches!(self.place(id), Place::Nowhere | Place::Over(_))).cloned()
+    }
+}

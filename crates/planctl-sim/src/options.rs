@@ -1,0 +1,52 @@
+//! What a seed expands to: which troubles strike, how often, and how large the world is.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::dice::Dice;
+use crate::faults::Trouble;
+
+/// The expanded options of one seed.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The seed.
+    pub seed: u64,
+    /// Turns of the phase with faults.
+    pub turns: u64,
+    /// Workers that claim items.
+    pub workers: usize,
+    /// How often in a thousand an attempt's contract passes.
+    pub passes: u64,
+    /// How often in a thousand chances each trouble strikes; absent ones never do.
+    pub rates: BTreeMap<Trouble, u64>,
+}
+
+impl Options {
+    /// Expands a seed. Each world has some troubles only, so that rare ones meet undisturbed runs too.
+    pub fn expand(dice: &mut Dice, seed: u64) -> Options {
+        let calm = dice.happens(80);
+        let mut rates = BTreeMap::new();
+        for trouble in Trouble::ALL {
+            if dice.happens(400) && !calm {
+                rates.insert(trouble, dice.between(1, trouble.per_mille_max()));
+            }
+        }
+        Options {
+            seed,
+            turns: dice.between(20, 220),
+            workers: *dice.pick(&[0, 1, 1, 2, 4]),
+            passes: *dice.pick(&[0, 250, 500, 500, 750, 900]),
+            rates,
+        }
+    }
+}
+
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "turns {}, workers {}, contracts pass {} ‰", self.turns, self.workers, self.passes)?;
+        for (trouble, rate) in &self.rates {
+            write!(f, ", {trouble:?} {rate} ‰")?;
+        }
+        Ok(())
+    }
+}

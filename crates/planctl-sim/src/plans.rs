@@ -1,0 +1,229 @@
+//! Random plans: linear ones as markdown lowers to, and graphs with any edges that a graph may have.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use planctl_engine::{
+    Budget, Contract, Digest, Edge, Graph, GraphParts, Limits, Node, NodeId, NodeKind, On, Outcome, Priority,
+    Role, Task, WorkKind,
+};
+
+use crate::dice::Dice;
+
+/// A plan as it was drawn.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What the engine is given.
+    pub graph: Graph,
+    /// Says that steps run one after another and only a failure leaves that way.
+    pub is_linear: bool,
+}
+
+/// Draws a plan.
+pub fn draw(dice: &mut Dice) -> Plan {
+    let most = if dice.happens(200) { 12 } else { 5 };
+    let steps = dice.between(1, most);
+    if dice.happens(450) {
+        for _ in 0..30 {
+            if let Ok(graph) = Graph::new(tangled(dice, steps)) {
+                return Plan { graph, is_linear: false };
+            }
+        }
+    }
+    let graph = Graph::new(linear(dice, steps)).expect("a lowered linear plan is a graph");
+    Plan { graph, is_linear: true }
+}
+
+/// Draws another revision of a plan: steps in `fixed` stay as they are, others may change; a linear plan may also
+/// lose or gain a step at its end.
+pub fn revise(dice: &mut Dice, plan: &Plan, fixed: &BTreeSet<NodeId>) -> Plan {
+    let mut parts = GraphParts::from(plan.graph.clone());
+    for node in &mut parts.nodes {
+        if let NodeKind::Task(task) = &mut node.kind
+            && !fixed.contains(&node.id)
+            && dice.happens(600)
+        {
+            task.max_retries = retries(dice);
+            let name = format!("{}.{}", node.id, dice.below(1000));
+            task.contract = contract(dice, &name);
+        }
+    }
+    parts.budget = parts.budget.raised(Budget {
+        tokens: Some(dice.below(5_000)),
+        micro_usd: Some(dice.below(500_000)),
+        time: Some(Duration::from_secs(dice.below(600))),
+    });
+    if plan.is_linear && dice.happens(300) {
+        drop_or_add_last(dice, &mut parts, fixed);
+    }
+    match Graph::new(parts) {
+        Ok(graph) => Plan { graph, is_linear: plan.is_linear },
+        Err(_) => plan.clone(),
+    }
+}
+
+fn drop_or_add_last(dice: &mut Dice, parts: &mut GraphParts, fixed: &BTreeSet<NodeId>) {
+    let count = parts.nodes.iter().filter(|node| matches!(node.kind, NodeKind::Task(_))).count() as u64;
+    let last = step_id(count);
+    if dice.happens(500) && count > 1 && !fixed.contains(&last) {
+        parts.nodes.retain(|node| node.id != last);
+        parts.edges.retain(|edge| edge.from != last);
+        for edge in &mut parts.edges {
+            if edge.to == last {
+                edge.to = NodeId::from("done");
+            }
+        }
+    } else if !fixed.contains(&last) {
+        let added = step_id(count + 1);
+        for edge in &mut parts.edges {
+            if edge.from == last && edge.to == NodeId::from("done") {
+                edge.to = added.clone();
+            }
+        }
+        parts.nodes.push(step(dice, count + 1, Outcome::Skipped));
+        parts.edges.push(edge(&added, &NodeId::from("done"), On::Success));
+        parts.edges.push(edge(&added, &NodeId::from("done"), On::Exhaust));
+    }
+}
+
+fn linear(dice: &mut Dice, steps: u64) -> GraphParts {
+    let (start, done) = (NodeId::from("start"), NodeId::from("done"));
+    let (ask, failed) = (NodeId::from("ask"), NodeId::from("failed"));
+    let mut nodes = vec![plain("start", NodeKind::Start), plain("done", NodeKind::Exit { success: true })];
+    let mut edges = vec![edge(&start, &step_id(1), On::Success)];
+    for number in 1..=steps {
+        let id = step_id(number);
+        let next = if number == steps { done.clone() } else { step_id(number + 1) };
+        let (lapse, target) = match dice.below(4) {
+            0 => (Outcome::Failed, failed.clone()),
+            1 => (Outcome::Skipped, next.clone()),
+            2 => (Outcome::Warned, next.clone()),
+            _ => (Outcome::Failed, ask.clone()),
+        };
+        nodes.push(step(dice, number, lapse));
+        edges.push(edge(&id, &next, On::Success));
+        edges.push(edge(&id, &target, On::Exhaust));
+    }
+    finish(dice, nodes, edges)
+}
+
+/// Draws a graph with any edges; [`Graph::new`] says whether it is one.
+fn tangled(dice: &mut Dice, steps: u64) -> GraphParts {
+    let (start, done) = (NodeId::from("start"), NodeId::from("done"));
+    let mut nodes = vec![plain("start", NodeKind::Start), plain("done", NodeKind::Exit { success: true })];
+    let first = if dice.happens(800) { On::Success } else { On::Always };
+    let mut edges = vec![edge(&start, &step_id(1), first)];
+    for number in 1..=steps {
+        let id = step_id(number);
+        let lapse = *dice.pick(&[Outcome::Failed, Outcome::Skipped, Outcome::Warned]);
+        nodes.push(step(dice, number, lapse));
+        let next = if number == steps { done.clone() } else { step_id(number + 1) };
+        if dice.happens(930) {
+            edges.push(edge(&id, &next, if dice.happens(850) { On::Success } else { On::Always }));
+        }
+        for (on, per_mille) in [(On::Retry, 250), (On::Exhaust, 400), (On::Fail, 500), (On::Always, 150)] {
+            if dice.happens(per_mille) && !edges.iter().any(|edge| edge.from == id && edge.on == on) {
+                edges.push(edge(&id, &anywhere(dice, steps, on), on));
+            }
+        }
+    }
+    finish(dice, nodes, edges)
+}
+
+fn anywhere(dice: &mut Dice, steps: u64, on: On) -> NodeId {
+    match dice.below(10) {
+        0 => NodeId::from("done"),
+        1 => NodeId::from("failed"),
+        2 | 3 if on != On::Always => NodeId::from("ask"),
+        _ => step_id(dice.between(1, steps)),
+    }
+}
+
+fn finish(dice: &mut Dice, mut nodes: Vec<Node>, edges: Vec<Edge>) -> GraphParts {
+    if edges.iter().any(|edge| edge.to == NodeId::from("ask")) {
+        nodes.push(plain("ask", NodeKind::Escalate { reason: Some("the plan says so".to_owned()) }));
+    }
+    if edges.iter().any(|edge| edge.to == NodeId::from("failed")) {
+        nodes.push(plain("failed", NodeKind::Exit { success: false }));
+    }
+    GraphParts {
+        title: "a drawn plan".to_owned(),
+        start: NodeId::from("start"),
+        nodes,
+        edges,
+        budget: budget(dice),
+        limits: limits(dice),
+        priority: Priority::Normal,
+    }
+}
+
+fn budget(dice: &mut Dice) -> Budget {
+    let mut part = |low: u64, high: u64| dice.happens(300).then(|| dice.between(low, high));
+    Budget {
+        tokens: part(500, 40_000),
+        micro_usd: part(1_000, 2_000_000),
+        time: part(30, 4_000).map(Duration::from_secs),
+    }
+}
+
+fn limits(dice: &mut Dice) -> Limits {
+    let normal = Limits::default();
+    let is_tight = dice.happens(600);
+    Limits {
+        attempts: if dice.happens(120) { dice.between(2, 12) as u32 } else { 300 },
+        deliveries: if is_tight { dice.between(1, 3) as u16 } else { normal.deliveries },
+        interruptions: if is_tight { dice.between(1, 4) as u16 } else { normal.interruptions },
+        repeats: if is_tight { dice.between(1, 3) as u16 } else { normal.repeats },
+        stale_after: dice.happens(450).then(|| Duration::from_secs(dice.between(20, 2_000))),
+    }
+}
+
+fn step(dice: &mut Dice, number: u64, lapse: Outcome) -> Node {
+    let task = Task {
+        step: number as u32,
+        role: Role::from(*dice.pick(&["coder", "reviewer"])),
+        work: *dice.pick(&[WorkKind::Code, WorkKind::Review]),
+        prompt: format!("do step {number}"),
+        subscriptions: Vec::new(),
+        contract: contract(dice, &number.to_string()),
+        max_retries: retries(dice),
+        lapse,
+        work_timeout: Duration::from_secs(dice.between(20, 900)),
+        protects: Vec::new(),
+        contract_files: BTreeSet::new(),
+        own_files: BTreeSet::new(),
+    };
+    let max_visits = if dice.happens(500) { dice.between(1, 3) as u16 } else { 10 };
+    Node {
+        id: step_id(number),
+        title: format!("step {number}"),
+        kind: NodeKind::Task(Box::new(task)),
+        max_visits,
+    }
+}
+
+fn retries(dice: &mut Dice) -> u16 {
+    *dice.pick(&[0, 0, 1, 1, 2, 3, 20])
+}
+
+fn contract(dice: &mut Dice, name: &str) -> Contract {
+    Contract {
+        command: format!("./check {name}"),
+        digest: Digest::new(format!("sha256:{name}")),
+        expect: *dice.pick(&[0, 0, 0, 1, 42]),
+        timeout: Duration::from_secs(60),
+        guard: false,
+    }
+}
+
+fn step_id(number: u64) -> NodeId {
+    NodeId::new(number.to_string())
+}
+
+fn plain(id: &str, kind: NodeKind) -> Node {
+    Node { id: NodeId::from(id), title: id.to_owned(), kind, max_visits: 10 }
+}
+
+fn edge(from: &NodeId, to: &NodeId, on: On) -> Edge {
+    Edge { from: from.clone(), to: to.clone(), on }
+}

@@ -1,0 +1,132 @@
+//! The conversation in lines that a person can read.
+
+use planctl_engine::{
+    AgentSaid, ClockEvent, Decision, Edge, Ending, Event, Fact, FaultKind, Found, Graph, NodeKind, On,
+    Outcome, Signal, Timestamp,
+};
+
+/// Returns what an event says.
+pub fn event(event: &Event) -> String {
+    let at =
+        event.at().map_or_else(String::new, |at| format!(" {}#{} (visit {})", at.node, at.attempt, at.visit));
+    match event {
+        Event::Agent(event) => match &event.said {
+            AgentSaid::Reported(report) => {
+                let gave_up = if report.gave_up { ", gave up" } else { "" };
+                let tokens = report.usage.as_ref().map_or(0, planctl_engine::Usage::tokens);
+                format!("agent reported{at}{gave_up}, {tokens} tokens")
+            }
+            AgentSaid::Asked { question, .. } => format!("agent asked{at}: {question}"),
+            AgentSaid::Overran { .. } => format!("agent overran{at}"),
+            AgentSaid::Faulted(fault) => match fault.kind {
+                FaultKind::Transient => format!("agent faulted{at}"),
+                FaultKind::Permission => format!("agent lacks a permission{at}"),
+            },
+            AgentSaid::Released => format!("agent released{at}"),
+        },
+        Event::Harness(event) => match &event.found {
+            Found::Evidence(evidence) => {
+                let ending = match evidence.ending {
+                    Ending::Exited { code } => format!("exit {code}"),
+                    Ending::Signalled { signal } => format!("signal {signal}"),
+                    Ending::TimedOut => "timed out".to_owned(),
+                    Ending::NotRun => "not run".to_owned(),
+                };
+                let tampered = if evidence.tampered.is_empty() { "" } else { ", tampered" };
+                format!("harness evaluated{at} {ending}{tampered} of {}", evidence.contract)
+            }
+            Found::Nothing(why) => format!("harness inconclusive{at}: {why:?}"),
+        },
+        Event::Human(event) => {
+            let note = event.note.as_ref().map_or_else(String::new, |note| format!(" “{note}”"));
+            match &event.decision {
+                Decision::Answer { item, answer } => format!("human {}{note} to {item}", answer.word()),
+                Decision::Submit => "human submitted".to_owned(),
+                Decision::Cancel => "human cancelled".to_owned(),
+                Decision::Resume => "human resumed".to_owned(),
+                Decision::Revise { changed, .. } => format!("human revised {changed:?}"),
+            }
+        }
+        Event::Clock(event) => match event {
+            ClockEvent::Admitted => "clock admitted".to_owned(),
+            ClockEvent::Due { timer } => format!("clock {} due", timer.word()),
+            ClockEvent::LeaseLost { interrupted: true, .. } => format!("clock lease interrupted{at}"),
+            ClockEvent::LeaseLost { .. } => format!("clock lease lost{at}"),
+            ClockEvent::Overran { .. } => format!("clock overran{at}"),
+        },
+    }
+}
+
+/// Returns a fact in the words that the reference model uses.
+pub fn fact(fact: &Fact) -> String {
+    match fact {
+        Fact::PlanActivated { resumed } => format!("activated {}", if *resumed { "again" } else { "first" }),
+        Fact::NodeEntered { node, visit, .. } => format!("entered {node} visit {visit}"),
+        Fact::NodeVerified { node, attempt, verdict } => {
+            format!("verified {node}#{attempt} {}", verdict.word())
+        }
+        Fact::RetryTriggered { node, attempt, .. } => format!("retry {node}#{attempt}"),
+        Fact::EdgeFollowed { from, to, signal, .. } => {
+            let why = match signal {
+                Signal::Success => "success",
+                Signal::Retry => "retry",
+                Signal::Exhausted => "exhausted",
+            };
+            format!("{from} -{why}-> {to}")
+        }
+        Fact::NodeSettled { node, outcome, .. } => format!("settled {node} {}", outcome.word()),
+        Fact::NodeResting { node, attempt, .. } => format!("resting {node}#{attempt}"),
+        Fact::NodeInterrupted { node, attempt, .. } => format!("interrupted {node}#{attempt}"),
+        Fact::GateRepeated { node, attempt, .. } => format!("gate repeated {node}#{attempt}"),
+        Fact::AskOpened { node, kind, reason, .. } => {
+            format!("ask {node} {} {}", kind.word(), reason.word())
+        }
+        Fact::AskAnswered { node, answer, .. } => format!("answered {node} {answer}"),
+        Fact::PlanEscalated { node, reason } => format!("escalated {node} {}", reason.word()),
+        Fact::BudgetNoticed { .. } => "budget noticed".to_owned(),
+        Fact::PlanExpired { .. } => "expired".to_owned(),
+        Fact::PlanPaused { node } => format!("paused at {node}"),
+        Fact::PlanCompleted { .. } => "completed".to_owned(),
+        Fact::PlanFailed { node, .. } => format!("failed at {node}"),
+        Fact::PlanCancelled { .. } => "cancelled".to_owned(),
+    }
+}
+
+/// Returns a plan in a few lines.
+pub fn plan(graph: &Graph) -> Vec<String> {
+    let mut lines = vec![format!("plan {:?} {:?}", graph.budget(), graph.limits())];
+    for node in graph.nodes() {
+        let edges: Vec<String> = graph.edges_from(&node.id).iter().map(edge).collect();
+        let what = match &node.kind {
+            NodeKind::Start => "start".to_owned(),
+            NodeKind::Escalate { .. } => "escalate".to_owned(),
+            NodeKind::Exit { success } => format!("exit {}", if *success { "done" } else { "failed" }),
+            NodeKind::Task(task) => {
+                let lapse = if task.lapse == Outcome::Failed { "" } else { task.lapse.word() };
+                format!(
+                    "task retry {} visits {} {lapse} expects {}",
+                    task.max_retries, node.max_visits, task.contract.expect
+                )
+            }
+        };
+        lines.push(format!("  {}: {what}   {}", node.id, edges.join("  ")));
+    }
+    lines
+}
+
+fn edge(edge: &Edge) -> String {
+    let on = match edge.on {
+        On::Success => "success",
+        On::Fail => "fail",
+        On::Retry => "retry",
+        On::Exhaust => "exhaust",
+        On::Always => "always",
+    };
+    format!("-{on}-> {}", edge.to)
+}
+
+/// Returns a moment as seconds since the world began.
+pub fn moment(at: Timestamp) -> String {
+    let micros = at.as_micros() - crate::world::BEGINNING.as_micros();
+    format!("{:>8}.{:03}s", micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000) / 1000)
+}

@@ -1,0 +1,347 @@
+//! One thread, one seed: a run, the hands that work on it, and everything that goes wrong between them.
+
+mod calls;
+mod gates;
+mod person;
+mod probe;
+pub(crate) mod store;
+mod workers;
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use planctl_engine::{At, ClockEvent, Event, ItemId, RunId, RunStatus, TimerId, Timestamp, Work};
+
+use crate::coverage::Coverage;
+use crate::dice::Dice;
+use crate::faults::Trouble;
+use crate::model::Model;
+use crate::options::Options;
+use crate::{check, plans, tell};
+use store::{Command, Proof, Row, RowPlace, Store};
+
+/// When every world begins.
+pub(crate) const BEGINNING: Timestamp = Timestamp::from_micros(1_700_000_000_000_000);
+
+/// Turns after the faults within which a run must end.
+const CALM_TURNS_MAX: u32 = 6_000;
+
+/// What one seed met.
+#[derive(Debug)]
+pub struct Tale {
+    /// What was met, in words.
+    pub coverage: Coverage,
+    /// Events accepted.
+    pub events: usize,
+    /// The conversation.
+    pub lines: Vec<String>,
+}
+
+/// A promise that was broken, and the conversation that led there.
+#[derive(Debug)]
+pub struct Breach {
+    /// The seed.
+    pub seed: u64,
+    /// What it expands to.
+    pub options: Options,
+    /// What was broken.
+    pub what: String,
+    /// The conversation.
+    pub lines: Vec<String>,
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}: {}", self.seed, self.options)?;
+        for line in &self.lines {
+            writeln!(f, "{line}")?;
+        }
+        write!(f, "broken: {}\nagain with: PLANCTL_SIM_SEED={} just sim", self.what, self.seed)
+    }
+}
+
+/// Plays the world of a seed to its end.
+///
+/// # Errors
+///
+/// Returns the first [`Breach`].
+pub fn play(seed: u64) -> Result<Tale, Box<Breach>> {
+    let mut dice = Dice::new(seed);
+    let options = Options::expand(&mut dice.fork(1), seed);
+    let plan = plans::draw(&mut dice.fork(2));
+    let mut world = World::new(options, plan, dice);
+    let played = catch_unwind(AssertUnwindSafe(|| world.play()));
+    let broken = match played {
+        Ok(Ok(())) => None,
+        Ok(Err(what)) => Some(what),
+        Err(panic) => Some(panic_text(panic.as_ref())),
+    };
+    match broken {
+        None => Ok(Tale { coverage: world.coverage, events: world.store.history.len(), lines: world.lines }),
+        Some(what) => Err(Box::new(Breach { seed, options: world.options, what, lines: world.lines })),
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    format!("panic: {}", text.unwrap_or("without words"))
+}
+
+/// Someone who holds an item.
+#[derive(Clone, Debug)]
+struct Hand {
+    item: ItemId,
+    at: At,
+    generation: u64,
+}
+
+struct World {
+    options: Options,
+    dice: Dice,
+    now: Timestamp,
+    store: Store,
+    model: Model,
+    /// Workers; those with an even place are planctl's own processes.
+    workers: Vec<Option<Hand>>,
+    gate: Option<Hand>,
+    /// Calls that were not answered yet, or arrive late, or again.
+    outbox: Vec<Command>,
+    keys: u64,
+    /// No fault strikes any more.
+    is_calm: bool,
+    answers_in_calm: u32,
+    coverage: Coverage,
+    lines: Vec<String>,
+}
+
+/// One thing that may happen in a turn.
+#[derive(Clone, Copy)]
+enum Move {
+    Tick,
+    Claim,
+    Work,
+    ClaimGate,
+    Gate,
+    Answer,
+    Decide,
+    Sweep,
+    Timer,
+    Admit,
+    Deliver,
+    Probe,
+}
+
+impl World {
+    fn new(options: Options, plan: plans::Plan, dice: Dice) -> World {
+        let run = RunId::from_u128(u128::from(options.seed) + 1);
+        let model = Model::new(run, plan.graph.clone(), BEGINNING);
+        let lines = tell::plan(&plan.graph);
+        World {
+            workers: vec![None; options.workers],
+            store: Store::new(run, plan, BEGINNING),
+            model,
+            options,
+            dice,
+            now: BEGINNING,
+            gate: None,
+            outbox: Vec::new(),
+            keys: 0,
+            is_calm: false,
+            answers_in_calm: 0,
+            coverage: Coverage::new(),
+            lines,
+        }
+    }
+
+    fn play(&mut self) -> Result<(), String> {
+        for _ in 0..self.options.turns {
+            if self.dice.happens(150) {
+                self.jump_or_crash();
+            }
+            self.turn()?;
+        }
+        self.is_calm = true;
+        self.lines.push("calm: no fault strikes from here on".to_owned());
+        if self.workers.is_empty() {
+            self.workers.push(None);
+        }
+        let mut turns = 0;
+        while !self.has_ended() || !self.outbox.is_empty() {
+            turns += 1;
+            if turns > CALM_TURNS_MAX {
+                return Err(format!("P3 the run does not end: {:?}", self.store.head));
+            }
+            self.turn()?;
+        }
+        check::at_the_end(&self.store, BEGINNING)
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(self.store.head.status, RunStatus::Ended { .. })
+    }
+
+    fn jump_or_crash(&mut self) {
+        let hour = 3_600_000_000;
+        if self.strikes(Trouble::ClockAhead) {
+            self.now = Timestamp::from_micros(self.now.as_micros() + hour);
+            self.lines.push("         the clock jumps an hour ahead".to_owned());
+        } else if self.strikes(Trouble::ClockBack) {
+            self.now = Timestamp::from_micros(self.now.as_micros() - hour);
+            self.lines.push("         the clock jumps an hour back".to_owned());
+        } else if self.strikes(Trouble::Crashed) {
+            self.crash();
+        }
+    }
+
+    /// Loses everything in flight. Leases of our own processes are found dead at once, those of others run out.
+    fn crash(&mut self) {
+        self.lines.push("         everything in flight is lost".to_owned());
+        self.gate = None;
+        for place in (0..self.workers.len()).step_by(2) {
+            self.workers[place] = None;
+        }
+        if self.dice.happens(500) {
+            self.outbox.clear();
+        }
+        for row in self.store.items.values_mut() {
+            if let RowPlace::Leased(lease) = &mut row.place
+                && lease.is_own
+            {
+                lease.until = lease.until.min(self.now);
+            }
+        }
+    }
+
+    fn turn(&mut self) -> Result<(), String> {
+        let is_waiting = self.store.open_ask().is_some();
+        let is_claimable = |lane_fits: fn(&Work) -> bool| {
+            self.store.open_items().any(|row| {
+                row.place == RowPlace::Ready && lane_fits(&row.item.work) && row.item.available_at <= self.now
+            })
+        };
+        let works = is_claimable(|work| matches!(work, Work::Agent { .. }))
+            && self.workers.iter().any(Option::is_none);
+        let gates = is_claimable(|work| matches!(work, Work::Harness)) && self.gate.is_none();
+        let is_expired = self.expired().is_some();
+        let is_due = self.due().is_some();
+        let is_queued = matches!(self.store.head.status, RunStatus::Queued { .. });
+        let rests =
+            matches!(self.store.head.status, RunStatus::New | RunStatus::Paused | RunStatus::Ended { .. });
+        let on = u64::from;
+        let mut moves = [
+            (Move::Claim, on(works) * 8),
+            (Move::Work, on(self.workers.iter().any(Option::is_some)) * 8),
+            (Move::ClaimGate, on(gates) * 10),
+            (Move::Gate, on(self.gate.is_some()) * 10),
+            (Move::Answer, on(is_waiting) * 6),
+            (Move::Decide, if rests { 5 } else { on(!self.is_calm) }),
+            (Move::Sweep, on(is_expired) * 5),
+            (Move::Timer, on(is_due) * 5),
+            (Move::Admit, on(is_queued) * 6),
+            (Move::Deliver, on(!self.outbox.is_empty()) * 5),
+            (Move::Probe, 4),
+            (Move::Tick, 3),
+        ];
+        if self.is_calm {
+            moves[10].1 = 1;
+            let busy: u64 = moves[..10].iter().map(|(_, weight)| weight).sum();
+            if busy == 0 {
+                return self.sleep();
+            }
+        }
+        let weights: Vec<u64> = moves.iter().map(|(_, weight)| *weight).collect();
+        match moves[self.dice.weighted(&weights)].0 {
+            Move::Tick => {
+                let most = if self.is_calm { 500_000 } else { 20_000_000 };
+                self.now = self.now.after(Duration::from_micros(self.dice.between(1, most)));
+                Ok(())
+            }
+            Move::Claim => {
+                self.claim_work();
+                Ok(())
+            }
+            Move::Work => self.work(),
+            Move::ClaimGate => {
+                self.claim_gate();
+                Ok(())
+            }
+            Move::Gate => self.evaluate(),
+            Move::Answer => self.answer(),
+            Move::Decide => self.decide(),
+            Move::Sweep => self.sweep(),
+            Move::Timer => self.timer(),
+            Move::Admit => self.say(Event::Clock(ClockEvent::Admitted), Proof::Anyone),
+            Move::Deliver => self.deliver(),
+            Move::Probe => self.probe(),
+        }
+    }
+
+    /// Waits for the next moment at which anything can happen.
+    fn sleep(&mut self) -> Result<(), String> {
+        let rows = self.store.open_items().map(|row| match &row.place {
+            RowPlace::Leased(lease) => lease.until,
+            RowPlace::Ready | RowPlace::Closed => row.item.available_at,
+        });
+        let wake = rows.chain(self.store.timers.values().copied()).filter(|at| *at > self.now).min();
+        self.now = wake.ok_or_else(|| format!("I7 nothing waits for nothing: {:?}", self.store.head))?;
+        Ok(())
+    }
+
+    fn expired(&self) -> Option<&ItemId> {
+        let is_over = |place: &RowPlace| match place {
+            RowPlace::Leased(lease) => lease.until <= self.now || lease.hard_deadline <= self.now,
+            RowPlace::Ready | RowPlace::Closed => false,
+        };
+        self.store.items.iter().find(|(_, row)| is_over(&row.place)).map(|(id, _)| id)
+    }
+
+    /// Tells the run of a lease that ran out, or of work past its hard deadline.
+    fn sweep(&mut self) -> Result<(), String> {
+        let Some(id) = self.expired().cloned() else { return Ok(()) };
+        let row = &self.store.items[&id];
+        let RowPlace::Leased(lease) = row.place.clone() else { return Ok(()) };
+        let (at, generation) = (row.item.at.clone(), row.generation);
+        let is_work = matches!(row.item.work, Work::Agent { .. });
+        let clock = if is_work && lease.hard_deadline <= self.now {
+            ClockEvent::Overran { at }
+        } else {
+            ClockEvent::LeaseLost { at, interrupted: lease.is_own }
+        };
+        if lease.until > self.now
+            && let Some(Row { place: RowPlace::Leased(lease), .. }) = self.store.items.get_mut(&id)
+        {
+            lease.until = self.now;
+        }
+        self.say(Event::Clock(clock), Proof::Sweep { item: id, generation })
+    }
+
+    fn due(&self) -> Option<(TimerId, Timestamp)> {
+        self.store.timers.iter().find(|(_, at)| **at <= self.now).map(|(timer, at)| (*timer, *at))
+    }
+
+    fn timer(&mut self) -> Result<(), String> {
+        let Some((timer, due)) = self.due() else { return Ok(()) };
+        self.say(Event::Clock(ClockEvent::Due { timer }), Proof::Timer { timer, due })
+    }
+
+    fn deliver(&mut self) -> Result<(), String> {
+        let at = usize::try_from(self.dice.below(self.outbox.len() as u64)).expect("an index fits");
+        let command = self.outbox.swap_remove(at);
+        self.commit(&command).map(|_| ())
+    }
+
+    /// Rolls for a trouble, and notes that it struck.
+    fn strikes(&mut self, trouble: Trouble) -> bool {
+        let rate = self.options.rates.get(&trouble).copied().unwrap_or(0);
+        let strikes = !self.is_calm && rate > 0 && self.dice.happens(rate);
+        if strikes {
+            self.met("trouble", &format!("{trouble:?}"));
+        }
+        strikes
+    }
+
+    fn met(&mut self, kind: &str, word: &str) {
+        self.coverage.insert(format!("{kind} {word}"));
+    }
+}

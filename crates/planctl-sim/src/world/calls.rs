@@ -1,0 +1,174 @@
+//! Calls to the store: over a network that loses, delays and doubles; each is compared with the model and checked.
+
+use planctl_engine::{Effect, Event, Fact, Work};
+
+use super::World;
+use super::store::{Answered, Command, Proof};
+use crate::faults::Trouble;
+use crate::model;
+use crate::plans::Plan;
+use crate::{check, tell};
+
+impl World {
+    pub(super) fn say(&mut self, event: Event, proof: Proof) -> Result<(), String> {
+        self.say_with(event, proof, None)
+    }
+
+    /// Calls the store over a network that loses, delays and doubles.
+    pub(super) fn say_with(
+        &mut self,
+        event: Event,
+        proof: Proof,
+        revision: Option<Plan>,
+    ) -> Result<(), String> {
+        self.keys += 1;
+        let command = Command { key: format!("command {}", self.keys), event, proof, revision };
+        if self.strikes(Trouble::MessageLate) || self.strikes(Trouble::CommitLost) {
+            self.outbox.push(command);
+            return Ok(());
+        }
+        self.commit(&command)?;
+        if self.strikes(Trouble::AnswerLost) || self.strikes(Trouble::MessageDoubled) {
+            self.outbox.push(command.clone());
+        }
+        if self.strikes(Trouble::MessageRepeated) {
+            self.keys += 1;
+            self.outbox.push(Command { key: format!("command {}", self.keys), ..command });
+        }
+        Ok(())
+    }
+
+    /// Applies one call as the store does: id, proof, decision, rows; then compares and checks.
+    pub(super) fn commit(&mut self, command: &Command) -> Result<Answered, String> {
+        let answered = self.transact(command)?;
+        let word = match &answered {
+            Answered::Accepted => "Accepted".to_owned(),
+            Answered::Duplicate => "Duplicate".to_owned(),
+            Answered::NoLease => "NoLease".to_owned(),
+            Answered::Refused(refusal) => {
+                let name = format!("{refusal:?}");
+                let name = name.split(['(', ' ']).next().unwrap_or_default();
+                self.met("refusal", name);
+                format!("refused: {refusal}")
+            }
+        };
+        self.met("answered", &word);
+        if answered != Answered::Accepted {
+            let line = format!("{} -> {:<58} {word}", tell::moment(self.now), tell::event(&command.event));
+            self.lines.push(line);
+        }
+        Ok(answered)
+    }
+
+    fn transact(&mut self, command: &Command) -> Result<Answered, String> {
+        if self.store.commands.contains_key(&command.key) {
+            return Ok(Answered::Duplicate);
+        }
+        if !self.store.holds(&command.proof, self.now) {
+            return Ok(Answered::NoLease);
+        }
+        let graph = command.revision.as_ref().unwrap_or(self.store.plan()).graph.clone();
+        let decided = self.store.decide(&graph, &command.event, self.now)?;
+        let heard = self.model.hear(&command.event, Some(&graph), self.now);
+        let (part, whole) = match (decided, &heard) {
+            (Ok(decided), Some(_)) => decided,
+            (Err(refusal), None) => return Ok(Answered::Refused(refusal)),
+            (Ok((_, whole)), None) => {
+                let event = tell::event(&command.event);
+                return Err(format!("the engine accepts what the model refuses: {event}: {:?}", whole.facts));
+            }
+            (Err(refusal), Some(told)) => {
+                let event = tell::event(&command.event);
+                return Err(format!(
+                    "the engine refuses ({refusal}) what the model accepts: {event}: {told:?}"
+                ));
+            }
+        };
+        self.note_accepted(&command.event, &part.facts, &part.effects);
+        same_tellings(&part.facts, heard.unwrap_or_default())?;
+        check::effects_are_sound(&graph, &part.effects)?;
+        self.briefs_agree(&part.effects)?;
+        self.store.write(command, part, whole, self.now)?;
+        let (seen, expected) = (model::view_of(&self.store.whole), self.model.view());
+        if seen != expected {
+            return Err(format!("the run is\n{seen:#?}\nthe model says\n{expected:#?}"));
+        }
+        if self.store.timers != self.model.timers() {
+            let (seen, expected) = (&self.store.timers, self.model.timers());
+            return Err(format!("timers are {seen:?}, the model says {expected:?}"));
+        }
+        check::after_event(&self.store)?;
+        Ok(Answered::Accepted)
+    }
+
+    /// Compares what the next worker is told.
+    fn briefs_agree(&self, effects: &[Effect]) -> Result<(), String> {
+        for effect in effects {
+            if let Effect::Dispatch(item) = effect
+                && let Work::Agent { role, brief, .. } = &item.work
+            {
+                let failed = brief.failure.as_ref().map(|failure| usize::from(failure.attempt.number()));
+                let seen = (role.clone(), brief.note.as_ref().map(|note| note.text.clone()), failed);
+                let expected = self.model.brief(&item.at.node);
+                if seen != expected {
+                    return Err(format!("the worker is told {seen:?}, the model says {expected:?}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn note_accepted(&mut self, event: &Event, facts: &[Fact], effects: &[Effect]) {
+        self.met("event", event.kind());
+        for fact in facts {
+            self.met("fact", fact.name());
+            let (kind, word) = particulars(fact);
+            if !kind.is_empty() {
+                self.met(kind, &word);
+            }
+        }
+        let mut followed: Vec<String> = facts.iter().map(tell::fact).collect();
+        followed.extend(effects.iter().filter_map(|effect| match effect {
+            Effect::Dispatch(item) => {
+                Some(format!("+{}", item.id.as_str().split_once('.').map_or("", |x| x.1)))
+            }
+            Effect::Withdraw(id) => Some(format!("-{}", id.as_str().split_once('.').map_or("", |x| x.1))),
+            Effect::Arm { .. } | Effect::Disarm(_) => None,
+        }));
+        let line =
+            format!("{} -> {:<58} {}", tell::moment(self.now), tell::event(event), followed.join("; "));
+        self.lines.push(line);
+    }
+}
+
+/// Compares what followed, in any order: the model tells it in its own.
+fn same_tellings(facts: &[Fact], mut expected: Vec<String>) -> Result<(), String> {
+    let mut seen: Vec<String> = facts.iter().map(tell::fact).collect();
+    seen.sort();
+    expected.sort();
+    if seen == expected { Ok(()) } else { Err(format!("facts are {seen:?}, the model says {expected:?}")) }
+}
+
+/// Names what a fact says beyond its kind, as far as a batch must meet it.
+fn particulars(fact: &Fact) -> (&'static str, String) {
+    match fact {
+        Fact::NodeVerified { verdict, .. } => ("verdict", verdict.word().replace(' ', "_")),
+        Fact::NodeSettled { outcome, .. } => ("outcome", outcome.word().to_owned()),
+        Fact::AskOpened { reason, .. } => ("reason", reason.word().to_owned()),
+        Fact::AskAnswered { answer, .. } => ("answer", answer.clone()),
+        Fact::PlanCompleted { .. } => ("end", "Done".to_owned()),
+        Fact::PlanFailed { end, .. } => ("end", format!("{end:?}")),
+        Fact::PlanCancelled { .. } => ("end", "Cancelled".to_owned()),
+        Fact::PlanActivated { .. }
+        | Fact::NodeEntered { .. }
+        | Fact::RetryTriggered { .. }
+        | Fact::EdgeFollowed { .. }
+        | Fact::NodeResting { .. }
+        | Fact::NodeInterrupted { .. }
+        | Fact::GateRepeated { .. }
+        | Fact::PlanEscalated { .. }
+        | Fact::BudgetNoticed { .. }
+        | Fact::PlanExpired { .. }
+        | Fact::PlanPaused { .. } => ("", String::new()),
+    }
+}

@@ -1,0 +1,86 @@
+//! The harness: it evaluates contracts by a hidden truth of each attempt, and is itself not always there.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use planctl_engine::{
+    At, Digest, Ending, Event, Evidence, Excerpt, FileChange, Found, HarnessEvent, Inconclusive, Resources,
+    Tampering, Timestamp, Work,
+};
+
+use super::store::{Lease, Proof, RowPlace};
+use super::{Hand, World};
+use crate::dice::truth;
+use crate::faults::Trouble;
+
+const LEASE: Duration = Duration::from_secs(15);
+
+impl World {
+    pub(super) fn claim_gate(&mut self) {
+        let ready = self.store.open_items().find(|row| {
+            matches!(row.item.work, Work::Harness)
+                && row.place == RowPlace::Ready
+                && row.item.available_at <= self.now
+        });
+        let Some((item, at)) = ready.map(|row| (row.item.id.clone(), row.item.at.clone())) else { return };
+        let hard_deadline = Timestamp::from_micros(i64::MAX);
+        let lease = Lease { until: self.now.after(LEASE), hard_deadline, is_own: true };
+        if let Some(generation) = self.store.claim(&item, lease) {
+            self.gate = Some(Hand { item, at, generation });
+        }
+    }
+
+    pub(super) fn evaluate(&mut self) -> Result<(), String> {
+        let Some(hand) = self.gate.take() else { return Ok(()) };
+        if self.strikes(Trouble::GateLost) {
+            return Ok(());
+        }
+        let proof = Proof::Lease { item: hand.item.clone(), generation: hand.generation };
+        let nothing = |what: &str| what.to_owned();
+        let found = if self.strikes(Trouble::GateInterrupted) {
+            Found::Nothing(Inconclusive::Interrupted)
+        } else if self.strikes(Trouble::ToolMissing) {
+            Found::Nothing(Inconclusive::ToolMissing { what: nothing("bash") })
+        } else if self.strikes(Trouble::WorkspaceUnstable) {
+            Found::Nothing(Inconclusive::Unstable { what: nothing("src/lib.rs") })
+        } else {
+            let mut evidence = self.evidence(&hand.at);
+            if self.strikes(Trouble::EvidenceForeign) {
+                evidence.contract = Digest::from("sha256:another");
+                // The harness keeps its lease and will bring the right one.
+                self.gate = Some(hand.clone());
+            }
+            Found::Evidence(Box::new(evidence))
+        };
+        self.say(Event::Harness(HarnessEvent { at: hand.at, found }), proof)
+    }
+
+    /// Returns what the contract shows of an attempt: the same each time, unless it flaps.
+    pub(super) fn evidence(&mut self, at: &At) -> Evidence {
+        let contract = self.store.plan().graph.task(&at.node).map(|task| task.contract.clone());
+        let expect = contract.as_ref().map_or(0, |contract| i32::from(contract.expect));
+        let flap = if self.strikes(Trouble::ContractFlapped) { self.dice.draw() } else { 0 };
+        let hidden = truth(self.options.seed ^ flap, &[at.node.as_str()], at.attempt.number().into());
+        let ending = match (hidden % 1000 < self.options.passes, hidden / 1000 % 6) {
+            (true, _) => Ending::Exited { code: expect },
+            (false, 0) => Ending::TimedOut,
+            (false, 1) => Ending::Signalled { signal: expect.max(9) },
+            (false, _) => Ending::Exited { code: expect + 1 },
+        };
+        let tampering = Tampering { path: "tests/it.rs".to_owned(), change: FileChange::Changed };
+        let tampered = if self.strikes(Trouble::FileTampered) { vec![tampering] } else { Vec::new() };
+        Evidence {
+            contract: contract.map_or_else(|| Digest::from("sha256:none"), |contract| contract.digest),
+            ending,
+            duration: Duration::from_millis(hidden % 700),
+            resources: Resources::default(),
+            stdout: Excerpt::default(),
+            stderr: Excerpt::default(),
+            isolation: 0,
+            git_head: None,
+            protected: BTreeMap::new(),
+            tampered,
+            stragglers: 0,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The person: submits, approves, answers asks (also wrongly, late and twice), cancels, resumes, revises.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use planctl_engine::{
+    Actor, Answer, AskKind, Budget, Decision, Digest, Event, HumanEvent, ItemId, NodeId, Outcome, Role,
+    RunStatus, Work, changed_nodes,
+};
+
+use super::World;
+use super::store::{Proof, RowPlace};
+use crate::faults::Trouble;
+use crate::plans;
+
+/// Asks answered in the calm phase before the person loses patience.
+const PATIENCE: u32 = 15;
+
+impl World {
+    pub(super) fn answer(&mut self) -> Result<(), String> {
+        let Some(item) = self.store.open_ask() else { return Ok(()) };
+        let (id, kind) = match &item.work {
+            Work::Human { ask } => (item.id.clone(), ask.kind),
+            Work::Agent { .. } | Work::Harness => return Ok(()),
+        };
+        if self.strikes(Trouble::AnswerLate)
+            && let Some(closed) = self.closed_ask()
+        {
+            let (answer, note) = self.fitting(kind);
+            self.decided(Decision::Answer { item: closed, answer }, note)?;
+        }
+        if self.strikes(Trouble::AnswerWrong) {
+            let answer = self.any_answer();
+            let note = self.dice.happens(300).then(|| "  ".to_owned());
+            return self.decided(Decision::Answer { item: id, answer }, note);
+        }
+        let (answer, note) = self.fitting(kind);
+        let decision = Decision::Answer { item: id, answer };
+        if self.strikes(Trouble::AnswerDoubled) {
+            self.decided(decision.clone(), note.clone())?;
+        }
+        self.decided(decision, note)
+    }
+
+    /// Decides about the run as a whole.
+    pub(super) fn decide(&mut self) -> Result<(), String> {
+        match self.store.head.status {
+            RunStatus::New => self.decided(Decision::Submit, None),
+            RunStatus::Paused => self.revise(),
+            RunStatus::Ended { .. } => {
+                if self.strikes(Trouble::RunResumed) {
+                    return self.decided(Decision::Resume, None);
+                }
+                Ok(())
+            }
+            RunStatus::Awaiting | RunStatus::Queued { .. } | RunStatus::Active => {
+                if self.strikes(Trouble::RunCancelled) {
+                    return self.decided(Decision::Cancel, Some("enough".to_owned()));
+                }
+                if self.strikes(Trouble::TimerOdd) {
+                    let timer = planctl_engine::TimerId::Stale;
+                    let event = planctl_engine::ClockEvent::Due { timer };
+                    return self.say(Event::Clock(event), Proof::Anyone);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn revise(&mut self) -> Result<(), String> {
+        let old = self.store.plan().clone();
+        let is_met = |id: &NodeId| {
+            let outcome = self.store.nodes.get(id).and_then(|record| record.state.outcome());
+            matches!(outcome, Some(Outcome::Passed | Outcome::Skipped | Outcome::Waived | Outcome::Warned))
+        };
+        let mut fixed: BTreeSet<NodeId> =
+            old.graph.nodes().iter().map(|node| node.id.clone()).filter(is_met).collect();
+        if self.strikes(Trouble::RevisionForged) {
+            fixed.clear();
+        }
+        let plan = plans::revise(&mut self.dice, &old, &fixed);
+        let changed = changed_nodes(&old.graph, &plan.graph);
+        let revision = Digest::new(format!("sha256:revision{}", self.store.plans.len()));
+        let event = Event::Human(HumanEvent {
+            by: Actor::from("owner"),
+            note: None,
+            decision: Decision::Revise { revision, changed },
+        });
+        self.say_with(event, Proof::Anyone, Some(plan))
+    }
+
+    pub(super) fn decided(&mut self, decision: Decision, note: Option<String>) -> Result<(), String> {
+        let event = HumanEvent { by: Actor::from("owner"), note, decision };
+        self.say(Event::Human(event), Proof::Anyone)
+    }
+
+    pub(super) fn closed_ask(&mut self) -> Option<ItemId> {
+        let closed: Vec<ItemId> = self
+            .store
+            .items
+            .values()
+            .filter(|row| row.place == RowPlace::Closed && matches!(row.item.work, Work::Human { .. }))
+            .map(|row| row.item.id.clone())
+            .collect();
+        (!closed.is_empty()).then(|| self.dice.pick(&closed).clone())
+    }
+
+    fn fitting(&mut self, kind: AskKind) -> (Answer, Option<String>) {
+        if self.is_calm {
+            self.answers_in_calm += 1;
+        }
+        let is_patient = self.answers_in_calm <= PATIENCE;
+        let number = self.keys;
+        let words = Some(format!("words {number}"));
+        let answer = match kind {
+            AskKind::Plan if self.is_calm || self.dice.happens(900) => Answer::Approve,
+            AskKind::Plan => Answer::Reject,
+            AskKind::Escalation | AskKind::Question | AskKind::Budget if !is_patient => Answer::Abort,
+            AskKind::Budget if self.is_calm || self.dice.happens(850) => self.raise(),
+            AskKind::Budget => Answer::Abort,
+            AskKind::Question if self.dice.happens(600) => Answer::Reply,
+            AskKind::Escalation if self.dice.happens(400) => Answer::Retry,
+            AskKind::Escalation | AskKind::Question => match self.dice.below(6) {
+                0 | 1 => Answer::Skip,
+                2 => Answer::Waive,
+                3 => Answer::Reassign { role: Role::from("senior") },
+                4 => Answer::Revise,
+                _ => Answer::Abort,
+            },
+        };
+        let may_be_silent = !matches!(answer, Answer::Skip | Answer::Waive | Answer::Reply);
+        let note = if may_be_silent && self.dice.happens(500) { None } else { words };
+        (answer, note)
+    }
+
+    fn raise(&mut self) -> Answer {
+        let large = self.is_calm;
+        let mut part = |most: u64| {
+            if large { Some(most * 1000) } else { self.dice.happens(700).then(|| self.dice.below(most)) }
+        };
+        let (tokens, micro_usd, seconds) = (part(20_000), part(900_000), part(2_000));
+        Answer::Raise { by: Budget { tokens, micro_usd, time: seconds.map(Duration::from_secs) } }
+    }
+
+    pub(super) fn any_answer(&mut self) -> Answer {
+        let all = [
+            Answer::Approve,
+            Answer::Reject,
+            Answer::Retry,
+            Answer::Skip,
+            Answer::Waive,
+            Answer::Abort,
+            Answer::Revise,
+            Answer::Reassign { role: Role::from("junior") },
+            Answer::Raise { by: Budget::default() },
+            Answer::Reply,
+        ];
+        self.dice.pick(&all).clone()
+    }
+}

@@ -1,0 +1,118 @@
+//! News that does not fit, tried on the engine and the model alike without being written.
+
+use std::time::Duration;
+
+use planctl_engine::{
+    Actor, AgentEvent, AgentSaid, At, Attempt, ClockEvent, Decision, Digest, Event, Fault, FaultKind, Found,
+    HarnessEvent, HumanEvent, Inconclusive, ItemId, NodeId, TimerId, advance,
+};
+
+use super::World;
+use crate::model;
+use crate::tell;
+
+impl World {
+    /// Asks the engine and the model about an event that nobody sent: old news, garbage, news out of place.
+    pub(super) fn probe(&mut self) -> Result<(), String> {
+        let event = self.odd_event();
+        let graph = &self.store.plan().graph;
+        let decided = advance(graph, &self.store.whole, &event, self.now);
+        let mut model = self.model.clone();
+        let heard = model.hear(&event, None, self.now);
+        if decided.is_err() != heard.is_none() {
+            let engine = decided.map(|advance| advance.facts);
+            let event = tell::event(&event);
+            return Err(format!("asked about “{event}”, the engine says {engine:?}, the model {heard:?}"));
+        }
+        match decided {
+            Ok(advance) => {
+                let (seen, expected) = (model::view_of(&advance.run), model.view());
+                if seen == expected {
+                    return Ok(());
+                }
+                let event = tell::event(&event);
+                Err(format!("after “{event}” the run were\n{seen:#?}\nthe model says\n{expected:#?}"))
+            }
+            Err(refusal) => {
+                let name = format!("{refusal:?}");
+                self.met("refusal", name.split(['(', ' ']).next().unwrap_or_default());
+                Ok(())
+            }
+        }
+    }
+
+    fn odd_event(&mut self) -> Event {
+        if self.dice.happens(350) && !self.store.history.is_empty() {
+            let at = self.dice.below(self.store.history.len() as u64);
+            return self.store.history[usize::try_from(at).expect("an index fits")].event.clone();
+        }
+        let at = self.any_try();
+        match self.dice.below(14) {
+            0 => {
+                let gave_up = self.dice.happens(300);
+                let said = AgentSaid::Reported(self.report(&at, gave_up));
+                Event::Agent(AgentEvent { at, said })
+            }
+            1 => Event::Agent(AgentEvent { at, said: AgentSaid::Released }),
+            2 => {
+                let kind = *self.dice.pick(&[FaultKind::Transient, FaultKind::Permission]);
+                let said = AgentSaid::Faulted(Fault { kind, message: "odd".to_owned() });
+                Event::Agent(AgentEvent { at, said })
+            }
+            3 => {
+                let said = AgentSaid::Overran { duration: Duration::from_secs(1), usage: None };
+                Event::Agent(AgentEvent { at, said })
+            }
+            4 | 5 => {
+                let mut evidence = self.evidence(&at);
+                if self.dice.happens(500) {
+                    evidence.contract = Digest::from("sha256:foreign");
+                }
+                Event::Harness(HarnessEvent { at, found: Found::Evidence(Box::new(evidence)) })
+            }
+            6 => Event::Harness(HarnessEvent { at, found: Found::Nothing(Inconclusive::Interrupted) }),
+            7 => Event::Clock(ClockEvent::LeaseLost { at, interrupted: self.dice.happens(500) }),
+            8 => Event::Clock(ClockEvent::Overran { at }),
+            9 => Event::Clock(ClockEvent::Due { timer: TimerId::Stale }),
+            10 => Event::Clock(ClockEvent::Admitted),
+            11 => self.human(Decision::Cancel),
+            12 => {
+                let decision = match self.dice.below(4) {
+                    0 => Decision::Submit,
+                    1 => Decision::Resume,
+                    _ => Decision::Revise { revision: Digest::from("sha256:odd"), changed: vec![at.node] },
+                };
+                self.human(decision)
+            }
+            _ => {
+                let open = self.store.open_ask().map(|item| item.id.clone());
+                let closed = self.closed_ask();
+                let item = if self.dice.happens(700) { open.or(closed) } else { closed };
+                let answer = self.any_answer();
+                self.human(Decision::Answer { item: item.unwrap_or(ItemId::from("none")), answer })
+            }
+        }
+    }
+
+    fn human(&mut self, decision: Decision) -> Event {
+        let note = self.dice.happens(600).then(|| "odd".to_owned());
+        Event::Human(HumanEvent { by: Actor::from("someone"), note, decision })
+    }
+
+    /// Returns a try: often of the node that is out, sometimes of one that never was.
+    fn any_try(&mut self) -> At {
+        let live = self.store.open_items().next().map(|row| row.item.at.clone());
+        match live {
+            Some(at) if self.dice.happens(350) => at,
+            Some(at) if self.dice.happens(500) => self.garbled(&at),
+            Some(_) | None => {
+                let nodes = self.store.plan().graph.nodes();
+                let mut ids: Vec<NodeId> = nodes.iter().map(|node| node.id.clone()).collect();
+                ids.push(NodeId::from("nowhere"));
+                let node = self.dice.pick(&ids).clone();
+                let visit = self.dice.below(3) as u16;
+                At { node, visit, attempt: Attempt::from_number(self.dice.below(4) as u16) }
+            }
+        }
+    }
+}

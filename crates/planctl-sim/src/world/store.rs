@@ -1,0 +1,323 @@
+//! A model of the store: rows, leases with generations, command ids, and the steps of `apply` in their order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planctl_engine::{
+    Advance, Effect, Event, Fact, Graph, Head, Item, ItemId, NodeId, Record, Refusal, Run, RunId, Scope,
+    TimerId, Timestamp, Work, advance, touched,
+};
+
+use crate::plans::Plan;
+
+/// The tables of one run.
+pub struct Store {
+    pub run: RunId,
+    /// Every revision; the newest is in force.
+    pub plans: Vec<Plan>,
+    pub head: Head,
+    pub nodes: BTreeMap<NodeId, Record>,
+    /// The same run, never taken apart: what the parts must add up to.
+    pub whole: Run,
+    pub items: BTreeMap<ItemId, Row>,
+    pub timers: BTreeMap<TimerId, Timestamp>,
+    pub history: Vec<Entry>,
+    pub commands: BTreeMap<String, usize>,
+}
+
+/// One accepted input and what followed.
+pub struct Entry {
+    pub event: Event,
+    pub at: Timestamp,
+    /// Which revision was in force.
+    pub plan: usize,
+    pub facts: Vec<Fact>,
+}
+
+/// One row of the queue.
+pub struct Row {
+    pub item: Item,
+    pub place: RowPlace,
+    pub generation: u64,
+}
+
+/// Whether an item can be claimed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RowPlace {
+    Ready,
+    Leased(Lease),
+    Closed,
+}
+
+/// The right to answer for an item.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lease {
+    pub until: Timestamp,
+    pub hard_deadline: Timestamp,
+    /// Held by one of planctl's own processes, whose stop is an interruption.
+    pub is_own: bool,
+}
+
+/// What a caller shows to be heard.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Proof {
+    /// The live lease of an item.
+    Lease { item: ItemId, generation: u64 },
+    /// The lease ran out, as the sweep saw it.
+    Sweep { item: ItemId, generation: u64 },
+    /// The timer's row says so.
+    Timer { timer: TimerId, due: Timestamp },
+    /// None is needed.
+    Anyone,
+}
+
+/// One call, under an id that its caller chose.
+#[derive(Clone)]
+pub struct Command {
+    pub key: String,
+    pub event: Event,
+    pub proof: Proof,
+    pub revision: Option<Plan>,
+}
+
+/// What a caller is told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answered {
+    Accepted,
+    Duplicate,
+    NoLease,
+    Refused(Refusal),
+}
+
+impl Store {
+    pub fn new(run: RunId, plan: Plan, now: Timestamp) -> Store {
+        let whole = Run::new(run, &plan.graph, now);
+        Store {
+            run,
+            plans: vec![plan],
+            head: whole.head.clone(),
+            nodes: BTreeMap::new(),
+            whole,
+            items: BTreeMap::new(),
+            timers: BTreeMap::new(),
+            history: Vec::new(),
+            commands: BTreeMap::new(),
+        }
+    }
+
+    pub fn plan(&self) -> &Plan {
+        self.plans.last().expect("a run has a revision")
+    }
+
+    pub fn open_items(&self) -> impl Iterator<Item = &Row> {
+        self.items.values().filter(|row| row.place != RowPlace::Closed)
+    }
+
+    /// Returns the ask that waits for a person.
+    pub fn open_ask(&self) -> Option<&Item> {
+        self.open_items().map(|row| &row.item).find(|item| matches!(item.work, Work::Human { .. }))
+    }
+
+    /// Says whether a proof holds.
+    pub fn holds(&self, proof: &Proof, now: Timestamp) -> bool {
+        match proof {
+            Proof::Anyone => true,
+            Proof::Timer { timer, due } => self.timers.get(timer) == Some(due) && *due <= now,
+            Proof::Lease { item, generation } => self.lease(item, *generation).is_some(),
+            Proof::Sweep { item, generation } => {
+                self.lease(item, *generation).is_some_and(|lease| lease.until <= now)
+            }
+        }
+    }
+
+    fn lease(&self, item: &ItemId, generation: u64) -> Option<&Lease> {
+        match self.items.get(item) {
+            Some(Row { place: RowPlace::Leased(lease), generation: live, .. }) if *live == generation => {
+                Some(lease)
+            }
+            Some(_) | None => None,
+        }
+    }
+
+    /// Leases a ready item to a caller and returns the generation.
+    pub fn claim(&mut self, id: &ItemId, lease: Lease) -> Option<u64> {
+        let row = self.items.get_mut(id)?;
+        if row.place != RowPlace::Ready {
+            return None;
+        }
+        row.place = RowPlace::Leased(lease);
+        row.generation += 1;
+        Some(row.generation)
+    }
+
+    /// Extends a live lease.
+    pub fn renew(&mut self, id: &ItemId, generation: u64, until: Timestamp) {
+        if let Some(row) = self.items.get_mut(id)
+            && row.generation == generation
+            && let RowPlace::Leased(lease) = &mut row.place
+        {
+            lease.until = lease.until.max(until);
+        }
+    }
+
+    /// Decides as the store does, on the touched rows alone, and says where that differs from deciding on all of them.
+    ///
+    /// # Errors
+    ///
+    /// Tells the difference.
+    pub fn decide(
+        &self,
+        graph: &Graph,
+        event: &Event,
+        now: Timestamp,
+    ) -> Result<Result<(Advance, Advance), Refusal>, String> {
+        let whole = advance(graph, &self.whole, event, now);
+        let part = self.decide_on_part(graph, event, now)?;
+        match (part, whole) {
+            (Ok(part), Ok(whole)) => {
+                let mut nodes = self.nodes.clone();
+                nodes.extend(part.run.records().clone());
+                if (&part.effects, &part.facts, &part.run.head)
+                    != (&whole.effects, &whole.facts, &whole.run.head)
+                    || entered(&nodes) != entered(whole.run.records())
+                {
+                    return Err(format!(
+                        "deciding on the touched rows differs:\n{:?}\n{:?}\nthan on all:\n{:?}\n{:?}",
+                        part.run, part.facts, whole.run, whole.facts
+                    ));
+                }
+                Ok(Ok((part, whole)))
+            }
+            (Err(part), Err(whole)) if part == whole => Ok(Err(part)),
+            (part, whole) => Err(format!(
+                "touched rows give {:?}, all give {:?}",
+                part.map(|advance| advance.facts),
+                whole.map(|advance| advance.facts)
+            )),
+        }
+    }
+
+    fn decide_on_part(
+        &self,
+        graph: &Graph,
+        event: &Event,
+        now: Timestamp,
+    ) -> Result<Result<Advance, Refusal>, String> {
+        let mut scope = touched(graph, event);
+        for _ in 0..graph.nodes().len() + 3 {
+            let run = Run::loaded(self.run, self.head.clone(), scope.clone(), self.load(&scope));
+            match advance(graph, &run, event, now) {
+                Err(Refusal::NotLoaded(more)) => scope = scope.union(more),
+                decided => return Ok(decided),
+            }
+        }
+        Err(format!("the engine asks for more and more rows: {scope:?}"))
+    }
+
+    fn load(&self, scope: &Scope) -> BTreeMap<NodeId, Record> {
+        let is_loaded = |(id, record): &(&NodeId, &Record)| match scope {
+            Scope::All => true,
+            Scope::Nodes(ids) => ids.contains(*id),
+            Scope::Live(ids) => ids.contains(*id) || record.state.is_live(),
+        };
+        self.nodes.iter().filter(is_loaded).map(|(id, record)| (id.clone(), record.clone())).collect()
+    }
+
+    /// Writes what was decided.
+    ///
+    /// # Errors
+    ///
+    /// Tells which row does not fit.
+    pub fn write(
+        &mut self,
+        command: &Command,
+        part: Advance,
+        whole: Advance,
+        now: Timestamp,
+    ) -> Result<(), String> {
+        if let Some(plan) = &command.revision {
+            self.plans.push(plan.clone());
+        }
+        self.history.push(Entry {
+            event: command.event.clone(),
+            at: now,
+            plan: self.plans.len() - 1,
+            facts: part.facts,
+        });
+        self.commands.insert(command.key.clone(), self.history.len());
+        self.head = part.run.head.clone();
+        self.nodes.extend(part.run.records().clone());
+        self.whole = whole.run;
+        let again: BTreeSet<ItemId> = part
+            .effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Dispatch(item) => Some(item.id.clone()),
+                Effect::Withdraw(_) | Effect::Arm { .. } | Effect::Disarm(_) => None,
+            })
+            .collect();
+        if let Some(id) = self.answered_by(command)
+            && !again.contains(&id)
+            && let Some(row) = self.items.get_mut(&id)
+        {
+            row.place = RowPlace::Closed;
+        }
+        part.effects.into_iter().try_for_each(|effect| self.carry_out(effect, now))
+    }
+
+    /// Names the item that an event answers.
+    fn answered_by(&self, command: &Command) -> Option<ItemId> {
+        use planctl_engine::{ClockEvent, Decision};
+        match (&command.event, &command.proof) {
+            (_, Proof::Lease { item, .. } | Proof::Sweep { item, .. }) => Some(item.clone()),
+            (Event::Agent(event), _) => Some(ItemId::agent(self.run, &event.at)),
+            (Event::Harness(event), _) => Some(ItemId::gate(self.run, &event.at)),
+            (Event::Clock(ClockEvent::Overran { at }), _) => Some(ItemId::agent(self.run, at)),
+            (Event::Human(event), _) => match &event.decision {
+                Decision::Answer { item, .. } => Some(item.clone()),
+                Decision::Submit | Decision::Cancel | Decision::Resume | Decision::Revise { .. } => None,
+            },
+            (Event::Clock(_), _) => None,
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect, now: Timestamp) -> Result<(), String> {
+        match effect {
+            Effect::Dispatch(item) => match self.items.get_mut(&item.id) {
+                Some(row) if row.place == RowPlace::Closed => {
+                    return Err(format!("item {} goes out again after it was closed", item.id));
+                }
+                Some(row) => {
+                    row.generation += 1;
+                    row.place = RowPlace::Ready;
+                    row.item = *item;
+                }
+                None => {
+                    let row = Row { item: (*item).clone(), place: RowPlace::Ready, generation: 1 };
+                    self.items.insert(item.id, row);
+                }
+            },
+            Effect::Withdraw(id) => match self.items.get_mut(&id) {
+                Some(row) if row.place != RowPlace::Closed => {
+                    row.generation += 1;
+                    row.place = RowPlace::Closed;
+                }
+                Some(_) | None => return Err(format!("item {id} is taken back and is not out")),
+            },
+            Effect::Arm { timer, at } => {
+                if at < now {
+                    return Err(format!("a timer is armed for the past: {at:?} at {now:?}"));
+                }
+                self.timers.insert(timer, at);
+            }
+            Effect::Disarm(timer) => {
+                self.timers.remove(&timer);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Leaves out the records that say no more than absence.
+fn entered(nodes: &BTreeMap<NodeId, Record>) -> Vec<(&NodeId, &Record)> {
+    nodes.iter().filter(|(_, record)| **record != Record::default()).collect()
+}

@@ -1,0 +1,111 @@
+//! Workers: they claim items, work, and say something at the end, or nothing.
+
+use std::time::Duration;
+
+use planctl_engine::{
+    AgentEvent, AgentSaid, At, Attempt, Event, Excerpt, Fault, FaultKind, Report, Usage, Work,
+};
+
+use super::store::{Lease, Proof, RowPlace};
+use super::{Hand, World};
+use crate::faults::Trouble;
+
+const OWN_LEASE: Duration = Duration::from_secs(15);
+const REMOTE_LEASE: Duration = Duration::from_secs(60);
+
+impl World {
+    pub(super) fn claim_work(&mut self) {
+        let Some(place) = self.workers.iter().position(Option::is_none) else { return };
+        let is_own = place.is_multiple_of(2);
+        let ready = self.store.open_items().find_map(|row| match &row.item.work {
+            Work::Agent { timeout, .. }
+                if row.place == RowPlace::Ready && row.item.available_at <= self.now =>
+            {
+                Some((row.item.id.clone(), row.item.at.clone(), *timeout))
+            }
+            Work::Agent { .. } | Work::Harness | Work::Human { .. } => None,
+        });
+        let Some((item, at, timeout)) = ready else { return };
+        let until = self.now.after(if is_own { OWN_LEASE } else { REMOTE_LEASE });
+        let lease = Lease { until, hard_deadline: self.now.after(timeout), is_own };
+        if let Some(generation) = self.store.claim(&item, lease) {
+            self.workers[place] = Some(Hand { item, at, generation });
+        }
+    }
+
+    pub(super) fn work(&mut self) -> Result<(), String> {
+        let busy: Vec<usize> =
+            (0..self.workers.len()).filter(|place| self.workers[*place].is_some()).collect();
+        let place = *self.dice.pick(&busy);
+        let Some(hand) = self.workers[place].clone() else { return Ok(()) };
+        if self.strikes(Trouble::WorkerLost) {
+            self.workers[place] = None;
+            return Ok(());
+        }
+        if self.dice.happens(if self.is_calm { 50 } else { 250 }) {
+            let span = if place.is_multiple_of(2) { OWN_LEASE } else { REMOTE_LEASE };
+            self.store.renew(&hand.item, hand.generation, self.now.after(span));
+            return Ok(());
+        }
+        let proof = Proof::Lease { item: hand.item.clone(), generation: hand.generation };
+        if self.strikes(Trouble::AttemptGarbled) {
+            let at = self.garbled(&hand.at);
+            let said = AgentSaid::Reported(self.report(&at, false));
+            return self.say(Event::Agent(AgentEvent { at, said }), proof);
+        }
+        let said = self.last_words(&hand.at);
+        self.workers[place] = None;
+        self.say(Event::Agent(AgentEvent { at: hand.at, said }), proof)
+    }
+
+    fn last_words(&mut self, at: &At) -> AgentSaid {
+        let fault = |kind, message: &str| AgentSaid::Faulted(Fault { kind, message: message.to_owned() });
+        if self.strikes(Trouble::WorkReleased) {
+            AgentSaid::Released
+        } else if self.strikes(Trouble::WorkerFaulted) {
+            fault(FaultKind::Transient, "rate limited")
+        } else if self.strikes(Trouble::PermissionMissing) {
+            fault(FaultKind::Permission, "log in first")
+        } else if self.strikes(Trouble::WorkOverran) {
+            AgentSaid::Overran { duration: Duration::from_secs(self.dice.below(900)), usage: self.usage() }
+        } else if self.strikes(Trouble::WorkerAsked) {
+            AgentSaid::Asked { question: "which one?".to_owned(), usage: self.usage() }
+        } else {
+            let gave_up = self.strikes(Trouble::WorkerGaveUp);
+            AgentSaid::Reported(self.report(at, gave_up))
+        }
+    }
+
+    pub(super) fn report(&mut self, at: &At, gave_up: bool) -> Report {
+        let tail = format!("all tests pass in {}", at.node);
+        Report {
+            text: Excerpt { bytes: tail.len() as u64, tail, stored: None },
+            gave_up,
+            ending: None,
+            duration: Duration::from_secs(self.dice.below(200)),
+            usage: self.usage(),
+        }
+    }
+
+    fn usage(&mut self) -> Option<Usage> {
+        self.dice.happens(800).then(|| Usage {
+            input_tokens: self.dice.below(4_000),
+            cached_input_tokens: 0,
+            output_tokens: self.dice.below(500),
+            micro_usd: self.dice.happens(700).then(|| self.dice.below(60_000)),
+            model: None,
+        })
+    }
+
+    /// Returns a try that is not this one, though it looks like it.
+    pub(super) fn garbled(&mut self, at: &At) -> At {
+        let mut at = at.clone();
+        match self.dice.below(4) {
+            0 => at.attempt = at.attempt.next(),
+            1 => at.attempt = Attempt::from_number(at.attempt.number().saturating_sub(1)),
+            2 => at.visit = at.visit.wrapping_add(1),
+            _ => at.visit = at.visit.wrapping_sub(1),
+        }
+        at
+    }
+}

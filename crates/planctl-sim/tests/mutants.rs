@@ -1,0 +1,43 @@
+//! Every planted bug is caught: a simulator that cannot find one proves nothing.
+#![cfg(debug_assertions)]
+
+use planctl_engine::mutant::{Mutant, plant};
+use planctl_sim::play;
+
+/// Seeds within which each planted bug must be found.
+const SEEDS: u64 = 1_000;
+
+#[test]
+fn each_planted_bug_is_found_within_a_thousand_seeds() {
+    assert!(Mutant::ALL.len() >= 12, "there are enough bugs to plant");
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let chunks: Vec<Vec<Mutant>> = (0..threads)
+        .map(|thread| Mutant::ALL.iter().copied().skip(thread).step_by(threads).collect())
+        .collect();
+    let hunts: Vec<_> = chunks
+        .into_iter()
+        .map(|mutants| std::thread::spawn(move || mutants.into_iter().map(hunt).collect::<Vec<_>>()))
+        .collect();
+    let mut survivors = Vec::new();
+    for hunt in hunts {
+        for (mutant, found) in hunt.join().expect("a hunt reports what it found") {
+            match found {
+                Some((seed, what)) => println!("{mutant:?}: seed {seed}: {what}"),
+                None => survivors.push(mutant),
+            }
+        }
+    }
+    assert!(survivors.is_empty(), "these bugs were not found within {SEEDS} seeds: {survivors:?}");
+}
+
+/// Plants a bug in this thread and plays until it shows.
+fn hunt(mutant: Mutant) -> (Mutant, Option<(u64, String)>) {
+    plant(Some(mutant));
+    let found = (0..SEEDS).find_map(|seed| play(seed).err().map(|breach| (seed, first_line(&breach.what))));
+    plant(None);
+    (mutant, found)
+}
+
+fn first_line(what: &str) -> String {
+    what.lines().next().unwrap_or_default().chars().take(160).collect()
+}
