@@ -89,7 +89,8 @@ mod tests {
     use super::*;
     use crate::digest::digest;
 
-    const PLAN: &str = "---\r\ntype: plan\r\nstatus: draft\r\n---\r\n# T\r\n## Steps\r\n### 1. One\r\n### 2. ⚠️ Two\r\n";
+    const PLAN: &str =
+        "---\r\ntype: plan\r\nstatus: draft\r\n---\r\n# T\r\n## Steps\r\n### 1. One\r\n### 2. ⚠️ Two\r\n";
 
     #[test]
     fn marks_stand_between_number_and_title_and_the_digest_stays() {

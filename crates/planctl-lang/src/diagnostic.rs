@@ -211,7 +211,8 @@ impl Diagnostic {
 
     /// Draws it as rustc draws its own: title, source with carets, notes, help.
     pub fn render(&self, source: &Source, colour: bool) -> String {
-        let renderer = if colour { Renderer::styled() } else { Renderer::plain() }.decor_style(DecorStyle::Ascii);
+        let renderer =
+            if colour { Renderer::styled() } else { Renderer::plain() }.decor_style(DecorStyle::Ascii);
         let level = match self.level {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -243,7 +244,10 @@ impl Diagnostic {
             let span = source.clamp(label.span);
             let first = source.line_of(span.start);
             let last = source.line_of(span.end.saturating_sub(1).max(span.start));
-            match groups.iter_mut().find(|group| first <= group.1 + NEAR_LINES && group.0 <= last + NEAR_LINES) {
+            match groups
+                .iter_mut()
+                .find(|group| first <= group.1 + NEAR_LINES && group.0 <= last + NEAR_LINES)
+            {
                 Some(group) => {
                     group.0 = group.0.min(first);
                     group.1 = group.1.max(last);
@@ -269,7 +273,8 @@ impl Diagnostic {
         let mut snippet = Snippet::source(mask_forbidden(shown)).line_start(top + 1).path(source.path());
         for (rank, label) in labels {
             let span = source.clamp(label.span);
-            let range = span.start.saturating_sub(start).min(shown.len())..span.end.saturating_sub(start).min(shown.len());
+            let range = span.start.saturating_sub(start).min(shown.len())
+                ..span.end.saturating_sub(start).min(shown.len());
             let kind = if rank == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
             snippet = snippet.annotation(kind.span(range).label(printable(&label.text)));
         }
@@ -295,7 +300,6 @@ impl Diagnostic {
             "spans": spans,
             "step": self.step.as_ref().map(|step| &step.number),
             "help": self.help,
-            "notes": self.notes,
             "fix": fix,
         })
     }
@@ -362,7 +366,10 @@ pub fn render_all(diagnostics: &[Diagnostic], source: &Source, colour: bool) -> 
 /// Returns the nearest of the known words to what was found, where one is near enough to be meant.
 pub fn did_you_mean<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let found = found.to_lowercase();
-    let nearest = known.into_iter().map(|word| (distance(&found, &word.to_lowercase()), word)).min_by_key(|near| near.0)?;
+    let nearest = known
+        .into_iter()
+        .map(|word| (distance(&found, &word.to_lowercase()), word))
+        .min_by_key(|near| near.0)?;
     let allowed = match found.chars().count() {
         0..=2 => return None,
         3..=5 => 1,

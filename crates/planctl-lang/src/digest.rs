@@ -63,7 +63,11 @@ fn annotations(source: &Source) -> Vec<Span> {
                 spans.push(Span::new(mark.span.start, step.title.span.start));
             }
         } else if in_step && is_status_line(text) {
-            let next = if line + 1 < source.line_count() { source.line_span(line + 1).start } else { source.text().len() };
+            let next = if line + 1 < source.line_count() {
+                source.line_span(line + 1).start
+            } else {
+                source.text().len()
+            };
             spans.push(Span::new(span.start, next));
         }
     }
@@ -103,7 +107,8 @@ pub(crate) fn frontmatter(source: &Source) -> Option<(Option<Span>, usize)> {
 mod tests {
     use super::*;
 
-    const PLAN: &str = "---\ntype: plan\nstatus: draft # ours\n---\n\n# T\n\n## Steps\n\n### 1. One\n\n**task:**\ndo\n";
+    const PLAN: &str =
+        "---\ntype: plan\nstatus: draft # ours\n---\n\n# T\n\n## Steps\n\n### 1. One\n\n**task:**\ndo\n";
 
     #[test]
     fn x_17_marks_and_status_do_not_change_the_digest() {
@@ -115,7 +120,9 @@ mod tests {
     #[test]
     fn row_58_line_ends_and_every_other_byte_count() {
         let original = digest(&Source::new("p", PLAN));
-        for changed in [PLAN.replace('\n', "\r\n"), PLAN.replace("do", "do "), PLAN.replace("# ours", "# theirs")] {
+        for changed in
+            [PLAN.replace('\n', "\r\n"), PLAN.replace("do", "do "), PLAN.replace("# ours", "# theirs")]
+        {
             assert_ne!(original, digest(&Source::new("p", changed)));
         }
     }

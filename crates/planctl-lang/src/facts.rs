@@ -114,7 +114,11 @@ pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts) -> Wants {
     let mut wants = Wants::default();
     for (at, step) in tree.steps.iter().enumerate() {
         for (path, _) in step.subscribed_files() {
-            if is_glob(path) { wants.globs.insert(path.to_owned()) } else { wants.files.insert(path.to_owned()) };
+            if is_glob(path) {
+                wants.globs.insert(path.to_owned())
+            } else {
+                wants.files.insert(path.to_owned())
+            };
         }
         wants.globs.extend(step.protects.iter().map(|glob| glob.value.clone()));
         wants.files.extend(contract_files(scripts, at));
@@ -122,7 +126,9 @@ pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts) -> Wants {
             wants.scripts.insert(contract.command.clone());
         }
         let started = scripts.read_of(at).map(shell::commands).unwrap_or_default();
-        wants.commands.extend(started.into_iter().map(|started| started.name).filter(|name| !name.contains('/')));
+        wants
+            .commands
+            .extend(started.into_iter().map(|started| started.name).filter(|name| !name.contains('/')));
     }
     wants.files.retain(|path| leaves_workspace(path).is_none());
     wants.globs.retain(|glob| leaves_workspace(glob).is_none());

@@ -12,6 +12,7 @@ mod lint;
 mod lower;
 mod markdown;
 mod parse;
+mod render;
 mod shell;
 mod source;
 mod tree;
@@ -22,10 +23,11 @@ pub use diagnostic::{
     Code, Diagnostic, Fix, Label, Severity, StepName, deny_warnings, did_you_mean, render_all,
 };
 pub use digest::{canonical, digest, digest_of_text};
-pub use facts::{FileFact, Facts, Recorded, SpecialKind, Wants, protected_candidates, wants};
+pub use facts::{Facts, FileFact, Recorded, SpecialKind, Wants, protected_candidates, wants};
 pub use lint::{SUBSCRIPTION_BYTES_MAX, lint};
 pub use lower::{CONTRACT_TIMEOUT, MAX_VISITS, RETRIES, WORK_TIMEOUT};
 pub use parse::{RETRIES_MAX, STATUSES, STEPS_MAX, parse};
+pub use render::{Change, Setting, Shown, ShownStep, budget_words, diff, diff_text, duration_words, show};
 pub use source::{PLAN_BYTES_MAX, Position, Source, Span, Spanned, Unreadable, escape};
 pub use tree::{
     ContractTree, Field, Frontmatter, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then, WorkspaceMode,

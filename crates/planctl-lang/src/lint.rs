@@ -21,7 +21,9 @@ pub(crate) struct Scripts(Vec<Option<Reading>>);
 
 impl Scripts {
     pub(crate) fn read(_source: &Source, tree: &PlanTree) -> Scripts {
-        let read = |step: &crate::tree::StepTree| step.contract.as_ref().map(|contract| shell::read(&contract.command));
+        let read = |step: &crate::tree::StepTree| {
+            step.contract.as_ref().map(|contract| shell::read(&contract.command))
+        };
         Scripts(tree.steps.iter().map(read).collect())
     }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use planctl_engine::{
-    Budget, Contract, Edge, Graph, GraphDefect, GraphParts, Limits, Node, NodeId, NodeKind, On, Outcome, Priority, Role,
-    Task, WorkKind,
+    Budget, Contract, Edge, Graph, GraphDefect, GraphParts, Limits, Node, NodeId, NodeKind, On, Outcome,
+    Priority, Role, Task, WorkKind,
 };
 
 use crate::digest::digest_of_text;
@@ -32,9 +32,6 @@ const ASK: &str = "ask";
 pub(crate) struct Policy {
     pub retries: u16,
     pub then: Then,
-    /// Says that the retries are the default, or the count follows from a default.
-    pub retries_default: bool,
-    pub then_default: bool,
 }
 
 pub(crate) fn policy(step: &StepTree) -> Policy {
@@ -43,12 +40,7 @@ pub(crate) fn policy(step: &StepTree) -> Policy {
     let retries = said.and_then(|policy| policy.retries).or(max);
     let fallback = if said.is_some() { 0 } else { RETRIES };
     let then = said.and_then(|policy| policy.then);
-    Policy {
-        retries: retries.unwrap_or(fallback),
-        then: then.unwrap_or(Then::Escalate),
-        retries_default: retries.is_none() && said.is_none(),
-        then_default: then.is_none(),
-    }
+    Policy { retries: retries.unwrap_or(fallback), then: then.unwrap_or(Then::Escalate) }
 }
 
 /// Makes the graph of a plan whose findings have no error.
@@ -103,7 +95,13 @@ fn plain_node(id: &str, title: &str, kind: NodeKind) -> Node {
     Node { id: NodeId::new(id), title: title.to_owned(), kind, max_visits: MAX_VISITS }
 }
 
-fn node(tree: &PlanTree, contract_files: BTreeSet<String>, step: &StepTree, policy: Policy, lapse: Outcome) -> Node {
+fn node(
+    tree: &PlanTree,
+    contract_files: BTreeSet<String>,
+    step: &StepTree,
+    policy: Policy,
+    lapse: Outcome,
+) -> Node {
     let seconds = |field: &Option<crate::source::Spanned<u64>>, default| {
         field.as_ref().map_or(default, |seconds| Duration::from_secs(seconds.value))
     };
@@ -130,7 +128,8 @@ fn node(tree: &PlanTree, contract_files: BTreeSet<String>, step: &StepTree, poli
         contract_files,
         own_files: own_files(step),
     };
-    let max_visits = step.max_visits.as_ref().or(tree.max_visits.as_ref()).map_or(MAX_VISITS, |visits| visits.value);
+    let max_visits =
+        step.max_visits.as_ref().or(tree.max_visits.as_ref()).map_or(MAX_VISITS, |visits| visits.value);
     Node {
         id: NodeId::new(step.number_text()),
         title: step.title.value.clone(),

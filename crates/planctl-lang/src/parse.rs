@@ -41,7 +41,14 @@ pub fn parse(source: &Source) -> (PlanTree, Vec<Diagnostic>) {
     let (frontmatter, body) = frontmatter::read(source, &mut found);
     let outline = Outline::read(source, body);
     let tree = PlanTree { frontmatter, ..PlanTree::default() };
-    let mut reader = Reader { source, outline: &outline, found, tree, place: Place::Plan, ..Reader::new(source, &outline) };
+    let mut reader = Reader {
+        source,
+        outline: &outline,
+        found,
+        tree,
+        place: Place::Plan,
+        ..Reader::new(source, &outline)
+    };
     reader.has_steps_heading = reader.find_steps_heading(body);
     for line in body..source.line_count() {
         reader.read_line(line);
@@ -104,7 +111,8 @@ impl<'a> Reader<'a> {
         (body..self.source.line_count()).any(|line| {
             let span = self.source.line_span(line);
             self.outline.kind(line) == LineKind::Text
-                && heading::heading(self.source.slice(span), span.start).is_some_and(|heading| is_section(&heading, "steps"))
+                && heading::heading(self.source.slice(span), span.start)
+                    .is_some_and(|heading| is_section(&heading, "steps"))
         })
     }
 
@@ -131,7 +139,10 @@ impl<'a> Reader<'a> {
             self.place = Place::Steps;
             return;
         }
-        if self.tree.steps_heading.is_some() && is_section(heading, "flow") && heading.level <= self.step_level {
+        if self.tree.steps_heading.is_some()
+            && is_section(heading, "flow")
+            && heading.level <= self.step_level
+        {
             self.close_field(line);
             self.tree.flow.get_or_insert_with(|| Spanned::new(Vec::new(), span));
             self.place = Place::Flow;
@@ -140,7 +151,8 @@ impl<'a> Reader<'a> {
         let in_steps = !self.has_steps_heading || self.tree.steps_heading.is_some();
         let may_be_step = in_steps && (2..=4).contains(&heading.level);
         if may_be_step && let Some(step) = heading::step(heading) {
-            let is_inner = self.place == Place::Step && heading.level > self.step_level && !self.continues(&step);
+            let is_inner =
+                self.place == Place::Step && heading.level > self.step_level && !self.continues(&step);
             if !is_inner {
                 return self.begin_step(heading, step, line, span);
             }
@@ -185,7 +197,10 @@ impl<'a> Reader<'a> {
         if heading.level != 3 || !step.is_plain {
             let written = format!("### {}. ", tree.number_text());
             let message = format!("a step's heading is written `{written}Title`");
-            let prefix = Span::new(span.start, tree.mark.as_ref().map_or(tree.title.span.start, |mark| mark.span.start));
+            let prefix = Span::new(
+                span.start,
+                tree.mark.as_ref().map_or(tree.title.span.start, |mark| mark.span.start),
+            );
             let drift = Diagnostic::new(Code::P005, message).at(span, "read as a step").step(name_of(&tree));
             self.found.push(drift.fix(prefix, written, true));
         }
@@ -210,8 +225,10 @@ impl<'a> Reader<'a> {
             Place::Steps | Place::Step if heading.level == self.step_level || heading.level > 2 => {
                 self.close_field(line);
                 let message = format!("the heading `{}` has no step number", escape(heading.text));
-                let unnumbered = Diagnostic::new(Code::P015, message).at(span, "a step's heading is `### N. Title`");
-                let help = "number it to make it a step, or write it deeper (`####`) to keep it in the task above";
+                let unnumbered =
+                    Diagnostic::new(Code::P015, message).at(span, "a step's heading is `### N. Title`");
+                let help =
+                    "number it to make it a step, or write it deeper (`####`) to keep it in the task above";
                 self.found.push(unnumbered.help(help));
                 self.place = Place::Elsewhere;
             }
@@ -259,11 +276,15 @@ impl<'a> Reader<'a> {
             (_, Place::Elsewhere) => {
                 if field.or(elsewhere).is_some() {
                     let message = format!("`**{word}:**` stands outside of a step and has no effect");
-                    self.found.push(Diagnostic::new(Code::P015, message).level(Severity::Warning).at(found.name.span, ""));
+                    self.found.push(
+                        Diagnostic::new(Code::P015, message).level(Severity::Warning).at(found.name.span, ""),
+                    );
                 }
             }
             (_, Place::Flow) => self.read_prose(line, self.source.line_span(line)),
-            (None, Place::Plan | Place::Step) | (_, Place::Steps) => self.read_unknown_field(&found, elsewhere, line),
+            (None, Place::Plan | Place::Step) | (_, Place::Steps) => {
+                self.read_unknown_field(&found, elsewhere, line)
+            }
         }
     }
 
@@ -273,7 +294,8 @@ impl<'a> Reader<'a> {
         if let Some((_, first)) = seen.iter().find(|(known, _)| *known == field) {
             let first_line = self.source.position(first.start).line;
             let twice = Diagnostic::new(Code::P009, format!("`**{}:**` is given twice", field.word()));
-            let twice = twice.at(found.name.span, "again here").at(*first, format!("first on line {first_line}"));
+            let twice =
+                twice.at(found.name.span, "again here").at(*first, format!("first on line {first_line}"));
             self.push_in_step(twice.help("keep one of the two"));
             self.field = Some(RawField::ignored(found, line));
             return;
@@ -284,7 +306,11 @@ impl<'a> Reader<'a> {
             let drift = Diagnostic::new(Code::P005, format!("a field is written `{written}`"));
             let value = self.source.slice(found.value).trim();
             let space = if value.is_empty() { "" } else { " " };
-            let drift = drift.at(found.whole, "read as a field").fix(found.whole, format!("{written}{space}{value}"), true);
+            let drift = drift.at(found.whole, "read as a field").fix(
+                found.whole,
+                format!("{written}{space}{value}"),
+                true,
+            );
             self.push_in_step(drift);
         }
         self.field = Some(RawField::known(field, found, line, self.place == Place::Step));
@@ -296,14 +322,20 @@ impl<'a> Reader<'a> {
         let shown = escape(&found.label);
         let known = if self.place == Place::Plan { Field::OF_PLANS } else { Field::OF_STEPS };
         let near = did_you_mean(word, known.iter().copied());
-        let in_text = self.field.as_ref().is_some_and(|field| matches!(field.field, Some(Field::Task | Field::Context)));
+        let in_text = self
+            .field
+            .as_ref()
+            .is_some_and(|field| matches!(field.field, Some(Field::Task | Field::Context)));
         if in_text && near.is_none() && elsewhere.is_none() {
             let message = format!("`**{shown}:**` looks like a field but is none; it stays part of the text");
-            let emphasis = Diagnostic::new(Code::P015, message).level(Severity::Warning).at(found.name.span, "");
-            return self.push_in_step(emphasis.help("begin the line with another word, or leave the bold out"));
+            let emphasis =
+                Diagnostic::new(Code::P015, message).level(Severity::Warning).at(found.name.span, "");
+            return self
+                .push_in_step(emphasis.help("begin the line with another word, or leave the bold out"));
         }
         self.close_field(line);
-        let mut unknown = Diagnostic::new(Code::P015, format!("unknown field `**{shown}:**`")).at(found.name.span, "");
+        let mut unknown =
+            Diagnostic::new(Code::P015, format!("unknown field `**{shown}:**`")).at(found.name.span, "");
         let help = match (near, elsewhere) {
             (Some(near), _) => {
                 unknown = unknown.fix(found.name.span, near, false);
@@ -341,7 +373,9 @@ impl<'a> Reader<'a> {
             Field::MaxVisits => self.tree.max_visits = self.number(known, &value, 1, 100),
             Field::StaleAfter => self.tree.stale_after = self.duration(known, &value),
             Field::Parallel => self.tree.parallel = self.number(known, &value, 1, 64),
-            other => debug_assert!(Field::of_plan(other.word()).is_none(), "every field of plans is read above"),
+            other => {
+                debug_assert!(Field::of_plan(other.word()).is_none(), "every field of plans is read above")
+            }
         }
     }
 
@@ -349,7 +383,8 @@ impl<'a> Reader<'a> {
         let (budget, faults) = values::budget(&value.value);
         for fault in faults {
             let at = Span::new(value.span.start + fault.start, value.span.start + fault.end);
-            let unread = Diagnostic::new(Code::P503, format!("the budget can't be understood: {}", fault.unread.why));
+            let unread =
+                Diagnostic::new(Code::P503, format!("the budget can't be understood: {}", fault.unread.why));
             self.found.push(unread.at(at, "this part").help(fault.unread.help));
         }
         Spanned::new(budget, value.span)
@@ -364,7 +399,9 @@ impl<'a> Reader<'a> {
             other => {
                 let message = format!("`{}` is no priority", escape(other));
                 let near = did_you_mean(other, ["low", "normal", "high", "urgent"]);
-                let help = near.map_or("write low, normal, high or urgent".into(), |near| format!("did you mean `{near}`?"));
+                let help = near.map_or("write low, normal, high or urgent".into(), |near| {
+                    format!("did you mean `{near}`?")
+                });
                 self.found.push(Diagnostic::new(Code::P015, message).at(value.span, "").help(help));
                 return None;
             }
@@ -375,7 +412,11 @@ impl<'a> Reader<'a> {
     fn report_empty(&mut self, known: Field, field: &RawField) {
         self.mark_unread(known);
         let empty = Diagnostic::new(Code::P009, format!("`**{}:**` is empty", known.word()));
-        self.push_in_step(empty.at(field.name.span, "a value was expected after this").help("write the value, or delete the line"));
+        self.push_in_step(
+            empty
+                .at(field.name.span, "a value was expected after this")
+                .help("write the value, or delete the line"),
+        );
     }
 
     fn mark_unread(&mut self, known: Field) {
@@ -400,17 +441,22 @@ impl<'a> Reader<'a> {
     fn report_fences(&mut self) {
         for (index, fence) in self.outline.fences.iter().enumerate() {
             if !fence.is_closed {
-                let message = format!("the code fence that starts on line {} is not closed", fence.first_line + 1);
+                let message =
+                    format!("the code fence that starts on line {} is not closed", fence.first_line + 1);
                 let open = Diagnostic::new(Code::P011, message).at(fence.opener, "opened here");
                 let at = fence.content.last().map_or(fence.opener.end, |span| span.end);
-                let close: String = self.source.slice(fence.opener).chars().take_while(|c| matches!(c, '`' | '~')).collect();
+                let close: String =
+                    self.source.slice(fence.opener).chars().take_while(|c| matches!(c, '`' | '~')).collect();
                 let help = format!("write `{close}` on a line of its own after the last line of code");
                 self.found.push(open.help(help).fix(Span::at(at), format!("\n{close}"), false));
             }
             if !self.used_fences[index] {
                 let message = "a code fence stands where no field takes one";
-                let lost = Diagnostic::new(Code::P011, message).at(fence.opener, "not part of a task or a contract");
-                self.found.push(lost.help("write `**contract:**` on the line before it, or move it into `**task:**`"));
+                let lost =
+                    Diagnostic::new(Code::P011, message).at(fence.opener, "not part of a task or a contract");
+                self.found.push(
+                    lost.help("write `**contract:**` on the line before it, or move it into `**task:**`"),
+                );
             }
         }
     }

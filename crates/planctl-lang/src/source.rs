@@ -92,7 +92,8 @@ impl Source {
     pub fn from_bytes(path: impl Into<String>, bytes: Vec<u8>) -> Result<Source, Box<Unreadable>> {
         let path = path.into();
         if bytes.len() > PLAN_BYTES_MAX {
-            let message = format!("the plan has {} bytes, and the limit is {PLAN_BYTES_MAX} (1 MiB)", bytes.len());
+            let message =
+                format!("the plan has {} bytes, and the limit is {PLAN_BYTES_MAX} (1 MiB)", bytes.len());
             let diagnostic = Diagnostic::new(Code::P008, message)
                 .at(Span::at(0), "")
                 .help("move long material to files and name them under `**subscriptions:**`");
@@ -106,7 +107,8 @@ impl Source {
                 let shown = String::from_utf8_lossy(&error.as_bytes()[..good]).into_owned();
                 let source = Source::new(path, shown);
                 let line = source.position(good).line;
-                let message = format!("the file is not UTF-8: byte 0x{found:02X} at offset {good}, line {line}");
+                let message =
+                    format!("the file is not UTF-8: byte 0x{found:02X} at offset {good}, line {line}");
                 let diagnostic = Diagnostic::new(Code::P003, message)
                     .at(Span::at(good), "the text up to here is good")
                     .help("save the file as UTF-8");
@@ -121,9 +123,9 @@ impl Source {
         if !is_empty {
             return Ok(source);
         }
-        let diagnostic = Diagnostic::new(Code::P003, "the file has no content")
-            .at(Span::at(0), "")
-            .help("write a plan: frontmatter, `# Title`, `## Steps`, and `### 1. …` with target, task and contract");
+        let diagnostic = Diagnostic::new(Code::P003, "the file has no content").at(Span::at(0), "").help(
+            "write a plan: frontmatter, `# Title`, `## Steps`, and `### 1. …` with target, task and contract",
+        );
         Err(Box::new(Unreadable { source, diagnostic }))
     }
 

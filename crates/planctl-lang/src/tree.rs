@@ -253,8 +253,25 @@ impl Field {
 
     /// The fields of steps.
     pub const OF_STEPS: &[&str] = &[
-        "target", "type", "subscriptions", "task", "contract", "on_fail", "timeout", "contract_timeout", "protects",
-        "guard", "max_retries", "max_visits", "needs", "when", "for_each", "gate", "min_tests", "locks", "workspace",
+        "target",
+        "type",
+        "subscriptions",
+        "task",
+        "contract",
+        "on_fail",
+        "timeout",
+        "contract_timeout",
+        "protects",
+        "guard",
+        "max_retries",
+        "max_visits",
+        "needs",
+        "when",
+        "for_each",
+        "gate",
+        "min_tests",
+        "locks",
+        "workspace",
         "status",
     ];
 }

@@ -33,7 +33,9 @@ pub fn verify(source: &Source, facts: &Facts) -> Verification {
     if !diagnostics.iter().any(Diagnostic::is_error) {
         match lower(&tree, &scripts) {
             Ok(lowered) => graph = Some(lowered),
-            Err(defect) => diagnostics.push(Diagnostic::new(Code::P301, defect.to_string()).at(Span::at(0), "")),
+            Err(defect) => {
+                diagnostics.push(Diagnostic::new(Code::P301, defect.to_string()).at(Span::at(0), ""))
+            }
         }
     }
     sort(&mut diagnostics);
@@ -68,7 +70,8 @@ impl Verification {
 
     /// Returns what DESIGN 11 says of `plan verify --format json`.
     pub fn to_json(&self, source: &Source) -> serde_json::Value {
-        let diagnostics: Vec<_> = self.diagnostics.iter().map(|diagnostic| diagnostic.to_json(source)).collect();
+        let diagnostics: Vec<_> =
+            self.diagnostics.iter().map(|diagnostic| diagnostic.to_json(source)).collect();
         serde_json::json!({
             "schema": "planctl.verify/1",
             "file": source.path(),

@@ -19,7 +19,8 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     for (limit, least, unit, words) in each {
         let Some(limit) = limit.filter(|limit| limit / steps < least) else { continue };
         let message = format!("the budget leaves {} {unit} for each of {steps} steps", limit / steps);
-        let absurd = Diagnostic::new(Code::P501, message).at(budget.span, "this limit is met before the work is done");
+        let absurd =
+            Diagnostic::new(Code::P501, message).at(budget.span, "this limit is met before the work is done");
         found.push(absurd.help(format!("give at least {words} a step, or leave the limit out")));
     }
 }

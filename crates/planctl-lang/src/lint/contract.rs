@@ -35,12 +35,19 @@ fn syntax(lint: &Lint<'_>, contract: &ContractTree, reading: &Reading, found: &m
         Reading::Read(_) => {}
         Reading::Refused { is_uncertain, .. } if accepted || *is_uncertain => {
             let message = "the contract could not be checked: bash accepts what planctl can't read";
-            found.push(unchecked(contract, if accepted { message } else { "the contract could not be checked" }));
+            found.push(unchecked(
+                contract,
+                if accepted { message } else { "the contract could not be checked" },
+            ));
         }
-        Reading::TooDeep => found.push(unchecked(contract, "the contract could not be checked: it nests too deeply or is too long")),
+        Reading::TooDeep => found.push(unchecked(
+            contract,
+            "the contract could not be checked: it nests too deeply or is too long",
+        )),
         Reading::Refused { why, offset, .. } => {
             let span = contract.in_plan(word_at(&contract.command, *offset));
-            let invalid = Diagnostic::new(Code::P101, "the contract is not valid shell").at(span, why.clone());
+            let invalid =
+                Diagnostic::new(Code::P101, "the contract is not valid shell").at(span, why.clone());
             found.push(invalid.help("finish or remove the command at this place"));
         }
     }
@@ -62,7 +69,8 @@ fn refused_by_bash(lint: &Lint<'_>, contract: &ContractTree, reading: &Reading, 
         Reading::Refused { why, .. } => why.clone(),
         Reading::Read(_) | Reading::TooDeep => "bash stops here".to_owned(),
     };
-    let plan_line = line.map(|line| lint.source.position(contract.line_in_plan(line, lint.source).start).line);
+    let plan_line =
+        line.map(|line| lint.source.position(contract.line_in_plan(line, lint.source).start).line);
     let where_found = plan_line.map_or(String::new(), |line| format!("line {line}: "));
     Diagnostic::new(Code::P101, "the contract is not valid shell")
         .at(span, label)
@@ -104,9 +112,12 @@ fn tools(lint: &Lint<'_>, contract: &ContractTree, script: &Script, found: &mut 
         let missing = Diagnostic::new(Code::P102, format!("`{name}` is not on the PATH"));
         let mut missing = missing.at(contract.in_plan(started.span), "no such program");
         missing = missing.note(format!("contracts run with PATH={}", lint.facts.path));
-        let known = lint.facts.commands.iter().filter(|(_, is_there)| **is_there).map(|(name, _)| name.as_str());
+        let known =
+            lint.facts.commands.iter().filter(|(_, is_there)| **is_there).map(|(name, _)| name.as_str());
         let near = did_you_mean(&started.name, known.chain(["test", "grep", "echo", "true", "false"]));
-        let help = near.map_or(format!("install `{name}`, or write another command"), |near| format!("did you mean `{near}`?"));
+        let help = near.map_or(format!("install `{name}`, or write another command"), |near| {
+            format!("did you mean `{near}`?")
+        });
         found.push(missing.help(help));
         reported.push(started.name);
     }
@@ -120,36 +131,62 @@ fn outcome(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>
     if code == expected {
         let vacuous = Diagnostic::new(Code::P104, "the contract can't fail");
         let vacuous = vacuous.at(span, format!("the exit code is {code} whatever happens before"));
-        found.push(vacuous.help("end with a command that fails when the step is not done, such as `test -f PATH`"));
+        found.push(
+            vacuous.help("end with a command that fails when the step is not done, such as `test -f PATH`"),
+        );
     } else {
-        let never = Diagnostic::new(Code::P113, format!("the contract can't pass: its exit code is {code}, and {expected} is expected"));
-        found.push(never.at(span, format!("always ends with {code}")).help("mend the command or the expected exit code"));
+        let never = Diagnostic::new(
+            Code::P113,
+            format!("the contract can't pass: its exit code is {code}, and {expected} is expected"),
+        );
+        found.push(
+            never
+                .at(span, format!("always ends with {code}"))
+                .help("mend the command or the expected exit code"),
+        );
     }
 }
 
 fn masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
     for masked in shell::masked(script) {
         let (message, label, help) = if masked.in_pipe {
-            ("a failure is lost in a pipe", "only the last command of a pipe counts", "begin the contract with `set -o pipefail`, or leave the pipe out")
+            (
+                "a failure is lost in a pipe",
+                "only the last command of a pipe counts",
+                "begin the contract with `set -o pipefail`, or leave the pipe out",
+            )
         } else {
-            ("a failure before the last command does not count", "its exit code is not looked at", "join the commands with `&&`, or begin with `set -e`")
+            (
+                "a failure before the last command does not count",
+                "its exit code is not looked at",
+                "join the commands with `&&`, or begin with `set -e`",
+            )
         };
         found.push(Diagnostic::new(Code::P110, message).at(contract.in_plan(masked.span), label).help(help));
     }
 }
 
 fn interactive(contract: &ContractTree, simple: &Simple, found: &mut Vec<Diagnostic>) {
-    let words: Vec<&str> = simple.words.iter().map(|word| word.literal.as_deref().unwrap_or(&word.raw)).collect();
+    let words: Vec<&str> =
+        simple.words.iter().map(|word| word.literal.as_deref().unwrap_or(&word.raw)).collect();
     let is_fed = simple.redirects.iter().any(|redirect| redirect.feeds_input);
     let has = |flag: &str| words.iter().any(|word| *word == flag);
     let waits = match words.as_slice() {
-        ["vim" | "vi" | "nvim" | "nano" | "emacs" | "less" | "more" | "top" | "htop" | "man" | "watch", ..] => true,
+        [
+            "vim" | "vi" | "nvim" | "nano" | "emacs" | "less" | "more" | "top" | "htop" | "man" | "watch",
+            ..,
+        ] => true,
         ["passwd" | "su" | "ftp" | "telnet", ..] => true,
         ["python" | "python3" | "node" | "psql" | "mysql" | "irb" | "sqlite3"] => !is_fed,
         ["git", "rebase", ..] => has("-i") || has("--interactive"),
         ["git", "add" | "checkout" | "stash", ..] => has("-p") || has("--patch"),
         ["git", "commit", ..] => !words.iter().any(|word| {
-            word.starts_with("-m") || word.starts_with("--message") || *word == "-F" || word.starts_with("-am") || *word == "--no-edit" || *word == "-C"
+            word.starts_with("-m")
+                || word.starts_with("--message")
+                || *word == "-F"
+                || word.starts_with("-am")
+                || *word == "--no-edit"
+                || *word == "-C"
         }),
         ["sudo", ..] => !has("-n"),
         ["ssh", ..] => !words.iter().any(|word| word.contains("BatchMode")),
@@ -169,7 +206,8 @@ fn writes(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>)
         let scratch = ["/dev/", "/tmp/", "/proc/self/"].iter().any(|place| file.path.starts_with(place));
         let Some(why) = leaves_workspace(&file.path).filter(|_| !scratch) else { continue };
         let message = format!("the contract writes to `{}`, which {why}", escape(&file.path));
-        let outside = Diagnostic::new(Code::P112, message).at(contract.in_plan(file.span), "outside the workspace");
+        let outside =
+            Diagnostic::new(Code::P112, message).at(contract.in_plan(file.span), "outside the workspace");
         found.push(outside.help("a contract only looks; let the task write, inside the workspace"));
     }
 }

@@ -15,7 +15,10 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         if !is_role(name) {
             let message = format!("`{}` can't be a role", escape(name));
             let refused = Diagnostic::new(Code::P403, message).at(target.span, "").step(name_of(step));
-            found.push(refused.help("a role has up to 64 letters, digits, `-`, `_` and `.`, and begins with a letter"));
+            found.push(
+                refused
+                    .help("a role has up to 64 letters, digits, `-`, `_` and `.`, and begins with a letter"),
+            );
             continue;
         }
         match &lint.facts.roles {
@@ -26,14 +29,19 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
                 let known = roles.iter().map(|role| escape(role)).collect::<Vec<_>>().join(", ");
                 let unknown = unknown.note(format!("the roles are {known}"));
                 found.push(match did_you_mean(name, roles.iter().map(String::as_str)) {
-                    Some(near) => unknown.help(format!("did you mean `{near}`?")).fix(target.span, near, false),
-                    None => unknown.help(format!("add `[roles.{name}]` to planctl.toml, or write one of these")),
+                    Some(near) => {
+                        unknown.help(format!("did you mean `{near}`?")).fix(target.span, near, false)
+                    }
+                    None => {
+                        unknown.help(format!("add `[roles.{name}]` to planctl.toml, or write one of these"))
+                    }
                 });
             }
             None if !is_said => {
                 is_said = true;
                 let message = "no roles are configured, so nobody may be there to do the steps";
-                let none = Diagnostic::new(Code::P402, message).at(target.span, "this role, and those of the other steps");
+                let none = Diagnostic::new(Code::P402, message)
+                    .at(target.span, "this role, and those of the other steps");
                 found.push(none.help("add `[roles.coder]` to planctl.toml, or run with `--exec CMD`"));
             }
             None => {}

@@ -21,12 +21,18 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         });
         if let Some((name, span)) = network {
             let message = format!("the contract needs the network: `{}`", escape(&name));
-            let reaches = Diagnostic::new(Code::P601, message).at(contract.in_plan(span), "").step(name_of(step));
-            found.push(reaches.help("a contract that depends on others' machines fails for reasons the worker can't mend"));
+            let reaches =
+                Diagnostic::new(Code::P601, message).at(contract.in_plan(span), "").step(name_of(step));
+            found.push(
+                reaches.help(
+                    "a contract that depends on others' machines fails for reasons the worker can't mend",
+                ),
+            );
         }
         if let Some((name, span)) = destroys {
             let message = format!("the contract runs a destructive command: `{}`", escape(&name));
-            let destroys = Diagnostic::new(Code::P602, message).at(contract.in_plan(span), "").step(name_of(step));
+            let destroys =
+                Diagnostic::new(Code::P602, message).at(contract.in_plan(span), "").step(name_of(step));
             found.push(destroys.help("a contract runs once per attempt and should only look"));
         }
     }
@@ -34,20 +40,30 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
 
 // Wrappers are looked through, so that `sudo rm -rf` is seen.
 fn literal_words(simple: &Simple) -> Vec<&str> {
-    let words: Vec<&str> = simple.words.iter().map(|word| word.literal.as_deref().unwrap_or(&word.raw)).collect();
+    let words: Vec<&str> =
+        simple.words.iter().map(|word| word.literal.as_deref().unwrap_or(&word.raw)).collect();
     let begin = words.iter().position(|word| {
-        !matches!(*word, "sudo" | "env" | "nohup" | "command" | "exec" | "time" | "timeout") && !word.contains('=') && !word.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
+        !matches!(*word, "sudo" | "env" | "nohup" | "command" | "exec" | "time" | "timeout")
+            && !word.contains('=')
+            && !word.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
     });
     words[begin.unwrap_or(0)..].to_vec()
 }
 
 fn needs_network(words: &[&str]) -> bool {
     match words {
-        ["curl" | "wget", rest @ ..] => !rest.iter().any(|word| word.contains("localhost") || word.contains("127.0.0.1")),
-        ["ssh" | "scp" | "sftp" | "gh" | "glab" | "aws" | "gcloud" | "az" | "kubectl" | "ping" | "nc" | "dig" | "host", ..] => true,
+        ["curl" | "wget", rest @ ..] => {
+            !rest.iter().any(|word| word.contains("localhost") || word.contains("127.0.0.1"))
+        }
+        [
+            "ssh" | "scp" | "sftp" | "gh" | "glab" | "aws" | "gcloud" | "az" | "kubectl" | "ping" | "nc"
+            | "dig" | "host",
+            ..,
+        ] => true,
         ["git", "push" | "pull" | "fetch" | "clone" | "ls-remote", ..] => true,
         ["npm" | "pnpm" | "yarn", "install" | "ci" | "add" | "publish" | "audit", ..] => true,
-        ["pip" | "pip3", "install" | "download", ..] | ["cargo", "install" | "publish" | "update" | "search", ..] => true,
+        ["pip" | "pip3", "install" | "download", ..]
+        | ["cargo", "install" | "publish" | "update" | "search", ..] => true,
         ["docker" | "podman", "pull" | "push" | "login", ..] => true,
         ["apt" | "apt-get" | "dnf" | "apk" | "brew", ..] => true,
         _ => false,
@@ -56,7 +72,9 @@ fn needs_network(words: &[&str]) -> bool {
 
 fn is_destructive(words: &[&str]) -> bool {
     let has = |flags: &[&str]| words.iter().any(|word| flags.contains(word));
-    let short = |letter: char| words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter));
+    let short = |letter: char| {
+        words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
+    };
     match words {
         ["rm", ..] => short('r') || short('R') || has(&["--recursive"]),
         ["git", "reset", ..] => has(&["--hard"]),
@@ -66,7 +84,10 @@ fn is_destructive(words: &[&str]) -> bool {
         ["git", "branch", ..] => has(&["-D"]),
         ["find", ..] => has(&["-delete"]),
         ["chmod" | "chown", ..] => short('R') || has(&["--recursive"]),
-        ["dd" | "shred" | "truncate" | "shutdown" | "reboot" | "halt" | "pkill" | "killall" | "dropdb", ..] => true,
+        [
+            "dd" | "shred" | "truncate" | "shutdown" | "reboot" | "halt" | "pkill" | "killall" | "dropdb",
+            ..,
+        ] => true,
         ["docker" | "podman", "system" | "volume", "prune", ..] => true,
         [name, ..] => name.starts_with("mkfs"),
         [] => false,

@@ -22,7 +22,8 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         unsupported(step, &mut of_step);
         marks(lint, step, &mut of_step);
         if step.subscriptions.len() > SUBSCRIPTIONS_MAX {
-            let message = format!("the step has {} subscriptions, and the limit is 50", step.subscriptions.len());
+            let message =
+                format!("the step has {} subscriptions, and the limit is 50", step.subscriptions.len());
             let at = step.subscriptions[SUBSCRIPTIONS_MAX].span;
             let many = Diagnostic::new(Code::P008, message).at(at, "number 51");
             of_step.push(many.help("name the few files that matter; the worker can read the rest itself"));
@@ -36,11 +37,16 @@ fn plan(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let top = tree.frontmatter.span.map_or(Span::at(0), |span| Span::new(span.end, span.end));
     match &tree.title {
         None => {
-            let missing = Diagnostic::new(Code::P007, "the plan has no title").at(top, "a `# Title` was expected below");
+            let missing = Diagnostic::new(Code::P007, "the plan has no title")
+                .at(top, "a `# Title` was expected below");
             found.push(missing.help("write `# ` and what the plan is for"));
         }
         Some(title) if title.value.is_empty() => {
-            found.push(Diagnostic::new(Code::P007, "the plan's title is empty").at(title.span, "").help("write `# Title`"));
+            found.push(
+                Diagnostic::new(Code::P007, "the plan's title is empty")
+                    .at(title.span, "")
+                    .help("write `# Title`"),
+            );
         }
         Some(title) => long_title(title.value.chars().count(), title.span, found),
     }
@@ -48,11 +54,13 @@ fn plan(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     match tree.steps_heading {
         None => {
             let message = "the plan has no `## Steps` section";
-            let missing = Diagnostic::new(Code::P007, message).at(after_head, "looked for below this, to the end of the file");
+            let missing = Diagnostic::new(Code::P007, message)
+                .at(after_head, "looked for below this, to the end of the file");
             found.push(missing.help("write `## Steps` on a line of its own before the first step"));
         }
         Some(heading) if tree.steps.is_empty() => {
-            let none = Diagnostic::new(Code::P007, "the plan has no step").at(heading, "no `### 1. Title` follows");
+            let none =
+                Diagnostic::new(Code::P007, "the plan has no step").at(heading, "no `### 1. Title` follows");
             found.push(none.help("write `### 1. Title`, then target, task and contract"));
         }
         Some(_) => {}
@@ -61,12 +69,17 @@ fn plan(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         found.push(later("parallel", "more than one step at a time", parallel.span));
     }
     if let Some(flow) = &tree.flow {
-        found.push(later("Flow", "branches and loops", flow.span).help("leave the section out: steps run in order"));
+        found.push(
+            later("Flow", "branches and loops", flow.span).help("leave the section out: steps run in order"),
+        );
     }
     status(lint, found);
     if lint.facts.plan_is_inside == Some(false) {
-        let outside = Diagnostic::new(Code::P603, "the plan lies outside the workspace; it runs all the same");
-        found.push(outside.at(Span::at(0), "").note("paths in it are relative to the workspace, not to the plan"));
+        let outside =
+            Diagnostic::new(Code::P603, "the plan lies outside the workspace; it runs all the same");
+        found.push(
+            outside.at(Span::at(0), "").note("paths in it are relative to the workspace, not to the plan"),
+        );
     }
 }
 
@@ -105,8 +118,10 @@ fn numbering(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         };
         if let Some(first) = first_use.get(&number) {
             let line = lint.source.position(first.start).line;
-            let twice = Diagnostic::new(Code::P013, format!("step {number} is there twice")).at(span, "again here");
-            let twice = twice.at(*first, format!("first on line {line}")).fix(span, expected.to_string(), false);
+            let twice =
+                Diagnostic::new(Code::P013, format!("step {number} is there twice")).at(span, "again here");
+            let twice =
+                twice.at(*first, format!("first on line {line}")).fix(span, expected.to_string(), false);
             found.push(twice.help(format!("make this step {expected}")).step(name_of(step)));
             continue;
         }
@@ -122,7 +137,8 @@ fn numbering(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             } else {
                 format!("expected step {expected}, found {number}")
             };
-            let gap = Diagnostic::new(Code::P014, message).at(span, "").fix(span, expected.to_string(), false);
+            let gap =
+                Diagnostic::new(Code::P014, message).at(span, "").fix(span, expected.to_string(), false);
             let gap = gap.help(format!("make this step {expected}, or add what is missing"));
             found.push(if number < expected { gap.level(Severity::Error) } else { gap }.step(name_of(step)));
         }
@@ -140,7 +156,8 @@ fn template(text: &str, span: Span) -> Diagnostic {
 
 fn title(step: &StepTree, found: &mut Vec<Diagnostic>) {
     if step.title.value.is_empty() {
-        let empty = Diagnostic::new(Code::P009, "the step has no title").at(step.heading, "a title was expected");
+        let empty =
+            Diagnostic::new(Code::P009, "the step has no title").at(step.heading, "a title was expected");
         found.push(empty.help("write what the step achieves after its number"));
     }
     long_title(step.title.value.chars().count(), step.title.span, found);
@@ -156,11 +173,14 @@ fn required(step: &StepTree, found: &mut Vec<Diagnostic>) {
     }
     if is_work && step.task.is_none() && missing(Field::Task) {
         let diagnostic = Diagnostic::new(Code::P009, format!("step {name}: task is missing"));
-        found.push(diagnostic.at(step.heading, "this step").help("say what to do: `**task:**` and text below it"));
+        found.push(
+            diagnostic.at(step.heading, "this step").help("say what to do: `**task:**` and text below it"),
+        );
     }
     if is_work && step.contract.is_none() && missing(Field::Contract) {
         let diagnostic = Diagnostic::new(Code::P010, format!("step {name} has no contract"));
-        let help = "say what proves it:\n**contract:**\n```shell\ntest -f docs/analysis.md\n```\nexit_code == 0";
+        let help =
+            "say what proves it:\n**contract:**\n```shell\ntest -f docs/analysis.md\n```\nexit_code == 0";
         found.push(diagnostic.at(step.heading, "nothing can decide whether this step is done").help(help));
     }
     let Some(contract) = &step.contract else { return };
@@ -174,7 +194,8 @@ fn policy(step: &StepTree, found: &mut Vec<Diagnostic>) {
     let missing = !step.unread.contains(&Field::OnFail);
     match &step.on_fail {
         None if missing && step.contract.is_some() && step.max_retries.is_none() => {
-            let note = Diagnostic::new(Code::P020, "no `on_fail` is given; `retry(2), then escalate` applies");
+            let note =
+                Diagnostic::new(Code::P020, "no `on_fail` is given; `retry(2), then escalate` applies");
             found.push(note.at(step.heading, "this step"));
         }
         None => {}
@@ -189,7 +210,9 @@ fn policy(step: &StepTree, found: &mut Vec<Diagnostic>) {
                 && retries != most.value
             {
                 let message = format!("`on_fail` grants {retries} retries, and `max_retries` {}", most.value);
-                let conflict = Diagnostic::new(Code::P015, message).at(most.span, "this one").at(policy.span, "and this one");
+                let conflict = Diagnostic::new(Code::P015, message)
+                    .at(most.span, "this one")
+                    .at(policy.span, "and this one");
                 found.push(conflict.help("both mean the same; keep one"));
             }
         }
@@ -217,12 +240,17 @@ fn unsupported(step: &StepTree, found: &mut Vec<Diagnostic>) {
         ("locks", "locks between runs", step.locks.first().map(|field| field.span)),
     ];
     for (field, what, span) in spans {
-        found.extend(span.map(|span| later(field, what, span).help("delete the field; steps run in order, one at a time")));
+        found.extend(span.map(|span| {
+            later(field, what, span).help("delete the field; steps run in order, one at a time")
+        }));
     }
     if let Some(mode) = &step.workspace
         && mode.value == WorkspaceMode::Worktree
     {
-        found.push(later("workspace: worktree", "a worktree per step", mode.span).help("write `shared`, or delete the field"));
+        found.push(
+            later("workspace: worktree", "a worktree per step", mode.span)
+                .help("write `shared`, or delete the field"),
+        );
     }
 }
 

@@ -23,12 +23,15 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         let mut seen: BTreeMap<&Subscription, Span> = BTreeMap::new();
         for subscription in &step.subscriptions {
             if let Some(first) = seen.insert(&subscription.value, subscription.span) {
-                let twice = Diagnostic::new(Code::P209, "the subscription is given twice").at(subscription.span, "again here");
+                let twice = Diagnostic::new(Code::P209, "the subscription is given twice")
+                    .at(subscription.span, "again here");
                 of_step.push(twice.at(first, "first here").help("delete one of the two"));
                 continue;
             }
             match &subscription.value {
-                Subscription::File { path } => file(lint, &made, &circles, at, path, subscription.span, &mut of_step),
+                Subscription::File { path } => {
+                    file(lint, &made, &circles, at, path, subscription.span, &mut of_step)
+                }
                 Subscription::Topic { name } => topic(lint, name, subscription.span, &mut of_step),
             }
         }
@@ -48,7 +51,15 @@ fn outside(path: &str, why: &str, span: Span) -> Diagnostic {
     outside.help("name a file inside the workspace, such as `file:src/main.rs`")
 }
 
-fn file(lint: &Lint<'_>, made: &Made, circles: &Circles, at: usize, path: &str, span: Span, found: &mut Vec<Diagnostic>) {
+fn file(
+    lint: &Lint<'_>,
+    made: &Made,
+    circles: &Circles,
+    at: usize,
+    path: &str,
+    span: Span,
+    found: &mut Vec<Diagnostic>,
+) {
     if let Some(why) = leaves_workspace(path) {
         return found.push(outside(path, why, span));
     }
@@ -58,7 +69,8 @@ fn file(lint: &Lint<'_>, made: &Made, circles: &Circles, at: usize, path: &str, 
     match lint.facts.files.get(path) {
         None => {}
         Some(FileFact::Regular { size }) if *size > SUBSCRIPTION_BYTES_MAX => {
-            let message = format!("`{}` has {size} bytes, and a prompt takes 262144 (256 KiB) of it", escape(path));
+            let message =
+                format!("`{}` has {size} bytes, and a prompt takes 262144 (256 KiB) of it", escape(path));
             let large = Diagnostic::new(Code::P208, message).at(span, "the rest will be cut");
             found.push(large.help("subscribe to a smaller file, and let the task name this one"));
         }
@@ -70,7 +82,8 @@ fn file(lint: &Lint<'_>, made: &Made, circles: &Circles, at: usize, path: &str, 
         }
         Some(FileFact::Outside { target }) => {
             let message = format!("`{}` is a link that leaves the workspace", escape(path));
-            let link = Diagnostic::new(Code::P205, message).at(span, format!("it points to `{}`", escape(target)));
+            let link =
+                Diagnostic::new(Code::P205, message).at(span, format!("it points to `{}`", escape(target)));
             found.push(link.help("copy what is needed into the workspace"));
         }
         Some(FileFact::Special { special }) => {
@@ -83,16 +96,29 @@ fn file(lint: &Lint<'_>, made: &Made, circles: &Circles, at: usize, path: &str, 
 
 fn glob(lint: &Lint<'_>, path: &str, span: Span, found: &mut Vec<Diagnostic>) {
     if let Err(error) = globset::Glob::new(path) {
-        let invalid = Diagnostic::new(Code::P206, format!("`{}` is no valid glob: {}", escape(path), error.kind()));
+        let invalid =
+            Diagnostic::new(Code::P206, format!("`{}` is no valid glob: {}", escape(path), error.kind()));
         return found.push(invalid.at(span, "").help("globs know `*`, `**`, `?`, `[ab]` and `{a,b}`"));
     }
     if lint.facts.globs.get(path).is_some_and(Vec::is_empty) {
         let nothing = Diagnostic::new(Code::P202, format!("the glob `{}` matches nothing", escape(path)));
-        found.push(nothing.at(span, "no file matches").help("the step is given nothing for it; mend the glob or delete it"));
+        found.push(
+            nothing
+                .at(span, "no file matches")
+                .help("the step is given nothing for it; mend the glob or delete it"),
+        );
     }
 }
 
-fn missing(lint: &Lint<'_>, made: &Made, circles: &Circles, at: usize, path: &str, span: Span, found: &mut Vec<Diagnostic>) {
+fn missing(
+    lint: &Lint<'_>,
+    made: &Made,
+    circles: &Circles,
+    at: usize,
+    path: &str,
+    span: Span,
+    found: &mut Vec<Diagnostic>,
+) {
     let makers = made.by_path.get(path).map_or(&[][..], Vec::as_slice);
     if makers.iter().any(|maker| maker.step < at) || circles.holds(at, path) {
         return;
@@ -102,12 +128,18 @@ fn missing(lint: &Lint<'_>, made: &Made, circles: &Circles, at: usize, path: &st
         let later = &lint.tree.steps[maker.step];
         let message = format!("step {number} reads a file that only step {} produces", later.number_text());
         let order = Diagnostic::new(Code::P203, message).at(span, "needed here, before it exists");
-        let order = order.at(maker.span, format!("first produced here (step {} \"{}\")", later.number_text(), escape(&later.title.value)));
+        let order = order.at(
+            maker.span,
+            format!("first produced here (step {} \"{}\")", later.number_text(), escape(&later.title.value)),
+        );
         let title = escape(&later.title.value);
         let next = next_number(lint, maker.step);
-        return found.push(order.help(format!("move the subscription to step {next} or later, or renumber so that \"{title}\" comes first")));
+        return found.push(order.help(format!(
+            "move the subscription to step {next} or later, or renumber so that \"{title}\" comes first"
+        )));
     }
-    let message = format!("step {number} reads `{}`, which is not there and no earlier step makes", escape(path));
+    let message =
+        format!("step {number} reads `{}`, which is not there and no earlier step makes", escape(path));
     let mut absent = Diagnostic::new(Code::P201, message).at(span, "no such file");
     let near = near_names(path, &lint.facts.existing);
     if !near.is_empty() {
@@ -118,7 +150,11 @@ fn missing(lint: &Lint<'_>, made: &Made, circles: &Circles, at: usize, path: &st
         return found.push(absent.help("delete the subscription: the step can't read what it has not made"));
     }
     let help = near.first().map(|near| format!("did you mean `file:{near}`?"));
-    found.push(absent.help(help.unwrap_or("mend the path, or let an earlier step's contract test for the file".into())));
+    found.push(
+        absent.help(
+            help.unwrap_or("mend the path, or let an earlier step's contract test for the file".into()),
+        ),
+    );
 }
 
 fn next_number(lint: &Lint<'_>, at: usize) -> String {
@@ -148,19 +184,23 @@ fn near_names(path: &str, existing: &[String]) -> Vec<String> {
 const NEAR_CANDIDATES_MAX: usize = 2_000;
 
 fn topic(lint: &Lint<'_>, name: &str, span: Span, found: &mut Vec<Diagnostic>) {
-    let fits = name.len() <= 100 && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'));
+    let fits = name.len() <= 100
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'));
     if !fits {
         let message = format!("`{}` can't be the name of a topic", escape(name));
         let refused = Diagnostic::new(Code::P206, message).at(span, "");
         return found.push(refused.help("topics have letters, digits, `-`, `_`, `.` and `/`"));
     }
-    let unknown = Diagnostic::new(Code::P210, format!("the topic `{name}` is unknown; nothing will be injected"));
+    let unknown =
+        Diagnostic::new(Code::P210, format!("the topic `{name}` is unknown; nothing will be injected"));
     match &lint.facts.topics {
         Some(topics) if topics.iter().any(|known| known == name) => {}
         Some(topics) => {
             let unknown = unknown.at(span, "no such topic");
             let near = did_you_mean(name, topics.iter().map(String::as_str));
-            let help = near.map_or(format!("the topics are {}", list(topics)), |near| format!("did you mean `topic:{near}`?"));
+            let help = near.map_or(format!("the topics are {}", list(topics)), |near| {
+                format!("did you mean `topic:{near}`?")
+            });
             found.push(unknown.help(help));
         }
         None => found.push(unknown.at(span, "no topics exist yet")),
@@ -192,7 +232,8 @@ impl Made {
             let mut own = BTreeSet::new();
             let files = lint.scripts.read_of(at).map(shell::files).unwrap_or_default();
             let contract = step.contract.as_ref();
-            let in_contract = files.into_iter().filter_map(|file| Some((file.path, contract?.in_plan(file.span))));
+            let in_contract =
+                files.into_iter().filter_map(|file| Some((file.path, contract?.in_plan(file.span))));
             let subscribed: BTreeSet<&str> = step.subscribed_files().map(|(path, _)| path).collect();
             for (path, span) in in_contract.chain(task_files(step)) {
                 // What a step is given to read, it does not make.
@@ -271,7 +312,10 @@ fn report_circles(lint: &Lint<'_>, circles: &Circles, found: &mut Vec<Diagnostic
         let name = |at: usize| lint.tree.steps[at].number_text();
         let mut way: Vec<String> = ring.iter().map(|(reader, _, _)| name(*reader)).collect();
         way.extend(ring.first().map(|(reader, _, _)| name(*reader)));
-        let mut circle = Diagnostic::new(Code::P204, format!("steps depend on each other in a circle: {}", way.join(" → ")));
+        let mut circle = Diagnostic::new(
+            Code::P204,
+            format!("steps depend on each other in a circle: {}", way.join(" → ")),
+        );
         for (reader, path, span) in ring {
             circle = circle.at(*span, format!("step {} reads `{}`", name(*reader), escape(path)));
         }

@@ -126,7 +126,8 @@ impl Reader<'_> {
         let is_blank = |span: &Span| self.source.slice(*span).trim().is_empty();
         let first = lines.iter().position(|span| !is_blank(span))?;
         let last = lines.iter().rposition(|span| !is_blank(span))?;
-        let texts: Vec<&str> = lines[first..=last].iter().map(|span| self.source.slice(*span).trim_end()).collect();
+        let texts: Vec<&str> =
+            lines[first..=last].iter().map(|span| self.source.slice(*span).trim_end()).collect();
         let start = trimmed(self.source, lines[first])?.span.start;
         let end = trimmed(self.source, lines[last])?.span.end;
         let text = texts.join("\n").trim_start_matches([' ', '\t']).to_owned();
@@ -150,7 +151,10 @@ impl Reader<'_> {
             let span = self.source.line_span(line);
             let text = self.source.slice(span);
             let body = text.trim_start();
-            match body.strip_prefix(['-', '*', '+']).filter(|rest| rest.is_empty() || rest.starts_with([' ', '\t'])) {
+            match body
+                .strip_prefix(['-', '*', '+'])
+                .filter(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+            {
                 Some(rest) => {
                     let at = span.start + text.len() - rest.len();
                     let entry = trimmed(self.source, Span::new(at, span.end));
@@ -176,7 +180,8 @@ impl Reader<'_> {
         most: u64,
     ) -> Option<Spanned<N>> {
         let digits = value.value.bytes().all(|byte| byte.is_ascii_digit());
-        let number = value.value.parse::<u64>().ok().filter(|number| digits && (least..=most).contains(number));
+        let number =
+            value.value.parse::<u64>().ok().filter(|number| digits && (least..=most).contains(number));
         match number.and_then(|number| N::try_from(number).ok()) {
             Some(number) => Some(Spanned::new(number, value.span)),
             None => {
@@ -194,7 +199,10 @@ impl Reader<'_> {
             Ok(seconds) => Some(Spanned::new(seconds, value.span)),
             Err(unread) => {
                 let message = format!("`**{}:**` can't be read: {}", known.word(), unread.why);
-                self.report_value(known, Diagnostic::new(Code::P015, message).at(value.span, "").help(unread.help));
+                self.report_value(
+                    known,
+                    Diagnostic::new(Code::P015, message).at(value.span, "").help(unread.help),
+                );
                 None
             }
         }

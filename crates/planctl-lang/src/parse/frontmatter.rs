@@ -34,14 +34,16 @@ pub(super) fn read(source: &Source, found: &mut Vec<Diagnostic>) -> (Frontmatter
         return (Frontmatter::default(), body.unwrap_or(lines));
     };
     let span = Span::new(opening.start, source.line_span(closing).end);
-    let mut reader = Reader { source, found, frontmatter: Frontmatter { span: Some(span), ..Frontmatter::default() } };
+    let mut reader =
+        Reader { source, found, frontmatter: Frontmatter { span: Some(span), ..Frontmatter::default() } };
     reader.read_lines(1, closing);
     reader.check_values(opening);
     (reader.frontmatter, closing + 1)
 }
 
 fn is_key_line(text: &str) -> bool {
-    text.split_once(':').is_some_and(|(key, _)| !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_'))
+    text.split_once(':')
+        .is_some_and(|(key, _)| !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_'))
 }
 
 struct Reader<'a> {
@@ -86,8 +88,8 @@ impl Reader<'_> {
         let mut key: Option<Spanned<String>> = None;
         let mut depth = 0_usize;
         for event in Parser::new_from_str(text) {
-            let (event, place) =
-                event.map_err(|error| (start + byte_of(text, error.marker().index()), error.info().to_owned()))?;
+            let (event, place) = event
+                .map_err(|error| (start + byte_of(text, error.marker().index()), error.info().to_owned()))?;
             let range = place.byte_range().unwrap_or(0..0);
             let span = Span::new(start + range.start, start + range.end);
             if event.tag().is_some() || event.anchor_id().is_some() || event.is_alias() {
@@ -108,6 +110,8 @@ impl Reader<'_> {
             } else if closes {
                 depth = depth.saturating_sub(1);
             } else if let Some((value, _)) = event.scalar() {
+                // YAML's null is written as nothing; here it is an empty text.
+                let value = if range.is_empty() { "" } else { value };
                 match (depth, key.take()) {
                     (0, _) => return Err((span.start, "`key: value` was expected".into())),
                     (1, None) => key = Some(Spanned::new(value.to_owned(), span)),
@@ -151,7 +155,8 @@ impl Reader<'_> {
             let message = format!("`{}` is given twice", key.value);
             let twice = Diagnostic::new(Code::P001, message).at(key.span, "again here");
             let first = first.span;
-            self.found.push(twice.at(first, format!("first on line {line}")).help("keep one of the two lines"));
+            self.found
+                .push(twice.at(first, format!("first on line {line}")).help("keep one of the two lines"));
             return;
         }
         *slot = Some(value);
@@ -164,7 +169,8 @@ impl Reader<'_> {
             self.found.push(twice.at(key.span, "again here").at(first.span, "first here"));
             return;
         }
-        let mut unknown = Diagnostic::new(Code::P002, format!("unknown frontmatter key `{name}`; it is kept"));
+        let mut unknown =
+            Diagnostic::new(Code::P002, format!("unknown frontmatter key `{name}`; it is kept"));
         unknown = unknown.at(key.span, "planctl does nothing with it");
         let help = match did_you_mean(&key.value, KEYS) {
             Some(known) => {
@@ -199,8 +205,10 @@ impl Reader<'_> {
                 self.found.push(note.at(opening, "within this block"));
             }
             Some(owner) if owner.value.trim().is_empty() => {
-                let empty = Diagnostic::new(Code::P001, "`owner` is empty").at(owner.span, "nothing stands here");
-                self.found.push(empty.help("write the role that owns the run, such as `owner: orchestrator`"));
+                let empty =
+                    Diagnostic::new(Code::P001, "`owner` is empty").at(owner.span, "nothing stands here");
+                self.found
+                    .push(empty.help("write the role that owns the run, such as `owner: orchestrator`"));
             }
             Some(_) => {}
         }
@@ -213,7 +221,9 @@ impl Reader<'_> {
         let mut unknown = Diagnostic::new(Code::P002, message).level(Severity::Warning);
         unknown = unknown.at(status.span, "").note(format!("the statuses are {list}; planctl sets them"));
         let near = did_you_mean(&status.value, STATUSES);
-        let help = near.map_or("write `draft`, or leave the line out".to_owned(), |near| format!("did you mean `{near}`?"));
+        let help = near.map_or("write `draft`, or leave the line out".to_owned(), |near| {
+            format!("did you mean `{near}`?")
+        });
         self.found.push(unknown.help(help).fix(status.span, near.unwrap_or("draft"), false));
     }
 }

@@ -85,7 +85,8 @@ pub(crate) fn step(heading: &Heading<'_>) -> Option<StepHeading> {
 fn strip_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let head = text.get(..word.len())?;
     let rest = &text[word.len()..];
-    (head.eq_ignore_ascii_case(word) && rest.starts_with([' ', '#'])).then(|| rest.trim_start_matches([' ', '#']))
+    (head.eq_ignore_ascii_case(word) && rest.starts_with([' ', '#']))
+        .then(|| rest.trim_start_matches([' ', '#']))
 }
 
 // Digits, single letters, range signs and `..`; a letter of a word ends it.
@@ -113,7 +114,8 @@ fn read_number(token: &str, span: Span) -> Option<Result<Spanned<StepNumber>, Sp
         let number = token.parse::<u32>().map(|number| Spanned::new(StepNumber::Fixed(number), span));
         return Some(number.map_err(|_| span));
     }
-    let parts: Vec<&str> = token.split(['+', '-', '–', '—', '.', '…']).map(str::trim).filter(|p| !p.is_empty()).collect();
+    let parts: Vec<&str> =
+        token.split(['+', '-', '–', '—', '.', '…']).map(str::trim).filter(|p| !p.is_empty()).collect();
     let is_variable = |part: &&str| part.len() == 1 && part.starts_with(|c: char| c.is_ascii_alphabetic());
     let is_digits = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
     let fits = !parts.is_empty() && parts.iter().all(|part| is_variable(part) || is_digits(part));

@@ -12,7 +12,8 @@ use crate::tree::{ContractTree, Field, StepKind, StepTree, WorkspaceMode};
 /// The most bytes a contract may have (DESIGN 12).
 pub(crate) const CONTRACT_BYTES_MAX: usize = 16 * 1024;
 
-const FENCE_FORM: &str = "write the contract as a fence:\n```shell\ntest -f docs/analysis.md\n```\nexit_code == 0";
+const FENCE_FORM: &str =
+    "write the contract as a fence:\n```shell\ntest -f docs/analysis.md\n```\nexit_code == 0";
 const KINDS: [(&str, StepKind); 8] = [
     ("code", StepKind::Work(WorkKind::Code)),
     ("review", StepKind::Work(WorkKind::Review)),
@@ -84,7 +85,12 @@ impl Reader<'_> {
             Field::Gate => self.on_step(|step| step.gate = Some(value)),
             Field::Workspace => self.take_workspace(value),
             Field::Status => self.on_step(|step| step.status = Some(value)),
-            Field::Task | Field::Contract | Field::Subscriptions | Field::Protects | Field::Locks | Field::ForEach => {}
+            Field::Task
+            | Field::Contract
+            | Field::Subscriptions
+            | Field::Protects
+            | Field::Locks
+            | Field::ForEach => {}
             Field::Context | Field::Budget | Field::Priority | Field::StaleAfter | Field::Parallel => {}
         }
     }
@@ -128,9 +134,13 @@ impl Reader<'_> {
             None => {
                 let near = did_you_mean(&word, KINDS.iter().map(|(name, _)| *name));
                 let list = KINDS.map(|(name, _)| name).join(", ");
-                let help = near.map_or(format!("the types are {list}"), |near| format!("did you mean `{near}`?"));
+                let help =
+                    near.map_or(format!("the types are {list}"), |near| format!("did you mean `{near}`?"));
                 let message = format!("`{}` is no type of step", escape(&value.value));
-                self.report_value(Field::Kind, Diagnostic::new(Code::P015, message).at(value.span, "").help(help));
+                self.report_value(
+                    Field::Kind,
+                    Diagnostic::new(Code::P015, message).at(value.span, "").help(help),
+                );
             }
         }
     }
@@ -156,7 +166,8 @@ impl Reader<'_> {
             Some(guard) => self.on_step(|step| step.guard = Some(Spanned::new(guard, value.span))),
             None => {
                 let message = format!("`{}` is no value of `**guard:**`", escape(&value.value));
-                let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help("write `yes` or `no`");
+                let refused =
+                    Diagnostic::new(Code::P015, message).at(value.span, "").help("write `yes` or `no`");
                 self.report_value(Field::Guard, refused);
             }
         }
@@ -189,7 +200,8 @@ impl Reader<'_> {
         match numbers {
             Some(numbers) => self.on_step(|step| step.needs = Some(Spanned::new(numbers, value.span))),
             None => {
-                let refused = Diagnostic::new(Code::P015, "`**needs:**` names steps by their numbers").at(value.span, "");
+                let refused = Diagnostic::new(Code::P015, "`**needs:**` names steps by their numbers")
+                    .at(value.span, "");
                 self.report_value(Field::Needs, refused.help("write `**needs:** 1, 2`"));
             }
         }
@@ -206,7 +218,9 @@ impl Reader<'_> {
                 return;
             }
             match read_subscription(&entry.value) {
-                Ok(subscription) => self.on_step(|step| step.subscriptions.push(Spanned::new(subscription, entry.span))),
+                Ok(subscription) => {
+                    self.on_step(|step| step.subscriptions.push(Spanned::new(subscription, entry.span)))
+                }
                 Err((message, help)) => {
                     let refused = Diagnostic::new(Code::P206, message).at(entry.span, "").help(help);
                     self.report_value(Field::Subscriptions, refused);
@@ -228,7 +242,8 @@ impl Reader<'_> {
                     let span = self.source.line_span(line);
                     let text = self.source.slice(span).trim();
                     if is_expectation(text) {
-                        let at = span.start + self.source.slice(span).len() - self.source.slice(span).trim_start().len();
+                        let at = span.start + self.source.slice(span).len()
+                            - self.source.slice(span).trim_start().len();
                         let found = Span::new(at, at + text.len());
                         match expectation {
                             None => expectation = Some(found),
@@ -272,7 +287,9 @@ impl Reader<'_> {
                 .at(field.name.span, "a step in a plan proves itself")
                 .help("write a contract, or make it a step for a person: `**type:** human`")
         } else if inline.is_empty() && !has_text {
-            Diagnostic::new(Code::P010, "the step has no contract").at(field.name.span, "no code fence follows").help(FENCE_FORM)
+            Diagnostic::new(Code::P010, "the step has no contract")
+                .at(field.name.span, "no code fence follows")
+                .help(FENCE_FORM)
         } else {
             Diagnostic::new(Code::P011, "the contract is not in a code fence")
                 .at(field.name.span, "a fence was expected after this")
@@ -293,9 +310,14 @@ impl Reader<'_> {
         let is_comment = |line: &&str| line.trim_start().starts_with('#');
         let is_blank = |line: &&str| line.trim().is_empty();
         if lines.iter().all(|line| is_blank(line) || is_comment(line)) {
-            let why = if lines.iter().any(|line| is_comment(line)) { "has only comments" } else { "is empty" };
-            let empty = Diagnostic::new(Code::P010, format!("the contract {why}")).at(fence.opener, "no command follows");
-            self.report_value(Field::Contract, empty.help("write a command whose exit code shows that the step is done"));
+            let why =
+                if lines.iter().any(|line| is_comment(line)) { "has only comments" } else { "is empty" };
+            let empty = Diagnostic::new(Code::P010, format!("the contract {why}"))
+                .at(fence.opener, "no command follows");
+            self.report_value(
+                Field::Contract,
+                empty.help("write a command whose exit code shows that the step is done"),
+            );
             return None;
         }
         let first = lines.iter().position(|line| !is_blank(line))?;
@@ -304,7 +326,8 @@ impl Reader<'_> {
         let kept = &fence.content[first..=last];
         let span = Span::new(kept.first()?.start, kept.last()?.end);
         if command.len() > CONTRACT_BYTES_MAX {
-            let message = format!("the contract has {} bytes, and the limit is 16384 (16 KiB)", command.len());
+            let message =
+                format!("the contract has {} bytes, and the limit is 16384 (16 KiB)", command.len());
             let large = Diagnostic::new(Code::P008, message).at(fence.opener, "this contract");
             self.push_in_step(large.help("put the script into a file and run it: `bash checks/step.sh`"));
         }
@@ -325,7 +348,8 @@ impl Reader<'_> {
     }
 
     fn take_exit_code_field(&mut self, value: Spanned<String>) {
-        let text = if value.value.starts_with("==") { value.value.clone() } else { format!("== {}", value.value) };
+        let text =
+            if value.value.starts_with("==") { value.value.clone() } else { format!("== {}", value.value) };
         let Ok(code) = values::exit_code(&text) else {
             self.exit_code(value.span);
             return;
@@ -349,7 +373,11 @@ fn read_subscription(text: &str) -> Result<Subscription, (String, String)> {
     let help = "write `file:` and a path relative to the workspace, or `topic:` and a name".to_owned();
     let Some((scheme, rest)) = text.split_once(':') else {
         let shown = escape(text);
-        let why = if text.is_empty() { "the subscription is empty".to_owned() } else { format!("`{shown}` has no kind") };
+        let why = if text.is_empty() {
+            "the subscription is empty".to_owned()
+        } else {
+            format!("`{shown}` has no kind")
+        };
         return Err((why, help));
     };
     let rest = rest.trim();

@@ -107,13 +107,14 @@ pub(crate) fn duration(text: &str) -> Result<u64, Unread> {
     let mut parts = 0;
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
-        let amount: f64 = rest[..digits]
-            .parse()
-            .map_err(|_| Unread::new(format!("`{}` is no duration", crate::source::escape(text.trim())), help))?;
+        let amount: f64 = rest[..digits].parse().map_err(|_| {
+            Unread::new(format!("`{}` is no duration", crate::source::escape(text.trim())), help)
+        })?;
         rest = rest[digits..].trim_start();
         let letters = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
-        let scale = unit_seconds(&rest[..letters].to_lowercase())
-            .ok_or_else(|| Unread::new(format!("`{}` has no unit of time", crate::source::escape(text.trim())), help))?;
+        let scale = unit_seconds(&rest[..letters].to_lowercase()).ok_or_else(|| {
+            Unread::new(format!("`{}` has no unit of time", crate::source::escape(text.trim())), help)
+        })?;
         rest = rest[letters..].trim_start_matches([' ', '\t']);
         seconds += amount * scale;
         parts += 1;
@@ -164,7 +165,8 @@ pub(crate) fn budget(text: &str) -> (Budget, Vec<BudgetFault>) {
     (budget, faults)
 }
 
-const BUDGET_HELP: &str = "write tokens, money in USD and time, with commas between: `max 200k tokens, $1.50, 20 minutes`";
+const BUDGET_HELP: &str =
+    "write tokens, money in USD and time, with commas between: `max 200k tokens, $1.50, 20 minutes`";
 
 // Splits at commas, semicolons and `and`; a comma between digits in groups of three belongs to the number.
 fn budget_parts(text: &str) -> Vec<(usize, usize)> {
@@ -172,7 +174,8 @@ fn budget_parts(text: &str) -> Vec<(usize, usize)> {
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     let mut cuts = Vec::new();
     for (at, byte) in bytes.iter().enumerate() {
-        let groups = at > 0 && is_digit(at - 1) && (1..=3).all(|step| is_digit(at + step)) && !is_digit(at + 4);
+        let groups =
+            at > 0 && is_digit(at - 1) && (1..=3).all(|step| is_digit(at + step)) && !is_digit(at + 4);
         if *byte == b';' || (*byte == b',' && !groups) {
             cuts.push((at, at + 1));
         }
@@ -229,7 +232,8 @@ fn budget_part(text: &str, budget: &mut Budget) -> Result<(), Unread> {
 }
 
 fn dollars(text: &str) -> Option<&str> {
-    let before = text.strip_prefix("usd").or_else(|| text.strip_prefix("us$")).or_else(|| text.strip_prefix('$'));
+    let before =
+        text.strip_prefix("usd").or_else(|| text.strip_prefix("us$")).or_else(|| text.strip_prefix('$'));
     before
         .map(|rest| rest.trim().trim_end_matches("usd").trim())
         .or_else(|| text.strip_suffix("usd").map(str::trim))
@@ -246,7 +250,11 @@ fn number(text: &str) -> Option<f64> {
     };
     let digits = digits.trim().replace([',', '_'], "");
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    digits.parse::<f64>().ok().filter(|value| plain && value.is_finite() && *value < 1e15).map(|value| value * scale)
+    digits
+        .parse::<f64>()
+        .ok()
+        .filter(|value| plain && value.is_finite() && *value < 1e15)
+        .map(|value| value * scale)
 }
 
 // Amounts were read from at most fifteen digits, so they fit.
@@ -298,13 +306,30 @@ mod tests {
 
     #[test]
     fn rows_41_to_43_policies_have_one_grammar() {
-        assert_eq!(on_fail("retry(2), then escalate"), Ok(OnFail { retries: Some(2), then: Some(Then::Escalate) }));
-        assert_eq!(on_fail("Retry( 20 ) then ABORT"), Ok(OnFail { retries: Some(20), then: Some(Then::Abort) }));
+        assert_eq!(
+            on_fail("retry(2), then escalate"),
+            Ok(OnFail { retries: Some(2), then: Some(Then::Escalate) })
+        );
+        assert_eq!(
+            on_fail("Retry( 20 ) then ABORT"),
+            Ok(OnFail { retries: Some(20), then: Some(Then::Abort) })
+        );
         assert_eq!(on_fail("skip"), Ok(OnFail { retries: None, then: Some(Then::Skip) }));
         assert_eq!(on_fail("retry(1)"), Ok(OnFail { retries: Some(1), then: None }));
         let wrong = [
-            "retry(-1)", "retry(0)", "retry(1e3)", "retry()", "retry(9999)", "retry(two)", "retry 2 then escalate",
-            "escalate, then retry(1)", "retry(1), then retry(2)", "ignore", "", "retry(1),", "escalate now",
+            "retry(-1)",
+            "retry(0)",
+            "retry(1e3)",
+            "retry()",
+            "retry(9999)",
+            "retry(two)",
+            "retry 2 then escalate",
+            "escalate, then retry(1)",
+            "retry(1), then retry(2)",
+            "ignore",
+            "",
+            "retry(1),",
+            "escalate now",
         ];
         for wrong in wrong {
             assert!(on_fail(wrong).is_err(), "{wrong}");

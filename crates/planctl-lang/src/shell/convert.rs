@@ -11,10 +11,12 @@ use crate::source::Span;
 
 const BYTES_MAX: usize = 16 * 1024;
 const NESTING_MAX: usize = 24;
+/// The parser tries each `(` in two ways, so its time doubles with each that nests.
+const PARENTHESES_MAX: usize = 10;
 const SUBSTITUTIONS_MAX: usize = 6;
 
 pub(super) fn read(script: &str) -> Reading {
-    if script.len() > BYTES_MAX || nesting(script) > NESTING_MAX {
+    if script.len() > BYTES_MAX || nests_too_deeply(script) {
         return Reading::TooDeep;
     }
     // The parser is young; a panic in it must cost one finding, not the whole verification.
@@ -44,7 +46,8 @@ fn refused(script: &str, why: String, offset: usize) -> Reading {
 
 // The measured gaps of the parser (CRATES D): `select`, `for ((;;))`, and `case` inside a substitution.
 fn is_uncertain(script: &str) -> bool {
-    let has_word = |word: &str| script.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|found| found == word);
+    let has_word =
+        |word: &str| script.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|found| found == word);
     let loops = script.contains("for ((") || script.contains("for((");
     has_word("select") || loops || (has_word("case") && (script.contains("$(") || script.contains('`')))
 }
@@ -61,30 +64,37 @@ fn describe(error: &ParseError) -> String {
     }
 }
 
-// An upper bound of how deep constructs nest, without regard to quotes.
-fn nesting(script: &str) -> usize {
-    let mut depth = 0_usize;
-    let mut deepest = 0;
+// Takes an upper bound of how deep constructs nest, without regard to quotes.
+fn nests_too_deeply(script: &str) -> bool {
+    let (mut words, mut braces, mut parentheses) = (0_usize, 0_usize, 0_usize);
     let mut word = String::new();
+    let mut before = ' ';
     for character in script.chars().chain([' ']) {
         if character.is_alphanumeric() || character == '_' {
             word.push(character);
+            before = character;
             continue;
         }
         match word.as_str() {
-            "if" | "while" | "until" | "for" | "case" | "select" => depth += 1,
-            "fi" | "done" | "esac" => depth = depth.saturating_sub(1),
+            "if" | "while" | "until" | "for" | "case" | "select" => words += 1,
+            "fi" | "done" | "esac" => words = words.saturating_sub(1),
             _ => {}
         }
         word.clear();
         match character {
-            '(' | '{' => depth += 1,
-            ')' | '}' => depth = depth.saturating_sub(1),
+            _ if before == '\\' => {}
+            '(' => parentheses += 1,
+            ')' => parentheses = parentheses.saturating_sub(1),
+            '{' => braces += 1,
+            '}' => braces = braces.saturating_sub(1),
             _ => {}
         }
-        deepest = deepest.max(depth);
+        before = character;
+        if parentheses > PARENTHESES_MAX || words + braces + parentheses > NESTING_MAX {
+            return true;
+        }
     }
-    deepest + script.matches('`').count() / 8
+    script.matches("\\`").count() > NESTING_MAX
 }
 
 struct Offsets {
@@ -206,7 +216,9 @@ impl Converter<'_> {
 
     fn take(&self, item: &ast::CommandPrefixOrSuffixItem, made: &mut Simple) -> Converted<()> {
         match item {
-            ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => made.redirects.extend(self.redirect(redirect)?),
+            ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
+                made.redirects.extend(self.redirect(redirect)?)
+            }
             ast::CommandPrefixOrSuffixItem::Word(word) => made.words.push(self.word(word)?),
             ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
                 let word = self.word(word)?;
@@ -254,7 +266,8 @@ impl Converter<'_> {
                 Some(Redirect { writes: true, target: self.word(word)?, feeds_input: false })
             }
             ast::IoRedirect::HereDocument(_, document) => {
-                let mut target = Word { raw: String::new(), literal: None, nested: Vec::new(), span: Span::at(0) };
+                let mut target =
+                    Word { raw: String::new(), literal: None, nested: Vec::new(), span: Span::at(0) };
                 if document.requires_expansion {
                     let pieces = word::parse_heredoc(&document.doc.value, &ParserOptions::default());
                     if let Ok(pieces) = pieces {
@@ -306,7 +319,8 @@ impl Converter<'_> {
                 made.words.push(self.word(&clause.value)?);
                 for case in &clause.cases {
                     made.is_exhaustive |= case.patterns.iter().any(|pattern| pattern.value == "*");
-                    made.bodies.push(case.cmd.as_ref().map_or(Ok(Script::default()), |list| self.list(list))?);
+                    made.bodies
+                        .push(case.cmd.as_ref().map_or(Ok(Script::default()), |list| self.list(list))?);
                 }
             }
             ast::CompoundCommand::IfClause(clause) => {
@@ -336,7 +350,12 @@ impl Converter<'_> {
         Ok(made)
     }
 
-    fn test(&self, expr: &ast::ExtendedTestExpr, files: &mut Vec<Word>, words: &mut Vec<Word>) -> Converted<()> {
+    fn test(
+        &self,
+        expr: &ast::ExtendedTestExpr,
+        files: &mut Vec<Word>,
+        words: &mut Vec<Word>,
+    ) -> Converted<()> {
         match expr {
             ast::ExtendedTestExpr::And(a, b) | ast::ExtendedTestExpr::Or(a, b) => {
                 self.test(a, files, words)?;
@@ -356,7 +375,11 @@ impl Converter<'_> {
                         | ast::UnaryPredicate::ShellVariableIsSetAndNameRef
                         | ast::UnaryPredicate::FdIsOpenTerminal
                 );
-                if is_text { words.push(word) } else { files.push(word) }
+                if is_text {
+                    words.push(word)
+                } else {
+                    files.push(word)
+                }
                 Ok(())
             }
             ast::ExtendedTestExpr::BinaryTest(predicate, left, right) => {
@@ -382,7 +405,10 @@ impl Converter<'_> {
             return Ok(made);
         }
         let Ok(pieces) = word::parse(&word.value, &ParserOptions::default()) else {
-            return Err(Fault { why: "the quotes or expansions of this word are not complete".into(), offset: span.start });
+            return Err(Fault {
+                why: "the quotes or expansions of this word are not complete".into(),
+                offset: span.start,
+            });
         };
         let mut text = String::new();
         let is_plain = literal(&pieces, &mut text, false);
@@ -441,6 +467,11 @@ fn literal(pieces: &[WordPieceWithSource], text: &mut String, is_quoted: bool) -
             true
         }
         WordPiece::DoubleQuotedSequence(inner) => literal(inner, text, true),
+        // Kept as written: whatever home it is, it is not in the workspace.
+        WordPiece::TildeExpansion(word::TildeExpr::Home) => {
+            text.push('~');
+            true
+        }
         WordPiece::AnsiCQuotedText(_)
         | WordPiece::GettextDoubleQuotedSequence(_)
         | WordPiece::TildeExpansion(_)

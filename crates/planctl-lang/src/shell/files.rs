@@ -27,7 +27,10 @@ pub fn files(script: &Script) -> Vec<FileUse> {
             words.iter().for_each(|word| add(word, false, false, &mut found));
         }
         Command::Compound(compound) => {
-            compound.redirects.iter().for_each(|redirect| add(&redirect.target, redirect.writes, true, &mut found));
+            compound
+                .redirects
+                .iter()
+                .for_each(|redirect| add(&redirect.target, redirect.writes, true, &mut found));
             compound.words.iter().for_each(|word| add(word, false, false, &mut found));
         }
         Command::Function { .. } => {}
@@ -98,8 +101,25 @@ fn of_test(words: &[Word], found: &mut Vec<FileUse>) {
     for word in words {
         let is_operator = matches!(
             word.raw.as_str(),
-            "-a" | "-b" | "-c" | "-d" | "-e" | "-f" | "-g" | "-h" | "-k" | "-p" | "-r" | "-s" | "-u" | "-w" | "-x"
-                | "-L" | "-S" | "-O" | "-G" | "-N"
+            "-a" | "-b"
+                | "-c"
+                | "-d"
+                | "-e"
+                | "-f"
+                | "-g"
+                | "-h"
+                | "-k"
+                | "-p"
+                | "-r"
+                | "-s"
+                | "-u"
+                | "-w"
+                | "-x"
+                | "-L"
+                | "-S"
+                | "-O"
+                | "-G"
+                | "-N"
         );
         if is_operator {
             is_file_due = true;

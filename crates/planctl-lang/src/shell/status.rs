@@ -60,7 +60,8 @@ fn list(script: &Script, modes: Modes) -> Flow {
         let next = item_flow(item, modes);
         let early = join_early(flow.may_exit, next.may_exit);
         // Under `set -e` a command that may fail may end the script.
-        let ends = (modes.errexit && next.status == Status::Varies && !is_last(script, item)).then_some(Status::Varies);
+        let ends = (modes.errexit && next.status == Status::Varies && !is_last(script, item))
+            .then_some(Status::Varies);
         flow = Flow { may_exit: join_early(early, ends), ..next };
         if flow.always_exits {
             break;
@@ -100,7 +101,11 @@ fn sequence(before: Flow, after: Flow) -> Flow {
 fn maybe(before: Flow, after: Flow, otherwise: Status) -> Flow {
     let early = join_early(before.may_exit, after.may_exit);
     if after.always_exits {
-        return Flow { status: otherwise, may_exit: join_early(early, Some(after.status)), always_exits: false };
+        return Flow {
+            status: otherwise,
+            may_exit: join_early(early, Some(after.status)),
+            always_exits: false,
+        };
     }
     Flow { status: join(otherwise, after.status), may_exit: early, always_exits: false }
 }
@@ -142,9 +147,10 @@ fn simple_flow(simple: &Simple) -> Flow {
     let argument = simple.words.get(1).and_then(|word| word.literal.as_deref());
     // A redirect can fail before the command runs, but a person who writes `echo x > f` doesn't mean a check.
     match name.literal.as_deref() {
-        Some("true" | ":" | "echo" | "printf" | "pwd" | "date" | "sleep" | "export" | "unset" | "set" | "shopt" | "trap") => {
-            Flow::of(Status::Fixed(0))
-        }
+        Some(
+            "true" | ":" | "echo" | "printf" | "pwd" | "date" | "sleep" | "export" | "unset" | "set"
+            | "shopt" | "trap",
+        ) => Flow::of(Status::Fixed(0)),
         Some("false") => Flow::of(Status::Fixed(1)),
         Some("exit" | "return") => {
             let code = argument.map(|text| text.parse::<i64>().ok());
@@ -177,7 +183,9 @@ fn compound_flow(compound: &Compound, modes: Modes) -> Flow {
             let status = skipped.into_iter().chain(ends()).reduce(join);
             match status {
                 Some(status) => Flow { status, may_exit: early, always_exits: false },
-                None => Flow { status: early.unwrap_or(Status::Varies), may_exit: None, always_exits: all_exit },
+                None => {
+                    Flow { status: early.unwrap_or(Status::Varies), may_exit: None, always_exits: all_exit }
+                }
             }
         }
     }
@@ -241,8 +249,13 @@ pub(crate) fn masked(script: &Script) -> Vec<Masked> {
             found.push(Masked { span: item.span, in_pipe: false });
         }
         if !modes.pipefail && (is_last || modes.errexit) {
-            let pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline));
-            found.extend(pipelines.filter(|pipeline| loses(pipeline)).map(|pipeline| Masked { span: pipeline.span, in_pipe: true }));
+            let pipelines =
+                std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline));
+            found.extend(
+                pipelines
+                    .filter(|pipeline| loses(pipeline))
+                    .map(|pipeline| Masked { span: pipeline.span, in_pipe: true }),
+            );
         }
     }
     found
@@ -252,7 +265,10 @@ pub(crate) fn masked(script: &Script) -> Vec<Masked> {
 fn is_check(item: &Item) -> bool {
     let Some(Command::Simple(simple)) = item.first.commands.first() else { return true };
     let name = simple.words.first().and_then(|word| word.literal.as_deref());
-    !matches!(name, None | Some("source" | "." | "mkdir" | "local" | "declare" | "read" | "rm" | "wait" | "kill"))
+    !matches!(
+        name,
+        None | Some("source" | "." | "mkdir" | "local" | "declare" | "read" | "rm" | "wait" | "kill")
+    )
 }
 
 // The next command may look at `$?`.
@@ -273,7 +289,21 @@ fn loses(pipeline: &Pipeline) -> bool {
     let name = last.words.first().and_then(|word| word.literal.as_deref());
     let swallows = matches!(
         name,
-        Some("tee" | "cat" | "head" | "tail" | "sort" | "uniq" | "wc" | "tr" | "cut" | "sed" | "less" | "more" | "column")
+        Some(
+            "tee"
+                | "cat"
+                | "head"
+                | "tail"
+                | "sort"
+                | "uniq"
+                | "wc"
+                | "tr"
+                | "cut"
+                | "sed"
+                | "less"
+                | "more"
+                | "column"
+        )
     );
     let prints_only = |command: &Command| match command {
         Command::Simple(simple) => {

@@ -38,7 +38,10 @@ fn each_of_item<'a>(item: &'a Item, visit: &mut dyn FnMut(&'a Command)) {
 }
 
 fn each_of_compound<'a>(compound: &'a Compound, visit: &mut dyn FnMut(&'a Command)) {
-    each_of_words(compound.words.iter().chain(compound.redirects.iter().map(|redirect| &redirect.target)), visit);
+    each_of_words(
+        compound.words.iter().chain(compound.redirects.iter().map(|redirect| &redirect.target)),
+        visit,
+    );
     for script in compound.conditions.iter().chain(&compound.bodies) {
         each(script, visit);
     }
@@ -89,7 +92,11 @@ fn started_by(words: &[Word], started: &mut Vec<Started>) {
         let Some(name) = word.literal.as_deref().filter(|name| !name.is_empty()) else { return };
         started.push(Started { name: name.to_owned(), span: word.span });
         let takes_value: &[&str] = match name {
-            "command" if words.clone().next().is_some_and(|next| matches!(next.raw.as_str(), "-v" | "-V")) => return,
+            "command"
+                if words.clone().next().is_some_and(|next| matches!(next.raw.as_str(), "-v" | "-V")) =>
+            {
+                return;
+            }
             "exec" | "command" | "builtin" | "time" | "nohup" | "setsid" | "then" => &[],
             "env" => &["-u", "-C"],
             "nice" => &["-n"],
@@ -131,7 +138,8 @@ fn looked_up(simple: &Simple) -> Vec<String> {
     if !matches!(name, "command" | "which" | "type" | "hash") {
         return Vec::new();
     }
-    let asks = name != "command" || simple.words.get(1).is_some_and(|word| word.raw == "-v" || word.raw == "-V");
+    let asks =
+        name != "command" || simple.words.get(1).is_some_and(|word| word.raw == "-v" || word.raw == "-V");
     let words = simple.words.iter().skip(1).filter_map(|word| word.literal.clone());
     words.filter(|word| asks && !word.starts_with('-')).collect()
 }
@@ -159,11 +167,67 @@ pub(crate) fn inline_scripts(simple: &Simple) -> Vec<Script> {
 fn is_builtin(name: &str) -> bool {
     matches!(
         name,
-        "." | ":" | "[" | "[[" | "alias" | "bg" | "bind" | "break" | "builtin" | "caller" | "cd" | "command" | "compgen"
-            | "complete" | "compopt" | "continue" | "declare" | "dirs" | "disown" | "echo" | "enable" | "eval" | "exec"
-            | "exit" | "export" | "false" | "fc" | "fg" | "getopts" | "hash" | "help" | "history" | "jobs" | "kill"
-            | "let" | "local" | "logout" | "mapfile" | "popd" | "printf" | "pushd" | "pwd" | "read" | "readarray"
-            | "readonly" | "return" | "set" | "shift" | "shopt" | "source" | "suspend" | "test" | "time" | "times"
-            | "trap" | "true" | "type" | "typeset" | "ulimit" | "umask" | "unalias" | "unset" | "wait"
+        "." | ":"
+            | "["
+            | "[["
+            | "alias"
+            | "bg"
+            | "bind"
+            | "break"
+            | "builtin"
+            | "caller"
+            | "cd"
+            | "command"
+            | "compgen"
+            | "complete"
+            | "compopt"
+            | "continue"
+            | "declare"
+            | "dirs"
+            | "disown"
+            | "echo"
+            | "enable"
+            | "eval"
+            | "exec"
+            | "exit"
+            | "export"
+            | "false"
+            | "fc"
+            | "fg"
+            | "getopts"
+            | "hash"
+            | "help"
+            | "history"
+            | "jobs"
+            | "kill"
+            | "let"
+            | "local"
+            | "logout"
+            | "mapfile"
+            | "popd"
+            | "printf"
+            | "pushd"
+            | "pwd"
+            | "read"
+            | "readarray"
+            | "readonly"
+            | "return"
+            | "set"
+            | "shift"
+            | "shopt"
+            | "source"
+            | "suspend"
+            | "test"
+            | "time"
+            | "times"
+            | "trap"
+            | "true"
+            | "type"
+            | "typeset"
+            | "ulimit"
+            | "umask"
+            | "unalias"
+            | "unset"
+            | "wait"
     )
 }

@@ -1,0 +1,312 @@
+//! Draws a plan as it will run, every default named, and what differs between two revisions.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use planctl_engine::{Budget, Priority, Subscription, WorkKind};
+use serde::Serialize;
+use similar::{Algorithm, TextDiff};
+
+use crate::facts::{contract_files, own_files};
+use crate::lint::Scripts;
+use crate::lower::{CONTRACT_TIMEOUT, MAX_VISITS, WORK_TIMEOUT, policy, work};
+use crate::source::Source;
+use crate::tree::{PlanTree, StepTree};
+
+/// A plan as it will run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Shown {
+    /// The title.
+    pub title: String,
+    /// What holds for the whole plan.
+    pub settings: Vec<Setting>,
+    /// The steps.
+    pub steps: Vec<ShownStep>,
+}
+
+/// A step as it will run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ShownStep {
+    /// The number, or the template as written.
+    pub number: String,
+    /// The title.
+    pub title: String,
+    /// Everything else, in one order.
+    pub settings: Vec<Setting>,
+}
+
+/// A value that applies.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Setting {
+    /// The field's name.
+    pub name: &'static str,
+    /// Its value.
+    pub value: String,
+    /// Says that the plan does not say it.
+    pub is_default: bool,
+}
+
+/// Returns a plan as it will run.
+pub fn show(source: &Source, tree: &PlanTree) -> Shown {
+    let scripts = Scripts::read(source, tree);
+    let title = tree.title.as_ref().map_or(String::new(), |title| title.value.clone());
+    let steps = tree.steps.iter().enumerate().map(|(at, step)| show_step(tree, step, &scripts, at)).collect();
+    Shown { title, settings: plan_settings(tree), steps }
+}
+
+fn setting(name: &'static str, said: Option<String>, default: impl Into<String>) -> Setting {
+    let is_default = said.is_none();
+    Setting { name, value: said.unwrap_or_else(|| default.into()), is_default }
+}
+
+fn plan_settings(tree: &PlanTree) -> Vec<Setting> {
+    let priority = tree.priority.as_ref().map(|priority| priority_word(priority.value).to_owned());
+    let stale = tree.stale_after.as_ref().map(|seconds| duration_words(Duration::from_secs(seconds.value)));
+    let mut settings: Vec<Setting> =
+        tree.context.iter().map(|context| setting("context", Some(context.value.clone()), "")).collect();
+    settings.push(setting(
+        "owner",
+        tree.frontmatter.owner.as_ref().map(|owner| owner.value.clone()),
+        "orchestrator",
+    ));
+    settings.push(setting(
+        "budget",
+        tree.budget.as_ref().map(|budget| budget_words(budget.value)),
+        "no limit",
+    ));
+    settings.push(setting("priority", priority, "normal"));
+    settings.push(setting("stale_after", stale, "never"));
+    settings
+}
+
+fn show_step(tree: &PlanTree, step: &StepTree, scripts: &Scripts, at: usize) -> ShownStep {
+    let policy = policy(step);
+    let policy_words = match policy.retries {
+        0 => policy.then.verb().to_owned(),
+        retries => format!("retry({retries}), then {}", policy.then.verb()),
+    };
+    let seconds = |field: &Option<crate::source::Spanned<u64>>| {
+        field.as_ref().map(|seconds| duration_words(Duration::from_secs(seconds.value)))
+    };
+    let contract = step.contract.as_ref();
+    let exit_code =
+        contract.and_then(|contract| contract.exit_code.as_ref()).map(|code| format!("== {}", code.value));
+    let kind = match work(step) {
+        WorkKind::Code => "code",
+        WorkKind::Review => "review",
+    };
+    let said_policy = step.on_fail.is_some() || step.max_retries.is_some();
+    let own = own_files(step);
+    let protected: Vec<String> =
+        contract_files(scripts, at).into_iter().filter(|path| !own.contains(path)).collect();
+    let mut settings = vec![
+        setting("target", step.target.as_ref().map(|target| target.value.clone()), "(missing)"),
+        setting("type", step.kind.as_ref().map(|_| kind.to_owned()), kind),
+        setting(
+            "subscriptions",
+            joined(step.subscriptions.iter().map(|entry| subscription_words(&entry.value))),
+            "none",
+        ),
+        setting("task", step.task.as_ref().map(|task| task.value.clone()), "(missing)"),
+        setting("contract", contract.map(|contract| contract.command.clone()), "(missing)"),
+        setting("exit_code", exit_code, "== 0"),
+        setting("on_fail", said_policy.then(|| policy_words.clone()), policy_words.clone()),
+        setting("timeout", seconds(&step.timeout), duration_words(WORK_TIMEOUT)),
+        setting("contract_timeout", seconds(&step.contract_timeout), duration_words(CONTRACT_TIMEOUT)),
+    ];
+    let visits = step.max_visits.as_ref().or(tree.max_visits.as_ref()).map(|visits| visits.value.to_string());
+    settings.push(setting("max_visits", visits, MAX_VISITS.to_string()));
+    let guard = step.guard.as_ref().map(|guard| if guard.value { "yes" } else { "no" }.to_owned());
+    settings.push(setting("guard", guard, "no"));
+    settings.push(setting("protects", joined(step.protects.iter().map(|glob| glob.value.clone())), "none"));
+    let by_default = if protected.is_empty() { "none".to_owned() } else { protected.join(", ") };
+    settings.push(setting("protected if they exist", None, by_default));
+    ShownStep { number: step.number_text(), title: step.title.value.clone(), settings }
+}
+
+fn joined(entries: impl Iterator<Item = String>) -> Option<String> {
+    let entries: Vec<String> = entries.collect();
+    (!entries.is_empty()).then(|| entries.join(", "))
+}
+
+fn subscription_words(subscription: &Subscription) -> String {
+    match subscription {
+        Subscription::File { path } => format!("file:{path}"),
+        Subscription::Topic { name } => format!("topic:{name}"),
+    }
+}
+
+fn priority_word(priority: Priority) -> &'static str {
+    match priority {
+        Priority::Low => "low",
+        Priority::Normal => "normal",
+        Priority::High => "high",
+        Priority::Urgent => "urgent",
+    }
+}
+
+/// Returns a budget as authors write it.
+pub fn budget_words(budget: Budget) -> String {
+    let mut parts = Vec::new();
+    parts.extend(budget.tokens.map(|tokens| match (tokens % 1_000_000, tokens % 1_000) {
+        (0, _) if tokens > 0 => format!("{}M tokens", tokens / 1_000_000),
+        (_, 0) if tokens > 0 => format!("{}k tokens", tokens / 1_000),
+        _ => format!("{tokens} tokens"),
+    }));
+    parts.extend(budget.micro_usd.map(|micro| {
+        let (dollars, cents) = (micro / 1_000_000, micro % 1_000_000);
+        if cents % 10_000 == 0 {
+            format!("${dollars}.{:02}", cents / 10_000)
+        } else {
+            format!("${dollars}.{cents:06}")
+        }
+    }));
+    parts.extend(budget.time.map(duration_words));
+    if parts.is_empty() { "no limit".to_owned() } else { parts.join(", ") }
+}
+
+/// Returns a duration as authors write it.
+pub fn duration_words(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let parts = [(seconds / 3600, "h"), (seconds % 3600 / 60, "min"), (seconds % 60, "s")];
+    let words: Vec<String> =
+        parts.iter().filter(|(n, _)| *n > 0).map(|(n, unit)| format!("{n} {unit}")).collect();
+    if words.is_empty() { "0 s".to_owned() } else { words.join(" ") }
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out, "{}", self.title)?;
+        draw_settings(out, &self.settings)?;
+        for step in &self.steps {
+            writeln!(out, "\n{step}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for ShownStep {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out, "{}. {}", self.number, self.title)?;
+        draw_settings(out, &self.settings)
+    }
+}
+
+fn draw_settings(out: &mut fmt::Formatter<'_>, settings: &[Setting]) -> fmt::Result {
+    for setting in settings {
+        let mark = if setting.is_default { "  (default)" } else { "" };
+        let mut lines = setting.value.lines();
+        writeln!(out, "  {:<17} {}{mark}", setting.name, lines.next().unwrap_or(""))?;
+        for line in lines {
+            writeln!(out, "  {:<17} {line}", "")?;
+        }
+    }
+    Ok(())
+}
+
+/// One difference of meaning between two revisions.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
+pub enum Change {
+    /// A step is new.
+    Added {
+        /// The step's number.
+        step: String,
+        /// The step's title.
+        title: String,
+    },
+    /// A step is gone.
+    Removed {
+        /// The step's number.
+        step: String,
+        /// The step's title.
+        title: String,
+    },
+    /// A value differs.
+    Changed {
+        /// The step's number; absent for a value of the whole plan.
+        step: Option<String>,
+        /// The field's name.
+        field: &'static str,
+        /// What applied before.
+        old: String,
+        /// What applies after.
+        new: String,
+    },
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Change::Added { step, title } => write!(out, "step {step} added: {title}"),
+            Change::Removed { step, title } => write!(out, "step {step} removed: {title}"),
+            Change::Changed { step, field, old, new } => {
+                let place = step.as_ref().map_or("plan".to_owned(), |step| format!("step {step}"));
+                if old.contains('\n') || new.contains('\n') {
+                    write!(out, "{place}: {field} changed")
+                } else {
+                    write!(out, "{place}: {field} `{old}` → `{new}`")
+                }
+            }
+        }
+    }
+}
+
+/// Returns what differs in meaning between two plans: values that apply, so that writing a default out is no change.
+pub fn diff(old: &Shown, new: &Shown) -> Vec<Change> {
+    let mut changes = Vec::new();
+    if old.title != new.title {
+        changes.push(changed(None, "title", &old.title, &new.title));
+    }
+    compare(None, &old.settings, &new.settings, &mut changes);
+    let before: BTreeMap<&str, &ShownStep> =
+        old.steps.iter().map(|step| (step.number.as_str(), step)).collect();
+    let after: BTreeMap<&str, &ShownStep> =
+        new.steps.iter().map(|step| (step.number.as_str(), step)).collect();
+    for step in &old.steps {
+        if !after.contains_key(step.number.as_str()) {
+            changes.push(Change::Removed { step: step.number.clone(), title: step.title.clone() });
+        }
+    }
+    for step in &new.steps {
+        let Some(known) = before.get(step.number.as_str()) else {
+            changes.push(Change::Added { step: step.number.clone(), title: step.title.clone() });
+            continue;
+        };
+        if known.title != step.title {
+            changes.push(changed(Some(&step.number), "title", &known.title, &step.title));
+        }
+        compare(Some(&step.number), &known.settings, &step.settings, &mut changes);
+    }
+    changes
+}
+
+fn changed(step: Option<&String>, field: &'static str, old: &str, new: &str) -> Change {
+    Change::Changed { step: step.cloned(), field, old: old.to_owned(), new: new.to_owned() }
+}
+
+fn compare(step: Option<&String>, old: &[Setting], new: &[Setting], changes: &mut Vec<Change>) {
+    let value = |settings: &[Setting], name: &str| {
+        settings
+            .iter()
+            .find(|setting| setting.name == name)
+            .map_or(String::new(), |setting| setting.value.clone())
+    };
+    let only_old = old.iter().filter(|setting| !new.iter().any(|known| known.name == setting.name));
+    for setting in new.iter().chain(only_old) {
+        let (before, after) = (value(old, setting.name), value(new, setting.name));
+        if before != after {
+            changes.push(changed(step, setting.name, &before, &after));
+        }
+    }
+}
+
+/// Returns the difference of two texts as a unified diff; empty where they are equal.
+pub fn diff_text(old: &str, new: &str, names: (&str, &str)) -> String {
+    if old == new {
+        return String::new();
+    }
+    let diff = TextDiff::configure().algorithm(Algorithm::Patience).diff_lines(old, new);
+    diff.unified_diff().context_radius(3).header(names.0, names.1).to_string()
+}

@@ -1,0 +1,225 @@
+//! The bad-input catalogue, rows 24, 25, 34, 35, 44 to 55 and 65: what a plan's text says about its surroundings.
+
+mod common;
+
+use common::{Expected, expect, expect_with, facts, found_with, with};
+use planctl_lang::Code::{
+    P008, P101, P102, P201, P202, P203, P204, P205, P206, P207, P208, P209, P210, P401, P402, P403, P603,
+};
+use planctl_lang::Severity::{Error, Note, Warning};
+use planctl_lang::{Code, Facts, FileFact, Severity, Source, SpecialKind, parse, wants};
+
+fn expected(code: Code, level: Severity, says: &'static str, line: usize) -> Expected {
+    Expected { code, level, says, line }
+}
+
+fn file(path: &str, fact: FileFact) -> Facts {
+    Facts { files: [(path.to_owned(), fact)].into(), ..facts() }
+}
+
+fn reading(subscription: &str) -> String {
+    with("- file:one.txt", &format!("- {subscription}"))
+}
+
+#[test]
+fn row_24_an_unknown_target_lists_the_roles() {
+    let unknown =
+        expect(&with("coder", "codr"), &expected(P401, Error, "no agent serves the role `codr`", 17));
+    assert_eq!(unknown.notes, ["the roles are coder, reviewer"]);
+    assert_eq!(unknown.help.as_deref(), Some("did you mean `coder`?"));
+}
+
+#[test]
+fn without_a_registry_roles_are_one_warning() {
+    let none = Facts { roles: None, ..facts() };
+    expect_with(common::PLAN, &none, &expected(P402, Warning, "no roles are configured", 17));
+}
+
+#[test]
+fn row_25_a_target_has_letters_only() {
+    for target in ["my coder", "../coder", "-x", "cöder"] {
+        let refused =
+            expect(&with("** coder", &format!("** {target}")), &expected(P403, Error, "can't be a role", 17));
+        assert!(refused.help.unwrap().contains("letters, digits"), "{target}");
+    }
+}
+
+#[test]
+fn row_34_a_syntax_error_has_the_line_of_the_plan() {
+    let text = with("test -f one.txt", "test -f one.txt\nif true; then");
+    let said = "bash: -c: line 3: syntax error: unexpected end of file\n";
+    let facts =
+        Facts { syntax: [("test -f one.txt\nif true; then".into(), Some(said.into()))].into(), ..facts() };
+    let invalid = expect_with(&text, &facts, &expected(P101, Error, "not valid shell", 24));
+    assert_eq!(invalid.notes, ["bash -n: line 24: syntax error: unexpected end of file"]);
+    expect(&text, &expected(P101, Error, "not valid shell", 24));
+}
+
+#[test]
+fn row_34_what_only_bash_accepts_could_not_be_checked() {
+    let script = "select x in a b; do break; done";
+    let text = with("test -f one.txt", script);
+    let facts = Facts { syntax: [(script.into(), None)].into(), ..facts() };
+    expect_with(&text, &facts, &expected(Code::P109, Warning, "bash accepts what planctl can't read", 22));
+    expect(&text, &expected(Code::P109, Warning, "could not be checked", 22));
+}
+
+#[test]
+fn row_35_a_missing_tool_is_named_with_the_path() {
+    let text = with("test -f one.txt", "test -f one.txt && timeout 5 ruff check .");
+    let facts = Facts {
+        commands: [("ruff".into(), false), ("timeout".into(), true)].into(),
+        path: "/usr/bin:/bin".into(),
+        ..facts()
+    };
+    let missing = expect_with(&text, &facts, &expected(P102, Error, "`ruff` is not on the PATH", 23));
+    assert_eq!(missing.notes, ["contracts run with PATH=/usr/bin:/bin"]);
+    let source = Source::new("p", text);
+    let wants = wants(&source, &parse(&source).0);
+    assert_eq!(wants.commands.into_iter().collect::<Vec<_>>(), ["ruff", "timeout"]);
+}
+
+#[test]
+fn row_44_an_absolute_path_is_refused() {
+    expect(&reading("file:/etc/passwd"), &expected(P205, Error, "`/etc/passwd` is absolute", 32));
+    expect(&reading("file:~/x"), &expected(P205, Error, "home directory", 32));
+}
+
+#[test]
+fn row_45_a_path_upwards_is_refused() {
+    for path in ["../x", "a/../../x", "a/../b"] {
+        expect(&reading(&format!("file:{path}")), &expected(P205, Error, "the path `", 32));
+    }
+}
+
+#[test]
+fn row_46_an_empty_path_is_refused() {
+    for entry in ["file:", "file: ", "topic:", ""] {
+        expect(&reading(entry), &expected(P206, Error, "", 32));
+    }
+}
+
+#[test]
+fn row_47_a_file_that_nobody_makes_is_named_with_near_names() {
+    let mut facts = file("doc/analysis.md", FileFact::Missing);
+    facts.existing = vec!["docs/analysis.md".into(), "src/main.rs".into()];
+    let absent =
+        expect_with(&reading("file:doc/analysis.md"), &facts, &expected(P201, Error, "step 2 reads", 32));
+    assert_eq!(absent.notes, ["near names: docs/analysis.md"]);
+    // A file that an earlier step's contract tests for is fine (P-58).
+    assert_eq!(found_with(common::PLAN, &file("one.txt", FileFact::Missing)), []);
+}
+
+#[test]
+fn row_48_a_file_that_a_later_step_makes_names_that_step() {
+    let text = with(
+        "**task:**\nMake `one.txt`.",
+        "**subscriptions:**\n- file:two.txt\n\n**task:**\nMake `one.txt`.",
+    );
+    let text = text.replace("- file:one.txt\n", "- file:three.txt\n");
+    let order = expect_with(
+        &text,
+        &file("two.txt", FileFact::Missing),
+        &expected(P203, Error, "only step 2 produces", 19),
+    );
+    assert_eq!(order.spans[1].text, "first produced here (step 2 \"Make two\")");
+}
+
+#[test]
+fn steps_that_wait_for_each_other_are_a_circle() {
+    let text = with(
+        "**task:**\nMake `one.txt`.",
+        "**subscriptions:**\n- file:two.txt\n\n**task:**\nMake `one.txt`.",
+    );
+    let missing = Facts {
+        files: [("one.txt".into(), FileFact::Missing), ("two.txt".into(), FileFact::Missing)].into(),
+        ..facts()
+    };
+    expect_with(&text, &missing, &expected(P204, Error, "in a circle: 1 → 2 → 1", 19));
+    assert!(!found_with(&text, &missing).iter().any(|found| found.code == P203));
+}
+
+#[test]
+fn row_49_a_link_out_of_the_workspace_says_where_it_points() {
+    let facts = file("one.txt", FileFact::Outside { target: "/etc/\u{1b}[31mshadow".into() });
+    let link =
+        expect_with(common::PLAN, &facts, &expected(P205, Error, "a link that leaves the workspace", 32));
+    assert_eq!(link.spans[0].text, "it points to `/etc/\\u{1b}[31mshadow`");
+}
+
+#[test]
+fn row_50_special_files_are_named_by_kind() {
+    for (special, word) in [
+        (SpecialKind::Fifo, "a named pipe"),
+        (SpecialKind::Device, "a device"),
+        (SpecialKind::Socket, "a socket"),
+    ] {
+        let refused = expect_with(
+            common::PLAN,
+            &file("one.txt", FileFact::Special { special }),
+            &expected(P207, Error, "", 32),
+        );
+        assert!(refused.message.contains(word));
+    }
+    expect_with(
+        common::PLAN,
+        &file("one.txt", FileFact::Directory),
+        &expected(P207, Error, "is a directory", 32),
+    );
+}
+
+#[test]
+fn row_51_a_huge_file_says_cap_and_size() {
+    let facts = file("one.txt", FileFact::Regular { size: 1 << 30 });
+    expect_with(
+        common::PLAN,
+        &facts,
+        &expected(P208, Warning, "1073741824 bytes, and a prompt takes 262144", 32),
+    );
+}
+
+#[test]
+fn row_52_a_step_has_at_most_50_subscriptions() {
+    let many: String = (0..500).map(|at| format!("- file:f{at}.txt\n")).collect();
+    expect(
+        &with("- file:one.txt\n", &many),
+        &expected(P008, Error, "500 subscriptions, and the limit is 50", 82),
+    );
+}
+
+#[test]
+fn row_53_a_subscription_given_twice_is_a_warning() {
+    expect(&reading("file:one.txt\n- file:one.txt"), &expected(P209, Warning, "given twice", 33));
+}
+
+#[test]
+fn row_54_an_unknown_topic_is_a_warning_with_the_known_ones() {
+    let topics = Facts { topics: Some(vec!["fix-auth".into()]), ..facts() };
+    let unknown =
+        expect_with(&reading("topic:fix-aut"), &topics, &expected(P210, Warning, "`fix-aut` is unknown", 32));
+    assert_eq!(unknown.help.as_deref(), Some("did you mean `topic:fix-auth`?"));
+    expect(&reading("topic:any"), &expected(P210, Warning, "nothing will be injected", 32));
+}
+
+#[test]
+fn row_55_other_kinds_of_subscription_are_refused() {
+    let refused =
+        expect(&reading("url:https://example.org"), &expected(P206, Error, "`url:` is no kind", 32));
+    assert!(refused.help.unwrap().contains("`file:`"));
+}
+
+#[test]
+fn a_glob_that_matches_nothing_is_a_warning() {
+    let facts = Facts { globs: [("src/*.rs".into(), Vec::new())].into(), ..facts() };
+    expect_with(&reading("file:src/*.rs"), &facts, &expected(P202, Warning, "matches nothing", 32));
+}
+
+#[test]
+fn row_65_a_plan_outside_the_workspace_is_allowed_and_said() {
+    let facts = Facts { plan_is_inside: Some(false), ..facts() };
+    expect_with(
+        common::PLAN,
+        &facts,
+        &expected(P603, Note, "outside the workspace; it runs all the same", 1),
+    );
+}

@@ -1,0 +1,398 @@
+//! The bad-input catalogue, rows 1 to 43 and 57 to 66: what a plan's text may be and what is said of it.
+
+mod common;
+
+use std::time::Instant;
+
+use common::{Expected, PLAN, expect, found, is_verified, with};
+use planctl_lang::Code::{
+    P001, P002, P004, P005, P006, P007, P008, P009, P010, P011, P013, P014, P015, P016, P020,
+};
+use planctl_lang::Severity::{Error, Note, Warning};
+use planctl_lang::{Code, Severity, Source, Verification, digest};
+
+fn expected(code: Code, level: Severity, says: &'static str, line: usize) -> Expected {
+    Expected { code, level, says, line }
+}
+
+#[test]
+fn the_plan_that_the_rows_change_has_no_finding() {
+    assert_eq!(found(PLAN), []);
+    assert!(is_verified(PLAN));
+}
+
+#[test]
+fn row_01_an_empty_file_is_said_to_have_no_content() {
+    let refused = Source::from_bytes("plan.md", Vec::new()).expect_err("an empty file is no plan");
+    let verification = Verification::unreadable(&refused);
+    assert_eq!(verification.diagnostics[0].message, "the file has no content");
+    assert!(!verification.is_verified());
+}
+
+#[test]
+fn row_02_a_missing_frontmatter_is_shown_with_a_sample() {
+    let text = &PLAN[PLAN.find("# Make").unwrap()..];
+    let missing = expect(text, &expected(P001, Error, "line 1 must be `---`", 1));
+    assert_eq!(missing.help.unwrap().lines().count(), 6);
+}
+
+#[test]
+fn row_03_an_unclosed_frontmatter_names_where_it_starts() {
+    let text = with("owner: orchestrator\n---\n", "owner: orchestrator\n");
+    expect(&text, &expected(P001, Error, "starts at line 1, and no closing `---`", 1));
+}
+
+#[test]
+fn row_04_another_type_is_refused() {
+    expect(&with("type: plan", "type: spec"), &expected(P001, Error, "must be `plan`, and is `spec`", 2));
+}
+
+#[test]
+fn row_05_a_missing_type_is_named() {
+    expect(&with("type: plan\n", ""), &expected(P001, Error, "no `type`", 1));
+}
+
+#[test]
+fn row_06_an_unknown_status_is_a_warning_with_the_six_values() {
+    let text = with("status: draft", "status: aproved");
+    let unknown = expect(&text, &expected(P002, Warning, "unknown status `aproved`", 3));
+    assert!(
+        unknown.notes[0].contains("draft, verified, approved, in-progress, done, failed; planctl sets them")
+    );
+    assert_eq!(unknown.help.as_deref(), Some("did you mean `approved`?"));
+    assert!(is_verified(&text));
+}
+
+#[test]
+fn row_07_a_status_that_planctl_did_not_write_is_ignored_with_a_warning() {
+    let text = with("status: draft", "status: done");
+    expect(&text, &expected(P006, Warning, "ignored", 3));
+    assert!(is_verified(&text));
+}
+
+#[test]
+fn row_08_a_key_given_twice_names_both_lines() {
+    let twice =
+        expect(&with("owner:", "type: plan\nowner:"), &expected(P001, Error, "`type` is given twice", 4));
+    assert_eq!(twice.spans[1].text, "first on line 2");
+}
+
+#[test]
+fn row_09_an_unknown_key_is_kept_with_a_suggestion() {
+    let text = with("owner:", "ownr: me\nowner:");
+    let unknown = expect(&text, &expected(P002, Warning, "unknown frontmatter key `ownr`", 4));
+    assert_eq!(unknown.help.as_deref(), Some("did you mean `owner`?"));
+    let unknown = expect(&with("owner:", "budgett: 1\nowner:"), &expected(P002, Warning, "`budgett`", 4));
+    assert!(unknown.help.unwrap().contains("**Budget:**"));
+    assert!(is_verified(&text));
+}
+
+#[test]
+fn row_10_an_empty_owner_is_an_error() {
+    for owner in ["owner:", "owner: \"\""] {
+        expect(&with("owner: orchestrator", owner), &expected(P001, Error, "`owner` is empty", 4));
+    }
+}
+
+#[test]
+fn row_11_a_tab_in_the_frontmatter_is_named_with_its_column() {
+    let tab = expect(&with("owner:", "\towner:"), &expected(P001, Error, "column 1", 4));
+    assert_eq!(tab.spans[0].text, "this is a tab");
+}
+
+#[test]
+fn frontmatter_values_are_text_and_tags_anchors_and_aliases_are_refused() {
+    assert!(is_verified(&with("owner: orchestrator", "owner: no")));
+    for owner in ["owner: !!str x", "owner: &a x", "owner: [a, b]", "owner: {a: b}"] {
+        assert!(found(&with("owner: orchestrator", owner)).iter().any(|found| found.code == P001), "{owner}");
+    }
+}
+
+#[test]
+fn row_12_a_plan_without_steps_section_says_where_it_was_looked_for() {
+    let missing = expect(&with("## Steps\n", "\n"), &expected(P007, Error, "no `## Steps` section", 7));
+    assert!(missing.spans[0].text.contains("to the end of the file"));
+}
+
+#[test]
+fn row_13_a_steps_section_without_a_step_is_an_error() {
+    let text = &PLAN[..PLAN.find("### 1.").unwrap()];
+    expect(text, &expected(P007, Error, "no step", 13));
+}
+
+#[test]
+fn row_14_a_gap_in_the_numbers_is_a_warning() {
+    let text = with("### 2.", "### 3.");
+    expect(&text, &expected(P014, Warning, "expected step 2, found 3", 28));
+    assert!(is_verified(&text));
+}
+
+#[test]
+fn row_15_a_number_used_twice_names_both_lines() {
+    let twice = expect(&with("### 2.", "### 1."), &expected(P013, Error, "step 1 is there twice", 28));
+    assert_eq!(twice.spans[1].text, "first on line 15");
+}
+
+#[test]
+fn row_16_the_first_step_is_one() {
+    let zero = PLAN.replace("### 1.", "### 0.").replace("### 2.", "### 1.");
+    expect(&zero, &expected(P014, Error, "the first step must be 1", 15));
+    let text = PLAN.replace("### 2.", "### 3.").replace("### 1.", "### 2.");
+    expect(&text, &expected(P014, Warning, "the first step must be 1, and is 2", 15));
+}
+
+#[test]
+fn row_17_a_number_beyond_all_bounds_is_a_range_error() {
+    expect(&with("### 2.", "### 99999999999999999999."), &expected(P008, Error, "too large", 28));
+}
+
+#[test]
+fn row_18_a_step_without_title_is_an_error() {
+    expect(&with("### 1. Make one", "### 1."), &expected(P009, Error, "no title", 15));
+}
+
+#[test]
+fn row_19_a_title_has_a_limit() {
+    let text = with("Make one", &"x".repeat(5_000));
+    expect(&text, &expected(P008, Error, "5000 characters, and the limit is 200", 15));
+}
+
+#[test]
+fn rows_20_and_21_headings_in_other_forms_are_read_with_a_warning_and_a_fix() {
+    for heading in
+        ["#### 1. Make one", "### 1) Make one", "###1. Make one", "### Step 1: Make one", "## 1. Make one"]
+    {
+        let text = with("### 1. Make one", heading);
+        let drift = expect(&text, &expected(P005, Warning, "is written `### 1. Title`", 15));
+        let fix = drift.fix.unwrap();
+        let mut mended = text.clone();
+        mended.replace_range(fix.span.start..fix.span.end, &fix.replacement);
+        assert_eq!(mended, PLAN, "{heading}");
+        assert!(is_verified(&text), "{heading}");
+    }
+}
+
+#[test]
+fn row_22_a_missing_target_is_an_error() {
+    expect(&with("**target:** coder\n", ""), &expected(P009, Error, "step 1: target is missing", 15));
+    expect(&with("**target:** coder", "**target:**\n"), &expected(P009, Error, "`**target:**` is empty", 17));
+}
+
+#[test]
+fn row_23_two_targets_name_both_lines() {
+    let text = with("**target:** coder\n", "**target:** coder\n**target:** reviewer\n");
+    let twice = expect(&text, &expected(P009, Error, "`**target:**` is given twice", 18));
+    assert_eq!(twice.spans[1].text, "first on line 17");
+}
+
+#[test]
+fn row_26_a_missing_or_empty_task_is_an_error() {
+    expect(&with("**task:**\nMake `one.txt`.\n", ""), &expected(P009, Error, "step 1: task is missing", 15));
+    expect(&with("Make `one.txt`.\n", ""), &expected(P009, Error, "`**task:**` is empty", 18));
+}
+
+#[test]
+fn row_27_a_missing_contract_is_an_error() {
+    let text = with("**contract:**\n```shell\ntest -f one.txt\n```\nexit_code == 0\n", "");
+    expect(&text, &expected(P010, Error, "step 1 has no contract", 15));
+}
+
+#[test]
+fn row_28_a_contract_without_a_fence_is_shown_the_fence() {
+    let bare = "```shell\ntest -f one.txt\n```";
+    for text in [with(bare, "test -f one.txt"), with(&format!("\n{bare}"), " `test -f one.txt`")] {
+        let loose = expect(&text, &expected(P011, Error, "not in a code fence", 21));
+        assert!(loose.help.unwrap().contains("```shell"));
+    }
+}
+
+#[test]
+fn row_29_an_empty_fence_is_no_contract() {
+    expect(&with("test -f one.txt\n", ""), &expected(P010, Error, "the contract is empty", 22));
+    expect(&with("test -f one.txt\n", "\n  \n"), &expected(P010, Error, "the contract is empty", 22));
+}
+
+#[test]
+fn row_30_a_fence_of_comments_is_no_contract() {
+    expect(&with("test -f one.txt\n", "# later\n"), &expected(P010, Error, "has only comments", 22));
+}
+
+#[test]
+fn row_31_two_contract_blocks_name_both_lines() {
+    let text = with("exit_code == 0", "```shell\ntrue\n```\nexit_code == 0");
+    let twice = expect(&text, &expected(P009, Error, "the contract is given twice", 25));
+    assert_eq!(twice.spans[1].text, "first on line 22");
+}
+
+#[test]
+fn row_32_an_open_fence_names_its_first_line_and_the_rest_is_still_read() {
+    let open = with("test -f one.txt\n```\n", "test -f one.txt\n");
+    expect(&open, &expected(P011, Error, "starts on line 22 is not closed", 22));
+    assert_eq!(found(&open).len(), 1, "the rest of the plan is read as it was meant");
+    let last = with("test -f two.txt\n```\n", "test -f two.txt\n");
+    expect(&last, &expected(P011, Error, "starts on line 38 is not closed", 38));
+}
+
+#[test]
+fn row_33_a_contract_in_another_language_is_refused() {
+    let refused =
+        expect(&with("```shell", "```python"), &expected(P011, Error, "can't be written in `python`", 22));
+    assert!(refused.help.unwrap().contains("`shell`, `sh` or `bash`"));
+    for opener in ["```bash", "```sh", "```", "~~~shell", "````shell"] {
+        let close: String = opener.chars().take_while(|c| !c.is_alphabetic()).collect();
+        let text = with("```shell\ntest -f one.txt\n```", &format!("{opener}\ntest -f one.txt\n{close}"));
+        assert_eq!(found(&text), [], "{opener}");
+    }
+}
+
+#[test]
+fn row_36_a_contract_has_a_limit() {
+    let large = "test -f one.txt && ".repeat(6_000) + "true && test -f x";
+    expect(&with("test -f one.txt", &large), &expected(P008, Error, "limit is 16384", 22));
+}
+
+#[test]
+fn row_37_control_and_invisible_characters_are_named_and_never_printed() {
+    for (bad, name) in
+        [("\0", "U+0000"), ("\u{1b}", "U+001B"), ("\u{202e}", "U+202E"), ("\u{200b}", "U+200B")]
+    {
+        let text = with("test -f one.txt", &format!("test{bad} -f one.txt"));
+        let all = found(&text);
+        let named = all.iter().find(|found| found.code == P004).expect("the character is reported");
+        assert!(named.message.starts_with(name), "{}", named.message);
+        let source = Source::new("plan.md", text);
+        assert_eq!(source.position(named.spans[0].span.start).line, 23);
+        assert!(!planctl_lang::render_all(&all, &source, false).contains(bad));
+        assert!(
+            !Verification::to_json(&planctl_lang::verify(&source, &common::facts()), &source)
+                .to_string()
+                .contains(bad)
+        );
+    }
+}
+
+#[test]
+fn row_38_a_missing_exit_code_is_a_note() {
+    let text = with("exit_code == 0\n", "");
+    expect(&text, &expected(P020, Note, "`exit_code == 0` applies", 22));
+    assert!(is_verified(&text));
+}
+
+#[test]
+fn row_39_an_exit_code_is_a_whole_number_after_two_equal_signs() {
+    for line in ["== 256", "== -1", "== 0x0", "== zero", "= 0", "!= 0"] {
+        let text = with("exit_code == 0", &format!("exit_code {line}"));
+        let refused = expect(&text, &expected(P015, Error, "exit code", 25));
+        assert!(refused.help.unwrap().contains("N a whole number from 0 to 255"), "{line}");
+        assert_eq!(found(&text).len(), 1, "{line}");
+    }
+}
+
+#[test]
+fn row_40_a_missing_policy_names_its_default() {
+    let text = with("**on_fail:** retry(2), then escalate\n", "");
+    expect(&text, &expected(P020, Note, "`retry(2), then escalate` applies", 15));
+}
+
+#[test]
+fn rows_41_to_43_a_policy_that_can_not_be_read_shows_the_grammar() {
+    let wrong = [
+        "retry(-1)",
+        "retry(0)",
+        "retry(1e3)",
+        "retry()",
+        "retry(9999)",
+        "retry 2 then escalate",
+        "escalate, then retry(1)",
+        "retry(1), then retry(2)",
+        "ignore",
+    ];
+    for policy in wrong {
+        let text = with("retry(2), then escalate", policy);
+        let refused = expect(&text, &expected(P015, Error, "`**on_fail:**` can't be read", 26));
+        assert!(
+            refused.help.unwrap().contains("`retry(N), then <one of those>`, N from 1 to 20"),
+            "{policy}"
+        );
+        assert_eq!(found(&text).len(), 1, "{policy}");
+    }
+}
+
+#[test]
+fn a_policy_without_end_is_a_warning_with_a_fix() {
+    let open = expect(
+        &with("retry(2), then escalate", "retry(2)"),
+        &expected(P016, Warning, "a person is asked", 26),
+    );
+    assert_eq!(open.fix.unwrap().replacement, "retry(2), then escalate");
+}
+
+#[test]
+fn row_56_an_unknown_field_has_a_suggestion() {
+    let text = with("**contract:**", "**contrct:**");
+    let unknown = found(&text).into_iter().find(|found| found.code == P015).expect("the field is reported");
+    assert_eq!(unknown.help.as_deref(), Some("did you mean `**contract:**`?"));
+}
+
+#[test]
+fn row_57_fields_stand_in_any_order() {
+    let text = with("**target:** coder\n**task:**", "**task:**");
+    let text = text.replacen("**on_fail:** retry(2)", "**target:** coder\n**on_fail:** retry(2)", 1);
+    assert_eq!(found(&text), []);
+}
+
+#[test]
+fn row_58_line_ends_of_windows_are_read_and_count_in_the_digest() {
+    let text = PLAN.replace('\n', "\r\n");
+    assert_eq!(found(&text), []);
+    let (unix, windows) = (Source::new("p", PLAN), Source::new("p", text));
+    assert_ne!(digest(&unix), digest(&windows));
+    let command = |source| planctl_lang::parse(source).0.steps[0].contract.as_ref().unwrap().command.clone();
+    assert_eq!(command(&windows), command(&unix));
+}
+
+#[test]
+fn row_59_a_byte_order_mark_is_accepted_with_a_note() {
+    let text = format!("\u{feff}{PLAN}");
+    expect(&text, &expected(P005, Note, "byte order mark", 1));
+    assert!(is_verified(&text));
+}
+
+#[test]
+fn row_62_a_plan_has_at_most_5000_steps() {
+    let step = |number: usize| {
+        format!(
+            "### {number}. S\n**target:** coder\n**task:** t\n**contract:**\n```\ntest -f x\n```\n**on_fail:** skip\n\n"
+        )
+    };
+    let head = &PLAN[..PLAN.find("### 1.").unwrap()];
+    let most = head.replace("$1.50", "$500").replace("200k", "90M").replace("20 minutes", "9 hours")
+        + &(1..=5_000).map(step).collect::<String>();
+    assert!(is_verified(&most));
+    let source = Source::new("plan.md", most + &step(5_001));
+    let verification = planctl_lang::verify(&source, &common::facts());
+    assert!(
+        verification
+            .diagnostics
+            .iter()
+            .any(|found| found.code == P008 && found.message.contains("more than 5000"))
+    );
+    assert_eq!(verification.tree.steps.len(), 5_000);
+}
+
+#[test]
+fn row_63_deep_nesting_is_read_in_a_blink() {
+    let began = Instant::now();
+    for nested in [">".repeat(100_000), "- ".repeat(100_000), "[".repeat(100_000), "> \n".repeat(100_000)] {
+        let text = with("Make `one.txt`.", &nested);
+        let source = Source::new("plan.md", text);
+        assert!(planctl_lang::parse(&source).0.steps.len() == 2);
+    }
+    // Four texts in a build without optimisation; a quadratic reader takes minutes.
+    assert!(began.elapsed().as_secs() < 4, "{:?}", began.elapsed());
+}
+
+#[test]
+fn row_66_an_equal_text_has_an_equal_digest() {
+    assert_eq!(digest(&Source::new("a.md", PLAN)), digest(&Source::new("b.md", PLAN)));
+}
