@@ -137,6 +137,9 @@ impl Bench {
         let mut outputs = Vec::new();
         evidence.stdout = excerpt(&finished.stdout, &mut outputs);
         evidence.stderr = excerpt(&finished.stderr, &mut outputs);
+        if finished.end == End::Flooded {
+            evidence.stderr.tail.push_str("\n[ended by planctl: it printed more than 1 GiB]\n");
+        }
         evidence.duration = finished.duration;
         evidence.stragglers = finished.stragglers;
         evidence.resources =

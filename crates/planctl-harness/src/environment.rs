@@ -26,11 +26,12 @@ pub struct RefusedVariable {
 ///
 /// An element that leads into the workspace through a symlink is left out too.
 pub fn safe_path(folders: &OsStr, workspace: &Path) -> OsString {
+    let real_workspace = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+    let is_within = |folder: &Path| folder.starts_with(workspace) || folder.starts_with(&real_workspace);
     let mut kept: Vec<PathBuf> = Vec::new();
     for folder in std::env::split_paths(folders) {
         let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
-        let is_inside = folder.starts_with(workspace) || real.starts_with(workspace);
-        if folder.is_absolute() && !is_inside && !kept.contains(&folder) {
+        if folder.is_absolute() && !is_within(&folder) && !is_within(&real) && !kept.contains(&folder) {
             kept.push(folder);
         }
     }

@@ -16,6 +16,7 @@ mod probe;
 mod process;
 mod prompt;
 mod protect;
+mod running;
 mod spawn;
 mod walk;
 mod workspace;

@@ -184,8 +184,7 @@ pub async fn probe_scripts(spawner: &Spawner, scripts: BTreeSet<String>) -> BTre
             Some(Ok((script, syntax))) => {
                 found.insert(script, syntax);
             }
-            // Only a panic ends a task; the script then stays unchecked by not being in the answer.
-            Some(Err(error)) => tracing::error!(%error, "a syntax check failed"),
+            Some(Err(error)) => std::panic::resume_unwind(error.into_panic()),
         }
     }
 }

@@ -201,9 +201,11 @@ impl Listener {
 
 fn claude(answer: &mut Answer, value: &Value) -> bool {
     answer.session = value["session_id"].as_str().map(str::to_owned);
-    answer.text = match &value["structured_output"] {
-        Value::Null => value["result"].as_str().map(str::to_owned),
-        structured => Some(structured.to_string()),
+    let structured = &value["structured_output"];
+    answer.text = if structured.is_null() {
+        value["result"].as_str().map(str::to_owned)
+    } else {
+        Some(structured.to_string())
     };
     let models = value["modelUsage"].as_object().filter(|models| !models.is_empty());
     let mut usage = Usage { micro_usd: micro_usd(&value["total_cost_usd"]), ..Usage::default() };

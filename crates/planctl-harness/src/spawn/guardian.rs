@@ -155,12 +155,14 @@ impl Guardian {
         };
         let outcome = reaper.outcome.unwrap_or(Outcome::Signalled(nix::libc::SIGKILL));
         let counts = (ended.killed, ended.survivors);
+        // Whoever hears the report finds the locks free, unless something still lives.
+        let held = (ended.survivors > 0).then_some(held);
         let reported = self.report(request.id, outcome, watched.cause, watched.duration, &reaper, counts);
         if ended.survivors > 0 {
             self.outlast_survivors(&mut reaper);
+            drop(held);
             return false;
         }
-        drop(held);
         reported && !watched.alone
     }
 

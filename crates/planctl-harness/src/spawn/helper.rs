@@ -49,6 +49,10 @@ impl Helper {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         rustix::thread::set_name(c"planctl-spawn")?;
         rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
+        // Whatever planctl inherited and passed on must not stay open for as long as we live. Where the kernel lacks
+        // the call, only that is lost.
+        // SAFETY: nothing here owns a descriptor above 2 yet.
+        unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32) };
         let control = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
         let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
         rustix::stdio::dup2_stdin(&null)?;
@@ -113,7 +117,9 @@ impl Helper {
     fn collect(&mut self) {
         let guardians = &mut self.guardians;
         let mut guardian_died = false;
-        self.reaper.collect(|pid| guardian_died |= guardians.remove(&pid));
+        // A guardian that somebody stopped guards nothing; dead, it leaves its tree to us.
+        let end_stopped = |pid| tree::signal(pid, Signal::KILL);
+        self.reaper.collect_watching(|pid| guardian_died |= guardians.remove(&pid), end_stopped);
         if guardian_died {
             self.end_all_but_guardians();
         }

@@ -16,7 +16,7 @@ use rustix::time::Timespec;
 use super::wire::{self, GUARD, HOLD};
 
 /// Guardians kept waiting for the next run; more are let go.
-const IDLE_MAX: usize = 16;
+const IDLE_MAX: usize = 64;
 
 /// A line to one guardian that is waiting for an order.
 pub(crate) struct Line(pub(crate) OwnedFd);

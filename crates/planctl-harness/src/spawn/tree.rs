@@ -36,18 +36,37 @@ impl Reaper {
     }
 
     /// Collects all children that have ended; says whether any child is left. `ended` sees each.
-    pub(super) fn collect(&mut self, mut ended: impl FnMut(i32)) -> bool {
+    pub(super) fn collect(&mut self, ended: impl FnMut(i32)) -> bool {
+        self.collect_with(0, ended, |_| ())
+    }
+
+    /// Does the same, and tells of children that were stopped.
+    pub(super) fn collect_watching(&mut self, ended: impl FnMut(i32), stopped: impl FnMut(i32)) -> bool {
+        self.collect_with(libc::WUNTRACED, ended, stopped)
+    }
+
+    fn collect_with(
+        &mut self,
+        options: i32,
+        mut ended: impl FnMut(i32),
+        mut stopped: impl FnMut(i32),
+    ) -> bool {
         loop {
             let mut status = 0;
             // SAFETY: all-zero is a valid rusage.
             let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
             // SAFETY: both pointers are to live variables of the right type.
-            let pid = unsafe { libc::wait4(-1, &mut status, libc::WNOHANG | libc::__WALL, &mut usage) };
+            let pid =
+                unsafe { libc::wait4(-1, &mut status, options | libc::WNOHANG | libc::__WALL, &mut usage) };
             if pid == 0 {
                 return true;
             }
             if pid < 0 {
                 return std::io::Error::last_os_error().raw_os_error() != Some(libc::ECHILD);
+            }
+            if libc::WIFSTOPPED(status) {
+                stopped(pid);
+                continue;
             }
             self.user += duration(usage.ru_utime);
             self.system += duration(usage.ru_stime);

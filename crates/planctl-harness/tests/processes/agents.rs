@@ -88,7 +88,10 @@ impl Place {
     fn text(&self, script: &str) -> String {
         match self.work(script) {
             AgentSaid::Reported(report) => report.text.tail,
-            other => panic!("{other:?}"),
+            said @ (AgentSaid::Asked { .. }
+            | AgentSaid::Overran { .. }
+            | AgentSaid::Faulted(_)
+            | AgentSaid::Released) => panic!("{said:?}"),
         }
     }
 }

@@ -35,6 +35,8 @@ pub fn tests() -> Vec<Trial> {
         a_helper_that_died_is_replaced,
         a_lost_helper_ends_the_tree_and_says_so,
         a_lost_guardian_ends_the_tree_and_says_so,
+        a_stopped_guardian_ends_the_tree_and_says_so,
+        p9_a_lock_is_free_when_the_end_is_reported_and_not_before,
         a_large_request_arrives,
         usage_is_measured,
     ]
@@ -218,10 +220,10 @@ fn the_environment_is_only_what_was_given() {
 
 fn no_descriptor_but_three_is_inherited() {
     let lock = std::sync::Arc::new(tempfile::tempfile().unwrap().into());
-    let mut command = script("ls /proc/$$/fd | tr '\\n' ' '");
+    let mut command = Command::new(["/bin/ls", "/proc/self/fd"], "/");
     command.locks = vec![lock];
     let finished = block_on(async { run(&spawner(), &command).await });
-    assert_eq!(finished.stdout.head, b"0 1 2 ");
+    assert_eq!(finished.stdout.head, b"0\n1\n2\n3\n", "the last is the folder that ls reads");
 }
 
 fn the_umask_is_kept_and_signals_are_default() {
@@ -305,6 +307,30 @@ fn a_lost_guardian_ends_the_tree_and_says_so() {
     assert_eq!(end, End::HelperLost);
     eventually("the tree is dead", Duration::from_secs(5), || alive(&mark).is_empty());
     assert_eq!(block_on(async { run(&spawner, &script("exit 5")).await }).end, End::Exited(5));
+}
+
+fn a_stopped_guardian_ends_the_tree_and_says_so() {
+    let spawner = spawner();
+    let (end, mark) = interrupted(&spawner, "setsid sleep 999 & echo; kill -STOP $PPID; sleep 999", |_| ());
+    assert_eq!(end, End::HelperLost);
+    eventually("the tree is dead", Duration::from_secs(5), || alive(&mark).is_empty());
+}
+
+fn p9_a_lock_is_free_when_the_end_is_reported_and_not_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let take = || planctl_harness::WorkspaceLock::try_take(folder.path(), "/workspace".as_ref()).unwrap();
+    let spawner = spawner();
+    for _ in 0..50 {
+        let lock = take().expect("free");
+        let mut command = script("setsid sleep 999 & echo");
+        command.locks = vec![lock.descriptor()];
+        drop(lock);
+        let mut watch = |_: Stream, _: &[u8]| assert!(take().is_none());
+        let finished =
+            block_on(async { spawner.run(&command, &mut watch, std::future::pending()).await.unwrap() });
+        assert_eq!(finished.stragglers, 1);
+        drop(command);
+    }
 }
 
 fn a_large_request_arrives() {

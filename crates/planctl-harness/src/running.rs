@@ -1,0 +1,326 @@
+//! Carries one command from its start to its end: moves bytes, watches the time, asks the guardian to end it.
+
+use std::future::Future;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::pin::pin;
+use std::time::Duration;
+
+use rustix::net::RecvFlags;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::net::unix::pipe;
+use tokio::time::{Instant, sleep_until};
+
+use crate::capture::{Capture, Captured};
+use crate::process::{Command, End, Finished, Input, Stream};
+use crate::spawn::{Cause, Line, Order, Outcome, Report, Request, Spawner, Stage, receive};
+
+/// How much is read from a pipe at once.
+const CHUNK_BYTES: usize = 64 * 1024;
+/// The most that is read after the end; a pipe holds 1 MiB at most unless somebody is privileged.
+const DRAIN_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// How long after the deadline and the grace a guardian may be silent before it counts as lost.
+const SILENCE: Duration = Duration::from_secs(20);
+
+impl Spawner {
+    /// Runs a command to its end.
+    ///
+    /// `watch` sees the output as it comes. When `cancel` resolves the command gets TERM, and KILL after its grace;
+    /// when the returned future is dropped, its tree is killed at once.
+    ///
+    /// # Errors
+    ///
+    /// When the helper cannot be started or planctl is out of descriptors; a command that cannot be started is an
+    /// [`End`], no error.
+    pub async fn run(
+        &self,
+        command: &Command,
+        watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
+        cancel: impl Future<Output = ()>,
+    ) -> io::Result<Finished> {
+        let id = self.next_id();
+        let request = match command.request(id) {
+            Ok(request) => request,
+            Err(errno) => return Ok(not_started(Stage::Execute, errno)),
+        };
+        let (mut streams, line) = Streams::open(self, command, &request)?;
+        // SAFETY: the line owns its descriptor and returns the same one until `into_inner` or the drop gives it up.
+        let line = unsafe { AsyncFd::register_with_interest(line, Interest::READABLE) }?;
+        let mut run = Run {
+            id,
+            command,
+            line: &line,
+            stopped: None,
+            stdout: Capture::new(command.kept_bytes),
+            stderr: Capture::new(command.kept_bytes),
+        };
+        let report = run.until_reported(&mut streams, watch, cancel).await?;
+        run.drain(&mut streams, watch);
+        let (stopped, stdout, stderr) = (run.stopped, run.stdout.finish(), run.stderr.finish());
+        if report.as_ref().is_some_and(|report| report.survivors == 0 && report.cause != Cause::Abandoned) {
+            self.give_back(Line(line.into_inner().0));
+        }
+        Ok(finished(report, stopped, stdout, stderr))
+    }
+}
+
+fn not_started(stage: Stage, errno: i32) -> Finished {
+    finished(None, Some(End::NotStarted { stage, errno }), Captured::default(), Captured::default())
+}
+
+fn finished(report: Option<Report>, stopped: Option<End>, stdout: Captured, stderr: Captured) -> Finished {
+    let end = match &report {
+        None => stopped.unwrap_or(End::HelperLost),
+        Some(Report { outcome: Outcome::NotStarted { stage, errno }, .. }) => {
+            End::NotStarted { stage: *stage, errno: *errno }
+        }
+        Some(Report { cause: Cause::Deadline, .. }) => End::TimedOut,
+        Some(Report { cause: Cause::Abandoned, .. }) => End::HelperLost,
+        // A status that followed our own signal says nothing (INTERFACE 3.3, rule 3).
+        Some(Report { cause: Cause::Asked, .. }) => stopped.unwrap_or(End::Cancelled),
+        Some(Report { outcome: Outcome::Exited(code), .. }) => End::Exited(*code),
+        Some(Report { outcome: Outcome::Signalled(signal), .. }) => End::Signalled(*signal),
+    };
+    let report = report.as_ref();
+    Finished {
+        end,
+        stdout,
+        stderr,
+        duration: report.map_or(Duration::ZERO, |report| report.duration),
+        user: report.map_or(Duration::ZERO, |report| report.user),
+        system: report.map_or(Duration::ZERO, |report| report.system),
+        max_rss_kib: report.map_or(0, |report| report.max_rss_kib),
+        stragglers: report.map_or(0, |report| report.stragglers),
+        survivors: report.map_or(0, |report| report.survivors),
+    }
+}
+
+/// Our ends of the command's streams; `None` once closed.
+struct Streams<'a> {
+    input: Option<(pipe::Sender, &'a [u8])>,
+    stdout: Option<pipe::Receiver>,
+    stderr: Option<pipe::Receiver>,
+}
+
+impl<'a> Streams<'a> {
+    /// Opens the pipes and hands the request to a guardian; a guardian that died while idle is passed over.
+    fn open(spawner: &Spawner, command: &'a Command, request: &Request) -> io::Result<(Streams<'a>, Line)> {
+        let (stdout, stdout_end) = io::pipe()?;
+        let (stderr, stderr_end) = io::pipe()?;
+        let (input, input_end): (_, OwnedFd) = match &command.input {
+            Input::Null => (None, std::fs::File::open("/dev/null")?.into()),
+            Input::Bytes(bytes) => {
+                let (end, ours) = io::pipe()?;
+                (Some((pipe::Sender::from_owned_fd(ours.into())?, bytes.as_slice())), end.into())
+            }
+        };
+        let mut descriptors: Vec<BorrowedFd<'_>> =
+            vec![input_end.as_fd(), stdout_end.as_fd(), stderr_end.as_fd()];
+        descriptors.extend(command.locks.iter().map(|lock| lock.as_fd()));
+        let line = spawner.line()?;
+        let line = match Order::send_run(&line.0, request, &descriptors) {
+            Ok(()) => line,
+            Err(_) => {
+                let another = spawner.line()?;
+                Order::send_run(&another.0, request, &descriptors)?;
+                another
+            }
+        };
+        let streams = Streams {
+            input,
+            stdout: Some(pipe::Receiver::from_owned_fd(stdout.into())?),
+            stderr: Some(pipe::Receiver::from_owned_fd(stderr.into())?),
+        };
+        Ok((streams, line))
+    }
+
+    /// Resolves when the command may read more; never without anything left to write.
+    async fn writable(&self) {
+        match &self.input {
+            // An error shows again at the write.
+            Some((sender, _)) => drop(sender.writable().await),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Writes what fits and closes the stream after the last byte, or when nobody reads.
+    fn write(&mut self) {
+        let Some((sender, rest)) = &mut self.input else { return };
+        let done = match sender.try_write(rest) {
+            Ok(count) => {
+                *rest = &rest[count..];
+                rest.is_empty()
+            }
+            Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+        };
+        if done {
+            self.input = None;
+        }
+    }
+}
+
+async fn readable(stream: &Option<pipe::Receiver>) {
+    match stream {
+        // An error shows again at the read.
+        Some(receiver) => drop(receiver.readable().await),
+        None => std::future::pending().await,
+    }
+}
+
+struct Run<'a> {
+    id: u64,
+    command: &'a Command,
+    line: &'a AsyncFd<Line>,
+    /// Why we asked the guardian to end it.
+    stopped: Option<End>,
+    stdout: Capture,
+    stderr: Capture,
+}
+
+impl std::os::fd::AsRawFd for Line {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+impl Run<'_> {
+    /// Moves bytes until the guardian reports; `None` when it never will.
+    async fn until_reported(
+        &mut self,
+        streams: &mut Streams<'_>,
+        watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
+        cancel: impl Future<Output = ()>,
+    ) -> io::Result<Option<Report>> {
+        let mut cancel = pin!(cancel);
+        let mut buffer = vec![0; CHUNK_BYTES];
+        let started = Instant::now();
+        let never = started + Duration::from_secs(86_400 * 365);
+        let mut idle_at = self.command.idle_timeout.map_or(never, |idle| started + idle);
+        let mut lost_at =
+            self.command.deadline.map_or(never, |deadline| started + deadline + self.command.grace + SILENCE);
+        if streams.input.is_some() {
+            streams.write();
+        }
+        loop {
+            let mut stop = None;
+            tokio::select! {
+                biased;
+                report = self.report() => return report,
+                () = &mut cancel, if self.stopped.is_none() => stop = Some(End::Cancelled),
+                () = readable(&streams.stdout) => {
+                    if self.read(Stream::Stdout, &mut streams.stdout, &mut buffer, watch) {
+                        idle_at = self.command.idle_timeout.map_or(never, |idle| Instant::now() + idle);
+                    }
+                }
+                () = readable(&streams.stderr) => {
+                    if self.read(Stream::Stderr, &mut streams.stderr, &mut buffer, watch) {
+                        idle_at = self.command.idle_timeout.map_or(never, |idle| Instant::now() + idle);
+                    }
+                }
+                () = streams.writable() => streams.write(),
+                () = sleep_until(idle_at.min(lost_at)) => {
+                    if Instant::now() >= lost_at {
+                        return Ok(None);
+                    }
+                    stop = Some(End::IdleTimedOut);
+                }
+            }
+            if self.is_flooded() {
+                stop = Some(End::Flooded);
+            }
+            if let Some(end) = stop
+                && self.stopped.is_none()
+            {
+                let grace = if end == End::Flooded { Duration::ZERO } else { self.command.grace };
+                self.stopped = Some(end);
+                idle_at = never;
+                lost_at = lost_at.min(Instant::now() + grace + SILENCE);
+                // A guardian that is gone shows as a closed line.
+                Order::send_kill(&self.line.get_ref().0, self.id, grace).ok();
+            }
+        }
+    }
+
+    async fn report(&self) -> io::Result<Option<Report>> {
+        let mut buffer = [0; 256];
+        loop {
+            let mut ready = self.line.readable().await?;
+            let received = ready.try_io(|line| receive(&line.get_ref().0, &mut buffer, RecvFlags::DONTWAIT));
+            match received {
+                Ok(Ok(Some(packet))) => {
+                    // A report of an earlier run can't be here: a line is given back after its report only.
+                    if let Some(report) =
+                        Report::decode(&buffer[..packet.length]).filter(|report| report.id == self.id)
+                    {
+                        return Ok(Some(report));
+                    }
+                }
+                Ok(Ok(None)) => return Ok(None),
+                Ok(Err(error)) => return Err(error),
+                Err(_would_block) => {}
+            }
+        }
+    }
+
+    /// Reads once; says whether anything came.
+    fn read(
+        &mut self,
+        stream: Stream,
+        receiver: &mut Option<pipe::Receiver>,
+        buffer: &mut [u8],
+        watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
+    ) -> bool {
+        let Some(open) = receiver else { return false };
+        match open.try_read(buffer) {
+            Ok(0) => *receiver = None,
+            Ok(count) => {
+                let chunk = &buffer[..count];
+                match stream {
+                    Stream::Stdout => self.stdout.push(chunk),
+                    Stream::Stderr => self.stderr.push(chunk),
+                }
+                watch(stream, chunk);
+                return true;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => *receiver = None,
+        }
+        false
+    }
+
+    fn is_flooded(&self) -> bool {
+        self.command.output_bytes_max.is_some_and(|most| self.stdout.bytes() + self.stderr.bytes() > most)
+    }
+
+    /// Reads what is still in the pipes without waiting: whoever inherited them is dead or not ours (PROMISES 3.2, 4).
+    fn drain(&mut self, streams: &mut Streams<'_>, watch: &mut (dyn FnMut(Stream, &[u8]) + Send)) {
+        let mut buffer = vec![0; CHUNK_BYTES];
+        let most = self.stdout.bytes() + self.stderr.bytes() + DRAIN_BYTES_MAX;
+        for (stream, receiver) in
+            [(Stream::Stdout, streams.stdout.take()), (Stream::Stderr, streams.stderr.take())]
+        {
+            let Some(receiver) = receiver else { continue };
+            let mut pipe = match receiver.into_nonblocking_fd() {
+                Ok(descriptor) => std::fs::File::from(descriptor),
+                Err(_) => continue,
+            };
+            while self.stdout.bytes() + self.stderr.bytes() < most {
+                match io::Read::read(&mut pipe, &mut buffer) {
+                    Ok(0) => break,
+                    Ok(count) => {
+                        let chunk = &buffer[..count];
+                        match stream {
+                            Stream::Stdout => self.stdout.push(chunk),
+                            Stream::Stderr => self.stderr.push(chunk),
+                        }
+                        watch(stream, chunk);
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    // Empty, though somebody still has it open.
+                    Err(_) => break,
+                }
+            }
+        }
+    }
+}
