@@ -1,0 +1,8 @@
+//! The rules of the house as tests: which way crates look, and what may stand in which file.
+
+#[path = "tidy/arrows.rs"]
+mod arrows;
+#[path = "tidy/rules.rs"]
+mod rules;
+#[path = "tidy/sources.rs"]
+mod sources;

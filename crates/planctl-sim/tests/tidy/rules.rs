@@ -1,0 +1,227 @@
+//! What may stand in which file: each rule with its exceptions, each exception with its reason.
+
+use super::sources::{Source, all, top};
+
+/// A place where a rule does not hold, and why.
+struct Exception {
+    /// A file, or a folder with its slash.
+    place: &'static str,
+    why: &'static str,
+}
+
+const fn except(place: &'static str, why: &'static str) -> Exception {
+    Exception { place, why }
+}
+
+/// File names that say nothing of what is inside.
+const EMPTY_NAMES: [&str; 7] = ["util", "utils", "common", "manager", "handler", "data", "info"];
+
+const NAME_EXCEPTIONS: [Exception; 1] = [except(
+    "crates/planctl-store/src/cluster/data.rs",
+    "it is about the data folder of Postgres, its own word",
+)];
+
+/// Where this machine's clock may be read, beside planctl-server/src/clock.rs.
+const CLOCK_EXCEPTIONS: [Exception; 4] = [
+    except("crates/planctl-server/src/clock.rs", "the one place"),
+    except("crates/planctl-harness/src/", "deadlines of child processes, on the monotonic clock"),
+    except("crates/planctl-store/src/cluster/", "waits for the private Postgres, on the monotonic clock"),
+    except("crates/planctl-store/src/connections.rs", "patience with an outage, on the monotonic clock"),
+];
+
+/// Where child processes may be started.
+const PROCESS_EXCEPTIONS: [Exception; 3] = [
+    except("crates/planctl-harness/src/", "it owns every child process"),
+    except("crates/planctl-store/src/cluster/", "it runs the private Postgres"),
+    except("crates/planctl-store/src/cluster.rs", "it runs the private Postgres"),
+];
+
+/// Where SQL may stand.
+const SQL_EXCEPTIONS: [Exception; 1] = [except("crates/planctl-store/", "it is the store")];
+
+/// What may lie at the top of the workspace, beside hidden files and the build's folder.
+const TOP: [&str; 11] = [
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE",
+    "README.md",
+    "crates",
+    "docs",
+    "examples",
+    "justfile",
+    "migrations",
+    "plans",
+    "target",
+];
+
+#[test]
+fn every_file_says_in_its_first_line_what_it_is() {
+    report(all().iter().filter_map(|source| {
+        let first = source.text.lines().next().unwrap_or_default();
+        let is_sentence = first.starts_with("//! ") && first.len() > 12;
+        (!is_sentence).then(|| format!("{}: the first line is no `//!` sentence", source.path))
+    }));
+}
+
+#[test]
+fn no_file_has_a_name_that_says_nothing() {
+    report(all().iter().filter_map(|source| {
+        let path = source.path.strip_suffix(".rs").unwrap_or(&source.path);
+        let is_empty = path.split('/').any(|part| EMPTY_NAMES.contains(&part));
+        let is_wrong = is_empty && !is_excepted(&NAME_EXCEPTIONS, &source.path);
+        is_wrong.then(|| format!("{}: name it after what is inside", source.path))
+    }));
+}
+
+#[test]
+fn modules_stand_beside_their_folders() {
+    report(all().iter().filter_map(|source| {
+        let is_mod = source.path.ends_with("/mod.rs");
+        is_mod.then(|| format!("{}: mod.rs is not used; `name.rs` sits beside `name/`", source.path))
+    }));
+}
+
+#[test]
+fn clocks_are_read_in_one_place() {
+    let calls = ["SystemTime::now", "Instant::now", "Utc::now", "OffsetDateTime::now", "UNIX_EPOCH.elapsed"];
+    report(all().iter().flat_map(|source| {
+        let free = is_excepted(&CLOCK_EXCEPTIONS, &source.path);
+        // Even where deadlines are kept, the time of day is nobody's business.
+        let refused: Vec<&str> = calls.into_iter().filter(|call| !free || *call != "Instant::now").collect();
+        let refused = if source.path.ends_with("planctl-server/src/clock.rs") { Vec::new() } else { refused };
+        lines_with(source, &source.shipped, refused, "asks a clock; time is an argument")
+    }));
+}
+
+#[test]
+fn child_processes_are_started_by_the_harness() {
+    let calls =
+        vec!["process::Command", "process::{Command", "nix::unistd::fork", "libc::fork", "posix_spawn"];
+    report(all().iter().filter(|source| !is_excepted(&PROCESS_EXCEPTIONS, &source.path)).flat_map(
+        |source| {
+            let shipped = source.shipped.replace("planctl_harness::process::", "harness ");
+            lines_with(source, &shipped, calls.clone(), "starts a process; that is the harness's")
+        },
+    ));
+}
+
+#[test]
+fn sql_stands_in_the_store() {
+    report(all().iter().filter(|source| !is_excepted(&SQL_EXCEPTIONS, &source.path)).flat_map(|source| {
+        let queries = source.literals.iter().filter(|(_, text)| is_sql(text));
+        let mut wrong: Vec<String> = queries
+            .map(|(line, text)| format!("{}:{line}: SQL outside the store: {text:.60}", source.path))
+            .collect();
+        wrong.extend(lines_with(
+            source,
+            &source.code,
+            vec!["sqlx::"],
+            "talks to the database beside the store",
+        ));
+        wrong
+    }));
+}
+
+#[test]
+fn what_is_left_to_do_names_its_issue() {
+    let words = ["TODO", "FIXME", "XXX", "HACK"];
+    report(all().iter().flat_map(|source| {
+        let open = source.comments.iter().filter(|(_, text)| {
+            let names_issue =
+                text.split('#').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+            words.iter().any(|word| text.contains(word)) && !names_issue
+        });
+        open.map(|(line, text)| format!("{}:{line}: {} (name the issue: #7)", source.path, text.trim()))
+            .collect::<Vec<_>>()
+    }));
+}
+
+#[test]
+fn the_engine_asks_nobody() {
+    let words = vec![
+        "std::fs",
+        "std::net",
+        "std::env",
+        "std::thread",
+        "async ",
+        "tokio",
+        "tracing",
+        "rand::",
+        "HashMap",
+    ];
+    report(all().iter().filter(|source| source.path.starts_with("crates/planctl-engine/src/")).flat_map(
+        |source| {
+            // The planted bugs of test builds are kept per thread.
+            let shipped = source.shipped.replace("std::thread_local", "");
+            lines_with(source, &shipped, words.clone(), "the engine is pure, and the same on every machine")
+        },
+    ));
+}
+
+#[test]
+fn only_what_belongs_there_lies_at_the_top() {
+    let entries = std::fs::read_dir(top()).expect("the workspace is there");
+    let names = entries.map(|entry| entry.expect("a folder lists its entries").file_name());
+    let strangers: Vec<_> = names
+        .filter_map(|name| name.into_string().ok())
+        .filter(|name| !name.starts_with('.') && !TOP.contains(&name.as_str()))
+        .collect();
+    assert!(strangers.is_empty(), "these do not belong at the top: {strangers:?}");
+}
+
+#[test]
+fn no_exception_outlives_its_reason() {
+    let sources = all();
+    let lists = [NAME_EXCEPTIONS.as_slice(), &CLOCK_EXCEPTIONS, &PROCESS_EXCEPTIONS, &SQL_EXCEPTIONS];
+    for exception in lists.into_iter().flatten() {
+        assert!(!exception.why.is_empty(), "{} says why", exception.place);
+        let is_there = sources.iter().any(|source| source.path.starts_with(exception.place));
+        // The clock's own place is named before the first loop needs it.
+        assert!(
+            is_there || exception.why == "the one place",
+            "{} is gone: {}",
+            exception.place,
+            exception.why
+        );
+    }
+}
+
+/// Says whether a text is a query, by how it begins.
+fn is_sql(text: &str) -> bool {
+    let words: Vec<String> = text.split_whitespace().take(200).map(str::to_ascii_lowercase).collect();
+    let says = |word: &str| words.iter().any(|other| other == word);
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["select", ..] => says("from") && !text.contains('.') && text.to_ascii_lowercase() == text,
+        ["insert", "into", ..] | ["delete", "from", ..] => text.to_ascii_lowercase() == text,
+        ["update", _, "set", ..] => true,
+        ["create" | "alter" | "drop", "table" | "index" | "schema" | "database" | "trigger", ..] => {
+            text.to_ascii_lowercase() == text
+        }
+        _ => false,
+    }
+}
+
+fn is_excepted(exceptions: &[Exception], path: &str) -> bool {
+    exceptions.iter().any(|exception| {
+        path == exception.place || (exception.place.ends_with('/') && path.starts_with(exception.place))
+    })
+}
+
+fn lines_with(source: &Source, code: &str, words: Vec<&str>, why: &str) -> Vec<String> {
+    let found = code.lines().enumerate().filter(|(_, line)| words.iter().any(|word| line.contains(word)));
+    found.map(|(index, line)| format!("{}:{}: {} {why}", source.path, index + 1, line.trim())).collect()
+}
+
+fn report(wrong: impl IntoIterator<Item = String>) {
+    let wrong: Vec<String> = wrong.into_iter().collect();
+    assert!(wrong.is_empty(), "{} against the rules of the house:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn queries_are_told_from_sentences() {
+    assert!(is_sql("select seq from history where run = $1"));
+    assert!(is_sql("update runs set head = $1"));
+    assert!(is_sql("create table runs (id uuid)"));
+    assert!(!is_sql("Select a plan from the list"));
+    assert!(!is_sql("update the plan"));
+}
