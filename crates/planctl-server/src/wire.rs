@@ -451,8 +451,8 @@ pub struct PlanView {
     pub title: String,
     /// The digest of its canonical text.
     pub digest: String,
-    /// `draft`, `verified`, `approved`, `in-progress`, `done`, `failed`; as the database says where there is one.
-    pub status: String,
+    /// What the file says of its status; the record is the database (`plan status`).
+    pub status: Option<String>,
     /// Its owner.
     pub owner: Option<String>,
     /// The canonical path of the workspace.
@@ -631,7 +631,7 @@ pub struct DatabaseView {
     /// Migrations applied.
     pub schema: Option<u32>,
     /// Migrations this program knows.
-    pub schema_known: u32,
+    pub schema_known: Option<u32>,
     /// Its size in bytes.
     pub bytes: Option<u64>,
     /// Warnings, one line each: durability settings that are off.
