@@ -107,6 +107,11 @@ impl StoreError {
         matches!(self, StoreError::Unavailable { .. })
     }
 
+    /// Says that an address of a database does not read.
+    pub fn from_configuration(source: sqlx::Error) -> StoreError {
+        StoreError::Denied { source }
+    }
+
     pub(crate) fn corrupt(what: impl Into<String>) -> StoreError {
         StoreError::Corrupt { what: what.into() }
     }

@@ -5,12 +5,14 @@ pub mod cluster;
 pub mod testing;
 
 mod apply;
+mod audit;
 mod cache;
 mod connections;
 mod effects;
 mod error;
 mod history;
 mod listen;
+mod lookups;
 mod migrate;
 mod outputs;
 mod plans;
@@ -25,6 +27,7 @@ mod timers;
 mod token;
 
 pub use apply::Applied;
+pub use audit::Finding;
 pub use error::StoreError;
 pub use history::{Input, Line, Said};
 pub use listen::Listener;
@@ -39,3 +42,4 @@ pub use statements::STATEMENTS;
 pub use store::{Settings, Store};
 pub use timers::DueTimer;
 pub use token::Token;
+pub use sqlx::postgres::PgConnectOptions;

@@ -1,5 +1,6 @@
 //! Brings the schema up to date: forward only, one transaction per migration, one migrator at a time.
 
+use sha2::{Digest as _, Sha256};
 use sqlx::{Connection, Executor, Row};
 
 use crate::error::StoreError;
@@ -28,6 +29,15 @@ const SCHEMA_PATIENCE: &str = "set local statement_timeout = 0; set local lock_t
 
 fn newest() -> i64 {
     MIGRATIONS.last().map_or(0, |(version, _, _)| *version)
+}
+
+pub(crate) fn fingerprint() -> String {
+    let mut hasher = Sha256::new();
+    for (_, name, text) in MIGRATIONS {
+        hasher.update(name);
+        hasher.update(text);
+    }
+    crate::random::to_hex(&hasher.finalize())
 }
 
 pub(crate) async fn migrate(store: &Store) -> Result<(), StoreError> {

@@ -293,7 +293,7 @@ impl Plan {
 }
 
 impl Approval {
-    fn read(row: &PgRow) -> Result<Approval, StoreError> {
+    pub(crate) fn read(row: &PgRow) -> Result<Approval, StoreError> {
         Ok(Approval {
             id: ApprovalId(row.try_get("id")?),
             plan: PlanId(row.try_get("plan")?),

@@ -34,7 +34,7 @@ macro_rules! runs_where {
     ($which:literal) => {
         concat!(
             "select r.id, r.name, r.plan, p.path as plan_path, r.workspace, w.host, w.path as workspace_path, r.revision, ",
-            "r.graph, r.approval, r.settings::text as settings, r.head::text as head, r.seq, r.created_at, r.started_at, ",
+            "r.graph, r.approval, r.settings::text as settings, r.head::text as head, r.seq, r.chain, r.created_at, r.started_at, ",
             "r.ended_at, clock_timestamp() as now from runs r join plans p on p.id = r.plan ",
             "join workspaces w on w.id = r.workspace where ",
             $which
@@ -120,6 +120,8 @@ pub struct RunRow {
     pub head: Head,
     /// The number of its newest line of history.
     pub seq: i64,
+    /// The hash of that line.
+    pub chain: Vec<u8>,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it first had the workspace.
@@ -226,6 +228,7 @@ impl RunRow {
             settings: row.try_get("settings")?,
             head: from_json(row.try_get("head")?, "a run's head")?,
             seq: row.try_get("seq")?,
+            chain: row.try_get("chain")?,
             created_at: time_at(row, "created_at")?,
             started_at: optional_time_at(row, "started_at")?,
             ended_at: optional_time_at(row, "ended_at")?,

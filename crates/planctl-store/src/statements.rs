@@ -1,6 +1,6 @@
 //! Every SQL text of the hot path and the reads, by name, so that a test can prepare them all.
 
-use crate::{apply, connections, history, listen, migrate, outputs, plans, queue, runs, timers};
+use crate::{apply, connections, history, listen, lookups, migrate, outputs, plans, queue, runs, timers};
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
 pub const STATEMENTS: &[(&str, &str)] = &[
@@ -31,6 +31,9 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("queue: holders", queue::HOLDERS),
     ("queue: next wake", queue::NEXT_WAKE),
     ("timers: timers due", timers::TIMERS_DUE),
+    ("lookups: passed evidence", lookups::PASSED_EVIDENCE),
+    ("lookups: last approval", lookups::LAST_APPROVAL),
+    ("lookups: set settings", lookups::SET_SETTINGS),
     ("outputs: put output", outputs::PUT_OUTPUT),
     ("outputs: get output", outputs::GET_OUTPUT),
     ("plans: workspace", plans::WORKSPACE),

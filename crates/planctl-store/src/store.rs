@@ -97,6 +97,11 @@ impl Store {
         migrate::check(self).await
     }
 
+    /// Names the schema's content, for those who keep a migrated database to copy.
+    pub fn schema_fingerprint() -> String {
+        migrate::fingerprint()
+    }
+
     /// Closes the connections; calls that are under way end with an error.
     pub async fn close(&self) {
         self.inner.connections.close().await;

@@ -14,50 +14,50 @@ use crate::store::Store;
 /// not what was read.
 pub(crate) const WRITE: &str = "\
 with moved as (
-  update runs set seq = $3, chain = $4, head = $5::json, status = $6, active = $7,
-    revision = coalesce($9, revision), graph = coalesce($10, graph),
-    started_at = case when $7 then coalesce(started_at, $8) else started_at end,
-    ended_at = case when $6 <> 'ended' then null when status = 'ended' then ended_at else $8 end
-  where id = $1 and seq = $2
+  update runs set seq = $3::bigint, chain = $4::bytea, head = $5::json, status = $6::text, active = $7::boolean,
+    revision = coalesce($9::text, revision), graph = coalesce($10::text, graph),
+    started_at = case when $7::boolean then coalesce(started_at, $8::timestamptz) else started_at end,
+    ended_at = case when $6::text <> 'ended' then null when status = 'ended' then ended_at else $8::timestamptz end
+  where id = $1::uuid and seq = $2::bigint
   returning id
 ), proven as (
   select i.id from items i
-  where i.id = $11 and i.generation = $12 and i.state = 'leased'
+  where i.id = $11::text and i.generation = $12::bigint and i.state = 'leased'
     and case when $13::bytea is not null then i.token_hash = $13
-        else i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() or i.instance = $14 end
+        else i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() or i.instance = $14::text end
     and exists (select from moved)
   for update
 ), fence as materialized (
-  select planctl_fence(exists (select from moved), $11 is null or exists (select from proven)) as holds
+  select planctl_fence(exists (select from moved), $11::text is null or exists (select from proven)) as holds
 ), written as (
   insert into history (run, seq, at, kind, name, cause, node, visit, attempt, item, generation, command, body, hash)
-  select $1, l.seq, $8, l.kind, l.name, $15, l.node, l.visit, l.attempt,
-    case when l.kind = 'input' then $11 end, case when l.kind = 'input' then $12 end,
-    case when l.kind = 'input' then $16 end, l.body::json, l.hash
+  select $1::uuid, l.seq, $8::timestamptz, l.kind, l.name, $15::text, l.node, l.visit, l.attempt,
+    case when l.kind = 'input' then $11::text end, case when l.kind = 'input' then $12::bigint end,
+    case when l.kind = 'input' then $16::uuid end, l.body::json, l.hash
   from fence, unnest($17::bigint[], $18::text[], $19::text[], $20::text[], $21::int[], $22::int[], $23::text[],
     $24::bytea[]) as l (seq, kind, name, node, visit, attempt, body, hash)
   where fence.holds
 ), noted as (
   insert into nodes (run, node, state, record)
-  select $1, n.node, n.state, n.record::json
+  select $1::uuid, n.node, n.state, n.record::json
   from fence, unnest($25::text[], $26::text[], $27::text[]) as n (node, state, record)
   where fence.holds
   on conflict (run, node) do update set state = excluded.state, record = excluded.record
 ), removed as (
-  delete from items i using fence where fence.holds and i.id = any($28) and i.lane <> 'human'
+  delete from items i using fence where fence.holds and i.id = any($28::text[]) and i.lane <> 'human'
 ), closed as (
-  update items i set state = 'closed', closed_at = $8
-  from fence where fence.holds and i.id = any($28) and i.lane = 'human' and i.state <> 'closed'
+  update items i set state = 'closed', closed_at = $8::timestamptz
+  from fence where fence.holds and i.id = any($28::text[]) and i.lane = 'human' and i.state <> 'closed'
 ), put as (
   insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros,
     generation, number, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at)
-  select p.id, $1, p.node, p.visit, p.attempt, p.lane, p.target, case when p.taken then 'leased' else 'ready' end,
+  select p.id, $1::uuid, p.node, p.visit, p.attempt, p.lane, p.target, case when p.taken then 'leased' else 'ready' end,
     p.work::json, p.available_at, p.due_at, p.span, case when p.taken then 1 else 0 end,
     case when p.lane = 'human' then nextval('ask_numbers') end,
-    case when p.taken then $40::bytea end, case when p.taken then $41 end, case when p.taken then $42 end,
-    case when p.taken then $43 end, case when p.taken then $44::boolean end,
+    case when p.taken then $40::bytea end, case when p.taken then $41::text end, case when p.taken then $42::text end,
+    case when p.taken then $43::text end, case when p.taken then $44::boolean end,
     case when p.taken then clock_timestamp() + $45::bigint * interval '1 microsecond' end,
-    case when p.taken then clock_timestamp() + p.span * interval '1 microsecond' end, $8
+    case when p.taken then clock_timestamp() + p.span * interval '1 microsecond' end, $8::timestamptz
   from fence, unnest($29::text[], $30::text[], $31::int[], $32::int[], $33::text[], $34::text[], $35::text[],
     $36::timestamptz[], $37::timestamptz[], $38::bigint[], $39::boolean[])
     as p (id, node, visit, attempt, lane, target, work, available_at, due_at, span, taken)
@@ -70,24 +70,24 @@ with moved as (
   returning state, generation, lease_until, hard_deadline
 ), armed as (
   insert into timers (run, timer, at)
-  select $1, t.timer, t.at from fence, unnest($46::text[], $47::timestamptz[]) as t (timer, at) where fence.holds
+  select $1::uuid, t.timer, t.at from fence, unnest($46::text[], $47::timestamptz[]) as t (timer, at) where fence.holds
   on conflict (run, timer) do update set at = excluded.at
 ), disarmed as (
-  delete from timers t using fence where fence.holds and t.run = $1 and t.timer = any($48)
+  delete from timers t using fence where fence.holds and t.run = $1::uuid and t.timer = any($48::text[])
 ), answered as (
   insert into commands (key, run, body_hash, seq, at)
-  select $49::text, $1, $50::bytea, $2 + 1, $8 from fence where fence.holds and $49::text is not null
+  select $49::text, $1::uuid, $50::bytea, $2::bigint + 1, $8::timestamptz from fence where fence.holds and $49::text is not null
 ), moving as (
   select p.id, p.status, p.digest from plans p, runs r, fence
-  where fence.holds and $51::text is not null and r.id = $1 and p.id = r.plan
-    and p.digest = coalesce($9, r.revision) and p.status = any($52::text[])
+  where fence.holds and $51::text is not null and r.id = $1::uuid and p.id = r.plan
+    and p.digest = coalesce($9::text, r.revision) and p.status = any($52::text[])
 ), moved_plan as (
-  update plans p set status = $51, updated_at = $8 from moving where p.id = moving.id
+  update plans p set status = $51::text, updated_at = $8::timestamptz from moving where p.id = moving.id
 ), recorded as (
   insert into plan_transitions (plan, from_status, to_status, by, why, digest, at)
-  select id, status, $51, $53, $54, digest, $8 from moving
+  select id, status, $51::text, $53::text, $54::text, digest, $8::timestamptz from moving
 ), rung as (
-  select pg_notify('planctl', $55) from fence where fence.holds and $55::text is not null
+  select pg_notify('planctl', $55::text) from fence where fence.holds and $55::text is not null
 )
 select fence.holds, t.generation, t.lease_until, t.hard_deadline, (select count(*) from rung) as rings
 from fence left join (select * from put where state = 'leased') t on true";

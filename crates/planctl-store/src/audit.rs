@@ -1,0 +1,284 @@
+//! Checks a run from the outside: its history against itself, and what is stored against the fold of its inputs.
+//!
+//! The names in brackets are the invariants of PROMISES 1.3.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use planctl_engine::{
+    Attempt, Event, Fact, Found, Graph, NodeId, NodeState, Run, RunId, RunStatus, Work, advance,
+};
+use uuid::Uuid;
+
+use crate::error::StoreError;
+use crate::history::{Line, Said, genesis};
+use crate::runs::{RunRow, RunView};
+use crate::store::Store;
+
+/// One thing that does not hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// Which invariant is broken: `I1` to `I24`.
+    pub invariant: &'static str,
+    /// The line of history where it shows, if it shows in one.
+    pub seq: Option<i64>,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.seq {
+            Some(seq) => write!(f, "{} at line {seq}: {}", self.invariant, self.what),
+            None => write!(f, "{}: {}", self.invariant, self.what),
+        }
+    }
+}
+
+/// How many lines are read at once.
+const PAGE: i64 = 1000;
+
+impl Store {
+    /// Checks one run: numbers without gaps [I1], the fold of its inputs [I2], command ids [I3], the chain [I4], legal
+    /// inputs only [I5, I9, I13, I14, I16, I24], items [I6, I8], a reason to move [I7], verdicts [I10, I11, I12].
+    ///
+    /// Run it on a run that nobody moves meanwhile, or run it again where it finds something.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] and those of the connection. What does not read is a finding.
+    pub async fn audit(&self, run: RunId) -> Result<Vec<Finding>, StoreError> {
+        let view = self.run_view(run).await?;
+        let mut audit = Audit::new(&view.run);
+        let mut after = 0;
+        loop {
+            let lines = match self.history(run, after, PAGE).await {
+                Ok(lines) => lines,
+                Err(StoreError::Corrupt { what }) => {
+                    audit.find("I4", None, format!("after line {after}: {what}"));
+                    return Ok(audit.findings);
+                }
+                Err(error) => return Err(error),
+            };
+            let Some(last) = lines.last() else { break };
+            after = last.seq;
+            for line in &lines {
+                self.audit_line(&mut audit, line).await?;
+            }
+        }
+        audit.finish(&view);
+        Ok(audit.findings)
+    }
+
+    async fn audit_line(&self, audit: &mut Audit, line: &Line) -> Result<(), StoreError> {
+        audit.number_and_chain(line);
+        match &line.said {
+            Said::Input(input) => {
+                if let Some(digest) = &input.graph {
+                    match self.graph(digest).await {
+                        Ok(graph) => audit.graph = Some(graph),
+                        Err(StoreError::Corrupt { what }) => audit.find("I12", Some(line.seq), what),
+                        Err(error) => return Err(error),
+                    }
+                }
+                audit.input(line, &input.event);
+            }
+            Said::Fact(fact) => audit.fact(line, fact),
+        }
+        Ok(())
+    }
+}
+
+struct Audit {
+    run: RunId,
+    created: planctl_engine::Timestamp,
+    seq: i64,
+    chain: Vec<u8>,
+    graph: Option<Arc<Graph>>,
+    folded: Option<Run>,
+    /// Facts that the newest input must be followed by, and how many were seen.
+    expected: Vec<Fact>,
+    seen: usize,
+    cause: String,
+    commands: BTreeSet<Uuid>,
+    generations: BTreeMap<String, i64>,
+    verdicts: BTreeSet<(NodeId, Attempt)>,
+    findings: Vec<Finding>,
+}
+
+impl Audit {
+    fn new(run: &RunRow) -> Audit {
+        Audit {
+            run: run.id,
+            created: run.created_at,
+            seq: 0,
+            chain: genesis(run.id).to_vec(),
+            graph: None,
+            folded: None,
+            expected: Vec::new(),
+            seen: 0,
+            cause: String::new(),
+            commands: BTreeSet::new(),
+            generations: BTreeMap::new(),
+            verdicts: BTreeSet::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    fn find(&mut self, invariant: &'static str, seq: Option<i64>, what: impl Into<String>) {
+        self.findings.push(Finding { invariant, seq, what: what.into() });
+    }
+
+    fn number_and_chain(&mut self, line: &Line) {
+        if line.seq != self.seq + 1 {
+            self.find("I1", Some(line.seq), format!("it follows line {}", self.seq));
+        }
+        self.seq = line.seq;
+        if line.expected_hash(&self.chain)[..] != line.hash[..] {
+            self.find("I4", Some(line.seq), "its hash does not fit what it says and the line before");
+        }
+        self.chain = line.hash.clone();
+    }
+
+    fn input(&mut self, line: &Line, event: &Event) {
+        self.facts_are_complete(line.seq - 1);
+        self.seen = 0;
+        self.expected.clear();
+        self.cause = line.name.clone();
+        if line.name != event.kind() {
+            self.find("I5", Some(line.seq), format!("it is named {} and says {}", line.name, event.kind()));
+        }
+        match line.command {
+            Some(command) if self.commands.insert(command) => {}
+            Some(_) => self.find("I3", Some(line.seq), "its command id occurred before"),
+            None => self.find("I3", Some(line.seq), "it has no command id"),
+        }
+        self.lease_of(line, event);
+        let Some(graph) = self.graph.clone() else {
+            self.find("I2", Some(line.seq), "no graph was named before it");
+            return;
+        };
+        let run = self.folded.take().unwrap_or_else(|| Run::new(self.run, &graph, self.created));
+        match advance(&graph, &run, event, line.at) {
+            Ok(after) => {
+                self.expected = after.facts;
+                self.folded = Some(after.run);
+            }
+            Err(refusal) => {
+                self.find("I5", Some(line.seq), format!("the engine refuses it: {refusal}"));
+                self.folded = Some(run);
+            }
+        }
+    }
+
+    /// Checks the lease under which an agent or a gate spoke: its generations rise [I8].
+    fn lease_of(&mut self, line: &Line, event: &Event) {
+        let speaks_under_lease = matches!(event, Event::Agent(_) | Event::Harness(_));
+        let (Some(item), Some(generation)) = (&line.item, line.generation) else {
+            if speaks_under_lease {
+                self.find("I11", Some(line.seq), "it came under no lease");
+            }
+            return;
+        };
+        let before = self.generations.insert(item.as_str().to_owned(), generation);
+        if before.is_some_and(|before| before >= generation) {
+            self.find("I8", Some(line.seq), format!("generation {generation} of {item} was over"));
+        }
+        if let Event::Harness(harness) = event
+            && let Found::Evidence(evidence) = &harness.found
+        {
+            let task = self.graph.as_ref().and_then(|graph| graph.task(&harness.at.node)).cloned();
+            if task.is_none_or(|task| task.contract.digest != evidence.contract) {
+                self.find("I12", Some(line.seq), "its evidence is not of the approved contract");
+            }
+        }
+    }
+
+    fn fact(&mut self, line: &Line, fact: &Fact) {
+        if self.expected.get(self.seen) != Some(fact) {
+            self.find(
+                "I2",
+                Some(line.seq),
+                format!("{} does not follow from the input before it", line.name),
+            );
+        }
+        if line.name != fact.name() || line.cause != self.cause {
+            self.find("I2", Some(line.seq), "its name or cause is not what it says");
+        }
+        self.seen += 1;
+        if let Fact::NodeVerified { node, attempt, .. } = fact
+            && !self.verdicts.insert((node.clone(), *attempt))
+        {
+            self.find("I10", Some(line.seq), format!("attempt {attempt} at {node} has a second verdict"));
+        }
+    }
+
+    fn facts_are_complete(&mut self, seq: i64) {
+        if self.seen != self.expected.len() {
+            let missing = self.expected.len().abs_diff(self.seen);
+            self.find("I2", Some(seq), format!("{missing} facts are missing or too many after the input"));
+        }
+    }
+
+    /// Compares what is stored with the fold.
+    fn finish(&mut self, view: &RunView) {
+        self.facts_are_complete(self.seq);
+        if view.run.seq != self.seq {
+            self.find("I1", None, format!("the run counts {} lines and has {}", view.run.seq, self.seq));
+        }
+        if view.run.chain != self.chain {
+            self.find("I4", None, "the run's own hash is not that of its last line");
+        }
+        if let Some(folded) = self.folded.take() {
+            if folded.head != view.run.head {
+                self.find("I2", None, "the run's counters are not the fold of its inputs");
+            }
+            if *folded.records() != view.records {
+                let differs = |id: &&NodeId| folded.records().get(*id) != view.records.get(*id);
+                let ids: BTreeSet<&NodeId> = folded.records().keys().chain(view.records.keys()).collect();
+                let ids: Vec<&str> = ids.iter().filter(|id| differs(*id)).map(|id| id.as_str()).collect();
+                self.find("I2", None, format!("nodes are not the fold of the inputs: {}", ids.join(", ")));
+            }
+        }
+        self.items(view);
+    }
+
+    /// Checks that exactly the items are out that the states of the nodes call for [I6, I7].
+    fn items(&mut self, view: &RunView) {
+        let mut wanted: BTreeSet<String> = BTreeSet::new();
+        for (id, record) in &view.records {
+            let at = planctl_engine::At {
+                node: id.clone(),
+                visit: record.tally.visits,
+                attempt: record.tally.attempt,
+            };
+            let item = match &record.state {
+                NodeState::Working { .. } | NodeState::Resting { .. } => {
+                    Some(planctl_engine::ItemId::agent(self.run, &at))
+                }
+                NodeState::Checking { .. } => Some(planctl_engine::ItemId::gate(self.run, &at)),
+                NodeState::Held { item, .. } => Some(item.clone()),
+                NodeState::Pending | NodeState::Settled { .. } => None,
+            };
+            wanted.extend(item.map(|item| item.as_str().to_owned()));
+        }
+        let out: BTreeSet<String> = view.items.iter().map(|item| item.id.as_str().to_owned()).collect();
+        for missing in wanted.difference(&out) {
+            self.find("I7", None, format!("item {missing} should be out and is not"));
+        }
+        for extra in out.difference(&wanted) {
+            self.find("I6", None, format!("item {extra} is out and should not be"));
+        }
+        let is_stuck = view.run.head.status == RunStatus::Active && out.is_empty();
+        if is_stuck {
+            self.find("I7", None, "the run is active and nothing can move it");
+        }
+        for item in &view.items {
+            let is_for_people = matches!(item.work, Work::Human { .. });
+            if is_for_people != item.number.is_some() {
+                self.find("I7", None, format!("item {} is numbered wrongly", item.id.as_str()));
+            }
+        }
+    }
+}

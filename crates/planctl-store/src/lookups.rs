@@ -1,0 +1,69 @@
+//! Reads and notes beside the hot path that concern a plan's past and a run's surroundings.
+
+use planctl_engine::{Event, Evidence, Found, NodeId, RunId};
+use sqlx::Row;
+
+use crate::connections::repeated;
+use crate::error::StoreError;
+use crate::history::Input;
+use crate::plans::{Approval, PlanId};
+use crate::rows::{from_json, stored_run};
+use crate::store::Store;
+
+pub(crate) const PASSED_EVIDENCE: &str = "select h.node, h.body::text as body from history h \
+     join nodes n on n.run = h.run and n.node = h.node \
+     where h.run = $1 and h.node = any($2) and h.kind = 'input' and h.name = 'harness.evaluated' and n.state = 'passed' \
+     order by h.seq";
+pub(crate) const LAST_APPROVAL: &str = "select id, plan, digest, config_digest, config::text as config, \
+     protected::text as protected, by, note, at, voided_at from approvals where plan = $1 order by id desc limit 1";
+pub(crate) const SET_SETTINGS: &str = "update runs set settings = $2::json where id = $1";
+
+impl Store {
+    /// Returns the evidence of the passing gate of each of these nodes that passed.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] where a line does not read, and those of the connection.
+    pub async fn passed_evidence(
+        &self,
+        run: RunId,
+        nodes: &[NodeId],
+    ) -> Result<Vec<(NodeId, Evidence)>, StoreError> {
+        let id = stored_run(run);
+        let names: Vec<&str> = nodes.iter().map(NodeId::as_str).collect();
+        let rows = repeated!(self, lent => sqlx::query(PASSED_EVIDENCE).bind(id).bind(&names).fetch_all(&mut *lent))?;
+        let mut newest = std::collections::BTreeMap::new();
+        for row in &rows {
+            let node = NodeId::new(row.try_get::<String, _>("node")?);
+            let input: Input = from_json(row.try_get("body")?, "an input")?;
+            if let Event::Harness(event) = input.event
+                && let Found::Evidence(evidence) = event.found
+            {
+                newest.insert(node, *evidence);
+            }
+        }
+        Ok(newest.into_iter().collect())
+    }
+
+    /// Returns the newest approval of a plan, whether it still holds or not.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn last_approval(&self, plan: PlanId) -> Result<Option<Approval>, StoreError> {
+        let row =
+            repeated!(self, lent => sqlx::query(LAST_APPROVAL).bind(plan.0).fetch_optional(&mut *lent))?;
+        row.as_ref().map(Approval::read).transpose()
+    }
+
+    /// Notes who works on a run from here on, as JSON.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn set_run_settings(&self, run: RunId, settings: &str) -> Result<(), StoreError> {
+        let id = stored_run(run);
+        repeated!(self, lent => sqlx::query(SET_SETTINGS).bind(id).bind(settings).execute(&mut *lent))?;
+        Ok(())
+    }
+}

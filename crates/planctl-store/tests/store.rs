@@ -1,0 +1,19 @@
+//! The store against a real Postgres, one database per test.
+
+#![allow(clippy::unwrap_used, reason = "a test fails where it unwraps")]
+
+#[path = "store/world.rs"]
+mod world;
+
+#[path = "store/apply.rs"]
+mod apply;
+#[path = "store/audit.rs"]
+mod audit;
+#[path = "store/outage.rs"]
+mod outage;
+#[path = "store/plans.rs"]
+mod plans;
+#[path = "store/queue.rs"]
+mod queue;
+#[path = "store/schema.rs"]
+mod schema;

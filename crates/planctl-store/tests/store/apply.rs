@@ -1,0 +1,301 @@
+//! One event, one transition: applied once, by one writer, under a live lease.
+
+use planctl_engine::{ClockEvent, Decision, End, Event, Fact, RunStatus, TimerId, Verdict};
+use planctl_store::{PlanStatus, Proof, Said, StoreError, Token};
+
+use crate::world::{evaluated, human, person, reported, take, world};
+
+#[tokio::test]
+async fn a_plan_of_three_steps_runs_to_its_end_with_three_commits_per_step() {
+    let world = world(3).await;
+    let run = world.begun().await;
+    assert_eq!(run.name, "fix-auth-1");
+    assert_eq!(world.store.plan(world.plan.id).await.unwrap().status, PlanStatus::InProgress);
+    for _ in 0..2 {
+        let applied = world.step(run.id, 0).await;
+        assert_eq!(applied.head.status, RunStatus::Active);
+    }
+    let applied = world.step(run.id, 0).await;
+    assert_eq!(applied.head.status, RunStatus::Ended { end: End::Done });
+    let view = world.store.run_view(run.id).await.unwrap();
+    assert_eq!(view.run.seq, applied.seq);
+    assert!(view.items.is_empty(), "closed items leave the queue: {:?}", view.items);
+    assert!(view.run.ended_at.is_some() && view.run.started_at.is_some());
+    assert_eq!(world.store.plan(world.plan.id).await.unwrap().status, PlanStatus::Done);
+    let moves: Vec<_> = world
+        .store
+        .plan_moves(world.plan.id)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|moved| moved.to.word())
+        .collect();
+    assert_eq!(moves, ["verified", "approved", "in-progress", "done"]);
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn a_failed_gate_begins_the_next_attempt_and_the_last_one_asks_a_person() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let applied = world.step(run.id, 1).await;
+    assert!(
+        applied.facts.iter().any(|fact| matches!(fact, Fact::RetryTriggered { .. })),
+        "{:?}",
+        applied.facts
+    );
+    let applied = world.step(run.id, 1).await;
+    assert!(applied.facts.iter().any(|fact| matches!(fact, Fact::AskOpened { .. })), "{:?}", applied.facts);
+    let asks = world.store.asks(Some(run.id), None).await.unwrap();
+    assert_eq!(asks.len(), 1);
+    assert!(asks[0].number > 0 && asks[0].is_open);
+    assert!(asks[0].ask.failure.is_some(), "the person is told what failed");
+    assert_eq!(world.store.ask(asks[0].number).await.unwrap().item, asks[0].item);
+    let answer =
+        human(Decision::Answer { item: asks[0].item.clone(), answer: planctl_engine::Answer::Waive });
+    world.store.apply(run.id, &answer, &person(None), None).await.unwrap();
+    assert!(!world.store.ask(asks[0].number).await.unwrap().is_open);
+    assert!(world.store.asks(None, None).await.unwrap().is_empty());
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn a_repeated_report_changes_nothing_and_a_late_one_is_kept_as_a_note() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let work = world.claim(run.id, "me").await.unwrap();
+    let event = reported(&work.item.at);
+    let first = world.store.apply(run.id, &event, &work.proof(), None).await.unwrap();
+    let again = world.store.apply(run.id, &event, &work.proof(), None).await.unwrap();
+    assert!(!first.duplicate && again.duplicate);
+    assert_eq!((first.seq, &first.facts), (again.seq, &again.facts));
+    assert!(again.effects.is_empty() && again.taken.is_none());
+    // Something else under the same lease is not a repetition.
+    let late = world.store.apply(run.id, &crate::world::released(&work.item.at), &work.proof(), None).await;
+    assert!(matches!(late, Err(StoreError::StaleLease)), "{late:?}");
+    let refusals = world.store.refusals(run.id).await.unwrap();
+    assert_eq!(refusals.len(), 1);
+    assert_eq!(refusals[0].name, "agent.released");
+    assert_eq!(world.store.run(run.id).await.unwrap().seq, first.seq);
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn p4_a_token_of_another_lease_changes_nothing() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let work = world.claim(run.id, "me").await.unwrap();
+    let seq = world.store.run(run.id).await.unwrap().seq;
+    let forged = Token::parse(&"ab".repeat(32)).unwrap();
+    let other = [
+        Proof::Lease { item: work.item.id.clone(), generation: work.generation, token: forged },
+        Proof::Lease {
+            item: work.item.id.clone(),
+            generation: work.generation + 1,
+            token: work.token.clone(),
+        },
+    ];
+    for proof in other {
+        let outcome = world.store.apply(run.id, &reported(&work.item.at), &proof, None).await;
+        assert!(matches!(outcome, Err(StoreError::StaleLease)), "{outcome:?}");
+    }
+    assert_eq!(world.store.run(run.id).await.unwrap().seq, seq);
+    assert_eq!(world.store.refusals(run.id).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn p28_an_agents_lease_does_not_carry_a_verdict() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let work = world.claim(run.id, "me").await.unwrap();
+    let verdict = evaluated(&work.item.at, 0);
+    let outcome = world.store.apply(run.id, &verdict, &work.proof(), None).await;
+    assert!(matches!(outcome, Err(StoreError::Misproved { event: "harness.evaluated" })), "{outcome:?}");
+    for proof in [Proof::Clock, Proof::Submit, person(None)] {
+        let outcome = world.store.apply(run.id, &verdict, &proof, None).await;
+        assert!(matches!(outcome, Err(StoreError::Misproved { .. })), "{outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn p1_of_eight_writers_of_one_event_one_is_heard() {
+    let world = world(2).await;
+    let run = world.begun().await;
+    let gate = world.gate(run.id).await;
+    let (event, proof) = (evaluated(&gate.item.at, 0), gate.proof());
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let (store, event, proof) = (world.store.clone(), event.clone(), proof.clone());
+        calls.spawn(async move { store.apply(run.id, &event, &proof, None).await });
+    }
+    let outcomes = calls.join_all().await;
+    let first =
+        outcomes.iter().filter(|outcome| outcome.as_ref().is_ok_and(|applied| !applied.duplicate)).count();
+    assert_eq!(first, 1, "{outcomes:?}");
+    assert!(outcomes.iter().all(Result::is_ok), "the others are told what the first was told: {outcomes:?}");
+    let verdicts = world.store.history(run.id, 0, 1000).await.unwrap();
+    assert_eq!(verdicts.iter().filter(|line| line.name == "node_verified").count(), 1);
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn p8_writers_of_different_events_take_turns_and_none_is_lost() {
+    let world = world(2).await;
+    let run = world.begun().await;
+    let gate = world.gate(run.id).await;
+    let cancel = human(Decision::Cancel);
+    let verdict = evaluated(&gate.item.at, 0);
+    let (proof, nobody) = (gate.proof(), person(None));
+    let (verdict, cancel) = tokio::join!(
+        world.store.apply(run.id, &verdict, &proof, None),
+        world.store.apply(run.id, &cancel, &nobody, None),
+    );
+    assert!(cancel.is_ok(), "{cancel:?}");
+    match verdict {
+        Ok(applied) => assert!(!applied.duplicate),
+        Err(error) => assert!(matches!(error, StoreError::StaleLease | StoreError::Refused(_)), "{error:?}"),
+    }
+    let view = world.store.run_view(run.id).await.unwrap();
+    assert_eq!(view.run.head.status, RunStatus::Ended { end: End::Cancelled });
+    assert!(view.items.is_empty());
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn p16_after_a_cancellation_no_verdict_is_recorded() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let gate = world.gate(run.id).await;
+    world.store.apply(run.id, &human(Decision::Cancel), &person(None), None).await.unwrap();
+    let late = world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await;
+    assert!(matches!(late, Err(StoreError::StaleLease)), "{late:?}");
+    assert_eq!(world.store.renew(&gate, take().lease).await.unwrap(), planctl_store::Renewal::Cancelled);
+    let lines = world.store.history(run.id, 0, 1000).await.unwrap();
+    assert!(lines.iter().all(|line| line.name != "node_verified"));
+    assert_eq!(world.store.plan(world.plan.id).await.unwrap().status, PlanStatus::Failed);
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn p14_a_persons_key_gives_the_stored_answer_and_refuses_another_command() {
+    let world = world(1).await;
+    let run = world.new_run().await;
+    world.submit(run.id).await;
+    let ask = world.store.asks(Some(run.id), None).await.unwrap().remove(0);
+    let approve = world.approval(&ask.item);
+    let first = world.store.apply(run.id, &approve, &person(Some("k1")), None).await.unwrap();
+    let again = world.store.apply(run.id, &approve, &person(Some("k1")), None).await.unwrap();
+    assert!(again.duplicate);
+    assert_eq!((first.seq, first.facts), (again.seq, again.facts));
+    let other = world.store.apply(run.id, &human(Decision::Cancel), &person(Some("k1")), None).await;
+    assert!(matches!(&other, Err(StoreError::KeyReused { key }) if key == "k1"), "{other:?}");
+    // Without the key, the same answer to an answered ask is refused and changes nothing.
+    let bare = world.store.apply(run.id, &approve, &person(None), None).await;
+    assert!(matches!(bare, Err(StoreError::Refused(_))), "{bare:?}");
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn p14_one_key_from_two_doors_at_once_decides_once() {
+    let world = world(1).await;
+    let run = world.new_run().await;
+    world.submit(run.id).await;
+    let ask = world.store.asks(Some(run.id), None).await.unwrap().remove(0);
+    let approve = world.approval(&ask.item);
+    let proof = person(Some("both"));
+    let (one, two) = tokio::join!(
+        world.store.apply(run.id, &approve, &proof, None),
+        world.store.apply(run.id, &approve, &proof, None),
+    );
+    let (one, two) = (one.unwrap(), two.unwrap());
+    assert!(one.duplicate != two.duplicate, "{one:?} {two:?}");
+    assert_eq!(one.seq, two.seq);
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn a_second_run_of_a_workspace_waits_and_is_told_for_whom() {
+    let world = world(1).await;
+    let first = world.begun().await;
+    let second = world.queued().await;
+    let busy = world.admit(second.id).await;
+    assert!(matches!(&busy, Err(StoreError::WorkspaceBusy { run }) if *run == first.name), "{busy:?}");
+    let waiting = world.store.queued_runs(10).await.unwrap();
+    assert_eq!(waiting.iter().map(|run| run.name.as_str()).collect::<Vec<_>>(), ["fix-auth-2"]);
+    world.step(first.id, 0).await;
+    world.admit(second.id).await.unwrap();
+    world.assert_sound(first.id).await;
+    world.assert_sound(second.id).await;
+}
+
+#[tokio::test]
+async fn of_two_runs_that_want_a_workspace_at_once_one_has_it() {
+    let world = world(1).await;
+    let one = world.queued().await;
+    let two = world.queued().await;
+    let (first, second) = tokio::join!(world.admit(one.id), world.admit(two.id));
+    let admitted = [&first, &second].into_iter().filter(|outcome| outcome.is_ok()).count();
+    assert_eq!(admitted, 1, "{first:?} {second:?}");
+    let busy = [first, second].into_iter().find_map(Result::err).unwrap();
+    assert!(matches!(busy, StoreError::WorkspaceBusy { .. }), "{busy:?}");
+}
+
+#[tokio::test]
+async fn a_timer_fires_only_when_it_is_due() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let due = Event::Clock(ClockEvent::Due { timer: TimerId::Stale });
+    let early = world.store.apply(run.id, &due, &Proof::Clock, None).await;
+    assert!(matches!(early, Err(StoreError::Refused(_))), "{early:?}");
+    assert!(world.store.due_timers(10).await.unwrap().is_empty());
+    let mut aside = world.aside().await;
+    sqlx::query("update timers set at = clock_timestamp() - interval '1 second'")
+        .execute(&mut aside)
+        .await
+        .unwrap();
+    let timers = world.store.due_timers(10).await.unwrap();
+    assert_eq!((timers.len(), timers[0].run), (1, run.id));
+    assert_eq!(world.store.next_wake(run.id).await.unwrap(), Some(std::time::Duration::ZERO));
+    world.store.apply(run.id, &timers[0].event(), &Proof::Clock, None).await.unwrap();
+    assert!(
+        world.store.due_timers(10).await.unwrap().is_empty(),
+        "the timer is armed anew, from the last movement"
+    );
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn history_names_what_arrived_and_what_followed() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    world.step(run.id, 0).await;
+    let lines = world.store.history(run.id, 0, 1000).await.unwrap();
+    let names: Vec<_> = lines.iter().map(|line| line.name.as_str()).collect();
+    assert_eq!(names[0], "human.submitted");
+    assert!(lines.iter().enumerate().all(|(at, line)| usize::try_from(line.seq).unwrap() == at + 1));
+    let verified = lines.iter().find(|line| line.name == "node_verified").unwrap();
+    assert_eq!(verified.cause, "harness.evaluated");
+    assert_eq!(
+        (verified.node.as_ref().unwrap().as_str(), verified.visit, verified.attempt),
+        ("1", Some(1), Some(1))
+    );
+    let Said::Fact(fact) = &verified.said else { panic!("a verdict is a fact") };
+    assert!(matches!(**fact, Fact::NodeVerified { verdict: Verdict::Passed, .. }));
+    let from_middle = world.store.history(run.id, 3, 2).await.unwrap();
+    assert_eq!(from_middle.iter().map(|line| line.seq).collect::<Vec<_>>(), [4, 5]);
+}
+
+#[tokio::test]
+async fn a_nul_in_what_a_worker_prints_is_stored() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let work = world.claim(run.id, "me").await.unwrap();
+    let mut event = reported(&work.item.at);
+    if let Event::Agent(agent) = &mut event
+        && let planctl_engine::AgentSaid::Reported(report) = &mut agent.said
+    {
+        report.text.tail = "before\0after \u{fffd} \u{1f600}".to_owned();
+    }
+    world.store.apply(run.id, &event, &work.proof(), None).await.unwrap();
+    world.assert_sound(run.id).await;
+}

@@ -1,0 +1,187 @@
+//! The database goes away at the worst moments: nothing is lost and nothing is done twice.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use planctl_engine::{End, RunStatus};
+use planctl_store::{Settings, Store, StoreError};
+use sqlx::Executor as _;
+use sqlx::postgres::PgConnectOptions;
+
+use crate::world::{evaluated, reported, take, world};
+
+const KILL_ALL: &str = "select count(pg_terminate_backend(pid)) from pg_stat_activity \
+     where datname = current_database() and pid <> pg_backend_pid() and application_name = 'planctl'";
+
+#[tokio::test]
+async fn p12_terminated_backends_are_replaced_and_the_run_goes_on() {
+    let world = world(3).await;
+    let run = world.begun().await;
+    let mut aside = world.aside().await;
+    aside.execute(KILL_ALL).await.unwrap();
+    let work = world.claim(run.id, "me").await.expect("the claim finds another connection");
+    aside.execute(KILL_ALL).await.unwrap();
+    let applied =
+        world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&take())).await.unwrap();
+    let gate = applied.taken.unwrap();
+    aside.execute(KILL_ALL).await.unwrap();
+    world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
+    world.assert_sound(run.id).await;
+}
+
+/// The trigger ends the backend from within the statement, after it has written and before it commits.
+#[tokio::test]
+async fn p2_a_connection_lost_before_the_commit_is_applied_once_by_the_retry() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let work = world.claim(run.id, "me").await.unwrap();
+    let mut aside = world.aside().await;
+    aside
+        .execute(
+            "create sequence hits; \
+             create function cut() returns trigger language plpgsql as $$ begin \
+               if nextval('hits') = 1 then perform pg_terminate_backend(pg_backend_pid()); end if; return new; end $$; \
+             create trigger cut after insert on history for each row execute function cut()",
+        )
+        .await
+        .unwrap();
+    let applied =
+        world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&take())).await.unwrap();
+    assert!(!applied.duplicate && applied.taken.is_some());
+    let hits: i64 = sqlx::query_scalar("select last_value from hits").fetch_one(&mut aside).await.unwrap();
+    assert!(hits > 1, "the first try was cut");
+    world.assert_sound(run.id).await;
+}
+
+/// A proxy that forwards bytes and, where told to, swallows one answer of the server and hangs up: the statement was
+/// done and nobody hears of it.
+struct Proxy {
+    port: u16,
+    /// How many answers pass before one is swallowed; zero swallows none.
+    countdown: Arc<AtomicI64>,
+    _task: tokio::task::JoinHandle<()>,
+}
+
+impl Proxy {
+    async fn before(options: &PgConnectOptions) -> Proxy {
+        let socket = options
+            .get_socket()
+            .expect("the test cluster listens on a socket")
+            .join(format!(".s.PGSQL.{}", options.get_port()));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let countdown = Arc::new(AtomicI64::new(0));
+        let counter = countdown.clone();
+        let task = tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let Ok(server) = tokio::net::UnixStream::connect(&socket).await else { continue };
+                let counter = counter.clone();
+                tokio::spawn(async move {
+                    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+                    let (mut from_client, mut to_client) = client.into_split();
+                    let (mut from_server, mut to_server) = server.into_split();
+                    let upward = tokio::spawn(async move {
+                        tokio::io::copy(&mut from_client, &mut to_server).await.is_ok()
+                    });
+                    let mut buffer = vec![0u8; 65536];
+                    while let Ok(count @ 1..) = from_server.read(&mut buffer).await {
+                        let is_swallowed = counter.fetch_sub(1, Ordering::SeqCst) == 1;
+                        if is_swallowed || to_client.write_all(&buffer[..count]).await.is_err() {
+                            break;
+                        }
+                    }
+                    upward.abort();
+                });
+            }
+        });
+        Proxy { port, countdown, _task: task }
+    }
+
+    fn swallow(&self, nth: i64) {
+        self.countdown.store(nth, Ordering::SeqCst);
+    }
+
+    fn has_swallowed(&self) -> bool {
+        self.countdown.load(Ordering::SeqCst) <= 0
+    }
+}
+
+async fn through(proxy: &Proxy, options: PgConnectOptions) -> Store {
+    let options = PgConnectOptions::new_without_pgpass()
+        .host("127.0.0.1")
+        .port(proxy.port)
+        .username(options.get_username())
+        .database(options.get_database().unwrap())
+        .ssl_mode(sqlx::postgres::PgSslMode::Disable);
+    Store::connect(options, Settings::default()).await.unwrap()
+}
+
+#[tokio::test]
+async fn p2_a_commit_whose_answer_was_lost_is_found_and_not_repeated() {
+    let mut world = world(2).await;
+    let run = world.begun().await;
+    let proxy = Proxy::before(&world.database.connect_options()).await;
+    world.store = through(&proxy, world.database.connect_options()).await;
+    // A claim whose answer is lost is found by its token.
+    proxy.swallow(1);
+    let work = world.claim(run.id, "me").await.expect("the item that the lost claim leased");
+    let report = reported(&work.item.at);
+    let before = world.store.run(run.id).await.unwrap().seq;
+    // Lose the answer of the first round trip, then of later ones: whichever it is, the report counts once.
+    proxy.swallow(1);
+    let applied = world.store.apply(run.id, &report, &work.proof(), Some(&take())).await.unwrap();
+    let gate = applied.taken.expect("the gate that the lost answer told of");
+    assert!(applied.seq > before && !applied.duplicate);
+    world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn p2_whichever_answer_of_a_step_is_lost_the_step_is_done_once() {
+    let mut world = world(1).await;
+    let direct = world.store.clone();
+    let proxy = Proxy::before(&world.database.connect_options()).await;
+    let mut nth = 0;
+    loop {
+        nth += 1;
+        world.store = direct.clone();
+        let run = world.begun().await;
+        world.store = through(&proxy, world.database.connect_options()).await;
+        proxy.swallow(nth);
+        let applied = world.step(run.id, 0).await;
+        let is_swallowed = proxy.has_swallowed();
+        proxy.swallow(0);
+        assert_eq!(applied.head.status, RunStatus::Ended { end: End::Done }, "answer {nth}");
+        let lines = direct.history(run.id, 0, 1000).await.unwrap();
+        assert_eq!(lines.iter().filter(|line| line.name == "node_verified").count(), 1, "answer {nth}");
+        assert_eq!(lines.iter().filter(|line| line.name == "agent.reported").count(), 1, "answer {nth}");
+        world.assert_sound(run.id).await;
+        if !is_swallowed {
+            break;
+        }
+    }
+    assert!(nth > 10, "a step has more answers than {nth}");
+}
+
+#[tokio::test]
+async fn a_database_that_stays_away_is_given_up_after_the_deadline() {
+    let mut world = world(1).await;
+    let run = world.begun().await;
+    let settings = Settings { deadline: Duration::from_millis(300), ..Settings::default() };
+    world.store = Store::connect(world.database.connect_options(), settings).await.unwrap();
+    let mut aside = crate::world::database().await.connect_options();
+    aside = aside.database("postgres");
+    let mut admin = <sqlx::PgConnection as sqlx::Connection>::connect_with(&aside).await.unwrap();
+    let name = world.database.name();
+    let close = format!("alter database {name} allow_connections false");
+    admin.execute(sqlx::AssertSqlSafe(close)).await.unwrap();
+    let kill = format!("select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'");
+    admin.execute(sqlx::AssertSqlSafe(kill)).await.unwrap();
+    let outcome = world.store.run(run.id).await;
+    assert!(outcome.is_err());
+    let open = format!("alter database {name} allow_connections true");
+    admin.execute(sqlx::AssertSqlSafe(open)).await.unwrap();
+    assert_eq!(world.store.run(run.id).await.unwrap().id, run.id);
+    assert!(!matches!(outcome, Err(StoreError::Refused(_))), "{outcome:?}");
+}

@@ -1,0 +1,244 @@
+//! Claims, leases and what runs out.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use planctl_engine::{ClockEvent, Event, Fact, Role};
+use planctl_store::{Claim, ClaimLane, Holder, Renewal, StoreError, Take};
+
+use crate::world::{evaluated, holder, released, reported, take, world};
+
+const SOON: Duration = Duration::from_secs(15);
+
+#[tokio::test]
+async fn p4_eight_claimers_never_get_the_same_item() {
+    let world = world(1).await;
+    let mut aside = world.aside().await;
+    let run = world.begun().await;
+    // Forty items of one run beside the one that the engine made.
+    sqlx::query(
+        "insert into items select id || '.' || n, run, node, visit, attempt, lane, target, state, work, available_at, \
+         due_at, span_micros, generation, number, token_hash, host, boot, instance, own, lease_until, hard_deadline, \
+         created_at, closed_at from items, generate_series(1, 40) n where lane = 'agent'",
+    )
+    .execute(&mut aside)
+    .await
+    .unwrap();
+    let mut claimers = tokio::task::JoinSet::new();
+    for at in 0..8 {
+        let store = world.store.clone();
+        let claim = Claim {
+            lane: ClaimLane::Agent(vec![Role::new("coder"), Role::new("reviewer")]),
+            run: (at % 2 == 0).then_some(run.id),
+            holder: holder(&format!("w{at}")),
+            lease: SOON,
+        };
+        claimers.spawn(async move {
+            let mut mine = Vec::new();
+            // A claim may pass an item over that another claimer is just looking at, so an empty answer is tried again.
+            let mut empty = 0;
+            while empty < 5 {
+                match store.claim(&claim).await.unwrap() {
+                    Some(claimed) => mine.push(claimed.item.id.as_str().to_owned()),
+                    None => empty += 1,
+                }
+            }
+            mine
+        });
+    }
+    let all: Vec<String> = claimers.join_all().await.into_iter().flatten().collect();
+    let distinct: BTreeSet<&String> = all.iter().collect();
+    assert_eq!((all.len(), distinct.len()), (41, 41));
+}
+
+#[tokio::test]
+async fn a_claim_takes_only_its_roles_its_lane_and_its_host() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let claim = |lane, holder| Claim { lane, run: None, holder, lease: SOON };
+    let reviewer = claim(ClaimLane::Agent(vec![Role::new("reviewer")]), holder("a"));
+    assert!(world.store.claim(&reviewer).await.unwrap().is_none());
+    let gate = claim(ClaimLane::Gate, holder("a"));
+    assert!(world.store.claim(&gate).await.unwrap().is_none());
+    let coder = claim(ClaimLane::Agent(vec![Role::new("coder")]), holder("a"));
+    let work = world.store.claim(&coder).await.unwrap().unwrap();
+    assert_eq!((work.run_name.as_str(), work.workspace.as_str()), ("fix-auth-1", "/somewhere"));
+    // Somebody else's host has no workspace for the gate, so it stays in its lane.
+    let elsewhere = Take { holder: Holder { host: "host-b".to_owned(), ..holder("a") }, lease: SOON };
+    let applied =
+        world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&elsewhere)).await.unwrap();
+    assert!(applied.taken.is_none());
+    let foreign = claim(ClaimLane::Gate, elsewhere.holder);
+    assert!(world.store.claim(&foreign).await.unwrap().is_none());
+    let gate = world.store.claim(&gate).await.unwrap().unwrap();
+    world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn a_gate_that_is_taken_along_is_leased_in_the_same_transaction() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let gate = world.gate(run.id).await;
+    let view = world.store.run_view(run.id).await.unwrap();
+    assert!(view.items[0].is_leased && view.items[0].id == gate.item.id);
+    assert!(matches!(world.store.renew(&gate, SOON).await.unwrap(), Renewal::Held { is_over: false, .. }));
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn a_given_back_item_is_ready_at_once_under_another_generation() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let first = world.claim(run.id, "one").await.unwrap();
+    assert!(world.claim(run.id, "two").await.is_none(), "one holder at a time");
+    let applied = world.store.apply(run.id, &released(&first.item.at), &first.proof(), None).await.unwrap();
+    assert!(
+        applied.facts.iter().any(|fact| matches!(fact, Fact::NodeInterrupted { .. })),
+        "{:?}",
+        applied.facts
+    );
+    let second = world.claim(run.id, "two").await.expect("it is ready again");
+    assert_eq!(second.item.id, first.item.id);
+    assert!(second.generation > first.generation);
+    assert_eq!(world.store.renew(&first, SOON).await.unwrap(), Renewal::Lost);
+    let late = world.store.apply(run.id, &reported(&first.item.at), &first.proof(), None).await;
+    assert!(matches!(late, Err(StoreError::StaleLease)), "{late:?}");
+    world.store.apply(run.id, &reported(&second.item.at), &second.proof(), None).await.unwrap();
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn p5_a_swept_lease_refuses_the_late_report() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let work = world.claim_for(run.id, "gone", Duration::ZERO).await.unwrap();
+    let expired = world.store.expired(10).await.unwrap();
+    assert_eq!((expired.len(), &expired[0].item, expired[0].own), (1, &work.item.id, true));
+    assert_eq!(world.store.next_wake(run.id).await.unwrap(), Some(Duration::ZERO));
+    world.store.apply(run.id, &expired[0].event(), &expired[0].proof(), None).await.unwrap();
+    let late = world.store.apply(run.id, &reported(&work.item.at), &work.proof(), None).await;
+    assert!(matches!(late, Err(StoreError::StaleLease)), "{late:?}");
+    assert_eq!(world.store.refusals(run.id).await.unwrap().len(), 1, "the late report is kept as a note");
+    assert!(world.claim(run.id, "next").await.is_some());
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn p5_a_report_before_the_sweep_counts_and_the_sweep_then_changes_nothing() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let work = world.claim_for(run.id, "slow", Duration::ZERO).await.unwrap();
+    let expired = world.store.expired(10).await.unwrap().remove(0);
+    world.store.apply(run.id, &reported(&work.item.at), &work.proof(), None).await.unwrap();
+    let swept = world.store.apply(run.id, &expired.event(), &expired.proof(), None).await;
+    assert!(matches!(swept, Err(StoreError::StaleLease)), "{swept:?}");
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn a_renewed_lease_is_not_swept() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let work = world.claim_for(run.id, "late", Duration::ZERO).await.unwrap();
+    let expired = world.store.expired(10).await.unwrap().remove(0);
+    assert!(matches!(world.store.renew(&work, SOON).await.unwrap(), Renewal::Held { .. }));
+    let swept = world.store.apply(run.id, &expired.event(), &expired.proof(), None).await;
+    assert!(matches!(swept, Err(StoreError::StaleLease)), "{swept:?}");
+    world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&take())).await.unwrap();
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn a_dead_instance_loses_its_leases_at_once_as_interruptions() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let gate = world.gate(run.id).await;
+    assert!(world.store.expired(10).await.unwrap().is_empty());
+    assert_eq!(world.store.holders("host-a").await.unwrap(), [("boot".to_owned(), "me".to_owned())]);
+    let held = world.store.held_by_dead("host-a", "me").await.unwrap();
+    assert_eq!((held.len(), &held[0].item), (1, &gate.item.id));
+    let applied = world.store.apply(run.id, &held[0].event(), &held[0].proof(), None).await.unwrap();
+    assert!(
+        applied
+            .facts
+            .iter()
+            .any(|fact| matches!(fact, Fact::NodeInterrupted { .. } | Fact::GateRepeated { .. }))
+    );
+    // The gate of the same attempt goes out again, under another generation.
+    let claim = Claim { lane: ClaimLane::Gate, run: Some(run.id), holder: holder("heir"), lease: SOON };
+    let again = world.store.claim(&claim).await.unwrap().unwrap();
+    assert_eq!(again.item.id, gate.item.id);
+    assert!(again.generation > gate.generation);
+    let zombie = world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await;
+    assert!(matches!(zombie, Err(StoreError::StaleLease)), "{zombie:?}");
+    world.store.apply(run.id, &evaluated(&again.item.at, 0), &again.proof(), None).await.unwrap();
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn a_live_instance_cannot_be_swept_by_naming_another() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let work = world.claim(run.id, "alive").await.unwrap();
+    let event = Event::Clock(ClockEvent::LeaseLost { at: work.item.at.clone(), interrupted: true });
+    let proof = planctl_store::Proof::Expired {
+        item: work.item.id.clone(),
+        generation: work.generation,
+        dead_instance: Some("another".to_owned()),
+    };
+    let swept = world.store.apply(run.id, &event, &proof, None).await;
+    assert!(matches!(swept, Err(StoreError::StaleLease)), "{swept:?}");
+    world.store.apply(run.id, &reported(&work.item.at), &work.proof(), None).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_worker_past_its_hard_deadline_is_told_and_its_attempt_is_over() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let work = world.claim(run.id, "slow").await.unwrap();
+    let mut aside = world.aside().await;
+    sqlx::query("update items set hard_deadline = clock_timestamp() - interval '1 second'")
+        .execute(&mut aside)
+        .await
+        .unwrap();
+    assert!(matches!(world.store.renew(&work, SOON).await.unwrap(), Renewal::Held { is_over: true, .. }));
+    let expired = world.store.expired(10).await.unwrap().remove(0);
+    assert!(expired.is_overrun);
+    let applied = world.store.apply(run.id, &expired.event(), &expired.proof(), None).await.unwrap();
+    assert!(
+        applied.facts.iter().any(|fact| matches!(fact, Fact::RetryTriggered { .. })),
+        "{:?}",
+        applied.facts
+    );
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn the_bell_rings_here_at_once_and_in_other_processes_soon() {
+    let world = world(1).await;
+    let other =
+        planctl_store::Store::connect(world.database.connect_options(), planctl_store::Settings::default())
+            .await
+            .unwrap();
+    let run = world.queued().await;
+    let here = world.store.listen_to(run.id);
+    let there = other.listen_to(run.id);
+    let everywhere = other.listen();
+    let carry = async {
+        tokio::join!(world.store.carry_rings(), other.carry_rings());
+    };
+    let check = async {
+        // The first ring says that the listener is there; the others are news.
+        there.rung().await;
+        everywhere.rung().await;
+        world.admit(run.id).await.unwrap();
+        here.rung().await;
+        there.rung().await;
+        everywhere.rung().await;
+    };
+    tokio::select! {
+        () = carry => panic!("rings are carried for ever"),
+        () = check => {}
+    }
+}

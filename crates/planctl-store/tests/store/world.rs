@@ -1,0 +1,247 @@
+//! A migrated database with one plan in it, and the few words a test needs to move a run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use planctl_engine::{
+    Actor, AgentEvent, AgentSaid, Answer, At, Budget, ClockEvent, Contract, Decision, Digest, Edge, Ending,
+    Event, Evidence, Excerpt, Found, Graph, GraphParts, HarnessEvent, HumanEvent, Limits, Node, NodeKind, On,
+    Outcome, Priority, Report, Resources, Role, RunId, Task, WorkKind,
+};
+use planctl_store::testing::{TestCluster, TestDatabase};
+use planctl_store::{
+    Applied, Claim, ClaimLane, Claimed, Holder, NewRevision, NewRun, Plan, PlanStatus, Proof, RunRow,
+    Settings, Store, StoreError, Take, WorkspaceId,
+};
+
+pub const HOST: &str = "host-a";
+
+pub struct World {
+    pub store: Store,
+    pub plan: Plan,
+    pub workspace: WorkspaceId,
+    pub graph: Graph,
+    pub digest: Digest,
+    // Dropped last, after the connections.
+    pub database: TestDatabase,
+}
+
+/// A plan of `steps` steps in a row; each failing gate is retried once, and then a person is asked.
+pub fn linear(steps: u32) -> Graph {
+    let mut nodes = vec![node("start", NodeKind::Start), node("done", NodeKind::Exit { success: true })];
+    nodes.push(node("ask", NodeKind::Escalate { reason: None }));
+    let mut edges = vec![edge("start", "1", On::Success)];
+    for step in 1..=steps {
+        let id = step.to_string();
+        let next = if step == steps { "done".to_owned() } else { (step + 1).to_string() };
+        nodes.push(node(&id, NodeKind::Task(Box::new(task(step)))));
+        edges.push(edge(&id, &next, On::Success));
+        edges.push(edge(&id, "ask", On::Exhaust));
+    }
+    let limits = Limits { stale_after: Some(Duration::from_secs(3600)), ..Limits::default() };
+    Graph::new(GraphParts {
+        title: "a plan".to_owned(),
+        start: "start".into(),
+        nodes,
+        edges,
+        budget: Budget::default(),
+        limits,
+        priority: Priority::Urgent,
+    })
+    .unwrap()
+}
+
+fn node(id: &str, kind: NodeKind) -> Node {
+    Node { id: id.into(), title: id.to_owned(), kind, max_visits: 10 }
+}
+
+fn edge(from: &str, to: &str, on: On) -> Edge {
+    Edge { from: from.into(), to: to.into(), on }
+}
+
+fn task(step: u32) -> Task {
+    Task {
+        step,
+        role: Role::new("coder"),
+        work: WorkKind::Code,
+        prompt: format!("do step {step}"),
+        subscriptions: Vec::new(),
+        contract: Contract {
+            command: "true".to_owned(),
+            digest: Digest::new("sha256:contract"),
+            expect: 0,
+            timeout: Duration::from_secs(60),
+            guard: false,
+        },
+        max_retries: 1,
+        lapse: Outcome::Failed,
+        work_timeout: Duration::from_secs(600),
+        protects: Vec::new(),
+        contract_files: BTreeSet::new(),
+        own_files: BTreeSet::new(),
+    }
+}
+
+pub async fn database() -> TestDatabase {
+    TestCluster::shared()
+        .fresh_database(&Store::schema_fingerprint(), async |options| {
+            let store = Store::connect(options, Settings::default()).await?;
+            store.migrate().await?;
+            store.close().await;
+            Ok(())
+        })
+        .await
+}
+
+pub async fn world(steps: u32) -> World {
+    let database = database().await;
+    let settings = Settings { deadline: Duration::from_secs(30), ..Settings::default() };
+    let store = Store::connect(database.connect_options(), settings).await.unwrap();
+    let graph = linear(steps);
+    let workspace = store.workspace(HOST, "/somewhere").await.unwrap();
+    let digest = Digest::new("sha256:text");
+    let plan = store
+        .save_revision(&NewRevision {
+            workspace,
+            path: "fix-auth.md",
+            digest: &digest,
+            source: "# A plan",
+            graph: &graph,
+            by: "the author",
+        })
+        .await
+        .unwrap();
+    store.move_plan(plan.id, PlanStatus::Verified, "harness", "every check passed").await.unwrap();
+    World { store, plan, workspace, graph, digest, database }
+}
+
+pub fn holder(instance: &str) -> Holder {
+    Holder { host: HOST.to_owned(), boot: "boot".to_owned(), instance: instance.to_owned(), own: true }
+}
+
+pub fn take() -> Take {
+    Take { holder: holder("me"), lease: Duration::from_secs(15) }
+}
+
+pub fn human(decision: Decision) -> Event {
+    Event::Human(HumanEvent { by: Actor::new("the owner"), note: Some("because".to_owned()), decision })
+}
+
+pub fn person(key: Option<&str>) -> Proof {
+    Proof::Person { key: key.map(str::to_owned) }
+}
+
+pub fn reported(at: &At) -> Event {
+    let report = Report {
+        text: Excerpt { bytes: 4, tail: "done".to_owned(), stored: None },
+        gave_up: false,
+        ending: Some(Ending::Exited { code: 0 }),
+        duration: Duration::from_millis(1),
+        usage: None,
+    };
+    Event::Agent(AgentEvent { at: at.clone(), said: AgentSaid::Reported(report) })
+}
+
+pub fn released(at: &At) -> Event {
+    Event::Agent(AgentEvent { at: at.clone(), said: AgentSaid::Released })
+}
+
+pub fn evaluated(at: &At, code: i32) -> Event {
+    let evidence = Evidence {
+        contract: Digest::new("sha256:contract"),
+        ending: Ending::Exited { code },
+        duration: Duration::from_millis(1),
+        resources: Resources::default(),
+        stdout: Excerpt::default(),
+        stderr: Excerpt::default(),
+        isolation: 0,
+        git_head: None,
+        protected: BTreeMap::new(),
+        tampered: Vec::new(),
+        stragglers: 0,
+    };
+    Event::Harness(HarnessEvent { at: at.clone(), found: Found::Evidence(Box::new(evidence)) })
+}
+
+impl World {
+    pub async fn new_run(&self) -> RunRow {
+        let new = NewRun {
+            plan: self.plan.id,
+            revision: &self.digest,
+            stem: "fix-auth",
+            approval: None,
+            settings: "{}",
+        };
+        self.store.create_run(&new).await.unwrap()
+    }
+
+    pub async fn submit(&self, run: RunId) {
+        self.store.apply(run, &human(Decision::Submit), &Proof::Submit, None).await.unwrap();
+    }
+
+    pub fn approval(&self, item: &planctl_engine::ItemId) -> Event {
+        human(Decision::Answer { item: item.clone(), answer: Answer::Approve })
+    }
+
+    pub async fn admit(&self, run: RunId) -> Result<Applied, StoreError> {
+        self.store.apply(run, &Event::Clock(ClockEvent::Admitted), &Proof::Clock, None).await
+    }
+
+    /// Makes a run, has it approved and admitted: its first step is ready.
+    pub async fn begun(&self) -> RunRow {
+        let run = self.queued().await;
+        self.admit(run.id).await.unwrap();
+        run
+    }
+
+    /// Makes a run that waits for its workspace.
+    pub async fn queued(&self) -> RunRow {
+        let run = self.new_run().await;
+        self.submit(run.id).await;
+        let asks = self.store.asks(Some(run.id), None).await.unwrap();
+        let event = self.approval(&asks[0].item);
+        self.store.apply(run.id, &event, &person(None), None).await.unwrap();
+        run
+    }
+
+    pub async fn claim(&self, run: RunId, instance: &str) -> Option<Claimed> {
+        self.claim_for(run, instance, Duration::from_secs(15)).await
+    }
+
+    pub async fn claim_for(&self, run: RunId, instance: &str, lease: Duration) -> Option<Claimed> {
+        let claim = Claim {
+            lane: ClaimLane::Agent(vec![Role::new("coder")]),
+            run: Some(run),
+            holder: holder(instance),
+            lease,
+        };
+        self.store.claim(&claim).await.unwrap()
+    }
+
+    /// Claims, reports and takes the gate along.
+    pub async fn gate(&self, run: RunId) -> Claimed {
+        let work = self.claim(run, "me").await.expect("work is ready");
+        let applied =
+            self.store.apply(run, &reported(&work.item.at), &work.proof(), Some(&take())).await.unwrap();
+        applied.taken.expect("the gate was taken along")
+    }
+
+    /// Does one step with a gate that exits with `code`.
+    pub async fn step(&self, run: RunId, code: i32) -> Applied {
+        let gate = self.gate(run).await;
+        let event = evaluated(&gate.item.at, code);
+        self.store.apply(run, &event, &gate.proof(), None).await.unwrap()
+    }
+
+    /// Fails the test unless the audit of the run finds nothing.
+    pub async fn assert_sound(&self, run: RunId) {
+        let findings = self.store.audit(run).await.unwrap();
+        assert!(findings.is_empty(), "{findings:#?}");
+    }
+
+    /// A plain connection beside the store's, to play tricks.
+    pub async fn aside(&self) -> sqlx::PgConnection {
+        use sqlx::Connection as _;
+        sqlx::PgConnection::connect_with(&self.database.connect_options()).await.unwrap()
+    }
+}
