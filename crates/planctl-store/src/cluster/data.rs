@@ -58,8 +58,7 @@ fn initdb(half: &Path, binaries: &Binaries, identity: &Identity, locale: &str) -
     command.arg(format!("--locale={locale}")).arg("--no-instructions");
     identity.prepare(&mut command, Some(Signal::KILL));
     let failed = |reason: String| ClusterError::Program { program: "initdb".into(), reason };
-    let output =
-        command.output().map_err(|error| failed(format!("as user \"{}\": {error}", identity.name())))?;
+    let output = command.output().map_err(|error| identity.spawn_error("initdb", &error))?;
     if output.status.success() {
         return Ok(());
     }

@@ -40,6 +40,15 @@ pub enum ClusterError {
         user: String,
     },
 
+    /// The state directory can't be made.
+    #[error("create {}: {source}\nhelp: set PLANCTL_STATE_DIR to a directory that this user may write to", path.display())]
+    StateDir {
+        /// What was to be made.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+
     /// The data belong to someone else.
     #[error(
         "use the private Postgres in {}: it belongs to {owner}, and this process runs as {me}\n\

@@ -93,6 +93,19 @@ impl Identity {
         matches!(self, Identity::Named { .. })
     }
 
+    /// Says why a program that was prepared could not be started.
+    pub(crate) fn spawn_error(&self, program: &str, error: &io::Error) -> ClusterError {
+        match self {
+            Identity::Mapped { .. } => ClusterError::NoUser {
+                reason: format!("{program} could not be started in a user namespace: {error}"),
+            },
+            Identity::Own { .. } | Identity::Named { .. } => ClusterError::Program {
+                program: program.to_owned(),
+                reason: format!("as user \"{}\": {error}", self.name()),
+            },
+        }
+    }
+
     /// Makes a command run as this user, in a session of its own, without our environment.
     ///
     /// `on_parent_death` arrives when the *thread* that starts the command ends, however it ends.

@@ -77,7 +77,7 @@ fn make_dirs(path: &Path, mode: u32) -> Result<(), ClusterError> {
     match DirBuilder::new().mode(mode).create(path) {
         Ok(()) => fs::set_permissions(path, fs::Permissions::from_mode(mode)).at("open up", path),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-        Err(error) => Err(error).at("create", path),
+        Err(source) => Err(ClusterError::StateDir { path: path.to_owned(), source }),
     }
 }
 

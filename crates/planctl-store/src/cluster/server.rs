@@ -1,7 +1,7 @@
 //! One Postgres server process: starts it, knocks until it answers, and stops it.
 
 use std::fs::{self, File};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, chown};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -154,10 +154,8 @@ impl Server {
             command.arg("-c").arg(format!("{name}={value}"));
         }
         identity.prepare(&mut command, if options.linger { None } else { Some(Signal::INT) });
-        let child = command.stdout(log).stderr(errors).spawn().map_err(|error| ClusterError::Program {
-            program: command.get_program().to_string_lossy().into_owned(),
-            reason: format!("as user \"{}\": {error}", identity.name()),
-        })?;
+        command.stdout(log).stderr(errors);
+        let child = command.spawn().map_err(|error| identity.spawn_error("postgres", &error))?;
         if options.linger {
             watch_for_idleness(&child, &layout.attached_lock())?;
         }
@@ -217,6 +215,33 @@ pub(crate) fn postmaster(data: &Path) -> Option<Pid> {
     let works_in = fs::read_link(format!("/proc/{number}/cwd")).ok()?;
     let data = data.canonicalize().ok()?;
     (works_in == data).then_some(pid)
+}
+
+/// Lets Postgres take over from a server that was killed and that nobody reaps.
+///
+/// Postgres takes any process id that exists for a live server, also that of a zombie, which stays for ever where
+/// process 1 doesn't reap. The files must stay, since Postgres finds backends of the dead server by them; so their first
+/// line is set to our own id, which Postgres knows as its parent's and therefore as stale.
+pub(crate) fn disown_zombie(data: &Path, door: &Door, identity: &Identity) -> Result<(), ClusterError> {
+    let socket_lock = door.socket_dir.join(format!(".s.PGSQL.{PORT}.lock"));
+    for path in [data.join("postmaster.pid"), socket_lock] {
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        let Some((number, rest)) = text.split_once('\n') else { continue };
+        if !is_zombie(number.trim()) {
+            continue;
+        }
+        let new = path.with_extension("planctl");
+        fs::write(&new, format!("{}\n{rest}", std::process::id())).at("write", &new)?;
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o600)).at("close", &new)?;
+        chown(&new, Some(identity.disk_uid()), Some(identity.disk_gid())).at("hand over", &new)?;
+        fs::rename(&new, &path).at("move", &new)?;
+    }
+    Ok(())
+}
+
+fn is_zombie(number: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, fields)| fields.trim_start().starts_with('Z'))
 }
 
 /// Returns the last lines of the log.

@@ -16,7 +16,7 @@ use super::binaries::Binaries;
 use super::error::At as _;
 use super::identity::Identity;
 use super::layout::Layout;
-use super::server::{Door, KNOCK, Knock, Server, log_tail, postmaster, stop_postmaster};
+use super::server::{Door, KNOCK, Knock, Server, disown_zombie, log_tail, postmaster, stop_postmaster};
 use super::{ClusterError, ClusterOptions, data};
 
 /// How often the owner looks after its server, and the others try the lock.
@@ -238,9 +238,11 @@ impl Supervisor {
     /// Starts the server and knocks until it answers; a former owner's server is waited for first.
     fn start(&self, binaries: &Binaries, identity: &Identity, door: &Door) -> Result<Server, ClusterError> {
         let deadline = Instant::now() + self.options.start_timeout;
-        self.await_former_server(&self.layout.data(binaries.major), deadline)?;
+        let data = self.layout.data(binaries.major);
+        self.await_former_server(&data, deadline)?;
         let mut attempts = 0;
         loop {
+            disown_zombie(&data, door, identity)?;
             let log_before = std::fs::metadata(self.layout.log()).map_or(0, |meta| meta.len());
             let mut server = Server::spawn(&self.options, &self.layout, binaries, identity)?;
             let reason = match self.await_answer(&mut server, door, deadline) {
