@@ -31,6 +31,14 @@ const IMMEDIATE_STOP: Duration = Duration::from_secs(5);
 /// How many lines of the log go into an error.
 const TAIL_LINES: usize = 20;
 
+/// What the server writes when somebody knocks too early.
+const KNOCK_LINES: [&str; 4] = [
+    "the database system is starting up",
+    "the database system is shutting down",
+    "the database system is not yet accepting connections",
+    "Consistent recovery state has not been yet reached",
+];
+
 /// The log begins anew at this size; one older log is kept.
 const LOG_BYTES_MAX: u64 = 10 << 20;
 
@@ -244,10 +252,13 @@ fn is_zombie(number: &str) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, fields)| fields.trim_start().starts_with('Z'))
 }
 
-/// Returns the last lines of the log.
+/// Returns the last lines of the log that tell something: each knock at a server that starts up leaves lines too.
 pub(crate) fn log_tail(log: &Path) -> String {
     let bytes = fs::read(log).unwrap_or_default();
-    tail(&String::from_utf8_lossy(&bytes))
+    let text = String::from_utf8_lossy(&bytes);
+    let is_knock = |line: &str| KNOCK_LINES.iter().any(|knock| line.contains(knock));
+    let telling: Vec<&str> = text.lines().filter(|line| !is_knock(line)).collect();
+    tail(&telling.join("\n"))
 }
 
 /// Returns the last lines of a text, indented.
