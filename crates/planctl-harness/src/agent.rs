@@ -15,6 +15,7 @@ use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Report, Usage};
 use self::dialect::{Answer, Listener};
 use self::exec::Room;
 use crate::context::ContextEntry;
+use crate::environment::Inherited;
 use crate::excerpt::{Output, excerpt, excerpt_of_text};
 use crate::process::{Command, End, Finished, Stream};
 use crate::spawn::Spawner;
@@ -31,8 +32,8 @@ const MESSAGE_CHARACTERS_MAX: usize = 2000;
 pub struct Agent {
     /// What runs.
     pub program: Program,
-    /// Names of variables that are passed on from planctl's environment.
-    pub inherited: Vec<String>,
+    /// Which variables are passed on from planctl's environment.
+    pub inherited: Inherited,
     /// Variables set for it.
     pub environment: Vec<(OsString, OsString)>,
     /// How long it may print nothing.
@@ -57,7 +58,7 @@ impl Agent {
     pub fn exec(program: Program, scratch: impl Into<PathBuf>) -> Agent {
         Agent {
             program,
-            inherited: Vec::new(),
+            inherited: Inherited::Listed(Vec::new()),
             environment: Vec::new(),
             idle_timeout: None,
             grace: Duration::from_secs(5),

@@ -27,7 +27,9 @@ pub use capture::{Captured, KEPT_BYTES};
 pub use context::{CONTEXT_BYTES_MAX, ContextEntry, FILE_BYTES_MAX, GLOB_FILES_MAX, read_context};
 pub use contract::{Bench, Gate, ISOLATION_TIER, OUTPUT_BYTES_MAX};
 pub use digest::digest_of;
-pub use environment::{PATH_DEFAULT, RefusedVariable, agent_environment, contract_environment, safe_path};
+pub use environment::{
+    Inherited, PATH_DEFAULT, RefusedVariable, agent_environment, contract_environment, safe_path,
+};
 pub use excerpt::Output;
 pub use git::{git_head, git_top_level};
 pub use probe::{PathKind, Syntax, existing_files, near_paths, probe_commands, probe_paths, probe_scripts};

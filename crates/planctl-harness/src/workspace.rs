@@ -122,33 +122,38 @@ pub fn read_plan(path: &Path) -> Result<Vec<u8>, Unreadable> {
 
 /// Replaces a plan file whole: either the old text or the new one is there, whatever happens meanwhile.
 ///
-/// Keeps mode and, where allowed, owner; a link is followed and stays a link.
+/// Keeps mode and, where allowed, owner; a link is followed and stays a link. Returns `false`, and writes nothing, when
+/// the file no longer holds `old`: what somebody changed is never overwritten (DESIGN 4).
 ///
 /// # Errors
 ///
 /// When the folder or the file cannot be written; the old text is then still there.
-pub fn write_plan(path: &Path, text: &[u8]) -> io::Result<()> {
+pub fn write_plan(path: &Path, old: &[u8], new: &[u8]) -> io::Result<bool> {
     let path = path.canonicalize()?;
-    let old = std::fs::metadata(&path)?;
-    if !old.is_file() {
+    let found = std::fs::metadata(&path)?;
+    if !found.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
     let folder = path.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
     let mut file = tempfile::Builder::new()
         .prefix(".planctl-")
         .suffix(".tmp")
-        .permissions(old.permissions())
+        .permissions(found.permissions())
         .tempfile_in(folder)?;
-    file.write_all(text)?;
-    file.as_file().set_permissions(old.permissions())?;
-    let new = file.as_file().metadata()?;
-    if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
+    file.write_all(new)?;
+    file.as_file().set_permissions(found.permissions())?;
+    let ours = file.as_file().metadata()?;
+    if (ours.uid(), ours.gid()) != (found.uid(), found.gid()) {
         // Giving a file away takes rights that most don't have; it stays ours then.
-        std::os::unix::fs::fchown(file.as_file(), Some(old.uid()), Some(old.gid())).ok();
+        std::os::unix::fs::fchown(file.as_file(), Some(found.uid()), Some(found.gid())).ok();
     }
     file.as_file().sync_all()?;
+    if read_plan(&path).map_err(io::Error::other)? != old {
+        return Ok(false);
+    }
     file.persist(&path).map_err(|error| error.error)?;
-    File::open(folder)?.sync_all()
+    File::open(folder)?.sync_all()?;
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -239,13 +244,15 @@ mod tests {
         std::fs::set_permissions(&plan, PermissionsExt::from_mode(0o640)).unwrap();
         symlink("plan.md", &link).unwrap();
         let reader = File::open(&plan).unwrap();
-        write_plan(&link, b"new").unwrap();
+        assert!(!write_plan(&link, b"another", b"new").unwrap(), "somebody changed it");
+        assert_eq!(std::fs::read(&plan).unwrap(), b"old");
+        assert!(write_plan(&link, b"old", b"new").unwrap());
         assert!(link.is_symlink());
         assert_eq!(std::fs::read(&plan).unwrap(), b"new");
         assert_eq!(std::fs::metadata(&plan).unwrap().permissions().mode() & 0o777, 0o640);
         assert_eq!(io::read_to_string(reader).unwrap(), "old", "a reader keeps what it opened");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else is left");
-        assert!(write_plan(&folder.path().join("none.md"), b"x").is_err());
-        assert!(write_plan(folder.path(), b"x").is_err());
+        assert!(write_plan(&folder.path().join("none.md"), b"", b"x").is_err());
+        assert!(write_plan(folder.path(), b"", b"x").is_err());
     }
 }

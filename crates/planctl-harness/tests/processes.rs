@@ -15,7 +15,8 @@ fn main() {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == "__spawn") {
         std::process::exit(planctl_harness::helper_main());
     }
-    make_environment_hostile();
+    let folder = tempfile::tempdir().unwrap();
+    make_environment_hostile(folder.path());
     let arguments = libtest_mimic::Arguments::from_args();
     let tests = [
         processes::agents::tests(),
@@ -25,13 +26,15 @@ fn main() {
         processes::figures::tests(),
         processes::probes::tests(),
     ];
-    libtest_mimic::run(&arguments, tests.into_iter().flatten().collect()).exit();
+    let conclusion = libtest_mimic::run(&arguments, tests.into_iter().flatten().collect());
+    drop(folder);
+    conclusion.exit();
 }
 
 /// Gives this program every variable that could change how a shell, an interpreter or git starts (A7, A9, A10), so that
 /// each test shows that commands get none of them.
-fn make_environment_hostile() {
-    let evil = std::env::temp_dir().join("planctl-test-evil.sh");
+fn make_environment_hostile(folder: &std::path::Path) {
+    let evil = folder.join("evil.sh");
     std::fs::write(&evil, "exit 0\n").unwrap();
     let names = [
         "BASH_ENV",

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::capture::Captured;
 
 /// A longer line is passed over.
-const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
+const LINE_BYTES_MAX: usize = 1024 * 1024;
 /// The most text that is collected from a stream of messages.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
 /// No count in a report is larger; more is a mistake or a lie.

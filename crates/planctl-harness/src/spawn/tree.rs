@@ -71,7 +71,8 @@ impl Reaper {
             self.user += duration(usage.ru_utime);
             self.system += duration(usage.ru_stime);
             self.max_rss_kib = self.max_rss_kib.max(u64::try_from(usage.ru_maxrss).unwrap_or(0));
-            if pid == self.main {
+            // The number may be given out again once the command is collected.
+            if pid == self.main && self.outcome.is_none() {
                 self.outcome = Some(if libc::WIFSIGNALED(status) {
                     Outcome::Signalled(libc::WTERMSIG(status))
                 } else {

@@ -12,7 +12,19 @@ pub fn tests() -> Vec<Trial> {
         cost_of_a_spawn();
         Ok(())
     };
-    vec![Trial::test("figures::cost_of_a_spawn", cost).with_ignored_flag(true)]
+    let rate = || {
+        rate_of_fifty_at_once();
+        Ok(())
+    };
+    vec![
+        Trial::test("figures::cost_of_a_spawn", cost).with_ignored_flag(true),
+        Trial::test("figures::five_gigabytes_of_output", || {
+            five_gigabytes_of_output();
+            Ok(())
+        })
+        .with_ignored_flag(true),
+        Trial::test("figures::rate_of_fifty_at_once", rate).with_ignored_flag(true),
+    ]
 }
 
 const ROUNDS: usize = 2000;
@@ -59,4 +71,49 @@ fn cost_of_a_spawn() {
             );
         }
     });
+}
+
+fn rate_of_fifty_at_once() {
+    let arguments = ["/bin/bash", "--noprofile", "--norc", "-p", "-c", "true"];
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let spawner = spawner();
+        for (name, through_helper) in
+            [("direct", false), ("helper", true), ("direct", false), ("helper", true)]
+        {
+            let started = Instant::now();
+            let mut tasks = tokio::task::JoinSet::new();
+            for _ in 0..50 {
+                let spawner = spawner.clone();
+                tasks.spawn(async move {
+                    for _ in 0..20 {
+                        if through_helper {
+                            let mut command = Command::new(arguments, "/");
+                            command.environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
+                            run(&spawner, &command).await;
+                        } else {
+                            let mut command = tokio::process::Command::new(arguments[0]);
+                            command.args(&arguments[1..]).env_clear().stdin(std::process::Stdio::null());
+                            command.process_group(0).output().await.unwrap();
+                        }
+                    }
+                });
+            }
+            tasks.join_all().await;
+            eprintln!("{name}: {:.0} spawns/s", 1000.0 / started.elapsed().as_secs_f64());
+        }
+    });
+}
+
+fn five_gigabytes_of_output() {
+    let started = Instant::now();
+    let command = super::support::script(
+        "yes aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa | head -c 5000000000",
+    );
+    let mut command = command;
+    command.deadline = None;
+    let finished = block_on(async { run(&spawner(), &command).await });
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let most = status.lines().find(|line| line.starts_with("VmHWM")).unwrap().to_owned();
+    eprintln!("{} bytes in {:?}; {most}", finished.stdout.bytes, started.elapsed());
 }
