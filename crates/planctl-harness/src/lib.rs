@@ -1,7 +1,12 @@
 //! Owns every child process: contracts and agents.
 //!
-//! [`Spawner`] starts and ends process trees through the helper `planctl __spawn` ([`helper_main`]); everything else
-//! is built on it.
+//! [`Spawner`] starts and ends process trees through the helper `planctl __spawn` ([`helper_main`]), and everything else
+//! is built on it: [`Bench::evaluate`] runs a contract and says what it showed, [`Agent::work`] lets an agent work on
+//! one item. [`Baseline`] keeps the files a step is judged by; [`assemble`] and [`read_context`] make the prompt; the
+//! `probe_…` functions find out what is true of a workspace before a plan runs; [`Workspace`] says which one it is.
+//!
+//! Three rules hold here: nothing that was started outlives planctl; no text that a child prints decides anything; and
+//! no file of a workspace is opened in a way that could lead out of it, hang, or fill the memory.
 
 mod agent;
 mod beneath;
@@ -21,7 +26,7 @@ mod spawn;
 mod walk;
 mod workspace;
 
-pub use agent::{Agent, Assignment, Program, Worked};
+pub use agent::{Agent, Assignment, Program, Worked, sweep_scratch};
 pub use beneath::Unreadable;
 pub use capture::{Captured, KEPT_BYTES};
 pub use context::{CONTEXT_BYTES_MAX, ContextEntry, FILE_BYTES_MAX, GLOB_FILES_MAX, read_context};

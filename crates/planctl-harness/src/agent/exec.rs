@@ -2,12 +2,16 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{FlockOperation, flock};
 
 use super::dialect::Answer;
 use super::{Agent, Assignment, Program};
-use crate::beneath::{LastLink, Root};
+use crate::beneath::{LastLink, Root, open_anywhere};
 use crate::environment::{agent_environment, set};
 use crate::process::{Command, Input};
 use crate::walk::stays_inside;
@@ -17,17 +21,47 @@ const RESULT_BYTES_MAX: u64 = 1024 * 1024;
 /// The kernel refuses a longer argument.
 const ARGUMENT_BYTES_MAX: usize = 120 * 1024;
 
+/// How the folders of attempts begin.
+const ROOM_PREFIX: &str = "planctl-work-";
+/// The file in each whose lock says that the attempt's tree may be alive.
+const ROOM_LOCK: &str = "lock";
+
 /// The private folder of one attempt: prompt, context and result, for nobody else to read.
 pub(super) struct Room {
     folder: tempfile::TempDir,
+    lock: Arc<OwnedFd>,
+}
+
+/// Removes the folders of attempts that ended with their planctl, by a crash; returns how many.
+///
+/// A folder whose process tree is still alive stays.
+///
+/// # Errors
+///
+/// When the folder cannot be listed.
+pub fn sweep_scratch(scratch: &Path) -> io::Result<usize> {
+    let mut removed = 0;
+    for entry in std::fs::read_dir(scratch)? {
+        let entry = entry?;
+        if !entry.file_name().as_encoded_bytes().starts_with(ROOM_PREFIX.as_bytes()) {
+            continue;
+        }
+        // A folder without the file is one that is being furnished.
+        let Ok(lock) = open_anywhere(&entry.path().join(ROOM_LOCK)) else { continue };
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            std::fs::remove_dir_all(entry.path())?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
 }
 
 impl Room {
     pub(super) fn furnish(scratch: &Path, assignment: &Assignment) -> io::Result<Room> {
         let private = std::fs::Permissions::from_mode(0o700);
-        let folder =
-            tempfile::Builder::new().prefix("planctl-work-").permissions(private).tempdir_in(scratch)?;
-        let room = Room { folder };
+        let folder = tempfile::Builder::new().prefix(ROOM_PREFIX).permissions(private).tempdir_in(scratch)?;
+        let lock = hold_lock(folder.path())?;
+        let room = Room { folder, lock };
         write_private(&room.prompt_file(), assignment.prompt.as_bytes())?;
         create_folder(&room.context_folder())?;
         for entry in &assignment.context {
@@ -64,6 +98,16 @@ impl Room {
     }
 }
 
+/// Makes the lock file appear locked.
+fn hold_lock(folder: &Path) -> io::Result<Arc<OwnedFd>> {
+    let path = folder.join("lock.new");
+    write_private(&path, b"")?;
+    let file = std::fs::File::open(&path)?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    std::fs::rename(path, folder.join(ROOM_LOCK))?;
+    Ok(Arc::new(file.into()))
+}
+
 fn create_folder(path: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
@@ -96,6 +140,7 @@ pub(super) fn command(agent: &Agent, assignment: &Assignment, room: &Room) -> Re
     command.idle_timeout = agent.idle_timeout;
     command.grace = agent.grace;
     command.locks.clone_from(&assignment.locks);
+    command.locks.push(room.lock.clone());
     Ok(command)
 }
 
@@ -237,6 +282,22 @@ mod tests {
         ] {
             assert_eq!(substitute(script).0, expected, "{script}");
         }
+    }
+
+    #[test]
+    fn a_crashed_attempts_folder_is_swept_and_a_living_ones_is_not() {
+        let scratch = tempfile::tempdir().unwrap();
+        std::fs::create_dir(scratch.path().join("somebody-elses")).unwrap();
+        let make = || {
+            let folder = tempfile::Builder::new().prefix(ROOM_PREFIX).tempdir_in(scratch.path()).unwrap();
+            let lock = hold_lock(folder.path()).unwrap();
+            (folder.keep(), lock)
+        };
+        let (crashed, lock) = make();
+        let (living, _held) = make();
+        drop(lock);
+        assert_eq!(sweep_scratch(scratch.path()).unwrap(), 1);
+        assert!(!crashed.exists() && living.exists() && scratch.path().join("somebody-elses").exists());
     }
 
     #[test]

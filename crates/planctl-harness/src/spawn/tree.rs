@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::libc;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::time::Timespec;
 
 use super::wire::Outcome;
@@ -135,6 +135,9 @@ pub(super) fn end(
                 killed.insert(*pid);
             }
         }
+        if alive.is_empty() && keep.is_empty() && !std::path::Path::new("/proc/self").exists() {
+            end_group(reaper.main);
+        }
         // With nobody left but zombies, one more collection empties the list.
         drain();
         let any_left = reaper.collect(&mut ended);
@@ -146,6 +149,14 @@ pub(super) fn end(
             return Ended { killed: stragglers, survivors: u32::try_from(alive.len()).unwrap_or(u32::MAX) };
         }
         wait_readable(signals, ROUND);
+    }
+}
+
+/// Kills the command's own group: all that can be named on a system without `/proc`.
+fn end_group(main: i32) {
+    if let Some(group) = Pid::from_raw(main) {
+        // A group that is gone is as good.
+        kill_process_group(group, Signal::KILL).ok();
     }
 }
 

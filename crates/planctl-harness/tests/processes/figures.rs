@@ -1,9 +1,11 @@
 //! What the way through the helper costs; run with `--ignored --nocapture`.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
-use planctl_harness::Command;
+use planctl_engine::Contract;
+use planctl_harness::{Baseline, Bench, Command, digest_of};
 
 use super::support::{block_on, run, spawner};
 
@@ -18,6 +20,11 @@ pub fn tests() -> Vec<Trial> {
     };
     vec![
         Trial::test("figures::cost_of_a_spawn", cost).with_ignored_flag(true),
+        Trial::test("figures::cost_of_a_gate", || {
+            cost_of_a_gate();
+            Ok(())
+        })
+        .with_ignored_flag(true),
         Trial::test("figures::five_gigabytes_of_output", || {
             five_gigabytes_of_output();
             Ok(())
@@ -116,4 +123,31 @@ fn five_gigabytes_of_output() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let most = status.lines().find(|line| line.starts_with("VmHWM")).unwrap().to_owned();
     eprintln!("{} bytes in {:?}; {most}", finished.stdout.bytes, started.elapsed());
+}
+
+fn cost_of_a_gate() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("test.sh"), "exit 0").unwrap();
+    let bench = Bench::new(spawner(), folder.path(), None, []).unwrap();
+    let contract = Contract {
+        command: "true".into(),
+        digest: digest_of(b"true"),
+        expect: 0,
+        timeout: Duration::from_secs(10),
+        guard: false,
+    };
+    let protected = Baseline::take(folder.path(), ["test.sh"], []).unwrap();
+    for (name, baseline) in [("nothing", Baseline::default()), ("one file", protected)] {
+        let baseline = Arc::new(baseline);
+        let mut times: Vec<Duration> = (0..ROUNDS).map(|_| Duration::ZERO).collect();
+        block_on(async {
+            for time in &mut times {
+                let started = Instant::now();
+                bench.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()).await;
+                *time = started.elapsed();
+            }
+        });
+        let (p50, p95) = (percentile(&mut times, 0.5), percentile(&mut times, 0.95));
+        eprintln!("a gate with {name} protected: p50 {p50:?} p95 {p95:?}");
+    }
 }
