@@ -1,0 +1,27 @@
+//! The engine, tested by conversations that a person can read.
+//!
+//! A conversation begins with its plan; each line that follows says what someone said (`->`) and what the engine made of
+//! it. [`script`] describes the form.
+
+#![allow(clippy::unwrap_used, reason = "a test fails where it unwraps")]
+
+#[path = "conversations/asks.rs"]
+mod asks;
+#[path = "conversations/budgets.rs"]
+mod budgets;
+#[path = "conversations/endings.rs"]
+mod endings;
+#[path = "conversations/paths.rs"]
+mod paths;
+#[path = "conversations/plan.rs"]
+mod plan;
+#[path = "conversations/retries.rs"]
+mod retries;
+#[path = "conversations/script.rs"]
+mod script;
+#[path = "conversations/speech.rs"]
+mod speech;
+#[path = "conversations/trouble.rs"]
+mod trouble;
+#[path = "conversations/untrusted.rs"]
+mod untrusted;

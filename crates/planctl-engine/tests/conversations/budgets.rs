@@ -1,0 +1,97 @@
+//! Budgets: tokens, money, time; the notice, the ask, the raise (DESIGN 9).
+
+use super::script::talk;
+
+#[test]
+fn a_budget_that_does_not_suffice_for_the_next_step_asks_before_it() {
+    talk(
+        "
+        plan  a: task  b: task  budget 1000 tokens
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1 600 tokens  a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; b held: budget budget, 100 short
+        -> human retry              refused: this ask takes one of: raise, abort
+        -> human raise 0 tokens     refused: the raise must add to what is short
+        -> human raise 50 tokens    b held: budget budget, 50 short
+        -> human raise 200 tokens   b#1 to coder
+        ",
+    );
+}
+
+#[test]
+fn the_estimate_of_a_retry_is_the_mean_of_the_attempts_before() {
+    talk(
+        "
+        plan  a: task retry 9 escalate  budget 1000 tokens
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1 400 tokens  a#1 to harness
+        -> harness found a#1 exit 1  a#1 failed; a#2 to coder, told #1 failed
+        -> agent reported a#2 400 tokens  80 % used; a#2 to harness
+        -> harness found a#2 exit 1  a#2 failed; a held: budget budget, 200 short
+        ",
+    );
+}
+
+#[test]
+fn what_a_worker_does_not_report_is_shown_and_not_charged() {
+    talk(
+        "
+        plan  a: task retry 1 escalate  budget 1000 tokens
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 1  a#1 failed; a#2 to coder, told #1 failed
+        ",
+    );
+}
+
+#[test]
+fn money_is_counted_as_tokens_are() {
+    talk(
+        "
+        plan  a: task  b: task  budget $4
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1 $3    a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; b held: budget budget, 1000000 short
+        -> human raise $1           b#1 to coder
+        ",
+    );
+}
+
+#[test]
+fn time_stands_still_while_a_person_is_asked() {
+    talk(
+        "
+        plan  a: task  b: task  budget 100 seconds
+        approved
+        -> clock admitted           a#1 to coder
+        wait 20 seconds
+        -> agent asked a#1 \"which?\"  a held: question asked
+        wait 5000 seconds
+        -> human answer \"this\"    a#2 to coder, told “this”
+        wait 20 seconds
+        -> agent reported a#2       a#2 to harness
+        -> harness found a#2 exit 0  a#2 passed; a settled passed; b#1 to coder
+        wait 70 seconds
+        -> agent reported b#1       110 % used; b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn an_abort_answers_a_budget_ask() {
+    talk(
+        "
+        plan  a: task  b: task  budget 1000 tokens
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1 900 tokens  90 % used; a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; b held: budget budget, 400 short
+        -> human abort              b settled failed by the owner; ABORTED
+        ",
+    );
+}

@@ -1,0 +1,95 @@
+//! Ends, and what may follow them: cancel, reject, resume (P16, X-31).
+
+use super::script::talk;
+
+#[test]
+fn a_cancel_takes_everything_back_and_is_final() {
+    talk(
+        "
+        plan  a: task escalate  stale after 60 seconds
+        approved
+        -> clock admitted           wake at 60 s; a#1 to coder
+        -> human cancels            a#1 taken back from agent; no wake; CANCELLED
+        -> agent reported a#1       refused: the run is not in a state for this
+        -> human cancels            refused: the run is not in a state for this
+        -> human resumes            refused: the run is not in a state for this
+        -> clock stale              refused: the run is not in a state for this
+        ",
+    );
+}
+
+#[test]
+fn a_cancel_while_a_gate_runs_records_no_verdict() {
+    talk(
+        "
+        plan  a: task
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> human cancels            a#1 taken back from gate; CANCELLED
+        -> harness found a#1 exit 0  refused: the run is not in a state for this
+        ",
+    );
+}
+
+#[test]
+fn a_rejected_plan_never_runs() {
+    talk(
+        "
+        plan  a: task
+        -> human submits            start held: plan submitted
+        -> human reject \"too broad\"  CANCELLED
+        -> clock admitted           refused: the run is not in a state for this
+        ",
+    );
+}
+
+#[test]
+fn a_plan_that_waits_for_its_workspace_can_be_cancelled() {
+    talk(
+        "
+        plan  a: task
+        approved
+        -> human cancels            CANCELLED
+        -> clock admitted           refused: the run is not in a state for this
+        ",
+    );
+}
+
+#[test]
+fn a_failed_run_resumes_where_it_ended_and_runs_no_passed_step_again() {
+    talk(
+        "
+        plan  a: task  b: task retry 1 abort
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; b#1 to coder
+        -> agent overran b#1        b#2 to coder, told #1 failed
+        -> agent overran b#2        b settled failed; FAILED
+        -> agent reported b#2       refused: the run is not in a state for this
+        -> human resumes            queued
+        -> human resumes            refused: the run is not in a state for this
+        -> clock admitted           goes on; b#3 to coder
+        -> agent overran b#3        b#4 to coder, told #3 failed
+        -> agent reported b#4       b#4 to harness
+        -> harness found b#4 exit 0  b#4 passed; b settled passed; DONE
+        -> human resumes            refused: the run is not in a state for this
+        ",
+    );
+}
+
+#[test]
+fn an_aborted_run_can_be_resumed() {
+    talk(
+        "
+        plan  a: task escalate
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent overran a#1        a held: escalation exhausted
+        -> human abort              a settled failed by the owner; ABORTED
+        -> human resumes            queued
+        -> clock admitted           goes on; a#2 to coder
+        ",
+    );
+}

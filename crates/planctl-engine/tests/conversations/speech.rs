@@ -1,0 +1,179 @@
+//! Reads one line of a conversation: `agent reported a#1 500 tokens`, `human skip "not needed"`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use planctl_engine::{
+    Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, ClockEvent, Decision, Digest, Ending, Event,
+    Evidence, Excerpt, Fault, FaultKind, FileChange, Found, Graph, HarnessEvent, HumanEvent, Inconclusive,
+    ItemId, NodeId, Report, Resources, Role, Run, Tampering, TimerId, Usage,
+};
+
+use super::plan::number;
+
+/// What a line is read against: the run so far, its plan, and the asks that were opened.
+pub struct Room<'a> {
+    pub graph: &'a Graph,
+    pub run: &'a Run,
+    pub asks: &'a [ItemId],
+}
+
+/// Reads one line of speech.
+pub fn read(room: &Room<'_>, text: &str) -> Event {
+    let (text, quoted) = match text.split_once('"') {
+        Some((before, rest)) => (before, Some(rest.trim_end().trim_end_matches('"').to_owned())),
+        None => (text, None),
+    };
+    let words: Vec<&str> = text.split_whitespace().collect();
+    match words.as_slice() {
+        ["agent", said @ ..] => agent(room, said, quoted),
+        ["harness", "found", at, found @ ..] => {
+            let at = the_try(room, at, found);
+            Event::Harness(HarnessEvent { found: finding(room, &at, found), at })
+        }
+        ["human", decision @ ..] => {
+            let decision = decided(room, decision);
+            Event::Human(HumanEvent { by: Actor::from("the owner"), note: quoted, decision })
+        }
+        ["clock", "admitted"] => Event::Clock(ClockEvent::Admitted),
+        ["clock", "stale"] => Event::Clock(ClockEvent::Due { timer: TimerId::Stale }),
+        ["clock", "lease", "lost", at] => {
+            Event::Clock(ClockEvent::LeaseLost { at: the_try(room, at, &[]), interrupted: false })
+        }
+        ["clock", "own", "lease", "lost", at] => {
+            Event::Clock(ClockEvent::LeaseLost { at: the_try(room, at, &[]), interrupted: true })
+        }
+        ["clock", "overran", at] => Event::Clock(ClockEvent::Overran { at: the_try(room, at, &[]) }),
+        _ => panic!("who says “{text}”?"),
+    }
+}
+
+fn agent(room: &Room<'_>, said: &[&str], quoted: Option<String>) -> Event {
+    let fault = |kind| {
+        let message = quoted.clone().unwrap_or_else(|| "rate limited".to_owned());
+        AgentSaid::Faulted(Fault { kind, message })
+    };
+    let (at, said) = match said {
+        ["reported", at, more @ ..] => {
+            let report = Report {
+                text: Excerpt { bytes: 4, tail: "done".to_owned(), stored: None },
+                gave_up: more.contains(&"gave"),
+                ending: None,
+                duration: Duration::from_secs(1),
+                usage: usage(more),
+            };
+            (at, AgentSaid::Reported(report))
+        }
+        ["asked", at, more @ ..] => {
+            (at, AgentSaid::Asked { question: quoted.clone().unwrap_or_default(), usage: usage(more) })
+        }
+        ["overran", at, more @ ..] => {
+            (at, AgentSaid::Overran { duration: Duration::from_secs(600), usage: usage(more) })
+        }
+        ["faulted", at] => (at, fault(FaultKind::Transient)),
+        ["lacks", "permission", at] => (at, fault(FaultKind::Permission)),
+        ["released", at] => (at, AgentSaid::Released),
+        other => panic!("what does the agent say: {other:?}?"),
+    };
+    Event::Agent(AgentEvent { at: the_try(room, at, &[]), said })
+}
+
+/// Reads `500 tokens` and `$2` behind a report.
+fn usage(words: &[&str]) -> Option<Usage> {
+    let tokens = words.windows(2).find(|pair| pair[1] == "tokens").map(|pair| number(pair[0]));
+    let dollars = words.iter().find_map(|word| word.strip_prefix('$')).map(|word| number(word) * 1_000_000);
+    (tokens.is_some() || dollars.is_some()).then(|| Usage {
+        input_tokens: tokens.unwrap_or(0),
+        micro_usd: dollars,
+        ..Usage::default()
+    })
+}
+
+/// Reads `a#2` as the second try at `a`, in the visit the node is in, or the one that `visit N` names.
+fn the_try(room: &Room<'_>, text: &str, more: &[&str]) -> At {
+    let (node, attempt) = text.split_once('#').unwrap_or_else(|| panic!("“{text}” is no try"));
+    let node = NodeId::from(node);
+    let named = more.windows(2).find(|pair| pair[0] == "visit").map(|pair| number(pair[1]) as u16);
+    let visit = named.unwrap_or_else(|| room.run.record(&node).unwrap().tally.visits);
+    At { node, visit, attempt: Attempt::from_number(number(attempt) as u16) }
+}
+
+fn finding(room: &Room<'_>, at: &At, found: &[&str]) -> Found {
+    let digest = room.graph.task(&at.node).map(|task| task.contract.digest.clone());
+    let mut evidence = Evidence {
+        contract: digest.unwrap_or_else(|| Digest::from("sha256:none")),
+        ending: Ending::Exited { code: 0 },
+        duration: Duration::from_secs(2),
+        resources: Resources::default(),
+        stdout: Excerpt::default(),
+        stderr: Excerpt::default(),
+        isolation: 0,
+        git_head: None,
+        protected: BTreeMap::new(),
+        tampered: Vec::new(),
+        stragglers: 0,
+    };
+    match found {
+        ["exit", code, ..] => evidence.ending = Ending::Exited { code: number(code) as i32 },
+        ["signal", signal] => evidence.ending = Ending::Signalled { signal: number(signal) as i32 },
+        ["timeout"] => evidence.ending = Ending::TimedOut,
+        ["tampered", path] => {
+            let tampering = Tampering { path: (*path).to_owned(), change: FileChange::Changed };
+            evidence.tampered.push(tampering);
+        }
+        ["another", "contract"] => evidence.contract = Digest::from("sha256:another"),
+        ["nothing:", "interrupted"] => return Found::Nothing(Inconclusive::Interrupted),
+        ["nothing:", "no", what] => {
+            return Found::Nothing(Inconclusive::ToolMissing { what: (*what).to_owned() });
+        }
+        ["nothing:", "unstable", what] => {
+            return Found::Nothing(Inconclusive::Unstable { what: (*what).to_owned() });
+        }
+        other => panic!("what does the harness find: {other:?}?"),
+    }
+    Found::Evidence(Box::new(evidence))
+}
+
+fn decided(room: &Room<'_>, words: &[&str]) -> Decision {
+    let (words, item) = match words {
+        [words @ .., "to", "ask", number_of_ask] => {
+            (words, room.asks.get(number(number_of_ask) as usize - 1).cloned())
+        }
+        words => (words, room.asks.last().cloned()),
+    };
+    let answer = match words {
+        ["submits"] => return Decision::Submit,
+        ["cancels"] => return Decision::Cancel,
+        ["resumes"] => return Decision::Resume,
+        ["revises", changed @ ..] => {
+            let changed = changed.iter().map(|name| NodeId::from(*name)).collect();
+            return Decision::Revise { revision: Digest::from("sha256:next"), changed };
+        }
+        ["approve"] => Answer::Approve,
+        ["reject"] => Answer::Reject,
+        ["retry"] => Answer::Retry,
+        ["skip"] => Answer::Skip,
+        ["waive"] => Answer::Waive,
+        ["abort"] => Answer::Abort,
+        ["revise"] => Answer::Revise,
+        ["answer"] => Answer::Reply,
+        ["reassign", role] => Answer::Reassign { role: Role::from(*role) },
+        ["raise", amount @ ..] => Answer::Raise { by: amount_of(amount) },
+        other => panic!("what does the human decide: {other:?}?"),
+    };
+    Decision::Answer { item: item.unwrap_or_else(|| ItemId::from("none")), answer }
+}
+
+fn amount_of(words: &[&str]) -> Budget {
+    match words {
+        [amount, "tokens"] => Budget { tokens: Some(number(amount)), ..Budget::default() },
+        [amount, "seconds"] => {
+            Budget { time: Some(Duration::from_secs(number(amount))), ..Budget::default() }
+        }
+        [dollars] => {
+            let dollars = number(dollars.trim_start_matches('$'));
+            Budget { micro_usd: Some(dollars * 1_000_000), ..Budget::default() }
+        }
+        other => panic!("how much is {other:?}?"),
+    }
+}

@@ -1,0 +1,128 @@
+//! Trouble that is nobody's fault: lost workers, our own stops, gates that tell nothing, runs that stand still (X-40).
+
+use super::script::talk;
+
+#[test]
+fn a_lost_worker_spends_a_delivery_and_never_an_attempt() {
+    talk(
+        "
+        plan  a: task escalate  limit deliveries 3
+        approved
+        -> clock admitted           a#1 to coder
+        -> clock lease lost a#1     a#1 to coder later
+        -> agent faulted a#1        a#1 to coder later
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 1  a#1 failed; a held: escalation exhausted
+        ",
+    );
+}
+
+#[test]
+fn deliveries_lost_time_after_time_ask_a_person() {
+    talk(
+        "
+        plan  a: task escalate  limit deliveries 2
+        approved
+        -> clock admitted           a#1 to coder
+        -> clock lease lost a#1     a#1 to coder later
+        -> clock lease lost a#1     a held: escalation undelivered
+        -> human retry              a#2 to coder, told #1 failed
+        -> clock lease lost a#2     a#2 to coder later, told #1 failed
+        ",
+    );
+}
+
+#[test]
+fn a_missing_permission_asks_a_person_at_once() {
+    talk(
+        "
+        plan  a: task retry 3 escalate
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent lacks permission a#1 \"log in\"  a held: escalation permission
+        -> human retry              a#2 to coder, told #1 failed
+        ",
+    );
+}
+
+#[test]
+fn our_own_stops_are_counted_apart_and_repeat_at_once() {
+    talk(
+        "
+        plan  a: task escalate  limit interruptions 3  limit deliveries 1
+        approved
+        -> clock admitted           a#1 to coder
+        -> clock own lease lost a#1  a#1 to coder
+        -> agent released a#1       a#1 to coder
+        -> clock own lease lost a#1  a held: escalation interrupted
+        ",
+    );
+}
+
+#[test]
+fn a_gate_that_was_interrupted_runs_again_and_spends_nothing() {
+    talk(
+        "
+        plan  a: task escalate
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> clock own lease lost a#1  a#1 to harness
+        -> clock lease lost a#1     a#1 to harness
+        -> harness found a#1 nothing: interrupted  a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn a_gate_that_tells_nothing_time_after_time_asks_a_person() {
+    talk(
+        "
+        plan  a: task escalate  limit repeats 3
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 nothing: no bash  a#1 to harness later
+        -> harness found a#1 nothing: unstable src/lib.rs  a#1 to harness later
+        -> harness found a#1 nothing: no bash  a held: escalation inconclusive
+        -> harness found a#1 exit 0  refused: the step is not in a state for this
+        ",
+    );
+}
+
+#[test]
+fn a_run_that_stands_still_is_taken_back_and_a_person_is_asked() {
+    talk(
+        "
+        plan  a: task escalate  stale after 60 seconds
+        approved
+        -> clock admitted           wake at 60 s; a#1 to coder
+        wait 40 seconds
+        -> agent reported a#1       a#1 to harness
+        wait 20 seconds
+        -> clock stale              wake at 100 s
+        wait 40 seconds
+        -> clock stale              expired after 60 s; a#1 taken back from gate; a held: escalation stale; wake at 160 s
+        wait 60 seconds
+        -> clock stale              wake at 220 s
+        -> human retry              a#2 to coder
+        -> harness found a#1 exit 0  refused: the step is not in a state for this
+        ",
+    );
+}
+
+#[test]
+fn trouble_of_our_own_is_no_progress() {
+    talk(
+        "
+        plan  a: task escalate  stale after 60 seconds
+        approved
+        -> clock admitted           wake at 60 s; a#1 to coder
+        wait 59 seconds
+        -> agent faulted a#1        a#1 to coder later
+        wait 1 seconds
+        -> clock stale              expired after 60 s; a#1 taken back from agent; a held: escalation stale; wake at 120 s
+        ",
+    );
+}
