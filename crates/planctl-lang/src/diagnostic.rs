@@ -239,7 +239,7 @@ impl Diagnostic {
     // Places that are near one another share a snippet; the renderer is only given the lines it needs, since it
     // walks all it is given.
     fn snippets<'a>(&'a self, source: &'a Source) -> Vec<Snippet<'a, annotate_snippets::Annotation<'a>>> {
-        let mut groups: Vec<(usize, usize, Vec<(usize, &Label)>)> = Vec::new();
+        let mut groups: Vec<(usize, usize, Ranked<'_>)> = Vec::new();
         for (rank, label) in self.spans.iter().enumerate() {
             let span = source.clamp(label.span);
             let first = source.line_of(span.start);
@@ -264,7 +264,7 @@ impl Diagnostic {
         source: &'a Source,
         first: usize,
         last: usize,
-        labels: Vec<(usize, &'a Label)>,
+        labels: Ranked<'a>,
     ) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
         let top = first.saturating_sub(1);
         let start = if top == 0 { source.bom_bytes() } else { source.line_span(top).start };
@@ -298,7 +298,7 @@ impl Diagnostic {
             "level": self.level,
             "message": printable(&self.message),
             "spans": spans,
-            "step": self.step.as_ref().map(|step| &step.number),
+            "step": self.step.as_ref().map(|step| step.number.parse::<u32>().map_or(step.number.as_str().into(), serde_json::Value::from)),
             "help": self.help,
             "fix": fix,
         })
@@ -306,6 +306,9 @@ impl Diagnostic {
 }
 
 const NEAR_LINES: usize = 4;
+
+/// Labels with their place in the list; the first is the primary.
+type Ranked<'a> = Vec<(usize, &'a Label)>;
 
 fn label_json(source: &Source, label: &Label) -> serde_json::Value {
     let span = source.clamp(label.span);

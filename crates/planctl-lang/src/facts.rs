@@ -75,6 +75,11 @@ pub enum FileFact {
         /// Where it points.
         target: String,
     },
+    /// Something that the system does not let us read.
+    Unreadable {
+        /// What the system says.
+        reason: String,
+    },
     /// Something that is read without end or not at all.
     Special {
         /// What it is.

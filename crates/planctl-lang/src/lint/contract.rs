@@ -97,8 +97,9 @@ fn word_at(script: &str, offset: usize) -> Span {
         let begin = script[..end].rfind(char::is_whitespace).map_or(0, |at| at + 1);
         return Span::new(begin, end);
     }
-    let length = script[start..].find(char::is_whitespace).unwrap_or(script.len() - start);
-    Span::new(start, start + length.max(1))
+    let word = script[start..].find(char::is_whitespace).unwrap_or(script.len() - start);
+    let one = script[start..].chars().next().map_or(0, char::len_utf8);
+    Span::new(start, start + word.max(one))
 }
 
 fn tools(lint: &Lint<'_>, contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
@@ -170,7 +171,7 @@ fn interactive(contract: &ContractTree, simple: &Simple, found: &mut Vec<Diagnos
     let words: Vec<&str> =
         simple.words.iter().map(|word| word.literal.as_deref().unwrap_or(&word.raw)).collect();
     let is_fed = simple.redirects.iter().any(|redirect| redirect.feeds_input);
-    let has = |flag: &str| words.iter().any(|word| *word == flag);
+    let has = |flag: &str| words.contains(&flag);
     let waits = match words.as_slice() {
         [
             "vim" | "vi" | "nvim" | "nano" | "emacs" | "less" | "more" | "top" | "htop" | "man" | "watch",

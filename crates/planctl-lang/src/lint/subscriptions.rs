@@ -86,6 +86,11 @@ fn file(
                 Diagnostic::new(Code::P205, message).at(span, format!("it points to `{}`", escape(target)));
             found.push(link.help("copy what is needed into the workspace"));
         }
+        Some(FileFact::Unreadable { reason }) => {
+            let message = format!("`{}` can't be read: {}", escape(path), escape(reason));
+            let refused = Diagnostic::new(Code::P207, message).at(span, "");
+            found.push(refused.help("let the user that runs planctl read it"));
+        }
         Some(FileFact::Special { special }) => {
             let message = format!("`{}` is {}, not a file", escape(path), special.word());
             found.push(Diagnostic::new(Code::P207, message).at(span, "").help("subscribe to a regular file"));
@@ -258,7 +263,9 @@ impl Made {
             }
         }
         let mut circles = Circles { rings: Vec::new() };
-        for start in needs.keys() {
+        // Every circle has a step that needs what a later one makes; a plan in good order has none, and costs nothing.
+        let reads_ahead = |entry: &(&usize, &Vec<Need>)| entry.1.iter().any(|(maker, _, _)| maker > entry.0);
+        for (start, _) in needs.iter().filter(reads_ahead) {
             if !circles.rings.iter().flatten().any(|(step, _, _)| step == start)
                 && let Some(ring) = ring_from(*start, &needs)
             {

@@ -46,10 +46,26 @@ impl Reader<'_> {
                 let text = self.text(field, end);
                 self.set(known, field, text, |step, text| step.for_each = Some(text));
             }
-            single => match self.single(field, end) {
+            single @ (Field::Target
+            | Field::Kind
+            | Field::ExitCode
+            | Field::OnFail
+            | Field::Timeout
+            | Field::ContractTimeout
+            | Field::Guard
+            | Field::MaxRetries
+            | Field::MaxVisits
+            | Field::Needs
+            | Field::When
+            | Field::Gate
+            | Field::MinTests
+            | Field::Workspace
+            | Field::Status) => match self.single(field, end) {
                 Some(value) => self.take_value(single, value),
                 None => self.report_empty(single, field),
             },
+            // These belong to the head of the plan and are read there.
+            Field::Context | Field::Budget | Field::Priority | Field::StaleAfter | Field::Parallel => {}
         }
     }
 
@@ -310,8 +326,7 @@ impl Reader<'_> {
         let is_comment = |line: &&str| line.trim_start().starts_with('#');
         let is_blank = |line: &&str| line.trim().is_empty();
         if lines.iter().all(|line| is_blank(line) || is_comment(line)) {
-            let why =
-                if lines.iter().any(|line| is_comment(line)) { "has only comments" } else { "is empty" };
+            let why = if lines.iter().any(is_comment) { "has only comments" } else { "is empty" };
             let empty = Diagnostic::new(Code::P010, format!("the contract {why}"))
                 .at(fence.opener, "no command follows");
             self.report_value(

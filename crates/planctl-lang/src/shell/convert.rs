@@ -60,7 +60,11 @@ fn describe(error: &ParseError) -> String {
     match error {
         ParseError::ParsingNear(_) => "bash can't go on from here".to_owned(),
         ParseError::ParsingAtEndOfInput => "the contract ends before its last command does".to_owned(),
-        ParseError::Tokenizing { inner, .. } => inner.to_string(),
+        ParseError::Tokenizing { inner, .. } => {
+            // The place is said by the span, in the plan's own lines.
+            let said = inner.to_string();
+            said.split(" near ").next().unwrap_or(&said).to_owned()
+        }
     }
 }
 

@@ -1,0 +1,163 @@
+//! Whatever the text: no panic, every place inside the text, linear time, and marks that never change the digest.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use planctl_lang::{Mark, Source, annotate, digest, parse, render_all, show, verify};
+use proptest::prelude::*;
+
+const SEEDS: [&str; 4] = [
+    common::PLAN,
+    include_str!("fixtures/fix-auth-timeout.md"),
+    include_str!("fixtures/extract-config.md"),
+    include_str!("fixtures/migrate-httpx.md"),
+];
+
+fn check(text: &str) {
+    let source = Source::new("plan.md", text);
+    let verification = verify(&source, &common::facts());
+    for diagnostic in &verification.diagnostics {
+        for label in &diagnostic.spans {
+            assert!(text.get(label.span.start..label.span.end).is_some(), "{diagnostic:?}");
+        }
+        if let Some(fix) = &diagnostic.fix {
+            assert!(text.get(fix.span.start..fix.span.end).is_some(), "{diagnostic:?}");
+        }
+    }
+    assert_eq!(verification.is_verified(), verification.diagnostics.iter().all(|found| !found.is_error()));
+    render_all(&verification.diagnostics, &source, true);
+    verification.to_json(&source);
+    show(&source, &verification.tree);
+    let marks = BTreeMap::from([(1, Mark::Passed), (2, Mark::Skipped), (3, Mark::Working)]);
+    let marked = Source::new("plan.md", annotate(&source, "in-progress", &marks));
+    assert_eq!(digest(&source), digest(&marked), "P-16 X-17");
+    assert_eq!(annotate(&marked, "in-progress", &marks), marked.text());
+    let titles = |source: &Source| -> Vec<String> {
+        parse(source).0.steps.into_iter().map(|step| step.title.value).collect()
+    };
+    assert_eq!(titles(&source), titles(&marked));
+}
+
+/// A cut, a doubled, a swapped or an inserted piece.
+fn mutate(text: &str, at: usize, length: usize, what: u8, piece: &str) -> String {
+    let mut begin = at % (text.len() + 1);
+    while !text.is_char_boundary(begin) {
+        begin -= 1;
+    }
+    let mut end = (begin + length).min(text.len());
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    let (before, middle, after) = (&text[..begin], &text[begin..end], &text[end..]);
+    match what % 4 {
+        0 => format!("{before}{after}"),
+        1 => format!("{before}{middle}{middle}{after}"),
+        2 => format!("{before}{piece}{after}"),
+        _ => format!("{before}{piece}{middle}{after}"),
+    }
+}
+
+fn pieces() -> impl Strategy<Value = String> {
+    let words = [
+        "```",
+        "~~~\n",
+        "```shell\n",
+        "**",
+        ":**",
+        "**task:**",
+        "### 1. ",
+        "### N+1. ",
+        "## Steps\n",
+        "## Flow\n",
+        "---\n",
+        "exit_code == ",
+        "\r\n",
+        "\t",
+        "\0",
+        "\u{202e}",
+        "✅ ",
+        "- file:",
+        "$(",
+        "<<EOF\n",
+        "'",
+        "\"",
+        "\\",
+        "> ",
+        "    ",
+        "<!-- ",
+        "é",
+        "retry(",
+        "**contract:**\n```\n",
+        "**status:** done\n",
+        "status:",
+        "# ",
+        "\u{feff}",
+        "⚠\u{fe0f}",
+    ];
+    prop_oneof![proptest::sample::select(words.to_vec()).prop_map(str::to_owned), "\\PC{0,12}"]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_read(text in "\\PC{0,400}") {
+        check(&text);
+    }
+
+    #[test]
+    fn any_lines_are_read(pieces in proptest::collection::vec(pieces(), 0..60)) {
+        check(&pieces.concat());
+        check(&format!("---\ntype: plan\n---\n# T\n## Steps\n### 1. One\n{}", pieces.join("\n")));
+    }
+
+    #[test]
+    fn any_mutated_plan_is_read(
+        seed in 0..SEEDS.len(),
+        edits in proptest::collection::vec((any::<usize>(), 0..80_usize, any::<u8>(), pieces()), 1..6),
+    ) {
+        let mut text = SEEDS[seed].to_owned();
+        for (at, length, what, piece) in edits {
+            text = mutate(&text, at, length, what, &piece);
+        }
+        check(&text);
+    }
+}
+
+#[test]
+fn the_time_grows_with_the_text_and_no_faster() {
+    let plan = |steps: usize| {
+        let head = &common::PLAN[..common::PLAN.find("### 1.").expect("a step")];
+        let body = |number: usize| {
+            format!(
+                "### {number}. Step\n\n**target:** coder\n**subscriptions:**\n- file:out/{}.txt\n\n**task:**\nWrite `out/{number}.txt`.\n\n\
+                 **contract:**\n```shell\ntest -f out/{number}.txt\n```\nexit_code == 0\n**on_fail:** escalate\n\n",
+                number.saturating_sub(1)
+            )
+        };
+        head.to_owned() + &(1..=steps).map(body).collect::<String>()
+    };
+    let facts = |source: &Source| {
+        let wants = planctl_lang::wants(source, &parse(source).0);
+        let missing = |path| (path, planctl_lang::FileFact::Missing);
+        planctl_lang::Facts { files: wants.files.into_iter().map(missing).collect(), ..common::facts() }
+    };
+    let time = |steps: usize| {
+        let source = Source::new("plan.md", plan(steps));
+        let facts = facts(&source);
+        let began = Instant::now();
+        let found = verify(&source, &facts).diagnostics;
+        let took = began.elapsed();
+        assert!(
+            found.iter().all(|found| found.step.as_ref().is_none_or(|step| step.number == "1")),
+            "{:?}",
+            found.last()
+        );
+        took
+    };
+    time(50);
+    let (small, large) = (time(250), time(2_500));
+    assert!(large < small * 30, "250 steps: {small:?}, 2,500 steps: {large:?}");
+}
