@@ -1,6 +1,28 @@
 //! Runs the loops; the only room where all doors meet.
 
+mod asks;
+pub mod check;
+mod clock;
 pub mod config;
 pub mod database;
 pub mod diff;
+mod drive;
+mod hands;
+mod instance;
+mod live;
+mod marks;
+mod plans;
+mod protection;
+mod runs;
+mod services;
+mod settings;
+mod tend;
 pub mod wire;
+
+pub use clock::now;
+pub use drive::{Drive, Driven};
+pub use live::{Doing, Live};
+pub use planctl_store::StoreError;
+pub use plans::{Standing, Start, Started};
+pub use services::{Open, ServiceError, Services};
+pub use settings::{RoleSettings, RunSettings};

@@ -135,26 +135,45 @@ pub(crate) enum Trouble {
 }
 
 pub(crate) fn trouble(error: &sqlx::Error) -> Trouble {
-    match error {
-        sqlx::Error::Database(database) => match database.code().as_deref() {
-            Some("57P01" | "57P02" | "57P03") => Trouble::Outage,
-            Some("55P03" | "57014" | "25P03") => Trouble::Again,
-            Some(code) if code.starts_with("08") => Trouble::Outage,
-            Some(code) if code.starts_with("53") || code.starts_with("40") => Trouble::Again,
-            Some(code) if code.starts_with("28") || code.starts_with("3D") || code.starts_with("42501") => {
-                Trouble::Denied
-            }
-            Some(_) | None => Trouble::Defect,
-        },
-        sqlx::Error::Io(_)
-        | sqlx::Error::Tls(_)
-        | sqlx::Error::Protocol(_)
-        | sqlx::Error::PoolTimedOut
-        | sqlx::Error::PoolClosed
-        | sqlx::Error::WorkerCrashed => Trouble::Outage,
-        sqlx::Error::Configuration(_) => Trouble::Denied,
-        _ => Trouble::Defect,
+    if let sqlx::Error::Database(database) = error {
+        return trouble_of(database.code().as_deref().unwrap_or_default());
     }
+    let is_away = matches!(
+        error,
+        sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::Protocol(_)
+            | sqlx::Error::PoolTimedOut
+            | sqlx::Error::PoolClosed
+            | sqlx::Error::WorkerCrashed
+    );
+    if is_away {
+        Trouble::Outage
+    } else if matches!(error, sqlx::Error::Configuration(_)) {
+        Trouble::Denied
+    } else {
+        Trouble::Defect
+    }
+}
+
+/// Sorts the codes of PROMISES 2.4.
+fn trouble_of(code: &str) -> Trouble {
+    let class = code.get(..2).unwrap_or_default();
+    if matches!(code, "57P01" | "57P02" | "57P03") || class == "08" {
+        Trouble::Outage
+    } else if matches!(code, "55P03" | "57014" | "25P03") || matches!(class, "53" | "40") || is_stale_plan(code) {
+        Trouble::Again
+    } else if matches!(class, "28" | "3D") || code == "42501" {
+        Trouble::Denied
+    } else {
+        Trouble::Defect
+    }
+}
+
+/// Says that the session's prepared statements no longer fit, as after a migration by another process: a new session
+/// prepares them anew.
+pub(crate) fn is_stale_plan(code: &str) -> bool {
+    matches!(code, "0A000" | "26000")
 }
 
 impl From<sqlx::Error> for StoreError {

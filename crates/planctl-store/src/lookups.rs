@@ -66,4 +66,13 @@ impl Store {
         repeated!(self, lent => sqlx::query(SET_SETTINGS).bind(id).bind(settings).execute(&mut *lent))?;
         Ok(())
     }
+
+    /// Returns the name of the other run that has the workspace of this one.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn workspace_taken_by(&self, run: RunId) -> Result<Option<String>, StoreError> {
+        self.run_that_has_the_workspace_of(run).await
+    }
 }

@@ -1,0 +1,262 @@
+//! The inbox: questions for people, with what they should see to decide, and the answers they give.
+
+use std::sync::Arc;
+
+use planctl_engine::{Answer, AskKind, BudgetPart, Decision, Failure, Graph, RunId, Shortfall, Task, view};
+use planctl_store::{AskRow, Said, StoreError};
+
+use crate::runs::tampered;
+use crate::services::{ServiceError, Services};
+use crate::wire::{
+    AnswerView, AskList, AskPage, AskView, ContractView, Decided, FailureView, ShortfallView, StepName,
+    moment,
+};
+
+impl Services {
+    /// Lists open asks of a run, or of this workspace and all others.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn asks(&self, run: Option<RunId>) -> Result<AskList, ServiceError> {
+        let mut asks = Vec::new();
+        for row in self.store.asks(run, None).await? {
+            let graph = self.graph_of(&row).await?;
+            asks.push(ask_view(&row, &graph, None));
+        }
+        Ok(AskList { asks })
+    }
+
+    /// Shows one ask, open or answered, with the evidence on it.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Store`] with not found, and those of the connection.
+    pub async fn ask(&self, id: u64) -> Result<AskPage, ServiceError> {
+        let row = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
+        let run = self.store.run(row.run).await?;
+        let revision = self.store.revision(run.plan, &run.revision).await?;
+        let answer = if row.is_open { None } else { self.answer_of(&row).await? };
+        let task = revision.graph.task(&row.at.node);
+        let is_plan = row.ask.kind == AskKind::Plan;
+        let before = if is_plan { self.store.last_approval(run.plan).await? } else { None };
+        let diff = match before {
+            Some(before) if before.digest != run.revision => {
+                let old = self.store.revision(run.plan, &before.digest).await?.source;
+                Some(crate::diff::unified(&old, &revision.source))
+            }
+            Some(_) | None => None,
+        };
+        Ok(AskPage {
+            ask: ask_view(&row, &revision.graph, answer),
+            message: row.ask.message.clone(),
+            contract: task.map(contract_view),
+            failure: row.ask.failure.as_deref().map(failure_view),
+            shortfall: row.ask.shortfall.as_ref().map(shortfall_view),
+            plan_text: is_plan.then(|| revision.source.clone()),
+            diff,
+        })
+    }
+
+    /// Answers an ask.
+    ///
+    /// Approving or rejecting the plan ask of a run is done by [`Services::approve`] and [`Services::reject`], which
+    /// verify the file again; here it is answered for the revision as it is kept.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Conflict`] where somebody answered already or the ask takes other answers, and those of the store.
+    pub async fn answer(&self, id: u64, answer: Answer, note: Option<&str>) -> Result<Decided, ServiceError> {
+        let row = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
+        if !row.is_open {
+            return Err(self.answered_before(id, &row).await?);
+        }
+        let word = answer.word();
+        if !row.ask.kind.answers().contains(&word) {
+            return Err(ServiceError::Conflict {
+                what: format!("{word} ask {id}: it is {}", view::ask_name(row.ask.kind)),
+                help: row
+                    .ask
+                    .kind
+                    .answers()
+                    .iter()
+                    .map(|answer| format!("planctl approvals {answer} {id}"))
+                    .collect::<Vec<_>>()
+                    .join("   or   "),
+            });
+        }
+        let is_approval = answer == Answer::Approve;
+        if is_approval {
+            self.approve_as_kept(&row, note).await?;
+        }
+        let is_rejection = answer == Answer::Reject;
+        let decision = Decision::Answer { item: row.item.clone(), answer };
+        match self.decide(row.run, decision, note).await {
+            Ok(_) => {}
+            Err(ServiceError::Store(StoreError::Refused(refusal))) => {
+                let now = self.store.ask(row.number).await?;
+                if now.is_open {
+                    return Err(ServiceError::Conflict {
+                        what: format!("{word} ask {id}: {refusal}"),
+                        help: format!("planctl approvals show {id}"),
+                    });
+                }
+                return Err(self.answered_before(id, &now).await?);
+            }
+            Err(error) => return Err(error),
+        }
+        if is_rejection {
+            let run = self.store.run(row.run).await?;
+            self.store.void_approvals(run.plan, note.unwrap_or("rejected")).await?;
+        }
+        self.follow_with_plan(row.run).await?;
+        Ok(Decided {
+            run: Some(row.run_name.clone()),
+            ask: Some(id),
+            decision: word.to_owned(),
+            by: self.open.actor.to_string(),
+            follows: format!("planctl plan watch {}", row.run_name),
+            repeated: false,
+        })
+    }
+
+    /// Records an approval of a run's revision as it is kept, with the protected files as they are now.
+    async fn approve_as_kept(&self, row: &AskRow, note: Option<&str>) -> Result<(), ServiceError> {
+        let run = self.store.run(row.run).await?;
+        let plan = self.store.plan(run.plan).await?;
+        if plan.digest != run.revision {
+            return Err(ServiceError::Conflict {
+                what: format!("approve {}: its plan has changed since it was handed in", run.name),
+                help: format!("planctl plan diff {}", run.plan_path),
+            });
+        }
+        let graph = self.store.revision(run.plan, &run.revision).await?.graph;
+        self.approve_revision(&run, &plan, &graph, note).await
+    }
+
+    async fn answered_before(&self, id: u64, row: &AskRow) -> Result<ServiceError, ServiceError> {
+        let how = match self.answer_of(row).await? {
+            Some(answer) => format!("{} answered it with {}", answer.by, answer.answer),
+            None => "it was taken back".to_owned(),
+        };
+        Ok(ServiceError::Conflict {
+            what: format!("answer ask {id}: {how}"),
+            help: format!("planctl plan status {}", row.run_name),
+        })
+    }
+
+    async fn answer_of(&self, row: &AskRow) -> Result<Option<AnswerView>, ServiceError> {
+        let mut after = 0;
+        loop {
+            let lines = self.store.history(row.run, after, 1000).await?;
+            let Some(last) = lines.last() else { return Ok(None) };
+            after = last.seq;
+            for line in &lines {
+                let Said::Fact(fact) = &line.said else { continue };
+                if let planctl_engine::Fact::AskAnswered { item, answer, by, note, .. } = &**fact
+                    && *item == row.item
+                {
+                    return Ok(Some(AnswerView {
+                        answer: answer.clone(),
+                        by: by.to_string(),
+                        note: note.clone(),
+                        at: Some(moment(line.at)),
+                    }));
+                }
+            }
+        }
+    }
+
+    async fn graph_of(&self, row: &AskRow) -> Result<Arc<Graph>, ServiceError> {
+        let run = self.store.run(row.run).await?;
+        Ok(self.store.revision(run.plan, &run.revision).await?.graph)
+    }
+}
+
+fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) -> AskView {
+    let step = graph.task(&row.at.node).map(|task| StepName {
+        number: task.step,
+        title: graph.node(&row.at.node).map(|node| node.title.clone()).unwrap_or_default(),
+    });
+    AskView {
+        id: u64::try_from(row.number).unwrap_or(0),
+        kind: row.ask.kind.word().to_owned(),
+        run: row.run_name.clone(),
+        plan: row.plan_path.clone(),
+        step,
+        asks: asks_line(row, graph),
+        reason: row.ask.reason.word().to_owned(),
+        answers: row.ask.kind.answers().iter().map(|answer| (*answer).to_owned()).collect(),
+        opened_at: moment(row.created_at),
+        answer,
+    }
+}
+
+/// Says in one line what is asked.
+fn asks_line(row: &AskRow, graph: &Graph) -> String {
+    let name = view::node_name(graph, &row.at.node);
+    match row.ask.kind {
+        AskKind::Plan => format!("approve {} steps of \"{}\"", graph.task_count(), graph.title()),
+        AskKind::Budget => {
+            let short = row.ask.shortfall.as_ref().map(view::shortfall_line).unwrap_or_default();
+            format!("{name}: {short}")
+        }
+        AskKind::Question => format!("{name} asks: {}", row.ask.message.clone().unwrap_or_default()),
+        AskKind::Escalation => {
+            let failed = row.ask.failure.as_deref().map(|failure| format!("; {}", failure_line(failure)));
+            format!("{name}: {}{}", view::reason_words(row.ask.reason), failed.unwrap_or_default())
+        }
+    }
+}
+
+/// Says in one line how an attempt failed, with the last line it printed.
+pub(crate) fn failure_line(failure: &Failure) -> String {
+    let line = view::failing_line(&failure.what);
+    let last = [&failure.stderr, &failure.stdout]
+        .into_iter()
+        .find_map(|excerpt| excerpt.tail.lines().rev().map(str::trim).find(|line| !line.is_empty()));
+    match last {
+        Some(last) => format!("{line} \"{}\"", last.chars().take(160).collect::<String>()),
+        None => line,
+    }
+}
+
+pub(crate) fn contract_view(task: &Task) -> ContractView {
+    ContractView {
+        command: task.contract.command.clone(),
+        exit_code: task.contract.expect,
+        timeout_seconds: task.contract.timeout.as_secs_f64(),
+    }
+}
+
+fn failure_view(failure: &Failure) -> FailureView {
+    let files = match &failure.what {
+        planctl_engine::Failing::Contract { tampered: files, .. } => tampered(files),
+        planctl_engine::Failing::Overran
+        | planctl_engine::Failing::Undelivered { .. }
+        | planctl_engine::Failing::Permission { .. }
+        | planctl_engine::Failing::Inconclusive { .. } => Vec::new(),
+    };
+    FailureView {
+        attempt: failure.attempt.number(),
+        what: view::failing_line(&failure.what),
+        tampered: files,
+        stdout_tail: failure.stdout.tail.clone(),
+        stderr_tail: failure.stderr.tail.clone(),
+    }
+}
+
+fn shortfall_view(short: &Shortfall) -> ShortfallView {
+    let (part, unit) = match short.part {
+        BudgetPart::Tokens => ("tokens", 1.0),
+        BudgetPart::MicroUsd => ("usd", 1e-6),
+        BudgetPart::Seconds => ("seconds", 1.0),
+    };
+    ShortfallView {
+        part: part.to_owned(),
+        limit: short.limit as f64 * unit,
+        spent: short.spent as f64 * unit,
+        needed: short.needed() as f64 * unit,
+        steps_remaining: short.steps_remaining,
+    }
+}

@@ -1,0 +1,243 @@
+//! Verifies a plan file: reads it once, gathers what is true here, and lets the language judge. Needs no database.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use planctl_engine::{Graph, GraphParts, NodeKind};
+use planctl_harness::{
+    Baseline, PATH_DEFAULT, PathKind, Spawner, Syntax, Unreadable, existing_files, expand_glob,
+    probe_commands, probe_paths, probe_scripts, read_plan,
+};
+use planctl_lang::{
+    Facts, FileFact, PlanTree, Source, SpecialKind, Verification, Wants, parse, verify, wants,
+};
+
+use crate::config::Config;
+use crate::protection;
+
+/// The most files that a glob of a plan is expanded to while it is verified.
+const GLOB_FILES_MAX: usize = 1000;
+
+/// Why a plan file can't even be verified.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// The file can't be read as a plan: missing, a directory, a pipe, too large, not permitted (row 64).
+    #[error("read {}: {source}", file.display())]
+    Unreadable {
+        /// The file as it was named.
+        file: PathBuf,
+        /// What it is, or what the system said.
+        #[source]
+        source: Unreadable,
+    },
+    /// The workspace can't be looked at.
+    #[error("look at the workspace {}: {source}", workspace.display())]
+    Workspace {
+        /// The workspace.
+        workspace: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Part of the verification ended without an answer: a defect of planctl.
+    #[error("verify {}: {what}", file.display())]
+    Broken {
+        /// The file as it was named.
+        file: PathBuf,
+        /// What happened.
+        what: String,
+    },
+}
+
+/// Where and with what a plan is verified.
+#[derive(Clone, Copy, Debug)]
+pub struct Checking<'a> {
+    /// The canonical path of the workspace.
+    pub workspace: &'a Path,
+    /// The effective configuration.
+    pub config: &'a Config,
+    /// Says that one command serves every role (`--exec`), so that no role is unknown.
+    pub serves_every_role: bool,
+}
+
+/// A plan file that was read and verified.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The file as it was named.
+    pub file: PathBuf,
+    /// What identifies the plan in its workspace: the relative path where it lies inside, else the absolute one.
+    pub path: String,
+    /// Its text.
+    pub source: Source,
+    /// What verification found.
+    pub verification: Verification,
+    /// The protected files as they are now; part of what is approved.
+    pub baseline: Baseline,
+}
+
+/// Returns what identifies a plan in its workspace.
+pub fn plan_path(file: &Path, workspace: &Path) -> String {
+    let name = file.file_name().map(OsString::from).unwrap_or_default();
+    let folder = match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        Some(_) | None => Path::new("."),
+    };
+    let absolute = match folder.canonicalize() {
+        Ok(folder) => folder.join(name),
+        Err(_) => file.to_owned(),
+    };
+    absolute.strip_prefix(workspace).unwrap_or(&absolute).to_string_lossy().into_owned()
+}
+
+/// Verifies a plan file. Findings are no errors: they are in the answer.
+///
+/// # Errors
+///
+/// [`CheckError`] where the file or the workspace can't be read.
+pub async fn check(file: &Path, checking: Checking<'_>, spawner: &Spawner) -> Result<Checked, CheckError> {
+    let broken = |what: String| CheckError::Broken { file: file.to_owned(), what };
+    let named = file.to_owned();
+    let bytes = tokio::task::spawn_blocking(move || read_plan(&named))
+        .await
+        .map_err(|error| broken(error.to_string()))?;
+    let path = plan_path(file, checking.workspace);
+    let shown = file.to_string_lossy().into_owned();
+    let bytes = match bytes {
+        Ok(bytes) => bytes,
+        Err(source) => return Err(CheckError::Unreadable { file: file.to_owned(), source }),
+    };
+    let source = match Source::from_bytes(shown, bytes) {
+        Ok(source) => source,
+        Err(unreadable) => {
+            let verification = Verification::unreadable(&unreadable);
+            let baseline = Baseline::default();
+            return Ok(Checked {
+                file: file.to_owned(),
+                path,
+                source: unreadable.source,
+                verification,
+                baseline,
+            });
+        }
+    };
+    let (tree, _) = parse(&source);
+    let mut facts = facts(wants(&source, &tree), checking, spawner).await?;
+    facts.plan_is_inside = Some(!Path::new(&path).is_absolute());
+    let mut verification = verify(&source, &facts);
+    if let Some(graph) = verification.graph.take() {
+        let graph = with_configured_timeouts(graph, &verification.tree, checking.config);
+        verification.graph = Some(graph.map_err(broken)?);
+    }
+    let baseline = match &verification.graph {
+        Some(graph) => {
+            let (graph, workspace) = (graph.clone(), checking.workspace.to_owned());
+            let taken = move || protection::baseline_of_plan(&graph, &workspace);
+            let taken =
+                tokio::task::spawn_blocking(taken).await.map_err(|error| broken(error.to_string()))?;
+            taken.map_err(|error| broken(error.to_string()))?
+        }
+        None => Baseline::default(),
+    };
+    Ok(Checked { file: file.to_owned(), path, source, verification, baseline })
+}
+
+async fn facts(wants: Wants, checking: Checking<'_>, spawner: &Spawner) -> Result<Facts, CheckError> {
+    let workspace = checking.workspace.to_owned();
+    let path = search_path(checking.config);
+    let scripts = wants.scripts.clone();
+    let (searched, looked_at) = (path.clone(), workspace.clone());
+    let files = tokio::task::spawn_blocking(move || files_facts(&wants, &looked_at, &searched));
+    let (syntax, files) = tokio::join!(probe_scripts(spawner, scripts), files);
+    let wrong = |source| CheckError::Workspace { workspace: workspace.clone(), source };
+    let mut facts = files.map_err(|error| wrong(std::io::Error::other(error)))?.map_err(wrong)?;
+    facts.path = path.to_string_lossy().into_owned();
+    facts.syntax =
+        syntax.into_iter().filter_map(|(script, syntax)| Some((script, verdict(syntax)?))).collect();
+    let roles = &checking.config.roles;
+    facts.roles = (!roles.is_empty() && !checking.serves_every_role)
+        .then(|| roles.keys().map(|role| role.as_str().to_owned()).collect());
+    Ok(facts)
+}
+
+/// Returns what the language wants to know of `bash -n`; nothing where it could not be asked.
+fn verdict(syntax: Syntax) -> Option<Option<String>> {
+    match syntax {
+        Syntax::Accepted => Some(None),
+        Syntax::Refused { message, .. } => Some(Some(message)),
+        Syntax::Unchecked { .. } => None,
+    }
+}
+
+fn files_facts(wants: &Wants, workspace: &Path, path: &std::ffi::OsStr) -> std::io::Result<Facts> {
+    let kinds = probe_paths(workspace, wants.files.iter().map(String::as_str))?;
+    let is_any_missing = kinds.values().any(|kind| *kind == PathKind::Missing);
+    let globs = wants.globs.iter().filter_map(|glob| {
+        let found = expand_glob(workspace, glob, GLOB_FILES_MAX).ok()?;
+        Some((glob.clone(), found.files))
+    });
+    Ok(Facts {
+        files: kinds.into_iter().filter_map(|(path, kind)| Some((path, fact(kind)?))).collect(),
+        existing: if is_any_missing { existing_files(workspace) } else { Vec::new() },
+        globs: globs.collect::<BTreeMap<_, _>>(),
+        commands: probe_commands(workspace, path, wants.commands.iter().map(String::as_str)),
+        ..Facts::default()
+    })
+}
+
+fn fact(kind: PathKind) -> Option<FileFact> {
+    Some(match kind {
+        PathKind::Missing => FileFact::Missing,
+        PathKind::Regular { bytes, .. } => FileFact::Regular { size: bytes },
+        PathKind::Directory => FileFact::Directory,
+        PathKind::Outside { target } => FileFact::Outside {
+            target: target.map(|target| target.to_string_lossy().into_owned()).unwrap_or_default(),
+        },
+        PathKind::Special(word) => FileFact::Special {
+            special: match word {
+                "named pipe" => SpecialKind::Fifo,
+                "socket" => SpecialKind::Socket,
+                _ => SpecialKind::Device,
+            },
+        },
+        PathKind::Unreadable { .. } => return None,
+    })
+}
+
+/// Returns the search path of contracts: configured directories, then the fixed one.
+pub(crate) fn search_path(config: &Config) -> OsString {
+    joined_path(&config.contracts.path)
+}
+
+pub(crate) fn joined_path(configured: &[PathBuf]) -> OsString {
+    let mut path = OsString::new();
+    for folder in configured {
+        path.push(folder);
+        path.push(":");
+    }
+    path.push(PATH_DEFAULT);
+    path
+}
+
+/// Puts the configured timeouts where the plan names none; they are approved with the plan.
+fn with_configured_timeouts(graph: Graph, tree: &PlanTree, config: &Config) -> Result<Graph, String> {
+    let work = |role: &str| {
+        config.roles.iter().find(|(name, _)| name.as_str() == role).and_then(|(_, role)| role.timeout)
+    };
+    let mut parts = GraphParts::from(graph);
+    for node in &mut parts.nodes {
+        let NodeKind::Task(task) = &mut node.kind else { continue };
+        let Some(step) = tree.steps.iter().find(|step| step.fixed_number() == Some(task.step)) else {
+            continue;
+        };
+        let contract: Option<Duration> = config.contracts.timeout;
+        if let (None, Some(timeout)) = (&step.contract_timeout, contract) {
+            task.contract.timeout = timeout;
+        }
+        if let (None, Some(timeout)) = (&step.timeout, work(task.role.as_str())) {
+            task.work_timeout = timeout;
+        }
+    }
+    Graph::new(parts).map_err(|defect| defect.to_string())
+}

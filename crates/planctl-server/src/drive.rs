@@ -1,0 +1,212 @@
+//! Drives one run in this process: admits it, works its items, minds its leases and timers, draws its marks.
+//!
+//! A few loops, each *look, do, apply*; everything that waits is a row in the database, so a process that is killed and
+//! one that goes on are the same thing to it.
+
+use std::future::Future;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use planctl_engine::{Role, RunId, RunStatus, Work};
+use planctl_harness::Baseline;
+use planctl_store::{Listener, RunRow};
+use tokio::sync::watch;
+
+use crate::hands::{Did, Hands};
+use crate::live::Live;
+use crate::runs::run_state;
+use crate::services::{ServiceError, Services};
+use crate::settings::RunSettings;
+use crate::wire::RunState;
+
+/// How long a loop waits without a ring before it looks again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How to drive a run.
+#[derive(Clone, Debug, Default)]
+pub struct Drive {
+    /// Says that nobody waits for a person's answer: return instead.
+    pub returns_when_waiting: bool,
+    /// Where to show what is under way.
+    pub live: Live,
+}
+
+/// Why driving ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Driven {
+    /// The run is over, in this state.
+    Ended(RunState),
+    /// The run waits for a person, the workspace or a revision.
+    Waiting(RunState),
+    /// The caller asked to stop; what was under way went back to its lane.
+    Stopped,
+}
+
+impl Services {
+    /// Drives a run until it is over, until it waits and nobody waits for it, or until `stop` resolves.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store once its deadline has passed, and those of the helper for child processes.
+    pub async fn drive(
+        &self,
+        run: RunId,
+        drive: &Drive,
+        stop: impl Future<Output = ()>,
+    ) -> Result<Driven, ServiceError> {
+        let (stopping, stopped) = watch::channel(false);
+        let working = self.work(run, drive, &stopped);
+        let tending = self.tend();
+        let marking = self.mark(run, self.store.listen_to(run));
+        tokio::pin!(working, tending, marking, stop);
+        let mut is_stopping = false;
+        let driven = loop {
+            tokio::select! {
+                driven = &mut working => break driven,
+                error = &mut tending => break Err(error),
+                error = &mut marking => break Err(error),
+                () = &mut stop, if !is_stopping => {
+                    is_stopping = true;
+                    stopping.send_replace(true);
+                }
+            }
+        };
+        self.follow_with_plan(run).await?;
+        self.mark_now(run).await?;
+        driven
+    }
+
+    async fn work(
+        &self,
+        run: RunId,
+        drive: &Drive,
+        stop: &watch::Receiver<bool>,
+    ) -> Result<Driven, ServiceError> {
+        let bell = self.store.listen_to(run);
+        let mut hands = None;
+        let mut roles: Vec<Role> = Vec::new();
+        loop {
+            if *stop.borrow() {
+                return Ok(Driven::Stopped);
+            }
+            if let Some(hands) = &hands
+                && Hands::work_once(hands, &roles, stop).await? == Did::Something
+            {
+                continue;
+            }
+            let row = self.store.run(run).await?;
+            match row.head.status {
+                RunStatus::Ended { .. } => return Ok(Driven::Ended(run_state(&row))),
+                RunStatus::Queued { .. } => {
+                    if self.admit(run).await?.is_none() {
+                        self.follow_with_plan(run).await?;
+                        continue;
+                    }
+                }
+                RunStatus::Active if hands.is_none() => {
+                    hands = Some(self.hands(&row, drive).await?);
+                    roles = self.served_roles(&row).await?;
+                    continue;
+                }
+                RunStatus::Active => {
+                    let served = self.served_roles(&row).await?;
+                    if served != roles {
+                        roles = served;
+                        continue;
+                    }
+                    if row.head.out == 0 && drive.returns_when_waiting {
+                        return Ok(Driven::Waiting(run_state(&row)));
+                    }
+                }
+                RunStatus::New | RunStatus::Awaiting | RunStatus::Paused => {
+                    // A revision may bring another approval and other protected files.
+                    hands = None;
+                    if drive.returns_when_waiting {
+                        return Ok(Driven::Waiting(run_state(&row)));
+                    }
+                }
+            }
+            self.rest(&row, &bell, stop).await?;
+        }
+    }
+
+    /// Waits until something of the run may have become due.
+    async fn rest(
+        &self,
+        row: &RunRow,
+        bell: &Listener,
+        stop: &watch::Receiver<bool>,
+    ) -> Result<(), ServiceError> {
+        let due = self.store.next_wake(row.id).await?.unwrap_or(LOOK_AGAIN);
+        // What is due already was not to be claimed just now, so it is somebody else's to do.
+        let wait = due.clamp(Duration::from_millis(20), LOOK_AGAIN);
+        let mut stop = stop.clone();
+        tokio::select! {
+            () = bell.rung() => {}
+            () = tokio::time::sleep(wait) => {}
+            stopped = stop.changed() => {
+                if stopped.is_err() {
+                    tokio::time::sleep(wait).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn hands(&self, row: &RunRow, drive: &Drive) -> Result<Hands, ServiceError> {
+        let approved: Baseline = match row.approval {
+            Some(approval) => {
+                let approval = self.store.approval(approval).await?;
+                serde_json::from_str(&approval.protected)
+                    .map_err(|error| ServiceError::broken(format!("an approval does not read: {error}")))?
+            }
+            None => return Err(ServiceError::broken(format!("{} is active without an approval", row.name))),
+        };
+        Ok(Hands {
+            store: self.store.clone(),
+            spawner: self.spawner()?.clone(),
+            holder: self.holder()?,
+            scratch: self.scratch()?,
+            locks: self.open.state_dir.join("workspaces"),
+            run: row.id,
+            plan: row.plan_path.clone(),
+            workspace: row.workspace_path.clone().into(),
+            settings: settings_of(row)?,
+            approved,
+            live: drive.live.clone(),
+        })
+    }
+
+    /// Returns the roles of the run that this process can serve, those that people reassigned steps to included.
+    async fn served_roles(&self, row: &RunRow) -> Result<Vec<Role>, ServiceError> {
+        let settings = settings_of(row)?;
+        let view = self.store.run_view(row.id).await?;
+        let graph = self.store.revision(row.plan, &row.revision).await?.graph;
+        let mut roles: Vec<Role> = graph.steps().iter().map(|(_, task)| task.role.clone()).collect();
+        roles.extend(view.items.iter().filter_map(|item| match &item.work {
+            Work::Agent { role, .. } => Some(role.clone()),
+            Work::Harness | Work::Human { .. } => None,
+        }));
+        roles.retain(|role| settings.command(role).is_some());
+        roles.sort();
+        roles.dedup();
+        Ok(roles)
+    }
+}
+
+impl Services {
+    /// Returns the folder for the private folders of attempts; what crashed attempts left there is cleared away.
+    fn scratch(&self) -> Result<PathBuf, ServiceError> {
+        let scratch = self.open.state_dir.join("work");
+        let wrong = || ServiceError::io(format!("use {}", scratch.display()));
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&scratch).map_err(wrong())?;
+        planctl_harness::sweep_scratch(&scratch).map_err(wrong())?;
+        Ok(scratch)
+    }
+}
+
+fn settings_of(row: &RunRow) -> Result<RunSettings, ServiceError> {
+    serde_json::from_str(&row.settings)
+        .map_err(|error| ServiceError::broken(format!("a run's settings do not read: {error}")))
+}

@@ -1,0 +1,363 @@
+//! The hands of this process: take one item, do it, say what came of it.
+//!
+//! Each item goes the same way: claim, do, apply. What is done outside is done at least once; whether its answer counts
+//! is decided by the lease, so hands that were too slow or cut off change nothing.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use planctl_engine::{
+    AgentEvent, AgentSaid, Brief, Digest, Event, Fault, FaultKind, Found, HarnessEvent, Inconclusive, Role,
+    RunId, Subscription, Task, Work,
+};
+use planctl_harness::{
+    Assignment, Baseline, Bench, PromptParts, Spawner, WorkspaceLock, assemble, read_context,
+};
+use planctl_store::{Claim, ClaimLane, Claimed, Holder, Renewal, Store, StoreError, Take};
+use tokio::sync::watch;
+
+use crate::clock;
+use crate::live::{Doing, Live};
+use crate::protection;
+use crate::services::ServiceError;
+use crate::settings::RunSettings;
+use crate::wire::moment;
+
+/// How long a lease of this process lasts without a renewal.
+const LEASE: Duration = Duration::from_secs(15);
+/// How often it is renewed.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// How long a gate waits before it tries the workspace's lock again.
+const LOCKED_AGAIN: Duration = Duration::from_millis(10);
+
+/// What works the items of one run in this process.
+pub(crate) struct Hands {
+    pub(crate) store: Store,
+    pub(crate) spawner: Spawner,
+    pub(crate) holder: Holder,
+    pub(crate) scratch: PathBuf,
+    pub(crate) locks: PathBuf,
+    pub(crate) run: RunId,
+    pub(crate) plan: String,
+    pub(crate) workspace: PathBuf,
+    pub(crate) settings: RunSettings,
+    pub(crate) approved: Baseline,
+    pub(crate) live: Live,
+}
+
+/// What a claim led to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Did {
+    /// An item was worked.
+    Something,
+    /// There was nothing to claim.
+    Nothing,
+}
+
+impl Hands {
+    /// Claims one item of the run and sees it through; a gate that follows the work is run at once.
+    pub(crate) async fn work_once(
+        &self,
+        roles: &[Role],
+        stop: &watch::Receiver<bool>,
+    ) -> Result<Did, ServiceError> {
+        let claim = |lane| Claim { lane, run: Some(self.run), holder: self.holder.clone(), lease: LEASE };
+        let mut claimed = None;
+        if !roles.is_empty() {
+            claimed = self.store.claim(&claim(ClaimLane::Agent(roles.to_vec()))).await?;
+        }
+        if claimed.is_none() {
+            claimed = self.store.claim(&claim(ClaimLane::Gate)).await?;
+        }
+        let mut next = claimed;
+        let did = if next.is_some() { Did::Something } else { Did::Nothing };
+        while let Some(claimed) = next {
+            next = match &claimed.item.work {
+                Work::Agent { role, timeout, brief, .. } => {
+                    self.work(&claimed, role, *timeout, brief, stop).await?
+                }
+                Work::Harness => {
+                    self.gate(&claimed, stop).await?;
+                    None
+                }
+                Work::Human { .. } => None,
+            };
+        }
+        self.live.end();
+        Ok(did)
+    }
+
+    /// Lets an agent work and reports what came of it; returns the gate that follows.
+    async fn work(
+        &self,
+        claimed: &Claimed,
+        role: &Role,
+        timeout: Duration,
+        brief: &Brief,
+        stop: &watch::Receiver<bool>,
+    ) -> Result<Option<Claimed>, ServiceError> {
+        let task = task_of(claimed)?;
+        self.begin(claimed, task, false);
+        let (said, outputs) = match self.settings.agent(role, &self.scratch) {
+            None => (no_agent(role), Vec::new()),
+            Some(agent) => {
+                let assignment = self.assignment(claimed, task, role, timeout, brief).await?;
+                let live = self.live.clone();
+                let mut watch = move |_, bytes: &[u8]| live.printed(bytes);
+                let work = async |cancel| agent.work(&self.spawner, &assignment, &mut watch, cancel).await;
+                match self.minded(claimed, stop, work).await {
+                    Some(worked) => (worked.said, worked.outputs),
+                    None => return Ok(None),
+                }
+            }
+        };
+        for output in &outputs {
+            self.store.put_output(&output.digest, &output.bytes).await?;
+        }
+        let event = Event::Agent(AgentEvent { at: claimed.item.at.clone(), said });
+        let take = Take { holder: self.holder.clone(), lease: LEASE };
+        self.say(claimed, &event, Some(&take)).await
+    }
+
+    async fn gate(&self, claimed: &Claimed, stop: &watch::Receiver<bool>) -> Result<(), ServiceError> {
+        let task = task_of(claimed)?;
+        self.begin(claimed, task, true);
+        let (found, outputs) = match self.bench() {
+            Err(what) => (Found::Nothing(Inconclusive::ToolMissing { what }), Vec::new()),
+            Ok(bench) => {
+                let lock = self.workspace_lock().await?;
+                let bench = bench.with_lock(lock.descriptor());
+                let baseline = Arc::new(self.baseline(claimed, task).await?);
+                let live = self.live.clone();
+                let mut watch = move |_, bytes: &[u8]| live.printed(bytes);
+                let work = async |cancel| bench.evaluate(&task.contract, &baseline, &mut watch, cancel).await;
+                match self.minded(claimed, stop, work).await {
+                    Some(gate) => (self.with_own_files(gate.found, task)?, gate.outputs),
+                    None => return Ok(()),
+                }
+            }
+        };
+        for output in &outputs {
+            self.store.put_output(&output.digest, &output.bytes).await?;
+        }
+        let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
+        self.say(claimed, &event, None).await?;
+        Ok(())
+    }
+
+    /// Does something under a lease that is renewed meanwhile; stops it when the lease is gone or the process stops.
+    ///
+    /// Returns `None` where nobody waits for the answer any more.
+    async fn minded<T, F, W>(&self, claimed: &Claimed, stop: &watch::Receiver<bool>, work: W) -> Option<T>
+    where
+        W: FnOnce(std::pin::Pin<Box<dyn Future<Output = ()> + Send>>) -> F,
+        F: Future<Output = T>,
+    {
+        let (let_go, gone) = watch::channel(false);
+        let (mut gone, mut stopping) = (gone, stop.clone());
+        let cancel = Box::pin(async move {
+            tokio::select! {
+                _ = gone.wait_for(|gone| *gone) => {}
+                () = async {
+                    if stopping.wait_for(|stop| *stop).await.is_err() {
+                        std::future::pending::<()>().await;
+                    }
+                } => {}
+            }
+        });
+        let mut work = std::pin::pin!(work(cancel));
+        let mut is_lost = false;
+        loop {
+            tokio::select! {
+                done = &mut work => return (!is_lost).then_some(done),
+                () = tokio::time::sleep(HEARTBEAT) => match self.store.renew(claimed, LEASE).await {
+                    Ok(Renewal::Held { .. }) => {}
+                    Ok(Renewal::Cancelled | Renewal::Lost) => {
+                        is_lost = true;
+                        let_go.send_replace(true);
+                    }
+                    // The lease may outlive an outage; what is said at the end is fenced in any case.
+                    Err(error) => tracing::warn!(%error, item.id = %claimed.item.id, "a lease was not renewed"),
+                },
+            }
+        }
+    }
+
+    /// Says what came of an item; late news is dropped, since the store keeps it as a note.
+    async fn say(
+        &self,
+        claimed: &Claimed,
+        event: &Event,
+        take: Option<&Take>,
+    ) -> Result<Option<Claimed>, ServiceError> {
+        match self.store.apply(self.run, event, &claimed.proof(), take).await {
+            Ok(applied) => Ok(applied.taken),
+            Err(StoreError::StaleLease | StoreError::Refused(_)) => {
+                tracing::debug!(item.id = %claimed.item.id, "what was said came too late");
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn begin(&self, claimed: &Claimed, task: &Task, is_gate: bool) {
+        self.live.begin(Doing {
+            step: task.step,
+            attempt: claimed.item.at.attempt,
+            is_gate,
+            since: clock::instant(),
+            printed_at: None,
+            last_line: None,
+        });
+    }
+
+    async fn assignment(
+        &self,
+        claimed: &Claimed,
+        task: &Task,
+        role: &Role,
+        timeout: Duration,
+        brief: &Brief,
+    ) -> Result<Assignment, ServiceError> {
+        let workspace = PathBuf::from(&claimed.workspace);
+        let paths: Vec<String> = task
+            .subscriptions
+            .iter()
+            .filter_map(|subscription| match subscription {
+                Subscription::File { path } => Some(path.clone()),
+                Subscription::Topic { .. } => None,
+            })
+            .collect();
+        let context = if paths.is_empty() {
+            Vec::new()
+        } else {
+            let workspace = workspace.clone();
+            blocking(move || read_context(&workspace, paths.iter().map(String::as_str))).await??
+        };
+        let prompt = assemble(PromptParts {
+            task: &task.prompt,
+            context: &context,
+            brief,
+            command: &task.contract.command,
+        });
+        let title = claimed.graph.node(&claimed.item.at.node).map_or("", |node| node.title.as_str());
+        let allowed = 1 + task.max_retries;
+        Ok(Assignment {
+            item: claimed.item.id.as_str().to_owned(),
+            run: claimed.run_name.clone(),
+            plan: self.plan.clone(),
+            step: task.step.to_string(),
+            step_title: title.to_owned(),
+            role: role.as_str().to_owned(),
+            attempt: claimed.item.at.attempt.number(),
+            attempts_max: allowed.max(claimed.item.at.attempt.number()),
+            workspace,
+            prompt,
+            context,
+            deadline: timeout,
+            deadline_at: Some(moment(claimed.hard_deadline)),
+            budget_tokens: claimed.graph.budget().tokens,
+            budget_micro_usd: claimed.graph.budget().micro_usd,
+            traceparent: None,
+            locks: Vec::new(),
+        })
+    }
+
+    fn bench(&self) -> Result<Bench, String> {
+        let path = crate::check::joined_path(&self.settings.contract_path);
+        let env = self.settings.contract_env.iter().map(|(name, value)| (name.clone(), value.clone()));
+        Bench::new(self.spawner.clone(), &self.workspace, Some(&path), env)
+            .map_err(|refused| refused.to_string())
+    }
+
+    /// Takes the workspace for one gate: no two run in it at once on this host, and none beside what is left of an earlier
+    /// one, since the trees hold the lock until they are dead (P9, P11).
+    async fn workspace_lock(&self) -> Result<WorkspaceLock, ServiceError> {
+        let wrong = || ServiceError::io("lock the workspace");
+        loop {
+            if let Some(lock) = WorkspaceLock::try_take(&self.locks, &self.workspace).map_err(wrong())? {
+                return Ok(lock);
+            }
+            tokio::time::sleep(LOCKED_AGAIN).await;
+        }
+    }
+
+    async fn baseline(&self, claimed: &Claimed, task: &Task) -> Result<Baseline, ServiceError> {
+        if self.approved.is_empty() {
+            return Ok(Baseline::default());
+        }
+        let moved = self.moved(claimed, task).await?;
+        let (approved, task) = (self.approved.clone(), task.clone());
+        let workspace = PathBuf::from(&claimed.workspace);
+        Ok(blocking(move || protection::baseline_of_step(&approved, &task, &moved, &workspace)).await??)
+    }
+
+    /// Returns protected files that earlier steps rightfully changed, as their passing gates found them.
+    async fn moved(
+        &self,
+        claimed: &Claimed,
+        task: &Task,
+    ) -> Result<BTreeMap<String, Option<Digest>>, ServiceError> {
+        let steps = claimed.graph.steps();
+        let earlier: Vec<_> = steps
+            .iter()
+            .filter(|(_, other)| {
+                other.step != task.step && !protection::files_of_own(&self.approved, other).is_empty()
+            })
+            .collect();
+        let mut moved = BTreeMap::new();
+        if earlier.is_empty() {
+            return Ok(moved);
+        }
+        let nodes: Vec<_> = earlier.iter().map(|(node, _)| node.id.clone()).collect();
+        for (node, evidence) in self.store.passed_evidence(self.run, &nodes).await? {
+            let Some(other) = claimed.graph.task(&node) else { continue };
+            for path in protection::files_of_own(&self.approved, other) {
+                if let Some(digest) = evidence.protected.get(path) {
+                    moved.insert(path.to_owned(), digest.clone());
+                }
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Records the state of protected files that the step itself may change, for the gates after it.
+    fn with_own_files(&self, found: Found, task: &Task) -> Result<Found, ServiceError> {
+        let own = protection::files_of_own(&self.approved, task);
+        match found {
+            Found::Evidence(mut evidence) if !own.is_empty() => {
+                let states = Baseline::take(&self.workspace, own.iter().copied(), [])?;
+                for path in own {
+                    let digest = states.files.get(path).map(|state| state.digest.clone());
+                    evidence.protected.insert(path.to_owned(), digest);
+                }
+                Ok(Found::Evidence(evidence))
+            }
+            Found::Evidence(_) | Found::Nothing(_) => Ok(found),
+        }
+    }
+}
+
+fn task_of(claimed: &Claimed) -> Result<&Task, ServiceError> {
+    claimed
+        .graph
+        .task(&claimed.item.at.node)
+        .ok_or_else(|| ServiceError::broken(format!("item {} is of no step", claimed.item.id)))
+}
+
+/// Says that nobody can do the work; a claim is only made for roles that are served, so this is a race with a change.
+fn no_agent(role: &Role) -> AgentSaid {
+    let message = format!("no agent serves the role `{role}`");
+    AgentSaid::Faulted(Fault { kind: FaultKind::Transient, message })
+}
+
+/// Does something that blocks on the file system beside the loops.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ServiceError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| ServiceError::broken(error.to_string()))
+}

@@ -1,0 +1,624 @@
+//! A plan's life: approved, rejected, started, taken up.
+
+use std::path::PathBuf;
+
+use planctl_engine::{
+    Answer, AskKind, ClockEvent, Decision, Digest, End, Event, Graph, RunId, RunStatus, changed_nodes,
+};
+use planctl_harness::{Baseline, ISOLATION_TIER};
+use planctl_store::{
+    Approval, NewApproval, NewRevision, NewRun, Plan, PlanStatus, Proof, RunRow, StoreError,
+};
+
+use crate::check::Checked;
+use crate::services::{ServiceError, Services};
+use crate::settings::RunSettings;
+use crate::wire::Decided;
+
+/// Where a plan stands before anything is done with it.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// Its status; `draft` where the text is not the one that is known, or nothing is known.
+    pub status: PlanStatus,
+    /// The approval that holds for this text, configuration and workspace.
+    pub approval: Option<Approval>,
+    /// The text that was approved last, where it is another one.
+    pub approved_before: Option<String>,
+    /// The newest run of the plan.
+    pub newest_run: Option<RunRow>,
+}
+
+/// What to start.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    /// The command that serves every role.
+    pub exec: Option<String>,
+    /// Says that the person at the door approves the text, with their note.
+    pub approve: Option<Option<String>>,
+    /// Says that a done plan shall run once more.
+    pub again: bool,
+}
+
+/// What came of starting.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Started {
+    /// A run is ready to be driven.
+    Ready {
+        /// The run.
+        run: RunId,
+        /// Its name.
+        name: String,
+        /// Says that it had begun before and goes on.
+        is_taken_up: bool,
+    },
+    /// The plan's run is done, and nobody asked for another.
+    AlreadyDone {
+        /// The run's name.
+        name: String,
+    },
+    /// A person has to approve first; the ask is open.
+    NeedsApproval {
+        /// The run that waits.
+        run: RunId,
+        /// Its name.
+        name: String,
+        /// The ask's number.
+        ask: i64,
+    },
+    /// The text is not the one that was approved.
+    ChangedSinceApproval {
+        /// The text that was approved.
+        approved_text: String,
+        /// The unfinished run that goes on with it, where there is one.
+        run: Option<String>,
+    },
+}
+
+impl Services {
+    /// Says where a plan stands.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn standing(&self, checked: &Checked) -> Result<Standing, ServiceError> {
+        let Some(plan) = self.store.plan_at(self.workspace, &checked.path).await? else {
+            return Ok(Standing {
+                status: PlanStatus::Draft,
+                approval: None,
+                approved_before: None,
+                newest_run: None,
+            });
+        };
+        let digest = &checked.verification.digest;
+        let approval = self.store.approval_for(plan.id, digest, &self.config_digest()).await?;
+        let newest_run = self.store.newest_run_of(plan.id).await?;
+        let status = if plan.digest == *digest { plan.status } else { PlanStatus::Draft };
+        let approved_before = self.approved_before(&plan, checked).await?;
+        Ok(Standing { status, approval, approved_before, newest_run })
+    }
+
+    async fn approved_before(&self, plan: &Plan, checked: &Checked) -> Result<Option<String>, ServiceError> {
+        match self.store.last_approval(plan.id).await? {
+            Some(last) if last.digest != checked.verification.digest => {
+                Ok(Some(self.store.revision(plan.id, &last.digest).await?.source))
+            }
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    /// Approves a verified plan: this text, the effective configuration, this workspace, the protected files as they are.
+    ///
+    /// A run that waits for this approval goes on; one that was paused for a revision goes on with this one.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotVerified`], a conflict where the revision changes settled steps, and those of the store.
+    pub async fn approve(&self, checked: &Checked, note: Option<&str>) -> Result<Decided, ServiceError> {
+        let plan = self.keep(checked).await?;
+        let newest = self.store.newest_run_of(plan.id).await?;
+        if let Some(run) = newest.as_ref().filter(|run| run.head.status == RunStatus::Paused) {
+            self.refuse_unless_revisable(run, &plan, checked).await?;
+        }
+        let (approval, repeated) =
+            self.record_approval(&plan, &checked.verification.digest, &checked.baseline, note).await?;
+        let mut decided = Decided {
+            run: None,
+            ask: None,
+            decision: "approve".to_owned(),
+            by: approval.by.clone(),
+            follows: format!("planctl plan run {}", checked.file.display()),
+            repeated,
+        };
+        let Some(run) = newest else { return Ok(decided) };
+        match run.head.status {
+            RunStatus::Awaiting if run.revision == approval.digest => {
+                let ask = self.answer_plan_ask(&run, &approval, note).await?;
+                decided.ask = ask.and_then(|ask| u64::try_from(ask).ok());
+                decided.run = Some(run.name);
+            }
+            RunStatus::Paused => {
+                self.revise(&run, &plan, checked, &approval).await?;
+                decided.follows = format!("planctl plan resume {}", run.name);
+                decided.run = Some(run.name);
+            }
+            RunStatus::New
+            | RunStatus::Awaiting
+            | RunStatus::Queued { .. }
+            | RunStatus::Active
+            | RunStatus::Ended { .. } => {}
+        }
+        Ok(decided)
+    }
+
+    /// Rejects a plan: it is a draft again, its approval is void, and a run that waits for one is cancelled.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotFound`] where the plan is not known, and those of the store.
+    pub async fn reject(&self, checked: &Checked, note: &str) -> Result<Decided, ServiceError> {
+        let plan = self.store.plan_at(self.workspace, &checked.path).await?.ok_or_else(|| {
+            ServiceError::NotFound { what: format!("plan {}: it was never handed in", checked.path) }
+        })?;
+        let mut decided = Decided {
+            run: None,
+            ask: None,
+            decision: "reject".to_owned(),
+            by: self.open.actor.to_string(),
+            follows: format!("edit it, then planctl plan verify {}", checked.file.display()),
+            repeated: plan.status == PlanStatus::Draft,
+        };
+        if let Some(run) = self.store.newest_run_of(plan.id).await?
+            && run.head.status == RunStatus::Awaiting
+            && let Some(ask) = self.plan_ask(&run).await?
+        {
+            self.decide(run.id, Decision::Answer { item: ask.item, answer: Answer::Reject }, Some(note))
+                .await?;
+            decided.ask = u64::try_from(ask.number).ok();
+            decided.run = Some(run.name);
+        }
+        self.store.void_approvals(plan.id, note).await?;
+        if plan.status != PlanStatus::InProgress {
+            self.store.move_plan(plan.id, PlanStatus::Draft, self.open.actor.as_str(), note).await?;
+        }
+        Ok(decided)
+    }
+
+    /// Starts a run of a verified plan, or takes up the one that is not finished.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotVerified`], [`ServiceError::NoAgent`], [`ServiceError::Isolation`], and those of the store.
+    pub async fn start(&self, checked: &Checked, start: &Start) -> Result<Started, ServiceError> {
+        let standing = self.standing(checked).await?;
+        if let Some(run) = &standing.newest_run
+            && let Some(started) = self.take_up(run, checked, start).await?
+        {
+            return Ok(started);
+        }
+        self.refuse_unless_startable(checked, start)?;
+        if standing.approval.is_none()
+            && start.approve.is_none()
+            && let Some(approved_text) = standing.approved_before
+        {
+            return Ok(Started::ChangedSinceApproval { approved_text, run: None });
+        }
+        let plan = self.keep(checked).await?;
+        let approval = match (&start.approve, standing.approval) {
+            (_, Some(approval)) => Some(approval),
+            (Some(note), None) => Some(
+                self.record_approval(&plan, &checked.verification.digest, &checked.baseline, note.as_deref())
+                    .await?
+                    .0,
+            ),
+            (None, None) => None,
+        };
+        if approval.is_some() && matches!(plan.status, PlanStatus::Done | PlanStatus::Failed) {
+            self.store
+                .move_plan(plan.id, PlanStatus::Approved, self.open.actor.as_str(), "run again")
+                .await?;
+        }
+        let settings = self.settings_json(start.exec.clone());
+        let run = self
+            .store
+            .create_run(&NewRun {
+                plan: plan.id,
+                revision: &checked.verification.digest,
+                stem: &stem(checked),
+                approval: approval.as_ref().map(|approval| approval.id),
+                settings: &settings,
+            })
+            .await?;
+        self.decide(run.id, Decision::Submit, None).await?;
+        self.approved_or_asked(&run, approval.as_ref(), false).await
+    }
+
+    /// Goes on with a plan's newest run, where it is not over; `None` where a new one is due.
+    async fn take_up(
+        &self,
+        run: &RunRow,
+        checked: &Checked,
+        start: &Start,
+    ) -> Result<Option<Started>, ServiceError> {
+        let is_same_text = run.revision == checked.verification.digest;
+        match run.head.status {
+            RunStatus::Ended { end: End::Done } if is_same_text && !start.again => {
+                return Ok(Some(Started::AlreadyDone { name: run.name.clone() }));
+            }
+            RunStatus::Ended { end: End::Failed | End::Aborted } if is_same_text && !start.again => {
+                self.take_over(run, start.exec.as_ref()).await?;
+                self.decide(run.id, Decision::Resume, None).await?;
+            }
+            RunStatus::Ended { .. } => return Ok(None),
+            RunStatus::New | RunStatus::Awaiting if !is_same_text => {
+                let note = Some("the plan's text changed before it was approved");
+                self.decide(run.id, Decision::Cancel, note).await?;
+                return Ok(None);
+            }
+            RunStatus::New | RunStatus::Awaiting => {
+                if run.head.status == RunStatus::New {
+                    self.decide(run.id, Decision::Submit, None).await?;
+                }
+                self.refuse_unless_startable(checked, start)?;
+                self.take_over(run, start.exec.as_ref()).await?;
+                let plan = self.keep(checked).await?;
+                let digest = &checked.verification.digest;
+                let approval = match self.store.approval_for(plan.id, digest, &self.config_digest()).await? {
+                    Some(approval) => Some(approval),
+                    None => match &start.approve {
+                        Some(note) => Some(
+                            self.record_approval(
+                                &plan,
+                                &checked.verification.digest,
+                                &checked.baseline,
+                                note.as_deref(),
+                            )
+                            .await?
+                            .0,
+                        ),
+                        None => None,
+                    },
+                };
+                return Ok(Some(self.approved_or_asked(run, approval.as_ref(), true).await?));
+            }
+            RunStatus::Paused if !is_same_text && start.approve.is_some() => {
+                self.take_over(run, start.exec.as_ref()).await?;
+                let note = start.approve.clone().flatten();
+                self.approve(checked, note.as_deref()).await?;
+            }
+            RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused if !is_same_text => {
+                let approved_text = self.store.revision(run.plan, &run.revision).await?.source;
+                return Ok(Some(Started::ChangedSinceApproval {
+                    approved_text,
+                    run: Some(run.name.clone()),
+                }));
+            }
+            RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => {
+                self.take_over(run, start.exec.as_ref()).await?;
+            }
+        }
+        Ok(Some(Started::Ready { run: run.id, name: run.name.clone(), is_taken_up: true }))
+    }
+
+    /// Takes up a run by itself: a failed one is queued again, whatever its plan's file says by now.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Conflict`] where the run is over for good or waits for an approval, and those of the store.
+    pub async fn resume(&self, run: RunId, exec: Option<&String>) -> Result<Decided, ServiceError> {
+        let row = self.store.run(run).await?;
+        let decided = |repeated| Decided {
+            run: Some(row.name.clone()),
+            ask: None,
+            decision: "resume".to_owned(),
+            by: self.open.actor.to_string(),
+            follows: format!("planctl plan watch {}", row.name),
+            repeated,
+        };
+        match row.head.status {
+            RunStatus::Ended { end: End::Failed | End::Aborted } => {
+                self.take_over(&row, exec).await?;
+                self.decide(run, Decision::Resume, None).await?;
+                Ok(decided(false))
+            }
+            RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => {
+                self.take_over(&row, exec).await?;
+                Ok(decided(true))
+            }
+            RunStatus::New | RunStatus::Awaiting => Err(ServiceError::Conflict {
+                what: format!("resume {}: its plan is not approved", row.name),
+                help: format!("planctl plan approve {}", row.plan_path),
+            }),
+            RunStatus::Ended { end: End::Done | End::Cancelled } => Err(ServiceError::Conflict {
+                what: format!("resume {}: it is over", row.name),
+                help: format!("planctl plan run --again {}", row.plan_path),
+            }),
+        }
+    }
+
+    /// Cancels a run for good.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Conflict`] where it is over already, and those of the store.
+    pub async fn cancel(&self, run: RunId, note: Option<&str>) -> Result<Decided, ServiceError> {
+        let row = self.store.run(run).await?;
+        let repeated = match row.head.status {
+            RunStatus::Ended { end: End::Cancelled } => true,
+            RunStatus::Ended { .. } => {
+                return Err(ServiceError::Conflict {
+                    what: format!("cancel {}: it is over", row.name),
+                    help: format!("planctl plan status {}", row.name),
+                });
+            }
+            RunStatus::New
+            | RunStatus::Awaiting
+            | RunStatus::Queued { .. }
+            | RunStatus::Active
+            | RunStatus::Paused => {
+                self.decide(run, Decision::Cancel, note).await?;
+                self.follow_with_plan(run).await?;
+                false
+            }
+        };
+        Ok(Decided {
+            run: Some(row.name),
+            ask: None,
+            decision: "cancel".to_owned(),
+            by: self.open.actor.to_string(),
+            follows: format!("planctl plan run --again {}", row.plan_path),
+            repeated,
+        })
+    }
+
+    /// Gives a run the workspace, if nobody else has it; returns the name of who has.
+    pub(crate) async fn admit(&self, run: RunId) -> Result<Option<String>, ServiceError> {
+        match self.store.apply(run, &Event::Clock(ClockEvent::Admitted), &Proof::Clock, None).await {
+            Ok(_) => Ok(None),
+            Err(StoreError::WorkspaceBusy { run }) => Ok(Some(run)),
+            // Another process was quicker, or the run was cancelled meanwhile.
+            Err(StoreError::Refused(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Lets the plan's status follow its run's, with who and why (DESIGN 4). Does nothing where it does already.
+    pub(crate) async fn follow_with_plan(&self, run: RunId) -> Result<(), ServiceError> {
+        let row = self.store.run(run).await?;
+        let plan = self.store.plan(row.plan).await?;
+        if plan.digest != row.revision {
+            return Ok(());
+        }
+        let (to, why): (&[PlanStatus], _) = match row.head.status {
+            RunStatus::New | RunStatus::Awaiting => (&[], ""),
+            RunStatus::Queued { .. } if row.started_at.is_none() => (&[], ""),
+            RunStatus::Queued { .. } | RunStatus::Active => (&[PlanStatus::InProgress], "a run is under way"),
+            RunStatus::Paused => (&[PlanStatus::Draft], "a revision was asked for"),
+            RunStatus::Ended { end: End::Done } => {
+                (&[PlanStatus::InProgress, PlanStatus::Done], "its run reached the exit")
+            }
+            RunStatus::Ended { .. } if row.started_at.is_none() => (&[], ""),
+            RunStatus::Ended { end: End::Failed } => {
+                (&[PlanStatus::InProgress, PlanStatus::Failed], "its run failed")
+            }
+            RunStatus::Ended { end: End::Aborted } => {
+                (&[PlanStatus::InProgress, PlanStatus::Failed], "a person aborted its run")
+            }
+            RunStatus::Ended { end: End::Cancelled } => {
+                (&[PlanStatus::InProgress, PlanStatus::Failed], "its run was cancelled")
+            }
+        };
+        if to.last() == Some(&plan.status) {
+            return Ok(());
+        }
+        for status in to {
+            match self.store.move_plan(plan.id, *status, "planctl", &format!("{why}: {}", row.name)).await {
+                Ok(_) | Err(StoreError::IllegalTransition { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the verified text as the plan's newest revision.
+    async fn keep(&self, checked: &Checked) -> Result<Plan, ServiceError> {
+        let Some(graph) = checked.verification.graph.as_ref().filter(|_| checked.verification.is_verified())
+        else {
+            return Err(ServiceError::NotVerified { plan: checked.path.clone() });
+        };
+        let by = self.open.actor.as_str();
+        let plan = self
+            .store
+            .save_revision(&NewRevision {
+                workspace: self.workspace,
+                path: &checked.path,
+                digest: &checked.verification.digest,
+                source: checked.source.text(),
+                graph,
+                by,
+            })
+            .await?;
+        if plan.status == PlanStatus::Draft {
+            self.store.move_plan(plan.id, PlanStatus::Verified, "planctl", "every check passed").await?;
+        }
+        Ok(self.store.plan(plan.id).await?)
+    }
+
+    /// Records an approval unless one holds; says whether one did.
+    async fn record_approval(
+        &self,
+        plan: &Plan,
+        digest: &Digest,
+        baseline: &Baseline,
+        note: Option<&str>,
+    ) -> Result<(Approval, bool), ServiceError> {
+        let config_digest = self.config_digest();
+        let by = self.open.actor.as_str();
+        let (approval, repeated) = match self.store.approval_for(plan.id, digest, &config_digest).await? {
+            Some(approval) => (approval, true),
+            None => {
+                let config = self.open.config.approved().to_string();
+                let protected = serde_json::to_string(baseline)
+                    .map_err(|error| ServiceError::broken(error.to_string()))?;
+                let new = NewApproval {
+                    plan: plan.id,
+                    digest,
+                    config_digest: &config_digest,
+                    config: &config,
+                    protected: &protected,
+                    by,
+                    note,
+                };
+                (self.store.approve(&new).await?, false)
+            }
+        };
+        if plan.status == PlanStatus::Verified {
+            self.store.move_plan(plan.id, PlanStatus::Approved, by, note.unwrap_or("approved")).await?;
+        }
+        Ok((approval, repeated))
+    }
+
+    /// Records an approval of a revision as it is kept, with the protected files as they are now.
+    pub(crate) async fn approve_revision(
+        &self,
+        run: &RunRow,
+        plan: &Plan,
+        graph: &Graph,
+        note: Option<&str>,
+    ) -> Result<(), ServiceError> {
+        let (graph, workspace) = (graph.clone(), PathBuf::from(&run.workspace_path));
+        let taken = move || crate::protection::baseline_of_plan(&graph, &workspace);
+        let baseline = crate::hands::blocking(taken).await??;
+        let (approval, _) = self.record_approval(plan, &run.revision, &baseline, note).await?;
+        Ok(self.store.attach_approval(run.id, approval.id).await?)
+    }
+
+    /// Answers the plan ask of a run whose approval holds; says which ask a person has to answer otherwise.
+    async fn approved_or_asked(
+        &self,
+        run: &RunRow,
+        approval: Option<&Approval>,
+        is_taken_up: bool,
+    ) -> Result<Started, ServiceError> {
+        if let Some(approval) = approval {
+            self.answer_plan_ask(run, approval, approval.note.as_deref()).await?;
+            return Ok(Started::Ready { run: run.id, name: run.name.clone(), is_taken_up });
+        }
+        match self.plan_ask(run).await? {
+            Some(ask) => Ok(Started::NeedsApproval { run: run.id, name: run.name.clone(), ask: ask.number }),
+            None => Ok(Started::Ready { run: run.id, name: run.name.clone(), is_taken_up }),
+        }
+    }
+
+    pub(crate) async fn plan_ask(&self, run: &RunRow) -> Result<Option<planctl_store::AskRow>, ServiceError> {
+        let asks = self.store.asks(Some(run.id), None).await?;
+        Ok(asks.into_iter().find(|ask| ask.ask.kind == AskKind::Plan))
+    }
+
+    async fn answer_plan_ask(
+        &self,
+        run: &RunRow,
+        approval: &Approval,
+        note: Option<&str>,
+    ) -> Result<Option<i64>, ServiceError> {
+        self.store.attach_approval(run.id, approval.id).await?;
+        let Some(ask) = self.plan_ask(run).await? else { return Ok(None) };
+        let decision = Decision::Answer { item: ask.item, answer: Answer::Approve };
+        match self.decide(run.id, decision, note).await {
+            // Somebody else approved it at the same moment.
+            Ok(_) | Err(ServiceError::Store(StoreError::Refused(_))) => Ok(Some(ask.number)),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn refuse_unless_revisable(
+        &self,
+        run: &RunRow,
+        plan: &Plan,
+        checked: &Checked,
+    ) -> Result<(), ServiceError> {
+        let old = self.store.revision(run.plan, &run.revision).await?;
+        let new = self.store.revision(plan.id, &checked.verification.digest).await?;
+        let view = self.store.run_view(run.id).await?;
+        let changed = changed_nodes(&old.graph, &new.graph);
+        let settled = changed.iter().find(|node| {
+            let outcome = view.records.get(*node).and_then(|record| record.state.outcome());
+            old.graph.task(node).is_some()
+                && outcome.is_some_and(|outcome| outcome != planctl_engine::Outcome::Failed)
+        });
+        match settled {
+            Some(node) => Err(ServiceError::Conflict {
+                what: format!(
+                    "go on with this revision: it changes step {node}, which is settled in {}",
+                    run.name
+                ),
+                help: format!("put step {node} back, or cancel the run: planctl plan cancel {}", run.name),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    async fn revise(
+        &self,
+        run: &RunRow,
+        plan: &Plan,
+        checked: &Checked,
+        approval: &Approval,
+    ) -> Result<(), ServiceError> {
+        let old = self.store.revision(run.plan, &run.revision).await?;
+        let new = self.store.revision(plan.id, &checked.verification.digest).await?;
+        self.store.attach_approval(run.id, approval.id).await?;
+        let decision = Decision::Revise {
+            revision: checked.verification.digest.clone(),
+            changed: changed_nodes(&old.graph, &new.graph),
+        };
+        self.decide(run.id, decision, approval.note.as_deref()).await?;
+        self.follow_with_plan(run.id).await
+    }
+
+    /// Notes another command for a run's roles.
+    async fn take_over(&self, run: &RunRow, exec: Option<&String>) -> Result<(), ServiceError> {
+        let Some(exec) = exec else { return Ok(()) };
+        let mut settings: RunSettings = serde_json::from_str(&run.settings)
+            .map_err(|error| ServiceError::broken(format!("a run's settings do not read: {error}")))?;
+        settings.exec = Some(exec.clone());
+        let settings =
+            serde_json::to_string(&settings).map_err(|error| ServiceError::broken(error.to_string()))?;
+        Ok(self.store.set_run_settings(run.id, &settings).await?)
+    }
+
+    fn settings_json(&self, exec: Option<String>) -> String {
+        let settings = RunSettings::new(&self.open.config, exec);
+        serde_json::to_string(&settings).expect("settings have string keys and no failing serializer")
+    }
+
+    /// Refuses a run that could not go on: unverified, without an agent for a role, or below the isolation asked for.
+    fn refuse_unless_startable(&self, checked: &Checked, start: &Start) -> Result<(), ServiceError> {
+        let Some(graph) = checked.verification.graph.as_ref().filter(|_| checked.verification.is_verified())
+        else {
+            return Err(ServiceError::NotVerified { plan: checked.path.clone() });
+        };
+        let isolation = self.open.config.isolation;
+        if !isolation.allows(ISOLATION_TIER) {
+            return Err(ServiceError::Isolation { wanted: isolation.to_string(), offered: ISOLATION_TIER });
+        }
+        let settings = RunSettings::new(&self.open.config, start.exec.clone());
+        for (_, task) in graph.steps() {
+            if settings.command(&task.role).is_none() {
+                return Err(ServiceError::NoAgent { role: task.role.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns what a run's name begins with: the plan file's name without its ending, as plain characters.
+fn stem(checked: &Checked) -> String {
+    let name = checked.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let plain: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '.' { c.to_ascii_lowercase() } else { '-' })
+        .take(60)
+        .collect();
+    let plain = plain.trim_matches(|c| c == '-' || c == '.').to_owned();
+    if plain.is_empty() { "plan".to_owned() } else { plain }
+}

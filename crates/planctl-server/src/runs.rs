@@ -1,0 +1,582 @@
+//! Pictures of runs for people and programs, put together from what the store holds.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use planctl_engine::{
+    AgentSaid, End, Ending, Event, Evidence, Excerpt, Fact, Found, Graph, NodeId, NodeState, Outcome, Record,
+    Report, RunId, RunStatus, Spent, Task, Timestamp, Verdict, Work, view,
+};
+use planctl_store::{Line, OpenItem, RunRow, Said};
+use serde_json::{Map, Value};
+
+use crate::asks::failure_line;
+use crate::services::{ServiceError, Services};
+use crate::settings::RunSettings;
+use crate::wire::{
+    AttemptView, AuditView, AuditedRun, BecauseView, EventLine, GateView, LogView, RunList, RunState,
+    RunSummary, RunView, SpentView, StepName, StepState, StepView, TamperView, WaitingOn, WhyView, WorkView,
+    moment, usd,
+};
+
+/// How many runs a list shows at most.
+const RUNS_MAX: i64 = 200;
+/// How many lines of history are read at once.
+const LINES_AT_ONCE: i64 = 1000;
+
+/// A run with what is needed to show it.
+struct Shown {
+    view: planctl_store::RunView,
+    graph: Arc<Graph>,
+    busy: Option<String>,
+}
+
+impl Services {
+    /// Shows a run.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn status(&self, run: RunId) -> Result<RunView, ServiceError> {
+        Ok(self.shown(run).await?.view())
+    }
+
+    /// Lists runs of this workspace, or of all, newest first.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn list(&self, is_everywhere: bool) -> Result<RunList, ServiceError> {
+        let workspace = (!is_everywhere).then_some(self.workspace);
+        let mut runs = Vec::new();
+        for row in self.store.runs(workspace, RUNS_MAX).await? {
+            runs.push(self.shown(row.id).await?.summary());
+        }
+        Ok(RunList { runs })
+    }
+
+    async fn shown(&self, run: RunId) -> Result<Shown, ServiceError> {
+        let view = self.store.run_view(run).await?;
+        let graph = self.store.revision(view.run.plan, &view.run.revision).await?.graph;
+        let busy = match view.run.head.status {
+            RunStatus::Queued { .. } => self.store.workspace_taken_by(run).await?,
+            RunStatus::New
+            | RunStatus::Awaiting
+            | RunStatus::Active
+            | RunStatus::Paused
+            | RunStatus::Ended { .. } => None,
+        };
+        Ok(Shown { view, graph, busy })
+    }
+
+    /// Returns at most `limit` lines of a run's history after line `since`.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn events(&self, run: RunId, since: u64, limit: usize) -> Result<Vec<EventLine>, ServiceError> {
+        let name = self.store.run(run).await?.name;
+        let since = i64::try_from(since).unwrap_or(i64::MAX);
+        let limit = i64::try_from(limit).unwrap_or(LINES_AT_ONCE).min(LINES_AT_ONCE);
+        let lines = self.store.history(run, since, limit).await?;
+        Ok(lines.iter().map(|line| event_line(&name, line)).collect())
+    }
+
+    async fn whole_history(&self, run: RunId) -> Result<Vec<Line>, ServiceError> {
+        let mut lines: Vec<Line> = Vec::new();
+        loop {
+            let after = lines.last().map_or(0, |line| line.seq);
+            let more = self.store.history(run, after, LINES_AT_ONCE).await?;
+            if more.is_empty() {
+                return Ok(lines);
+            }
+            lines.extend(more);
+        }
+    }
+
+    /// Shows the attempts of a run's steps: what the workers said and what the gates found.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn logs(
+        &self,
+        run: RunId,
+        step: Option<u32>,
+        attempt: Option<u16>,
+    ) -> Result<LogView, ServiceError> {
+        let shown = self.shown(run).await?;
+        let mut attempts: BTreeMap<(u32, u16), AttemptView> = BTreeMap::new();
+        let mut order: Vec<(u32, u16)> = Vec::new();
+        for line in self.whole_history(run).await? {
+            let Said::Input(input) = &line.said else { continue };
+            let Some(at) = input.event.at() else { continue };
+            let Some(task) = shown.graph.task(&at.node) else { continue };
+            let number = at.attempt.number();
+            if step.is_some_and(|step| step != task.step) || attempt.is_some_and(|attempt| attempt != number)
+            {
+                continue;
+            }
+            let key = (task.step, number);
+            let entry = attempts.entry(key).or_insert_with(|| {
+                order.push(key);
+                AttemptView {
+                    step: shown.step_name(&at.node, task),
+                    visit: at.visit,
+                    attempt: number,
+                    work: None,
+                    gate: None,
+                }
+            });
+            match &input.event {
+                Event::Agent(event) => {
+                    if let Some(work) = self.work_view(line.at, &event.said).await? {
+                        entry.work = Some(work);
+                    }
+                }
+                Event::Harness(event) => {
+                    if let Found::Evidence(evidence) = &event.found {
+                        entry.gate = Some(self.gate_view(line.at, task, evidence).await?);
+                    }
+                }
+                Event::Human(_) | Event::Clock(_) => {}
+            }
+        }
+        let attempts = order.iter().filter_map(|key| attempts.remove(key)).collect();
+        Ok(LogView { run: shown.view.run.name, attempts })
+    }
+
+    async fn work_view(&self, at: Timestamp, said: &AgentSaid) -> Result<Option<WorkView>, ServiceError> {
+        let plain = |text: String| WorkView {
+            at: moment(at),
+            ending: None,
+            seconds: 0.0,
+            spent: None,
+            bytes: text.len() as u64,
+            text,
+        };
+        Ok(match said {
+            AgentSaid::Reported(report) => Some(self.report_view(at, report).await?),
+            AgentSaid::Asked { question, .. } => Some(plain(format!("asked: {question}"))),
+            AgentSaid::Overran { duration, .. } => Some(WorkView {
+                ending: Some("ended at its deadline".to_owned()),
+                seconds: duration.as_secs_f64(),
+                ..plain(String::new())
+            }),
+            AgentSaid::Faulted(fault) => {
+                Some(WorkView { ending: Some("could not work".to_owned()), ..plain(fault.message.clone()) })
+            }
+            AgentSaid::Released => None,
+        })
+    }
+
+    async fn report_view(&self, at: Timestamp, report: &Report) -> Result<WorkView, ServiceError> {
+        Ok(WorkView {
+            at: moment(at),
+            ending: report.ending.map(ending_words),
+            seconds: report.duration.as_secs_f64(),
+            spent: report.usage.as_ref().map(|usage| SpentView {
+                tokens: usage.tokens(),
+                usd: usd(usage.micro_usd.unwrap_or(0)),
+                seconds: report.duration.as_secs_f64(),
+                unmetered: 0,
+            }),
+            text: self.text_of(&report.text).await?,
+            bytes: report.text.bytes,
+        })
+    }
+
+    async fn gate_view(
+        &self,
+        at: Timestamp,
+        task: &Task,
+        evidence: &Evidence,
+    ) -> Result<GateView, ServiceError> {
+        let verdict = task.contract.judge(evidence).unwrap_or(Verdict::Failed);
+        Ok(GateView {
+            at: moment(at),
+            verdict: verdict_word(verdict).to_owned(),
+            command: task.contract.command.clone(),
+            expected: task.contract.expect,
+            ending: ending_words(evidence.ending),
+            exit_code: exit_code(evidence.ending),
+            seconds: evidence.duration.as_secs_f64(),
+            isolation: evidence.isolation,
+            git_head: evidence.git_head.clone(),
+            tampered: tampered(&evidence.tampered),
+            stdout: self.text_of(&evidence.stdout).await?,
+            stdout_bytes: evidence.stdout.bytes,
+            stderr: self.text_of(&evidence.stderr).await?,
+            stderr_bytes: evidence.stderr.bytes,
+        })
+    }
+
+    async fn text_of(&self, excerpt: &Excerpt) -> Result<String, ServiceError> {
+        if let Some(digest) = &excerpt.stored
+            && let Some(bytes) = self.store.output(digest).await?
+        {
+            return Ok(String::from_utf8_lossy(&bytes).into_owned());
+        }
+        Ok(excerpt.tail.clone())
+    }
+
+    /// Explains why a step is where it is, from the history.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotFound`] where the plan has no such step, and those of the store.
+    pub async fn why(&self, run: RunId, step: u32) -> Result<WhyView, ServiceError> {
+        let shown = self.shown(run).await?;
+        let node = shown
+            .graph
+            .steps()
+            .iter()
+            .find(|(_, task)| task.step == step)
+            .map(|(node, _)| node.id.clone())
+            .ok_or_else(|| ServiceError::NotFound {
+                what: format!("step {step} in {}", shown.view.run.name),
+            })?;
+        let mut because = Vec::new();
+        for line in self.whole_history(run).await? {
+            let Said::Fact(fact) = &line.said else { continue };
+            let leads_here = matches!(&**fact, Fact::EdgeFollowed { to, .. } if *to == node);
+            if fact.node() == Some(&node) || leads_here {
+                because.push(BecauseView {
+                    seq: u64::try_from(line.seq).unwrap_or(0),
+                    at: moment(line.at),
+                    text: view::sentence(&shown.graph, fact),
+                });
+            }
+        }
+        let whole = shown.view();
+        let step = whole.steps.into_iter().find(|shown| shown.number == step);
+        let step = step.ok_or_else(|| ServiceError::broken("a step vanished"))?;
+        let next = next_for(&whole.waiting_on, &step);
+        Ok(WhyView { run: whole.run, step, because, next })
+    }
+
+    /// Checks the history of a run, or of all: gaps, chain, fold, invariants.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn audit(&self, run: Option<RunId>) -> Result<AuditView, ServiceError> {
+        let rows = match run {
+            Some(run) => vec![self.store.run(run).await?],
+            None => self.store.runs(None, i64::MAX).await?,
+        };
+        let mut runs = Vec::new();
+        for row in rows {
+            let findings = self.store.audit(row.id).await?;
+            let last = self.store.history(row.id, (row.seq - 1).max(0), 1).await?;
+            runs.push(AuditedRun {
+                run: row.name,
+                events: u64::try_from(row.seq).unwrap_or(0),
+                head: last.first().map(|line| line.hash.iter().map(|byte| format!("{byte:02x}")).collect()),
+                problems: findings.iter().map(ToString::to_string).collect(),
+            });
+        }
+        Ok(AuditView { runs })
+    }
+}
+
+impl Shown {
+    fn step_name(&self, node: &NodeId, task: &Task) -> StepName {
+        StepName {
+            number: task.step,
+            title: self.graph.node(node).map(|node| node.title.clone()).unwrap_or_default(),
+        }
+    }
+
+    fn item(&self, node: &NodeId) -> Option<&OpenItem> {
+        self.view.items.iter().find(|item| item.at.node == *node)
+    }
+
+    fn state(&self) -> RunState {
+        run_state(&self.view.run)
+    }
+
+    fn steps(&self) -> Vec<StepView> {
+        let none = Record::default();
+        let steps = self.graph.steps();
+        steps
+            .iter()
+            .map(|(node, task)| {
+                let record = self.view.records.get(&node.id).unwrap_or(&none);
+                self.step(&node.id, &node.title, task, record)
+            })
+            .collect()
+    }
+
+    fn step(&self, node: &NodeId, title: &str, task: &Task, record: &Record) -> StepView {
+        let item = self.item(node);
+        let tally = &record.tally;
+        let state = match &record.state {
+            NodeState::Pending => StepState::Pending,
+            NodeState::Working { .. } | NodeState::Resting { .. } => match item {
+                Some(item) if item.is_leased => StepState::Working,
+                Some(item) if item.available_at > self.view.run.read_at => StepState::Resting,
+                Some(_) | None => StepState::Ready,
+            },
+            NodeState::Checking { .. } => StepState::Checking,
+            NodeState::Held { .. } => StepState::Waiting,
+            NodeState::Settled { outcome } => match outcome {
+                Outcome::Passed => StepState::Passed,
+                Outcome::Failed => StepState::Failed,
+                Outcome::Skipped => StepState::Skipped,
+                Outcome::Waived => StepState::Waived,
+                Outcome::Warned => StepState::Warned,
+            },
+        };
+        let verdict = match (&record.failure, state) {
+            (_, StepState::Passed) => Some("passed".to_owned()),
+            (Some(failure), _) => match &failure.what {
+                planctl_engine::Failing::Contract { verdict, .. } if failure.attempt == tally.attempt => {
+                    Some(verdict_word(*verdict).to_owned())
+                }
+                planctl_engine::Failing::Contract { .. }
+                | planctl_engine::Failing::Overran
+                | planctl_engine::Failing::Undelivered { .. }
+                | planctl_engine::Failing::Permission { .. }
+                | planctl_engine::Failing::Inconclusive { .. } => None,
+            },
+            (None, _) => None,
+        };
+        let has_gate = verdict.is_some();
+        StepView {
+            number: task.step,
+            title: title.to_owned(),
+            node: node.as_str().to_owned(),
+            role: record.role.as_ref().unwrap_or(&task.role).as_str().to_owned(),
+            state,
+            attempts: u32::from(tally.attempt.number()),
+            attempts_allowed: self.allowed(task, record),
+            verdict,
+            isolation: has_gate.then_some(planctl_harness::ISOLATION_TIER),
+            failure: record.failure.as_deref().filter(|_| state != StepState::Passed).map(failure_line),
+            spent: SpentView::from(tally.spent),
+            since: item.map(|item| moment(item.available_at)),
+        }
+    }
+
+    /// Returns how many attempts the step may come to in this visit, as things stand.
+    fn allowed(&self, task: &Task, record: &Record) -> u32 {
+        let tally = &record.tally;
+        let used = u32::from(tally.attempt.number()).saturating_sub(u32::from(tally.failed));
+        let running = u32::from(record.state.is_out());
+        let before = used.saturating_sub(running);
+        let before =
+            if record.state.outcome() == Some(Outcome::Passed) { before.saturating_sub(1) } else { before };
+        before + 1 + u32::from(task.max_retries) + u32::from(tally.granted)
+    }
+
+    fn waiting_on(&self) -> Option<WaitingOn> {
+        let of = |kind: &str| WaitingOn { kind: kind.to_owned(), id: None, role: None, run: None };
+        match self.view.run.head.status {
+            RunStatus::Queued { .. } => Some(WaitingOn { run: self.busy.clone(), ..of("workspace") }),
+            RunStatus::Paused => Some(of("revision")),
+            RunStatus::Awaiting | RunStatus::Active => {
+                self.view.items.iter().find_map(|item| match &item.work {
+                    Work::Human { ask } => Some(WaitingOn {
+                        id: item.number.and_then(|number| u64::try_from(number).ok()),
+                        ..of(ask.kind.word())
+                    }),
+                    Work::Agent { role, .. } if !item.is_leased && !self.is_served(role.as_str()) => {
+                        Some(WaitingOn { role: Some(role.as_str().to_owned()), ..of("worker") })
+                    }
+                    Work::Agent { .. } | Work::Harness => None,
+                })
+            }
+            RunStatus::New | RunStatus::Ended { .. } => None,
+        }
+    }
+
+    fn is_served(&self, role: &str) -> bool {
+        self.settings().command(&role.into()).is_some()
+    }
+
+    fn settings(&self) -> RunSettings {
+        serde_json::from_str(&self.view.run.settings).unwrap_or_default()
+    }
+
+    fn spent(&self) -> SpentView {
+        let head = &self.view.run.head;
+        let running = head.clock_since.map(|since| self.view.run.read_at.since(since)).unwrap_or_default();
+        SpentView::from(Spent { time: head.spent.time + running, ..head.spent })
+    }
+
+    fn reason(&self) -> Option<String> {
+        match self.view.run.head.status {
+            RunStatus::Ended { end } => {
+                let failed = self.view.records.iter().find_map(|(node, record)| {
+                    let failure = record
+                        .failure
+                        .as_deref()
+                        .filter(|_| record.state.outcome() == Some(Outcome::Failed))?;
+                    Some(format!("{}: {}", view::node_name(&self.graph, node), failure_line(failure)))
+                });
+                match end {
+                    End::Done => Some(view::outcomes_line(self.view.run.head.settled)),
+                    End::Failed => failed.or(Some("a step failed".to_owned())),
+                    End::Aborted => Some(format!("aborted by a person; {}", failed.unwrap_or_default()))
+                        .map(|text| text.trim_end_matches("; ").to_owned()),
+                    End::Cancelled => Some("cancelled by a person".to_owned()),
+                }
+            }
+            RunStatus::New
+            | RunStatus::Awaiting
+            | RunStatus::Queued { .. }
+            | RunStatus::Active
+            | RunStatus::Paused => None,
+        }
+    }
+
+    fn view(&self) -> RunView {
+        let row = &self.view.run;
+        RunView {
+            run: row.name.clone(),
+            id: row.id.to_string(),
+            plan: row.plan_path.clone(),
+            title: self.graph.title().to_owned(),
+            digest: row.revision.as_str().to_owned(),
+            workspace: row.workspace_path.clone(),
+            state: self.state(),
+            end: match row.head.status {
+                RunStatus::Ended { end } => Some(end_word(end).to_owned()),
+                RunStatus::New
+                | RunStatus::Awaiting
+                | RunStatus::Queued { .. }
+                | RunStatus::Active
+                | RunStatus::Paused => None,
+            },
+            reason: self.reason(),
+            steps: self.steps(),
+            waiting_on: self.waiting_on(),
+            spent: self.spent(),
+            budget: row.head.budget.into(),
+            exec: self.settings().exec,
+            started_at: row.started_at.map(moment),
+            ended_at: row.ended_at.map(moment),
+        }
+    }
+
+    fn summary(&self) -> RunSummary {
+        let row = &self.view.run;
+        let steps = self.steps();
+        let current = steps.iter().find(|step| {
+            !matches!(
+                step.state,
+                StepState::Pending
+                    | StepState::Passed
+                    | StepState::Skipped
+                    | StepState::Waived
+                    | StepState::Warned
+            )
+        });
+        RunSummary {
+            run: row.name.clone(),
+            plan: row.plan_path.clone(),
+            digest: row.revision.as_str().to_owned(),
+            workspace: row.workspace_path.clone(),
+            state: self.state(),
+            steps_settled: row.head.settled.total(),
+            steps_total: self.graph.task_count(),
+            step: current.map(|step| StepName { number: step.number, title: step.title.clone() }),
+            waiting_on: self.waiting_on(),
+            spent: self.spent(),
+            budget: row.head.budget.into(),
+            started_at: row.started_at.map(moment),
+            ended_at: row.ended_at.map(moment),
+        }
+    }
+}
+
+/// Says where a run stands, in the words of DESIGN 11.
+pub(crate) fn run_state(row: &RunRow) -> RunState {
+    match row.head.status {
+        RunStatus::New | RunStatus::Awaiting => RunState::AwaitingApproval,
+        RunStatus::Queued { .. } => RunState::Queued,
+        RunStatus::Active if row.head.out == 0 => RunState::Waiting,
+        RunStatus::Active => RunState::Running,
+        RunStatus::Paused => RunState::Paused,
+        RunStatus::Ended { end: End::Done } => RunState::Done,
+        RunStatus::Ended { end: End::Failed | End::Aborted } => RunState::Failed,
+        RunStatus::Ended { end: End::Cancelled } => RunState::Cancelled,
+    }
+}
+
+fn end_word(end: End) -> &'static str {
+    match end {
+        End::Done => "done",
+        End::Failed => "failed",
+        End::Aborted => "aborted",
+        End::Cancelled => "cancelled",
+    }
+}
+
+fn next_for(waiting: &Option<WaitingOn>, step: &StepView) -> Option<String> {
+    match (waiting, step.state) {
+        (Some(WaitingOn { id: Some(id), .. }), StepState::Waiting) => {
+            Some(format!("planctl approvals show {id}"))
+        }
+        (Some(_) | None, _) => None,
+    }
+}
+
+fn event_line(run: &str, line: &Line) -> EventLine {
+    let mut data = match serde_json::from_str::<Value>(&line.body) {
+        Ok(Value::Object(data)) => data,
+        Ok(_) | Err(_) => Map::new(),
+    };
+    if let Some(Value::Object(event)) = data.remove("event").filter(Value::is_object) {
+        data.extend(event);
+    }
+    // These stand in fields of their own.
+    for name in ["at", "node", "visit", "attempt", "seq", "run", "cause"] {
+        data.remove(name);
+    }
+    EventLine {
+        run: run.to_owned(),
+        seq: u64::try_from(line.seq).unwrap_or(0),
+        at: moment(line.at),
+        event: line.name.clone(),
+        node: line.node.as_ref().map(|node| node.as_str().to_owned()),
+        visit: line.visit,
+        attempt: line.attempt,
+        cause: line.cause.clone(),
+        data,
+    }
+}
+
+/// Returns the word of a verdict in JSON.
+pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Passed => "passed",
+        Verdict::Failed => "failed",
+        Verdict::TimedOut => "timed_out",
+        Verdict::Tampered => "tampered",
+    }
+}
+
+pub(crate) fn ending_words(ending: Ending) -> String {
+    match ending {
+        Ending::Exited { code } => format!("exit {code}"),
+        Ending::Signalled { signal } => format!("signal {signal}"),
+        Ending::TimedOut => "timed out".to_owned(),
+        Ending::NotRun => "not run".to_owned(),
+    }
+}
+
+fn exit_code(ending: Ending) -> Option<i32> {
+    match ending {
+        Ending::Exited { code } => Some(code),
+        Ending::Signalled { .. } | Ending::TimedOut | Ending::NotRun => None,
+    }
+}
+
+pub(crate) fn tampered(files: &[planctl_engine::Tampering]) -> Vec<TamperView> {
+    files
+        .iter()
+        .map(|file| TamperView { path: file.path.clone(), change: file.change.word().to_owned() })
+        .collect()
+}

@@ -1,0 +1,60 @@
+//! Minds what ran out: leases of the dead, leases past their time, timers. Any process may do it, and several do.
+
+use std::time::Duration;
+
+use planctl_store::{Expired, Proof, StoreError};
+
+use crate::instance;
+use crate::services::{ServiceError, Services};
+
+/// How often it looks.
+const EVERY: Duration = Duration::from_millis(250);
+/// How many leases or timers are taken at once.
+const AT_ONCE: i64 = 100;
+
+impl Services {
+    /// Looks again and again; returns only with an error.
+    pub(crate) async fn tend(&self) -> ServiceError {
+        loop {
+            if let Err(error) = self.tend_once().await {
+                return error;
+            }
+            tokio::time::sleep(EVERY).await;
+        }
+    }
+
+    /// Ends leases that are over and rings timers that are due.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub(crate) async fn tend_once(&self) -> Result<(), ServiceError> {
+        for (boot, holder) in self.store.holders(&self.host).await? {
+            // A lock proves nothing about a process of an earlier boot: it is gone whatever the file says.
+            if boot != self.boot() || instance::is_gone(&self.open.state_dir, &holder) {
+                for expired in self.store.held_by_dead(&self.host, &holder).await? {
+                    self.expire(&expired).await?;
+                }
+            }
+        }
+        for expired in self.store.expired(AT_ONCE).await? {
+            self.expire(&expired).await?;
+        }
+        for timer in self.store.due_timers(AT_ONCE).await? {
+            settled(self.store.apply(timer.run, &timer.event(), &Proof::Clock, None).await.map(drop))?;
+        }
+        Ok(())
+    }
+
+    async fn expire(&self, expired: &Expired) -> Result<(), ServiceError> {
+        settled(self.store.apply(expired.run, &expired.event(), &expired.proof(), None).await.map(drop))
+    }
+}
+
+/// Passes over news that came too late: the holder was quicker, or another process did the same.
+fn settled(applied: Result<(), StoreError>) -> Result<(), ServiceError> {
+    match applied {
+        Ok(()) | Err(StoreError::StaleLease | StoreError::Refused(_)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
