@@ -65,6 +65,35 @@ pub enum Trouble {
     TimerOdd,
 }
 
+/// One deliberate flaw of the store's model, which the simulator must find as it finds those of the engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flaw {
+    /// A lease is compared by its item alone (P4).
+    GenerationIgnored,
+    /// Command ids are not kept (P2).
+    CommandsForgotten,
+    /// The sweep passes over gates (P3).
+    GatesNotSwept,
+    /// A withdrawn item stays out (P16).
+    WithdrawalIgnored,
+    /// An item that is claimed again keeps its generation (P4).
+    GenerationKept,
+    /// A timer is not stored.
+    TimersForgotten,
+}
+
+impl Flaw {
+    /// Every flaw.
+    pub const ALL: [Flaw; 6] = [
+        Flaw::GenerationIgnored,
+        Flaw::CommandsForgotten,
+        Flaw::GatesNotSwept,
+        Flaw::WithdrawalIgnored,
+        Flaw::GenerationKept,
+        Flaw::TimersForgotten,
+    ];
+}
+
 impl Trouble {
     /// Every kind of trouble.
     pub const ALL: [Trouble; 30] = [

@@ -16,7 +16,7 @@ mod tell;
 mod world;
 
 pub use coverage::{Coverage, expected};
-pub use faults::Trouble;
+pub use faults::{Flaw, Trouble};
 pub use model::Model;
 pub use options::Options;
-pub use world::{Breach, Tale, play};
+pub use world::{Breach, Tale, play, play_on};

@@ -7,6 +7,7 @@ mod probe;
 pub(crate) mod store;
 mod workers;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -15,11 +16,11 @@ use planctl_engine::{At, ClockEvent, Event, ItemId, RunId, RunStatus, TimerId, T
 
 use crate::coverage::Coverage;
 use crate::dice::Dice;
-use crate::faults::Trouble;
+use crate::faults::{Flaw, Trouble};
 use crate::model::Model;
 use crate::options::Options;
 use crate::{check, plans, tell};
-use store::{Command, Proof, Row, RowPlace, Store};
+use store::{Command, Lease, Proof, Row, RowPlace, Store};
 
 /// When every world begins.
 pub(crate) const BEGINNING: Timestamp = Timestamp::from_micros(1_700_000_000_000_000);
@@ -67,10 +68,20 @@ impl fmt::Display for Breach {
 ///
 /// Returns the first [`Breach`].
 pub fn play(seed: u64) -> Result<Tale, Box<Breach>> {
+    play_on(seed, None)
+}
+
+/// Plays the world of a seed on a store that does one thing wrongly.
+///
+/// # Errors
+///
+/// Returns the first [`Breach`].
+pub fn play_on(seed: u64, flaw: Option<Flaw>) -> Result<Tale, Box<Breach>> {
     let mut dice = Dice::new(seed);
     let options = Options::expand(&mut dice.fork(1), seed);
     let plan = plans::draw(&mut dice.fork(2));
     let mut world = World::new(options, plan, dice);
+    world.store.flaw = flaw;
     let played = catch_unwind(AssertUnwindSafe(|| world.play()));
     let broken = match played {
         Ok(Ok(())) => None,
@@ -108,6 +119,10 @@ struct World {
     /// Calls that were not answered yet, or arrive late, or again.
     outbox: Vec<Command>,
     keys: u64,
+    /// Ids of calls that were accepted, as the clients remember them.
+    accepted: BTreeSet<String>,
+    /// The generation of each item's newest claim.
+    generations: BTreeMap<ItemId, u64>,
     /// No fault strikes any more.
     is_calm: bool,
     answers_in_calm: u32,
@@ -147,6 +162,8 @@ impl World {
             gate: None,
             outbox: Vec::new(),
             keys: 0,
+            accepted: BTreeSet::new(),
+            generations: BTreeMap::new(),
             is_calm: false,
             answers_in_calm: 0,
             coverage: Coverage::new(),
@@ -257,15 +274,9 @@ impl World {
                 self.now = self.now.after(Duration::from_micros(self.dice.between(1, most)));
                 Ok(())
             }
-            Move::Claim => {
-                self.claim_work();
-                Ok(())
-            }
+            Move::Claim => self.claim_work(),
             Move::Work => self.work(),
-            Move::ClaimGate => {
-                self.claim_gate();
-                Ok(())
-            }
+            Move::ClaimGate => self.claim_gate(),
             Move::Gate => self.evaluate(),
             Move::Answer => self.answer(),
             Move::Decide => self.decide(),
@@ -288,12 +299,23 @@ impl World {
         Ok(())
     }
 
+    /// Claims an item for somebody; each claim gives a generation above all before (I8).
+    fn claim(&mut self, item: ItemId, at: At, lease: Lease) -> Result<Option<Hand>, String> {
+        let Some(generation) = self.store.claim(&item, lease) else { return Ok(None) };
+        let before = self.generations.insert(item.clone(), generation);
+        if before.is_some_and(|before| before >= generation) {
+            return Err(format!("I8 {item} was claimed under generation {generation}, after {before:?}"));
+        }
+        Ok(Some(Hand { item, at, generation }))
+    }
+
     fn expired(&self) -> Option<&ItemId> {
         let is_over = |place: &RowPlace| match place {
             RowPlace::Leased(lease) => lease.until <= self.now || lease.hard_deadline <= self.now,
             RowPlace::Ready | RowPlace::Closed => false,
         };
-        self.store.items.iter().find(|(_, row)| is_over(&row.place)).map(|(id, _)| id)
+        let is_swept = |row: &Row| self.store.sweeps(row) && is_over(&row.place);
+        self.store.items.iter().find(|(_, row)| is_swept(row)).map(|(id, _)| id)
     }
 
     /// Tells the run of a lease that ran out, or of work past its hard deadline.

@@ -2,7 +2,7 @@
 #![cfg(debug_assertions)]
 
 use planctl_engine::mutant::{Mutant, plant};
-use planctl_sim::play;
+use planctl_sim::{Flaw, play, play_on};
 
 /// Seeds within which each planted bug must be found.
 const SEEDS: u64 = 1_000;
@@ -28,6 +28,22 @@ fn each_planted_bug_is_found_within_a_thousand_seeds() {
         }
     }
     assert!(survivors.is_empty(), "these bugs were not found within {SEEDS} seeds: {survivors:?}");
+}
+
+#[test]
+fn each_flaw_of_the_store_is_found_within_a_thousand_seeds() {
+    let survivors: Vec<Flaw> = Flaw::ALL
+        .into_iter()
+        .filter(|flaw| {
+            let found =
+                (0..SEEDS).find_map(|seed| play_on(seed, Some(*flaw)).err().map(|breach| (seed, breach)));
+            if let Some((seed, breach)) = &found {
+                println!("{flaw:?}: seed {seed}: {}", first_line(&breach.what));
+            }
+            found.is_none()
+        })
+        .collect();
+    assert!(survivors.is_empty(), "these flaws were not found within {SEEDS} seeds: {survivors:?}");
 }
 
 /// Plants a bug in this thread and plays until it shows.

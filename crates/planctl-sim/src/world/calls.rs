@@ -40,7 +40,9 @@ impl World {
 
     /// Applies one call as the store does: id, proof, decision, rows; then compares and checks.
     pub(super) fn commit(&mut self, command: &Command) -> Result<Answered, String> {
+        let generation = self.generation_of(&command.proof);
         let answered = self.transact(command)?;
+        self.clients_agree(command, &answered, generation)?;
         let word = match &answered {
             Answered::Accepted => "Accepted".to_owned(),
             Answered::Duplicate => "Duplicate".to_owned(),
@@ -60,8 +62,45 @@ impl World {
         Ok(answered)
     }
 
+    fn generation_of(&self, proof: &Proof) -> Option<u64> {
+        match proof {
+            Proof::Lease { item, .. } | Proof::Sweep { item, .. } => {
+                self.store.items.get(item).map(|row| row.generation)
+            }
+            Proof::Timer { .. } | Proof::Anyone => None,
+        }
+    }
+
+    /// Checks an answer against what the clients have seen before: none of this asks the store (I3, I9, I22).
+    fn clients_agree(
+        &mut self,
+        command: &Command,
+        answered: &Answered,
+        live: Option<u64>,
+    ) -> Result<(), String> {
+        let was_accepted = self.accepted.contains(&command.key);
+        if was_accepted != (*answered == Answered::Duplicate) {
+            return Err(format!(
+                "I3 {} was accepted before: {was_accepted}; answered {answered:?}",
+                command.key
+            ));
+        }
+        if *answered != Answered::Accepted {
+            return Ok(());
+        }
+        self.accepted.insert(command.key.clone());
+        if let Proof::Lease { item, generation } | Proof::Sweep { item, generation } = &command.proof
+            && live != Some(*generation)
+        {
+            return Err(format!(
+                "I9 news of generation {generation} of {item} was accepted, live is {live:?}"
+            ));
+        }
+        Ok(())
+    }
+
     fn transact(&mut self, command: &Command) -> Result<Answered, String> {
-        if self.store.commands.contains_key(&command.key) {
+        if self.store.knows(&command.key) {
             return Ok(Answered::Duplicate);
         }
         if !self.store.holds(&command.proof, self.now) {

@@ -8,26 +8,27 @@ use planctl_engine::{
     Tampering, Timestamp, Work,
 };
 
+use super::World;
 use super::store::{Lease, Proof, RowPlace};
-use super::{Hand, World};
 use crate::dice::truth;
 use crate::faults::Trouble;
 
 const LEASE: Duration = Duration::from_secs(15);
 
 impl World {
-    pub(super) fn claim_gate(&mut self) {
+    pub(super) fn claim_gate(&mut self) -> Result<(), String> {
         let ready = self.store.open_items().find(|row| {
             matches!(row.item.work, Work::Harness)
                 && row.place == RowPlace::Ready
                 && row.item.available_at <= self.now
         });
-        let Some((item, at)) = ready.map(|row| (row.item.id.clone(), row.item.at.clone())) else { return };
+        let Some((item, at)) = ready.map(|row| (row.item.id.clone(), row.item.at.clone())) else {
+            return Ok(());
+        };
         let hard_deadline = Timestamp::from_micros(i64::MAX);
         let lease = Lease { until: self.now.after(LEASE), hard_deadline, is_own: true };
-        if let Some(generation) = self.store.claim(&item, lease) {
-            self.gate = Some(Hand { item, at, generation });
-        }
+        self.gate = self.claim(item, at, lease)?;
+        Ok(())
     }
 
     pub(super) fn evaluate(&mut self) -> Result<(), String> {

@@ -7,6 +7,7 @@ use planctl_engine::{
     TimerId, Timestamp, Work, advance, touched,
 };
 
+use crate::faults::Flaw;
 use crate::plans::Plan;
 
 /// The tables of one run.
@@ -22,6 +23,8 @@ pub struct Store {
     pub timers: BTreeMap<TimerId, Timestamp>,
     pub history: Vec<Entry>,
     pub commands: BTreeMap<String, usize>,
+    /// What this store does wrongly, where a test wants that to be found.
+    pub flaw: Option<Flaw>,
 }
 
 /// One accepted input and what followed.
@@ -101,6 +104,7 @@ impl Store {
             timers: BTreeMap::new(),
             history: Vec::new(),
             commands: BTreeMap::new(),
+            flaw: None,
         }
     }
 
@@ -117,6 +121,20 @@ impl Store {
         self.open_items().map(|row| &row.item).find(|item| matches!(item.work, Work::Human { .. }))
     }
 
+    fn has(&self, flaw: Flaw) -> bool {
+        self.flaw == Some(flaw)
+    }
+
+    /// Says whether a call was accepted before.
+    pub fn knows(&self, key: &str) -> bool {
+        self.commands.contains_key(key) && !self.has(Flaw::CommandsForgotten)
+    }
+
+    /// Says whether the sweep looks at an item.
+    pub fn sweeps(&self, row: &Row) -> bool {
+        !(self.has(Flaw::GatesNotSwept) && matches!(row.item.work, Work::Harness))
+    }
+
     /// Says whether a proof holds.
     pub fn holds(&self, proof: &Proof, now: Timestamp) -> bool {
         match proof {
@@ -131,7 +149,9 @@ impl Store {
 
     fn lease(&self, item: &ItemId, generation: u64) -> Option<&Lease> {
         match self.items.get(item) {
-            Some(Row { place: RowPlace::Leased(lease), generation: live, .. }) if *live == generation => {
+            Some(Row { place: RowPlace::Leased(lease), generation: live, .. })
+                if *live == generation || self.has(Flaw::GenerationIgnored) =>
+            {
                 Some(lease)
             }
             Some(_) | None => None,
@@ -145,7 +165,7 @@ impl Store {
             return None;
         }
         row.place = RowPlace::Leased(lease);
-        row.generation += 1;
+        row.generation += u64::from(self.flaw != Some(Flaw::GenerationKept));
         Some(row.generation)
     }
 
@@ -204,9 +224,21 @@ impl Store {
     ) -> Result<Result<Advance, Refusal>, String> {
         let mut scope = touched(graph, event);
         for _ in 0..graph.nodes().len() + 3 {
-            let run = Run::loaded(self.run, self.head.clone(), scope.clone(), self.load(&scope));
+            let nodes = self.load(&scope);
+            let loaded = nodes.len();
+            let run = Run::loaded(self.run, self.head.clone(), scope.clone(), nodes);
             match advance(graph, &run, event, now) {
                 Err(Refusal::NotLoaded(more)) => scope = scope.union(more),
+                Ok(decided) if event.at().is_some() => {
+                    let edges = graph.nodes().iter().map(|node| graph.edges_from(&node.id).len()).max();
+                    let followed =
+                        decided.facts.iter().filter(|fact| matches!(fact, Fact::EdgeFollowed { .. }));
+                    let most = (1 + edges.unwrap_or(0)) * (1 + followed.count());
+                    if loaded > most {
+                        return Err(format!("{loaded} rows are read where {most} could be touched"));
+                    }
+                    return Ok(Ok(decided));
+                }
                 decided => return Ok(decided),
             }
         }
@@ -281,13 +313,14 @@ impl Store {
     }
 
     fn carry_out(&mut self, effect: Effect, now: Timestamp) -> Result<(), String> {
+        let flaw = self.flaw;
         match effect {
             Effect::Dispatch(item) => match self.items.get_mut(&item.id) {
                 Some(row) if row.place == RowPlace::Closed => {
                     return Err(format!("item {} goes out again after it was closed", item.id));
                 }
                 Some(row) => {
-                    row.generation += 1;
+                    row.generation += u64::from(flaw != Some(Flaw::GenerationKept));
                     row.place = RowPlace::Ready;
                     row.item = *item;
                 }
@@ -297,6 +330,7 @@ impl Store {
                 }
             },
             Effect::Withdraw(id) => match self.items.get_mut(&id) {
+                Some(_) if flaw == Some(Flaw::WithdrawalIgnored) => {}
                 Some(row) if row.place != RowPlace::Closed => {
                     row.generation += 1;
                     row.place = RowPlace::Closed;
@@ -307,7 +341,9 @@ impl Store {
                 if at < now {
                     return Err(format!("a timer is armed for the past: {at:?} at {now:?}"));
                 }
-                self.timers.insert(timer, at);
+                if flaw != Some(Flaw::TimersForgotten) {
+                    self.timers.insert(timer, at);
+                }
             }
             Effect::Disarm(timer) => {
                 self.timers.remove(&timer);

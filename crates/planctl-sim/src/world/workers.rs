@@ -6,16 +6,16 @@ use planctl_engine::{
     AgentEvent, AgentSaid, At, Attempt, Event, Excerpt, Fault, FaultKind, Report, Usage, Work,
 };
 
+use super::World;
 use super::store::{Lease, Proof, RowPlace};
-use super::{Hand, World};
 use crate::faults::Trouble;
 
 const OWN_LEASE: Duration = Duration::from_secs(15);
 const REMOTE_LEASE: Duration = Duration::from_secs(60);
 
 impl World {
-    pub(super) fn claim_work(&mut self) {
-        let Some(place) = self.workers.iter().position(Option::is_none) else { return };
+    pub(super) fn claim_work(&mut self) -> Result<(), String> {
+        let Some(place) = self.workers.iter().position(Option::is_none) else { return Ok(()) };
         let is_own = place.is_multiple_of(2);
         let ready = self.store.open_items().find_map(|row| match &row.item.work {
             Work::Agent { timeout, .. }
@@ -25,12 +25,11 @@ impl World {
             }
             Work::Agent { .. } | Work::Harness | Work::Human { .. } => None,
         });
-        let Some((item, at, timeout)) = ready else { return };
+        let Some((item, at, timeout)) = ready else { return Ok(()) };
         let until = self.now.after(if is_own { OWN_LEASE } else { REMOTE_LEASE });
         let lease = Lease { until, hard_deadline: self.now.after(timeout), is_own };
-        if let Some(generation) = self.store.claim(&item, lease) {
-            self.workers[place] = Some(Hand { item, at, generation });
-        }
+        self.workers[place] = self.claim(item, at, lease)?;
+        Ok(())
     }
 
     pub(super) fn work(&mut self) -> Result<(), String> {
