@@ -1,0 +1,159 @@
+//! A step of a 5,000-step plan touches as many records as a step of a 10-step plan (HOTPATH, DESIGN 12).
+
+#![allow(clippy::unwrap_used, reason = "a test fails where it unwraps")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use planctl_engine::{
+    Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, ClockEvent, Contract, Decision, Digest, Edge,
+    Effect, End, Ending, Event, Evidence, Excerpt, Found, Graph, GraphParts, HarnessEvent, Head, HumanEvent,
+    ItemId, Limits, Node, NodeId, NodeKind, On, Outcome, Priority, Record, Report, Resources, Role, Run,
+    RunId, RunStatus, Scope, Task, Timestamp, WorkKind, advance, touched,
+};
+
+#[test]
+fn a_step_of_a_long_plan_touches_no_more_than_a_step_of_a_short_one() {
+    let short = Play::new(10).played();
+    let long = Play::new(5_000).played();
+    assert_eq!(long.head.settled.passed, 5_000);
+    assert_eq!(long.most_read, short.most_read, "records read by one event");
+    assert_eq!(long.most_written, short.most_written, "records written by one event");
+    assert_eq!(long.most_dispatched, 1, "items dispatched by one event");
+    assert!(long.most_read <= 2, "an event reads its step and the next, not {}", long.most_read);
+}
+
+/// A run of which only the touched records are ever loaded, as the store does it.
+struct Play {
+    graph: Graph,
+    id: RunId,
+    head: Head,
+    nodes: BTreeMap<NodeId, Record>,
+    most_read: usize,
+    most_written: usize,
+    most_dispatched: usize,
+}
+
+impl Play {
+    fn new(steps: u32) -> Play {
+        let (graph, id) = (linear(steps), RunId::from_u128(9));
+        let head = Run::new(id, &graph, Timestamp::from_micros(0)).head;
+        Play { graph, id, head, nodes: BTreeMap::new(), most_read: 0, most_written: 0, most_dispatched: 0 }
+    }
+
+    fn played(mut self) -> Play {
+        let human =
+            |decision| Event::Human(HumanEvent { by: Actor::from("the owner"), note: None, decision });
+        self.hear(human(Decision::Submit));
+        let start = At { node: "start".into(), visit: 0, attempt: Attempt::NONE };
+        let item = ItemId::ask(self.id, &start, "plan", 1);
+        self.hear(human(Decision::Answer { item, answer: Answer::Approve }));
+        self.hear(Event::Clock(ClockEvent::Admitted));
+        for step in 1..=self.graph.task_count() {
+            let at = At { node: name(step), visit: 1, attempt: Attempt::FIRST };
+            let said = AgentSaid::Reported(Report {
+                text: Excerpt::default(),
+                gave_up: false,
+                ending: None,
+                duration: Duration::from_secs(1),
+                usage: None,
+            });
+            self.hear(Event::Agent(AgentEvent { at: at.clone(), said }));
+            let found = Found::Evidence(Box::new(passing()));
+            self.hear(Event::Harness(HarnessEvent { at, found }));
+        }
+        assert_eq!(self.head.status, RunStatus::Ended { end: End::Done });
+        self
+    }
+
+    fn hear(&mut self, event: Event) {
+        let scope = touched(&self.graph, &event);
+        let nodes: BTreeMap<NodeId, Record> = match &scope {
+            Scope::Nodes(ids) => {
+                ids.iter().filter_map(|id| Some((id.clone(), self.nodes.get(id)?.clone()))).collect()
+            }
+            Scope::Live(_) | Scope::All => {
+                let live = self.nodes.iter().filter(|(_, record)| record.state.is_live());
+                live.map(|(id, record)| (id.clone(), record.clone())).collect()
+            }
+        };
+        let read: BTreeSet<NodeId> = nodes.keys().cloned().collect();
+        let run = Run::loaded(self.id, self.head.clone(), scope, nodes);
+        let done = advance(&self.graph, &run, &event, Timestamp::from_micros(0)).unwrap();
+        let changed =
+            done.run.records().iter().filter(|(id, record)| self.nodes.get(*id) != Some(record)).count();
+        let dispatched = done.effects.iter().filter(|effect| matches!(effect, Effect::Dispatch(_))).count();
+        self.most_read = self.most_read.max(read.len());
+        self.most_written = self.most_written.max(changed);
+        self.most_dispatched = self.most_dispatched.max(dispatched);
+        self.head = done.run.head.clone();
+        self.nodes.extend(done.run.records().clone());
+    }
+}
+
+fn linear(steps: u32) -> Graph {
+    let plain = |id: &str, kind| Node { id: id.into(), title: id.to_owned(), kind, max_visits: 10 };
+    let edge = |from: NodeId, to: NodeId| Edge { from, to, on: On::Success };
+    let mut nodes = vec![plain("start", NodeKind::Start), plain("done", NodeKind::Exit { success: true })];
+    let mut edges = vec![edge("start".into(), name(1))];
+    for step in 1..=steps {
+        let kind = NodeKind::Task(Box::new(task(step)));
+        nodes.push(Node { id: name(step), title: format!("step {step}"), kind, max_visits: 10 });
+        edges.push(edge(name(step), if step == steps { "done".into() } else { name(step + 1) }));
+    }
+    let (budget, limits) = (Budget::default(), Limits::default());
+    let priority = Priority::Normal;
+    Graph::new(GraphParts {
+        title: "long".to_owned(),
+        start: "start".into(),
+        nodes,
+        edges,
+        budget,
+        limits,
+        priority,
+    })
+    .unwrap()
+}
+
+fn task(step: u32) -> Task {
+    Task {
+        step,
+        role: Role::from("coder"),
+        work: WorkKind::Code,
+        prompt: "do it".to_owned(),
+        subscriptions: Vec::new(),
+        contract: Contract {
+            command: "./check".to_owned(),
+            digest: Digest::from("sha256:check"),
+            expect: 0,
+            timeout: Duration::from_secs(60),
+            guard: false,
+        },
+        max_retries: 2,
+        lapse: Outcome::Failed,
+        work_timeout: Duration::from_secs(600),
+        protects: Vec::new(),
+        contract_files: BTreeSet::new(),
+        own_files: BTreeSet::new(),
+    }
+}
+
+fn passing() -> Evidence {
+    Evidence {
+        contract: Digest::from("sha256:check"),
+        ending: Ending::Exited { code: 0 },
+        duration: Duration::from_millis(1),
+        resources: Resources::default(),
+        stdout: Excerpt::default(),
+        stderr: Excerpt::default(),
+        isolation: 0,
+        git_head: None,
+        protected: BTreeMap::new(),
+        tampered: Vec::new(),
+        stragglers: 0,
+    }
+}
+
+fn name(step: u32) -> NodeId {
+    NodeId::new(step.to_string())
+}
