@@ -7,6 +7,8 @@ use std::process::ExitStatus;
 use planctl_store::cluster::{self, Client, Cluster, ClusterOptions};
 
 use crate::config::{Config, DatabaseUrl, Postgres};
+use crate::services::{ServiceError, Services};
+use crate::wire::DatabaseView;
 
 pub use planctl_store::cluster::{ClusterError, ClusterStatus, Stopped};
 
@@ -113,4 +115,32 @@ pub fn reset(state_dir: &Path, postgres: &Postgres) -> Result<(), ClusterError> 
 /// [`ClusterError::BadPackage`] where it is none.
 pub fn install(state_dir: &Path, postgres: &Postgres, package: &Path) -> Result<PathBuf, ClusterError> {
     Cluster::install_from_file(&cluster_options(state_dir, postgres), package)
+}
+
+impl Services {
+    /// Returns how the database is.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn database(&self) -> Result<DatabaseView, ServiceError> {
+        let facts = self.store().server_facts().await?;
+        let lossy = facts
+            .lossy
+            .iter()
+            .map(|name| format!("{name} is off: a power cut can take back what planctl was told is stored"));
+        Ok(DatabaseView {
+            kind: if self.cluster().is_some() { "private" } else { "given" }.to_owned(),
+            place: match self.cluster() {
+                Some(cluster) => cluster.data_dir().display().to_string(),
+                None => self.database_line().to_owned(),
+            },
+            version: Some(facts.version),
+            is_up: true,
+            schema: u32::try_from(facts.schema).ok(),
+            schema_known: u32::try_from(facts.schema_known).ok(),
+            bytes: Some(facts.bytes),
+            warnings: lossy.collect(),
+        })
+    }
 }

@@ -26,3 +26,6 @@ pub use planctl_store::StoreError;
 pub use plans::{Standing, Start, Started};
 pub use services::{Open, ServiceError, Services};
 pub use settings::{RoleSettings, RunSettings};
+
+#[cfg(feature = "testing")]
+pub use planctl_store::testing;

@@ -21,6 +21,7 @@ mod queue;
 mod random;
 mod rows;
 mod runs;
+mod server;
 mod statements;
 mod store;
 mod timers;
@@ -38,6 +39,7 @@ pub use plans::{
 pub use proof::Proof;
 pub use queue::{Claim, ClaimLane, Claimed, Expired, Holder, Renewal, Take};
 pub use runs::{AskRow, NewRun, OpenItem, RefusalRow, RunRow, RunView};
+pub use server::ServerFacts;
 pub use statements::STATEMENTS;
 pub use store::{Settings, Store};
 pub use timers::DueTimer;

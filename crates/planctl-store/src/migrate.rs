@@ -27,7 +27,7 @@ pub(crate) const SCHEMA_LOCK: &str = "select pg_advisory_xact_lock(1886155118, 6
 const SCHEMA_PATIENCE: &str = "set local statement_timeout = 0; set local lock_timeout = 0; \
      set local enable_seqscan = on; set local idle_in_transaction_session_timeout = 0";
 
-fn newest() -> i64 {
+pub(crate) fn newest() -> i64 {
     MIGRATIONS.last().map_or(0, |(version, _, _)| *version)
 }
 
@@ -100,7 +100,7 @@ pub(crate) async fn check(store: &Store) -> Result<(), StoreError> {
 }
 
 /// Returns the schema's version, or `None` where there is no schema of ours; refuses a newer one.
-async fn version(store: &Store) -> Result<Option<i64>, StoreError> {
+pub(crate) async fn version(store: &Store) -> Result<Option<i64>, StoreError> {
     let row = crate::connections::repeated!(store, lent => sqlx::query(SCHEMA_EXISTS).fetch_one(&mut *lent))?;
     if !row.try_get::<bool, _>("known")? {
         return Ok(None);

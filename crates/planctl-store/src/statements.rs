@@ -1,6 +1,6 @@
 //! Every SQL text of the hot path and the reads, by name, so that a test can prepare them all.
 
-use crate::{apply, connections, history, listen, lookups, migrate, outputs, plans, queue, runs, timers};
+use crate::{apply, connections, history, listen, lookups, migrate, outputs, plans, queue, runs, server, timers};
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
 pub const STATEMENTS: &[(&str, &str)] = &[
@@ -10,6 +10,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("migrate: schema tables", migrate::SCHEMA_TABLES),
     ("migrate: schema record", migrate::SCHEMA_RECORD),
     ("migrate: schema lock", migrate::SCHEMA_LOCK),
+    ("server: server facts", server::SERVER_FACTS),
     ("listen: ring", listen::RING),
     ("history: history after", history::HISTORY_AFTER),
     ("apply: read nodes", apply::READ_NODES),

@@ -1,3 +1,100 @@
 //! The words a person types.
 
-fn main() {}
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+mod args;
+mod client;
+mod commands;
+mod failure;
+mod progress;
+mod show;
+
+use args::{Cli, Color};
+use failure::{Answer, Exit, Failure};
+
+fn main() -> ExitCode {
+    // The helper that starts child processes is this program again; it has to run before any thread is started.
+    if std::env::args_os().nth(1).is_some_and(|word| word == "__spawn") {
+        return ExitCode::from(u8::try_from(planctl_harness::helper_main()).unwrap_or(70));
+    }
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return misused(&error),
+    };
+    colour(cli.global.color);
+    log(cli.global.verbose);
+    let exit = match started(cli).and_then(|exit| show::flush().map(|()| exit)) {
+        Ok(exit) => exit,
+        Err(failure) => {
+            show::say_failure(&failure);
+            failure.exit
+        }
+    };
+    ExitCode::from(exit.code())
+}
+
+fn started(cli: Cli) -> Answer {
+    if let Some(directory) = &cli.global.directory {
+        std::env::set_current_dir(directory).map_err(|error| {
+            Failure::not_found(format!("could not work in {}: {error}", directory.display()))
+        })?;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(Exit::Temporary, format!("could not start: {error}")))?;
+    runtime.block_on(commands::run(cli))
+}
+
+fn misused(error: &clap::Error) -> ExitCode {
+    let printed = error.print();
+    let is_help = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    match printed {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            ExitCode::from(Exit::Temporary.code())
+        }
+        Ok(()) | Err(_) if is_help && error.exit_code() == 0 => ExitCode::SUCCESS,
+        Ok(()) | Err(_) => ExitCode::from(Exit::Usage.code()),
+    }
+}
+
+fn colour(choice: Color) {
+    match choice {
+        Color::Auto => {}
+        Color::Always => anstream::ColorChoice::Always.write_global(),
+        Color::Never => anstream::ColorChoice::Never.write_global(),
+    }
+}
+
+/// Writes logs to standard error; `PLANCTL_LOG` filters them, and a filter that can't be read is said once (row 109).
+fn log(verbose: u8) {
+    let default = match verbose {
+        0 => "error",
+        1 => "planctl=info,planctl_server=info,planctl_store=info,planctl_harness=info,warn",
+        _ => "debug",
+    };
+    let wanted = std::env::var("PLANCTL_LOG").ok().filter(|text| !text.is_empty());
+    let filter = match wanted.as_deref().map(tracing_subscriber::EnvFilter::try_new) {
+        Some(Ok(filter)) => filter,
+        Some(Err(error)) => {
+            show::say(&show::safe(&format!("PLANCTL_LOG can't be read and is left aside: {error}")));
+            tracing_subscriber::EnvFilter::new(default)
+        }
+        None => tracing_subscriber::EnvFilter::new(default),
+    };
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
+}

@@ -1,0 +1,520 @@
+//! What may be typed: every command with its flags and its help, examples first.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Runs plans with AI agents; no step passes until a shell contract says so.
+#[derive(Parser, Clone, Debug)]
+#[command(
+    name = "planctl",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
+#[command(before_help = "Examples:
+  planctl demo                                     see it work: no key, no network
+  planctl plan verify plans/hello.md               check a plan, report everything
+  planctl plan run plans/hello.md --exec ./work.sh run it, one gated step after another
+  planctl approvals                                what waits for you")]
+pub struct Cli {
+    /// The flags that every command takes.
+    #[command(flatten)]
+    pub global: Global,
+    /// The command.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags that every command takes.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Everywhere")]
+pub struct Global {
+    /// Answer with JSON (the same as --format json)
+    #[arg(long, global = true, conflicts_with_all = ["format", "quiet"])]
+    pub json: bool,
+    /// How to answer; each command takes some of these
+    #[arg(long, global = true, value_enum, env = "PLANCTL_FORMAT")]
+    pub format: Option<Format>,
+    /// When to use colour
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value = "auto",
+        env = "PLANCTL_COLOR",
+        hide_possible_values = false
+    )]
+    pub color: Color,
+    /// Say less
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more; twice for still more
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// Never ask, even at a terminal
+    #[arg(long, global = true, env = "PLANCTL_NO_INPUT", value_parser = clap::builder::FalseyValueParser::new())]
+    pub no_input: bool,
+    /// Answer yes where only a confirmation is asked for (never an approval)
+    #[arg(long, global = true)]
+    pub yes: bool,
+    /// The Postgres to use in place of the private one [env: PLANCTL_DATABASE_URL]
+    #[arg(long, global = true, value_name = "URL")]
+    pub database_url: Option<String>,
+    /// Work in this directory
+    #[arg(short = 'C', global = true, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// Read this file in place of the project's planctl.toml [env: PLANCTL_CONFIG]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The directory steps and contracts work in [default: the git checkout, else the current directory]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Who decides, for the record [default: your login]
+    #[arg(long = "as", global = true, value_name = "NAME", env = "PLANCTL_ACTOR")]
+    pub actor: Option<String>,
+}
+
+/// How a command answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    /// For people
+    Human,
+    /// One JSON value
+    Json,
+    /// One JSON value per line
+    Jsonl,
+    /// Lines without live drawing
+    Plain,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Color {
+    /// At a terminal that shows it
+    #[default]
+    Auto,
+    /// Also in pipes
+    Always,
+    /// Not at all
+    Never,
+}
+
+/// The nouns.
+#[derive(Subcommand, Clone, Debug)]
+pub enum Command {
+    /// Plans and their runs
+    #[command(subcommand)]
+    Plan(PlanCommand),
+    /// What waits for a person: plans, escalations, budgets, questions
+    #[command(args_conflicts_with_subcommands = true)]
+    Approvals {
+        /// Which asks to list, where no verb is given.
+        #[command(flatten)]
+        list: AskFilter,
+        /// What to do.
+        #[command(subcommand)]
+        command: Option<ApprovalsCommand>,
+    },
+    /// The history of a run, one event per line
+    #[command(before_help = "Examples:
+  planctl events --run @last
+  planctl events --run fix-auth-3 --json -f | jq .event")]
+    Events {
+        /// The run: a name, a prefix, `@last`, or a plan's path
+        #[arg(long, default_value = "@last")]
+        run: String,
+        /// Go on as long as the run does
+        #[arg(short, long)]
+        follow: bool,
+        /// Begin after this number
+        #[arg(long, value_name = "SEQ", default_value_t = 0)]
+        since: u64,
+    },
+    /// Why a step is where it is
+    #[command(before_help = "Example:\n  planctl why @last 2")]
+    Why {
+        /// The run
+        run: String,
+        /// The step's number
+        step: u32,
+    },
+    /// Checks the history: gap-free, hash chain intact, states follow from it
+    Audit {
+        /// The run [default: all]
+        run: Option<String>,
+    },
+    /// The database
+    #[command(subcommand)]
+    Db(DbCommand),
+    /// Shows the main job on a throw-away workspace: verify, approve, work, fail, retry, escalate, done
+    Demo {
+        /// Keep the workspace
+        #[arg(long)]
+        keep: bool,
+    },
+    /// Checks what planctl needs on this machine
+    Doctor,
+    /// Prints completions for a shell
+    #[command(before_help = "Example:\n  planctl completions zsh > \"${fpath[1]}/_planctl\"")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Lets a directory's planctl.toml start processes, as it stands
+    #[command(before_help = "Example:\n  planctl trust .")]
+    Trust {
+        /// The directory that holds planctl.toml
+        dir: PathBuf,
+    },
+    /// Explains a topic: `exit-codes`
+    Help {
+        /// A command, or `exit-codes`
+        topic: Vec<String>,
+    },
+    /// Prints the version
+    Version,
+}
+
+/// What can be done with plans and runs.
+#[derive(Subcommand, Clone, Debug)]
+pub enum PlanCommand {
+    /// Checks plans and reports every finding at once; writes nothing, needs no database
+    #[command(before_help = "Examples:
+  planctl plan verify plans/*.md
+  planctl plan verify plans/fix.md --format json
+  planctl plan verify plans/fix.md -D warnings        warnings fail too, for CI")]
+    Verify {
+        /// The plans
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// Raise to errors: `warnings`
+        #[arg(short = 'D', long = "deny", value_name = "LEVEL", value_parser = ["warnings"])]
+        deny: Vec<String>,
+    },
+    /// Shows what would run: steps, roles, contracts, budget, defaults
+    Show {
+        /// The plan's path, or a run
+        #[arg(value_name = "FILE|RUN")]
+        plan: String,
+        /// Only this step
+        #[arg(long)]
+        step: Option<u32>,
+    },
+    /// Shows what changed since the plan was approved
+    Diff {
+        /// The plan
+        file: PathBuf,
+    },
+    /// Approves a plan as it stands now, for this workspace and configuration
+    #[command(before_help = "Example:\n  planctl plan approve plans/fix.md --note 'read all contracts'")]
+    Approve {
+        /// The plan
+        file: PathBuf,
+        /// Why, for the record
+        #[arg(long)]
+        note: Option<String>,
+        /// The command that will serve every role, for the record
+        #[arg(long, value_name = "CMD")]
+        exec: Option<String>,
+    },
+    /// Rejects a plan; it is a draft again
+    Reject {
+        /// The plan
+        file: PathBuf,
+        /// Why
+        #[arg(long)]
+        note: Option<String>,
+    },
+    /// Runs a plan; takes it up where an unfinished run stands
+    #[command(before_help = "Examples:
+  planctl plan run plans/fix.md                            asks before it runs
+  planctl plan run plans/fix.md --exec './work.sh'         one worker for every role
+  planctl plan run plans/fix.md --approve --no-wait        in a script: exits 3 when a person is needed
+  planctl plan run plans/fix.md --again                    a new run of a plan that is done")]
+    Run {
+        /// The plan
+        file: PathBuf,
+        /// Approve it as it stands: you are the human
+        #[arg(long)]
+        approve: bool,
+        /// Start a new run, also of a plan that is done
+        #[arg(long)]
+        again: bool,
+        /// The command that serves every role; it reads the prompt on its input
+        #[arg(long, value_name = "CMD")]
+        exec: Option<String>,
+        /// Exit 3 when a person is needed, in place of waiting
+        #[arg(long)]
+        no_wait: bool,
+    },
+    /// Follows a run that another process works on
+    Watch {
+        /// The run
+        #[arg(default_value = "@last")]
+        run: String,
+        /// Exit 3 when a person is needed, in place of waiting
+        #[arg(long)]
+        no_wait: bool,
+    },
+    /// Where runs stand
+    #[command(before_help = "Examples:
+  planctl plan status                         all runs of this workspace that are not over
+  planctl plan status @last --json            one run, for programs")]
+    Status {
+        /// The run: a name, a prefix, `@last`, or a plan's path
+        run: Option<String>,
+        /// Runs that are over, and those of other workspaces, too
+        #[arg(long)]
+        all: bool,
+        /// Answer with the exit code: 0 done, 1 failed, 3 waiting for a human, 8 in progress, …
+        #[arg(long)]
+        exit_code: bool,
+    },
+    /// Lists runs, newest first
+    Ls {
+        /// Only runs in these states
+        #[arg(long, value_delimiter = ',')]
+        state: Vec<String>,
+        /// Runs of other workspaces too
+        #[arg(long)]
+        all: bool,
+    },
+    /// What workers said and what contracts printed
+    Logs {
+        /// The run
+        #[arg(default_value = "@last")]
+        run: String,
+        /// Only this step
+        #[arg(long)]
+        step: Option<u32>,
+        /// Only this attempt
+        #[arg(long)]
+        attempt: Option<u16>,
+        /// Only the contract's output
+        #[arg(long)]
+        contract: bool,
+        /// Only the last lines of each output
+        #[arg(long, value_name = "LINES")]
+        tail: Option<usize>,
+    },
+    /// Takes a run up where it stands
+    Resume {
+        /// The run
+        #[arg(default_value = "@last")]
+        run: String,
+        /// The command that serves every role from here on
+        #[arg(long, value_name = "CMD")]
+        exec: Option<String>,
+        /// Exit 3 when a person is needed, in place of waiting
+        #[arg(long)]
+        no_wait: bool,
+    },
+    /// Ends a run for good
+    Cancel {
+        /// The run
+        run: String,
+        /// Why
+        #[arg(long)]
+        note: Option<String>,
+    },
+}
+
+/// Which asks to list.
+#[derive(Args, Clone, Debug, Default)]
+pub struct AskFilter {
+    /// Only asks of this run
+    #[arg(long)]
+    pub run: Option<String>,
+    /// Only asks of this kind
+    #[arg(long, value_parser = ["plan", "escalation", "budget", "question"])]
+    pub kind: Option<String>,
+}
+
+/// What can be done with asks.
+#[derive(Subcommand, Clone, Debug)]
+#[command(before_help = "Examples:
+  planctl approvals                                    what waits for you
+  planctl approvals show 17
+  planctl approvals retry 17 --note 'the limit is inclusive'
+  planctl approvals raise 19 --cost 2.00 --tokens 100k")]
+pub enum ApprovalsCommand {
+    /// Lists what waits for a person
+    Ls(AskFilter),
+    /// Shows one ask with what you need to decide it
+    Show {
+        /// The number of the ask
+        id: u64,
+    },
+    /// Lets plans run
+    Approve {
+        /// The numbers of the asks
+        #[arg(required = true)]
+        ids: Vec<u64>,
+        /// Why
+        #[arg(long)]
+        note: Option<String>,
+    },
+    /// Does not let plans run
+    Reject {
+        /// The numbers of the asks
+        #[arg(required = true)]
+        ids: Vec<u64>,
+        /// Why
+        #[arg(long)]
+        note: Option<String>,
+    },
+    /// Tries the step once more, with your note in its prompt
+    Retry(Noted),
+    /// Leaves the step out
+    Skip(Noted),
+    /// Lets the step count as met; shows as waived for ever
+    Waive(Noted),
+    /// Answers a worker's question
+    Answer {
+        /// The number of the ask
+        id: u64,
+        /// The answer
+        #[arg(long, visible_alias = "text")]
+        note: String,
+    },
+    /// Gives the step to another role and tries once more
+    Reassign {
+        /// The number of the ask
+        id: u64,
+        /// The role
+        role: String,
+        /// Words for the worker
+        #[arg(long)]
+        note: Option<String>,
+    },
+    /// Adds to the budget
+    #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
+    Raise {
+        /// The number of the ask
+        id: u64,
+        /// Tokens to add: 100k
+        #[arg(long, group = "what", value_parser = parse_tokens, value_name = "N")]
+        tokens: Option<u64>,
+        /// US dollars to add: 2.00
+        #[arg(long, group = "what", value_parser = parse_cost, value_name = "USD")]
+        cost: Option<u64>,
+        /// Time to add: 10m
+        #[arg(long, group = "what", value_parser = parse_time, value_name = "DUR")]
+        time: Option<std::time::Duration>,
+        /// Why
+        #[arg(long)]
+        note: Option<String>,
+    },
+    /// Ends the run as failed
+    Abort(Noted),
+    /// Pauses the run until another revision of its plan is approved
+    Revise(Noted),
+}
+
+/// An ask and words about it.
+#[derive(Args, Clone, Debug)]
+pub struct Noted {
+    /// The number of the ask
+    pub id: u64,
+    /// Why, or words for the worker
+    #[arg(long)]
+    pub note: Option<String>,
+}
+
+/// What can be done with the database.
+#[derive(Subcommand, Clone, Debug)]
+pub enum DbCommand {
+    /// Which database is used, and how it is
+    Status,
+    /// Prints the address to connect to (with its password)
+    Url,
+    /// Opens psql on it
+    Psql {
+        /// Arguments for psql
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Writes a backup with pg_dump
+    Dump {
+        /// The file [default: standard output]
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Stops the private Postgres
+    Stop,
+    /// Removes the private Postgres with everything in it
+    Reset,
+    /// Installs a Postgres for the private cluster
+    Install {
+        /// A package fetched on another machine
+        #[arg(long, value_name = "FILE")]
+        from: Option<PathBuf>,
+    },
+}
+
+/// Reads a number of tokens as people write it: `100k`, `1.5M`, `+2000`.
+fn parse_tokens(text: &str) -> Result<u64, String> {
+    let text = text.trim_start_matches('+');
+    let (number, unit) = match text.strip_suffix(['k', 'K']) {
+        Some(number) => (number, 1_000),
+        None => text.strip_suffix(['m', 'M']).map_or((text, 1), |number| (number, 1_000_000)),
+    };
+    let tokens = parse_decimal(number, unit).ok_or("expected a number such as 2000, 100k or 1.5M")?;
+    if tokens == 0 { Err("must be more than zero".to_owned()) } else { Ok(tokens) }
+}
+
+/// Reads dollars as millionths: `2.00`, `+0.5`, `$3`.
+fn parse_cost(text: &str) -> Result<u64, String> {
+    let text = text.trim_start_matches('+').trim_start_matches('$');
+    let cost = parse_decimal(text, 1_000_000).ok_or("expected dollars such as 2.00")?;
+    if cost == 0 { Err("must be more than zero".to_owned()) } else { Ok(cost) }
+}
+
+fn parse_time(text: &str) -> Result<std::time::Duration, String> {
+    planctl_server::config::parse_duration(text.trim_start_matches('+'))
+}
+
+/// Reads a decimal number exactly, in parts of a power of ten.
+fn parse_decimal(text: &str, unit: u64) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+    if (whole.is_empty() && part.is_empty()) || !is_number(whole) || !is_number(part) {
+        return None;
+    }
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let mut total = whole.checked_mul(unit)?;
+    let mut place = unit;
+    for digit in part.bytes() {
+        place /= 10;
+        if place == 0 && digit != b'0' {
+            return None;
+        }
+        total = total.checked_add(place.checked_mul(u64::from(digit - b'0'))?)?;
+    }
+    Some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn amounts_are_read_exactly() {
+        assert_eq!(parse_tokens("+100k"), Ok(100_000));
+        assert_eq!(parse_tokens("1.5M"), Ok(1_500_000));
+        assert_eq!(parse_cost("+$2.25"), Ok(2_250_000));
+        assert_eq!(parse_cost("$0.000001"), Ok(1));
+        for wrong in ["", "x", "1e3", "-1", "1.2.3", "0", "99999999999999999999"] {
+            assert!(parse_tokens(wrong).is_err() && parse_cost(wrong).is_err(), "{wrong}");
+        }
+        assert!(parse_cost("0.0000001").is_err());
+    }
+}

@@ -1,0 +1,334 @@
+//! The one seam behind which plans, runs, asks and history live: commands see these methods and what `wire` says.
+//!
+//! The services run in this process. A daemon's socket would stand here, with the same methods.
+
+use std::path::Path;
+use std::time::Duration;
+
+use planctl_engine::{Actor, Answer, RunId};
+use planctl_harness::{Spawner, Unreadable};
+use planctl_server::check::{self, CheckError, Checked, Checking};
+use planctl_server::database::ClusterError;
+use planctl_server::wire::{
+    AskList, AskPage, AuditView, DatabaseView, Decided, EventLine, LogView, RunList, RunView, WhyView,
+};
+use planctl_server::{Drive, Driven, Open, ServiceError, Services, Start, Started, StoreError};
+use tokio::sync::watch;
+
+use crate::commands::Context;
+use crate::failure::{Exit, Failure};
+use crate::show;
+
+/// Verifies a plan file; needs no database.
+pub async fn check(context: &Context, file: &Path, serves_every_role: bool) -> Result<Checked, Failure> {
+    let spawner = Spawner::start_self(None)
+        .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the helper: {error}")))?;
+    let config = &context.config()?.config;
+    let checking = Checking { workspace: context.workspace(), config, serves_every_role };
+    let checked = check::check(file, checking, &spawner).await.map_err(check_failure);
+    spawner.shutdown();
+    checked
+}
+
+/// A connection to planctl's services.
+pub struct Client {
+    services: Services,
+}
+
+/// One run, found by whatever name a person gave it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Handle(RunId);
+
+/// Where a plan stands before anything is done with it.
+pub struct Standing {
+    /// Says that an approval holds for this text, configuration and workspace.
+    pub is_approved: bool,
+    /// The text that was approved last, where it is another one.
+    pub approved_before: Option<String>,
+    /// Says that a run of it is over, or that there is none: a new one would begin.
+    pub is_over: bool,
+}
+
+/// What came of starting a plan.
+pub enum How {
+    /// A run can be worked on.
+    Ready {
+        /// The run.
+        handle: Handle,
+        /// Its name.
+        run: String,
+        /// Says that it had begun before.
+        is_taken_up: bool,
+    },
+    /// It is done, and no other run was asked for.
+    AlreadyDone {
+        /// The run's name.
+        run: String,
+    },
+    /// A person has to approve first.
+    NeedsApproval {
+        /// The run's name.
+        run: String,
+        /// The number of the ask.
+        ask: u64,
+    },
+    /// The text is not the one that was approved.
+    ChangedSinceApproval {
+        /// The text that was.
+        approved_text: String,
+        /// The unfinished run that goes on with it.
+        run: Option<String>,
+    },
+}
+
+/// How working on a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The run is over.
+    Ended,
+    /// It waits for a person.
+    Waiting,
+    /// It was asked to stop.
+    Stopped,
+}
+
+impl Client {
+    /// Makes the database reachable, brings its tables up to date, and says in one line which it is.
+    pub async fn open(context: &Context) -> Result<Client, Failure> {
+        let config = context.config()?.config.clone();
+        let open = Open {
+            state_dir: context.state_dir().to_owned(),
+            workspace: context.workspace().to_owned(),
+            database_url: config.database.clone(),
+            config,
+            actor: Actor::new(context.actor()),
+            // The running program itself, also where its file was replaced meanwhile.
+            program: "/proc/self/exe".into(),
+        };
+        let services = Services::open(open).await.map_err(failure)?;
+        context.say(&show::styled(show::FAINT, &show::safe(&format!("using {}", services.database_line()))));
+        Ok(Client { services })
+    }
+
+    /// Closes the connection; a private Postgres that nobody uses any more stops.
+    pub async fn close(self) {
+        self.services.close().await;
+    }
+
+    /// Says where a plan stands.
+    pub async fn standing(&self, checked: &Checked) -> Result<Standing, Failure> {
+        let standing = self.services.standing(checked).await.map_err(failure)?;
+        Ok(Standing {
+            is_approved: standing.approval.is_some(),
+            approved_before: standing.approved_before,
+            is_over: standing
+                .newest_run
+                .is_none_or(|run| matches!(run.head.status, planctl_engine::RunStatus::Ended { .. })),
+        })
+    }
+
+    /// Approves a plan as it stands.
+    pub async fn approve(&self, checked: &Checked, note: Option<&str>) -> Result<Decided, Failure> {
+        self.services.approve(checked, note).await.map_err(failure)
+    }
+
+    /// Rejects a plan.
+    pub async fn reject(&self, checked: &Checked, note: &str) -> Result<Decided, Failure> {
+        self.services.reject(checked, note).await.map_err(failure)
+    }
+
+    /// Starts a run of a plan, or takes up the one that is not finished.
+    pub async fn start(&self, checked: &Checked, start: &Start) -> Result<How, Failure> {
+        Ok(match self.services.start(checked, start).await.map_err(failure)? {
+            Started::Ready { run, name, is_taken_up } => {
+                How::Ready { handle: Handle(run), run: name, is_taken_up }
+            }
+            Started::AlreadyDone { name } => How::AlreadyDone { run: name },
+            Started::NeedsApproval { name, ask, .. } => {
+                How::NeedsApproval { run: name, ask: u64::try_from(ask).unwrap_or(0) }
+            }
+            Started::ChangedSinceApproval { approved_text, run } => {
+                How::ChangedSinceApproval { approved_text, run }
+            }
+        })
+    }
+
+    /// Takes a run up by itself.
+    pub async fn resume(&self, handle: Handle, exec: Option<&String>) -> Result<Decided, Failure> {
+        self.services.resume(handle.0, exec).await.map_err(failure)
+    }
+
+    /// Cancels a run for good.
+    pub async fn cancel(&self, handle: Handle, note: Option<&str>) -> Result<Decided, Failure> {
+        self.services.cancel(handle.0, note).await.map_err(failure)
+    }
+
+    /// Works a run's items in this process until it ends, waits for a person and `no_wait` is set, or is told to stop.
+    pub async fn drive(
+        &self,
+        handle: Handle,
+        no_wait: bool,
+        mut stopped: watch::Receiver<bool>,
+    ) -> Result<Outcome, Failure> {
+        let stop = async move {
+            if stopped.wait_for(|is_stopped| *is_stopped).await.is_err() {
+                // Nobody can ask for a stop any more.
+                std::future::pending::<()>().await;
+            }
+        };
+        let drive = Drive { returns_when_waiting: no_wait, ..Drive::default() };
+        Ok(match self.services.drive(handle.0, &drive, stop).await.map_err(failure)? {
+            Driven::Ended(_) => Outcome::Ended,
+            Driven::Waiting(_) => Outcome::Waiting,
+            Driven::Stopped => Outcome::Stopped,
+        })
+    }
+
+    /// Finds the run that a person means: a name, an id, a beginning of either, `@last`, or a plan's path.
+    pub async fn find(&self, given: &str) -> Result<Handle, Failure> {
+        self.services.find(given).await.map(Handle).map_err(failure)
+    }
+
+    /// Waits until a run moved, or for at most this long.
+    pub async fn rung(&self, handle: Handle, most: Duration) {
+        let listener = self.services.listen(handle.0);
+        // A bell that does not ring in time is no failure: look again then.
+        tokio::time::timeout(most, listener.rung()).await.unwrap_or(());
+    }
+
+    /// Returns where a run stands.
+    pub async fn status(&self, handle: Handle) -> Result<RunView, Failure> {
+        self.services.status(handle.0).await.map_err(failure)
+    }
+
+    /// Returns the runs of this workspace, or of all.
+    pub async fn list(&self, all_workspaces: bool) -> Result<RunList, Failure> {
+        self.services.list(all_workspaces).await.map_err(failure)
+    }
+
+    /// Returns what happened after a place in a run's history.
+    pub async fn events(&self, handle: Handle, since: u64) -> Result<Vec<EventLine>, Failure> {
+        self.services.events(handle.0, since, EVENTS_MAX).await.map_err(failure)
+    }
+
+    /// Returns the place of the newest event in a run's history; none has zero.
+    pub async fn newest_seq(&self, handle: Handle) -> Result<u64, Failure> {
+        let mut newest = 0;
+        loop {
+            let lines = self.events(handle, newest).await?;
+            match lines.last() {
+                Some(line) => newest = line.seq,
+                None => return Ok(newest),
+            }
+        }
+    }
+
+    /// Returns the attempts of a run's steps.
+    pub async fn logs(
+        &self,
+        handle: Handle,
+        step: Option<u32>,
+        attempt: Option<u16>,
+    ) -> Result<LogView, Failure> {
+        self.services.logs(handle.0, step, attempt).await.map_err(failure)
+    }
+
+    /// Explains why a step is where it is.
+    pub async fn why(&self, handle: Handle, step: u32) -> Result<WhyView, Failure> {
+        self.services.why(handle.0, step).await.map_err(failure)
+    }
+
+    /// Checks the history of a run, or of all.
+    pub async fn audit(&self, handle: Option<Handle>) -> Result<AuditView, Failure> {
+        self.services.audit(handle.map(|handle| handle.0)).await.map_err(failure)
+    }
+
+    /// Returns how the database is.
+    pub async fn database(&self) -> Result<DatabaseView, Failure> {
+        self.services.database().await.map_err(failure)
+    }
+
+    /// Returns the open asks of a run, or of all.
+    pub async fn asks(&self, handle: Option<Handle>) -> Result<AskList, Failure> {
+        self.services.asks(handle.map(|handle| handle.0)).await.map_err(failure)
+    }
+
+    /// Returns one ask with what a person needs to decide it.
+    pub async fn ask(&self, id: u64) -> Result<AskPage, Failure> {
+        self.services.ask(id).await.map_err(failure)
+    }
+
+    /// Answers an ask.
+    pub async fn answer(&self, id: u64, answer: Answer, note: Option<&str>) -> Result<Decided, Failure> {
+        self.services.answer(id, answer, note).await.map_err(failure)
+    }
+}
+
+/// The most events that are read at once.
+const EVENTS_MAX: usize = 500;
+
+/// Returns this machine's time, for people to see how long ago something was.
+pub fn now_unix_seconds() -> f64 {
+    planctl_server::now().as_micros() as f64 / 1e6
+}
+
+fn failure(error: ServiceError) -> Failure {
+    use ServiceError as Error;
+    let message = format!("could not {error}");
+    match error {
+        Error::Check(error) => check_failure(error),
+        Error::Cluster(error) => cluster_failure(error),
+        Error::Store(error) => store_failure(&error),
+        Error::NotVerified { plan } => {
+            Failure::new(Exit::No, message).next(format!("planctl plan verify {plan}"))
+        }
+        Error::NoAgent { role } => Failure::new(Exit::Configuration, message).help(format!(
+            "name a worker with --exec CMD, or in planctl.toml: [roles.{role}] agent = \"exec:CMD\""
+        )),
+        Error::Isolation { .. } => Failure::new(Exit::Configuration, message)
+            .help("nothing runs below what is demanded; set isolation = \"auto\" to run as you"),
+        Error::Conflict { help, .. } => Failure::new(Exit::Conflict, message).next(help),
+        Error::NotFound { .. } => Failure::not_found(message),
+        Error::Protect(_) | Error::Io { .. } | Error::Broken { .. } => Failure::new(Exit::Temporary, message),
+    }
+}
+
+fn store_failure(error: &StoreError) -> Failure {
+    use StoreError as Error;
+    let message = format!("could not {error}");
+    match error {
+        Error::Unavailable { source } => {
+            Failure::new(Exit::Unavailable, format!("{message}: {source}")).next("planctl db status")
+        }
+        Error::Denied { .. }
+        | Error::Foreign { .. }
+        | Error::NewerSchema { .. }
+        | Error::OlderSchema { .. }
+        | Error::OldPostgres { .. } => Failure::new(Exit::Unavailable, message).next("planctl db status"),
+        Error::NotFound { .. } => Failure::not_found(message).next("planctl plan ls"),
+        Error::Ambiguous { .. } => Failure::not_found(message).help("give more of its name"),
+        Error::WorkspaceBusy { run } => {
+            Failure::new(Exit::Conflict, message).next(format!("planctl plan status {run}"))
+        }
+        Error::Refused(_) | Error::StaleLease | Error::KeyReused { .. } | Error::IllegalTransition { .. } => {
+            Failure::new(Exit::Conflict, message)
+        }
+        Error::Misproved { .. } | Error::Corrupt { .. } => Failure::new(Exit::Temporary, message),
+    }
+}
+
+/// Says why the private Postgres can't be used; the error brings its own way out.
+pub fn cluster_failure(error: ClusterError) -> Failure {
+    Failure::new(Exit::Unavailable, format!("could not {error}"))
+}
+
+fn check_failure(error: CheckError) -> Failure {
+    let message = format!("could not {error}");
+    match error {
+        CheckError::Unreadable { source: Unreadable::Missing, .. } => Failure::not_found(message),
+        CheckError::Unreadable { .. } => {
+            Failure::new(Exit::No, message).help("a plan is a markdown file of at most 1 MiB")
+        }
+        CheckError::Workspace { .. } | CheckError::Broken { .. } => Failure::new(Exit::Temporary, message),
+    }
+}

@@ -1,0 +1,218 @@
+//! What each command does; here is what all of them share.
+
+use std::cell::OnceCell;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use planctl_server::config::{self, ConfigError, Loaded, Sources};
+
+use crate::args::{Cli, Command, Format, Global};
+use crate::failure::{Answer, Exit, Failure};
+use crate::show;
+
+mod approvals;
+mod database;
+mod decide;
+mod demo;
+mod doctor;
+mod help;
+mod history;
+mod plan;
+mod run;
+mod verify;
+
+/// Does what was typed.
+pub async fn run(cli: Cli) -> Answer {
+    let context = Context::new(cli.global)?;
+    match cli.command {
+        Command::Plan(command) => plan::run(&context, command).await,
+        Command::Approvals { list, command } => approvals::run(&context, list, command).await,
+        Command::Events { run, follow, since } => history::events(&context, &run, follow, since).await,
+        Command::Why { run, step } => history::why(&context, &run, step).await,
+        Command::Audit { run } => history::audit(&context, run.as_deref()).await,
+        Command::Db(command) => database::run(&context, command).await,
+        Command::Demo { keep } => demo::run(&context, keep).await,
+        Command::Doctor => doctor::run(&context).await,
+        Command::Completions { shell } => help::completions(shell),
+        Command::Trust { dir } => help::trust(&context, &dir),
+        Command::Help { topic } => help::help(&topic),
+        Command::Version => help::version(&context),
+    }
+}
+
+/// What all commands share: where they work, how they answer, who asks.
+pub struct Context {
+    global: Global,
+    workspace: PathBuf,
+    state_dir: PathBuf,
+    loaded: OnceCell<Loaded>,
+}
+
+impl Context {
+    fn new(global: Global) -> Result<Context, Failure> {
+        let workspace = find_workspace(global.workspace.as_deref())?;
+        let state_dir = planctl_server::database::state_dir()
+            .map_err(|error| Failure::new(Exit::Configuration, format!("could not {error}")))?;
+        Ok(Context { global, workspace, state_dir, loaded: OnceCell::new() })
+    }
+
+    /// Returns a context like this one for another workspace.
+    pub fn in_workspace(&self, workspace: &Path) -> Result<Context, Failure> {
+        let global = Global { workspace: Some(workspace.to_owned()), ..self.global.clone() };
+        Context::new(global)
+    }
+
+    /// Returns the directory that steps and contracts work in.
+    pub fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
+    /// Returns planctl's state directory.
+    pub fn state_dir(&self) -> &Path {
+        &self.state_dir
+    }
+
+    /// Returns the effective configuration; says its warnings when it is read.
+    pub fn config(&self) -> Result<&Loaded, Failure> {
+        if let Some(loaded) = self.loaded.get() {
+            return Ok(loaded);
+        }
+        let loaded = config::load(&Sources {
+            workspace: &self.workspace,
+            state_dir: &self.state_dir,
+            file: self.global.config.as_deref(),
+            database_url: self.global.database_url.as_deref(),
+            env: &|name| std::env::var_os(name),
+        })
+        .map_err(|error| config_failure(&error))?;
+        for warning in &loaded.warnings {
+            self.say(&show::styled(show::CARE, &format!("warning: {}", show::safe(warning))));
+        }
+        Ok(self.loaded.get_or_init(|| loaded))
+    }
+
+    /// Returns who decides, for the record.
+    pub fn actor(&self) -> String {
+        let login = || ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
+        let named = self.global.actor.clone().or_else(login).filter(|name| !name.trim().is_empty());
+        named.unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))
+    }
+
+    /// Returns how to answer, of the ways this command knows; `--json` means the first JSON among them.
+    pub fn format(&self, known: &[Format]) -> Result<Format, Failure> {
+        let json = [Format::Json, Format::Jsonl].into_iter().find(|format| known.contains(format));
+        let wanted = if self.global.json { json.or(Some(Format::Json)) } else { self.global.format };
+        let wanted = wanted.unwrap_or(known[0]);
+        if known.contains(&wanted) {
+            return Ok(wanted);
+        }
+        let names: Vec<String> = known.iter().map(|format| format!("{format:?}").to_lowercase()).collect();
+        let wanted = format!("{wanted:?}").to_lowercase();
+        Err(Failure::usage(format!("this command does not answer as {wanted}"))
+            .help(format!("it knows --format {}", names.join(", "))))
+    }
+
+    /// Says whether to answer with JSON, for commands that know human and JSON.
+    pub fn is_json(&self) -> Result<bool, Failure> {
+        Ok(self.format(&[Format::Human, Format::Json])? == Format::Json)
+    }
+
+    /// Says whether less should be said.
+    pub fn is_quiet(&self) -> bool {
+        self.global.quiet
+    }
+
+    /// Says whether a person can be asked: both ends are a terminal, and nobody forbade it.
+    pub fn is_interactive(&self) -> bool {
+        !self.global.no_input
+            && !is_in_worker()
+            && std::io::stdin().is_terminal()
+            && std::io::stderr().is_terminal()
+    }
+
+    /// Writes talk to standard error, unless `--quiet`.
+    pub fn say(&self, line: &str) {
+        if !self.global.quiet {
+            show::say(line);
+        }
+    }
+
+    /// Refuses to decide inside a worker: no agent approves its own plan or escalation (P-28, A34).
+    pub fn must_be_human(&self, what: &str) -> Result<(), Failure> {
+        if !is_in_worker() {
+            return Ok(());
+        }
+        Err(Failure::new(
+            Exit::Denied,
+            format!("could not {what}: this is a worker's process (PLANCTL_ITEM_ID is set)"),
+        )
+        .help("a person decides, in a terminal of their own"))
+    }
+
+    /// Makes sure that a person means it, where something is lost for good.
+    pub fn confirm(&self, question: &str) -> Result<(), Failure> {
+        if self.global.yes {
+            return Ok(());
+        }
+        if !self.is_interactive() {
+            return Err(Failure::usage(format!("{question} A terminal is needed to confirm, or --yes")));
+        }
+        match decide::choose(question, &[('y', "es"), ('n', "o")])? {
+            'y' => Ok(()),
+            _ => Err(Failure::new(Exit::Cancelled, "nothing was done")),
+        }
+    }
+}
+
+fn is_in_worker() -> bool {
+    std::env::var_os("PLANCTL_ITEM_ID").is_some()
+}
+
+fn find_workspace(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    let current = || {
+        std::env::current_dir()
+            .map_err(|error| Failure::not_found(format!("could not find the current directory: {error}")))
+    };
+    let path = match named {
+        Some(path) => path.to_owned(),
+        None => {
+            let current = current()?;
+            planctl_harness::git_top_level(&current).map_or(current.clone(), Path::to_owned)
+        }
+    };
+    let canonical = path.canonicalize().map_err(|error| {
+        Failure::not_found(format!("could not use the workspace {}: {error}", path.display()))
+    })?;
+    if !canonical.is_dir() {
+        return Err(Failure::not_found(format!("the workspace {} is not a directory", path.display())));
+    }
+    Ok(canonical)
+}
+
+/// Says everything that is wrong with the configuration, each finding with its place.
+pub fn config_failure(error: &ConfigError) -> Failure {
+    let mut message = format!("could not {error}");
+    if let ConfigError::Invalid { path, findings } = error {
+        for finding in findings {
+            message.push_str(&format!(
+                "\n  {}:{}:{}  {}",
+                path.display(),
+                finding.line,
+                finding.column,
+                finding.message
+            ));
+            if let Some(help) = &finding.help {
+                message.push_str(&format!("\n      help: {help}"));
+            }
+        }
+    }
+    let exit = match error {
+        ConfigError::Missing { .. } => Exit::NotFound,
+        ConfigError::Unreadable { .. }
+        | ConfigError::NotAFile { .. }
+        | ConfigError::Invalid { .. }
+        | ConfigError::Value { .. }
+        | ConfigError::TrustDamaged { .. } => Exit::Configuration,
+    };
+    Failure::new(exit, message)
+}

@@ -1,0 +1,250 @@
+//! `planctl approvals …`: what waits for a person, and the answers.
+
+use planctl_engine::{Answer as Word, Budget, Role};
+use planctl_server::wire::{AskPage, AskView};
+
+use super::Context;
+use super::plan::{diff_drawn, recorded, shell_word};
+use crate::args::{ApprovalsCommand, AskFilter, Noted};
+use crate::client::{self, Client};
+use crate::failure::{Answer, Exit};
+use crate::show::{self, BOLD, CARE, FAINT, styled};
+
+/// Does what was typed.
+pub async fn run(context: &Context, list: AskFilter, command: Option<ApprovalsCommand>) -> Answer {
+    match command {
+        None => ls(context, list).await,
+        Some(ApprovalsCommand::Ls(list)) => ls(context, list).await,
+        Some(ApprovalsCommand::Show { id }) => show_ask(context, id).await,
+        Some(ApprovalsCommand::Approve { ids, note }) => {
+            answer(context, &ids, &Word::Approve, note.as_deref()).await
+        }
+        Some(ApprovalsCommand::Reject { ids, note }) => {
+            answer(context, &ids, &Word::Reject, note.as_deref()).await
+        }
+        Some(ApprovalsCommand::Retry(noted)) => one(context, &noted, &Word::Retry).await,
+        Some(ApprovalsCommand::Skip(noted)) => one(context, &noted, &Word::Skip).await,
+        Some(ApprovalsCommand::Waive(noted)) => one(context, &noted, &Word::Waive).await,
+        Some(ApprovalsCommand::Abort(noted)) => one(context, &noted, &Word::Abort).await,
+        Some(ApprovalsCommand::Revise(noted)) => one(context, &noted, &Word::Revise).await,
+        Some(ApprovalsCommand::Answer { id, note }) => {
+            answer(context, &[id], &Word::Reply, Some(&note)).await
+        }
+        Some(ApprovalsCommand::Reassign { id, role, note }) => {
+            let word = Word::Reassign { role: Role::new(role) };
+            answer(context, &[id], &word, note.as_deref()).await
+        }
+        Some(ApprovalsCommand::Raise { id, tokens, cost, time, note }) => {
+            let word = Word::Raise { by: Budget { tokens, micro_usd: cost, time } };
+            answer(context, &[id], &word, note.as_deref()).await
+        }
+    }
+}
+
+async fn ls(context: &Context, filter: AskFilter) -> Answer {
+    let is_json = context.is_json()?;
+    let client = Client::open(context).await?;
+    let run = match &filter.run {
+        Some(run) => Some(client.find(run).await?),
+        None => None,
+    };
+    let mut list = client.asks(run).await?;
+    list.asks.retain(|ask| filter.kind.as_ref().is_none_or(|kind| ask.kind == *kind));
+    if is_json {
+        show::print_json(&list)?;
+        return Ok(Exit::Yes);
+    }
+    if list.asks.is_empty() {
+        show::print("nothing waits for you\n")?;
+        return Ok(Exit::Yes);
+    }
+    let rows = list.asks.iter().map(|ask| {
+        vec![
+            ask.id.to_string(),
+            ask.kind.clone(),
+            ask.run.clone(),
+            show::brief(&ask.asks, 70),
+            age(&ask.opened_at),
+        ]
+    });
+    show::print(&show::table(&["ID", "KIND", "RUN", "ASKS", "OPEN"], rows.collect()))?;
+    Ok(Exit::Yes)
+}
+
+fn age(opened_at: &str) -> String {
+    let opened = time::OffsetDateTime::parse(opened_at, &time::format_description::well_known::Rfc3339);
+    opened.map_or("-".to_owned(), |opened| {
+        show::seconds((client::now_unix_seconds() - opened.unix_timestamp() as f64).max(0.0))
+    })
+}
+
+async fn show_ask(context: &Context, id: u64) -> Answer {
+    let is_json = context.is_json()?;
+    let client = Client::open(context).await?;
+    let page = client.ask(id).await?;
+    if is_json {
+        show::print_json(&page)?;
+    } else {
+        show::print(&page_drawn(&page))?;
+    }
+    Ok(Exit::Yes)
+}
+
+/// Draws an ask with what a person needs to decide it.
+pub fn page_drawn(page: &AskPage) -> String {
+    let ask = &page.ask;
+    let mut text = format!(
+        "{} {} · {}\n",
+        styled(BOLD, &format!("{} {}", ask.kind, ask.id)),
+        show::safe(&ask.run),
+        show::safe(&ask.plan)
+    );
+    text.push_str(&format!("  {}\n", show::safe(&ask.asks)));
+    if let Some(message) = &page.message {
+        indented(&mut text, "", message);
+    }
+    if let Some(contract) = &page.contract {
+        text.push_str(&format!(
+            "\n{}\n",
+            styled(BOLD, &format!("contract, exit code {}", contract.exit_code))
+        ));
+        indented(&mut text, "  ", &contract.command);
+    }
+    if let Some(failure) = &page.failure {
+        text.push_str(&format!(
+            "\n{}\n",
+            styled(BOLD, &format!("attempt {}: {}", failure.attempt, show::safe(&failure.what)))
+        ));
+        for file in &failure.tampered {
+            text.push_str(&styled(
+                CARE,
+                &format!("  protected file {} {}\n", show::safe(&file.path), show::safe(&file.change)),
+            ));
+        }
+        for (name, tail) in [("stdout", &failure.stdout_tail), ("stderr", &failure.stderr_tail)] {
+            let lines = show::last_lines(tail, 10);
+            if !lines.is_empty() {
+                text.push_str(&styled(FAINT, &format!("  {name}, last {} lines\n", lines.len())));
+                indented(&mut text, "  ", &lines.join("\n"));
+            }
+        }
+    }
+    if let Some(short) = &page.shortfall {
+        text.push_str(&format!(
+            "  {}: used {} of {}, at least {} more needed; {} steps are left\n",
+            show::safe(&short.part),
+            short.spent,
+            short.limit,
+            short.needed,
+            short.steps_remaining
+        ));
+    }
+    if let Some(plan) = &page.plan_text {
+        text.push('\n');
+        indented(&mut text, "", plan);
+    }
+    if let Some(diff) = &page.diff {
+        text.push_str(&format!(
+            "\n{}\n{}",
+            styled(BOLD, "changed since the last approval"),
+            diff_drawn(diff)
+        ));
+    }
+    text.push_str(&answers(ask));
+    text
+}
+
+fn answers(ask: &AskView) -> String {
+    if let Some(answer) = &ask.answer {
+        let note = answer.note.as_ref().map(|note| format!(": {}", show::safe(note))).unwrap_or_default();
+        return format!("\nanswered {} by {}{note}\n", show::safe(&answer.answer), show::safe(&answer.by));
+    }
+    let mut text = format!("\n{}\n", styled(BOLD, "next:"));
+    for word in &ask.answers {
+        let (extra, what) = match word.as_str() {
+            "approve" => ("", "let it run"),
+            "reject" => (" --note '…'", "do not let it run"),
+            "retry" => (" --note '…'", "try once more, with your note in the prompt"),
+            "skip" => (" --note '…'", "leave the step out"),
+            "waive" => (" --note '…'", "let it count as met; shows for ever"),
+            "reassign" => (" ROLE", "give it to another role"),
+            "revise" => ("", "pause until a changed plan is approved"),
+            "abort" => (" --note '…'", "end the run as failed"),
+            "raise" => (" --tokens N | --cost USD | --time DUR", "add to the budget"),
+            "answer" => (" --note '…'", "answer the worker"),
+            _ => ("", ""),
+        };
+        let command = format!("planctl approvals {} {}{extra}", shell_word(word), ask.id);
+        text.push_str(&format!("  {command:<58} {}\n", styled(FAINT, what)));
+    }
+    text
+}
+
+fn indented(text: &mut String, prefix: &str, block: &str) {
+    for line in show::safe_block(block.trim_end()).lines() {
+        text.push_str(&format!("  {prefix}{line}\n"));
+    }
+}
+
+async fn one(context: &Context, noted: &Noted, word: &Word) -> Answer {
+    answer(context, &[noted.id], word, noted.note.as_deref()).await
+}
+
+async fn answer(context: &Context, ids: &[u64], word: &Word, note: Option<&str>) -> Answer {
+    context.must_be_human(&format!("{} an ask", word.word()))?;
+    let is_json = context.is_json()?;
+    let client = Client::open(context).await?;
+    let mut next = None;
+    for id in ids {
+        let decided = client.answer(*id, word.clone(), note).await?;
+        recorded(context, &decided, is_json)?;
+        next = decided.run;
+    }
+    if let (Some(run), false) = (next, is_json) {
+        context.say(&format!("{} {}", styled(BOLD, "next:"), super::run::after_answer(&run, word)));
+    }
+    Ok(Exit::Yes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use planctl_server::wire::FailureView;
+
+    #[test]
+    fn the_page_of_an_ask_shows_the_failure_and_every_answer_and_nothing_raw() {
+        let page = AskPage {
+            ask: AskView {
+                id: 17,
+                kind: "escalation".into(),
+                run: "fix-1".into(),
+                plan: "fix.md".into(),
+                step: None,
+                asks: "step 2 failed its contract 3 times".into(),
+                reason: "exhausted".into(),
+                answers: vec!["retry".into(), "waive".into()],
+                opened_at: "2026-01-01T00:00:00Z".into(),
+                answer: None,
+            },
+            message: None,
+            contract: None,
+            failure: Some(FailureView {
+                attempt: 3,
+                what: "contract exit 1".into(),
+                tampered: Vec::new(),
+                stdout_tail: "FAILED\u{1b}[2J\n".into(),
+                stderr_tail: String::new(),
+            }),
+            shortfall: None,
+            plan_text: None,
+            diff: None,
+        };
+        let text = page_drawn(&page);
+        assert!(text.contains("FAILED\\u{1b}[2J"), "{text}");
+        assert!(
+            text.contains("planctl approvals retry 17 --note '…'")
+                && text.contains("planctl approvals waive 17")
+        );
+        assert!(text.contains("attempt 3: contract exit 1"));
+    }
+}

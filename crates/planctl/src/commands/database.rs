@@ -1,0 +1,183 @@
+//! `planctl db …`: the database, seen and handled.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use planctl_server::database::{self, ClusterStatus, Database, Stopped};
+use planctl_server::wire::DatabaseView;
+
+use super::Context;
+use crate::args::DbCommand;
+use crate::client::{self, Client};
+use crate::failure::{Answer, Exit, Failure};
+use crate::show::{self, CARE, styled};
+
+/// Does what was typed.
+pub async fn run(context: &Context, command: DbCommand) -> Answer {
+    match command {
+        DbCommand::Status => status(context).await,
+        DbCommand::Url => url(context).await,
+        DbCommand::Psql { args } => {
+            client_program(context, "psql", args.into_iter().map(OsString::from).collect()).await
+        }
+        DbCommand::Dump { output } => {
+            let arguments =
+                output.map(|file| vec!["--file".into(), file.into_os_string()]).unwrap_or_default();
+            client_program(context, "pg_dump", arguments).await
+        }
+        DbCommand::Stop => stop(context),
+        DbCommand::Reset => reset(context),
+        DbCommand::Install { from } => install(context, from.as_deref()).await,
+    }
+}
+
+async fn status(context: &Context) -> Answer {
+    let is_json = context.is_json()?;
+    let config = &context.config()?.config;
+    let cluster = match &config.database {
+        Some(_) => None,
+        None => {
+            Some(database::status(context.state_dir(), &config.postgres).map_err(client::cluster_failure)?)
+        }
+    };
+    let view = match cluster {
+        Some(cluster) if !cluster.running => resting(&cluster),
+        Some(_) | None => Client::open(context).await?.database().await?,
+    };
+    if is_json {
+        show::print_json(&view)?;
+    } else {
+        show::print(&drawn(&view))?;
+    }
+    Ok(Exit::Yes)
+}
+
+/// The private cluster while nothing uses it: it is started by the next command that needs it.
+fn resting(cluster: &ClusterStatus) -> DatabaseView {
+    DatabaseView {
+        kind: "private".to_owned(),
+        place: cluster.data_dir.display().to_string(),
+        version: cluster.version.clone(),
+        is_up: false,
+        schema: None,
+        schema_known: None,
+        bytes: Some(cluster.bytes),
+        warnings: Vec::new(),
+    }
+}
+
+fn drawn(view: &DatabaseView) -> String {
+    let mut parts = vec![format!("{} database in {}", view.kind, show::safe(&view.place))];
+    parts.extend(view.version.as_ref().map(|version| format!("Postgres {}", show::safe(version))));
+    parts.push(if view.is_up {
+        "up".to_owned()
+    } else {
+        "not running; the next command that needs it starts it".to_owned()
+    });
+    parts.extend(view.bytes.map(|bytes| format!("{} MB", bytes / 1_000_000)));
+    parts.extend(view.schema.map(|schema| match view.schema_known {
+        Some(known) => format!("schema {schema} of {known}"),
+        None => format!("schema {schema}"),
+    }));
+    let mut text = parts.join(" · ");
+    text.push('\n');
+    for warning in &view.warnings {
+        text.push_str(&styled(CARE, &format!("warning: {}\n", show::safe(warning))));
+    }
+    text
+}
+
+async fn reach(context: &Context) -> Result<Database, Failure> {
+    Database::reach(context.state_dir(), &context.config()?.config).await.map_err(client::cluster_failure)
+}
+
+async fn url(context: &Context) -> Answer {
+    let config = &context.config()?.config;
+    let url = match &config.database {
+        Some(url) => url.expose().to_owned(),
+        None => database::status(context.state_dir(), &config.postgres).map_err(client::cluster_failure)?.url,
+    };
+    show::print(&format!("{url}\n"))?;
+    Ok(Exit::Yes)
+}
+
+async fn client_program(context: &Context, name: &'static str, arguments: Vec<OsString>) -> Answer {
+    // Making sure of the schema first means that a fresh database has something to look at.
+    Client::open(context).await?.close().await;
+    let database = reach(context).await?;
+    // Ctrl-C is for the program on the terminal; planctl has to stay, since it keeps the server up.
+    let quiet = tokio::spawn(async { while tokio::signal::ctrl_c().await.is_ok() {} });
+    let (database, status) = tokio::task::spawn_blocking(move || {
+        let status = database.run(name, arguments);
+        (database, status)
+    })
+    .await
+    .map_err(|error| Failure::new(Exit::Temporary, format!("could not wait for {name}: {error}")))?;
+    quiet.abort();
+    drop(database);
+    let status = status.map_err(client::cluster_failure)?;
+    Ok(if status.success() { Exit::Yes } else { Exit::No })
+}
+
+fn private_only(context: &Context, what: &str) -> Result<(), Failure> {
+    match &context.config()?.config.database {
+        None => Ok(()),
+        Some(url) => Err(Failure::usage(format!("could not {what} {url}: it is not planctl's own")).help(
+            "this command is for the private Postgres; leave --database-url and PLANCTL_DATABASE_URL away",
+        )),
+    }
+}
+
+fn stop(context: &Context) -> Answer {
+    context.must_be_human("stop the database")?;
+    private_only(context, "stop")?;
+    let stopped = database::stop(context.state_dir(), &context.config()?.config.postgres)
+        .map_err(client::cluster_failure)?;
+    match stopped {
+        Stopped::NotRunning => context.say("the private Postgres is not running"),
+        Stopped::Stopped { server_pid, owner_pid: None } => {
+            context.say(&format!("stopped (process {server_pid})"))
+        }
+        Stopped::Stopped { server_pid, owner_pid: Some(owner) } => {
+            context.say(&format!(
+                "stopped (process {server_pid}); planctl process {owner} uses it and starts it again"
+            ));
+        }
+        Stopped::StillRunning { server_pid } => {
+            return Err(Failure::new(
+                Exit::Temporary,
+                format!("could not stop Postgres: process {server_pid} does not end"),
+            ));
+        }
+    }
+    Ok(Exit::Yes)
+}
+
+fn reset(context: &Context) -> Answer {
+    context.must_be_human("reset the database")?;
+    private_only(context, "reset")?;
+    context.confirm("This removes every plan, run and history of the private database.")?;
+    database::reset(context.state_dir(), &context.config()?.config.postgres)
+        .map_err(client::cluster_failure)?;
+    context.say("the private database is gone; the next command makes a new one");
+    Ok(Exit::Yes)
+}
+
+async fn install(context: &Context, package: Option<&Path>) -> Answer {
+    match package {
+        Some(package) => {
+            let postgres = &context.config()?.config.postgres;
+            let dir =
+                database::install(context.state_dir(), postgres, package).map_err(client::cluster_failure)?;
+            context.say(&format!("installed in {}", show::safe(&dir.display().to_string())));
+        }
+        None => {
+            private_only(context, "install a Postgres for")?;
+            let database = reach(context).await?;
+            if let Database::Private(cluster, _) = &database {
+                context.say(&format!("ready: {}", show::safe(&cluster.describe())));
+            }
+        }
+    }
+    Ok(Exit::Yes)
+}

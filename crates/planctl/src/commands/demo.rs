@@ -1,0 +1,205 @@
+//! `planctl demo`: the main job on a throw-away workspace, by the same code as `plan run`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use planctl_engine::Answer as Word;
+use planctl_harness::{Command, End, PATH_DEFAULT, Spawner};
+use planctl_server::Start;
+use planctl_server::wire::{AskPage, RunState};
+
+use super::plan::{exit_of, shell_word};
+use super::run::{Manner, Work, work};
+use super::{Context, approvals, decide, verify};
+use crate::client::{self, Client, Handle, How};
+use crate::failure::{Answer, Exit, Failure};
+use crate::show::{self, BOLD, CARE, FAINT, GOOD, styled};
+
+const PLAN: &str = include_str!("demo/plan.md");
+const SETUP: &str = include_str!("demo/setup.sh");
+const WORKER: &str = include_str!("demo/worker.sh");
+
+/// What a person says to the worker when there is no person at the terminal.
+const SCRIPTED_NOTE: &str = "begin the line with \"- Fixed: \", as the other projects do";
+
+/// The throw-away project: a workspace, the worker, and what it was asked.
+struct Project {
+    folder: tempfile::TempDir,
+    workspace: PathBuf,
+    worker: PathBuf,
+    prompts: PathBuf,
+}
+
+/// Shows verify, approve, work, a contract that fails, a retry that knows why, an escalation, and the end.
+pub async fn run(context: &Context, keep: bool) -> Answer {
+    context.must_be_human("show the demo")?;
+    let project = Project::make().await?;
+    let context = context.in_workspace(&project.workspace)?;
+    let exit = play(&context, &project).await?;
+    if keep {
+        let place = project.folder.keep();
+        context.say(&format!("the project is kept in {}", place.display()));
+    }
+    Ok(exit)
+}
+
+async fn play(context: &Context, project: &Project) -> Answer {
+    heading("verify", "a plan is checked like a program, before anything runs");
+    let plan = project.workspace.join("plan.md");
+    let checked = client::check(context, &plan, true).await?;
+    let Some(graph) = checked.verification.graph.as_ref() else {
+        show::print(&verify::findings(&checked, false))?;
+        return Err(super::plan::not_verified(&plan, &checked));
+    };
+    let view = verify::plan_view(context, &checked, graph)?;
+    show::print(&verify::summary(context, &checked, Path::new("plan.md"))?)?;
+
+    heading("approve", "this is what will run; a person has to want it");
+    let exec = project.exec();
+    show::print(&verify::drawn(&view, Some("a scripted worker"), None))?;
+    if context.is_interactive() && decide::choose("\nrun this?", &[('a', "pprove"), ('n', "o")])? != 'a' {
+        return Err(Failure::new(Exit::Cancelled, "not approved; nothing ran"));
+    }
+    let client = Client::open(context).await?;
+    let start = Start { exec: Some(exec), approve: Some(Some("shown by the demo".to_owned())), again: false };
+    let How::Ready { handle, run, .. } = client.start(&checked, &start).await? else {
+        return Err(Failure::new(Exit::Conflict, "could not start the demo: its plan is in use"));
+    };
+
+    heading("run", "workers work; after each, the harness runs the contract and believes nobody");
+    context.say(&format!("run {}", styled(BOLD, &show::safe(&run))));
+    let view = drive(&client, handle).await?;
+    show_retry(project)?;
+    if view == RunState::Waiting {
+        answer(context, &client, handle).await?;
+        heading("go on", "the answer goes into the worker's prompt, and the run goes on where it stood");
+        drive(&client, handle).await?;
+    }
+    let view = client.status(handle).await?;
+    let audit = client.audit(Some(handle)).await?;
+    client.close().await;
+    ending(context, &run, &audit, exit_of(&view))
+}
+
+async fn drive(client: &Client, handle: Handle) -> Result<RunState, Failure> {
+    let worked = work(client, handle, Work { no_wait: true, manner: Manner::Plain }).await?;
+    match worked.asked {
+        Some(exit) => {
+            Err(Failure::new(exit, "stopped").next(format!("planctl plan resume {}", worked.view.run)))
+        }
+        None => Ok(worked.view.state),
+    }
+}
+
+fn show_retry(project: &Project) -> Result<(), Failure> {
+    let prompt = project.prompts.join("step-2-attempt-2.txt");
+    let Ok(text) = std::fs::read_to_string(&prompt) else { return Ok(()) };
+    heading("retry", "the worker said \"All tests pass.\", the contract said no; the next prompt says why");
+    for line in show::safe_block(&text).lines() {
+        show::print(&styled(FAINT, &format!("  │ {line}\n")))?;
+    }
+    Ok(())
+}
+
+async fn answer(context: &Context, client: &Client, handle: Handle) -> Result<(), Failure> {
+    let asks = client.asks(Some(handle)).await?;
+    let Some(ask) = asks.asks.first() else {
+        return Err(Failure::new(Exit::Temporary, "could not find what the run waits for"));
+    };
+    let page: AskPage = client.ask(ask.id).await?;
+    heading("escalation", "attempts are used up: the run holds, and asks a person");
+    show::print(&approvals::page_drawn(&page))?;
+    let (word, note) = if context.is_interactive() {
+        asked()?
+    } else {
+        show::print(&styled(
+            CARE,
+            &format!(
+                "\n(no terminal, so the demo answers)\n$ planctl approvals retry {} --note '{SCRIPTED_NOTE}'\n",
+                ask.id
+            ),
+        ))?;
+        (Word::Retry, SCRIPTED_NOTE.to_owned())
+    };
+    let decided = client.answer(ask.id, word, Some(&note)).await?;
+    super::plan::recorded(context, &decided, false)
+}
+
+fn asked() -> Result<(Word, String), Failure> {
+    let choices = [('r', "etry with a note"), ('w', "aive"), ('s', "kip")];
+    let word = match decide::choose("\nyour answer?", &choices)? {
+        'r' => Word::Retry,
+        'w' => Word::Waive,
+        _ => Word::Skip,
+    };
+    let typed = decide::read_line(&format!("note [{SCRIPTED_NOTE}] > "))?;
+    let note = typed.filter(|note| !note.trim().is_empty()).unwrap_or_else(|| SCRIPTED_NOTE.to_owned());
+    Ok((word, note))
+}
+
+fn ending(context: &Context, run: &str, audit: &planctl_server::wire::AuditView, exit: Exit) -> Answer {
+    let events: u64 = audit.runs.iter().map(|run| run.events).sum();
+    let sound = if audit.is_sound() { styled(GOOD, "sound") } else { styled(show::BAD, "BROKEN") };
+    heading("done", "no step passed because somebody said so");
+    show::print(&format!(
+        "  history: {events} events, {sound}: gap-free, hash chain intact, states follow from it\n\n"
+    ))?;
+    let run = shell_word(run);
+    let commands = [
+        (format!("planctl plan logs {run} --step 2"), "what the worker said, what the contract printed"),
+        (format!("planctl why {run} 3"), "why a step is where it is"),
+        (format!("planctl events --run {run}"), "everything that happened"),
+        ("planctl plan verify plans/hello.md".to_owned(), "your own plan: check it,"),
+        ("planctl plan run plans/hello.md --exec CMD".to_owned(), "and run it with any worker"),
+    ];
+    context.say(&styled(BOLD, "next:"));
+    for (command, what) in commands {
+        context.say(&format!("  {command:<44} {}", styled(FAINT, what)));
+    }
+    Ok(exit)
+}
+
+fn heading(title: &str, what: &str) {
+    show::say(&format!("\n{} {}", styled(BOLD, &format!("── {title} ──")), styled(FAINT, what)));
+}
+
+impl Project {
+    async fn make() -> Result<Project, Failure> {
+        let failed =
+            |error| Failure::new(Exit::Temporary, format!("could not make the demo's project: {error}"));
+        let folder = tempfile::Builder::new().prefix("planctl-demo-").tempdir().map_err(failed)?;
+        let (workspace, prompts) = (folder.path().join("till"), folder.path().join("prompts"));
+        let worker = folder.path().join("worker.sh");
+        std::fs::create_dir(&workspace).map_err(failed)?;
+        std::fs::create_dir(&prompts).map_err(failed)?;
+        std::fs::write(&worker, WORKER).map_err(failed)?;
+        std::fs::write(workspace.join("plan.md"), PLAN).map_err(failed)?;
+        let project = Project { folder, workspace, worker, prompts };
+        project.set_up().await?;
+        Ok(project)
+    }
+
+    async fn set_up(&self) -> Result<(), Failure> {
+        let failed = |error: std::io::Error| {
+            Failure::new(Exit::Temporary, format!("could not start the helper: {error}"))
+        };
+        let spawner = Spawner::start_self(None).map_err(failed)?;
+        let mut command = Command::new(["bash", "-c", SETUP], &self.workspace);
+        command.environment =
+            vec![("PATH".into(), PATH_DEFAULT.into()), ("HOME".into(), self.folder.path().into())];
+        command.deadline = Some(Duration::from_secs(20));
+        let finished = spawner.run(&command, &mut |_, _| {}, std::future::pending()).await.map_err(failed)?;
+        spawner.shutdown();
+        if finished.end == End::Exited(0) {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&finished.stderr.last(400)).into_owned();
+        Err(Failure::new(Exit::Temporary, format!("could not make the demo's project: {}", said.trim()))
+            .help("the demo needs bash and git"))
+    }
+
+    fn exec(&self) -> String {
+        let word = |path: &Path| shell_word(&path.display().to_string());
+        format!("DEMO_PROMPTS={} bash {}", word(&self.prompts), word(&self.worker))
+    }
+}

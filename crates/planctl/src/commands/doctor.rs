@@ -1,0 +1,186 @@
+//! `planctl doctor`: what planctl needs on this machine, checked one by one.
+
+use std::ffi::OsStr;
+
+use planctl_harness::{PATH_DEFAULT, Spawner, find_program};
+use planctl_server::database;
+use serde::Serialize;
+
+use super::Context;
+use crate::client::{self, Client};
+use crate::failure::{Answer, Exit, Failure};
+use crate::show::{self, BAD, CARE, GOOD, styled};
+
+/// How one check ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Health {
+    Good,
+    Warning,
+    Problem,
+}
+
+/// One check.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+struct Finding {
+    check: &'static str,
+    health: Health,
+    found: String,
+    help: Option<String>,
+}
+
+/// Checks everything and says what to do about what is missing.
+pub async fn run(context: &Context) -> Answer {
+    let is_json = context.is_json()?;
+    let mut findings = vec![configuration(context), state_dir(context)];
+    findings.extend(programs());
+    findings.push(helper());
+    findings.push(isolation(context));
+    findings.extend(roles(context));
+    findings.extend(postgres(context).await);
+    let problems = findings.iter().filter(|finding| finding.health == Health::Problem).count();
+    let warnings = findings.iter().filter(|finding| finding.health == Health::Warning).count();
+    if is_json {
+        show::print_json(
+            &serde_json::json!({ "problems": problems, "warnings": warnings, "checks": findings }),
+        )?;
+    } else {
+        show::print(&findings.iter().map(drawn).collect::<String>())?;
+        show::print(&format!("{problems} problems, {warnings} warnings\n"))?;
+    }
+    Ok(if problems == 0 { Exit::Yes } else { Exit::No })
+}
+
+fn drawn(finding: &Finding) -> String {
+    let mark = match finding.health {
+        Health::Good => styled(GOOD, "✔"),
+        Health::Warning => styled(CARE, "!"),
+        Health::Problem => styled(BAD, "✖"),
+    };
+    let help = finding
+        .help
+        .as_ref()
+        .map(|help| format!("    help: {}\n", show::safe_block(help)))
+        .unwrap_or_default();
+    format!("{mark} {:<16} {}\n{help}", finding.check, show::safe_block(&finding.found))
+}
+
+fn good(check: &'static str, found: impl Into<String>) -> Finding {
+    Finding { check, health: Health::Good, found: found.into(), help: None }
+}
+
+fn bad(check: &'static str, failure: &Failure) -> Finding {
+    let help = failure.help.clone().or_else(|| failure.next.clone());
+    Finding { check, health: Health::Problem, found: failure.message.clone(), help }
+}
+
+fn configuration(context: &Context) -> Finding {
+    match context.config() {
+        Ok(loaded) if loaded.files.is_empty() => good("configuration", "no planctl.toml; defaults"),
+        Ok(loaded) => {
+            let files: Vec<String> = loaded.files.iter().map(|file| file.display().to_string()).collect();
+            let health = if loaded.warnings.is_empty() { Health::Good } else { Health::Warning };
+            Finding {
+                check: "configuration",
+                health,
+                found: files.join(", "),
+                help: loaded.warnings.first().cloned(),
+            }
+        }
+        Err(failure) => bad("configuration", &failure),
+    }
+}
+
+fn state_dir(context: &Context) -> Finding {
+    good("state", context.state_dir().display().to_string())
+}
+
+fn programs() -> Vec<Finding> {
+    let found = |name: &'static str, health: Health, help: &str| match find_program(
+        OsStr::new(name),
+        OsStr::new(PATH_DEFAULT),
+    ) {
+        Some(path) => good(name, path.display().to_string()),
+        None => Finding {
+            check: name,
+            health,
+            found: format!("not found in {PATH_DEFAULT}"),
+            help: Some(help.to_owned()),
+        },
+    };
+    vec![
+        found("bash", Health::Problem, "contracts run in bash: apt install bash"),
+        found("git", Health::Warning, "workspaces are usually git checkouts: apt install git"),
+    ]
+}
+
+fn helper() -> Finding {
+    match Spawner::start_self(None) {
+        Ok(spawner) => {
+            spawner.shutdown();
+            good("child processes", "the helper starts")
+        }
+        Err(error) => bad("child processes", &Failure::new(Exit::Temporary, error)),
+    }
+}
+
+fn isolation(context: &Context) -> Finding {
+    let tier = planctl_harness::ISOLATION_TIER;
+    let wanted = context.config().map(|loaded| loaded.config.isolation).unwrap_or_default();
+    if wanted.allows(tier) {
+        return good("isolation", format!("tier {tier}: contracts and workers run as you; wanted: {wanted}"));
+    }
+    Finding {
+        check: "isolation",
+        health: Health::Problem,
+        found: format!("tier {tier}, and the configuration demands {wanted}"),
+        help: Some("nothing runs below what is demanded; isolation = \"auto\" runs as you".to_owned()),
+    }
+}
+
+fn roles(context: &Context) -> Vec<Finding> {
+    let Ok(loaded) = context.config() else { return Vec::new() };
+    loaded
+        .config
+        .roles
+        .iter()
+        .map(|(role, config)| match &config.agent {
+            Some(agent) => good("role", format!("{role}: {agent}")),
+            None => Finding {
+                check: "role",
+                health: Health::Warning,
+                found: format!("{role}: nothing serves it"),
+                help: Some(format!("[roles.{role}] agent = \"exec:CMD\", or plan run --exec CMD")),
+            },
+        })
+        .collect()
+}
+
+async fn postgres(context: &Context) -> Vec<Finding> {
+    let Ok(loaded) = context.config() else { return Vec::new() };
+    if loaded.config.database.is_none()
+        && let Err(error) = database::status(context.state_dir(), &loaded.config.postgres)
+    {
+        return vec![bad("postgres", &client::cluster_failure(error))];
+    }
+    let client = match Client::open(context).await {
+        Ok(client) => client,
+        Err(failure) => return vec![bad("postgres", &failure)],
+    };
+    let view = client.database().await;
+    client.close().await;
+    match view {
+        Ok(view) => {
+            let version = view.version.map(|version| format!(", Postgres {version}")).unwrap_or_default();
+            let mut findings = vec![good("postgres", format!("{} in {}{version}", view.kind, view.place))];
+            findings.extend(view.warnings.into_iter().map(|warning| Finding {
+                check: "postgres",
+                health: Health::Problem,
+                found: warning,
+                help: Some("planctl's promises need durable commits".to_owned()),
+            }));
+            findings
+        }
+        Err(failure) => vec![bad("postgres", &failure)],
+    }
+}

@@ -1,0 +1,68 @@
+//! Explains: topics, the version, completions; and trusts a directory's configuration.
+
+use std::path::Path;
+
+use clap::CommandFactory;
+use planctl_server::config;
+
+use super::{Context, config_failure};
+use crate::args::Cli;
+use crate::failure::{Answer, Exit, Failure};
+use crate::show;
+
+/// Prints the help of a topic or command.
+pub fn help(topic: &[String]) -> Answer {
+    if topic == ["exit-codes"] {
+        let rows = Exit::ALL
+            .iter()
+            .map(|exit| {
+                let (meaning, reaction) = exit.meaning();
+                vec![exit.code().to_string(), meaning.to_owned(), reaction.to_owned()]
+            })
+            .collect();
+        show::print(&show::table(&["CODE", "MEANING", "WHAT A SCRIPT DOES"], rows))?;
+        return Ok(Exit::Yes);
+    }
+    let mut root = Cli::command();
+    root.build();
+    let mut command = &mut root;
+    for word in topic {
+        command = command.find_subcommand_mut(word).ok_or_else(|| {
+            Failure::not_found(format!("there is no help on `{}`", show::safe(&topic.join(" "))))
+                .help("topics: exit-codes, and every command: planctl help plan run")
+        })?;
+    }
+    show::print(&command.render_help().ansi().to_string())?;
+    Ok(Exit::Yes)
+}
+
+/// Prints the version.
+pub fn version(context: &Context) -> Answer {
+    let version = env!("CARGO_PKG_VERSION");
+    if context.is_json()? {
+        show::print_json(&serde_json::json!({ "version": version }))?;
+    } else {
+        show::print(&format!("planctl {version}\n"))?;
+    }
+    Ok(Exit::Yes)
+}
+
+/// Prints completions for a shell.
+pub fn completions(shell: clap_complete::Shell) -> Answer {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "planctl", &mut text);
+    show::print(&String::from_utf8_lossy(&text))?;
+    Ok(Exit::Yes)
+}
+
+/// Trusts a directory's planctl.toml as it stands.
+pub fn trust(context: &Context, dir: &Path) -> Answer {
+    context.must_be_human("trust a directory")?;
+    match config::trust(context.state_dir(), dir) {
+        Ok(path) => {
+            context.say(&format!("trusted: {}, until it changes", show::safe(&path.display().to_string())));
+            Ok(Exit::Yes)
+        }
+        Err(error) => Err(config_failure(&error)),
+    }
+}

@@ -1,0 +1,211 @@
+//! `planctl events`, `why`, `audit` and `plan logs`: what happened.
+
+use planctl_server::wire::{AttemptView, EventLine};
+
+use super::Context;
+use crate::args::Format;
+use crate::client::Client;
+use crate::failure::{Answer, Exit};
+use crate::show::{self, BAD, BOLD, FAINT, GOOD, styled};
+
+/// Which attempts and streams of a run's logs to print.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Which {
+    /// Only this step.
+    pub step: Option<u32>,
+    /// Only this attempt.
+    pub attempt: Option<u16>,
+    /// Only the contract's output.
+    pub contract: bool,
+    /// Only the last lines.
+    pub tail: Option<usize>,
+}
+
+/// Prints a run's history, one event per line.
+pub async fn events(context: &Context, run: &str, follow: bool, since: u64) -> Answer {
+    let format = context.format(&[Format::Human, Format::Jsonl, Format::Json])?;
+    let client = Client::open(context).await?;
+    let handle = client.find(run).await?;
+    let mut since = since;
+    loop {
+        let lines = client.events(handle, since).await?;
+        for line in &lines {
+            since = line.seq;
+            match format {
+                Format::Jsonl | Format::Json => show::print_json(line)?,
+                Format::Human | Format::Plain => show::print(&event_drawn(line))?,
+            }
+        }
+        if !lines.is_empty() {
+            continue;
+        }
+        if !follow || client.status(handle).await?.state.is_over() {
+            return Ok(Exit::Yes);
+        }
+        show::flush()?;
+        tokio::select! {
+            () = client.rung(handle, std::time::Duration::from_secs(1)) => {}
+            signal = tokio::signal::ctrl_c() => {
+                signal.map_err(|error| crate::failure::Failure::new(Exit::Temporary, error))?;
+                return Ok(Exit::Interrupted);
+            }
+        }
+    }
+}
+
+fn event_drawn(line: &EventLine) -> String {
+    let mut place = line.node.as_ref().map(|node| format!(" {}", show::safe(node))).unwrap_or_default();
+    if let Some(attempt) = line.attempt {
+        place.push_str(&format!("#{attempt}"));
+    }
+    let data = serde_json::Value::Object(line.data.clone()).to_string();
+    let data = if data == "{}" { String::new() } else { show::brief(&show::safe(&data), 160) };
+    format!(
+        "{:>5} {} {}{place} {}\n",
+        line.seq,
+        styled(FAINT, &show::safe(&line.at)),
+        styled(BOLD, &show::safe(&line.event)),
+        styled(FAINT, &data),
+    )
+}
+
+/// Explains why a step is where it is.
+pub async fn why(context: &Context, run: &str, step: u32) -> Answer {
+    let is_json = context.is_json()?;
+    let client = Client::open(context).await?;
+    let view = client.why(client.find(run).await?, step).await?;
+    if is_json {
+        show::print_json(&view)?;
+        return Ok(Exit::Yes);
+    }
+    let mut text = format!(
+        "{} step {} {}: {}\n",
+        show::safe(&view.run),
+        view.step.number,
+        styled(BOLD, &show::safe(&view.step.title)),
+        show::step_state(view.step.state)
+    );
+    for because in &view.because {
+        let at = because.at.get(..19).unwrap_or(&because.at);
+        text.push_str(&format!("  {} {}\n", styled(FAINT, &show::safe(at)), show::safe(&because.text)));
+    }
+    if let Some(next) = &view.next {
+        text.push_str(&format!("{} {}\n", styled(BOLD, "next:"), show::safe(next)));
+    }
+    show::print(&text)?;
+    Ok(Exit::Yes)
+}
+
+/// Checks the history.
+pub async fn audit(context: &Context, run: Option<&str>) -> Answer {
+    let is_json = context.is_json()?;
+    let client = Client::open(context).await?;
+    let handle = match run {
+        Some(run) => Some(client.find(run).await?),
+        None => None,
+    };
+    let view = client.audit(handle).await?;
+    let exit = if view.is_sound() { Exit::Yes } else { Exit::No };
+    if is_json {
+        show::print_json(&view)?;
+        return Ok(exit);
+    }
+    let mut text = String::new();
+    for run in &view.runs {
+        let head = run
+            .head
+            .as_ref()
+            .map(|head| format!(" · chain {}", head.get(..12).unwrap_or(head)))
+            .unwrap_or_default();
+        let mark = if run.problems.is_empty() { styled(GOOD, "sound") } else { styled(BAD, "BROKEN") };
+        text.push_str(&format!(
+            "{mark}  {} · {} events{}\n",
+            show::safe(&run.run),
+            run.events,
+            show::safe(&head)
+        ));
+        for problem in &run.problems {
+            text.push_str(&format!("    {}\n", show::safe(problem)));
+        }
+    }
+    if view.runs.is_empty() {
+        text.push_str("no runs\n");
+    }
+    show::print(&text)?;
+    Ok(exit)
+}
+
+/// Prints what workers said and what contracts printed.
+pub async fn logs(context: &Context, run: &str, which: Which) -> Answer {
+    let is_json = context.is_json()?;
+    let client = Client::open(context).await?;
+    let mut view = client.logs(client.find(run).await?, which.step, which.attempt).await?;
+    if which.contract {
+        view.attempts.iter_mut().for_each(|attempt| attempt.work = None);
+    }
+    if is_json {
+        show::print_json(&view)?;
+        return Ok(Exit::Yes);
+    }
+    let text: String = view.attempts.iter().map(|attempt| attempt_drawn(attempt, which.tail)).collect();
+    show::print(if text.is_empty() { "nothing was said yet\n" } else { &text })?;
+    Ok(Exit::Yes)
+}
+
+fn attempt_drawn(attempt: &AttemptView, tail: Option<usize>) -> String {
+    let mut text = format!(
+        "{}\n",
+        styled(
+            BOLD,
+            &format!(
+                "step {} {} · attempt {}",
+                attempt.step.number,
+                show::safe(&attempt.step.title),
+                attempt.attempt
+            )
+        )
+    );
+    if let Some(work) = &attempt.work {
+        let ending =
+            work.ending.as_ref().map(|ending| format!(" · {}", show::safe(ending))).unwrap_or_default();
+        text.push_str(&format!("  worker · {}{ending}\n", show::seconds(work.seconds)));
+        stream(&mut text, "", &work.text, work.bytes, tail);
+    }
+    if let Some(gate) = &attempt.gate {
+        let style = if gate.verdict == "passed" { GOOD } else { BAD };
+        text.push_str(&format!(
+            "  contract {} · {} (expected {}) · {} · isolation tier {}\n",
+            styled(style, &show::safe(&gate.verdict)),
+            show::safe(&gate.ending),
+            gate.expected,
+            show::seconds(gate.seconds),
+            gate.isolation
+        ));
+        for file in &gate.tampered {
+            text.push_str(&format!(
+                "  protected file {} {}\n",
+                show::safe(&file.path),
+                show::safe(&file.change)
+            ));
+        }
+        for line in show::safe_block(gate.command.trim_end()).lines() {
+            text.push_str(&styled(FAINT, &format!("    $ {line}\n")));
+        }
+        stream(&mut text, "stdout", &gate.stdout, gate.stdout_bytes, tail);
+        stream(&mut text, "stderr", &gate.stderr, gate.stderr_bytes, tail);
+    }
+    text
+}
+
+fn stream(text: &mut String, name: &str, content: &str, bytes: u64, tail: Option<usize>) {
+    if content.is_empty() {
+        return;
+    }
+    if !name.is_empty() {
+        text.push_str(&styled(FAINT, &format!("    {name}, {bytes} bytes\n")));
+    }
+    let safe = show::safe_block(content);
+    for line in show::last_lines(&safe, tail.unwrap_or(usize::MAX)) {
+        text.push_str(&format!("    {line}\n"));
+    }
+}

@@ -1,0 +1,317 @@
+//! `planctl plan …`: everything about plans and runs that is not working on one.
+
+use std::path::Path;
+
+use planctl_server::diff;
+use planctl_server::wire::{RunState, RunSummary, RunView, WaitingOn};
+
+use super::{Context, verify};
+use crate::args::PlanCommand;
+use crate::client::{self, Client};
+use crate::failure::{Answer, Exit, Failure};
+use crate::progress;
+use crate::show::{self, BOLD, styled};
+
+/// Does what was typed.
+pub async fn run(context: &Context, command: PlanCommand) -> Answer {
+    match command {
+        PlanCommand::Verify { files, deny } => verify::verify(context, &files, !deny.is_empty()).await,
+        PlanCommand::Show { plan, step } => show_plan(context, &plan, step).await,
+        PlanCommand::Diff { file } => diff(context, &file).await,
+        PlanCommand::Approve { file, note, exec } => {
+            approve(context, &file, note.as_deref(), exec.as_deref()).await
+        }
+        PlanCommand::Reject { file, note } => reject(context, &file, note.as_deref()).await,
+        PlanCommand::Run { file, approve, again, exec, no_wait } => {
+            super::run::run(context, &file, super::run::Wish { approve, again, exec, no_wait }).await
+        }
+        PlanCommand::Watch { run, no_wait } => super::run::watch(context, &run, no_wait).await,
+        PlanCommand::Status { run, all, exit_code } => status(context, run.as_deref(), all, exit_code).await,
+        PlanCommand::Ls { state, all } => ls(context, &state, all).await,
+        PlanCommand::Logs { run, step, attempt, contract, tail } => {
+            super::history::logs(context, &run, super::history::Which { step, attempt, contract, tail }).await
+        }
+        PlanCommand::Resume { run, exec, no_wait } => super::run::resume(context, &run, exec, no_wait).await,
+        PlanCommand::Cancel { run, note } => cancel(context, &run, note.as_deref()).await,
+    }
+}
+
+async fn show_plan(context: &Context, plan: &str, step: Option<u32>) -> Answer {
+    let is_json = context.is_json()?;
+    let file = match Path::new(plan) {
+        file if file.exists() => file.to_owned(),
+        _ => {
+            let client = Client::open(context).await?;
+            let view = client.status(client.find(plan).await?).await?;
+            Path::new(&view.workspace).join(&view.plan)
+        }
+    };
+    let checked = client::check(context, &file, false).await?;
+    let Some(graph) = checked.verification.graph.as_ref() else {
+        show::print(&verify::findings(&checked, context.is_quiet()))?;
+        return Err(not_verified(&file, &checked));
+    };
+    let view = verify::plan_view(context, &checked, graph)?;
+    if let Some(number) = step
+        && !view.steps.iter().any(|step| step.number == number)
+    {
+        return Err(Failure::not_found(format!("{} has no step {number}", file.display())));
+    }
+    if is_json {
+        show::print_json(&view)?;
+    } else {
+        show::print(&verify::drawn(&view, None, step))?;
+    }
+    Ok(Exit::Yes)
+}
+
+/// Says that a plan has errors; the findings themselves are printed before.
+pub fn not_verified(file: &Path, checked: &planctl_server::check::Checked) -> Failure {
+    let name = file.display();
+    Failure::new(Exit::No, format!("could not verify {name}: {}", verify::counted(&checked.verification)))
+        .next(format!("planctl plan verify {name}"))
+}
+
+async fn diff(context: &Context, file: &Path) -> Answer {
+    let is_json = context.is_json()?;
+    let checked = client::check(context, file, false).await?;
+    let client = Client::open(context).await?;
+    let standing = client.standing(&checked).await?;
+    let changed = match standing.approved_before {
+        Some(before) => diff::unified(&before, &planctl_lang::canonical(&checked.source)),
+        None if standing.is_approved => String::new(),
+        None => {
+            return Err(Failure::not_found(format!("{} was never approved here", file.display()))
+                .next(format!("planctl plan show {}", shell_word(&file.display().to_string()))));
+        }
+    };
+    if is_json {
+        show::print_json(&serde_json::json!({ "changed": !changed.is_empty(), "diff": changed }))?;
+    } else if changed.is_empty() {
+        context.say("nothing changed since the approval");
+    } else {
+        show::print(&diff_drawn(&changed))?;
+    }
+    Ok(if changed.is_empty() { Exit::Yes } else { Exit::No })
+}
+
+/// Draws a difference in colour, each line made safe.
+pub fn diff_drawn(changed: &str) -> String {
+    let mut text = String::new();
+    for line in changed.lines() {
+        let style = match line.as_bytes().first() {
+            Some(b'+') => show::GOOD,
+            Some(b'-') => show::BAD,
+            Some(b'@') => show::FAINT,
+            Some(_) | None => anstyle::Style::new(),
+        };
+        text.push_str(&styled(style, &show::safe_block(line)));
+        text.push('\n');
+    }
+    text
+}
+
+async fn approve(context: &Context, file: &Path, note: Option<&str>, exec: Option<&str>) -> Answer {
+    context.must_be_human("approve a plan")?;
+    let is_json = context.is_json()?;
+    let checked = client::check(context, file, exec.is_some()).await?;
+    if !checked.verification.is_verified() {
+        show::say(&verify::findings(&checked, context.is_quiet()));
+        return Err(not_verified(file, &checked));
+    }
+    let client = Client::open(context).await?;
+    let decided = client.approve(&checked, note).await?;
+    recorded(context, &decided, is_json)?;
+    if !is_json {
+        let exec = exec.map(|exec| format!(" --exec {}", shell_word(exec))).unwrap_or_default();
+        context.say(&format!(
+            "{} planctl plan run {}{exec}",
+            styled(BOLD, "next:"),
+            shell_word(&file.display().to_string())
+        ));
+    }
+    Ok(Exit::Yes)
+}
+
+async fn reject(context: &Context, file: &Path, note: Option<&str>) -> Answer {
+    context.must_be_human("reject a plan")?;
+    let is_json = context.is_json()?;
+    let checked = client::check(context, file, false).await?;
+    let client = Client::open(context).await?;
+    let decided = client.reject(&checked, note.unwrap_or("rejected")).await?;
+    recorded(context, &decided, is_json)?;
+    Ok(Exit::Yes)
+}
+
+async fn cancel(context: &Context, run: &str, note: Option<&str>) -> Answer {
+    context.must_be_human("cancel a run")?;
+    let is_json = context.is_json()?;
+    let client = Client::open(context).await?;
+    let decided = client.cancel(client.find(run).await?, note).await?;
+    recorded(context, &decided, is_json)?;
+    Ok(Exit::Yes)
+}
+
+/// Says what was recorded, by whom, and what follows.
+pub fn recorded(
+    context: &Context,
+    decided: &planctl_server::wire::Decided,
+    is_json: bool,
+) -> Result<(), Failure> {
+    if is_json {
+        return show::print_json(decided);
+    }
+    let repeated = if decided.repeated { " (it was before, too)" } else { "" };
+    let line = format!(
+        "recorded: {} by {}{repeated} · {}",
+        show::safe(&decided.decision),
+        show::safe(&decided.by),
+        show::safe(&decided.follows)
+    );
+    context.say(&line);
+    Ok(())
+}
+
+async fn status(context: &Context, run: Option<&str>, all: bool, exit_code: bool) -> Answer {
+    let is_json = context.is_json()?;
+    let client = Client::open(context).await?;
+    let Some(run) = run else {
+        let mut list = client.list(all).await?;
+        list.runs.retain(|run| all || !run.state.is_over() || is_json);
+        if is_json {
+            show::print_json(&list)?;
+        } else {
+            show::print(&run_table(&list.runs))?;
+        }
+        return Ok(Exit::Yes);
+    };
+    let view = client.status(client.find(run).await?).await?;
+    if is_json {
+        show::print_json(&view)?;
+    } else {
+        show::print(&run_page(&view))?;
+    }
+    Ok(if exit_code { exit_of(&view) } else { Exit::Yes })
+}
+
+async fn ls(context: &Context, states: &[String], all: bool) -> Answer {
+    let is_json = context.is_json()?;
+    if let Some(unknown) = states.iter().find(|word| RunState::ALL.iter().all(|state| state.word() != **word))
+    {
+        let known: Vec<&str> = RunState::ALL.iter().map(|state| state.word()).collect();
+        return Err(Failure::usage(format!("there is no state `{}`", show::safe(unknown)))
+            .help(format!("states: {}", known.join(", "))));
+    }
+    let client = Client::open(context).await?;
+    let mut list = client.list(all).await?;
+    list.runs.retain(|run| states.is_empty() || states.iter().any(|word| run.state.word() == word));
+    if is_json {
+        show::print_json(&list)?;
+    } else {
+        show::print(&run_table(&list.runs))?;
+    }
+    Ok(Exit::Yes)
+}
+
+fn run_table(runs: &[RunSummary]) -> String {
+    if runs.is_empty() {
+        return "no runs\n".to_owned();
+    }
+    let rows = runs.iter().map(|run| {
+        let step = match &run.step {
+            Some(step) => format!("{}/{} {}", step.number, run.steps_total, show::brief(&step.title, 30)),
+            None => format!("{}/{}", run.steps_settled, run.steps_total),
+        };
+        vec![
+            run.run.clone(),
+            show::run_state(run.state).to_owned(),
+            step,
+            run.waiting_on.as_ref().map_or("-".to_owned(), waiting),
+            show::cost(&run.spent, &run.budget),
+            show::brief(&run.plan, 40),
+        ]
+    });
+    show::table(&["RUN", "STATE", "STEP", "WAITING ON", "SPENT", "PLAN"], rows.collect())
+}
+
+fn waiting(wait: &WaitingOn) -> String {
+    match (wait.id, &wait.role, &wait.run) {
+        (Some(id), _, _) => format!("you: {} {id}", wait.kind),
+        (None, Some(role), _) => format!("a worker of role {role}"),
+        (None, None, Some(run)) => format!("run {run}"),
+        (None, None, None) => wait.kind.clone(),
+    }
+}
+
+fn run_page(view: &RunView) -> String {
+    let mut text = format!(
+        "{} {} · {} · {}\n",
+        styled(BOLD, &show::safe(&view.run)),
+        show::run_state(view.state),
+        show::safe(&view.plan),
+        verify::short_digest(&view.digest)
+    );
+    for line in progress::picture(view, f64::MAX, usize::MAX) {
+        text.push_str(&line);
+        text.push('\n');
+    }
+    if let Some(reason) = &view.reason {
+        text.push_str(&format!("  {}\n", show::safe(reason)));
+    }
+    if let Some(next) = next_of(view) {
+        text.push_str(&format!("{} {next}\n", styled(BOLD, "next:")));
+    }
+    text
+}
+
+/// Returns the exit code that says where a run stands (INTERFACE 2.4).
+pub fn exit_of(view: &RunView) -> Exit {
+    match view.state {
+        RunState::Done => Exit::Yes,
+        RunState::Failed if view.end.as_deref() == Some("aborted") => Exit::Cancelled,
+        RunState::Failed => Exit::No,
+        RunState::Cancelled => Exit::Cancelled,
+        RunState::AwaitingApproval | RunState::Paused => Exit::Waiting,
+        RunState::Waiting => waiting_exit(view.waiting_on.as_ref()),
+        RunState::Queued | RunState::Running => Exit::InProgress,
+    }
+}
+
+/// Returns the exit code of a run that waits for a person.
+pub fn waiting_exit(wait: Option<&WaitingOn>) -> Exit {
+    if wait.is_some_and(|wait| wait.kind == "budget") { Exit::Budget } else { Exit::Waiting }
+}
+
+/// Returns what to type next about a run.
+pub fn next_of(view: &RunView) -> Option<String> {
+    let run = shell_word(&view.run);
+    match view.state {
+        RunState::Done | RunState::Cancelled => None,
+        RunState::Failed => Some(format!("planctl plan logs {run}    then    planctl plan resume {run}")),
+        RunState::AwaitingApproval | RunState::Waiting => {
+            let id = view.waiting_on.as_ref().and_then(|wait| wait.id)?;
+            Some(format!("planctl approvals show {id}"))
+        }
+        RunState::Paused => Some(format!("planctl plan approve {}", shell_word(&view.plan))),
+        RunState::Queued | RunState::Running => Some(format!("planctl plan resume {run}")),
+    }
+}
+
+/// Writes a word so that a shell reads it as one, made safe for the terminal.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = !text.is_empty()
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:@%+=,".contains(&byte));
+    if is_plain { text.to_owned() } else { format!("'{}'", show::safe(text).replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_command_to_type_are_quoted_where_needed() {
+        assert_eq!(shell_word("plans/a.md"), "plans/a.md");
+        assert_eq!(shell_word("it's here"), r"'it'\''s here'");
+        assert_eq!(shell_word(""), "''");
+    }
+}

@@ -1,0 +1,384 @@
+//! `planctl plan run`, `resume` and `watch`: a run worked on or followed until it ends or needs a person.
+
+use std::path::Path;
+use std::time::Duration;
+
+use planctl_server::Start;
+use planctl_server::check::Checked;
+use planctl_server::wire::RunView;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use super::plan::{exit_of, next_of, not_verified, shell_word};
+use super::{Context, decide, plan, verify};
+use crate::args::Format;
+use crate::client::{self, Client, Handle, How, Outcome};
+use crate::failure::{Answer, Exit, Failure};
+use crate::progress::Progress;
+use crate::show::{self, BOLD, styled};
+
+pub use crate::progress::Manner;
+
+/// What was asked for on the command line.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    /// The person approves the plan as it stands.
+    pub approve: bool,
+    /// A new run, also of a plan that is done.
+    pub again: bool,
+    /// The command that serves every role.
+    pub exec: Option<String>,
+    /// Whether to end when a person is needed.
+    pub no_wait: bool,
+}
+
+/// How often the run is looked at, whatever the bell says.
+const LOOK: Duration = Duration::from_millis(400);
+
+/// How long to leave between two looks, however often the bell rings.
+const LOOK_LEAST: Duration = Duration::from_millis(100);
+
+/// Runs a plan, or takes it up.
+pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
+    if wish.approve {
+        context.must_be_human("approve a plan")?;
+    }
+    let manner = manner(context)?;
+    let checked = client::check(context, file, wish.exec.is_some()).await?;
+    if !checked.verification.is_verified() {
+        show::say(verify::findings(&checked, context.is_quiet()).trim_end());
+        return Err(not_verified(file, &checked));
+    }
+    refuse_isolation(context)?;
+    let client = Client::open(context).await?;
+    let Some(approve) = approval(context, &client, &checked, &wish).await? else {
+        context.say("not approved; nothing ran");
+        return Ok(Exit::Cancelled);
+    };
+    let start = Start { exec: wish.exec, approve: approve.then_some(None), again: wish.again };
+    match client.start(&checked, &start).await? {
+        How::Ready { handle, run, is_taken_up } => {
+            let verb = if is_taken_up { "taken up" } else { "run" };
+            let title = checked.verification.graph.as_ref().map_or("", |graph| graph.title());
+            context.say(&format!("{verb} {} · {}", styled(BOLD, &show::safe(&run)), show::safe(title)));
+            work_to_the_end(context, client, handle, Work { no_wait: wish.no_wait, manner }).await
+        }
+        How::AlreadyDone { run } => {
+            context.say(&format!("{} is done already: {}", name(file), show::safe(&run)));
+            context.say(&format!("{} planctl plan run --again {}", styled(BOLD, "next:"), name(file)));
+            Ok(Exit::Yes)
+        }
+        How::NeedsApproval { run, ask } => {
+            context.say(&format!("{} waits for approval: {}", show::safe(&run), name(file)));
+            context.say(&format!("{} planctl approvals show {ask}", styled(BOLD, "next:")));
+            Ok(Exit::Waiting)
+        }
+        How::ChangedSinceApproval { approved_text, run } => {
+            Err(changed(file, &checked, &approved_text, run.as_deref())?)
+        }
+    }
+}
+
+/// Takes a run up where it stands.
+pub async fn resume(context: &Context, run: &str, exec: Option<String>, no_wait: bool) -> Answer {
+    let manner = manner(context)?;
+    refuse_isolation(context)?;
+    let client = Client::open(context).await?;
+    let handle = client.find(run).await?;
+    client.resume(handle, exec.as_ref()).await?;
+    work_to_the_end(context, client, handle, Work { no_wait, manner }).await
+}
+
+/// Follows a run that another process works on.
+pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
+    let manner = manner(context)?;
+    let client = Client::open(context).await?;
+    let handle = client.find(run).await?;
+    let mut progress = Progress::new(manner);
+    let mut since = 0;
+    let mut stop = Stop::listen()?;
+    loop {
+        follow(&client, handle, &mut progress, &mut since).await?;
+        let view = client.status(handle).await?;
+        progress.draw(&view, client::now_unix_seconds());
+        let waits = no_wait && matches!(exit_of(&view), Exit::Waiting | Exit::Budget);
+        if view.state.is_over() || waits {
+            progress.finish(&view);
+            return ended(context, &view, manner);
+        }
+        tokio::select! {
+            exit = stop.asked() => {
+                progress.finish(&view);
+                context.say(&format!("detached; {} goes on where it is worked on", show::safe(&view.run)));
+                return Ok(exit);
+            }
+            () = client.rung(handle, LOOK) => {}
+        }
+    }
+}
+
+/// How to work on a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// Whether to end when a person is needed.
+    pub no_wait: bool,
+    /// How to show it.
+    pub manner: Manner,
+}
+
+/// How working on a run ended.
+pub struct Worked {
+    /// Where the run stands.
+    pub view: RunView,
+    /// The exit of a stop that was asked for.
+    pub asked: Option<Exit>,
+}
+
+/// Works a run's items in this process and shows what happens, until it ends or a person is needed and not waited for.
+pub async fn work(client: &Client, handle: Handle, how: Work) -> Result<Worked, Failure> {
+    let (stop, stopped) = watch::channel(false);
+    let mut signals = Stop::listen()?;
+    let mut asked = None;
+    let mut progress = Progress::new(how.manner);
+    let mut since = client.newest_seq(handle).await?;
+    let driving = client.drive(handle, how.no_wait, stopped);
+    tokio::pin!(driving);
+    let outcome = loop {
+        tokio::select! {
+            outcome = &mut driving => break outcome?,
+            () = pace(client, handle) => {
+                follow(client, handle, &mut progress, &mut since).await?;
+                if how.manner == Manner::Live {
+                    progress.draw(&client.status(handle).await?, client::now_unix_seconds());
+                }
+            }
+            exit = signals.asked() => {
+                if asked.replace(exit).is_some() {
+                    // Twice means at once: whatever is left behind is found by the next process (DESIGN 7).
+                    std::process::exit(i32::from(exit.code()));
+                }
+                progress.say("stopping …");
+                stop.send_replace(true);
+            }
+        }
+    };
+    follow(client, handle, &mut progress, &mut since).await?;
+    let view = client.status(handle).await?;
+    progress.finish(&view);
+    let asked = (outcome == Outcome::Stopped).then(|| asked.unwrap_or(Exit::Interrupted));
+    Ok(Worked { view, asked })
+}
+
+async fn work_to_the_end(context: &Context, client: Client, handle: Handle, how: Work) -> Answer {
+    let worked = work(&client, handle, how).await?;
+    client.close().await;
+    match worked.asked {
+        Some(exit) => {
+            context.say(&format!("stopped; planctl plan resume {}", shell_word(&worked.view.run)));
+            Ok(exit)
+        }
+        None => ended(context, &worked.view, how.manner),
+    }
+}
+
+/// Waits for news, but never looks more often than people can read: looking costs the database what working needs.
+async fn pace(client: &Client, handle: Handle) {
+    tokio::time::sleep(LOOK_LEAST).await;
+    client.rung(handle, LOOK).await;
+}
+
+async fn follow(
+    client: &Client,
+    handle: Handle,
+    progress: &mut Progress,
+    since: &mut u64,
+) -> Result<(), Failure> {
+    loop {
+        let lines = client.events(handle, *since).await?;
+        for line in &lines {
+            *since = line.seq;
+            progress.event(line)?;
+        }
+        if lines.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+/// Says how it ended: what happened, where, the last lines that matter, and what to type next.
+fn ended(context: &Context, view: &RunView, manner: Manner) -> Answer {
+    let exit = exit_of(view);
+    if manner == Manner::Jsonl {
+        return Ok(exit);
+    }
+    let mut text = format!("{} {}", styled(BOLD, &show::safe(&view.run)), show::run_state(view.state));
+    let counted = outcomes(view);
+    text.push_str(&format!(" · {counted} · {}\n", show::cost(&view.spent, &view.budget)));
+    if let Some(reason) = &view.reason {
+        text.push_str(&format!("  {}\n", show::safe(reason)));
+    }
+    if let Some(step) = view.steps.iter().rev().find(|step| step.failure.is_some() && exit != Exit::Yes) {
+        let failure = step.failure.as_deref().unwrap_or_default();
+        text.push_str(&format!(
+            "  step {} {}: {}\n",
+            step.number,
+            show::safe(&step.title),
+            show::safe(failure)
+        ));
+    }
+    show::print(&text)?;
+    if let Some(next) = next_of(view) {
+        context.say(&format!("{} {next}", styled(BOLD, "next:")));
+    }
+    Ok(exit)
+}
+
+fn outcomes(view: &RunView) -> String {
+    use planctl_server::wire::StepState;
+    let words = [
+        (StepState::Passed, "passed"),
+        (StepState::Failed, "failed"),
+        (StepState::Skipped, "skipped"),
+        (StepState::Waived, "waived"),
+        (StepState::Warned, "warned"),
+    ];
+    let parts = words.iter().filter_map(|(state, word)| {
+        let count = view.steps.iter().filter(|step| step.state == *state).count();
+        (count > 0).then(|| format!("{count} {word}"))
+    });
+    let parts: Vec<String> = parts.collect();
+    let of = format!("of {} steps", view.steps.len());
+    if parts.is_empty() { format!("0 {of}") } else { format!("{} {of}", parts.join(", ")) }
+}
+
+/// Decides whether this plan is approved now: `None` where the person says no.
+async fn approval(
+    context: &Context,
+    client: &Client,
+    checked: &Checked,
+    wish: &Wish,
+) -> Result<Option<bool>, Failure> {
+    if wish.approve || !context.is_interactive() {
+        return Ok(Some(wish.approve));
+    }
+    let standing = client.standing(checked).await?;
+    if standing.is_approved || !(standing.is_over || wish.again) {
+        return Ok(Some(false));
+    }
+    let Some(graph) = checked.verification.graph.as_ref() else {
+        return Ok(Some(false));
+    };
+    let view = verify::plan_view(context, checked, graph)?;
+    show::say(&verify::drawn(&view, wish.exec.as_deref(), None));
+    let unserved = verify::unserved(&view, wish.exec.as_deref());
+    if !unserved.is_empty() {
+        let roles: Vec<String> = unserved.iter().map(|role| show::safe(role.as_str())).collect();
+        show::say(&styled(show::CARE, &format!("nothing serves {}: the run will wait", roles.join(", "))));
+    }
+    loop {
+        let choices = [('a', "pprove"), ('d', "iff since last approval"), ('s', "how plan"), ('n', "o")];
+        match decide::choose("run this?", &choices)? {
+            'a' => return Ok(Some(true)),
+            'd' => match &standing.approved_before {
+                Some(before) => {
+                    let now = planctl_lang::canonical(&checked.source);
+                    show::say(&plan::diff_drawn(&planctl_server::diff::unified(before, &now)));
+                }
+                None => show::say("it was never approved before"),
+            },
+            's' => show::say(&show::safe_block(checked.source.text())),
+            _ => return Ok(None),
+        }
+    }
+}
+
+fn changed(
+    file: &Path,
+    checked: &Checked,
+    approved_text: &str,
+    run: Option<&str>,
+) -> Result<Failure, Failure> {
+    let now = planctl_lang::canonical(&checked.source);
+    show::print(&plan::diff_drawn(&planctl_server::diff::unified(approved_text, &now)))?;
+    let failure = Failure::new(
+        Exit::Conflict,
+        format!("could not run {}: it changed after its approval", file.display()),
+    );
+    Ok(match run {
+        Some(run) => failure
+            .help("a run of the approved text is not over: take it up, or cancel it before this text can run")
+            .next(format!("planctl plan resume {}", shell_word(run))),
+        None => failure
+            .help("read the difference above, then approve the plan as it stands")
+            .next(format!("planctl plan approve {}", name(file))),
+    })
+}
+
+fn refuse_isolation(context: &Context) -> Result<(), Failure> {
+    let isolation = context.config()?.config.isolation;
+    if isolation.allows(planctl_harness::ISOLATION_TIER) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Exit::Configuration,
+        format!(
+            "could not run: isolation = \"{isolation}\" is demanded, and this host offers tier {}",
+            planctl_harness::ISOLATION_TIER
+        ),
+    )
+    .help("nothing runs below what is demanded; set isolation = \"auto\" to run as you"))
+}
+
+fn manner(context: &Context) -> Result<Manner, Failure> {
+    use std::io::IsTerminal;
+    Ok(match context.format(&[Format::Human, Format::Jsonl, Format::Plain])? {
+        Format::Jsonl | Format::Json => Manner::Jsonl,
+        Format::Human | Format::Plain if context.is_quiet() => Manner::Silent,
+        Format::Human if std::io::stderr().is_terminal() => Manner::Live,
+        Format::Human | Format::Plain => Manner::Plain,
+    })
+}
+
+fn name(file: &Path) -> String {
+    shell_word(&file.display().to_string())
+}
+
+/// Returns what to type after an answer, so that the run goes on.
+pub fn after_answer(run: &str, word: &planctl_engine::Answer) -> String {
+    use planctl_engine::Answer as Word;
+    let run = shell_word(run);
+    match word {
+        Word::Approve
+        | Word::Retry
+        | Word::Skip
+        | Word::Waive
+        | Word::Reassign { .. }
+        | Word::Raise { .. }
+        | Word::Reply => format!("planctl plan resume {run}    (where no process works on it already)"),
+        Word::Reject | Word::Abort => format!("planctl plan status {run}"),
+        Word::Revise => "change the plan's file, then: planctl plan approve FILE".to_owned(),
+    }
+}
+
+/// Ctrl-C and SIGTERM, as requests to stop.
+struct Stop {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Stop {
+    fn listen() -> Result<Stop, Failure> {
+        let failed = |error| Failure::new(Exit::Temporary, format!("could not listen for signals: {error}"));
+        Ok(Stop {
+            interrupt: signal(SignalKind::interrupt()).map_err(failed)?,
+            terminate: signal(SignalKind::terminate()).map_err(failed)?,
+        })
+    }
+
+    async fn asked(&mut self) -> Exit {
+        tokio::select! {
+            _ = self.interrupt.recv() => Exit::Interrupted,
+            _ = self.terminate.recv() => Exit::Terminated,
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! How a command ends: the exit codes of the whole tool, and failures that say what to type next (INTERFACE 2.4).
+
+use std::fmt::Display;
+
+/// The answer of a command to the script that called it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Exit {
+    /// Verified, done, recorded.
+    Yes = 0,
+    /// Findings at error level, a failed run.
+    No = 1,
+    /// The command itself is wrong.
+    Usage = 2,
+    /// A person has to answer.
+    Waiting = 3,
+    /// There is no such plan, run, step or ask.
+    NotFound = 4,
+    /// The plan changed since its approval, or someone has decided already.
+    Conflict = 5,
+    /// The budget does not suffice.
+    Budget = 6,
+    /// A person cancelled or aborted it.
+    Cancelled = 7,
+    /// It goes on.
+    InProgress = 8,
+    /// The database can't be reached.
+    Unavailable = 69,
+    /// It may work later.
+    Temporary = 75,
+    /// This may not be done from here.
+    Denied = 77,
+    /// The configuration is wrong.
+    Configuration = 78,
+    /// Ctrl-C.
+    Interrupted = 130,
+    /// SIGTERM.
+    Terminated = 143,
+}
+
+impl Exit {
+    /// All codes, in order.
+    pub const ALL: [Exit; 15] = [
+        Exit::Yes,
+        Exit::No,
+        Exit::Usage,
+        Exit::Waiting,
+        Exit::NotFound,
+        Exit::Conflict,
+        Exit::Budget,
+        Exit::Cancelled,
+        Exit::InProgress,
+        Exit::Unavailable,
+        Exit::Temporary,
+        Exit::Denied,
+        Exit::Configuration,
+        Exit::Interrupted,
+        Exit::Terminated,
+    ];
+
+    /// Returns the number the process exits with.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// Returns what it means, and what a script does about it.
+    pub fn meaning(self) -> (&'static str, &'static str) {
+        match self {
+            Exit::Yes => ("yes: verified, run done, decision recorded", "go on"),
+            Exit::No => ("no: findings at error level, run failed", "read the report"),
+            Exit::Usage => ("usage error", "fix the command"),
+            Exit::Waiting => ("waiting for a human", "planctl approvals"),
+            Exit::NotFound => ("not found: plan, run, step, approval", "planctl plan ls"),
+            Exit::Conflict => {
+                ("conflict: plan changed since approval, or already decided", "read again, decide again")
+            }
+            Exit::Budget => ("stopped by budget", "planctl approvals raise"),
+            Exit::Cancelled => ("cancelled or aborted by a human", "-"),
+            Exit::InProgress => ("still in progress (plan status RUN --exit-code)", "poll"),
+            Exit::Unavailable => ("database unavailable", "planctl db status"),
+            Exit::Temporary => ("temporary trouble", "try again"),
+            Exit::Denied => ("not permitted", "ask the owner"),
+            Exit::Configuration => ("bad configuration", "fix planctl.toml"),
+            Exit::Interrupted => {
+                ("interrupted; a run that was worked on is stopped", "planctl plan resume RUN")
+            }
+            Exit::Terminated => {
+                ("terminated; a run that was worked on is stopped", "planctl plan resume RUN")
+            }
+        }
+    }
+}
+
+/// Why a command could not do what it was asked: what happened and where, and what to type next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// What the process exits with.
+    pub exit: Exit,
+    /// What happened, and where.
+    pub message: String,
+    /// How to mend it.
+    pub help: Option<String>,
+    /// The command to type next.
+    pub next: Option<String>,
+}
+
+impl Failure {
+    /// Makes a failure from what happened.
+    pub fn new(exit: Exit, message: impl Display) -> Failure {
+        Failure { exit, message: message.to_string(), help: None, next: None }
+    }
+
+    /// Makes a failure of something that was named and is not there.
+    pub fn not_found(message: impl Display) -> Failure {
+        Failure::new(Exit::NotFound, message)
+    }
+
+    /// Makes a failure of a command that is wrong in itself.
+    pub fn usage(message: impl Display) -> Failure {
+        Failure::new(Exit::Usage, message)
+    }
+
+    /// Says how to mend it.
+    #[must_use]
+    pub fn help(mut self, help: impl Display) -> Failure {
+        self.help = Some(help.to_string());
+        self
+    }
+
+    /// Says which command to type next.
+    #[must_use]
+    pub fn next(mut self, command: impl Display) -> Failure {
+        self.next = Some(command.to_string());
+        self
+    }
+}
+
+/// What every command returns.
+pub type Answer = Result<Exit, Failure>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_those_of_the_table_and_never_those_of_others() {
+        let codes: Vec<u8> = Exit::ALL.iter().map(|exit| exit.code()).collect();
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 69, 75, 77, 78, 130, 143]);
+        assert!(!codes.contains(&101), "a panic has its own code");
+    }
+}

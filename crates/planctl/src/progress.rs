@@ -1,0 +1,408 @@
+//! A run as it goes: a live view at a terminal, one line per event elsewhere, or the events themselves as JSON lines.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use planctl_server::wire::{EventLine, RunView, StepState, StepView};
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::show::{self, BOLD, CARE, FAINT, styled};
+
+/// How progress is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Manner {
+    /// Drawn anew in place, on standard error.
+    Live,
+    /// One line per event, on standard error.
+    Plain,
+    /// One JSON value per event, on standard output.
+    Jsonl,
+    /// Not at all.
+    Silent,
+}
+
+/// Shows a run as it goes.
+pub struct Progress {
+    manner: Manner,
+    bar: ProgressBar,
+    gates: HashMap<String, Gate>,
+}
+
+/// What is known of a node's newest gate before its verdict is read.
+#[derive(Clone, Default)]
+struct Gate {
+    ending: String,
+    words: String,
+}
+
+impl Progress {
+    /// Begins to show a run.
+    pub fn new(manner: Manner) -> Progress {
+        let target = match manner {
+            Manner::Live => ProgressDrawTarget::stderr_with_hz(10),
+            Manner::Plain | Manner::Jsonl | Manner::Silent => ProgressDrawTarget::hidden(),
+        };
+        let bar = ProgressBar::with_draw_target(None, target);
+        let style =
+            ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
+        bar.set_style(style);
+        Progress { manner, bar, gates: HashMap::new() }
+    }
+
+    /// Shows an event.
+    pub fn event(&mut self, line: &EventLine) -> Result<(), Failure> {
+        match self.manner {
+            Manner::Jsonl => show::print_json(line),
+            Manner::Plain => {
+                if let Some(text) = self.plain(line) {
+                    show::say(&text);
+                }
+                Ok(())
+            }
+            Manner::Live | Manner::Silent => Ok(()),
+        }
+    }
+
+    /// Shows where the run stands.
+    pub fn draw(&self, view: &RunView, now_unix_seconds: f64) {
+        if self.manner == Manner::Live {
+            let height = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(24, |size| size.ws_row);
+            self.bar.set_message(picture(view, now_unix_seconds, usize::from(height.max(8))).join("\n"));
+        }
+    }
+
+    /// Leaves the newest picture on the screen and stops drawing.
+    pub fn finish(&self, view: &RunView) {
+        if self.manner == Manner::Live {
+            self.bar.finish_and_clear();
+            for line in picture(view, 0.0, usize::MAX) {
+                show::say(&line);
+            }
+        }
+    }
+
+    /// Writes talk without tearing the live view.
+    pub fn say(&self, text: &str) {
+        self.bar.suspend(|| show::say(text));
+    }
+
+    fn plain(&mut self, line: &EventLine) -> Option<String> {
+        let time = line.at.get(11..19).unwrap_or(&line.at).to_owned();
+        let node = line.node.clone().unwrap_or_default();
+        if line.event == "harness.evaluated" {
+            self.gates.insert(node, Gate::read(&line.data));
+            return None;
+        }
+        let what = self.words(line, &node)?;
+        let mut text = time;
+        if !node.is_empty() && node.bytes().all(|byte| byte.is_ascii_digit()) {
+            text.push_str(&format!(" step={node}"));
+        }
+        if let Some(attempt) =
+            line.attempt.map(u64::from).or_else(|| line.data.get("attempt")?.as_u64()).filter(|n| *n > 0)
+        {
+            text.push_str(&format!(" attempt={attempt}"));
+        }
+        Some(format!("{text} {what}"))
+    }
+
+    fn words(&self, line: &EventLine, node: &str) -> Option<String> {
+        let word = |key: &str| show::safe(line.data.get(key).and_then(Value::as_str).unwrap_or("?"));
+        let number = |key: &str| line.data.get(key).and_then(Value::as_u64).unwrap_or(0);
+        let said = |key: &str| {
+            let text = line.data.get(key).and_then(Value::as_str)?;
+            Some(format!(" \"{}\"", show::safe(&show::brief(text, 200))))
+        };
+        Some(match line.event.as_str() {
+            "plan_activated" if line.data.get("resumed") == Some(&Value::Bool(true)) => {
+                "run=resumed".to_owned()
+            }
+            "plan_activated" => "run=started".to_owned(),
+            "node_entered" => "work=started".to_owned(),
+            "agent.reported" => format!("work=reported{}", report_ending(&line.data)),
+            "node_verified" => {
+                let gate = self.gates.get(node).cloned().unwrap_or_default();
+                let words = if word("verdict") == "passed" { String::new() } else { gate.words };
+                format!("contract={}{}{words}", word("verdict"), gate.ending)
+            }
+            "retry_triggered" => format!("work=started retries_left={}", number("left")),
+            "node_settled" => {
+                let by = said("by").map(|by| format!(" by={}", by.trim())).unwrap_or_default();
+                format!("settled={}{by}{}", word("outcome"), said("note").unwrap_or_default())
+            }
+            "node_resting" => format!("delivery=lost count={}{}", number("deliveries"), said("message")?),
+            "node_interrupted" => "work=interrupted".to_owned(),
+            "gate_repeated" => format!("contract=inconclusive{}", said("why").unwrap_or_default()),
+            "ask_opened" => format!("ask={} reason={}", word("kind"), word("reason")),
+            "ask_answered" => {
+                format!(
+                    "answered={} by=\"{}\"{}",
+                    word("answer"),
+                    word("by"),
+                    said("note").unwrap_or_default()
+                )
+            }
+            "budget_noticed" => format!("budget={}%", number("percent")),
+            "plan_expired" => format!("run=stale seconds={}", number("seconds")),
+            "plan_paused" => "run=paused".to_owned(),
+            "plan_completed" => "run=done".to_owned(),
+            "plan_failed" => format!("run=failed end={}", word("end")),
+            "plan_cancelled" => format!("run=cancelled by=\"{}\"", word("by")),
+            // Inputs and edges are the machinery behind the facts above; `planctl events` has them all.
+            _ => return None,
+        })
+    }
+}
+
+impl Gate {
+    fn read(data: &serde_json::Map<String, Value>) -> Gate {
+        let found = data.get("found").and_then(Value::as_object).unwrap_or(data);
+        let ending = match found.get("ending") {
+            Some(ending) => match ending.get("how").and_then(Value::as_str) {
+                Some("exited") => format!(" exit={}", ending.get("code").unwrap_or(&Value::Null)),
+                Some("signalled") => format!(" signal={}", ending.get("signal").unwrap_or(&Value::Null)),
+                Some(_) | None => String::new(),
+            },
+            None => String::new(),
+        };
+        let tail = |stream: &str| {
+            found.get(stream).and_then(|s| s.get("tail")).and_then(Value::as_str).unwrap_or("")
+        };
+        let last = match show::last_line(tail("stderr")) {
+            "" => show::last_line(tail("stdout")),
+            line => line,
+        };
+        let words = if last.is_empty() {
+            String::new()
+        } else {
+            format!(" \"{}\"", show::safe(&show::brief(last, 200)))
+        };
+        Gate { ending, words }
+    }
+}
+
+fn report_ending(data: &serde_json::Map<String, Value>) -> String {
+    let ending = data.get("said").and_then(|said| said.get("ending")).or_else(|| data.get("ending"));
+    ending.and_then(|ending| ending.get("code")).map(|code| format!(" exit={code}")).unwrap_or_default()
+}
+
+/// Draws a run in at most so many lines; steps around the one that moves are shown first.
+pub fn picture(view: &RunView, now_unix_seconds: f64, lines_max: usize) -> Vec<String> {
+    let room = lines_max.saturating_sub(6).max(3);
+    let mut lines = Vec::new();
+    let (from, to) = window(&view.steps, room);
+    if from > 0 {
+        lines.push(styled(FAINT, &format!("    … {from} steps before")));
+    }
+    let width = view.steps[from..to]
+        .iter()
+        .map(|step| show::safe(&step.title).chars().count())
+        .max()
+        .unwrap_or(0)
+        .min(40);
+    for step in &view.steps[from..to] {
+        lines.push(step_line(step, width, now_unix_seconds));
+        if let Some(failure) = &step.failure
+            && !matches!(step.state, StepState::Passed | StepState::Skipped | StepState::Waived)
+        {
+            lines.push(styled(FAINT, &format!("       {}", show::safe(&show::brief(failure, 100)))));
+        }
+    }
+    if to < view.steps.len() {
+        lines.push(styled(FAINT, &format!("    … {} steps after", view.steps.len() - to)));
+    }
+    lines.push(String::new());
+    lines.push(format!("  {} · {}", show::cost(&view.spent, &view.budget), footer(view)));
+    lines
+}
+
+fn window(steps: &[StepView], room: usize) -> (usize, usize) {
+    if steps.len() <= room {
+        return (0, steps.len());
+    }
+    let at = steps.iter().position(|step| !is_settled(step.state)).unwrap_or(steps.len());
+    let from = at.saturating_sub(room / 2).min(steps.len() - room);
+    (from, from + room)
+}
+
+fn step_line(step: &StepView, width: usize, now_unix_seconds: f64) -> String {
+    let (mark, style) = show::step_mark(step.state);
+    let title = show::brief(&show::safe(&step.title), 40);
+    let pad = " ".repeat(width.saturating_sub(title.chars().count()));
+    let mut parts = vec![format!("{:<8}", show::safe(&step.role))];
+    let since = step.since.as_deref().and_then(unix_seconds).map(|since| (now_unix_seconds - since).max(0.0));
+    match step.state {
+        StepState::Pending => {}
+        StepState::Passed => parts.push(styled(FAINT, &spent_words(step))),
+        StepState::Working | StepState::Checking => {
+            let time =
+                since.map(|seconds| format!(" {}", show::span(Duration::from_secs_f64(seconds.min(1e9)))));
+            parts.push(format!("{}{}", show::step_state(step.state), time.unwrap_or_default()));
+            parts.push(attempt_words(step));
+        }
+        StepState::Ready | StepState::Resting | StepState::Waiting => {
+            parts.push(styled(CARE, show::step_state(step.state)));
+            parts.push(attempt_words(step));
+        }
+        StepState::Failed | StepState::Skipped | StepState::Waived | StepState::Warned => {
+            parts.push(styled(CARE, show::step_state(step.state)));
+        }
+    }
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    format!("  {style}{mark}{style:#} {:<3}{}{pad}  {}", step.number, styled(BOLD, &title), parts.join("  "))
+}
+
+fn attempt_words(step: &StepView) -> String {
+    if step.attempts == 0 {
+        return String::new();
+    }
+    format!("attempt {} of {}", step.attempts, step.attempts_allowed.max(step.attempts))
+}
+
+fn spent_words(step: &StepView) -> String {
+    let mut parts = vec![show::seconds(step.spent.seconds)];
+    if step.spent.tokens > 0 {
+        parts.push(format!("{} tok", show::tokens(step.spent.tokens)));
+    }
+    if step.spent.usd > 0.0 {
+        parts.push(format!("${:.2}", step.spent.usd));
+    }
+    if step.attempts > 1 {
+        parts.push(format!("{} attempts", step.attempts));
+    }
+    parts.join("  ")
+}
+
+fn footer(view: &RunView) -> String {
+    match &view.waiting_on {
+        Some(wait) => match (wait.id, &wait.run, &wait.role) {
+            (Some(id), _, _) => styled(CARE, &format!("waiting for you: planctl approvals show {id}")),
+            (None, Some(run), _) => format!("waiting for run {}, which has the workspace", show::safe(run)),
+            (None, None, Some(role)) => format!("waiting for a worker of role {}", show::safe(role)),
+            (None, None, None) => show::run_state(view.state).to_owned(),
+        },
+        None if view.state.is_over() => show::run_state(view.state).to_owned(),
+        None => styled(FAINT, "Ctrl-C stops"),
+    }
+}
+
+fn is_settled(state: StepState) -> bool {
+    match state {
+        StepState::Passed
+        | StepState::Failed
+        | StepState::Skipped
+        | StepState::Waived
+        | StepState::Warned => true,
+        StepState::Pending
+        | StepState::Ready
+        | StepState::Working
+        | StepState::Checking
+        | StepState::Resting
+        | StepState::Waiting => false,
+    }
+}
+
+fn unix_seconds(moment: &str) -> Option<f64> {
+    let at = time::OffsetDateTime::parse(moment, &time::format_description::well_known::Rfc3339).ok()?;
+    Some(at.unix_timestamp_nanos() as f64 / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use planctl_server::wire::{BudgetView, RunState, SpentView};
+    use serde_json::json;
+
+    fn line(event: &str, node: &str, data: Value) -> EventLine {
+        EventLine {
+            run: "fix-1".into(),
+            seq: 1,
+            at: "2026-01-01T12:04:31.5Z".into(),
+            event: event.into(),
+            node: (!node.is_empty()).then(|| node.to_owned()),
+            visit: None,
+            attempt: None,
+            cause: "x".into(),
+            data: data.as_object().cloned().unwrap_or_default(),
+        }
+    }
+
+    fn step(number: u32, state: StepState) -> StepView {
+        StepView {
+            number,
+            title: format!("Step {number}"),
+            node: number.to_string(),
+            role: "coder".into(),
+            state,
+            attempts: 1,
+            attempts_allowed: 3,
+            verdict: None,
+            isolation: None,
+            failure: None,
+            spent: SpentView::default(),
+            since: None,
+        }
+    }
+
+    fn view(steps: Vec<StepView>) -> RunView {
+        RunView {
+            run: "fix-1".into(),
+            id: String::new(),
+            plan: "fix.md".into(),
+            title: "Fix".into(),
+            digest: String::new(),
+            workspace: "/w".into(),
+            state: RunState::Running,
+            reason: None,
+            steps,
+            waiting_on: None,
+            spent: SpentView::default(),
+            budget: BudgetView::default(),
+            exec: None,
+            started_at: None,
+            ended_at: None,
+        }
+    }
+
+    #[test]
+    fn a_failed_contract_is_one_line_with_its_exit_code_and_last_words() {
+        let mut progress = Progress::new(Manner::Plain);
+        let found = json!({"found": {"found": "evidence", "ending": {"how": "exited", "code": 1},
+            "stdout": {"tail": "ran 3\nAssertionError: 30.1 > 30\n"}, "stderr": {"tail": ""}}});
+        assert_eq!(progress.plain(&line("harness.evaluated", "2", found)), None);
+        let verdict = line("node_verified", "2", json!({"attempt": 1, "verdict": "failed"}));
+        assert_eq!(
+            progress.plain(&verdict).unwrap(),
+            "12:04:31 step=2 attempt=1 contract=failed exit=1 \"AssertionError: 30.1 > 30\""
+        );
+    }
+
+    #[test]
+    fn the_words_of_strangers_are_made_safe() {
+        let mut progress = Progress::new(Manner::Plain);
+        let settled =
+            line("node_settled", "2", json!({"outcome": "waived", "by": "ann", "note": "\u{1b}[2J"}));
+        assert_eq!(
+            progress.plain(&settled).unwrap(),
+            "12:04:31 step=2 settled=waived by=\"ann\" \"\\u{1b}[2J\""
+        );
+    }
+
+    #[test]
+    fn a_long_plan_shows_the_steps_around_the_one_that_moves() {
+        let steps = (1..=5000)
+            .map(|n| step(n, if n < 2500 { StepState::Passed } else { StepState::Pending }))
+            .collect();
+        let lines = picture(&view(steps), 0.0, 24);
+        assert!(lines.len() <= 24, "{}", lines.len());
+        assert!(lines.iter().any(|line| line.contains("Step 2500")));
+        assert!(lines[0].contains("steps before"));
+    }
+
+    #[test]
+    fn a_plan_without_steps_draws() {
+        assert_eq!(picture(&view(Vec::new()), 0.0, 24).len(), 2);
+    }
+}

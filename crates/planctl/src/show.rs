@@ -1,0 +1,291 @@
+//! What people see: text made safe for a terminal, tables, colours, and the two streams.
+
+use std::fmt::Write as _;
+use std::io::{self, ErrorKind, Write as _};
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{ContentArrangement, Table, presets};
+use planctl_server::wire::{BudgetView, RunState, SpentView, StepState};
+use serde::Serialize;
+
+use crate::failure::{Exit, Failure};
+
+/// Headings and names.
+pub const BOLD: Style = Style::new().bold();
+/// What went well.
+pub const GOOD: Style = AnsiColor::Green.on_default();
+/// What went wrong.
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
+/// What a person should look at.
+pub const CARE: Style = AnsiColor::Yellow.on_default();
+/// What is beside the point.
+pub const FAINT: Style = Style::new().dimmed();
+
+/// Writes a text in a style.
+pub fn styled(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// Makes one line safe to print: control, direction-changing and invisible characters show as `\u{…}`.
+///
+/// Titles, notes, outputs and file names come from strangers; raw, they could rewrite what the terminal shows.
+pub fn safe(text: &str) -> String {
+    escape(text, false)
+}
+
+/// Makes a text of several lines safe to print; line breaks and tabs stay.
+pub fn safe_block(text: &str) -> String {
+    escape(text, true)
+}
+
+fn escape(text: &str, is_block: bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(character) = rest.next() {
+        match character {
+            '\n' | '\t' if is_block => shown.push(character),
+            '\r' if is_block && rest.peek() == Some(&'\n') => {}
+            '\n' => shown.push_str("\\n"),
+            '\t' => shown.push_str("\\t"),
+            '\r' => shown.push_str("\\r"),
+            other if is_treacherous(other) => write!(shown, "\\u{{{:x}}}", u32::from(other)).unwrap_or(()),
+            other => shown.push(other),
+        }
+    }
+    shown
+}
+
+fn is_treacherous(character: char) -> bool {
+    match character {
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' => true,
+        '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
+        '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => true,
+        other => other.is_control(),
+    }
+}
+
+/// Shortens a text to a number of characters.
+pub fn brief(text: &str, characters_max: usize) -> String {
+    if text.chars().count() <= characters_max {
+        return text.to_owned();
+    }
+    let mut cut: String = text.chars().take(characters_max.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+/// Returns the last lines of a text.
+pub fn last_lines(text: &str, lines_max: usize) -> Vec<&str> {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(lines_max)..].to_vec()
+}
+
+/// Returns the last line that says something.
+pub fn last_line(text: &str) -> &str {
+    text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("")
+}
+
+/// Returns a span of time as people say it: `4m31s`.
+pub fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..=9 => format!("{:.1}s", time.as_secs_f64()),
+        10..=59 => format!("{seconds}s"),
+        60..=3599 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// Returns seconds as people say them; what is no time counts as none.
+pub fn seconds(seconds: f64) -> String {
+    span(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+}
+
+/// Returns a number of tokens as people say it: `88k`.
+pub fn tokens(count: u64) -> String {
+    match count {
+        0..=9_999 => count.to_string(),
+        10_000..=999_999 => format!("{}k", count / 1000),
+        _ => format!("{:.1}M", count as f64 / 1_000_000.0),
+    }
+}
+
+/// Returns what was used, of what may be used.
+pub fn cost(spent: &SpentView, budget: &BudgetView) -> String {
+    let mut parts = vec![of(seconds(spent.seconds), budget.seconds.map(seconds))];
+    if spent.tokens > 0 || budget.tokens.is_some() {
+        parts.push(of(format!("{} tok", tokens(spent.tokens)), budget.tokens.map(tokens)));
+    }
+    if spent.usd > 0.0 || budget.usd.is_some() {
+        parts.push(of(format!("${:.2}", spent.usd), budget.usd.map(|usd| format!("${usd:.2}"))));
+    }
+    if spent.unmetered > 0 {
+        parts.push(format!("{} unmetered", spent.unmetered));
+    }
+    parts.join(" · ")
+}
+
+fn of(used: String, limit: Option<String>) -> String {
+    limit.map_or(used.clone(), |limit| format!("{used} of {limit}"))
+}
+
+/// Returns a budget as people say it.
+pub fn budget(budget: &BudgetView) -> String {
+    let parts = [
+        budget.tokens.map(|count| format!("{} tokens", tokens(count))),
+        budget.usd.map(|usd| format!("${usd:.2}")),
+        budget.seconds.map(seconds),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "no budget".to_owned() } else { parts.join(" · ") }
+}
+
+/// Returns where a run stands, in the words of people.
+pub fn run_state(state: RunState) -> &'static str {
+    match state {
+        RunState::AwaitingApproval => "waiting for approval",
+        RunState::Queued => "queued",
+        RunState::Running => "running",
+        RunState::Waiting => "waiting for you",
+        RunState::Paused => "paused for a revision",
+        RunState::Done => "done",
+        RunState::Failed => "failed",
+        RunState::Cancelled => "cancelled",
+    }
+}
+
+/// Returns where a step stands, in the words of people (HOUSE 3.10).
+pub fn step_state(state: StepState) -> &'static str {
+    match state {
+        StepState::Pending => "not started",
+        StepState::Ready => "waiting for a worker",
+        StepState::Working => "working",
+        StepState::Checking => "checking",
+        StepState::Resting => "resting before the next try",
+        StepState::Waiting => "waiting for you",
+        StepState::Passed => "passed",
+        StepState::Failed => "failed",
+        StepState::Skipped => "skipped",
+        StepState::Waived => "waived",
+        StepState::Warned => "warned",
+    }
+}
+
+/// Returns the mark of a step, as the live view and `plan status` draw it.
+pub fn step_mark(state: StepState) -> (char, Style) {
+    match state {
+        StepState::Pending => ('·', FAINT),
+        StepState::Ready | StepState::Working | StepState::Checking => ('▸', BOLD),
+        StepState::Resting => ('↻', CARE),
+        StepState::Waiting => ('✋', CARE),
+        StepState::Passed => ('✔', GOOD),
+        StepState::Failed => ('✖', BAD),
+        StepState::Skipped => ('↷', CARE),
+        StepState::Waived => ('~', CARE),
+        StepState::Warned => ('!', CARE),
+    }
+}
+
+/// Draws a table without lines; cells are made safe.
+pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(header.to_vec());
+    for row in rows {
+        table.add_row(row.iter().map(|cell| safe(cell)).collect::<Vec<_>>());
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    let mut text = table.trim_fmt();
+    text.push('\n');
+    text
+}
+
+/// Writes data to standard output. A reader that has gone away is no failure (row 96); a full disk is one (row 97).
+pub fn print(text: &str) -> Result<(), Failure> {
+    written(anstream::stdout().write_all(text.as_bytes()))
+}
+
+/// Writes a value as one line of JSON.
+pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let mut text = serde_json::to_string(value)
+        .map_err(|error| Failure::new(Exit::Temporary, format!("could not write JSON: {error}")))?;
+    text.push('\n');
+    print(&text)
+}
+
+/// Hands what was printed to the system, so that a failure to write it is known.
+pub fn flush() -> Result<(), Failure> {
+    written(io::stdout().flush())
+}
+
+fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => {
+            Err(Failure::new(Exit::Temporary, format!("could not write to standard output: {error}")))
+        }
+    }
+}
+
+/// Writes talk to standard error; where nobody listens, nothing is lost.
+pub fn say(line: &str) {
+    writeln!(anstream::stderr(), "{line}").unwrap_or(());
+}
+
+/// Writes why a command failed, and what to type next.
+pub fn say_failure(failure: &Failure) {
+    say(&styled(BAD, &safe_block(&failure.message)));
+    if let Some(help) = &failure.help {
+        say(&format!("{} {}", styled(BOLD, "help:"), safe_block(help)));
+    }
+    if let Some(next) = &failure.next {
+        say(&format!("{} {}", styled(BOLD, "next:"), safe_block(next)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a54_strangers_text_cannot_rewrite_the_terminal() {
+        assert_eq!(safe("ok\x1b[2K\rno"), "ok\\u{1b}[2K\\rno");
+        assert_eq!(safe("a\u{202e}b\u{200b}c\u{2066}"), "a\\u{202e}b\\u{200b}c\\u{2066}");
+        assert_eq!(safe("ü ✅ 日本"), "ü ✅ 日本");
+        assert_eq!(safe_block("a\r\n\tb\x07\rc"), "a\n\tb\\u{7}\\rc");
+    }
+
+    #[test]
+    fn what_is_safe_to_show_is_what_a_plan_may_hold() {
+        for code in (0..=0x10_ffff).filter_map(char::from_u32) {
+            let text = code.to_string();
+            assert_eq!(safe(&text), planctl_lang::escape(&text), "U+{:04X}", u32::from(code));
+        }
+    }
+
+    #[test]
+    fn amounts_read_as_people_say_them() {
+        assert_eq!(span(Duration::from_millis(340)), "0.3s");
+        assert_eq!(span(Duration::from_secs(271)), "4m31s");
+        assert_eq!(span(Duration::from_secs(8_100)), "2h15m");
+        assert_eq!(
+            (tokens(9_999), tokens(129_400), tokens(2_500_000)),
+            ("9999".into(), "129k".into(), "2.5M".into())
+        );
+        let budget = BudgetView { tokens: Some(200_000), usd: Some(1.5), seconds: None };
+        let spent = SpentView { tokens: 129_000, usd: 0.6, seconds: 395.0, unmetered: 1 };
+        assert_eq!(cost(&spent, &budget), "6m35s · 129k tok of 200k · $0.60 of $1.50 · 1 unmetered");
+    }
+
+    #[test]
+    fn the_words_for_people_are_those_of_the_glossary() {
+        assert_eq!(step_state(StepState::Pending), "not started");
+        assert_eq!(run_state(RunState::Waiting), "waiting for you");
+        assert_eq!(last_line("one\ntwo\n\n"), "two");
+        assert_eq!(brief("abcdef", 4), "abc…");
+    }
+}
