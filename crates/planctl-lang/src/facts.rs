@@ -40,6 +40,9 @@ pub struct Facts {
     pub syntax: BTreeMap<String, Option<String>>,
     /// The roles of the registry; `None` where there is no registry.
     pub roles: Option<Vec<String>>,
+    /// The roles whose agent reports no cost and has no price.
+    #[serde(default)]
+    pub unpriced_roles: Vec<String>,
     /// The topics that exist; `None` where there are no topics at all.
     pub topics: Option<Vec<String>>,
     /// Whether the plan's file lies in the workspace.

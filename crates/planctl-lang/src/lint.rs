@@ -2,6 +2,7 @@
 
 mod budget;
 mod contract;
+mod lookalikes;
 mod roles;
 mod safety;
 mod shape;
@@ -57,6 +58,7 @@ pub fn lint(source: &Source, tree: &PlanTree, facts: &Facts) -> Vec<Diagnostic> 
 pub(crate) fn lint_with(lint: &Lint<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     shape::lint(lint, &mut found);
+    lookalikes::lint(lint, &mut found);
     contract::lint(lint, &mut found);
     subscriptions::lint(lint, &mut found);
     roles::lint(lint, &mut found);

@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
         }
         match field::line(text, span.start) {
             Some(found) => self.read_field(found, line),
-            None if self.field.is_none() && !text.trim().is_empty() => self.read_prose(line, span),
+            None if self.field.is_none() && !field::is_separator(text) => self.read_prose(line, span),
             None => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use planctl_engine::{Digest, Graph};
 
-use crate::diagnostic::{Code, Diagnostic, deny_warnings};
+use crate::diagnostic::{Code, Diagnostic, Severity, deny_warnings};
 use crate::digest::digest;
 use crate::facts::Facts;
 use crate::lint::{Lint, Scripts, lint_with};
@@ -10,6 +10,9 @@ use crate::lower::lower;
 use crate::parse::{parse, sort};
 use crate::source::{Source, Span, Unreadable};
 use crate::tree::PlanTree;
+
+/// The most findings that are listed.
+const FINDINGS_MAX: usize = 1_000;
 
 /// What verification found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,7 +42,22 @@ pub fn verify(source: &Source, facts: &Facts) -> Verification {
         }
     }
     sort(&mut diagnostics);
+    cut(&mut diagnostics);
     Verification { tree, graph, diagnostics, digest: digest(source) }
+}
+
+// A text that is no plan at all can have more findings than anybody reads; errors are kept before the rest.
+fn cut(diagnostics: &mut Vec<Diagnostic>) {
+    let all = diagnostics.len();
+    if all <= FINDINGS_MAX {
+        return;
+    }
+    diagnostics.sort_by_key(|diagnostic| !diagnostic.is_error());
+    diagnostics.truncate(FINDINGS_MAX);
+    sort(diagnostics);
+    let message = format!("{} more findings are not listed", all - FINDINGS_MAX);
+    let end = diagnostics.last().and_then(|last| last.spans.first()).map_or(Span::at(0), |label| label.span);
+    diagnostics.push(Diagnostic::new(Code::P008, message).level(Severity::Note).at(end, "after this one"));
 }
 
 impl Verification {

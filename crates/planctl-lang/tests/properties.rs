@@ -158,6 +158,8 @@ fn the_time_grows_with_the_text_and_no_faster() {
         took
     };
     time(50);
-    let (small, large) = (time(250), time(2_500));
+    // The best of three, since other work on the machine only ever adds.
+    let best = |steps: usize| (0..3).map(|_| time(steps)).min().unwrap_or_default();
+    let (small, large) = (best(250), best(2_500));
     assert!(large < small * 30, "250 steps: {small:?}, 2,500 steps: {large:?}");
 }

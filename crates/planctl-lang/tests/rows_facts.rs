@@ -223,3 +223,15 @@ fn row_65_a_plan_outside_the_workspace_is_allowed_and_said() {
         &expected(P603, Note, "outside the workspace; it runs all the same", 1),
     );
 }
+
+#[test]
+fn a_money_cap_that_nobody_counts_is_a_warning() {
+    let facts = Facts { unpriced_roles: vec!["coder".into()], ..facts() };
+    expect_with(common::PLAN, &facts, &expected(Code::P502, Warning, "the role `coder` reports no cost", 10));
+}
+
+#[test]
+fn a_file_that_can_not_be_read_says_why() {
+    let facts = file("one.txt", FileFact::Unreadable { reason: "permission denied".into() });
+    expect_with(common::PLAN, &facts, &expected(P207, Error, "can't be read: permission denied", 32));
+}

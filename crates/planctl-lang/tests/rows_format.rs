@@ -157,18 +157,26 @@ fn row_19_a_title_has_a_limit() {
     expect(&text, &expected(P008, Error, "5000 characters, and the limit is 200", 15));
 }
 
+fn is_mended(heading: &str) {
+    let text = with("### 1. Make one", heading);
+    let drift = expect(&text, &expected(P005, Warning, "is written `### 1. Title`", 15));
+    let fix = drift.fix.unwrap();
+    let mut mended = text.clone();
+    mended.replace_range(fix.span.start..fix.span.end, &fix.replacement);
+    assert_eq!(mended, PLAN, "{heading}");
+    assert!(is_verified(&text), "{heading}");
+}
+
 #[test]
-fn rows_20_and_21_headings_in_other_forms_are_read_with_a_warning_and_a_fix() {
-    for heading in
-        ["#### 1. Make one", "### 1) Make one", "###1. Make one", "### Step 1: Make one", "## 1. Make one"]
-    {
-        let text = with("### 1. Make one", heading);
-        let drift = expect(&text, &expected(P005, Warning, "is written `### 1. Title`", 15));
-        let fix = drift.fix.unwrap();
-        let mut mended = text.clone();
-        mended.replace_range(fix.span.start..fix.span.end, &fix.replacement);
-        assert_eq!(mended, PLAN, "{heading}");
-        assert!(is_verified(&text), "{heading}");
+fn row_20_a_heading_of_another_level_is_read_with_a_warning_and_a_fix() {
+    is_mended("#### 1. Make one");
+    is_mended("## 1. Make one");
+}
+
+#[test]
+fn row_21_a_number_in_another_form_is_read_with_a_warning_and_a_fix() {
+    for heading in ["### 1) Make one", "###1. Make one", "### Step 1: Make one", "### 1: Make one"] {
+        is_mended(heading);
     }
 }
 
@@ -294,28 +302,35 @@ fn row_40_a_missing_policy_names_its_default() {
     expect(&text, &expected(P020, Note, "`retry(2), then escalate` applies", 15));
 }
 
-#[test]
-fn rows_41_to_43_a_policy_that_can_not_be_read_shows_the_grammar() {
-    let wrong = [
-        "retry(-1)",
-        "retry(0)",
-        "retry(1e3)",
-        "retry()",
-        "retry(9999)",
-        "retry 2 then escalate",
-        "escalate, then retry(1)",
-        "retry(1), then retry(2)",
-        "ignore",
-    ];
-    for policy in wrong {
+fn is_refused(policies: &[&str], says: &'static str) {
+    for policy in policies {
         let text = with("retry(2), then escalate", policy);
-        let refused = expect(&text, &expected(P015, Error, "`**on_fail:**` can't be read", 26));
+        let refused = expect(&text, &expected(P015, Error, says, 26));
         assert!(
             refused.help.unwrap().contains("`retry(N), then <one of those>`, N from 1 to 20"),
             "{policy}"
         );
         assert_eq!(found(&text).len(), 1, "{policy}");
     }
+}
+
+#[test]
+fn row_41_retries_are_a_whole_number_from_1_to_20() {
+    is_refused(
+        &["retry(-1)", "retry(0)", "retry(1e3)", "retry()", "retry(9999)", "retry(two)"],
+        "from 1 to 20",
+    );
+}
+
+#[test]
+fn row_42_a_policy_out_of_order_is_shown_the_grammar() {
+    let wrong = ["retry 2 then escalate", "escalate, then retry(1)", "retry(1), then retry(2)"];
+    is_refused(&wrong, "`**on_fail:**` can't be read");
+}
+
+#[test]
+fn row_43_an_unknown_policy_is_shown_the_list() {
+    is_refused(&["ignore"], "`ignore` is no policy");
 }
 
 #[test]
@@ -395,4 +410,51 @@ fn row_63_deep_nesting_is_read_in_a_blink() {
 #[test]
 fn row_66_an_equal_text_has_an_equal_digest() {
     assert_eq!(digest(&Source::new("a.md", PLAN)), digest(&Source::new("b.md", PLAN)));
+}
+
+#[test]
+fn characters_that_look_like_others_are_errors_where_they_decide() {
+    for script in
+        ["test\u{a0}-f one.txt", "test –f one.txt", "grep “x” f", "test -f оne.txt", "ｔest -f one.txt"]
+    {
+        let text = with("test -f one.txt", script);
+        assert!(found(&text).iter().any(|found| found.code == P004), "{script}");
+    }
+    for value in ["**target:** codеr", "**protects:** tеsts/**\n**target:** coder"] {
+        assert!(found(&with("**target:** coder", value)).iter().any(|found| found.code == P004), "{value}");
+    }
+    // What is quoted is data, and words of other scripts are words.
+    for script in ["grep -q '“x” – y' f", "grep -q привет f", "test -f größe.txt"] {
+        assert!(!found(&with("test -f one.txt", script)).iter().any(|found| found.code == P004), "{script}");
+    }
+}
+
+#[test]
+fn rules_between_steps_are_no_text() {
+    assert_eq!(
+        found(
+            &PLAN
+                .replace("\n### 2.", "\n---\n\n### 2.")
+                .replace("retry(2), then escalate\n", "retry(2), then escalate\n---\n")
+        ),
+        []
+    );
+}
+
+#[test]
+fn steps_out_of_order_are_an_error() {
+    let third =
+        PLAN[PLAN.find("### 2.").unwrap()..].replace("### 2.", "### 3.").replace("two.txt", "three.txt");
+    let text = PLAN.replace("\n### 2.", &format!("\n{third}\n### 2."));
+    let gaps: Vec<_> =
+        found(&text).into_iter().filter(|found| found.code == P014).map(|found| found.message).collect();
+    assert_eq!(gaps, ["expected step 2, found 3", "step 2 stands after step 3"]);
+}
+
+#[test]
+fn a_flood_of_findings_is_cut_and_errors_come_first() {
+    let text = with("**Priority:** high", &format!("**Priority:** high\n{}", "**abc:** x\n".repeat(3_000)));
+    let all = found(&text.replace("### 2.", "### 1."));
+    assert_eq!(all.len(), 1_001);
+    assert_eq!(all.last().unwrap().message, "2001 more findings are not listed");
 }

@@ -2,6 +2,7 @@
 
 use super::Lint;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::source::escape;
 
 /// Less than this for a step is no budget for an agent's work.
 const STEP_TOKENS_MIN: u64 = 1_000;
@@ -10,6 +11,7 @@ const STEP_SECONDS_MIN: u64 = 1;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let Some(budget) = &lint.tree.budget else { return };
+    unenforceable(lint, found);
     let steps = u64::try_from(lint.tree.steps.len()).unwrap_or(u64::MAX).max(1);
     let each = [
         (budget.value.tokens, STEP_TOKENS_MIN, "tokens", "1000 tokens"),
@@ -23,4 +25,21 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             Diagnostic::new(Code::P501, message).at(budget.span, "this limit is met before the work is done");
         found.push(absurd.help(format!("give at least {words} a step, or leave the limit out")));
     }
+}
+
+// An agent that reports no cost, and has no price, spends money that nobody counts.
+fn unenforceable(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(budget) = lint.tree.budget.as_ref().filter(|budget| budget.value.micro_usd.is_some()) else {
+        return;
+    };
+    let targets = lint.tree.steps.iter().filter_map(|step| step.target.as_ref());
+    let Some(target) = targets.into_iter().find(|target| lint.facts.unpriced_roles.contains(&target.value))
+    else {
+        return;
+    };
+    let message =
+        format!("the money cap can't be enforced: the role `{}` reports no cost", escape(&target.value));
+    let uncounted =
+        Diagnostic::new(Code::P502, message).at(budget.span, "this limit").at(target.span, "this role");
+    found.push(uncounted.help("set a price for its model, or cap tokens or time as well"));
 }

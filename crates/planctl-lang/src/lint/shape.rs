@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::Lint;
+use super::subscriptions::SUBSCRIPTIONS_MAX;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::parse::name_of;
 use crate::source::{Span, escape};
 use crate::tree::{Field, OnFail, StepKind, StepNumber, StepTree, WorkspaceMode};
 
 const TITLE_CHARACTERS_MAX: usize = 200;
-const SUBSCRIPTIONS_MAX: usize = 50;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     plan(lint, found);
@@ -134,6 +134,8 @@ fn numbering(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         if number != expected {
             let message = if expected == 1 {
                 format!("the first step must be 1, and is {number}")
+            } else if number < expected {
+                format!("step {number} stands after step {}", expected - 1)
             } else {
                 format!("expected step {expected}, found {number}")
             };

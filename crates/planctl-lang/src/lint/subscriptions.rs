@@ -1,5 +1,6 @@
 //! P2xx: what steps are given to read, and the order that follows from it.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::Subscription;
@@ -14,6 +15,8 @@ use crate::tree::StepTree;
 
 /// The most bytes of a subscribed file that a prompt takes.
 pub const SUBSCRIPTION_BYTES_MAX: u64 = 256 * 1024;
+/// The most subscriptions a step may have (row 52).
+pub(super) const SUBSCRIPTIONS_MAX: usize = 50;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let made = Made::read(lint);
@@ -21,7 +24,8 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     for (at, step) in lint.tree.steps.iter().enumerate() {
         let mut of_step = Vec::new();
         let mut seen: BTreeMap<&Subscription, Span> = BTreeMap::new();
-        for subscription in &step.subscriptions {
+        // More than the limit are reported as such; looking at each of thousands would only bury that.
+        for subscription in step.subscriptions.iter().take(SUBSCRIPTIONS_MAX) {
             if let Some(first) = seen.insert(&subscription.value, subscription.span) {
                 let twice = Diagnostic::new(Code::P209, "the subscription is given twice")
                     .at(subscription.span, "again here");
@@ -146,7 +150,7 @@ fn missing(
     let message =
         format!("step {number} reads `{}`, which is not there and no earlier step makes", escape(path));
     let mut absent = Diagnostic::new(Code::P201, message).at(span, "no such file");
-    let near = near_names(path, &lint.facts.existing);
+    let near = made.near_names(path, &lint.facts.existing);
     if !near.is_empty() {
         absent = absent.note(format!("near names: {}", near.join(", ")));
     }
@@ -186,7 +190,8 @@ fn near_names(path: &str, existing: &[String]) -> Vec<String> {
     near.into_iter().take(3).map(|(_, known)| escape(known)).collect()
 }
 
-const NEAR_CANDIDATES_MAX: usize = 2_000;
+const NEAR_CANDIDATES_MAX: usize = 20_000;
+const COMPARISONS_MAX: u32 = 50;
 
 fn topic(lint: &Lint<'_>, name: &str, span: Span, found: &mut Vec<Diagnostic>) {
     let fits = name.len() <= 100
@@ -227,6 +232,8 @@ struct Maker {
 
 struct Made {
     by_path: BTreeMap<String, Vec<Maker>>,
+    /// How many more missing files are compared with what is there.
+    comparisons: Cell<u32>,
 }
 
 impl Made {
@@ -247,7 +254,17 @@ impl Made {
                 }
             }
         }
-        Made { by_path }
+        Made { by_path, comparisons: Cell::new(COMPARISONS_MAX) }
+    }
+
+    fn near_names(&self, path: &str, existing: &[String]) -> Vec<String> {
+        match self.comparisons.get() {
+            0 => Vec::new(),
+            left => {
+                self.comparisons.set(left - 1);
+                near_names(path, existing)
+            }
+        }
     }
 
     // Edges lead from a step that reads a missing file to the steps that make it; a way back is a circle.
@@ -263,9 +280,8 @@ impl Made {
             }
         }
         let mut circles = Circles { rings: Vec::new() };
-        // Every circle has a step that needs what a later one makes; a plan in good order has none, and costs nothing.
-        let reads_ahead = |entry: &(&usize, &Vec<Need>)| entry.1.iter().any(|(maker, _, _)| maker > entry.0);
-        for (start, _) in needs.iter().filter(reads_ahead) {
+        let held = held(&needs);
+        for start in &held {
             if !circles.rings.iter().flatten().any(|(step, _, _)| step == start)
                 && let Some(ring) = ring_from(*start, &needs)
             {
@@ -286,6 +302,31 @@ impl Circles {
     fn holds(&self, step: usize, path: &str) -> bool {
         self.rings.iter().flatten().any(|(reader, read, _)| *reader == step && read == path)
     }
+}
+
+// Returns the steps that wait, directly or not, for a circle: what is left when every step that waits for nothing is
+// taken away, again and again.
+fn held(needs: &BTreeMap<usize, Vec<Need>>) -> Vec<usize> {
+    let mut waits: BTreeMap<usize, usize> =
+        needs.iter().map(|(step, makers)| (*step, makers.len())).collect();
+    let mut readers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (reader, makers) in needs {
+        for (maker, _, _) in makers {
+            readers.entry(*maker).or_default().push(*reader);
+        }
+    }
+    let mut free: Vec<usize> = readers.keys().copied().filter(|step| !needs.contains_key(step)).collect();
+    while let Some(step) = free.pop() {
+        for reader in readers.get(&step).into_iter().flatten() {
+            let Some(left) = waits.get_mut(reader) else { continue };
+            *left -= 1;
+            if *left == 0 {
+                waits.remove(reader);
+                free.push(*reader);
+            }
+        }
+    }
+    waits.into_keys().collect()
 }
 
 // Returns the way from a step back to itself: each reader with what it reads.

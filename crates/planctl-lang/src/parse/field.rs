@@ -103,7 +103,7 @@ impl Reader<'_> {
                 continue;
             }
             let span = self.source.line_span(line);
-            if self.source.slice(span).trim().is_empty() {
+            if is_separator(self.source.slice(span)) {
                 continue;
             }
             match &value {
@@ -161,7 +161,7 @@ impl Reader<'_> {
                     let empty = || Spanned::new(String::new(), Span::new(at - 1, at));
                     entries.push(entry.unwrap_or_else(empty));
                 }
-                None if body.is_empty() => {}
+                None if is_separator(text) => {}
                 None => self.report_stray(line, span),
             }
         }
@@ -213,6 +213,15 @@ impl Reader<'_> {
         self.mark_unread(known);
         self.push_in_step(diagnostic);
     }
+}
+
+/// Says whether a line only separates: blank, or a thematic break such as `---`.
+pub(super) fn is_separator(text: &str) -> bool {
+    let text = text.trim();
+    let is_break = |mark: char| {
+        text.chars().filter(|c| *c == mark).count() >= 3 && text.chars().all(|c| c == mark || c == ' ')
+    };
+    text.is_empty() || is_break('-') || is_break('*') || is_break('_')
 }
 
 fn trimmed(source: &Source, span: Span) -> Option<Spanned<String>> {

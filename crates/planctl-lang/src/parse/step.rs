@@ -2,7 +2,7 @@
 
 use planctl_engine::{Subscription, WorkKind};
 
-use super::field::RawField;
+use super::field::{RawField, is_separator};
 use super::{Reader, values};
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::markdown::{Fence, LineKind};
@@ -265,7 +265,7 @@ impl Reader<'_> {
                             None => expectation = Some(found),
                             Some(first) => self.report_twice("`exit_code`", found, first),
                         }
-                    } else if !text.is_empty() {
+                    } else if !is_separator(text) {
                         loose.push((line, span));
                     }
                 }

@@ -1,0 +1,98 @@
+//! P004 where a character looks like another: a person approves what they see, and bash runs what is there (DESIGN 3).
+
+use super::Lint;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::parse::name_of;
+use crate::source::{Span, Spanned};
+use crate::tree::ContractTree;
+
+pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
+    if lint.source.text().is_ascii() {
+        return;
+    }
+    for step in &lint.tree.steps {
+        let mut of_step = Vec::new();
+        let values = step.target.iter().chain(&step.protects);
+        values.for_each(|value| of_value(value, &mut of_step));
+        for (path, span) in step.subscribed_files() {
+            of_value(&Spanned::new(path.to_owned(), span), &mut of_step);
+        }
+        step.contract.iter().for_each(|contract| of_contract(contract, &mut of_step));
+        found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
+    }
+}
+
+// The value may have been trimmed of a prefix, so it is the whole value that is pointed at.
+fn of_value(value: &Spanned<String>, found: &mut Vec<Diagnostic>) {
+    if let Some((character, like)) = value.value.chars().find_map(|c| Some((c, imitation(c)?))) {
+        found.push(report(character, like, value.span));
+    } else if let Some((_, _, character)) = mixed_words(&value.value).next() {
+        found.push(report(character, "a Latin letter", value.span));
+    }
+}
+
+fn of_contract(contract: &ContractTree, found: &mut Vec<Diagnostic>) {
+    let mut quote = None;
+    let mut before = ' ';
+    for (at, character) in contract.command.char_indices() {
+        let span = contract.in_plan(Span::new(at, at + character.len_utf8()));
+        // What is quoted is data; a space that is none is never meant.
+        let is_dash = matches!(character, '–' | '—' | '−') && before.is_whitespace() && quote.is_none();
+        let is_quote = matches!(character, '“' | '”' | '‘' | '’' | '´') && quote.is_none();
+        if let Some(like) = imitation(character).filter(|like| quote.is_none() || *like == "a space") {
+            found.push(report(character, like, span));
+        } else if is_dash {
+            found.push(report(character, "`-`", span));
+        } else if is_quote {
+            found.push(report(character, "a quote", span));
+        }
+        match (character, quote) {
+            _ if before == '\\' => {}
+            ('\'' | '"', None) => quote = Some(character),
+            (same, Some(open)) if same == open => quote = None,
+            _ => {}
+        }
+        before = character;
+    }
+    for (start, end, character) in mixed_words(&contract.command) {
+        found.push(report(character, "a Latin letter", contract.in_plan(Span::new(start, end))));
+    }
+}
+
+fn report(character: char, like: &str, span: Span) -> Diagnostic {
+    let message = format!("U+{:04X} looks like {like} and is none", u32::from(character));
+    Diagnostic::new(Code::P004, message).at(span, "").help("type the text anew with plain characters")
+}
+
+fn imitation(character: char) -> Option<&'static str> {
+    match character {
+        '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => {
+            Some("a space")
+        }
+        '\u{ff01}'..='\u{ff5e}' => Some("an ASCII character"),
+        '\u{2024}' | '\u{2215}' | '\u{2044}' | '\u{29f8}' | '\u{ff61}' | '\u{a789}' => {
+            Some("a mark of paths")
+        }
+        _ => None,
+    }
+}
+
+/// Returns the words that mix Latin letters with Cyrillic or Greek ones, with the first letter that is not Latin.
+fn mixed_words(text: &str) -> impl Iterator<Item = (usize, usize, char)> {
+    let mut words = Vec::new();
+    let mut start = 0;
+    let (mut latin, mut foreign) = (false, None);
+    for (at, character) in text.char_indices().chain([(text.len(), ' ')]) {
+        if !character.is_alphabetic() {
+            words.extend(foreign.filter(|_| latin).map(|letter| (start, at, letter)));
+            (latin, foreign) = (false, None);
+            start = at + character.len_utf8();
+            continue;
+        }
+        latin |= character.is_ascii_alphabetic();
+        if matches!(character, '\u{370}'..='\u{3ff}' | '\u{400}'..='\u{52f}') {
+            foreign = foreign.or(Some(character));
+        }
+    }
+    words.into_iter()
+}
