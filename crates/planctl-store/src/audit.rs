@@ -237,7 +237,7 @@ impl Audit {
             if *folded.records() != view.records {
                 let differs = |id: &&NodeId| folded.records().get(*id) != view.records.get(*id);
                 let ids: BTreeSet<&NodeId> = folded.records().keys().chain(view.records.keys()).collect();
-                let ids: Vec<&str> = ids.iter().filter(|id| differs(*id)).map(|id| id.as_str()).collect();
+                let ids: Vec<&str> = ids.iter().filter(|id| differs(id)).map(|id| id.as_str()).collect();
                 self.find("I2", None, format!("nodes are not the fold of the inputs: {}", ids.join(", ")));
             }
         }

@@ -12,7 +12,7 @@ use sqlx::{ConnectOptions, Connection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::error::{StoreError, Trouble, trouble};
+use crate::error::{StoreError, Trouble, is_stale_plan, trouble};
 use crate::store::Settings;
 
 /// Makes a session what the hot path needs. Index paths only (a plan cached on a near-empty table would stay a
@@ -140,9 +140,12 @@ impl Lent<'_> {
     pub(crate) fn settle<T>(mut self, result: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         let is_sound = match &result {
             Ok(_) | Err(sqlx::Error::RowNotFound) => true,
-            Err(sqlx::Error::Database(error)) => error
-                .try_downcast_ref::<PgDatabaseError>()
-                .is_some_and(|error| !matches!(error.severity(), PgSeverity::Fatal | PgSeverity::Panic)),
+            Err(sqlx::Error::Database(error)) => {
+                error.try_downcast_ref::<PgDatabaseError>().is_some_and(|error| {
+                    !matches!(error.severity(), PgSeverity::Fatal | PgSeverity::Panic)
+                        && !is_stale_plan(error.code())
+                })
+            }
             Err(_) => false,
         };
         if is_sound && let Some(connection) = self.connection.take() {

@@ -161,7 +161,10 @@ fn trouble_of(code: &str) -> Trouble {
     let class = code.get(..2).unwrap_or_default();
     if matches!(code, "57P01" | "57P02" | "57P03") || class == "08" {
         Trouble::Outage
-    } else if matches!(code, "55P03" | "57014" | "25P03") || matches!(class, "53" | "40") || is_stale_plan(code) {
+    } else if matches!(code, "55P03" | "57014" | "25P03")
+        || matches!(class, "53" | "40")
+        || is_stale_plan(code)
+    {
         Trouble::Again
     } else if matches!(class, "28" | "3D") || code == "42501" {
         Trouble::Denied

@@ -17,7 +17,6 @@ pub(crate) const PASSED_EVIDENCE: &str = "select h.node, h.body::text as body fr
 pub(crate) const LAST_APPROVAL: &str = "select id, plan, digest, config_digest, config::text as config, \
      protected::text as protected, by, note, at, voided_at from approvals where plan = $1 order by id desc limit 1";
 pub(crate) const SET_SETTINGS: &str = "update runs set settings = $2::json where id = $1";
-
 impl Store {
     /// Returns the evidence of the passing gate of each of these nodes that passed.
     ///

@@ -64,7 +64,7 @@ pub(crate) fn status_word(status: RunStatus) -> &'static str {
     }
 }
 
-/// Returns the word for a node's state; [`LIVE`] lists those that are neither pending nor settled.
+/// Returns the word for a node's state.
 pub(crate) fn node_word(state: &NodeState) -> &'static str {
     match state {
         NodeState::Pending => "pending",
@@ -81,10 +81,6 @@ pub(crate) fn node_word(state: &NodeState) -> &'static str {
         },
     }
 }
-
-/// The words of live states, as the queries write them.
-#[cfg(test)]
-pub(crate) const LIVE: [&str; 4] = ["working", "resting", "checking", "held"];
 
 pub(crate) fn records(
     names: Option<Vec<String>>,
