@@ -27,7 +27,7 @@ pub use facts::{Facts, FileFact, Recorded, SpecialKind, Wants, protected_candida
 pub use lint::{SUBSCRIPTION_BYTES_MAX, lint};
 pub use lower::{CONTRACT_TIMEOUT, MAX_VISITS, RETRIES, WORK_TIMEOUT};
 pub use parse::{RETRIES_MAX, STATUSES, STEPS_MAX, parse};
-pub use render::{Change, Setting, Shown, ShownStep, budget_words, diff, diff_text, duration_words, show};
+pub use render::{Change, Setting, Shown, ShownStep, budget_words, diff, duration_words, show};
 pub use source::{PLAN_BYTES_MAX, Position, Source, Span, Spanned, Unreadable, escape};
 pub use tree::{
     ContractTree, Field, Frontmatter, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then, WorkspaceMode,

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use planctl_engine::{Budget, Priority, Subscription, WorkKind};
 use serde::Serialize;
-use similar::{Algorithm, TextDiff};
 
 use crate::facts::{contract_files, own_files};
 use crate::lint::Scripts;
@@ -300,13 +299,4 @@ fn compare(step: Option<&String>, old: &[Setting], new: &[Setting], changes: &mu
             changes.push(changed(step, setting.name, &before, &after));
         }
     }
-}
-
-/// Returns the difference of two texts as a unified diff; empty where they are equal.
-pub fn diff_text(old: &str, new: &str, names: (&str, &str)) -> String {
-    if old == new {
-        return String::new();
-    }
-    let diff = TextDiff::configure().algorithm(Algorithm::Patience).diff_lines(old, new);
-    diff.unified_diff().context_radius(3).header(names.0, names.1).to_string()
 }

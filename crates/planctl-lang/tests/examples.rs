@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{NodeId, On, Outcome, Priority, Subscription, WorkKind};
+use planctl_lang::Severity;
 use planctl_lang::{
     Code, Facts, Mark, PlanTree, Source, StepNumber, annotate, diff, digest, parse, protected_candidates,
     show, verify, wants,

@@ -160,7 +160,7 @@ fn row_19_a_title_has_a_limit() {
 fn is_mended(heading: &str) {
     let text = with("### 1. Make one", heading);
     let drift = expect(&text, &expected(P005, Warning, "is written `### 1. Title`", 15));
-    let fix = drift.fix.unwrap();
+    let fix = drift.fix.expect("drift has a fix");
     let mut mended = text.clone();
     mended.replace_range(fix.span.start..fix.span.end, &fix.replacement);
     assert_eq!(mended, PLAN, "{heading}");
@@ -307,7 +307,10 @@ fn is_refused(policies: &[&str], says: &'static str) {
         let text = with("retry(2), then escalate", policy);
         let refused = expect(&text, &expected(P015, Error, says, 26));
         assert!(
-            refused.help.unwrap().contains("`retry(N), then <one of those>`, N from 1 to 20"),
+            refused
+                .help
+                .expect("the grammar is shown")
+                .contains("`retry(N), then <one of those>`, N from 1 to 20"),
             "{policy}"
         );
         assert_eq!(found(&text).len(), 1, "{policy}");

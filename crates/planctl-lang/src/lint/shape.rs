@@ -14,13 +14,14 @@ const TITLE_CHARACTERS_MAX: usize = 200;
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     plan(lint, found);
     numbering(lint, found);
+    let is_like_ours = is_like_ours(lint);
     for step in &lint.tree.steps {
         let mut of_step = Vec::new();
         title(step, &mut of_step);
         required(step, &mut of_step);
         policy(step, &mut of_step);
         unsupported(step, &mut of_step);
-        marks(lint, step, &mut of_step);
+        marks(lint, step, is_like_ours, &mut of_step);
         if step.subscriptions.len() > SUBSCRIPTIONS_MAX {
             let message =
                 format!("the step has {} subscriptions, and the limit is 50", step.subscriptions.len());
@@ -98,9 +99,27 @@ fn status(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     if !is_known || status.value == "draft" || is_recorded {
         return;
     }
+    if is_like_ours(lint) {
+        let message = "the status and the marks of a run are ignored: the database is the record";
+        found.push(Diagnostic::new(Code::P006, message).level(Severity::Note).at(status.span, ""));
+        return;
+    }
     let message = format!("`status: {}` is ignored: planctl did not write it", escape(&status.value));
     let ignored = Diagnostic::new(Code::P006, message).at(status.span, "the database is the record");
     found.push(ignored.help("leave it at `draft`; planctl sets it").fix(status.span, "draft", true));
+}
+
+// Where nobody can say what planctl wrote, a status and marks that go together are taken for its own: it writes them at
+// once, so a status of a run never stands without marks.
+fn is_like_ours(lint: &Lint<'_>) -> bool {
+    let status = lint.tree.frontmatter.status.as_ref().map(|status| status.value.as_str());
+    let marked = lint.tree.steps.iter().filter(|step| step.mark.is_some()).count();
+    let fits = match status {
+        Some("done") => marked == lint.tree.steps.len(),
+        Some("in-progress" | "failed") => true,
+        Some(_) | None => false,
+    };
+    lint.facts.recorded.is_none() && fits && marked > 0
 }
 
 fn numbering(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
@@ -256,11 +275,11 @@ fn unsupported(step: &StepTree, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn marks(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
+fn marks(lint: &Lint<'_>, step: &StepTree, is_like_ours: bool, found: &mut Vec<Diagnostic>) {
     let recorded = lint.facts.recorded.as_ref();
     if let Some(mark) = &step.mark {
         let known = step.fixed_number().and_then(|number| recorded?.marks.get(&number));
-        if known != Some(&mark.value) {
+        if known != Some(&mark.value) && !is_like_ours {
             let message = format!("the mark `{}` is ignored: planctl did not write it", mark.value);
             let ignored = Diagnostic::new(Code::P006, message).at(mark.span, "the database is the record");
             found.push(ignored.help("delete it").fix(mark.span, "", true));
