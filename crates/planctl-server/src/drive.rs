@@ -105,7 +105,7 @@ impl Services {
                     }
                 }
                 RunStatus::Active if hands.is_none() => {
-                    hands = Some(self.hands(&row, drive).await?);
+                    hands = Some(self.hands_of(&row, drive.live.clone()).await?);
                     roles = self.served_roles(&row).await?;
                     continue;
                 }
@@ -154,7 +154,16 @@ impl Services {
         Ok(())
     }
 
-    async fn hands(&self, row: &RunRow, drive: &Drive) -> Result<Hands, ServiceError> {
+    /// Returns the hands that work one active run in this process.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store, and those of the helper for child processes.
+    pub async fn hands(&self, run: RunId) -> Result<Hands, ServiceError> {
+        self.hands_of(&self.store.run(run).await?, Live::default()).await
+    }
+
+    async fn hands_of(&self, row: &RunRow, live: Live) -> Result<Hands, ServiceError> {
         let approved: Baseline = match row.approval {
             Some(approval) => {
                 let approval = self.store.approval(approval).await?;
@@ -174,7 +183,7 @@ impl Services {
             workspace: row.workspace_path.clone().into(),
             settings: settings_of(row)?,
             approved,
-            live: drive.live.clone(),
+            live,
         })
     }
 

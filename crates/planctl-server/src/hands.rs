@@ -35,7 +35,7 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 const LOCKED_AGAIN: Duration = Duration::from_millis(10);
 
 /// What works the items of one run in this process.
-pub(crate) struct Hands {
+pub struct Hands {
     pub(crate) store: Store,
     pub(crate) spawner: Spawner,
     pub(crate) holder: Holder,
@@ -65,62 +65,72 @@ impl Hands {
         roles: &[Role],
         stop: &watch::Receiver<bool>,
     ) -> Result<Did, ServiceError> {
-        let claim = |lane| Claim { lane, run: Some(self.run), holder: self.holder.clone(), lease: LEASE };
-        let mut claimed = None;
-        if !roles.is_empty() {
-            claimed = self.store.claim(&claim(ClaimLane::Agent(roles.to_vec()))).await?;
-        }
-        if claimed.is_none() {
-            claimed = self.store.claim(&claim(ClaimLane::Gate)).await?;
-        }
-        let mut next = claimed;
-        let did = if next.is_some() { Did::Something } else { Did::Nothing };
-        while let Some(claimed) = next {
-            next = match &claimed.item.work {
-                Work::Agent { role, timeout, brief, .. } => {
-                    self.work(&claimed, role, *timeout, brief, stop).await?
-                }
-                Work::Harness => {
-                    self.gate(&claimed, stop).await?;
-                    None
-                }
-                Work::Human { .. } => None,
-            };
+        if let Some(claimed) = self.claim_work(roles).await? {
+            self.work(&claimed, stop).await?;
+        } else if let Some(claimed) = self.claim(ClaimLane::Gate).await? {
+            self.gate(&claimed, stop).await?;
+        } else {
+            return Ok(Did::Nothing);
         }
         self.live.end();
-        Ok(did)
+        Ok(Did::Something)
     }
 
-    /// Lets an agent work and reports what came of it; returns the gate that follows.
-    async fn work(
+    /// Claims work for an agent of one of these roles, if there is some.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn claim_work(&self, roles: &[Role]) -> Result<Option<Claimed>, ServiceError> {
+        if roles.is_empty() {
+            return Ok(None);
+        }
+        self.claim(ClaimLane::Agent(roles.to_vec())).await
+    }
+
+    async fn claim(&self, lane: ClaimLane) -> Result<Option<Claimed>, ServiceError> {
+        let claim = Claim { lane, run: Some(self.run), holder: self.holder.clone(), lease: LEASE };
+        Ok(self.store.claim(&claim).await?)
+    }
+
+    /// Says what came of the work on an item, and runs the gate that follows from it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store; late news is no error.
+    pub async fn report(
         &self,
         claimed: &Claimed,
-        role: &Role,
-        timeout: Duration,
-        brief: &Brief,
+        said: AgentSaid,
         stop: &watch::Receiver<bool>,
-    ) -> Result<Option<Claimed>, ServiceError> {
-        let task = task_of(claimed)?;
-        self.begin(claimed, task, false);
-        let (said, outputs) = match self.settings.agent(role, &self.scratch) {
-            None => (no_agent(role), Vec::new()),
-            Some(agent) => {
-                let assignment = self.assignment(claimed, task, role, timeout, brief).await?;
-                let live = self.live.clone();
-                let mut watch = move |_, bytes: &[u8]| live.printed(bytes);
-                let work = async |cancel| agent.work(&self.spawner, &assignment, &mut watch, cancel).await;
-                match self.minded(claimed, stop, work).await {
-                    Some(worked) => (worked.said, worked.outputs),
-                    None => return Ok(None),
-                }
-            }
-        };
-        for output in &outputs {
-            self.store.put_output(&output.digest, &output.bytes).await?;
-        }
+    ) -> Result<(), ServiceError> {
         let event = Event::Agent(AgentEvent { at: claimed.item.at.clone(), said });
         let take = Take { holder: self.holder.clone(), lease: LEASE };
-        self.say(claimed, &event, Some(&take)).await
+        match self.say(claimed, &event, Some(&take)).await? {
+            Some(gate) => self.gate(&gate, stop).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Lets an agent work and reports what came of it.
+    async fn work(&self, claimed: &Claimed, stop: &watch::Receiver<bool>) -> Result<(), ServiceError> {
+        let Work::Agent { role, timeout, brief, .. } = &claimed.item.work else {
+            return Err(ServiceError::broken(format!("item {} is not for an agent", claimed.item.id)));
+        };
+        let task = task_of(claimed)?;
+        self.begin(claimed, task, false);
+        let Some(agent) = self.settings.agent(role, &self.scratch) else {
+            return self.report(claimed, no_agent(role), stop).await;
+        };
+        let assignment = self.assignment(claimed, task, role, *timeout, brief).await?;
+        let live = self.live.clone();
+        let mut watch = move |_, bytes: &[u8]| live.printed(bytes);
+        let work = async |cancel| agent.work(&self.spawner, &assignment, &mut watch, cancel).await;
+        let Some(worked) = self.minded(claimed, stop, work).await else { return Ok(()) };
+        for output in &worked.outputs {
+            self.store.put_output(&output.digest, &output.bytes).await?;
+        }
+        self.report(claimed, worked.said, stop).await
     }
 
     async fn gate(&self, claimed: &Claimed, stop: &watch::Receiver<bool>) -> Result<(), ServiceError> {

@@ -21,6 +21,7 @@ pub mod wire;
 
 pub use clock::now;
 pub use drive::{Drive, Driven};
+pub use hands::Hands;
 pub use live::{Doing, Live};
 pub use planctl_store::StoreError;
 pub use plans::{Standing, Start, Started};

@@ -172,6 +172,47 @@ impl TestCluster {
     }
 }
 
+/// The least that a durable commit costs: one row, one statement, one connection; measurements print it beside theirs.
+#[derive(Debug)]
+pub struct Floor {
+    connection: PgConnection,
+}
+
+impl Floor {
+    /// Makes a table of one row in a store's database.
+    ///
+    /// # Panics
+    ///
+    /// When the database doesn't do it: a measurement can't go on then.
+    pub async fn connect(store: &crate::Store) -> Floor {
+        let options = store.connections().options().clone();
+        let mut connection = PgConnection::connect_with(&options)
+            .await
+            .unwrap_or_else(|error| panic!("could not connect for the floor: {error}"));
+        for statement in [
+            "create table if not exists planctl_floor (id int primary key, n int not null) with (fillfactor = 50)",
+            "insert into planctl_floor values (1, 0) on conflict do nothing",
+        ] {
+            if let Err(error) = sqlx::query(statement).execute(&mut connection).await {
+                panic!("could not make the floor: {error}");
+            }
+        }
+        Floor { connection }
+    }
+
+    /// Commits a change of the row.
+    ///
+    /// # Panics
+    ///
+    /// When the database doesn't do it: a measurement can't go on then.
+    pub async fn commit(&mut self) {
+        let statement = "update planctl_floor set n = n + 1 where id = 1";
+        if let Err(error) = sqlx::query(statement).execute(&mut self.connection).await {
+            panic!("could not commit: {error}");
+        }
+    }
+}
+
 /// A database of one test, dropped with this value.
 #[derive(Debug)]
 pub struct TestDatabase {
@@ -183,6 +224,12 @@ impl TestDatabase {
     /// Returns what sqlx needs to connect to it.
     pub fn connect_options(&self) -> PgConnectOptions {
         self.admin.clone().database(&self.name)
+    }
+
+    /// Returns its address, for programs that are given one.
+    pub fn url(&self) -> String {
+        use sqlx::ConnectOptions as _;
+        self.connect_options().to_url_lossy().to_string()
     }
 
     /// Returns its name.

@@ -1,0 +1,281 @@
+//! What a gated step costs, beside the floor of the same run: three one-row commits and one bash with pipes.
+//!
+//! `just bench`. On a fresh private database with the product's settings, in one process: workers that claim, do
+//! nothing (or spawn `true`) and report, and the gates that follow. Compare with the floor, not with other machines.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a measurement prints, and ends where it cannot go on"
+)]
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use planctl_engine::{
+    Actor, AgentSaid, Answer, ClockEvent, Decision, Event, Excerpt, HumanEvent, Report, Role, RunId,
+    RunStatus,
+};
+use planctl_lang::{Facts, Source, verify};
+use planctl_server::config::Config;
+use planctl_server::{Hands, Open, RunSettings, Services};
+use planctl_store::testing::Floor;
+use planctl_store::{NewApproval, NewRevision, NewRun, Proof};
+use tokio::sync::watch;
+
+fn main() {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    if arguments.get(1).is_some_and(|argument| argument == "__spawn") {
+        std::process::exit(planctl_harness::helper_main());
+    }
+    let place = std::env::temp_dir().join(format!("planctl-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&place).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(measure(&place));
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+/// What a worker of the measurement does between its claim and its report.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    Nothing,
+    SpawnTrue,
+}
+
+async fn measure(place: &Path) {
+    let workspace = place.join("workspace");
+    std::fs::create_dir_all(&workspace).unwrap();
+    let open = Open {
+        state_dir: place.join("state"),
+        workspace: workspace.canonicalize().unwrap(),
+        config: Config::default(),
+        database_url: None,
+        actor: Actor::new("bench"),
+        program: std::env::current_exe().unwrap(),
+    };
+    planctl_store::cluster::ensure_state_dir(&open.state_dir).unwrap();
+    let services = Arc::new(Services::open(open).await.unwrap());
+    println!("{}", services.database_line());
+    println!("{:<52} {:>8} {:>8} {:>8} {:>10}", "", "p50 ms", "p95 ms", "per s", "over floor");
+    let mut bench = Bench { services, place: place.to_owned(), floor: Duration::ZERO };
+    bench.measure_floor().await;
+    for (steps, runs) in [(10, 60), (1000, 1), (5000, 1)] {
+        bench.one_at_a_time(steps, runs, Work::Nothing).await;
+    }
+    bench.one_at_a_time(10, 30, Work::SpawnTrue).await;
+    bench.at_once("50 runs x 20 steps at once", 50, 20, Work::Nothing).await;
+    bench.at_once("50 runs x 20 steps at once, worker spawns true", 50, 20, Work::SpawnTrue).await;
+    bench.at_once("50 runs x 400 steps, sustained", 50, 400, Work::Nothing).await;
+    bench.flood().await;
+    println!("memory of this process at its largest: {} MB", memory_high_water_kib() / 1024);
+}
+
+struct Bench {
+    services: Arc<Services>,
+    place: PathBuf,
+    floor: Duration,
+}
+
+impl Bench {
+    async fn measure_floor(&mut self) {
+        let mut floor = Floor::connect(self.services.store()).await;
+        let mut whole = Vec::new();
+        let (mut commits, mut shells) = (Vec::new(), Vec::new());
+        for _ in 0..300 {
+            let begun = Instant::now();
+            for _ in 0..3 {
+                let commit = Instant::now();
+                floor.commit().await;
+                commits.push(commit.elapsed());
+            }
+            let shell = Instant::now();
+            bash().await;
+            shells.push(shell.elapsed());
+            whole.push(begun.elapsed());
+        }
+        self.print("one one-row commit", commits, None);
+        self.print("bash --noprofile --norc -p -c true, with pipes", shells, None);
+        self.floor = percentile(&mut whole.clone(), 50);
+        self.print("floor: three one-row commits and one bash", whole, None);
+    }
+
+    /// Times the steps of some runs, one after the other.
+    async fn one_at_a_time(&self, steps: u32, runs: u32, work: Work) {
+        let mut spans = Vec::new();
+        for number in 0..runs {
+            let run = self.begun(&format!("single-{steps}-{number}"), steps).await;
+            spans.extend(self.walk(run, work).await);
+        }
+        let what = if work == Work::SpawnTrue { ", worker spawns true" } else { "" };
+        self.print(&format!("gated no-op step, plan of {steps}{what}"), spans, None);
+    }
+
+    async fn at_once(&self, name: &str, runs: u32, steps: u32, work: Work) {
+        let mut all = Vec::new();
+        for number in 0..runs {
+            all.push(self.begun(&format!("{}-{number}", name.replace([' ', ','], "-")), steps).await);
+        }
+        let begun = Instant::now();
+        let walking: Vec<_> = all
+            .into_iter()
+            .map(|run| {
+                let bench =
+                    Bench { services: self.services.clone(), place: self.place.clone(), floor: self.floor };
+                tokio::spawn(async move { bench.walk(run, work).await })
+            })
+            .collect();
+        let mut spans = Vec::new();
+        for walk in walking {
+            spans.extend(walk.await.unwrap());
+        }
+        let whole = begun.elapsed();
+        self.print(name, spans, Some(whole));
+    }
+
+    /// Works a run to its end and returns how long each step took, from its claim to its verdict.
+    async fn walk(&self, run: RunId, work: Work) -> Vec<Duration> {
+        let hands: Hands = self.services.hands(run).await.unwrap();
+        let roles = [Role::new("coder")];
+        let (_stop, stopped) = watch::channel(false);
+        let mut spans = Vec::new();
+        loop {
+            let begun = Instant::now();
+            let Some(claimed) = hands.claim_work(&roles).await.unwrap() else { break };
+            if work == Work::SpawnTrue {
+                tokio::process::Command::new("true").status().await.unwrap();
+            }
+            let report = Report {
+                text: Excerpt::default(),
+                gave_up: false,
+                ending: None,
+                duration: begun.elapsed(),
+                usage: None,
+            };
+            hands.report(&claimed, AgentSaid::Reported(report), &stopped).await.unwrap();
+            spans.push(begun.elapsed());
+        }
+        let row = self.services.store().run(run).await.unwrap();
+        assert!(matches!(row.head.status, RunStatus::Ended { .. }), "the run came to its end");
+        spans
+    }
+
+    /// A worker that prints 5 GB: what of it stays in memory.
+    async fn flood(&self) {
+        let run = self
+            .begun_with("flood", 1, Some("cat >/dev/null; head -c 5000000000 /dev/zero".to_owned()))
+            .await;
+        let begun = Instant::now();
+        let drive = planctl_server::Drive::default();
+        self.services.drive(run, &drive, std::future::pending()).await.unwrap();
+        println!("{:<52} {:>8.1} s", "a worker that prints 5 GB", begun.elapsed().as_secs_f64());
+    }
+
+    async fn begun(&self, name: &str, steps: u32) -> RunId {
+        self.begun_with(name, steps, None).await
+    }
+
+    /// Makes a run of no-op steps in a workspace of its own and lets it begin.
+    async fn begun_with(&self, name: &str, steps: u32, exec: Option<String>) -> RunId {
+        let store = self.services.store();
+        let folder = self.place.join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let host = planctl_harness::host_id();
+        let workspace = store.workspace(&host, &folder.to_string_lossy()).await.unwrap();
+        let source = Source::new("plan.md", plan(steps));
+        let verified = verify(&source, &Facts::default());
+        let graph = verified.graph.as_ref().unwrap_or_else(|| panic!("{:?}", verified.diagnostics));
+        let plan = store
+            .save_revision(&NewRevision {
+                workspace,
+                path: "plan.md",
+                digest: &verified.digest,
+                source: source.text(),
+                graph,
+                by: "bench",
+            })
+            .await
+            .unwrap();
+        let config = Config::default();
+        let approval = store
+            .approve(&NewApproval {
+                plan: plan.id,
+                digest: &verified.digest,
+                config_digest: &config.digest(),
+                config: "{}",
+                protected: r#"{"files":{}}"#,
+                by: "bench",
+                note: None,
+            })
+            .await
+            .unwrap();
+        let settings = serde_json::to_string(&RunSettings::new(&config, exec)).unwrap();
+        let run = store
+            .create_run(&NewRun {
+                plan: plan.id,
+                revision: &verified.digest,
+                stem: name,
+                approval: Some(approval.id),
+                settings: &settings,
+            })
+            .await
+            .unwrap()
+            .id;
+        let human = |decision| Event::Human(HumanEvent { by: Actor::new("bench"), note: None, decision });
+        store.apply(run, &human(Decision::Submit), &Proof::Submit, None).await.unwrap();
+        let item = store.asks(Some(run), None).await.unwrap().remove(0).item;
+        let approve = human(Decision::Answer { item, answer: Answer::Approve });
+        store.apply(run, &approve, &Proof::Person { key: None }, None).await.unwrap();
+        store.apply(run, &Event::Clock(ClockEvent::Admitted), &Proof::Clock, None).await.unwrap();
+        run
+    }
+
+    fn print(&self, name: &str, mut spans: Vec<Duration>, whole: Option<Duration>) {
+        let ms = |span: Duration| span.as_secs_f64() * 1e3;
+        let (p50, p95) = (percentile(&mut spans, 50), percentile(&mut spans, 95));
+        let rate =
+            whole.map_or(String::new(), |whole| format!("{:.0}", spans.len() as f64 / whole.as_secs_f64()));
+        let over = if self.floor.is_zero() || whole.is_some() {
+            String::new()
+        } else {
+            format!("{:+.2} ms", ms(p50) - ms(self.floor))
+        };
+        println!("{name:<52} {:>8.2} {:>8.2} {rate:>8} {over:>10}", ms(p50), ms(p95));
+    }
+}
+
+fn percentile(spans: &mut [Duration], part: usize) -> Duration {
+    spans.sort();
+    spans[(spans.len() * part / 100).min(spans.len() - 1)]
+}
+
+async fn bash() {
+    let output = tokio::process::Command::new("/bin/bash")
+        .args(["--noprofile", "--norc", "-p", "-c", "true"])
+        .process_group(0)
+        .stdin(std::process::Stdio::null())
+        .output()
+        .await
+        .unwrap();
+    assert!(output.status.success());
+}
+
+fn plan(steps: u32) -> String {
+    let mut text = String::from("---\ntype: plan\nstatus: draft\nowner: bench\n---\n\n# Steps\n\n## Steps\n");
+    for number in 1..=steps {
+        write!(
+            text,
+            "\n### {number}. Nothing\n\n**target:** coder\n\n**task:**\nNothing.\n\n**contract:**\n```bash\ntrue\n```\nexit_code == 0\n"
+        )
+        .unwrap();
+    }
+    text
+}
+
+fn memory_high_water_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
