@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::digest::frontmatter;
-use crate::markdown::{LineKind, Outline};
-use crate::parse::heading;
+use crate::digest::status_value;
+use crate::parse::parse;
 use crate::source::{Source, Span};
-use crate::tree::StepNumber;
 
 /// How a step stands, as its heading shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,20 +43,9 @@ impl Mark {
 /// (P-16, X-17). `**status:**` lines are left alone: they are the author's, and ignored.
 pub fn annotate(source: &Source, status: &str, marks: &BTreeMap<u32, Mark>) -> String {
     let mut edits: Vec<(Span, String)> = Vec::new();
-    let (value, body) = frontmatter(source).unwrap_or((None, 0));
-    if let Some(value) = value {
-        edits.push((value, format!(" {status}")));
-    }
-    let outline = Outline::read(source, body);
-    for line in body..source.line_count() {
-        if outline.kind(line) != LineKind::Text {
-            continue;
-        }
-        let span = source.line_span(line);
-        let Some(found) = heading::heading(source.slice(span), span.start) else { continue };
-        let Some(step) = heading::step(&found).filter(|_| (2..=4).contains(&found.level)) else { continue };
-        let Ok(number) = step.number else { continue };
-        let StepNumber::Fixed(number) = number.value else { continue };
+    edits.extend(status_value(source).map(|value| (value, format!(" {status}"))));
+    for step in parse(source).0.steps {
+        let Some(number) = step.fixed_number() else { continue };
         let title = step.title.span.start;
         let old = step.mark.map_or(Span::at(title), |mark| Span::new(mark.span.start, title));
         let is_spaced = source.text()[..old.start].ends_with([' ', '\t']);
@@ -103,5 +90,14 @@ mod tests {
         assert_eq!(digest(&source), digest(&again));
         assert_eq!(annotate(&again, "in-progress", &marks), written);
         assert_eq!(annotate(&again, "draft", &BTreeMap::new()), PLAN.replace("⚠️ ", ""));
+    }
+
+    #[test]
+    fn a_heading_in_a_task_is_not_marked_and_counts_in_the_digest() {
+        let text = PLAN.replace("### 1. One\r\n", "### 1. One\r\n**task:**\r\n#### 1. Part\r\n");
+        let source = Source::new("p", &*text);
+        let written = annotate(&source, "draft", &BTreeMap::from([(1, Mark::Passed)]));
+        assert!(written.contains("### 1. ✅ One") && written.contains("#### 1. Part"));
+        assert_ne!(digest(&source), digest(&Source::new("p", text.replace("1. Part", "1. ✅ Part"))));
     }
 }

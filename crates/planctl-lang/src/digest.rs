@@ -3,8 +3,7 @@
 use planctl_engine::Digest;
 use sha2::{Digest as _, Sha256};
 
-use crate::markdown::{LineKind, Outline};
-use crate::parse::heading;
+use crate::parse::parse;
 use crate::source::{Source, Span};
 
 /// Returns the digest of the plan's canonical text, `sha256:…`.
@@ -37,50 +36,27 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Returns the places of all annotations, in order: values, marks with the blanks after them, and whole status lines.
+///
+/// They are found by the plan's own reader, so that what it takes for text counts whatever it looks like.
 fn annotations(source: &Source) -> Vec<Span> {
-    let mut spans = Vec::new();
-    let body = match frontmatter(source) {
-        Some((status, body)) => {
-            spans.extend(status);
-            body
-        }
-        None => 0,
-    };
-    let outline = Outline::read(source, body);
-    let mut in_step = false;
-    for line in body..source.line_count() {
-        if outline.kind(line) != LineKind::Text {
-            continue;
-        }
-        let span = source.line_span(line);
-        let text = source.slice(span);
-        if let Some(found) = heading::heading(text, span.start) {
-            let step = heading::step(&found).filter(|_| (2..=4).contains(&found.level));
-            in_step = step.is_some() || (in_step && found.level > 3);
-            if let Some(step) = step
-                && let Some(mark) = step.mark
-            {
-                spans.push(Span::new(mark.span.start, step.title.span.start));
-            }
-        } else if in_step && is_status_line(text) {
-            let next = if line + 1 < source.line_count() {
-                source.line_span(line + 1).start
-            } else {
-                source.text().len()
-            };
-            spans.push(Span::new(span.start, next));
-        }
+    let mut spans: Vec<Span> = status_value(source).into_iter().collect();
+    for step in parse(source).0.steps {
+        spans.extend(step.mark.map(|mark| Span::new(mark.span.start, step.title.span.start)));
+        spans.extend(step.status.map(|status| whole_line(source, status.span.start)));
     }
+    spans.sort_unstable();
     spans
 }
 
-fn is_status_line(text: &str) -> bool {
-    let text = text.trim().to_lowercase();
-    text.starts_with("**status:") || text.starts_with("**status**:")
+fn whole_line(source: &Source, offset: usize) -> Span {
+    let line = source.line_of(offset);
+    let is_last = line + 1 >= source.line_count();
+    let next = if is_last { source.text().len() } else { source.line_span(line + 1).start };
+    Span::new(source.line_span(line).start, next)
 }
 
-/// Returns the place of the status value with the blanks before it, where there is one, and the line after the frontmatter.
-pub(crate) fn frontmatter(source: &Source) -> Option<(Option<Span>, usize)> {
+/// Returns the place of the frontmatter's status value with the blanks before it, where there is one.
+pub(crate) fn status_value(source: &Source) -> Option<Span> {
     let first = source.slice(source.line_span(0)).trim_start_matches('\u{feff}').trim_end();
     if first != "---" {
         return None;
@@ -90,7 +66,7 @@ pub(crate) fn frontmatter(source: &Source) -> Option<(Option<Span>, usize)> {
         let span = source.line_span(line);
         let text = source.slice(span);
         if text.trim_end() == "---" || text.trim_end() == "..." {
-            return Some((status, line + 1));
+            return status;
         }
         if let Some(value) = text.strip_prefix("status:")
             && status.is_none()

@@ -117,8 +117,16 @@ impl<'a> Reader<'a> {
     }
 
     fn read_line(&mut self, line: usize) {
-        if self.outline.kind(line) != LineKind::Text {
-            return;
+        match self.outline.kind(line) {
+            LineKind::Text => {}
+            LineKind::Opaque => return,
+            LineKind::Fence(index) => {
+                // Prose may hold code, and what follows a refused field is that field's.
+                let is_prose = matches!(self.place, Place::Plan | Place::Flow | Place::Elsewhere);
+                let is_refused = self.field.as_ref().is_some_and(|field| field.field.is_none());
+                self.used_fences[index] |= is_prose || is_refused;
+                return;
+            }
         }
         let span = self.source.line_span(line);
         let text = self.source.slice(span);

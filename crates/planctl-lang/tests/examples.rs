@@ -162,6 +162,11 @@ fn marks_that_planctl_wrote_are_no_finding_and_others_are() {
     let marked = annotate(&source, "done", &BTreeMap::from([(1, Mark::Passed)]));
     let codes: Vec<Code> = common::found(&marked).into_iter().map(|found| found.code).collect();
     assert_eq!(codes, [Code::P006, Code::P006]);
+    let all = BTreeMap::from([(1, Mark::Passed), (2, Mark::Waived)]);
+    for (status, marks) in [("done", &all), ("in-progress", &BTreeMap::from([(1, Mark::Working)]))] {
+        let ours = common::found(&annotate(&source, status, marks));
+        assert_eq!(ours.iter().map(|found| found.level).collect::<Vec<_>>(), [Severity::Note], "{status}");
+    }
     let recorded =
         planctl_lang::Recorded { status: "done".into(), marks: BTreeMap::from([(1, "✅".into())]) };
     let facts = Facts { recorded: Some(recorded), ..common::facts() };

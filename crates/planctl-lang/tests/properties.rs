@@ -35,7 +35,10 @@ fn check(text: &str) {
     assert_eq!(digest(&source), digest(&marked), "P-16 X-17");
     assert_eq!(annotate(&marked, "in-progress", &marks), marked.text());
     let titles = |source: &Source| -> Vec<String> {
-        parse(source).0.steps.into_iter().map(|step| step.title.value).collect()
+        let told = |step: planctl_lang::StepTree| {
+            format!("{:?} {:?}", step.title.value, step.task.map(|task| task.value))
+        };
+        parse(source).0.steps.into_iter().map(told).collect()
     };
     assert_eq!(titles(&source), titles(&marked));
 }

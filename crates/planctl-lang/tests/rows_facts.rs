@@ -235,3 +235,12 @@ fn a_file_that_can_not_be_read_says_why() {
     let facts = file("one.txt", FileFact::Unreadable { reason: "permission denied".into() });
     expect_with(common::PLAN, &facts, &expected(P207, Error, "can't be read: permission denied", 32));
 }
+
+#[test]
+fn a_script_that_is_not_there_and_that_no_task_names_is_a_warning() {
+    let text = with("test -f one.txt", "./checks/one.sh");
+    let facts = file("checks/one.sh", FileFact::Missing);
+    expect_with(&text, &facts, &expected(P102, Warning, "`./checks/one.sh` is not there", 23));
+    let named = text.replace("Make `one.txt`.", "Make `one.txt` and `checks/one.sh`.");
+    assert!(!found_with(&named, &facts).iter().any(|found| found.code == P102));
+}

@@ -348,7 +348,9 @@ fn a_policy_without_end_is_a_warning_with_a_fix() {
 #[test]
 fn row_56_an_unknown_field_has_a_suggestion() {
     let text = with("**contract:**", "**contrct:**");
-    let unknown = found(&text).into_iter().find(|found| found.code == P015).expect("the field is reported");
+    let unknown = expect(&text, &expected(P015, Error, "unknown field `**contrct:**`", 21));
+    let messages: Vec<_> = found(&text).into_iter().map(|found| found.message).collect();
+    assert_eq!(messages, ["unknown field `**contrct:**`"], "one mistake, one finding");
     assert_eq!(unknown.help.as_deref(), Some("did you mean `**contract:**`?"));
 }
 
@@ -460,4 +462,15 @@ fn a_flood_of_findings_is_cut_and_errors_come_first() {
     let all = found(&text.replace("### 2.", "### 1."));
     assert_eq!(all.len(), 1_001);
     assert_eq!(all.last().unwrap().message, "2001 more findings are not listed");
+}
+
+#[test]
+fn code_in_prose_is_no_finding() {
+    let text = with("**Priority:** high", "**Priority:** high\n\n```\nsome code\n```");
+    assert_eq!(found(&(text + "\n## Notes\n\n```\nmore code\n```\n")), []);
+    let lost = with(
+        "exit_code == 0\n**on_fail:** retry(2), then escalate",
+        "exit_code == 0\n**on_fail:** escalate\n```\nlost\n```",
+    );
+    expect(&lost, &expected(P011, Error, "stands where no field takes one", 27));
 }

@@ -1,8 +1,8 @@
 //! P1xx: contracts that bash refuses, that lack their tools, that can't fail, or that wait for a person.
 
 use super::Lint;
-use crate::diagnostic::{Code, Diagnostic, did_you_mean};
-use crate::facts::leaves_workspace;
+use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
+use crate::facts::{FileFact, leaves_workspace, own_files};
 use crate::parse::name_of;
 use crate::shell::{self, Reading, Script, Simple, Status};
 use crate::source::{Span, escape};
@@ -15,6 +15,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         syntax(lint, contract, reading, &mut of_step);
         if let Reading::Read(script) = reading {
             tools(lint, contract, script, &mut of_step);
+            scripts(lint, at, contract, script, &mut of_step);
             outcome(contract, script, &mut of_step);
             masked(contract, script, &mut of_step);
             shell::each_simple(script, &mut |simple| interactive(contract, simple, &mut of_step));
@@ -121,6 +122,25 @@ fn tools(lint: &Lint<'_>, contract: &ContractTree, script: &Script, found: &mut 
         });
         found.push(missing.help(help));
         reported.push(started.name);
+    }
+}
+
+// A script of the workspace may be made by a step up to this one; then its task names it.
+fn scripts(
+    lint: &Lint<'_>,
+    at: usize,
+    contract: &ContractTree,
+    script: &Script,
+    found: &mut Vec<Diagnostic>,
+) {
+    for started in shell::commands(script).into_iter().filter(|started| started.name.contains('/')) {
+        let path = started.name.trim_start_matches("./");
+        let is_named = || lint.tree.steps[..=at].iter().any(|step| own_files(step).contains(path));
+        if lint.facts.files.get(path) == Some(&FileFact::Missing) && !is_named() {
+            let absent = Diagnostic::new(Code::P102, format!("`{}` is not there", escape(&started.name)));
+            let absent = absent.level(Severity::Warning).at(contract.in_plan(started.span), "no such file");
+            found.push(absent.help("mend the path, or let the task that makes it name it"));
+        }
     }
 }
 
