@@ -169,7 +169,10 @@ impl Store {
         if let Some(answer) = self.read_command(call).await? {
             return Ok(answer);
         }
-        let decided = self.decide(call).await?;
+        let decided = match self.decide(call).await {
+            Ok(decided) => decided,
+            Err(setback) => return self.instead_of(call, unknown, setback).await,
+        };
         match self.write(call, &decided).await {
             Ok(lease) => {
                 let taken = lease.map(|lease| claimed(call, &decided, lease)).transpose()?;
@@ -177,6 +180,34 @@ impl Store {
             }
             Err(error) => Err(self.setback(call, decided, error).await),
         }
+    }
+
+    /// Answers in place of a refusal where the news was refused because it has been applied in the meantime: by an
+    /// earlier try of this call that was still on its way, or under the same key by another.
+    async fn instead_of(
+        &self,
+        call: &Call<'_>,
+        unknown: Option<&Decided>,
+        setback: Setback,
+    ) -> Result<Applied, Setback> {
+        if matches!(setback, Setback::Race | Setback::Outage(..)) {
+            return Err(setback);
+        }
+        if let Some(decided) = unknown
+            && self.read_own_command(call, decided).await?
+        {
+            let taken = self.read_taken(call, decided).await?;
+            return Ok(finished(self, decided, taken));
+        }
+        if let Some(answer) = self.read_command(call).await? {
+            return Ok(answer);
+        }
+        if let Setback::Final(StoreError::Refused(refusal)) = &setback {
+            self.refuse(call, &refusal.to_string()).await?;
+        } else if matches!(setback, Setback::Final(StoreError::StaleLease)) {
+            self.refuse(call, "the lease is over").await?;
+        }
+        Err(setback)
     }
 
     /// Reads and decides; loads more where the engine asks for it.
@@ -206,10 +237,7 @@ impl Store {
                     let more = if loads > LOADS_MAX { Scope::All } else { more };
                     call.scope = union(more, std::mem::replace(&mut call.scope, Scope::All));
                 }
-                Err(refusal) => {
-                    self.refuse(call, &refusal.to_string()).await?;
-                    return Err(Setback::Final(StoreError::Refused(refusal)));
-                }
+                Err(refusal) => return Err(Setback::Final(StoreError::Refused(refusal))),
             }
         }
     }

@@ -13,7 +13,9 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
 ];
 
 pub(crate) const SCHEMA_VERSION: &str = "select max(version) as version from planctl_migrations";
-pub(crate) const SCHEMA_EXISTS: &str = "select to_regclass('planctl_migrations') is not null as known";
+/// Reads the catalog itself: a session that waited for another migrator may still remember that the name was unknown.
+pub(crate) const SCHEMA_EXISTS: &str = "select exists (select from pg_class where relname = 'planctl_migrations' \
+     and relnamespace = current_schema()::regnamespace) as known";
 pub(crate) const SCHEMA_TABLES: &str = "select c.relname::text as name from pg_class c \
      where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f') \
        and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e') \

@@ -157,9 +157,6 @@ impl Store {
         if let Some(applied) = self.read_duplicate(call).await? {
             return Err(Setback::Answered(Box::new(applied)));
         }
-        if matches!(call.proof, Proof::Lease { .. }) {
-            self.refuse(call, "the lease is over").await?;
-        }
         Err(Setback::Final(StoreError::StaleLease))
     }
 
