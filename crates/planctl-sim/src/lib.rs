@@ -16,7 +16,10 @@ mod tell;
 mod world;
 
 pub use coverage::{Coverage, expected};
+pub use dice::{Dice, truth};
 pub use faults::{Flaw, Trouble};
-pub use model::Model;
+pub use model::{Model, Place, Status, View, view_of};
 pub use options::Options;
+pub use plans::{Plan, draw, revise};
+pub use tell::fact as fact_in_words;
 pub use world::{Breach, Tale, play, play_on};

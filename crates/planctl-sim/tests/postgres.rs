@@ -1,0 +1,58 @@
+//! Random conversations on the real store: several hands at once on each run, then audit and reference model.
+
+#![allow(clippy::unwrap_used, reason = "a test fails where it unwraps")]
+
+#[path = "postgres/hands.rs"]
+mod hands;
+#[path = "postgres/stage.rs"]
+mod stage;
+
+use std::collections::BTreeSet;
+
+use stage::Stage;
+
+/// Runs played at once.
+const RUNS: u64 = 40;
+
+/// What the hands must have met: a test that never comes late proves nothing about latecomers.
+const MET: [&str; 20] = [
+    "agent.asked",
+    "agent.faulted",
+    "agent.overran",
+    "agent.released",
+    "agent.reported",
+    "applied",
+    "clock.admitted",
+    "clock.lease_lost",
+    "duplicate",
+    "harness.evaluated",
+    "harness.inconclusive",
+    "human.answered",
+    "human.revised",
+    "human.submitted",
+    "refused",
+    "stale lease",
+    "done",
+    "failed",
+    "skipped",
+    "waived",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_hands_do_at_once_is_what_the_model_makes_of_their_history() {
+    let stage = Stage::set().await;
+    let mut players = tokio::task::JoinSet::new();
+    for seed in 0..RUNS {
+        let stage = stage.clone();
+        players.spawn(async move { stage.play(seed).await });
+    }
+    let (mut events, mut met) = (0, BTreeSet::new());
+    while let Some(played) = players.join_next().await {
+        let (more, words) = played.expect("no promise is broken; the breach is told above");
+        events += more;
+        met.extend(words);
+    }
+    let missed: Vec<&str> = MET.into_iter().filter(|word| !met.contains(word)).collect();
+    assert!(missed.is_empty(), "{RUNS} runs and {events} events never met {missed:?}");
+    println!("{RUNS} runs, {events} events");
+}

@@ -1,0 +1,302 @@
+//! Hands on a run of the real store: each works, gates, answers, sweeps, doubles, forgets and comes late, at random.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use planctl_engine::{
+    AgentEvent, AgentSaid, Answer, AskKind, At, Budget, ClockEvent, Decision, Digest, Ending, Event,
+    Evidence, Excerpt, Fault, FaultKind, Found, HarnessEvent, Inconclusive, NodeId, Outcome, Report,
+    Resources, Role, RunStatus, Usage, changed_nodes,
+};
+use planctl_sim::{Dice, revise, truth};
+use planctl_store::{Claim, ClaimLane, Claimed, Holder, NewRevision, Proof, StoreError, Take};
+
+use super::stage::{HOST, Scene, human};
+
+/// Turns in which things go wrong; after them the hands only finish.
+const WILD_TURNS: u32 = 120;
+/// Turns within which the run must have ended.
+const TURNS_MAX: u32 = 3_000;
+
+pub struct Hand {
+    scene: Arc<Scene>,
+    dice: Dice,
+    place: u64,
+    is_wild: bool,
+    answers: u32,
+    /// The newest lease was a short one.
+    is_short: bool,
+    /// A call made earlier, which comes again.
+    again: Option<(Event, Proof)>,
+}
+
+impl Hand {
+    pub fn new(scene: Arc<Scene>, place: u64) -> Hand {
+        let dice = Dice::new(scene.seed * 101 + place);
+        Hand { scene, dice, place, is_wild: true, answers: 0, is_short: false, again: None }
+    }
+
+    pub async fn play(mut self) {
+        for turn in 0..TURNS_MAX {
+            self.is_wild = turn < WILD_TURNS;
+            let row = self.scene.store.run(self.scene.run).await.unwrap();
+            let did = match row.head.status {
+                RunStatus::Ended { .. } => return,
+                RunStatus::New => false,
+                RunStatus::Awaiting => self.answer().await,
+                RunStatus::Queued { .. } => self.say(Event::Clock(ClockEvent::Admitted), Proof::Clock).await,
+                RunStatus::Paused => self.revise().await,
+                RunStatus::Active => match self.dice.below(8) {
+                    0..3 => self.work().await,
+                    3..5 => self.gate(None).await,
+                    5 => self.answer().await,
+                    6 => self.sweep().await,
+                    _ => self.come_again().await,
+                },
+            };
+            if !did {
+                tokio::time::sleep(self.scene.pause().await).await;
+            }
+        }
+        panic!("seed {}: the run does not end", self.scene.seed);
+    }
+
+    fn goes_wrong(&mut self, per_mille: u64) -> bool {
+        self.is_wild && self.dice.happens(per_mille)
+    }
+
+    fn holder(&self) -> Holder {
+        let instance = format!("hand-{}-{}", self.scene.seed, self.place);
+        Holder { host: HOST.to_owned(), boot: "boot".to_owned(), instance, own: self.place != 2 }
+    }
+
+    fn lease(&mut self) -> Duration {
+        self.is_short = self.goes_wrong(300);
+        Duration::from_millis(if self.is_short { 30 } else { 5_000 })
+    }
+
+    async fn claim(&mut self, lane: ClaimLane) -> Option<Claimed> {
+        let lease = self.lease();
+        let claim = Claim { lane, run: Some(self.scene.run), holder: self.holder(), lease };
+        self.scene.store.claim(&claim).await.unwrap()
+    }
+
+    async fn work(&mut self) -> bool {
+        let roles = ["coder", "reviewer", "senior"].map(Role::from).to_vec();
+        let Some(claimed) = self.claim(ClaimLane::Agent(roles)).await else { return false };
+        if self.goes_wrong(80) {
+            // With a short lease the worker just vanishes, and the sweep finds out.
+            if !self.is_short {
+                self.say(released(&claimed.item.at), claimed.proof()).await;
+            }
+            return true;
+        }
+        let said = self.last_words(&claimed.item.at);
+        let event = Event::Agent(AgentEvent { at: claimed.item.at.clone(), said });
+        let take = Take { holder: self.holder(), lease: Duration::from_secs(5) };
+        let take = self.dice.happens(500).then_some(take);
+        if self.goes_wrong(100) {
+            self.again = Some((event, claimed.proof()));
+            return true;
+        }
+        let applied = self.scene.store.apply(self.scene.run, &event, &claimed.proof(), take.as_ref()).await;
+        if self.goes_wrong(150) {
+            self.again = Some((event, claimed.proof()));
+        }
+        match applied {
+            Ok(applied) => match applied.taken {
+                Some(gate) => self.gate(Some(gate)).await,
+                None => true,
+            },
+            Err(error) => self.is_news(Err(error)),
+        }
+    }
+
+    fn last_words(&mut self, at: &At) -> AgentSaid {
+        let usage = self.dice.happens(700).then(|| Usage {
+            input_tokens: self.dice.below(2_000),
+            micro_usd: Some(self.dice.below(30_000)),
+            ..Usage::default()
+        });
+        if self.goes_wrong(60) {
+            AgentSaid::Asked { question: "which?".to_owned(), usage }
+        } else if self.goes_wrong(60) {
+            AgentSaid::Overran { duration: Duration::from_secs(1), usage }
+        } else if self.goes_wrong(30) {
+            let kind = if self.dice.happens(700) { FaultKind::Transient } else { FaultKind::Permission };
+            AgentSaid::Faulted(Fault { kind, message: "not now".to_owned() })
+        } else {
+            let gave_up = self.goes_wrong(80);
+            let text = Excerpt { bytes: 4, tail: format!("{}…", at.node), stored: None };
+            AgentSaid::Reported(Report {
+                text,
+                gave_up,
+                ending: None,
+                duration: Duration::from_millis(5),
+                usage,
+            })
+        }
+    }
+
+    async fn gate(&mut self, taken: Option<Claimed>) -> bool {
+        let claimed = match taken {
+            Some(claimed) => claimed,
+            None => match self.claim(ClaimLane::Gate).await {
+                Some(claimed) => claimed,
+                None => return false,
+            },
+        };
+        let at = claimed.item.at.clone();
+        let found = if self.goes_wrong(80) {
+            Found::Nothing(Inconclusive::Interrupted)
+        } else {
+            let mut evidence = self.evidence(&claimed);
+            if self.goes_wrong(60) {
+                evidence.contract = Digest::from("sha256:foreign");
+                let event = Event::Harness(HarnessEvent {
+                    at: at.clone(),
+                    found: Found::Evidence(Box::new(evidence.clone())),
+                });
+                self.say(event, claimed.proof()).await;
+                evidence = self.evidence(&claimed);
+            }
+            Found::Evidence(Box::new(evidence))
+        };
+        let event = Event::Harness(HarnessEvent { at, found });
+        if self.goes_wrong(150) {
+            self.again = Some((event.clone(), claimed.proof()));
+        }
+        self.say(event, claimed.proof()).await
+    }
+
+    fn evidence(&self, claimed: &Claimed) -> Evidence {
+        let at = &claimed.item.at;
+        let contract = &claimed.graph.task(&at.node).expect("a gate is a step's").contract;
+        let hidden = truth(self.scene.seed, &[at.node.as_str()], at.attempt.number().into());
+        let code = if hidden % 10 < 6 { i32::from(contract.expect) } else { i32::from(contract.expect) + 1 };
+        Evidence {
+            contract: contract.digest.clone(),
+            ending: Ending::Exited { code },
+            duration: Duration::from_millis(1),
+            resources: Resources::default(),
+            stdout: Excerpt::default(),
+            stderr: Excerpt::default(),
+            isolation: 0,
+            git_head: None,
+            protected: BTreeMap::new(),
+            tampered: Vec::new(),
+            stragglers: 0,
+        }
+    }
+
+    async fn answer(&mut self) -> bool {
+        let asks = self.scene.store.asks(Some(self.scene.run), None).await.unwrap();
+        let Some(open) = asks.into_iter().find(|ask| ask.is_open) else { return false };
+        self.answers += 1;
+        let is_patient = self.answers < 20;
+        let raise = || {
+            let time = Some(Duration::from_secs(100_000));
+            Answer::Raise { by: Budget { tokens: Some(500_000), micro_usd: Some(90_000_000), time } }
+        };
+        let answer = match open.ask.kind {
+            AskKind::Plan => Answer::Approve,
+            AskKind::Budget if is_patient => raise(),
+            AskKind::Escalation | AskKind::Question | AskKind::Budget if !is_patient => Answer::Abort,
+            AskKind::Question if self.dice.happens(600) => Answer::Reply,
+            AskKind::Escalation if self.dice.happens(400) => Answer::Retry,
+            AskKind::Escalation | AskKind::Question | AskKind::Budget => match self.dice.below(5) {
+                0 | 1 => Answer::Skip,
+                2 => Answer::Waive,
+                3 => Answer::Reassign { role: Role::from("senior") },
+                _ => Answer::Revise,
+            },
+        };
+        let key = format!("{}-{}-{}", self.scene.seed, self.place, self.answers);
+        let event = human(Decision::Answer { item: open.item, answer });
+        let proof = Proof::Person { key: Some(key) };
+        if self.goes_wrong(200) {
+            self.again = Some((event.clone(), proof.clone()));
+        }
+        self.say(event, proof).await
+    }
+
+    /// Saves another revision and lets the run go on with it.
+    async fn revise(&mut self) -> bool {
+        let view = self.scene.store.run_view(self.scene.run).await.unwrap();
+        let is_met = |id: &NodeId| {
+            let outcome = view.records.get(id).and_then(|record| record.state.outcome());
+            matches!(outcome, Some(Outcome::Passed | Outcome::Skipped | Outcome::Waived | Outcome::Warned))
+        };
+        let old = self.scene.revisions.lock().unwrap().1.clone();
+        let fixed: BTreeSet<NodeId> =
+            old.graph.nodes().iter().map(|node| node.id.clone()).filter(is_met).collect();
+        let new = revise(&mut self.dice, &old, &fixed);
+        let digest = Digest::new(format!("sha256:{}.{}.{}", self.scene.seed, self.place, self.dice.draw()));
+        let revision = NewRevision {
+            workspace: self.scene.workspace,
+            path: &self.scene.path,
+            digest: &digest,
+            source: "# Another",
+            graph: &new.graph,
+            by: "the author",
+        };
+        let changed = changed_nodes(&old.graph, &new.graph);
+        self.scene.store.save_revision(&revision).await.unwrap();
+        self.scene.revisions.lock().unwrap().0.insert(digest.clone(), new.graph.clone());
+        let event = human(Decision::Revise { revision: digest, changed });
+        let applied =
+            self.scene.store.apply(self.scene.run, &event, &Proof::Person { key: None }, None).await;
+        let is_news = self.is_news(applied.map(|applied| applied.duplicate));
+        if is_news {
+            self.scene.revisions.lock().unwrap().1 = new;
+        }
+        is_news
+    }
+
+    async fn sweep(&mut self) -> bool {
+        let mut did = false;
+        for expired in self.scene.store.expired(20).await.unwrap() {
+            if expired.run == self.scene.run {
+                did |= self.say(expired.event(), expired.proof()).await;
+            }
+        }
+        for timer in self.scene.store.due_timers(20).await.unwrap() {
+            if timer.run == self.scene.run {
+                did |= self.say(timer.event(), Proof::Clock).await;
+            }
+        }
+        did
+    }
+
+    /// Says once more, or too late, what was said before.
+    async fn come_again(&mut self) -> bool {
+        match self.again.take() {
+            Some((event, proof)) => self.say(event, proof).await,
+            None => false,
+        }
+    }
+
+    async fn say(&mut self, event: Event, proof: Proof) -> bool {
+        let applied = self.scene.store.apply(self.scene.run, &event, &proof, None).await;
+        self.is_news(applied.map(|applied| applied.duplicate))
+    }
+
+    /// Says whether a call moved the run. Late and misplaced news is normal where several hands move one run; any other
+    /// error is not.
+    fn is_news(&self, applied: Result<bool, StoreError>) -> bool {
+        let (is_news, met) = match applied {
+            Ok(false) => (true, "applied"),
+            Ok(true) => (false, "duplicate"),
+            Err(StoreError::Refused(_)) => (false, "refused"),
+            Err(StoreError::StaleLease) => (false, "stale lease"),
+            Err(error) => panic!("seed {}: {error}: {error:?}", self.scene.seed),
+        };
+        self.scene.met.lock().unwrap().insert(met);
+        is_news
+    }
+}
+
+fn released(at: &At) -> Event {
+    Event::Agent(AgentEvent { at: at.clone(), said: AgentSaid::Released })
+}
