@@ -1,12 +1,8 @@
-//! A finding: its stable code, its level, where it stands, and how to mend it; drawn for people or as JSON.
+//! A finding: its stable code, its level, where it stands, and how to mend it.
 
-use std::borrow::Cow;
-
-use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde::Serialize;
 
-use crate::source::{Source, Span, escape, is_forbidden};
+use crate::source::{Source, Span, is_forbidden};
 
 macro_rules! codes {
     ($($code:ident $level:ident $title:literal,)*) => {
@@ -209,78 +205,6 @@ impl Diagnostic {
         self.level == Severity::Error
     }
 
-    /// Draws it as rustc draws its own: title, source with carets, notes, help.
-    pub fn render(&self, source: &Source, colour: bool) -> String {
-        let renderer =
-            if colour { Renderer::styled() } else { Renderer::plain() }.decor_style(DecorStyle::Ascii);
-        let level = match self.level {
-            Severity::Error => Level::ERROR,
-            Severity::Warning => Level::WARNING,
-            Severity::Note => Level::NOTE,
-        };
-        let title = level.primary_title(printable(&self.message)).id(self.code.as_str());
-        let mut group = Group::with_title(title);
-        for snippet in self.snippets(source) {
-            group = group.element(snippet);
-        }
-        if let Some(step) = &self.step {
-            let line = format!("step {} \"{}\"", escape(&step.number), escape(&step.title));
-            group = group.element(Level::NOTE.no_name().message(line));
-        }
-        for note in &self.notes {
-            group = group.element(Level::NOTE.message(printable(note)));
-        }
-        if let Some(help) = &self.help {
-            group = group.element(Level::HELP.message(printable(help)));
-        }
-        renderer.render(&[group])
-    }
-
-    // Places that are near one another share a snippet; the renderer is only given the lines it needs, since it
-    // walks all it is given.
-    fn snippets<'a>(&'a self, source: &'a Source) -> Vec<Snippet<'a, annotate_snippets::Annotation<'a>>> {
-        let mut groups: Vec<(usize, usize, Ranked<'_>)> = Vec::new();
-        for (rank, label) in self.spans.iter().enumerate() {
-            let span = source.clamp(label.span);
-            let first = source.line_of(span.start);
-            let last = source.line_of(span.end.saturating_sub(1).max(span.start));
-            match groups
-                .iter_mut()
-                .find(|group| first <= group.1 + NEAR_LINES && group.0 <= last + NEAR_LINES)
-            {
-                Some(group) => {
-                    group.0 = group.0.min(first);
-                    group.1 = group.1.max(last);
-                    group.2.push((rank, label));
-                }
-                None => groups.push((first, last, vec![(rank, label)])),
-            }
-        }
-        groups.into_iter().map(|(first, last, labels)| self.snippet(source, first, last, labels)).collect()
-    }
-
-    fn snippet<'a>(
-        &'a self,
-        source: &'a Source,
-        first: usize,
-        last: usize,
-        labels: Ranked<'a>,
-    ) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
-        let top = first.saturating_sub(1);
-        let start = if top == 0 { source.bom_bytes() } else { source.line_span(top).start };
-        let end = source.line_span(last).end.max(start);
-        let shown = source.slice(Span::new(start, end));
-        let mut snippet = Snippet::source(mask_forbidden(shown)).line_start(top + 1).path(source.path());
-        for (rank, label) in labels {
-            let span = source.clamp(label.span);
-            let range = span.start.saturating_sub(start).min(shown.len())
-                ..span.end.saturating_sub(start).min(shown.len());
-            let kind = if rank == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
-            snippet = snippet.annotation(kind.span(range).label(printable(&label.text)));
-        }
-        snippet
-    }
-
     /// Returns the finding as DESIGN 11 says it for programs.
     pub fn to_json(&self, source: &Source) -> serde_json::Value {
         let spans: Vec<_> = self.spans.iter().map(|label| label_json(source, label)).collect();
@@ -305,11 +229,6 @@ impl Diagnostic {
     }
 }
 
-const NEAR_LINES: usize = 4;
-
-/// Labels with their place in the list; the first is the primary.
-type Ranked<'a> = Vec<(usize, &'a Label)>;
-
 fn label_json(source: &Source, label: &Label) -> serde_json::Value {
     let span = source.clamp(label.span);
     let (start, end) = (source.position(span.start), source.position(span.end));
@@ -322,28 +241,7 @@ fn label_json(source: &Source, label: &Label) -> serde_json::Value {
     })
 }
 
-// Forbidden characters are masked with as many bytes as they have, so that spans still fit.
-fn mask_forbidden(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_forbidden) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        if !is_forbidden(character) {
-            shown.push(character);
-            continue;
-        }
-        match character.len_utf8() {
-            1 => shown.push('?'),
-            2 => shown.push('¿'),
-            3 => shown.push('\u{fffd}'),
-            _ => shown.push_str("??\u{00bf}"),
-        }
-    }
-    Cow::Owned(shown)
-}
-
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .map(|character| match character {
             '\n' => "\n".to_owned(),
@@ -358,12 +256,6 @@ pub fn deny_warnings(diagnostics: &mut [Diagnostic]) {
     for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.level == Severity::Warning) {
         diagnostic.level = Severity::Error;
     }
-}
-
-/// Draws all findings, one after another, with an empty line between.
-pub fn render_all(diagnostics: &[Diagnostic], source: &Source, colour: bool) -> String {
-    let drawn: Vec<String> = diagnostics.iter().map(|diagnostic| diagnostic.render(source, colour)).collect();
-    drawn.join("\n\n")
 }
 
 /// Returns the nearest of the known words to what was found, where one is near enough to be meant.

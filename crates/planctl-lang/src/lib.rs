@@ -7,6 +7,7 @@
 mod annotate;
 mod diagnostic;
 mod digest;
+mod draw;
 mod facts;
 mod lint;
 mod lower;
@@ -19,10 +20,9 @@ mod tree;
 mod verify;
 
 pub use annotate::{Mark, annotate};
-pub use diagnostic::{
-    Code, Diagnostic, Fix, Label, Severity, StepName, deny_warnings, did_you_mean, render_all,
-};
+pub use diagnostic::{Code, Diagnostic, Fix, Label, Severity, StepName, deny_warnings, did_you_mean};
 pub use digest::{canonical, digest, digest_of_text};
+pub use draw::render_all;
 pub use facts::{Facts, FileFact, Recorded, SpecialKind, Wants, protected_candidates, wants};
 pub use lint::{SUBSCRIPTION_BYTES_MAX, lint};
 pub use lower::{CONTRACT_TIMEOUT, MAX_VISITS, RETRIES, WORK_TIMEOUT};

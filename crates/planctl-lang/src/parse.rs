@@ -1,12 +1,12 @@
 //! Reads plan text into a tree, tolerant as people are, and says everything it could not read.
 
+mod contract;
 mod field;
 mod frontmatter;
 pub(crate) mod heading;
+mod plan;
 mod step;
 pub(crate) mod values;
-
-use planctl_engine::Priority;
 
 pub use frontmatter::STATUSES;
 pub use values::RETRIES_MAX;
@@ -342,6 +342,8 @@ impl<'a> Reader<'a> {
                 .push_in_step(emphasis.help("begin the line with another word, or leave the bold out"));
         }
         self.close_field(line);
+        // The field that was meant is not reported as missing as well.
+        near.and_then(Field::of_step).into_iter().for_each(|meant| self.mark_unread(meant));
         let mut unknown =
             Diagnostic::new(Code::P015, format!("unknown field `**{shown}:**`")).at(found.name.span, "");
         let help = match (near, elsewhere) {
@@ -365,75 +367,6 @@ impl<'a> Reader<'a> {
         } else {
             self.take_plan_field(known, &field, end);
         }
-    }
-
-    fn take_plan_field(&mut self, known: Field, field: &RawField, end: usize) {
-        if known == Field::Context {
-            self.tree.context = self.text(field, end);
-            return;
-        }
-        let Some(value) = self.single(field, end) else {
-            return self.report_empty(known, field);
-        };
-        match known {
-            Field::Budget => self.tree.budget = Some(self.budget(&value)),
-            Field::Priority => self.tree.priority = self.priority(&value),
-            Field::MaxVisits => self.tree.max_visits = self.number(known, &value, 1, 100),
-            Field::StaleAfter => self.tree.stale_after = self.duration(known, &value),
-            Field::Parallel => self.tree.parallel = self.number(known, &value, 1, 64),
-            // These belong to steps, or were read above.
-            Field::Context
-            | Field::Target
-            | Field::Kind
-            | Field::Subscriptions
-            | Field::Task
-            | Field::Contract
-            | Field::ExitCode
-            | Field::OnFail
-            | Field::Timeout
-            | Field::ContractTimeout
-            | Field::Protects
-            | Field::Guard
-            | Field::MaxRetries
-            | Field::Needs
-            | Field::When
-            | Field::ForEach
-            | Field::Gate
-            | Field::MinTests
-            | Field::Locks
-            | Field::Workspace
-            | Field::Status => {}
-        }
-    }
-
-    fn budget(&mut self, value: &Spanned<String>) -> Spanned<planctl_engine::Budget> {
-        let (budget, faults) = values::budget(&value.value);
-        for fault in faults {
-            let at = Span::new(value.span.start + fault.start, value.span.start + fault.end);
-            let unread =
-                Diagnostic::new(Code::P503, format!("the budget can't be understood: {}", fault.unread.why));
-            self.found.push(unread.at(at, "this part").help(fault.unread.help));
-        }
-        Spanned::new(budget, value.span)
-    }
-
-    fn priority(&mut self, value: &Spanned<String>) -> Option<Spanned<Priority>> {
-        let priority = match value.value.to_lowercase().as_str() {
-            "low" => Priority::Low,
-            "normal" => Priority::Normal,
-            "high" => Priority::High,
-            "urgent" => Priority::Urgent,
-            other => {
-                let message = format!("`{}` is no priority", escape(other));
-                let near = did_you_mean(other, ["low", "normal", "high", "urgent"]);
-                let help = near.map_or("write low, normal, high or urgent".into(), |near| {
-                    format!("did you mean `{near}`?")
-                });
-                self.found.push(Diagnostic::new(Code::P015, message).at(value.span, "").help(help));
-                return None;
-            }
-        };
-        Some(Spanned::new(priority, value.span))
     }
 
     fn report_empty(&mut self, known: Field, field: &RawField) {

@@ -3,6 +3,7 @@
 
 mod convert;
 mod files;
+mod limits;
 mod status;
 mod walk;
 

@@ -2,18 +2,12 @@
 
 use planctl_engine::{Subscription, WorkKind};
 
-use super::field::{RawField, is_separator};
+use super::field::RawField;
 use super::{Reader, values};
-use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
-use crate::markdown::{Fence, LineKind};
-use crate::source::{Span, Spanned, escape};
-use crate::tree::{ContractTree, Field, StepKind, StepTree, WorkspaceMode};
+use crate::diagnostic::{Code, Diagnostic, did_you_mean};
+use crate::source::{Spanned, escape};
+use crate::tree::{Field, StepKind, StepTree, WorkspaceMode};
 
-/// The most bytes a contract may have (DESIGN 12).
-pub(crate) const CONTRACT_BYTES_MAX: usize = 16 * 1024;
-
-const FENCE_FORM: &str =
-    "write the contract as a fence:\n```shell\ntest -f docs/analysis.md\n```\nexit_code == 0";
 const KINDS: [(&str, StepKind); 8] = [
     ("code", StepKind::Work(WorkKind::Code)),
     ("review", StepKind::Work(WorkKind::Review)),
@@ -111,7 +105,7 @@ impl Reader<'_> {
         }
     }
 
-    fn on_step(&mut self, change: impl FnOnce(&mut StepTree)) {
+    pub(super) fn on_step(&mut self, change: impl FnOnce(&mut StepTree)) {
         if let Some(step) = self.tree.steps.last_mut() {
             change(step);
         }
@@ -244,144 +238,6 @@ impl Reader<'_> {
             }
         }
     }
-
-    fn take_contract(&mut self, field: &RawField, end: usize) {
-        let mut fences: Vec<usize> = Vec::new();
-        let mut expectation: Option<Span> = None;
-        let inline = self.source.slice(field.value).trim().to_owned();
-        let mut loose = Vec::new();
-        for line in field.line + 1..end {
-            match self.outline.kind(line) {
-                LineKind::Fence(index) if !fences.contains(&index) => fences.push(index),
-                LineKind::Fence(_) | LineKind::Opaque => {}
-                LineKind::Text => {
-                    let span = self.source.line_span(line);
-                    let text = self.source.slice(span).trim();
-                    if is_expectation(text) {
-                        let at = span.start + self.source.slice(span).len()
-                            - self.source.slice(span).trim_start().len();
-                        let found = Span::new(at, at + text.len());
-                        match expectation {
-                            None => expectation = Some(found),
-                            Some(first) => self.report_twice("`exit_code`", found, first),
-                        }
-                    } else if !is_separator(text) {
-                        loose.push((line, span));
-                    }
-                }
-            }
-        }
-        for index in &fences {
-            self.used_fences[*index] = true;
-        }
-        let Some((first, others)) = fences.split_first() else {
-            return self.report_no_fence(field, &inline, !loose.is_empty());
-        };
-        for (line, span) in loose {
-            self.report_stray(line, span);
-        }
-        let outline = self.outline;
-        for other in others {
-            self.report_twice("the contract", outline.fences[*other].opener, outline.fences[*first].opener);
-        }
-        let contract = self.contract(&outline.fences[*first]);
-        let Some(mut contract) = contract else { return };
-        contract.exit_code = expectation.and_then(|span| self.exit_code(span));
-        self.on_step(|step| step.contract = Some(contract));
-    }
-
-    fn report_twice(&mut self, what: &str, again: Span, first: Span) {
-        let line = self.source.position(first.start).line;
-        let twice = Diagnostic::new(Code::P009, format!("{what} is given twice")).at(again, "again here");
-        self.push_in_step(twice.at(first, format!("first on line {line}")).help("keep one of the two"));
-    }
-
-    fn report_no_fence(&mut self, field: &RawField, inline: &str, has_text: bool) {
-        self.mark_unread(Field::Contract);
-        let diagnostic = if inline.to_lowercase().starts_with("none") {
-            Diagnostic::new(Code::P010, "`contract: none` is for imports only")
-                .at(field.name.span, "a step in a plan proves itself")
-                .help("write a contract, or make it a step for a person: `**type:** human`")
-        } else if inline.is_empty() && !has_text {
-            Diagnostic::new(Code::P010, "the step has no contract")
-                .at(field.name.span, "no code fence follows")
-                .help(FENCE_FORM)
-        } else {
-            Diagnostic::new(Code::P011, "the contract is not in a code fence")
-                .at(field.name.span, "a fence was expected after this")
-                .help(FENCE_FORM)
-        };
-        self.push_in_step(diagnostic);
-    }
-
-    fn contract(&mut self, fence: &Fence) -> Option<ContractTree> {
-        if !matches!(fence.language.as_str(), "" | "shell" | "sh" | "bash") {
-            let message = format!("a contract can't be written in `{}`", escape(&fence.language));
-            let refused = Diagnostic::new(Code::P011, message).at(fence.opener, "contracts are run by bash");
-            let help = "mark the fence `shell`, `sh` or `bash`, or leave the mark out";
-            self.report_value(Field::Contract, refused.help(help));
-            return None;
-        }
-        let lines: Vec<&str> = fence.content.iter().map(|span| self.source.slice(*span)).collect();
-        let is_comment = |line: &&str| line.trim_start().starts_with('#');
-        let is_blank = |line: &&str| line.trim().is_empty();
-        if lines.iter().all(|line| is_blank(line) || is_comment(line)) {
-            let why = if lines.iter().any(is_comment) { "has only comments" } else { "is empty" };
-            let empty = Diagnostic::new(Code::P010, format!("the contract {why}"))
-                .at(fence.opener, "no command follows");
-            self.report_value(
-                Field::Contract,
-                empty.help("write a command whose exit code shows that the step is done"),
-            );
-            return None;
-        }
-        let first = lines.iter().position(|line| !is_blank(line))?;
-        let last = lines.iter().rposition(|line| !is_blank(line))?;
-        let command = lines[first..=last].join("\n");
-        let kept = &fence.content[first..=last];
-        let span = Span::new(kept.first()?.start, kept.last()?.end);
-        if command.len() > CONTRACT_BYTES_MAX {
-            let message =
-                format!("the contract has {} bytes, and the limit is 16384 (16 KiB)", command.len());
-            let large = Diagnostic::new(Code::P008, message).at(fence.opener, "this contract");
-            self.push_in_step(large.help("put the script into a file and run it: `bash checks/step.sh`"));
-        }
-        let line_starts = kept.iter().map(|span| span.start).collect();
-        Some(ContractTree { command, line_starts, span, fence: fence.opener, exit_code: None })
-    }
-
-    fn exit_code(&mut self, span: Span) -> Option<Spanned<u8>> {
-        match values::exit_code(self.source.slice(span)) {
-            Ok(code) => Some(Spanned::new(code, span)),
-            Err(unread) => {
-                let message = format!("the exit code can't be read: {}", unread.why);
-                let refused = Diagnostic::new(Code::P015, message).at(span, "").help(unread.help);
-                self.report_value(Field::ExitCode, refused);
-                None
-            }
-        }
-    }
-
-    fn take_exit_code_field(&mut self, value: Spanned<String>) {
-        let text =
-            if value.value.starts_with("==") { value.value.clone() } else { format!("== {}", value.value) };
-        let Ok(code) = values::exit_code(&text) else {
-            self.exit_code(value.span);
-            return;
-        };
-        let drift = Diagnostic::new(Code::P005, "the exit code is written `exit_code == N` after the fence");
-        self.push_in_step(drift.level(Severity::Warning).at(value.span, "read as the exit code"));
-        self.on_step(|step| {
-            if let Some(contract) = &mut step.contract {
-                contract.exit_code.get_or_insert(Spanned::new(code, value.span));
-            }
-        });
-    }
-}
-
-fn is_expectation(text: &str) -> bool {
-    let lower = text.trim_matches('`').to_lowercase();
-    lower.starts_with("exit_code") || lower.starts_with("exit code") || lower.starts_with("exitcode")
 }
 
 fn read_subscription(text: &str) -> Result<Subscription, (String, String)> {

@@ -6,13 +6,11 @@ use brush_parser::ast::{self, SourceLocation};
 use brush_parser::word::{self, WordPiece, WordPieceWithSource};
 use brush_parser::{ParseError, Parser, ParserOptions, SourceSpan};
 
+use super::limits::{is_uncertain, nests_too_deeply};
 use super::{Command, Compound, CompoundKind, Item, Join, Pipeline, Reading, Redirect, Script, Simple, Word};
 use crate::source::Span;
 
 const BYTES_MAX: usize = 16 * 1024;
-const NESTING_MAX: usize = 24;
-/// The parser tries each `(` in two ways, so its time doubles with each that nests.
-const PARENTHESES_MAX: usize = 10;
 const SUBSTITUTIONS_MAX: usize = 6;
 
 pub(super) fn read(script: &str) -> Reading {
@@ -44,14 +42,6 @@ fn refused(script: &str, why: String, offset: usize) -> Reading {
     Reading::Refused { why, offset: offset.min(script.len()), is_uncertain: is_uncertain(script) }
 }
 
-// The measured gaps of the parser (CRATES D): `select`, `for ((;;))`, and `case` inside a substitution.
-fn is_uncertain(script: &str) -> bool {
-    let has_word =
-        |word: &str| script.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|found| found == word);
-    let loops = script.contains("for ((") || script.contains("for((");
-    has_word("select") || loops || (has_word("case") && (script.contains("$(") || script.contains('`')))
-}
-
 fn parse(script: &str) -> Result<ast::Program, ParseError> {
     Parser::new(script.as_bytes(), &ParserOptions::default()).parse_program()
 }
@@ -66,39 +56,6 @@ fn describe(error: &ParseError) -> String {
             said.split(" near ").next().unwrap_or(&said).to_owned()
         }
     }
-}
-
-// Takes an upper bound of how deep constructs nest, without regard to quotes.
-fn nests_too_deeply(script: &str) -> bool {
-    let (mut words, mut braces, mut parentheses) = (0_usize, 0_usize, 0_usize);
-    let mut word = String::new();
-    let mut before = ' ';
-    for character in script.chars().chain([' ']) {
-        if character.is_alphanumeric() || character == '_' {
-            word.push(character);
-            before = character;
-            continue;
-        }
-        match word.as_str() {
-            "if" | "while" | "until" | "for" | "case" | "select" => words += 1,
-            "fi" | "done" | "esac" => words = words.saturating_sub(1),
-            _ => {}
-        }
-        word.clear();
-        match character {
-            _ if before == '\\' => {}
-            '(' => parentheses += 1,
-            ')' => parentheses = parentheses.saturating_sub(1),
-            '{' => braces += 1,
-            '}' => braces = braces.saturating_sub(1),
-            _ => {}
-        }
-        before = character;
-        if parentheses > PARENTHESES_MAX || words + braces + parentheses > NESTING_MAX {
-            return true;
-        }
-    }
-    script.matches("\\`").count() > NESTING_MAX
 }
 
 struct Offsets {
