@@ -12,7 +12,7 @@ use planctl_server::database::ClusterError;
 use planctl_server::wire::{
     AskList, AskPage, AuditView, DatabaseView, Decided, EventLine, LogView, RunList, RunView, WhyView,
 };
-use planctl_server::{Drive, Driven, Open, ServiceError, Services, Start, Started, StoreError};
+use planctl_server::{Drive, Driven, Live, Open, ServiceError, Services, Start, Started, StoreError};
 use tokio::sync::watch;
 
 use crate::commands::Context;
@@ -168,6 +168,7 @@ impl Client {
         &self,
         handle: Handle,
         no_wait: bool,
+        live: Live,
         mut stopped: watch::Receiver<bool>,
     ) -> Result<Outcome, Failure> {
         let stop = async move {
@@ -176,7 +177,7 @@ impl Client {
                 std::future::pending::<()>().await;
             }
         };
-        let drive = Drive { returns_when_waiting: no_wait, ..Drive::default() };
+        let drive = Drive { returns_when_waiting: no_wait, live };
         Ok(match self.services.drive(handle.0, &drive, stop).await.map_err(failure)? {
             Driven::Ended(_) => Outcome::Ended,
             Driven::Waiting(_) => Outcome::Waiting,

@@ -93,9 +93,8 @@ impl Context {
 
     /// Returns who decides, for the record.
     pub fn actor(&self) -> String {
-        let login = || ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
-        let named = self.global.actor.clone().or_else(login).filter(|name| !name.trim().is_empty());
-        named.unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))
+        let named = self.global.actor.clone().filter(|name| !name.trim().is_empty());
+        named.or_else(login).unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))
     }
 
     /// Returns how to answer, of the ways this command knows; `--json` means the first JSON among them.
@@ -162,6 +161,14 @@ impl Context {
             _ => Err(Failure::new(Exit::Cancelled, "nothing was done")),
         }
     }
+}
+
+/// Returns the login of the user that this process runs as; `USER` may be anybody's.
+fn login() -> Option<String> {
+    let uid = rustix::process::getuid().as_raw().to_string();
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
+    let mut entries = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    entries.find(|fields| fields.get(2) == Some(&uid.as_str())).map(|fields| fields[0].to_owned())
 }
 
 fn is_in_worker() -> bool {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use planctl_server::Doing;
 use planctl_server::wire::{EventLine, RunView, StepState, StepView};
 use serde_json::Value;
 
@@ -17,6 +18,8 @@ pub enum Manner {
     Live,
     /// One line per event, on standard error.
     Plain,
+    /// One line per event, on standard output: where the telling is the answer.
+    Told,
     /// One JSON value per event, on standard output.
     Jsonl,
     /// Not at all.
@@ -42,7 +45,7 @@ impl Progress {
     pub fn new(manner: Manner) -> Progress {
         let target = match manner {
             Manner::Live => ProgressDrawTarget::stderr_with_hz(10),
-            Manner::Plain | Manner::Jsonl | Manner::Silent => ProgressDrawTarget::hidden(),
+            Manner::Plain | Manner::Told | Manner::Jsonl | Manner::Silent => ProgressDrawTarget::hidden(),
         };
         let bar = ProgressBar::with_draw_target(None, target);
         let style =
@@ -61,15 +64,23 @@ impl Progress {
                 }
                 Ok(())
             }
+            Manner::Told => match self.plain(line) {
+                Some(text) => show::print(&format!("{text}\n")),
+                None => Ok(()),
+            },
             Manner::Live | Manner::Silent => Ok(()),
         }
     }
 
     /// Shows where the run stands.
-    pub fn draw(&self, view: &RunView, now_unix_seconds: f64) {
+    pub fn draw(&self, view: &RunView, now_unix_seconds: f64, doing: Option<&Doing>) {
         if self.manner == Manner::Live {
             let height = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(24, |size| size.ws_row);
-            self.bar.set_message(picture(view, now_unix_seconds, usize::from(height.max(8))).join("\n"));
+            let mut lines = picture(view, now_unix_seconds, usize::from(height.max(8)));
+            if let Some(doing) = doing {
+                lines.insert(lines.len().saturating_sub(2), doing_line(doing));
+            }
+            self.bar.set_message(lines.join("\n"));
         }
     }
 
@@ -95,9 +106,14 @@ impl Progress {
             self.gates.insert(node, Gate::read(&line.data));
             return None;
         }
+        let is_step = !node.is_empty() && node.bytes().all(|byte| byte.is_ascii_digit());
+        if line.event == "node_settled" && !is_step {
+            // The start and the exits settle too; that tells a person nothing.
+            return None;
+        }
         let what = self.words(line, &node)?;
         let mut text = time;
-        if !node.is_empty() && node.bytes().all(|byte| byte.is_ascii_digit()) {
+        if is_step {
             text.push_str(&format!(" step={node}"));
         }
         if let Some(attempt) =
@@ -121,7 +137,7 @@ impl Progress {
             }
             "plan_activated" => "run=started".to_owned(),
             "node_entered" => "work=started".to_owned(),
-            "agent.reported" => format!("work=reported{}", report_ending(&line.data)),
+            "agent.reported" => format!("work=reported{}", report_words(&line.data)),
             "node_verified" => {
                 let gate = self.gates.get(node).cloned().unwrap_or_default();
                 let words = if word("verdict") == "passed" { String::new() } else { gate.words };
@@ -183,9 +199,15 @@ impl Gate {
     }
 }
 
-fn report_ending(data: &serde_json::Map<String, Value>) -> String {
-    let ending = data.get("said").and_then(|said| said.get("ending")).or_else(|| data.get("ending"));
-    ending.and_then(|ending| ending.get("code")).map(|code| format!(" exit={code}")).unwrap_or_default()
+fn report_words(data: &serde_json::Map<String, Value>) -> String {
+    let said = data.get("said");
+    let code = said.and_then(|said| said.get("ending")?.get("code"));
+    let code = code.map(|code| format!(" exit={code}")).unwrap_or_default();
+    let tail = said.and_then(|said| said.get("text")?.get("tail")?.as_str()).unwrap_or("");
+    match show::last_line(tail) {
+        "" => code,
+        line => format!("{code} \"{}\"", show::safe(&show::brief(line, 200))),
+    }
 }
 
 /// Draws a run in at most so many lines; steps around the one that moves are shown first.
@@ -216,6 +238,18 @@ pub fn picture(view: &RunView, now_unix_seconds: f64, lines_max: usize) -> Vec<S
     lines.push(String::new());
     lines.push(format!("  {} · {}", show::cost(&view.spent, &view.budget), footer(view)));
     lines
+}
+
+fn doing_line(doing: &Doing) -> String {
+    let who = if doing.is_gate { "contract" } else { "worker" };
+    let mut text = format!("       step {} {who} {}", doing.step, show::span(doing.since.elapsed()));
+    if let Some(at) = doing.printed_at {
+        text.push_str(&format!(" · last output {} ago", show::span(at.elapsed())));
+    }
+    if let Some(line) = &doing.last_line {
+        text.push_str(&format!(" · \"{}\"", show::safe(&show::brief(line, 60))));
+    }
+    styled(FAINT, &text)
 }
 
 fn window(steps: &[StepView], room: usize) -> (usize, usize) {
@@ -355,6 +389,7 @@ mod tests {
             digest: String::new(),
             workspace: "/w".into(),
             state: RunState::Running,
+            end: None,
             reason: None,
             steps,
             waiting_on: None,

@@ -90,7 +90,8 @@ pub fn last_line(text: &str) -> &str {
 pub fn span(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
-        0..=9 => format!("{:.1}s", time.as_secs_f64()),
+        0 => format!("{}ms", time.as_millis()),
+        1..=9 => format!("{:.1}s", time.as_secs_f64()),
         10..=59 => format!("{seconds}s"),
         60..=3599 => format!("{}m{:02}s", seconds / 60, seconds % 60),
         _ => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
@@ -269,7 +270,8 @@ mod tests {
 
     #[test]
     fn amounts_read_as_people_say_them() {
-        assert_eq!(span(Duration::from_millis(340)), "0.3s");
+        assert_eq!(span(Duration::from_millis(340)), "340ms");
+        assert_eq!(span(Duration::from_millis(3_420)), "3.4s");
         assert_eq!(span(Duration::from_secs(271)), "4m31s");
         assert_eq!(span(Duration::from_secs(8_100)), "2h15m");
         assert_eq!(

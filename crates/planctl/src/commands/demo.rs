@@ -9,13 +9,13 @@ use planctl_server::Start;
 use planctl_server::wire::{AskPage, RunState};
 
 use super::plan::{exit_of, shell_word};
-use super::run::{Manner, Work, work};
+use super::run::{Manner, Stop, Work, Worked, work};
 use super::{Context, approvals, decide, verify};
 use crate::client::{self, Client, Handle, How};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, CARE, FAINT, GOOD, styled};
 
-const PLAN: &str = include_str!("demo/plan.md");
+const PLAN: &str = include_str!("demo/till.md");
 const SETUP: &str = include_str!("demo/setup.sh");
 const WORKER: &str = include_str!("demo/worker.sh");
 
@@ -44,21 +44,27 @@ pub async fn run(context: &Context, keep: bool) -> Answer {
 }
 
 async fn play(context: &Context, project: &Project) -> Answer {
-    heading("verify", "a plan is checked like a program, before anything runs");
-    let plan = project.workspace.join("plan.md");
+    heading("verify", "a plan is checked like a program, before anything runs")?;
+    let plan = project.workspace.join("till.md");
     let checked = client::check(context, &plan, true).await?;
     let Some(graph) = checked.verification.graph.as_ref() else {
         show::print(&verify::findings(&checked, false))?;
         return Err(super::plan::not_verified(&plan, &checked));
     };
     let view = verify::plan_view(context, &checked, graph)?;
-    show::print(&verify::summary(context, &checked, Path::new("plan.md"))?)?;
+    show::print(&verify::summary(context, &checked, Path::new("till.md"))?)?;
 
-    heading("approve", "this is what will run; a person has to want it");
+    heading("approve", "this is what will run; a person has to want it")?;
     let exec = project.exec();
     show::print(&verify::drawn(&view, Some("a scripted worker"), None))?;
     if context.is_interactive() && decide::choose("\nrun this?", &[('a', "pprove"), ('n', "o")])? != 'a' {
         return Err(Failure::new(Exit::Cancelled, "not approved; nothing ran"));
+    }
+    if !context.is_interactive() {
+        show::print(&styled(
+            CARE,
+            "\n(no terminal, so the demo approves)\n$ planctl plan approve till.md\n",
+        ))?;
     }
     let client = Client::open(context).await?;
     let start = Start { exec: Some(exec), approve: Some(Some("shown by the demo".to_owned())), again: false };
@@ -66,50 +72,56 @@ async fn play(context: &Context, project: &Project) -> Answer {
         return Err(Failure::new(Exit::Conflict, "could not start the demo: its plan is in use"));
     };
 
-    heading("run", "workers work; after each, the harness runs the contract and believes nobody");
-    context.say(&format!("run {}", styled(BOLD, &show::safe(&run))));
-    let view = drive(&client, handle).await?;
+    heading("run", "workers work; after each, the harness runs the contract and believes nobody")?;
+    show::print(&format!("run {}\n", styled(BOLD, &show::safe(&run))))?;
+    let mut worked = drive(&client, handle, 0).await?;
     show_retry(project)?;
-    if view == RunState::Waiting {
-        answer(context, &client, handle).await?;
-        heading("go on", "the answer goes into the worker's prompt, and the run goes on where it stood");
-        drive(&client, handle).await?;
+    while worked.view.state == RunState::Waiting {
+        answer(&client, handle, context.is_interactive()).await?;
+        heading("go on", "the answer is stored, and the run goes on where it stood")?;
+        worked = drive(&client, handle, worked.seq).await?;
     }
     let view = client.status(handle).await?;
     let audit = client.audit(Some(handle)).await?;
     client.close().await;
-    ending(context, &run, &audit, exit_of(&view))
+    ending(&run, &audit, exit_of(&view))
 }
 
-async fn drive(client: &Client, handle: Handle) -> Result<RunState, Failure> {
-    let worked = work(client, handle, Work { no_wait: true, manner: Manner::Plain }).await?;
+async fn drive(client: &Client, handle: Handle, since: u64) -> Result<Worked, Failure> {
+    let worked = work(
+        client,
+        handle,
+        Work { no_wait: true, manner: Manner::Told, since: Some(since) },
+        Stop::listen()?,
+    )
+    .await?;
     match worked.asked {
         Some(exit) => {
             Err(Failure::new(exit, "stopped").next(format!("planctl plan resume {}", worked.view.run)))
         }
-        None => Ok(worked.view.state),
+        None => Ok(worked),
     }
 }
 
 fn show_retry(project: &Project) -> Result<(), Failure> {
     let prompt = project.prompts.join("step-2-attempt-2.txt");
     let Ok(text) = std::fs::read_to_string(&prompt) else { return Ok(()) };
-    heading("retry", "the worker said \"All tests pass.\", the contract said no; the next prompt says why");
+    heading("retry", "the worker said \"All tests pass.\", the contract said no; the next prompt says why")?;
     for line in show::safe_block(&text).lines() {
         show::print(&styled(FAINT, &format!("  │ {line}\n")))?;
     }
     Ok(())
 }
 
-async fn answer(context: &Context, client: &Client, handle: Handle) -> Result<(), Failure> {
+async fn answer(client: &Client, handle: Handle, is_interactive: bool) -> Result<(), Failure> {
     let asks = client.asks(Some(handle)).await?;
     let Some(ask) = asks.asks.first() else {
         return Err(Failure::new(Exit::Temporary, "could not find what the run waits for"));
     };
     let page: AskPage = client.ask(ask.id).await?;
-    heading("escalation", "attempts are used up: the run holds, and asks a person");
+    heading("escalation", "attempts are used up: the run holds, and asks a person")?;
     show::print(&approvals::page_drawn(&page))?;
-    let (word, note) = if context.is_interactive() {
+    let (word, note) = if is_interactive {
         asked()?
     } else {
         show::print(&styled(
@@ -122,7 +134,7 @@ async fn answer(context: &Context, client: &Client, handle: Handle) -> Result<()
         (Word::Retry, SCRIPTED_NOTE.to_owned())
     };
     let decided = client.answer(ask.id, word, Some(&note)).await?;
-    super::plan::recorded(context, &decided, false)
+    show::print(&super::plan::recorded_line(&decided))
 }
 
 fn asked() -> Result<(Word, String), Failure> {
@@ -137,10 +149,10 @@ fn asked() -> Result<(Word, String), Failure> {
     Ok((word, note))
 }
 
-fn ending(context: &Context, run: &str, audit: &planctl_server::wire::AuditView, exit: Exit) -> Answer {
+fn ending(run: &str, audit: &planctl_server::wire::AuditView, exit: Exit) -> Answer {
     let events: u64 = audit.runs.iter().map(|run| run.events).sum();
     let sound = if audit.is_sound() { styled(GOOD, "sound") } else { styled(show::BAD, "BROKEN") };
-    heading("done", "no step passed because somebody said so");
+    heading("done", "no step passed because somebody said so")?;
     show::print(&format!(
         "  history: {events} events, {sound}: gap-free, hash chain intact, states follow from it\n\n"
     ))?;
@@ -152,15 +164,15 @@ fn ending(context: &Context, run: &str, audit: &planctl_server::wire::AuditView,
         ("planctl plan verify plans/hello.md".to_owned(), "your own plan: check it,"),
         ("planctl plan run plans/hello.md --exec CMD".to_owned(), "and run it with any worker"),
     ];
-    context.say(&styled(BOLD, "next:"));
+    show::print(&format!("{}\n", styled(BOLD, "next:")))?;
     for (command, what) in commands {
-        context.say(&format!("  {command:<44} {}", styled(FAINT, what)));
+        show::print(&format!("  {command:<44} {}\n", styled(FAINT, what)))?;
     }
     Ok(exit)
 }
 
-fn heading(title: &str, what: &str) {
-    show::say(&format!("\n{} {}", styled(BOLD, &format!("── {title} ──")), styled(FAINT, what)));
+fn heading(title: &str, what: &str) -> Result<(), Failure> {
+    show::print(&format!("\n{} {}\n", styled(BOLD, &format!("── {title} ──")), styled(FAINT, what)))
 }
 
 impl Project {
@@ -173,7 +185,7 @@ impl Project {
         std::fs::create_dir(&workspace).map_err(failed)?;
         std::fs::create_dir(&prompts).map_err(failed)?;
         std::fs::write(&worker, WORKER).map_err(failed)?;
-        std::fs::write(workspace.join("plan.md"), PLAN).map_err(failed)?;
+        std::fs::write(workspace.join("till.md"), PLAN).map_err(failed)?;
         let project = Project { folder, workspace, worker, prompts };
         project.set_up().await?;
         Ok(project)

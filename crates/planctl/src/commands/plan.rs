@@ -161,15 +161,19 @@ pub fn recorded(
     if is_json {
         return show::print_json(decided);
     }
+    context.say(recorded_line(decided).trim_end());
+    Ok(())
+}
+
+/// Says in one line what was recorded, by whom, and what follows.
+pub fn recorded_line(decided: &planctl_server::wire::Decided) -> String {
     let repeated = if decided.repeated { " (it was before, too)" } else { "" };
-    let line = format!(
-        "recorded: {} by {}{repeated} · {}",
+    format!(
+        "recorded: {} by {}{repeated} · {}\n",
         show::safe(&decided.decision),
         show::safe(&decided.by),
         show::safe(&decided.follows)
-    );
-    context.say(&line);
-    Ok(())
+    )
 }
 
 async fn status(context: &Context, run: Option<&str>, all: bool, exit_code: bool) -> Answer {

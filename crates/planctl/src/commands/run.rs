@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use planctl_server::Start;
 use planctl_server::check::Checked;
 use planctl_server::wire::RunView;
+use planctl_server::{Live, Start};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -55,13 +55,21 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         context.say("not approved; nothing ran");
         return Ok(Exit::Cancelled);
     };
+    let stop = Stop::listen()?;
     let start = Start { exec: wish.exec, approve: approve.then_some(None), again: wish.again };
     match client.start(&checked, &start).await? {
         How::Ready { handle, run, is_taken_up } => {
             let verb = if is_taken_up { "taken up" } else { "run" };
             let title = checked.verification.graph.as_ref().map_or("", |graph| graph.title());
             context.say(&format!("{verb} {} · {}", styled(BOLD, &show::safe(&run)), show::safe(title)));
-            work_to_the_end(context, client, handle, Work { no_wait: wish.no_wait, manner }).await
+            work_to_the_end(
+                context,
+                client,
+                handle,
+                Work { no_wait: wish.no_wait, manner, since: (!is_taken_up).then_some(0) },
+                stop,
+            )
+            .await
         }
         How::AlreadyDone { run } => {
             context.say(&format!("{} is done already: {}", name(file), show::safe(&run)));
@@ -85,8 +93,9 @@ pub async fn resume(context: &Context, run: &str, exec: Option<String>, no_wait:
     refuse_isolation(context)?;
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
+    let stop = Stop::listen()?;
     client.resume(handle, exec.as_ref()).await?;
-    work_to_the_end(context, client, handle, Work { no_wait, manner }).await
+    work_to_the_end(context, client, handle, Work { no_wait, manner, since: None }, stop).await
 }
 
 /// Follows a run that another process works on.
@@ -100,7 +109,7 @@ pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
     loop {
         follow(&client, handle, &mut progress, &mut since).await?;
         let view = client.status(handle).await?;
-        progress.draw(&view, client::now_unix_seconds());
+        progress.draw(&view, client::now_unix_seconds(), None);
         let waits = no_wait && matches!(exit_of(&view), Exit::Waiting | Exit::Budget);
         if view.state.is_over() || waits {
             progress.finish(&view);
@@ -124,24 +133,31 @@ pub struct Work {
     pub no_wait: bool,
     /// How to show it.
     pub manner: Manner,
+    /// The place in the run's history after which events are shown; without one, only what comes is.
+    pub since: Option<u64>,
 }
 
 /// How working on a run ended.
 pub struct Worked {
     /// Where the run stands.
     pub view: RunView,
+    /// The newest place in its history that was shown.
+    pub seq: u64,
     /// The exit of a stop that was asked for.
     pub asked: Option<Exit>,
 }
 
 /// Works a run's items in this process and shows what happens, until it ends or a person is needed and not waited for.
-pub async fn work(client: &Client, handle: Handle, how: Work) -> Result<Worked, Failure> {
+pub async fn work(client: &Client, handle: Handle, how: Work, mut signals: Stop) -> Result<Worked, Failure> {
     let (stop, stopped) = watch::channel(false);
-    let mut signals = Stop::listen()?;
     let mut asked = None;
     let mut progress = Progress::new(how.manner);
-    let mut since = client.newest_seq(handle).await?;
-    let driving = client.drive(handle, how.no_wait, stopped);
+    let mut since = match how.since {
+        Some(since) => since,
+        None => client.newest_seq(handle).await?,
+    };
+    let live = Live::default();
+    let driving = client.drive(handle, how.no_wait, live.clone(), stopped);
     tokio::pin!(driving);
     let outcome = loop {
         tokio::select! {
@@ -149,7 +165,7 @@ pub async fn work(client: &Client, handle: Handle, how: Work) -> Result<Worked, 
             () = pace(client, handle) => {
                 follow(client, handle, &mut progress, &mut since).await?;
                 if how.manner == Manner::Live {
-                    progress.draw(&client.status(handle).await?, client::now_unix_seconds());
+                    progress.draw(&client.status(handle).await?, client::now_unix_seconds(), live.now().as_ref());
                 }
             }
             exit = signals.asked() => {
@@ -166,11 +182,11 @@ pub async fn work(client: &Client, handle: Handle, how: Work) -> Result<Worked, 
     let view = client.status(handle).await?;
     progress.finish(&view);
     let asked = (outcome == Outcome::Stopped).then(|| asked.unwrap_or(Exit::Interrupted));
-    Ok(Worked { view, asked })
+    Ok(Worked { view, seq: since, asked })
 }
 
-async fn work_to_the_end(context: &Context, client: Client, handle: Handle, how: Work) -> Answer {
-    let worked = work(&client, handle, how).await?;
+async fn work_to_the_end(context: &Context, client: Client, handle: Handle, how: Work, stop: Stop) -> Answer {
+    let worked = work(&client, handle, how, stop).await?;
     client.close().await;
     match worked.asked {
         Some(exit) => {
@@ -360,14 +376,15 @@ pub fn after_answer(run: &str, word: &planctl_engine::Answer) -> String {
     }
 }
 
-/// Ctrl-C and SIGTERM, as requests to stop.
-struct Stop {
+/// Ctrl-C and SIGTERM, as requests to stop; listened for from before a run is touched.
+pub struct Stop {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
 }
 
 impl Stop {
-    fn listen() -> Result<Stop, Failure> {
+    /// Begins to listen; from here on neither signal ends the process by itself.
+    pub fn listen() -> Result<Stop, Failure> {
         let failed = |error| Failure::new(Exit::Temporary, format!("could not listen for signals: {error}"));
         Ok(Stop {
             interrupt: signal(SignalKind::interrupt()).map_err(failed)?,

@@ -27,5 +27,5 @@ echo '# Changes' > CHANGES.md
 git init --quiet
 git config user.name "planctl demo"
 git config user.email "demo@example.invalid"
-git add till.sh tests CHANGES.md plan.md
+git add till.sh tests CHANGES.md till.md
 git commit --quiet --message "A till that can't take anything back"

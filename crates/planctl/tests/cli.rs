@@ -1,0 +1,25 @@
+//! The command line as people and scripts meet it: the real binary, a real Postgres, real workers in bash.
+
+#[path = "cli/room.rs"]
+mod room;
+
+#[path = "cli/words.rs"]
+mod words;
+
+#[path = "cli/verify.rs"]
+mod verify;
+
+#[path = "cli/configuration.rs"]
+mod configuration;
+
+#[path = "cli/runs.rs"]
+mod runs;
+
+#[path = "cli/approvals.rs"]
+mod approvals;
+
+#[path = "cli/budget.rs"]
+mod budget;
+
+#[path = "cli/demo.rs"]
+mod demo;

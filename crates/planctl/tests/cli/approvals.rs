@@ -1,0 +1,162 @@
+//! What a person answers, and what follows.
+
+use crate::room::{Room, plan};
+
+fn stuck(room: &Room) -> String {
+    room.write(
+        "p.md",
+        &plan(
+            "Stuck",
+            "5 minutes",
+            &[("One", "test -e done-1", "escalate"), ("Two", "test -e done-2", "escalate")],
+        ),
+    );
+    let worker = "case $(cat) in *'use the force'*) touch done-1;; esac; test $PLANCTL_STEP != 2 || touch done-2; test $PLANCTL_ROLE != senior || touch done-1";
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    assert_eq!(said.code, 3, "{said:?}");
+    room.ask()
+}
+
+fn goes_on(room: &Room, answer: &[&str]) -> serde_json::Value {
+    let said = room.planctl(answer);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains(" by ann"), "{said:?}");
+    let said = room.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    room.status()
+}
+
+#[test]
+fn retry_puts_the_note_into_the_prompt() {
+    let room = Room::new();
+    let ask = stuck(&room);
+    let status = goes_on(&room, &["approvals", "retry", &ask, "--note", "use the force"]);
+    assert_eq!(
+        (status["steps"][0]["state"].as_str(), status["steps"][0]["attempts"].as_u64()),
+        (Some("passed"), Some(2))
+    );
+    let twice = room.planctl(&["approvals", "retry", &ask]);
+    assert_eq!(twice.code, 5, "each decision is single-use: {twice:?}");
+}
+
+#[test]
+fn skip_leaves_the_step_out_and_the_end_shows_it() {
+    let room = Room::new();
+    let ask = stuck(&room);
+    let status = goes_on(&room, &["approvals", "skip", &ask, "--note", "not today"]);
+    assert_eq!(
+        (status["state"].as_str(), status["steps"][0]["state"].as_str()),
+        (Some("done"), Some("skipped"))
+    );
+    assert!(room.planctl(&["plan", "status", "@last"]).out.contains("skipped"));
+}
+
+#[test]
+fn waive_needs_a_reason_and_shows_for_ever() {
+    let room = Room::new();
+    let ask = stuck(&room);
+    let said = room.planctl(&["approvals", "waive", &ask]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.err.contains("note"), "{said:?}");
+    let status = goes_on(&room, &["approvals", "waive", &ask, "--note", "done by hand"]);
+    assert_eq!(status["steps"][0]["state"], "waived");
+    let why = room.planctl(&["why", "@last", "1"]);
+    assert!(why.out.contains("waived by ann") && why.out.contains("done by hand"), "{}", why.out);
+}
+
+#[test]
+fn reassign_gives_the_step_to_another_role() {
+    let room = Room::new();
+    let ask = stuck(&room);
+    let status = goes_on(&room, &["approvals", "reassign", &ask, "senior"]);
+    assert_eq!(
+        (status["steps"][0]["state"].as_str(), status["steps"][0]["role"].as_str()),
+        (Some("passed"), Some("senior"))
+    );
+}
+
+#[test]
+fn abort_ends_the_run_by_a_person() {
+    let room = Room::new();
+    let ask = stuck(&room);
+    assert_eq!(room.planctl(&["approvals", "abort", &ask, "--note", "enough"]).code, 0);
+    assert_eq!(room.planctl(&["plan", "status", "@last", "--exit-code"]).code, 7);
+    assert_eq!(room.status()["end"], "aborted");
+}
+
+#[test]
+fn revise_pauses_until_a_changed_plan_is_approved_and_keeps_what_has_passed() {
+    let room = Room::new();
+    room.write(
+        "p.md",
+        &plan(
+            "Revise",
+            "5 minutes",
+            &[("One", "test -e done-1", "escalate"), ("Two", "test -e impossible", "escalate")],
+        ),
+    );
+    let said = room.planctl(&[
+        "plan",
+        "run",
+        "p.md",
+        "--approve",
+        "--no-wait",
+        "--exec",
+        "touch done-$PLANCTL_STEP",
+    ]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert_eq!(room.planctl(&["approvals", "revise", &room.ask()]).code, 0);
+    assert_eq!(room.status()["state"], "paused");
+
+    room.write("p.md", &room.read("p.md").replace("test -e impossible", "test -e done-2"));
+    let said = room.planctl(&["plan", "approve", "p.md"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let said = room.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let status = room.status();
+    assert_eq!((status["run"].as_str(), status["steps"][0]["attempts"].as_u64()), (Some("p-1"), Some(1)));
+}
+
+#[test]
+fn a_run_that_waits_goes_on_when_somebody_answers_elsewhere() {
+    let room = Room::new();
+    room.write("p.md", &plan("Wait", "5 minutes", &[("One", "test -e done-1", "escalate")]));
+    let worker = "case $(cat) in *'use the force'*) touch done-1;; esac";
+    let mut going = room.start(&["plan", "run", "p.md", "--approve", "--exec", worker]);
+    going.hear("ask=escalation");
+    let said = room.planctl(&["approvals", "retry", &room.ask(), "--note", "use the force"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let said = going.end();
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("answered=retry by=\"ann\" \"use the force\""), "{said:?}");
+}
+
+#[test]
+fn a_worker_s_question_is_answered_and_spends_no_attempt() {
+    let room = Room::new();
+    room.write("p.md", &plan("Ask", "5 minutes", &[("One", "grep -qx blue colour", "abort")]));
+    let worker = r#"case $(cat) in *blue*) echo blue > colour;; *) echo '{"planctl":"result/1","outcome":"needs_input","question":"Which colour?"}' > $PLANCTL_RESULT_FILE;; esac"#;
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    assert_eq!(said.code, 3, "{said:?}");
+    let ask = room.ask();
+    let page = room.planctl(&["approvals", "show", &ask]);
+    assert!(page.out.contains("Which colour?") && page.out.contains("approvals answer"), "{}", page.out);
+    assert_eq!(room.planctl(&["approvals", "retry", &ask]).code, 5, "a question takes an answer");
+    let status = goes_on(&room, &["approvals", "answer", &ask, "--note", "blue"]);
+    assert_eq!(status["steps"][0]["state"], "passed");
+}
+
+#[test]
+fn asks_are_listed_by_kind_and_run() {
+    let room = Room::new();
+    stuck(&room);
+    assert!(room.planctl(&["approvals"]).out.contains("escalation"));
+    assert_eq!(
+        room.json(&["approvals", "ls", "--kind", "budget", "--json"])["asks"].as_array().unwrap().len(),
+        0
+    );
+    assert_eq!(
+        room.json(&["approvals", "ls", "--run", "p-1", "--json"])["asks"].as_array().unwrap().len(),
+        1
+    );
+}

@@ -1,0 +1,114 @@
+//! planctl.toml, trust and databases, through the command line.
+
+use crate::room::{Room, Said, plan};
+
+#[test]
+fn row_108_a_wrong_configuration_is_told_with_line_and_column() {
+    let room = Room::new();
+    room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    room.write(
+        "planctl.toml",
+        "[contracts]\ntimeout = 10\ntimout = \"1m\"\n[roles.coder]\nagent = \"claude\"\n",
+    );
+    let said = room.planctl(&["plan", "verify", "p.md"]);
+    assert_eq!(said.code, 78, "{said:?}");
+    assert!(said.err.contains("planctl.toml:2:11") && said.err.contains("planctl.toml:3:1"), "{said:?}");
+    assert!(
+        said.err.contains("did you mean `timeout`?") && said.err.contains("planctl.toml:5:9"),
+        "{said:?}"
+    );
+    assert!(said.err.contains("not supported yet"), "{said:?}");
+    assert_eq!(room.planctl(&["version"]).code, 0, "what needs no configuration goes on");
+}
+
+#[test]
+fn a_stranger_s_project_starts_nothing_until_it_is_trusted() {
+    let room = Room::new();
+    room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    room.write("planctl.toml", "[roles.coder]\nagent = \"exec:touch one\"\n");
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
+    assert_ne!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("is not trusted") && said.err.contains("roles.coder.agent"), "{said:?}");
+    assert!(!room.path("one").exists());
+
+    let said = room.planctl(&["trust", "."]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(room.path("one").exists() && !said.err.contains("trusted"), "{said:?}");
+}
+
+#[test]
+fn trusting_a_folder_without_configuration_is_refused() {
+    let said = Room::new().planctl(&["trust", "."]);
+    assert_eq!(said.code, 4, "{said:?}");
+}
+
+#[test]
+fn nothing_runs_below_the_isolation_that_is_demanded() {
+    let room = Room::new();
+    room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    room.write("planctl.toml", "isolation = \"require:1\"\n");
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--exec", "touch one"]);
+    assert_eq!(said.code, 78, "{said:?}");
+    assert!(said.err.contains("require:1") && !room.path("one").exists(), "{said:?}");
+}
+
+#[test]
+fn row_101_a_database_that_cannot_be_used_is_told_without_its_password() {
+    let room = Room::new();
+    for (url, code) in [
+        ("postgres://me:hunter2@127.0.0.1:1/none", 69),
+        ("mysql://me:hunter2@127.0.0.1/none", 78),
+        ("postgres://me:hunter2@no-such-host.invalid/none", 69),
+    ] {
+        let said =
+            Said::from(room.command(&["plan", "ls"]).env("PLANCTL_DATABASE_URL", url).output().unwrap());
+        assert_eq!(said.code, code, "{said:?}");
+        assert!(!said.err.contains("hunter2") && said.err.starts_with("could not"), "{said:?}");
+    }
+}
+
+#[test]
+fn the_application_s_own_database_is_left_alone() {
+    let room = Room::new();
+    let said = Said::from(
+        room.command(&["db", "url"])
+            .env_remove("PLANCTL_DATABASE_URL")
+            .env("DATABASE_URL", "postgres://app@127.0.0.1:1/live")
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(!said.out.contains("live"), "{said:?}");
+}
+
+#[test]
+fn the_database_in_use_is_told() {
+    let room = Room::new();
+    let view = room.json(&["db", "status", "--json"]);
+    assert_eq!(view["kind"], "given");
+    assert_eq!(view["is_up"], true);
+    assert_eq!(view["schema"], view["schema_known"]);
+    assert!(
+        view["warnings"][0].as_str().unwrap().contains("fsync"),
+        "the tests' own server has it off: {view}"
+    );
+}
+
+#[test]
+fn the_doctor_finds_what_is_missing() {
+    let room = Room::new();
+    room.write("planctl.toml", "isolation = \"require:2\"\n[roles.reviewer]\ntimeout = \"1m\"\n");
+    let said = room.planctl(&["doctor", "--json"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let of = |check: &str| -> Vec<&str> {
+        let checks = report["checks"].as_array().unwrap().iter().filter(|found| found["check"] == check);
+        checks.map(|found| found["health"].as_str().unwrap()).collect()
+    };
+    assert_eq!(of("bash"), ["good"]);
+    assert_eq!(of("isolation"), ["problem"]);
+    assert_eq!(of("role"), ["warning"]);
+    assert_eq!(of("child processes"), ["good"]);
+}

@@ -1,0 +1,50 @@
+//! The demo shows the whole main job, by itself.
+
+use crate::room::Room;
+
+#[test]
+fn the_demo_shows_every_part_of_the_main_job() {
+    let room = Room::new();
+    let said = room.planctl(&["demo"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let mut rest = said.out.as_str();
+    for words in [
+        "── verify ──",
+        "verified · 4 steps",
+        "── approve ──",
+        "bash tests/till.sh",
+        "── run ──",
+        "step=2 attempt=1 work=reported exit=0 \"Refunds are taken off. All tests pass.\"",
+        "step=2 attempt=1 contract=failed exit=1 \"FAIL: an empty receipt",
+        "step=2 attempt=2 contract=passed exit=0",
+        "ask=escalation",
+        "── retry ──",
+        "FAIL: an empty receipt: expected 0, found",
+        "── escalation ──",
+        "planctl approvals retry",
+        "── go on ──",
+        "step=4 attempt=1 work=reported exit=1",
+        "step=4 attempt=1 contract=passed exit=0",
+        "run=done",
+        "── done ──",
+        "sound: gap-free",
+        "next:",
+    ] {
+        let at =
+            rest.find(words).unwrap_or_else(|| panic!("{words:?} is not in the rest:\n{rest}\n{}", said.err));
+        rest = &rest[at + words.len()..];
+    }
+    assert_eq!(room.planctl(&["audit"]).code, 0);
+    let logs = room.planctl(&["plan", "logs", "till-1", "--step", "2"]);
+    assert_eq!(logs.code, 0, "what it says to type next works: {logs:?}");
+}
+
+#[test]
+fn the_demo_can_leave_its_project() {
+    let room = Room::new();
+    let said = room.planctl(&["demo", "--keep"]);
+    let line = said.err.lines().find(|line| line.starts_with("the project is kept in ")).unwrap();
+    let place = std::path::Path::new(line.trim_start_matches("the project is kept in "));
+    assert!(place.join("till/repro.sh").exists(), "{said:?}");
+    std::fs::remove_dir_all(place).unwrap();
+}

@@ -1,0 +1,179 @@
+//! A workspace, a state directory and a database of one test, and planctl run in it.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+use planctl_server::testing::{TestCluster, TestDatabase};
+use serde_json::Value;
+
+/// One test's place.
+pub struct Room {
+    folder: tempfile::TempDir,
+    database: TestDatabase,
+}
+
+/// What a command said.
+#[derive(Debug)]
+pub struct Said {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+/// A command that goes on, whose talk is read as it comes.
+pub struct Going {
+    child: Child,
+    talk: BufReader<ChildStderr>,
+    pub heard: String,
+}
+
+impl Room {
+    pub fn new() -> Room {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["work", "state", "home"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let database = runtime.block_on(TestCluster::shared().empty_database());
+        Room { folder, database }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join("work").join(name)
+    }
+
+    pub fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> &Room {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+        self
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// A command in a clean environment; nothing of the person who runs the tests gets in.
+    pub fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_planctl"));
+        command
+            .args(words)
+            .current_dir(self.path(""))
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.home())
+            .env("PLANCTL_STATE_DIR", self.state())
+            .env("PLANCTL_DATABASE_URL", self.database.url())
+            .env("PLANCTL_ACTOR", "ann")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub fn planctl(&self, words: &[&str]) -> Said {
+        Said::from(self.command(words).output().unwrap())
+    }
+
+    /// Runs a command that must succeed, and reads its JSON.
+    pub fn json(&self, words: &[&str]) -> Value {
+        let said = self.planctl(words);
+        assert_eq!(said.code, 0, "{said:?}");
+        serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {said:?}"))
+    }
+
+    pub fn status(&self) -> Value {
+        self.json(&["plan", "status", "@last", "--json"])
+    }
+
+    /// Returns the number of the one ask that is open.
+    pub fn ask(&self) -> String {
+        let list = self.json(&["approvals", "--json"]);
+        let asks = list["asks"].as_array().unwrap();
+        assert_eq!(asks.len(), 1, "{list}");
+        asks[0]["id"].to_string()
+    }
+
+    pub fn start(&self, words: &[&str]) -> Going {
+        let mut child = self.command(words).spawn().unwrap();
+        let talk = BufReader::new(child.stderr.take().unwrap());
+        Going { child, talk, heard: String::new() }
+    }
+}
+
+impl Going {
+    /// Reads talk until a line holds these words.
+    pub fn hear(&mut self, words: &str) -> &mut Going {
+        let mut line = String::new();
+        while !line.contains(words) {
+            line.clear();
+            let read = self.talk.read_line(&mut line).unwrap();
+            assert!(read > 0, "it ended before it said {words:?}; it said:\n{}", self.heard);
+            self.heard.push_str(&line);
+        }
+        self
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let process = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(process, signal).unwrap();
+    }
+
+    /// Waits for its end.
+    pub fn end(mut self) -> Said {
+        let mut out = String::new();
+        let mut stdout = self.child.stdout.take().unwrap();
+        let reader = std::thread::spawn(move || {
+            stdout.read_to_string(&mut out).unwrap();
+            out
+        });
+        self.talk.read_to_string(&mut self.heard).unwrap();
+        let status = self.child.wait().unwrap();
+        Said { code: status.code().unwrap_or(-1), out: reader.join().unwrap(), err: self.heard }
+    }
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Said {
+        Said {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// A plan of steps: number, title, contract and policy of each.
+pub fn plan(title: &str, budget: &str, steps: &[(&str, &str, &str)]) -> String {
+    let mut text = format!(
+        "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# {title}\n\n**Budget:** {budget}\n\n## Steps\n"
+    );
+    for (at, (name, contract, on_fail)) in steps.iter().enumerate() {
+        text.push_str(&format!(
+            "\n### {}. {name}\n\n**target:** coder\n\n**task:**\n{name}, please.\n\n**contract:**\n```bash\n{contract}\n```\nexit_code == 0\n**on_fail:** {on_fail}\n",
+            at + 1
+        ));
+    }
+    text
+}
+
+/// Replaces what differs from run to run.
+pub fn steady(text: &str, room: &Path) -> String {
+    let canonical = room.canonicalize().unwrap();
+    let mut text =
+        text.replace(&canonical.display().to_string(), "ROOM").replace(&room.display().to_string(), "ROOM");
+    while let Some(at) = text.find("sha256 ").filter(|at| !text[at + 7..].starts_with('…')) {
+        let end = at + 7 + text[at + 7..].bytes().take_while(u8::is_ascii_hexdigit).count();
+        text.replace_range(at..end, "sha256 …");
+    }
+    text
+}

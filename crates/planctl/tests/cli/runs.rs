@@ -1,0 +1,329 @@
+//! Runs from the first command to the last: worked, failed, stopped, taken up, cancelled.
+
+use serde_json::Value;
+
+use crate::room::{Room, plan};
+
+/// Does what each step of these plans wants, whatever its number is.
+const GOOD_WORKER: &str = "touch done-$PLANCTL_STEP";
+
+fn good_plan() -> String {
+    plan(
+        "Two files",
+        "5 minutes",
+        &[("One", "test -e done-1", "retry(1), then escalate"), ("Two", "test -e done-2", "escalate")],
+    )
+}
+
+#[test]
+fn a_plan_runs_to_its_end_and_the_file_says_so() {
+    let room = Room::new();
+    room.write("p.md", &good_plan());
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--exec", GOOD_WORKER]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.starts_with("p-1 done · 2 passed of 2 steps"), "{said:?}");
+    assert!(said.err.contains("step=1 attempt=1 contract=passed exit=0"), "{said:?}");
+
+    let status = room.status();
+    assert_eq!((status["state"].as_str(), status["run"].as_str()), (Some("done"), Some("p-1")));
+    assert_eq!(status["waiting_on"], Value::Null);
+    let steps: Vec<(&str, u64, &str)> = status["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| {
+            (
+                step["state"].as_str().unwrap(),
+                step["attempts"].as_u64().unwrap(),
+                step["verdict"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(steps, [("passed", 1, "passed"), ("passed", 1, "passed")]);
+    let text = room.read("p.md");
+    assert!(
+        text.contains("status: done") && text.contains("### 1. ✅ One") && text.contains("### 2. ✅ Two"),
+        "{text}"
+    );
+    assert_eq!(room.planctl(&["audit", "@last"]).code, 0);
+}
+
+#[test]
+fn a_worker_that_lies_gets_its_retries_and_then_a_person_is_asked() {
+    let room = Room::new();
+    room.write("p.md", &plan("Lies", "5 minutes", &[("Fix", "test -e fixed", "retry(2), then escalate")]));
+    let said = room.planctl(&[
+        "plan",
+        "run",
+        "p.md",
+        "--approve",
+        "--no-wait",
+        "--exec",
+        "echo all tests pass; exit 0",
+    ]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert_eq!(said.err.matches("contract=failed exit=1").count(), 3, "{said:?}");
+    assert_eq!(said.err.matches("work=reported exit=0 \"all tests pass\"").count(), 3, "{said:?}");
+    assert!(said.err.contains("next: planctl approvals show"), "{said:?}");
+    let status = room.status();
+    assert_eq!(status["state"], "waiting");
+    assert_eq!(status["waiting_on"]["kind"], "escalation");
+    assert_eq!(status["steps"][0]["attempts"], 3);
+    assert_eq!(room.planctl(&["plan", "status", "@last", "--exit-code"]).code, 3);
+}
+
+#[test]
+fn a_worker_that_fails_while_the_contract_passes_has_passed() {
+    let room = Room::new();
+    room.write("p.md", &good_plan());
+    let worker = format!("{GOOD_WORKER}; echo I broke everything >&2; exit 1");
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--exec", &worker]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(room.status()["steps"][1]["attempts"], 1);
+}
+
+#[test]
+fn a_retry_knows_what_failed() {
+    let room = Room::new();
+    room.write(
+        "p.md",
+        &plan(
+            "Learn",
+            "5 minutes",
+            &[(
+                "Say",
+                "grep -q please word || { echo the magic word is missing; exit 4; }",
+                "retry(1), then abort",
+            )],
+        ),
+    );
+    let worker = "prompt=$(cat); case $prompt in *'the magic word is missing'*) echo please > word;; *) echo now > word;; esac";
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--exec", worker]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("attempt=1 contract=failed exit=4 \"the magic word is missing\""), "{said:?}");
+    assert_eq!(room.status()["steps"][0]["attempts"], 2);
+}
+
+#[test]
+fn without_a_terminal_an_unapproved_plan_opens_an_ask_and_waits_for_its_answer() {
+    let room = Room::new();
+    room.write("p.md", &good_plan());
+    let run = ["plan", "run", "p.md", "--exec", GOOD_WORKER];
+    let said = room.planctl(&run);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert!(!room.path("done-1").exists());
+    assert_eq!(room.status()["state"], "awaiting_approval");
+    assert_eq!(room.planctl(&run).code, 3, "asking again opens no second ask");
+
+    let ask = room.ask();
+    let page = room.planctl(&["approvals", "show", &ask]);
+    assert!(page.out.contains("test -e done-2"), "the contracts are on the page: {}", page.out);
+    let said = room.planctl(&["approvals", "approve", &ask, "--note", "read it"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let said = room.planctl(&run);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("taken up"), "{said:?}");
+}
+
+#[test]
+fn approving_first_and_running_later_is_the_same() {
+    let room = Room::new();
+    room.write("p.md", &good_plan());
+    assert_eq!(room.planctl(&["plan", "approve", "p.md", "--exec", GOOD_WORKER]).code, 0);
+    assert_eq!(room.planctl(&["plan", "run", "p.md", "--exec", GOOD_WORKER]).code, 0);
+}
+
+#[test]
+fn a_plan_that_changed_after_its_approval_does_not_run_and_shows_the_difference() {
+    let room = Room::new();
+    room.write("p.md", &good_plan());
+    assert_eq!(room.planctl(&["plan", "approve", "p.md"]).code, 0);
+    room.write("p.md", &good_plan().replace("test -e done-2", "test -e done-2 || test -e done-1"));
+    let said = room.planctl(&["plan", "run", "p.md", "--exec", GOOD_WORKER]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.out.contains("-test -e done-2\n+test -e done-2 || test -e done-1\n"), "{said:?}");
+    assert!(!room.path("done-1").exists());
+}
+
+#[test]
+fn a_rejected_plan_needs_another_approval() {
+    let room = Room::new();
+    room.write("p.md", &good_plan());
+    assert_eq!(room.planctl(&["plan", "approve", "p.md"]).code, 0);
+    assert_eq!(room.planctl(&["plan", "reject", "p.md", "--note", "not like this"]).code, 0);
+    assert_eq!(room.planctl(&["plan", "run", "p.md", "--exec", GOOD_WORKER]).code, 3);
+    let ask = room.ask();
+    assert_eq!(room.planctl(&["approvals", "reject", &ask]).code, 0);
+    assert_eq!(room.status()["state"], "cancelled");
+}
+
+#[test]
+fn a_done_plan_says_so_and_runs_again_only_when_asked_to() {
+    let room = Room::new();
+    room.write("p.md", &good_plan());
+    let run = ["plan", "run", "p.md", "--approve", "--exec", GOOD_WORKER];
+    assert_eq!(room.planctl(&run).code, 0);
+    let said = room.planctl(&run);
+    assert_eq!(said.code, 0);
+    assert!(said.err.contains("is done already: p-1"), "{said:?}");
+    let again = room.planctl(&["plan", "run", "p.md", "--again", "--exec", GOOD_WORKER]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert_eq!(room.status()["run"], "p-2");
+    assert_eq!(room.json(&["plan", "ls", "--json"])["runs"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        room.json(&["plan", "ls", "--state", "failed", "--json"])["runs"].as_array().unwrap().len(),
+        0
+    );
+    assert_eq!(room.planctl(&["plan", "ls", "--state", "finished"]).code, 2);
+}
+
+#[test]
+fn abort_ends_the_run_as_failed_and_resume_takes_it_up() {
+    let room = Room::new();
+    room.write(
+        "p.md",
+        &plan(
+            "Stops",
+            "5 minutes",
+            &[("One", "test -e done-1", "abort"), ("Two", "test -e done-2", "abort")],
+        ),
+    );
+    let said = room.planctl(&[
+        "plan",
+        "run",
+        "p.md",
+        "--approve",
+        "--exec",
+        "test $PLANCTL_STEP = 2 || touch done-1",
+    ]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.starts_with("p-1 failed"), "{said:?}");
+    assert_eq!(room.planctl(&["plan", "status", "@last", "--exit-code"]).code, 1);
+    assert!(room.read("p.md").contains("status: failed"));
+
+    let said = room.planctl(&["plan", "resume", "@last", "--exec", GOOD_WORKER]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let status = room.status();
+    assert_eq!(status["steps"][0]["attempts"], 1, "a passed step is not run again");
+}
+
+#[test]
+fn a_cancelled_run_is_over_for_good() {
+    let room = Room::new();
+    room.write("p.md", &good_plan());
+    assert_eq!(room.planctl(&["plan", "run", "p.md", "--exec", GOOD_WORKER]).code, 3);
+    assert_eq!(room.planctl(&["plan", "cancel", "p-1", "--note", "another day"]).code, 0);
+    let again = room.json(&["plan", "cancel", "p-1", "--json"]);
+    assert_eq!(again["repeated"], true);
+    assert_eq!(room.planctl(&["plan", "status", "p-1", "--exit-code"]).code, 7);
+    assert_eq!(room.planctl(&["plan", "resume", "p-1"]).code, 5);
+    assert_eq!(room.planctl(&["approvals"]).out, "nothing waits for you\n");
+}
+
+#[test]
+fn row_99_ctrl_c_stops_the_run_says_how_to_go_on_and_loses_nothing() {
+    let room = Room::new();
+    room.write("p.md", &good_plan());
+    // The second step waits for a pipe that nobody writes to, so that the signal meets a worker.
+    let worker = "test $PLANCTL_STEP = 1 || test -e go-on || { mkfifo pipe; echo waiting; cat pipe; }; touch done-$PLANCTL_STEP";
+    for (signal, code) in [(rustix::process::Signal::INT, 130), (rustix::process::Signal::TERM, 143)] {
+        let mut going = room.start(&["plan", "run", "p.md", "--approve", "--exec", worker]);
+        going.hear(if code == 130 { "step=2 attempt=1 work=started" } else { "taken up" });
+        going.signal(signal);
+        let said = going.end();
+        assert_eq!(said.code, code, "{said:?}");
+        assert!(said.err.contains("stopped; planctl plan resume p-1"), "{said:?}");
+        std::fs::remove_file(room.path("pipe")).ok();
+    }
+    room.write("go-on", "");
+    let said = room.planctl(&["plan", "resume", "p-1"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let status = room.status();
+    assert_eq!(status["steps"][1]["attempts"], 1, "a stop of ours spends no attempt");
+}
+
+#[test]
+fn the_events_of_a_run_are_gap_free_json_lines_and_nothing_else_is_on_standard_output() {
+    let room = Room::new();
+    room.write("p.md", &good_plan());
+    let said =
+        room.planctl(&["plan", "run", "p.md", "--approve", "--exec", GOOD_WORKER, "--format", "jsonl"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let seen: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let numbers: Vec<u64> = seen.iter().map(|line| line["seq"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+    for key in ["run", "at", "event", "cause"] {
+        assert!(seen.iter().all(|line| line[key].is_string()), "{key}");
+    }
+    assert_eq!(seen.last().unwrap()["event"], "plan_completed");
+    let events = room.planctl(&["events", "--run", "@last", "--json"]);
+    assert!(events.out.starts_with(&said.out), "the history is what was told");
+    let later = room.planctl(&["events", "--run", "p-1", "--since", "3", "--json"]);
+    assert!(later.out.starts_with("{\"run\":\"p-1\",\"seq\":4,"), "{}", later.out.lines().next().unwrap());
+}
+
+#[test]
+fn runs_are_found_by_name_beginning_last_and_path() {
+    let room = Room::new();
+    room.write("plans/fix.md", &good_plan());
+    assert_eq!(room.planctl(&["plan", "run", "plans/fix.md", "--approve", "--exec", GOOD_WORKER]).code, 0);
+    for name in ["fix-1", "fix", "@last", "plans/fix.md"] {
+        assert_eq!(room.json(&["plan", "status", name, "--json"])["run"], "fix-1", "{name}");
+    }
+}
+
+#[test]
+fn logs_and_why_tell_what_happened() {
+    let room = Room::new();
+    room.write(
+        "p.md",
+        &plan(
+            "Logs",
+            "5 minutes",
+            &[("One", "test -e done-1 || { echo not there >&2; exit 9; }", "retry(1), then abort")],
+        ),
+    );
+    let worker = "echo attempt $PLANCTL_ATTEMPT; test $PLANCTL_ATTEMPT = 1 || touch done-1";
+    assert_eq!(room.planctl(&["plan", "run", "p.md", "--approve", "--exec", worker]).code, 0);
+    let logs = room.json(&["plan", "logs", "@last", "--json"]);
+    let first = &logs["attempts"][0];
+    assert_eq!(first["work"]["text"].as_str().unwrap().trim(), "attempt 1");
+    assert_eq!(
+        (first["gate"]["verdict"].as_str(), first["gate"]["exit_code"].as_i64()),
+        (Some("failed"), Some(9))
+    );
+    assert_eq!(first["gate"]["stderr"].as_str().unwrap().trim(), "not there");
+    assert_eq!(logs["attempts"][1]["gate"]["verdict"], "passed");
+    let told = room.planctl(&["plan", "logs", "@last", "--attempt", "1", "--contract"]);
+    assert!(told.out.contains("not there") && !told.out.contains("attempt 1\n    "), "{}", told.out);
+    let why = room.planctl(&["why", "@last", "1"]);
+    assert!(
+        why.out.contains("failed at attempt 1") && why.out.contains("passed at attempt 2"),
+        "{}",
+        why.out
+    );
+    assert_eq!(room.planctl(&["why", "@last", "7"]).code, 4);
+}
+
+#[test]
+fn a_protected_file_that_a_worker_changes_fails_the_attempt_and_is_named() {
+    let room = Room::new();
+    room.write("check.sh", "test -e fixed\n");
+    room.write("p.md", &plan("Cheat", "5 minutes", &[("Fix", "bash check.sh", "escalate")]));
+    let worker = "echo true > check.sh; echo all tests pass";
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert!(said.err.contains("contract=tampered"), "{said:?}");
+    let page = room.json(&["approvals", "show", &room.ask(), "--json"]);
+    assert_eq!(page["failure"]["tampered"][0]["path"], "check.sh", "{page}");
+    assert_eq!(page["failure"]["tampered"][0]["change"], "changed");
+}
+
+#[test]
+fn a_role_that_nothing_serves_is_said_before_anything_starts() {
+    let room = Room::new();
+    room.write("p.md", &good_plan());
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
+    assert_eq!(said.code, 78, "{said:?}");
+    assert!(said.err.contains("coder") && said.err.contains("--exec"), "{said:?}");
+}

@@ -1,0 +1,179 @@
+//! `plan verify`, `plan show` and `plan diff`.
+
+use crate::room::{Room, Said, plan, steady};
+
+fn two_steps() -> String {
+    plan(
+        "Two steps",
+        "10k tokens, $0.10, 5 minutes",
+        &[("First", "test -s one.txt", "retry(2), then escalate"), ("Second", "test -s two.txt", "abort")],
+    )
+}
+
+#[test]
+fn a_good_plan_is_verified_and_says_what_comes_next() {
+    let room = Room::new();
+    room.write("p.md", &two_steps()).write("planctl.toml", "[roles.coder]\ntimeout = \"1m\"\n");
+    let said = room.planctl(&["plan", "verify", "p.md"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(
+        steady(&said.out, &room.path("")),
+        "p.md: no problems\n\
+         verified · 2 steps in order 1→2 · role coder · 10k tokens · $0.10 · 5m00s · sha256 …\n\
+         next: planctl plan run p.md\n"
+    );
+}
+
+#[test]
+fn verification_needs_no_database() {
+    let room = Room::new();
+    room.write("p.md", &two_steps());
+    let said = Said::from(
+        room.command(&["plan", "verify", "p.md"])
+            .env("PLANCTL_DATABASE_URL", "postgres://nobody@127.0.0.1:1/none")
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(std::fs::read_dir(room.state()).unwrap().count(), 0, "and writes nothing");
+}
+
+#[test]
+fn every_finding_is_told_with_its_place_and_the_exit_is_1() {
+    let room = Room::new();
+    let text =
+        two_steps().replace("exit_code == 0\n**on_fail:** abort", "exit_code == zero\n**on_fail:** ignore");
+    room.write("p.md", &text);
+    let said = room.planctl(&["plan", "verify", "p.md"]);
+    assert_eq!(said.code, 1);
+    assert!(said.out.contains("error[P015]") && said.out.contains("--> p.md:"), "{}", said.out);
+    assert!(said.out.contains("not verified"), "{}", said.out);
+
+    let report: serde_json::Value =
+        serde_json::from_str(&room.planctl(&["plan", "verify", "p.md", "--format", "json"]).out).unwrap();
+    assert_eq!(report["verified"], false);
+    assert_eq!(report["file"], "p.md");
+    assert!(report["digest"].as_str().unwrap().starts_with("sha256:"));
+    let errors: Vec<&serde_json::Value> =
+        report["diagnostics"].as_array().unwrap().iter().filter(|found| found["level"] == "error").collect();
+    assert_eq!(errors.len(), 2, "{report}");
+    assert!(errors.iter().all(|error| error["spans"][0]["line"].as_u64().unwrap() > 20));
+}
+
+#[test]
+fn warnings_pass_unless_they_are_denied() {
+    let room = Room::new();
+    room.write("p.md", &two_steps().replace("test -s two.txt", "test -s two.txt || true"));
+    assert_eq!(room.planctl(&["plan", "verify", "p.md"]).code, 0);
+    let said = room.planctl(&["plan", "verify", "p.md", "-D", "warnings"]);
+    assert_eq!(said.code, 1);
+    assert!(said.out.contains("error[P104]"), "{}", said.out);
+}
+
+#[test]
+fn several_files_are_all_verified_and_the_worst_decides() {
+    let room = Room::new();
+    room.write("a.md", &two_steps()).write("b.md", "no plan\n");
+    let said = room.planctl(&["plan", "verify", "a.md", "b.md", "c.md"]);
+    assert_eq!(said.code, 4, "{said:?}");
+    assert!(
+        said.out.contains("a.md: ") && said.out.contains("b.md: ") && said.err.contains("c.md"),
+        "{said:?}"
+    );
+    let said = room.planctl(&["plan", "verify", "a.md", "b.md", "--json"]);
+    assert_eq!((said.code, said.out.lines().count()), (1, 2));
+}
+
+#[test]
+fn row_64_what_is_no_readable_file_has_its_own_message_and_never_hangs() {
+    let room = Room::new();
+    std::fs::create_dir(room.path("folder.md")).unwrap();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, room.path("pipe.md"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    for (file, code, words) in [
+        ("missing.md", 4, "does not exist"),
+        ("folder.md", 1, "directory"),
+        ("pipe.md", 1, "pipe"),
+        ("/dev/zero", 1, "device"),
+    ] {
+        let said = room.planctl(&["plan", "verify", file]);
+        assert_eq!(said.code, code, "{said:?}");
+        assert!(said.err.contains(words), "{file}: {said:?}");
+        assert_eq!(room.planctl(&["plan", "run", file, "--approve"]).code, code);
+    }
+}
+
+#[test]
+fn row_65_a_plan_outside_the_workspace_is_allowed_and_said() {
+    let room = Room::new();
+    let outside = room.home().join("elsewhere.md");
+    std::fs::write(&outside, two_steps()).unwrap();
+    let said = room.planctl(&["plan", "verify", outside.to_str().unwrap()]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("P603") && said.out.contains("outside the workspace"), "{}", said.out);
+}
+
+#[test]
+fn row_66_a_text_that_is_approved_already_is_known_by_its_digest() {
+    let room = Room::new();
+    room.write("p.md", &two_steps());
+    let first = room.json(&["plan", "approve", "p.md", "--json"]);
+    assert_eq!(first["repeated"], false);
+    // Line marks and the status are planctl's own, so they are no other text.
+    room.write(
+        "p.md",
+        &two_steps().replace("status: draft", "status: approved").replace("### 1. First", "### 1. ✅ First"),
+    );
+    let second = room.json(&["plan", "approve", "p.md", "--json"]);
+    assert_eq!(second["repeated"], true, "{second}");
+}
+
+#[test]
+fn show_tells_what_would_run_with_every_contract_in_full() {
+    let room = Room::new();
+    room.write("p.md", &two_steps()).write("check.sh", "true").write("one.txt", "");
+    let said = room.planctl(&["plan", "show", "p.md"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    for words in [
+        "Two steps",
+        "test -s one.txt",
+        "test -s two.txt",
+        "on failure retry(2), then escalate",
+        "on failure abort",
+        "tier 0",
+    ] {
+        assert!(said.out.contains(words), "{words}\n{}", said.out);
+    }
+    let view = room.json(&["plan", "show", "p.md", "--json"]);
+    assert_eq!(view["steps"][1]["contract"]["command"].as_str().unwrap().trim(), "test -s two.txt");
+    assert_eq!(view["budget"]["seconds"], 300.0);
+    let one = room.planctl(&["plan", "show", "p.md", "--step", "2"]);
+    assert!(!one.out.contains("test -s one.txt") && one.out.contains("test -s two.txt"));
+    assert_eq!(room.planctl(&["plan", "show", "p.md", "--step", "9"]).code, 4);
+}
+
+#[test]
+fn what_a_plan_says_can_not_rewrite_the_terminal() {
+    let room = Room::new();
+    room.write("p.md", &two_steps().replace("First, please.", "Hide \u{202e}this\u{1b}[2J."));
+    for words in [&["plan", "verify", "p.md"][..], &["plan", "show", "p.md"]] {
+        let said = room.planctl(words);
+        assert!(
+            !said.out.contains(['\u{1b}', '\u{202e}']) && !said.err.contains(['\u{1b}', '\u{202e}']),
+            "{said:?}"
+        );
+    }
+}
+
+#[test]
+fn diff_shows_what_changed_since_the_approval() {
+    let room = Room::new();
+    room.write("p.md", &two_steps());
+    assert_eq!(room.planctl(&["plan", "diff", "p.md"]).code, 4, "never approved");
+    assert_eq!(room.planctl(&["plan", "approve", "p.md"]).code, 0);
+    assert_eq!(room.planctl(&["plan", "diff", "p.md"]).code, 0, "nothing changed");
+    room.write("p.md", &two_steps().replace("test -s two.txt", "test -s three.txt"));
+    let said = room.planctl(&["plan", "diff", "p.md"]);
+    assert_eq!(said.code, 1);
+    assert!(said.out.contains("-test -s two.txt\n+test -s three.txt\n"), "{}", said.out);
+}

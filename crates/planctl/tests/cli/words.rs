@@ -1,0 +1,151 @@
+//! Flags, help, streams and exit codes.
+
+use std::os::fd::OwnedFd;
+
+use crate::room::{Room, Said, plan};
+
+#[test]
+fn row_93_a_wrong_word_is_named_with_the_one_that_was_meant() {
+    let room = Room::new();
+    for (words, meant) in [
+        (vec!["plan", "verfy", "x.md"], "verify"),
+        (vec!["plan", "run", "--aprove", "x.md"], "--approve"),
+        (vec!["plan", "run"], "<FILE>"),
+        (vec!["nonsense"], "Usage"),
+    ] {
+        let said = room.planctl(&words);
+        assert_eq!(said.code, 2, "{said:?}");
+        assert!(said.err.contains(meant) && said.out.is_empty(), "{said:?}");
+    }
+}
+
+#[test]
+fn row_94_flags_that_exclude_each_other_are_both_named() {
+    let said = Room::new().planctl(&["plan", "ls", "--json", "--quiet"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("--json") && said.err.contains("--quiet"), "{said:?}");
+}
+
+#[test]
+fn a_format_that_a_command_does_not_know_is_refused_with_those_it_knows() {
+    let said = Room::new().planctl(&["plan", "verify", "x.md", "--format", "jsonl"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("human, json"), "{said:?}");
+}
+
+#[test]
+fn row_96_a_reader_that_goes_away_is_no_failure() {
+    let room = Room::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = room.command(&["completions", "bash"]).stdout(OwnedFd::from(writer)).output().unwrap();
+    let said = Said::from(output);
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+}
+
+#[test]
+fn row_97_a_full_disk_is_said_and_fails() {
+    let room = Room::new();
+    for words in [&["version"][..], &["help", "exit-codes"], &["plan", "run", "--help"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let said = Said::from(room.command(words).stdout(full).output().unwrap());
+        assert_eq!(said.code, 75, "{words:?} {said:?}");
+    }
+}
+
+#[test]
+fn row_109_a_filter_that_cannot_be_read_is_said_once_and_left_aside() {
+    let room = Room::new();
+    let said = Said::from(room.command(&["version"]).env("PLANCTL_LOG", "a=b=c").output().unwrap());
+    assert_eq!(said.code, 0);
+    assert_eq!(said.err.matches("PLANCTL_LOG").count(), 1, "{said:?}");
+}
+
+#[test]
+fn the_exit_codes_are_told() {
+    let said = Room::new().planctl(&["help", "exit-codes"]);
+    assert_eq!(said.code, 0);
+    for line in [
+        "\n0     yes: verified",
+        "\n3     waiting for a human",
+        "\n6     stopped by budget",
+        "\n130   interrupted",
+    ] {
+        assert!(said.out.contains(line), "{line}\n{}", said.out);
+    }
+}
+
+#[test]
+fn every_command_has_a_help_text() {
+    let room = Room::new();
+    let root = room.planctl(&["help"]);
+    assert!(root.out.starts_with("Examples:"), "{}", root.out);
+    for words in ["plan run", "plan verify", "approvals", "approvals raise", "db", "events", "demo"] {
+        let mut words: Vec<&str> = words.split(' ').collect();
+        words.insert(0, "help");
+        let said = room.planctl(&words);
+        assert_eq!(said.code, 0, "{words:?}");
+        assert!(said.out.contains("Usage:"), "{}", said.out);
+    }
+    assert_eq!(room.planctl(&["help", "nothing"]).code, 4);
+}
+
+#[test]
+fn completions_and_version_need_no_database_and_no_state() {
+    let room = Room::new();
+    let said = room.planctl(&["completions", "zsh"]);
+    assert!(said.out.contains("#compdef planctl"), "{said:?}");
+    assert_eq!(room.json(&["version", "--json"])["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(std::fs::read_dir(room.state()).unwrap().count(), 0);
+}
+
+#[test]
+fn p_28_a34_nothing_is_decided_inside_a_worker() {
+    let room = Room::new();
+    room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    for words in [
+        &["plan", "approve", "p.md"][..],
+        &["plan", "reject", "p.md"],
+        &["plan", "run", "p.md", "--approve", "--exec", "touch one"],
+        &["plan", "cancel", "@last"],
+        &["approvals", "approve", "1"],
+        &["approvals", "retry", "1"],
+        &["approvals", "waive", "1", "--note", "x"],
+        &["approvals", "raise", "1", "--tokens", "1k"],
+        &["trust", "."],
+        &["db", "reset", "--yes"],
+    ] {
+        let said = Said::from(room.command(words).env("PLANCTL_ITEM_ID", "x").output().unwrap());
+        assert_eq!(said.code, 77, "{words:?} {said:?}");
+        assert!(said.err.contains("a person decides"), "{said:?}");
+    }
+}
+
+#[test]
+fn row_98_without_a_terminal_a_confirmation_is_not_asked_for_but_refused() {
+    let room = Room::new();
+    let said =
+        Said::from(room.command(&["db", "reset"]).env_remove("PLANCTL_DATABASE_URL").output().unwrap());
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("--yes"), "{said:?}");
+}
+
+#[test]
+fn what_is_not_there_is_not_found() {
+    let room = Room::new();
+    for words in [
+        &["plan", "status", "nothing-1"][..],
+        &["plan", "watch", "@last"],
+        &["plan", "logs", "@last"],
+        &["approvals", "show", "99"],
+        &["approvals", "retry", "99"],
+        &["plan", "verify", "nothing.md"],
+        &["plan", "run", "nothing.md"],
+        &["why", "nothing", "1"],
+        &["-C", "/nothing", "plan", "ls"],
+    ] {
+        let said = room.planctl(words);
+        assert_eq!(said.code, 4, "{words:?} {said:?}");
+        assert!(said.err.starts_with("could not") || said.err.contains("\ncould not"), "{said:?}");
+    }
+}
