@@ -43,6 +43,6 @@ expect 'A plan of three words' 'a-plan-of-three-words'
 exit "$failed"
 SCRIPT
 
-cp "$here/plan.md" plan.md
-git add slug.sh test.sh plan.md
+cp "$here/plan.md" bugfix.md
+git add slug.sh test.sh bugfix.md
 git commit --quiet --message "A script that makes slugs, with a bug"

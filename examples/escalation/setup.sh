@@ -28,6 +28,6 @@ case $port in
 esac
 SCRIPT
 
-cp "$here/plan.md" plan.md
-git add service.conf check-port.sh plan.md
+cp "$here/plan.md" escalation.md
+git add service.conf check-port.sh escalation.md
 git commit --quiet --message "A service without a port"

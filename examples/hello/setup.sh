@@ -13,6 +13,6 @@ cd "$project"
 git init --quiet
 git config user.name "Example"
 git config user.email "example@example.invalid"
-cp "$here/plan.md" plan.md
-git add plan.md
+cp "$here/plan.md" hello.md
+git add hello.md
 git commit --quiet --message "Begin with a plan"

@@ -52,6 +52,6 @@ else
 fi
 SCRIPT
 
-cp "$here/plan.md" plan.md
-git add report.sh tests plan.md
+cp "$here/plan.md" refactor.md
+git add report.sh tests refactor.md
 git commit --quiet --message "A report in one long script"
