@@ -9,8 +9,12 @@
 mod asks;
 #[path = "conversations/budgets.rs"]
 mod budgets;
+#[path = "conversations/edges.rs"]
+mod edges;
 #[path = "conversations/endings.rs"]
 mod endings;
+#[path = "conversations/flat.rs"]
+mod flat;
 #[path = "conversations/paths.rs"]
 mod paths;
 #[path = "conversations/plan.rs"]

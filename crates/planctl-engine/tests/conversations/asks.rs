@@ -3,7 +3,7 @@
 use super::script::talk;
 
 #[test]
-fn a_retry_grants_one_attempt_with_the_note_in_its_prompt() {
+fn p52_a_retry_grants_one_attempt_with_the_note_in_its_prompt() {
     talk(
         "
         plan  a: task retry 1 escalate
@@ -77,7 +77,7 @@ fn an_abort_ends_the_run() {
 }
 
 #[test]
-fn a_revision_pauses_the_run_and_goes_on_with_the_unchanged_settled_steps() {
+fn p77_a_revision_pauses_the_run_and_goes_on_with_the_unchanged_settled_steps() {
     talk(
         "
         plan  a: task  b: task escalate

@@ -3,7 +3,7 @@
 use super::script::talk;
 
 #[test]
-fn a_budget_that_does_not_suffice_for_the_next_step_asks_before_it() {
+fn p54_a_budget_that_does_not_suffice_for_the_next_step_asks_before_it() {
     talk(
         "
         plan  a: task  b: task  budget 1000 tokens
@@ -48,7 +48,7 @@ fn what_a_worker_does_not_report_is_shown_and_not_charged() {
 }
 
 #[test]
-fn money_is_counted_as_tokens_are() {
+fn p73_money_is_counted_as_tokens_are() {
     talk(
         "
         plan  a: task  b: task  budget $4

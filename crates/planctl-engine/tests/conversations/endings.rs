@@ -57,7 +57,7 @@ fn a_plan_that_waits_for_its_workspace_can_be_cancelled() {
 }
 
 #[test]
-fn a_failed_run_resumes_where_it_ended_and_runs_no_passed_step_again() {
+fn p24_a_failed_run_resumes_where_it_ended_and_runs_no_passed_step_again() {
     talk(
         "
         plan  a: task  b: task retry 1 abort

@@ -3,7 +3,7 @@
 use super::script::talk;
 
 #[test]
-fn exhaustion_takes_the_exhaust_edge_before_the_fail_edge() {
+fn x07_exhaustion_takes_the_exhaust_edge_before_the_fail_edge() {
     talk(
         "
         plan  a: task  b: task  c: task  a -on_exhaust-> b  a -on_fail-> c
@@ -15,7 +15,7 @@ fn exhaustion_takes_the_exhaust_edge_before_the_fail_edge() {
 }
 
 #[test]
-fn the_fail_edge_waits_until_no_retry_remains() {
+fn g22_the_fail_edge_waits_until_no_retry_remains() {
     talk(
         "
         plan  a: task retry 1  b: task  c: task  a -on_fail-> c
@@ -42,7 +42,7 @@ fn an_always_edge_serves_success_and_exhaustion() {
 }
 
 #[test]
-fn a_retry_edge_leads_to_another_step_while_the_allowance_lasts() {
+fn g15_a_retry_edge_leads_to_another_step_while_the_allowance_lasts() {
     talk(
         "
         plan  a: task  b: task retry 1 escalate  b -on_retry-> a
@@ -59,7 +59,7 @@ fn a_retry_edge_leads_to_another_step_while_the_allowance_lasts() {
 }
 
 #[test]
-fn an_outcome_without_an_edge_is_a_stall_that_asks() {
+fn g19_an_outcome_without_an_edge_is_a_stall_that_asks() {
     talk(
         "
         plan  a: task
@@ -71,7 +71,7 @@ fn an_outcome_without_an_edge_is_a_stall_that_asks() {
 }
 
 #[test]
-fn an_entry_beyond_the_visits_counts_as_exhausted() {
+fn x08_an_entry_beyond_the_visits_counts_as_exhausted() {
     talk(
         "
         plan  a: task visits 2 escalate  b: task  b -on_fail-> a
@@ -88,7 +88,7 @@ fn an_entry_beyond_the_visits_counts_as_exhausted() {
 }
 
 #[test]
-fn the_allowance_refills_over_a_success_path_only() {
+fn x08_the_allowance_refills_over_a_success_path_only() {
     talk(
         "
         plan  a: task retry 1 escalate  b: task  b -on_fail-> a

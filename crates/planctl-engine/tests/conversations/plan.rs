@@ -89,27 +89,7 @@ impl Drawn {
                 other => panic!("what is “{other}” in a step?"),
             }
         }
-        let contract = Contract {
-            command: format!("./check {name}"),
-            digest: digest(name, 1),
-            expect: 0,
-            timeout: Duration::from_secs(600),
-            guard: false,
-        };
-        let task = Task {
-            step: self.steps.len() as u32 + 1,
-            role: Role::from("coder"),
-            work: WorkKind::Code,
-            prompt: format!("do {name}"),
-            subscriptions: Vec::new(),
-            contract,
-            max_retries,
-            lapse,
-            work_timeout: Duration::from_secs(600),
-            protects: Vec::new(),
-            contract_files: BTreeSet::new(),
-            own_files: BTreeSet::new(),
-        };
+        let task = Task { lapse, ..task(name, self.steps.len() as u32 + 1, max_retries) };
         let kind = NodeKind::Task(Box::new(task));
         self.steps.push(Node { id: name.into(), title: name.to_owned(), kind, max_visits });
     }
@@ -160,6 +140,30 @@ impl Drawn {
     }
 }
 
+/// Returns a step that fails where its attempts are used up.
+pub fn task(name: &str, step: u32, max_retries: u16) -> Task {
+    Task {
+        step,
+        role: Role::from("coder"),
+        work: WorkKind::Code,
+        prompt: format!("do {name}"),
+        subscriptions: Vec::new(),
+        contract: Contract {
+            command: format!("./check {name}"),
+            digest: digest(name, 1),
+            expect: 0,
+            timeout: Duration::from_secs(600),
+            guard: false,
+        },
+        max_retries,
+        lapse: Outcome::Failed,
+        work_timeout: Duration::from_secs(600),
+        protects: Vec::new(),
+        contract_files: BTreeSet::new(),
+        own_files: BTreeSet::new(),
+    }
+}
+
 fn on(word: &str) -> On {
     match word {
         "on_success" => On::Success,
@@ -171,7 +175,7 @@ fn on(word: &str) -> On {
     }
 }
 
-fn plain(name: &str, kind: NodeKind) -> Node {
+pub fn plain(name: &str, kind: NodeKind) -> Node {
     Node { id: name.into(), title: name.to_owned(), kind, max_visits: 10 }
 }
 

@@ -19,7 +19,7 @@ fn a_step_passes_by_its_gate_and_the_next_begins() {
 }
 
 #[test]
-fn a_failed_gate_is_retried_with_the_failure_in_the_prompt_and_then_a_person_is_asked() {
+fn p46_a_failed_gate_is_retried_with_the_failure_in_the_prompt_and_then_a_person_is_asked() {
     talk(
         "
         plan  a: task retry 1 escalate
@@ -35,7 +35,7 @@ fn a_failed_gate_is_retried_with_the_failure_in_the_prompt_and_then_a_person_is_
 }
 
 #[test]
-fn retry_and_abort_ends_the_run_as_failed() {
+fn p47_retry_and_abort_ends_the_run_as_failed() {
     talk(
         "
         plan  a: task retry 1 abort
@@ -93,7 +93,7 @@ fn death_by_signal_never_passes_and_spends_an_attempt() {
 }
 
 #[test]
-fn a_gate_that_times_out_spends_an_attempt() {
+fn x20_a_gate_that_times_out_spends_an_attempt() {
     talk(
         "
         plan  a: task retry 1 escalate
@@ -108,7 +108,7 @@ fn a_gate_that_times_out_spends_an_attempt() {
 }
 
 #[test]
-fn work_past_its_deadline_spends_an_attempt_and_gets_no_gate() {
+fn p51_work_past_its_deadline_spends_an_attempt_and_gets_no_gate() {
     talk(
         "
         plan  a: task retry 1 escalate

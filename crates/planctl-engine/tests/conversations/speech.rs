@@ -55,13 +55,7 @@ fn agent(room: &Room<'_>, said: &[&str], quoted: Option<String>) -> Event {
     };
     let (at, said) = match said {
         ["reported", at, more @ ..] => {
-            let report = Report {
-                text: Excerpt { bytes: 4, tail: "done".to_owned(), stored: None },
-                gave_up: more.contains(&"gave"),
-                ending: None,
-                duration: Duration::from_secs(1),
-                usage: usage(more),
-            };
+            let report = Report { gave_up: more.contains(&"gave"), usage: usage(more), ..report() };
             (at, AgentSaid::Reported(report))
         }
         ["asked", at, more @ ..] => {
@@ -100,19 +94,7 @@ fn the_try(room: &Room<'_>, text: &str, more: &[&str]) -> At {
 
 fn finding(room: &Room<'_>, at: &At, found: &[&str]) -> Found {
     let digest = room.graph.task(&at.node).map(|task| task.contract.digest.clone());
-    let mut evidence = Evidence {
-        contract: digest.unwrap_or_else(|| Digest::from("sha256:none")),
-        ending: Ending::Exited { code: 0 },
-        duration: Duration::from_secs(2),
-        resources: Resources::default(),
-        stdout: Excerpt::default(),
-        stderr: Excerpt::default(),
-        isolation: 0,
-        git_head: None,
-        protected: BTreeMap::new(),
-        tampered: Vec::new(),
-        stragglers: 0,
-    };
+    let mut evidence = evidence(digest.unwrap_or_else(|| Digest::from("sha256:none")), 0);
     match found {
         ["exit", code, ..] => evidence.ending = Ending::Exited { code: number(code) as i32 },
         ["signal", signal] => evidence.ending = Ending::Signalled { signal: number(signal) as i32 },
@@ -132,6 +114,34 @@ fn finding(room: &Room<'_>, at: &At, found: &[&str]) -> Found {
         other => panic!("what does the harness find: {other:?}?"),
     }
     Found::Evidence(Box::new(evidence))
+}
+
+/// Returns evidence of a contract that exited with a code.
+pub fn evidence(contract: Digest, code: i32) -> Evidence {
+    Evidence {
+        contract,
+        ending: Ending::Exited { code },
+        duration: Duration::from_secs(2),
+        resources: Resources::default(),
+        stdout: Excerpt::default(),
+        stderr: Excerpt::default(),
+        isolation: 0,
+        git_head: None,
+        protected: BTreeMap::new(),
+        tampered: Vec::new(),
+        stragglers: 0,
+    }
+}
+
+/// Returns what a worker says that reports its work done.
+pub fn report() -> Report {
+    Report {
+        text: Excerpt { bytes: 4, tail: "done".to_owned(), stored: None },
+        gave_up: false,
+        ending: None,
+        duration: Duration::from_secs(1),
+        usage: None,
+    }
 }
 
 fn decided(room: &Room<'_>, words: &[&str]) -> Decision {

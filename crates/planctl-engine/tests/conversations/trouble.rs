@@ -3,7 +3,7 @@
 use super::script::talk;
 
 #[test]
-fn a_lost_worker_spends_a_delivery_and_never_an_attempt() {
+fn x40_a_lost_worker_spends_a_delivery_and_never_an_attempt() {
     talk(
         "
         plan  a: task escalate  limit deliveries 3
@@ -46,7 +46,7 @@ fn a_missing_permission_asks_a_person_at_once() {
 }
 
 #[test]
-fn our_own_stops_are_counted_apart_and_repeat_at_once() {
+fn x40_our_own_stops_are_counted_apart_and_repeat_at_once() {
     talk(
         "
         plan  a: task escalate  limit interruptions 3  limit deliveries 1
@@ -92,7 +92,7 @@ fn a_gate_that_tells_nothing_time_after_time_asks_a_person() {
 }
 
 #[test]
-fn a_run_that_stands_still_is_taken_back_and_a_person_is_asked() {
+fn x31_a_run_that_stands_still_is_taken_back_and_a_person_is_asked() {
     talk(
         "
         plan  a: task escalate  stale after 60 seconds

@@ -3,7 +3,7 @@
 use super::script::talk;
 
 #[test]
-fn a_report_is_accepted_once_and_never_late() {
+fn p28_a_report_is_accepted_once_and_never_late() {
     talk(
         "
         plan  a: task retry 1 escalate  b: task
@@ -39,7 +39,7 @@ fn a_verdict_is_drawn_once_for_each_attempt() {
 }
 
 #[test]
-fn evidence_of_another_visit_is_refused() {
+fn x04_evidence_of_another_visit_is_refused() {
     talk(
         "
         plan  a: task  b: task  b -on_fail-> a

@@ -1,6 +1,7 @@
 //! Reads the workspace's sources, each with its code, comments and texts apart.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// One source file.
 pub struct Source {
@@ -23,8 +24,13 @@ pub fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is there")
 }
 
-/// Reads all Rust sources of the workspace, in order.
-pub fn all() -> Vec<Source> {
+/// Returns all Rust sources of the workspace, in order.
+pub fn all() -> &'static [Source] {
+    static SOURCES: OnceLock<Vec<Source>> = OnceLock::new();
+    SOURCES.get_or_init(read)
+}
+
+fn read() -> Vec<Source> {
     let top = top();
     let mut paths = Vec::new();
     gather(&top.join("crates"), &mut paths);

@@ -1,16 +1,15 @@
 //! A step of a 5,000-step plan touches as many records as a step of a 10-step plan (HOTPATH, DESIGN 12).
 
-#![allow(clippy::unwrap_used, reason = "a test fails where it unwraps")]
-
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use planctl_engine::{
-    Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, ClockEvent, Contract, Decision, Digest, Edge,
-    Effect, End, Ending, Event, Evidence, Excerpt, Found, Graph, GraphParts, HarnessEvent, Head, HumanEvent,
-    ItemId, Limits, Node, NodeId, NodeKind, On, Outcome, Priority, Record, Report, Resources, Role, Run,
-    RunId, RunStatus, Scope, Task, Timestamp, WorkKind, advance, touched,
+    Actor, AgentEvent, AgentSaid, Answer, At, Attempt, ClockEvent, Decision, Effect, End, Event, Found,
+    Graph, HarnessEvent, Head, HumanEvent, ItemId, NodeId, Record, Run, RunId, RunStatus, Scope, Timestamp,
+    advance, touched,
 };
+
+use super::plan;
+use super::speech::{evidence, report};
 
 #[test]
 fn a_step_of_a_long_plan_touches_no_more_than_a_step_of_a_short_one() {
@@ -50,16 +49,10 @@ impl Play {
         self.hear(human(Decision::Answer { item, answer: Answer::Approve }));
         self.hear(Event::Clock(ClockEvent::Admitted));
         for step in 1..=self.graph.task_count() {
-            let at = At { node: name(step), visit: 1, attempt: Attempt::FIRST };
-            let said = AgentSaid::Reported(Report {
-                text: Excerpt::default(),
-                gave_up: false,
-                ending: None,
-                duration: Duration::from_secs(1),
-                usage: None,
-            });
+            let at = At { node: step.to_string().as_str().into(), visit: 1, attempt: Attempt::FIRST };
+            let said = AgentSaid::Reported(report());
             self.hear(Event::Agent(AgentEvent { at: at.clone(), said }));
-            let found = Found::Evidence(Box::new(passing()));
+            let found = Found::Evidence(Box::new(evidence(plan::digest(&step.to_string(), 1), 0)));
             self.hear(Event::Harness(HarnessEvent { at, found }));
         }
         assert_eq!(self.head.status, RunStatus::Ended { end: End::Done });
@@ -92,68 +85,6 @@ impl Play {
 }
 
 fn linear(steps: u32) -> Graph {
-    let plain = |id: &str, kind| Node { id: id.into(), title: id.to_owned(), kind, max_visits: 10 };
-    let edge = |from: NodeId, to: NodeId| Edge { from, to, on: On::Success };
-    let mut nodes = vec![plain("start", NodeKind::Start), plain("done", NodeKind::Exit { success: true })];
-    let mut edges = vec![edge("start".into(), name(1))];
-    for step in 1..=steps {
-        let kind = NodeKind::Task(Box::new(task(step)));
-        nodes.push(Node { id: name(step), title: format!("step {step}"), kind, max_visits: 10 });
-        edges.push(edge(name(step), if step == steps { "done".into() } else { name(step + 1) }));
-    }
-    let (budget, limits) = (Budget::default(), Limits::default());
-    let priority = Priority::Normal;
-    Graph::new(GraphParts {
-        title: "long".to_owned(),
-        start: "start".into(),
-        nodes,
-        edges,
-        budget,
-        limits,
-        priority,
-    })
-    .unwrap()
-}
-
-fn task(step: u32) -> Task {
-    Task {
-        step,
-        role: Role::from("coder"),
-        work: WorkKind::Code,
-        prompt: "do it".to_owned(),
-        subscriptions: Vec::new(),
-        contract: Contract {
-            command: "./check".to_owned(),
-            digest: Digest::from("sha256:check"),
-            expect: 0,
-            timeout: Duration::from_secs(60),
-            guard: false,
-        },
-        max_retries: 2,
-        lapse: Outcome::Failed,
-        work_timeout: Duration::from_secs(600),
-        protects: Vec::new(),
-        contract_files: BTreeSet::new(),
-        own_files: BTreeSet::new(),
-    }
-}
-
-fn passing() -> Evidence {
-    Evidence {
-        contract: Digest::from("sha256:check"),
-        ending: Ending::Exited { code: 0 },
-        duration: Duration::from_millis(1),
-        resources: Resources::default(),
-        stdout: Excerpt::default(),
-        stderr: Excerpt::default(),
-        isolation: 0,
-        git_head: None,
-        protected: BTreeMap::new(),
-        tampered: Vec::new(),
-        stragglers: 0,
-    }
-}
-
-fn name(step: u32) -> NodeId {
-    NodeId::new(step.to_string())
+    let parts: Vec<String> = (1..=steps).map(|step| format!("{step}: task retry 2")).collect();
+    plan::read(&parts.iter().map(String::as_str).collect::<Vec<_>>())
 }
