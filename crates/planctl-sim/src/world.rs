@@ -77,8 +77,33 @@ pub fn play(seed: u64) -> Result<Tale, Box<Breach>> {
 ///
 /// Returns the first [`Breach`].
 pub fn play_on(seed: u64, flaw: Option<Flaw>) -> Result<Tale, Box<Breach>> {
-    let mut dice = Dice::new(seed);
-    let options = Options::expand(&mut dice.fork(1), seed);
+    play_with(Options::expand(&mut Dice::new(seed).fork(1), seed), flaw)
+}
+
+/// Returns the breach with as few kinds of trouble and as few turns as still show one: the same plan, a shorter story.
+pub fn shrink(breach: Box<Breach>, flaw: Option<Flaw>) -> Box<Breach> {
+    let mut smallest = breach;
+    for trouble in Trouble::ALL {
+        let mut options = smallest.options.clone();
+        if options.rates.remove(&trouble).is_some()
+            && let Err(smaller) = play_with(options, flaw)
+        {
+            smallest = smaller;
+        }
+    }
+    for turns in (1..8).map(|part| smallest.options.turns * part / 8).collect::<Vec<_>>() {
+        let options = Options { turns, ..smallest.options.clone() };
+        if let Err(smaller) = play_with(options, flaw) {
+            return smaller;
+        }
+    }
+    smallest
+}
+
+fn play_with(options: Options, flaw: Option<Flaw>) -> Result<Tale, Box<Breach>> {
+    let mut dice = Dice::new(options.seed);
+    // The plan stays the same whatever the options are.
+    dice.draw();
     let plan = plans::draw(&mut dice.fork(2));
     let mut world = World::new(options, plan, dice);
     world.store.flaw = flaw;
@@ -90,7 +115,12 @@ pub fn play_on(seed: u64, flaw: Option<Flaw>) -> Result<Tale, Box<Breach>> {
     };
     match broken {
         None => Ok(Tale { coverage: world.coverage, events: world.store.history.len(), lines: world.lines }),
-        Some(what) => Err(Box::new(Breach { seed, options: world.options, what, lines: world.lines })),
+        Some(what) => Err(Box::new(Breach {
+            seed: world.options.seed,
+            options: world.options,
+            what,
+            lines: world.lines,
+        })),
     }
 }
 

@@ -2,7 +2,7 @@
 #![cfg(debug_assertions)]
 
 use planctl_engine::mutant::{Mutant, plant};
-use planctl_sim::{Flaw, play, play_on};
+use planctl_sim::{Flaw, play, play_on, shrink};
 
 /// Seeds within which each planted bug must be found.
 const SEEDS: u64 = 1_000;
@@ -44,6 +44,17 @@ fn each_flaw_of_the_store_is_found_within_a_thousand_seeds() {
         })
         .collect();
     assert!(survivors.is_empty(), "these flaws were not found within {SEEDS} seeds: {survivors:?}");
+}
+
+#[test]
+fn a_breach_shrinks_to_a_shorter_story_that_still_shows_it() {
+    let flaw = Some(Flaw::WithdrawalIgnored);
+    let breach = (0..SEEDS).find_map(|seed| play_on(seed, flaw).err()).expect("the flaw is found");
+    let (seed, long, troubles) = (breach.seed, breach.lines.len(), breach.options.rates.len());
+    let small = shrink(breach, flaw);
+    assert_eq!(small.seed, seed);
+    assert!(small.lines.len() <= long && small.options.rates.len() < troubles, "{small}");
+    assert!(small.to_string().contains("PLANCTL_SIM_SEED="), "it says how to see it again: {small}");
 }
 
 /// Plants a bug in this thread and plays until it shows.

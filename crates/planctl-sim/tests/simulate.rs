@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use planctl_sim::{Coverage, expected, play};
+use planctl_sim::{Coverage, expected, play, shrink};
 
 /// Seeds played by default; `PLANCTL_SIM_SEEDS=N` plays more, `PLANCTL_SIM_SEED=K` that one alone and shows it.
 const SEEDS: u64 = 1_000;
@@ -12,7 +12,7 @@ fn random_conversations_keep_every_promise() {
     if let Some(seed) = number_in("PLANCTL_SIM_SEED") {
         match play(seed) {
             Ok(tale) => println!("{}\nseed {seed}: {} events, no breach", tale.lines.join("\n"), tale.events),
-            Err(breach) => panic!("{breach}"),
+            Err(breach) => panic!("{}", shrink(breach, None)),
         }
         return;
     }
@@ -31,7 +31,7 @@ fn play_all(seeds: u64) -> (Coverage, usize) {
             std::thread::spawn(move || {
                 let (mut met, mut events) = (Coverage::new(), 0);
                 for seed in (0..seeds).filter(|seed| seed % threads == thread) {
-                    let tale = play(seed).unwrap_or_else(|breach| panic!("{breach}"));
+                    let tale = play(seed).unwrap_or_else(|breach| panic!("{}", shrink(breach, None)));
                     met.extend(tale.coverage);
                     events += tale.events;
                 }
