@@ -1,16 +1,18 @@
 -- Runs: a small row each, one row per node that was entered, the history, and the queue.
--- The hot tables carry no foreign keys: `apply` is their only writer, and each key would cost a lookup per row.
+-- The hot tables carry neither foreign keys nor checks, and few indexes: `apply` is their only writer, and the server
+-- prepares each of them anew for every statement. What they would guard is what `planctl audit` checks.
 
 create table runs (
   id          uuid primary key,
-  plan        bigint not null references plans,
-  workspace   bigint not null references workspaces,
+  plan        bigint not null,
+  workspace   bigint not null,
   stem        text not null,
   number      int not null,
-  name        text not null unique,
+  -- Stem and number, as in fix-auth-3.
+  name        text not null,
   revision    text not null,
   graph       text not null,
-  approval    bigint references approvals,
+  approval    bigint,
   settings    json not null,
   status      text not null,
   active      boolean not null default false,
@@ -24,9 +26,9 @@ create table runs (
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500,
         autovacuum_vacuum_cost_delay = 0);
 create unique index one_active_run_per_workspace on runs (workspace) where active;
-create index runs_plan on runs (plan, created_at);
-create index runs_workspace on runs (workspace, created_at);
-create index runs_created on runs (created_at);
+-- Ids of runs sort by age.
+create index runs_plan on runs (plan, id);
+create index runs_workspace on runs (workspace, id);
 
 create table nodes (
   run         uuid not null,
@@ -41,7 +43,7 @@ create table history (
   run         uuid not null,
   seq         bigint not null,
   at          timestamptz not null,
-  kind        text not null check (kind in ('input', 'fact')),
+  kind        text not null,
   name        text not null,
   cause       text not null,
   node        text,
@@ -68,24 +70,23 @@ create table refusals (
 );
 create index refusals_run on refusals (run, id);
 
--- One queue for three lanes. The lease stands in the item's own row: claiming, renewing and fencing each touch one row.
--- No column of a lease is indexed, so that a renewal is a HOT update.
-create sequence ask_numbers as bigint;
+-- One queue for three lanes, and only what is out: a closed item is deleted, since history tells of it. The lease stands
+-- in the item's own row: claiming, renewing and fencing each touch one row. No column of a lease is indexed, so that a
+-- renewal is a HOT update.
 create table items (
   id            text primary key,
   run           uuid not null,
   node          text not null,
   visit         int not null,
   attempt       int not null,
-  lane          text not null check (lane in ('agent', 'harness', 'human')),
+  lane          text not null,
   target        text not null,
-  state         text not null check (state in ('ready', 'leased', 'closed')),
+  state         text not null,
   work          json not null,
   available_at  timestamptz not null,
   due_at        timestamptz not null,
   span_micros   bigint not null,
   generation    bigint not null,
-  number        bigint,
   token_hash    bytea,
   host          text,
   boot          text,
@@ -93,15 +94,25 @@ create table items (
   own           boolean,
   lease_until   timestamptz,
   hard_deadline timestamptz,
-  created_at    timestamptz not null,
-  closed_at     timestamptz,
-  check ((state = 'leased') = (token_hash is not null and lease_until is not null and hard_deadline is not null))
+  created_at    timestamptz not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
         autovacuum_vacuum_cost_delay = 0);
 create index items_run on items (run, lane);
-create index items_ready on items (lane, target, due_at, id) where state = 'ready';
-create index items_leased on items (id) where state = 'leased';
-create unique index items_number on items (number) where number is not null;
+create index items_due on items (state, lane, target, due_at, id);
+
+-- The questions for people, by the numbers that people say; answered ones stay.
+create table asks (
+  number      bigint generated always as identity primary key,
+  item        text not null unique,
+  run         uuid not null,
+  node        text not null,
+  visit       int not null,
+  attempt     int not null,
+  work        json not null,
+  created_at  timestamptz not null,
+  closed_at   timestamptz
+);
+create index asks_open on asks (run) where closed_at is null;
 
 create table timers (
   run         uuid not null,

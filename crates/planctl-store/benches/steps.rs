@@ -1,6 +1,6 @@
 //! What a step costs in the database: claim, report and verdict beside three one-row commits of the same run.
 //!
-//! `cargo bench -p planctl-store`; `planctl-server` measures the same with a real worker and a real contract.
+//! `cargo bench -p planctl-store`, or with one of `-- plans`, `-- at-once`, `-- sustained`; `planctl-server` measures the same with a real worker and a real contract.
 
 #![allow(
     clippy::print_stdout,
@@ -32,11 +32,19 @@ fn main() {
         store.migrate().await.unwrap();
         println!("{:<44} {:>9} {:>9} {:>9}", "", "p50 ms", "p95 ms", "per s");
         let mut bench = Bench { store: store.clone(), beside: one_row_table(&options).await };
-        for (steps, runs) in [(10, 100), (1000, 1), (5000, 1)] {
-            bench.one_at_a_time(steps, runs).await;
+        let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
+        let is_wanted = |part: &str| wanted.as_deref().is_none_or(|wanted| wanted == part);
+        if is_wanted("plans") {
+            for (steps, runs) in [(10, 100), (1000, 1), (5000, 1)] {
+                bench.one_at_a_time(steps, runs).await;
+            }
         }
-        bench.at_once("50 runs x 20 steps at once", 50, 20).await;
-        bench.at_once("50 runs x 400 steps, sustained", 50, 400).await;
+        if is_wanted("at-once") {
+            bench.at_once("50 runs x 20 steps at once", 50, 20).await;
+        }
+        if is_wanted("sustained") {
+            bench.at_once("50 runs x 400 steps, sustained", 50, 400).await;
+        }
         floor_at_once(options, 50, 60).await;
         store.close().await;
     });

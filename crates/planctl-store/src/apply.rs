@@ -38,7 +38,7 @@ use crate::token::Token;
 pub(crate) use read::{
     READ_ALL, READ_COMMAND, READ_DUPLICATE, READ_LIVE, READ_NODES, READ_OWN_COMMAND, READ_TAKEN,
 };
-pub(crate) use write::{REFUSE, WRITE};
+pub(crate) use write::{REFUSE, WRITE, WRITE_ALL};
 
 /// What one event did, and is durable.
 #[derive(Clone, Debug)]

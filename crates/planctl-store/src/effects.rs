@@ -33,9 +33,18 @@ pub(crate) struct Puts {
 pub(crate) struct Rows {
     pub(crate) puts: Puts,
     pub(crate) removed: Vec<String>,
+    withdraws: bool,
     pub(crate) armed: Vec<&'static str>,
     pub(crate) armed_at: Vec<OffsetDateTime>,
     pub(crate) disarmed: Vec<&'static str>,
+}
+
+impl Rows {
+    /// Says that nothing but items of workers and gates comes or goes.
+    pub(crate) fn is_plain(&self) -> bool {
+        let is_quiet = self.armed.is_empty() && self.disarmed.is_empty() && !self.withdraws;
+        is_quiet && !self.puts.lanes.contains(&"human")
+    }
 }
 
 /// Turns effects into rows. `answered` is the item that the event answers: it goes, unless it is dispatched again.
@@ -56,6 +65,7 @@ pub(crate) fn rows(
                 put(&mut rows.puts, item, graph, host, now, taken == Some(&item.id))?;
             }
             Effect::Withdraw(item) => {
+                rows.withdraws = true;
                 removed.insert(item);
             }
             Effect::Arm { timer, at } => {

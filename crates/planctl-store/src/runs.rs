@@ -42,37 +42,38 @@ macro_rules! runs_where {
     };
 }
 pub(crate) const RUN: &str = runs_where!("r.id = $1");
-pub(crate) const RUN_NAMED: &str = runs_where!("r.name = $1");
+pub(crate) const RUN_NAMED: &str = runs_where!("r.stem = $1 and r.number = $2");
 pub(crate) const RUN_LAST: &str =
-    runs_where!("($1::bigint is null or r.workspace = $1) order by r.created_at desc, r.id desc limit 1");
-pub(crate) const RUN_OF_PLAN: &str = runs_where!("r.plan = $1 order by r.created_at desc, r.id desc limit 1");
-pub(crate) const RUN_OF_PATH: &str = runs_where!(
-    "($1::bigint is null or r.workspace = $1) and p.path = $2 order by r.created_at desc, r.id desc limit 1"
-);
+    runs_where!("($1::bigint is null or r.workspace = $1) order by r.id desc limit 1");
+pub(crate) const RUN_OF_PLAN: &str = runs_where!("r.plan = $1 order by r.id desc limit 1");
+pub(crate) const RUN_OF_PATH: &str =
+    runs_where!("($1::bigint is null or r.workspace = $1) and p.path = $2 order by r.id desc limit 1");
 pub(crate) const RUNS_BEGINNING: &str = runs_where!(
-    "(r.name like $1 || '%' or replace(r.id::text, '-', '') like replace($1, '-', '') || '%') order by r.created_at desc limit 9"
+    "(r.name like $1 || '%' or replace(r.id::text, '-', '') like replace($1, '-', '') || '%') order by r.id desc limit 9"
 );
 pub(crate) const RUNS: &str =
-    runs_where!("($1::bigint is null or r.workspace = $1) order by r.created_at desc, r.id desc limit $2");
-pub(crate) const RUNS_IN_STATUS: &str = runs_where!("r.status = $1 order by r.created_at, r.id limit $2");
+    runs_where!("($1::bigint is null or r.workspace = $1) order by r.id desc limit $2");
+pub(crate) const RUNS_IN_STATUS: &str = runs_where!("r.status = $1 order by r.id limit $2");
 pub(crate) const RECORDS: &str =
     "select array_agg(node) as names, array_agg(record::text) as records from nodes where run = $1";
-pub(crate) const ITEMS: &str = "select id, run, node, visit, attempt, lane, target, state, work::text as work, available_at, \
-     generation, number, instance, lease_until, created_at from items where run = $1 and state <> 'closed' order by created_at, id";
+pub(crate) const ITEMS: &str = "select i.id, i.node, i.visit, i.attempt, i.target, i.state, i.work::text as work, i.available_at, \
+     i.generation, a.number, i.instance, i.lease_until, i.created_at from items i left join asks a on a.item = i.id \
+     where i.run = $1 order by i.created_at, i.id";
 macro_rules! asks_where {
     ($which:literal) => {
         concat!(
-            "select i.id, i.run, i.node, i.visit, i.attempt, i.work::text as work, i.state, i.number, i.created_at, ",
-            "r.name as run_name, p.path as plan_path, r.workspace from items i join runs r on r.id = i.run join plans p on p.id = r.plan ",
-            "where i.lane = 'human' and ",
+            "select a.number, a.item, a.run, a.node, a.visit, a.attempt, a.work::text as work, a.created_at, ",
+            "a.closed_at is null as is_open, r.name as run_name, p.path as plan_path, r.workspace ",
+            "from asks a join runs r on r.id = a.run join plans p on p.id = r.plan where ",
             $which
         )
     };
 }
 pub(crate) const ASKS: &str = asks_where!(
-    "i.state = 'ready' and ($1::uuid is null or i.run = $1) and ($2::bigint is null or r.workspace = $2) order by i.number"
+    "a.closed_at is null and ($1::uuid is null or a.run = $1) and ($2::bigint is null or r.workspace = $2) \
+     order by a.number"
 );
-pub(crate) const ASK: &str = asks_where!("i.number = $1");
+pub(crate) const ASK: &str = asks_where!("a.number = $1");
 pub(crate) const REFUSALS: &str =
     "select item, generation, name, reason, body::text as body, at from refusals where run = $1 order by id";
 
@@ -261,14 +262,14 @@ fn ask_row(row: &PgRow) -> Result<AskRow, StoreError> {
     };
     Ok(AskRow {
         number: row.try_get("number")?,
-        item: ItemId::new(row.try_get::<String, _>("id")?),
+        item: ItemId::new(row.try_get::<String, _>("item")?),
         run: run_id(row.try_get("run")?),
         run_name: row.try_get("run_name")?,
         plan_path: row.try_get("plan_path")?,
         workspace: WorkspaceId(row.try_get("workspace")?),
         at: at_of(row)?,
         ask,
-        is_open: row.try_get::<&str, _>("state")? == "ready",
+        is_open: row.try_get("is_open")?,
         created_at: time_at(row, "created_at")?,
     })
 }
@@ -308,8 +309,7 @@ impl Store {
             match attempt.await {
                 Ok(_) => return self.run(id).await,
                 // Somebody else took the number at the same moment.
-                Err(error)
-                    if violates(&error, "runs_stem_number_key") || violates(&error, "runs_name_key") => {}
+                Err(error) if violates(&error, "runs_stem_number_key") => {}
                 Err(error) => patience.after(error).await?,
             }
         }
@@ -368,9 +368,13 @@ impl Store {
         if let Some(id) = RunId::parse(given) {
             return self.run(id).await;
         }
-        let named = repeated!(self, lent => sqlx::query(RUN_NAMED).bind(given).fetch_optional(&mut *lent))?;
-        if let Some(row) = named {
-            return RunRow::read(&row);
+        if let Some((stem, number)) = given.rsplit_once('-')
+            && let Ok(number) = number.parse::<i32>()
+        {
+            let named = repeated!(self, lent => sqlx::query(RUN_NAMED).bind(stem).bind(number).fetch_optional(&mut *lent))?;
+            if let Some(row) = named {
+                return RunRow::read(&row);
+            }
         }
         let of_path = repeated!(self, lent => sqlx::query(RUN_OF_PATH).bind(place).bind(given).fetch_optional(&mut *lent))?;
         if let Some(row) = of_path {

@@ -21,6 +21,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("apply: read command", apply::READ_COMMAND),
     ("apply: read taken", apply::READ_TAKEN),
     ("apply: write", apply::WRITE),
+    ("apply: write all", apply::WRITE_ALL),
     ("apply: refuse", apply::REFUSE),
     ("queue: claim in run", queue::CLAIM_IN_RUN),
     ("queue: claim", queue::CLAIM),

@@ -10,9 +10,12 @@ use crate::proof::Proof;
 use crate::rows::{node_word, status_word, stored_run, stored_time, time_at, to_json};
 use crate::store::Store;
 
-/// Writes everything that one event did. The order is run, item, rest; the fence raises where the run or the item is
-/// not what was read.
-pub(crate) const WRITE: &str = "\
+/// The part that every transition has: run, item, history, records, items. The order is run, item, rest; the fence
+/// raises where the run or the item is not what was read.
+macro_rules! write_with {
+    ($more:literal) => {
+        concat!(
+            "\
 with moved as (
   update runs set seq = $3::bigint, chain = $4::bytea, head = $5::json, status = $6::text, active = $7::boolean,
     revision = coalesce($9::text, revision), graph = coalesce($10::text, graph),
@@ -44,17 +47,14 @@ with moved as (
   where fence.holds
   on conflict (run, node) do update set state = excluded.state, record = excluded.record
 ), removed as (
-  delete from items i using fence where fence.holds and i.id = any($28::text[]) and i.lane <> 'human'
-), closed as (
-  update items i set state = 'closed', closed_at = $8::timestamptz
-  from fence where fence.holds and i.id = any($28::text[]) and i.lane = 'human' and i.state <> 'closed'
+  delete from items i using fence where fence.holds and i.id = any($28::text[])
 ), put as (
   insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros,
-    generation, number, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at)
-  select p.id, $1::uuid, p.node, p.visit, p.attempt, p.lane, p.target, case when p.taken then 'leased' else 'ready' end,
-    p.work::json, p.available_at, p.due_at, p.span, case when p.taken then 1 else 0 end,
-    case when p.lane = 'human' then nextval('ask_numbers') end,
-    case when p.taken then $40::bytea end, case when p.taken then $41::text end, case when p.taken then $42::text end,
+    generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at)
+  select p.id, $1::uuid, p.node, p.visit, p.attempt, p.lane, p.target,
+    case when p.taken then 'leased' else 'ready' end, p.work::json, p.available_at, p.due_at, p.span,
+    case when p.taken then 1 else 0 end, case when p.taken then $40::bytea end,
+    case when p.taken then $41::text end, case when p.taken then $42::text end,
     case when p.taken then $43::text end, case when p.taken then $44::boolean end,
     case when p.taken then clock_timestamp() + $45::bigint * interval '1 microsecond' end,
     case when p.taken then clock_timestamp() + p.span * interval '1 microsecond' end, $8::timestamptz
@@ -66,17 +66,40 @@ with moved as (
     available_at = excluded.available_at, due_at = excluded.due_at, span_micros = excluded.span_micros,
     generation = items.generation + 1, token_hash = excluded.token_hash, host = excluded.host, boot = excluded.boot,
     instance = excluded.instance, own = excluded.own, lease_until = excluded.lease_until,
-    hard_deadline = excluded.hard_deadline, closed_at = null
-  returning state, generation, lease_until, hard_deadline
+    hard_deadline = excluded.hard_deadline
+  returning id, node, visit, attempt, lane, work, state, generation, lease_until, hard_deadline
+)",
+            $more
+        )
+    };
+}
+
+/// Writes what a report or a verdict does as a rule; each part left out is work that the server need not prepare.
+pub(crate) const WRITE: &str = write_with!(
+    "
+select fence.holds, t.generation, t.lease_until, t.hard_deadline
+from fence left join (select * from put where state = 'leased') t on true"
+);
+
+/// Writes everything that any event can do: asks, timers, a person's key, a move of the plan, a ring of the bell too.
+pub(crate) const WRITE_ALL: &str = write_with!(
+    ", asked as (
+  insert into asks (item, run, node, visit, attempt, work, created_at)
+  select id, $1::uuid, node, visit, attempt, work, $8::timestamptz from put where lane = 'human'
+  on conflict (item) do update set work = excluded.work, closed_at = null
+), closed as (
+  update asks a set closed_at = $8::timestamptz from fence where fence.holds and a.item = any($28::text[])
 ), armed as (
   insert into timers (run, timer, at)
-  select $1::uuid, t.timer, t.at from fence, unnest($46::text[], $47::timestamptz[]) as t (timer, at) where fence.holds
+  select $1::uuid, t.timer, t.at from fence, unnest($46::text[], $47::timestamptz[]) as t (timer, at)
+  where fence.holds
   on conflict (run, timer) do update set at = excluded.at
 ), disarmed as (
   delete from timers t using fence where fence.holds and t.run = $1::uuid and t.timer = any($48::text[])
 ), answered as (
   insert into commands (key, run, body_hash, seq, at)
-  select $49::text, $1::uuid, $50::bytea, $2::bigint + 1, $8::timestamptz from fence where fence.holds and $49::text is not null
+  select $49::text, $1::uuid, $50::bytea, $2::bigint + 1, $8::timestamptz
+  from fence where fence.holds and $49::text is not null
 ), moving as (
   select p.id, p.status, p.digest from plans p, runs r, fence
   where fence.holds and $51::text is not null and r.id = $1::uuid and p.id = r.plan
@@ -90,7 +113,8 @@ with moved as (
   select pg_notify('planctl', $55::text) from fence where fence.holds and $55::text is not null
 )
 select fence.holds, t.generation, t.lease_until, t.hard_deadline, (select count(*) from rung) as rings
-from fence left join (select * from put where state = 'leased') t on true";
+from fence left join (select * from put where state = 'leased') t on true"
+);
 
 pub(crate) const REFUSE: &str = "insert into refusals (run, item, generation, name, reason, body) \
      values ($1, $2, $3, $4, $5, $6::json)";
@@ -169,9 +193,10 @@ impl Store {
         let lines = &decided.lines;
         let chain = lines.last().map_or(before.chain, |line| line.hash);
         let proof = call.proof.item();
+        let is_plain = rows.is_plain() && plan.is_none() && !matches!(call.event, Event::Human(_));
         let puts = rows.puts;
 
-        let query = sqlx::query(WRITE)
+        let query = sqlx::query(if is_plain { WRITE } else { WRITE_ALL })
             .bind(stored_run(call.run))
             .bind(before.seq)
             .bind(decided.seq())
@@ -218,17 +243,22 @@ impl Store {
             .bind(take.map(|take| take.holder.boot.as_str()))
             .bind(take.map(|take| take.holder.instance.as_str()))
             .bind(take.map(|take| take.holder.own))
-            .bind(take.map(|take| effects::micros(take.lease)))
-            .bind(rows.armed)
-            .bind(rows.armed_at)
-            .bind(rows.disarmed)
-            .bind(call.proof.key())
-            .bind(call.proof.key().map(|_| body_hash(call.event)))
-            .bind(plan.as_ref().map(|plan| plan.to))
-            .bind(plan.as_ref().map(|plan| plan.from.to_vec()))
-            .bind(plan.as_ref().map(|plan| plan.by))
-            .bind(plan.as_ref().map(|plan| plan.why))
-            .bind(payload);
+            .bind(take.map(|take| effects::micros(take.lease)));
+        let query = if is_plain {
+            query
+        } else {
+            query
+                .bind(rows.armed)
+                .bind(rows.armed_at)
+                .bind(rows.disarmed)
+                .bind(call.proof.key())
+                .bind(call.proof.key().map(|_| body_hash(call.event)))
+                .bind(plan.as_ref().map(|plan| plan.to))
+                .bind(plan.as_ref().map(|plan| plan.from.to_vec()))
+                .bind(plan.as_ref().map(|plan| plan.by))
+                .bind(plan.as_ref().map(|plan| plan.why))
+                .bind(payload)
+        };
         let mut lent = self.connections().lend().await?;
         let result = query.fetch_one(&mut *lent).await;
         let row = lent.settle(result)?;

@@ -18,8 +18,8 @@ async fn p4_eight_claimers_never_get_the_same_item() {
     // Forty items of one run beside the one that the engine made.
     sqlx::query(
         "insert into items select id || '.' || n, run, node, visit, attempt, lane, target, state, work, available_at, \
-         due_at, span_micros, generation, number, token_hash, host, boot, instance, own, lease_until, hard_deadline, \
-         created_at, closed_at from items, generate_series(1, 40) n where lane = 'agent'",
+         due_at, span_micros, generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, \
+         created_at from items, generate_series(1, 40) n where lane = 'agent'",
     )
     .execute(&mut aside)
     .await
