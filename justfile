@@ -17,9 +17,9 @@ check: lint
     cargo doc --no-deps --quiet
     cargo test
 
-# Play N random conversations against the reference model
+# Play random conversations against the reference model; PLANCTL_SIM_SEED=N shows one, PLANCTL_SIM_SEEDS=N plays more
 sim *ARGS:
-    cargo test -p planctl-sim {{ARGS}}
+    cargo test -p planctl-sim --test simulate -- --nocapture {{ARGS}}
 
 # Show the database that planctl uses here
 db:
@@ -44,7 +44,7 @@ demo:
 
 # The floor of this machine, and what planctl costs on top of it
 bench *ARGS:
-    cargo bench -p planctl {{ARGS}}
+    cargo bench -p planctl-server --bench steps {{ARGS}}
 
 # The binary as it is shipped: target/release/planctl
 release:

@@ -36,7 +36,7 @@ case $prompt in
 *'Commit `slug.sh`'*)
     git add slug.sh reproduce.sh
     git commit --quiet --message "slug: one hyphen between words, none at the ends"
-    git log -1 --oneline
+    git log -1 --format='Committed: %s'
     ;;
 *'Change `slug.sh`'*) fix ;;
 *'Write `reproduce.sh`'*) reproduce ;;

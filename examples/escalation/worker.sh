@@ -20,7 +20,7 @@ case $prompt in
 *'Commit `service.conf`'*)
     git add service.conf
     git commit --quiet --message "service: choose a port"
-    git log -1 --oneline
+    git log -1 --format='Committed: %s'
     ;;
 *'Replace the placeholder'*) choose ;;
 *)

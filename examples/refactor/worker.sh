@@ -61,7 +61,7 @@ reviewer:*) review ;;
 coder:*'Commit `report.sh`'*)
     git add report.sh lib/format.sh docs/functions.md docs/review.md
     git commit --quiet --message "Move the formatting to lib/format.sh"
-    git log -1 --oneline
+    git log -1 --format='Committed: %s'
     ;;
 coder:*'Move the functions'*) extract ;;
 coder:*'List every function'*) map ;;
