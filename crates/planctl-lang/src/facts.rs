@@ -40,6 +40,9 @@ pub struct Facts {
     pub syntax: BTreeMap<String, Option<String>>,
     /// The roles of the registry; `None` where there is no registry.
     pub roles: Option<Vec<String>>,
+    /// Says that one worker serves every role (`--exec`), so that the registry does not matter.
+    #[serde(default)]
+    pub serves_every_role: bool,
     /// The roles whose agent reports no cost and has no price.
     #[serde(default)]
     pub unpriced_roles: Vec<String>,

@@ -260,6 +260,12 @@ impl<'a> Reader<'a> {
     }
 
     fn report_stray(&mut self, line: usize, span: Span) {
+        if let Some((bullet, word)) = bulleted_field(self.source.slice(span)) {
+            let message = format!("`**{word}:**` stands behind a bullet, so it is not read");
+            let at = Span::new(span.start, span.start + bullet);
+            let hidden = Diagnostic::new(Code::P015, message).at(span, "a field begins its line");
+            return self.push_in_step(hidden.help("delete the bullet").fix(at, "", false));
+        }
         let follows = line > 0 && self.last_stray == Some(line - 1);
         self.last_stray = Some(line);
         if follows {
@@ -420,6 +426,13 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+// Returns how many bytes stand before the field, and its name.
+fn bulleted_field(text: &str) -> Option<(usize, &'static str)> {
+    let rest = text.trim_start().strip_prefix(['-', '*', '+'])?.strip_prefix(' ')?.trim_start();
+    let word = Field::of_step(&field::line(rest, 0)?.name.value)?.word();
+    Some((text.len() - rest.len(), word))
 }
 
 fn is_section(heading: &Heading<'_>, name: &str) -> bool {

@@ -41,6 +41,9 @@ pub fn verify(source: &Source, facts: &Facts) -> Verification {
             }
         }
     }
+    for label in diagnostics.iter_mut().flat_map(|diagnostic| &mut diagnostic.spans) {
+        label.span = source.clamp(label.span);
+    }
     sort(&mut diagnostics);
     cut(&mut diagnostics);
     Verification { tree, graph, diagnostics, digest: digest(source) }

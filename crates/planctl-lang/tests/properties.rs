@@ -5,8 +5,14 @@ mod common;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use planctl_lang::{Mark, Source, annotate, digest, parse, render_all, show, verify};
+use planctl_lang::{Mark, Source, annotate, digest, lint, parse, render_all, show, verify};
 use proptest::prelude::*;
+
+/// Enough for every build; a build with `PLANCTL_PROPERTY_CASES` set plays more.
+const CASES: u32 = match option_env!("PLANCTL_PROPERTY_CASES") {
+    None => 400,
+    Some(_) => 4_000,
+};
 
 const SEEDS: [&str; 4] = [
     common::PLAN,
@@ -18,7 +24,10 @@ const SEEDS: [&str; 4] = [
 fn check(text: &str) {
     let source = Source::new("plan.md", text);
     let verification = verify(&source, &common::facts());
-    for diagnostic in &verification.diagnostics {
+    // Verification cuts places to the text; they have to be right before that.
+    let (tree, mut found) = parse(&source);
+    found.extend(lint(&source, &tree, &common::facts()));
+    for diagnostic in &found {
         for label in &diagnostic.spans {
             assert!(text.get(label.span.start..label.span.end).is_some(), "{diagnostic:?}");
         }
@@ -103,7 +112,7 @@ fn pieces() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_text_is_read(text in "\\PC{0,400}") {

@@ -33,6 +33,7 @@ fn row_24_an_unknown_target_lists_the_roles() {
 fn without_a_registry_roles_are_one_warning() {
     let none = Facts { roles: None, ..facts() };
     expect_with(common::PLAN, &none, &expected(P402, Warning, "no roles are configured", 17));
+    assert_eq!(found_with(&with("coder", "anyone"), &Facts { serves_every_role: true, ..facts() }), []);
 }
 
 #[test]

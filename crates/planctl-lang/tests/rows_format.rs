@@ -474,3 +474,17 @@ fn code_in_prose_is_no_finding() {
     );
     expect(&lost, &expected(P011, Error, "stands where no field takes one", 27));
 }
+
+#[test]
+fn a_field_behind_a_bullet_is_not_read_and_that_is_said() {
+    let hidden = expect(
+        &with("**target:** coder", "- **target:** coder"),
+        &expected(P015, Error, "behind a bullet", 17),
+    );
+    assert_eq!(hidden.help.as_deref(), Some("delete the bullet"));
+    assert_eq!(
+        found(&with("Make `one.txt`.", "- **Target:** make `one.txt`.")),
+        [],
+        "in the task it is text"
+    );
+}

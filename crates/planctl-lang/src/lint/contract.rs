@@ -95,7 +95,7 @@ fn word_at(script: &str, offset: usize) -> Span {
     }
     if script[start..].trim().is_empty() {
         let end = script.trim_end().len();
-        let begin = script[..end].rfind(char::is_whitespace).map_or(0, |at| at + 1);
+        let begin = script[..end].split(char::is_whitespace).next_back().map_or(0, |word| end - word.len());
         return Span::new(begin, end);
     }
     let word = script[start..].find(char::is_whitespace).unwrap_or(script.len() - start);
@@ -230,5 +230,20 @@ fn writes(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>)
         let outside =
             Diagnostic::new(Code::P112, message).at(contract.in_plan(file.span), "outside the workspace");
         found.push(outside.help("a contract only looks; let the task write, inside the workspace"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_at_a_place_keeps_characters_whole() {
+        for script in ["a\u{a0}é", "é \u{2003}", "\u{2028}", "", "é"] {
+            for offset in 0..=script.len() + 1 {
+                let span = word_at(script, offset);
+                assert!(script.get(span.start..span.end).is_some(), "{script:?} {offset} {span:?}");
+            }
+        }
     }
 }

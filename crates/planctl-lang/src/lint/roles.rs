@@ -22,6 +22,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         }
         match &lint.facts.roles {
+            _ if lint.facts.serves_every_role => {}
             Some(roles) if roles.iter().any(|role| role == name) => {}
             Some(roles) => {
                 let unknown = Diagnostic::new(Code::P401, format!("no agent serves the role `{name}`"));

@@ -53,7 +53,9 @@ fn describe(error: &ParseError) -> String {
         ParseError::Tokenizing { inner, .. } => {
             // The place is said by the span, in the plan's own lines.
             let said = inner.to_string();
-            said.split(" near ").next().unwrap_or(&said).to_owned()
+            let is_place = |c: char| c.is_ascii_digit() || c == ',' || c == ' ';
+            let said = said.trim_end_matches(is_place);
+            said.trim_end_matches(" at").trim_end_matches(" near").to_owned()
         }
     }
 }
