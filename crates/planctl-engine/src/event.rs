@@ -294,8 +294,8 @@ pub enum Refusal {
     /// The revision changes a step that is settled.
     #[error("the revision changes step `{0}`, which is settled")]
     SettledStepChanged(NodeId),
-    /// The raise does not raise the part that is short.
-    #[error("the raise must add to what is short")]
+    /// The raise adds to no part that has a limit.
+    #[error("the raise must add to a part of the budget that has a limit")]
     NothingRaised,
     /// The caller did not load what the event touches; load it and ask again.
     #[error("records are missing")]

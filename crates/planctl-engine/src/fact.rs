@@ -19,7 +19,7 @@ pub enum Fact {
         /// Says that it went on.
         resumed: bool,
     },
-    /// A node was entered and work for it is out.
+    /// A node was entered; its work is out, unless an ask follows that holds it back.
     NodeEntered {
         /// The node.
         node: NodeId,
@@ -37,7 +37,7 @@ pub enum Fact {
         /// The verdict.
         verdict: Verdict,
     },
-    /// The next try began.
+    /// The next try is due; it is out, unless an ask follows that holds it back.
     RetryTriggered {
         /// The node.
         node: NodeId,
