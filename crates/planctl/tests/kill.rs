@@ -1,0 +1,214 @@
+//! `kill -9` at any moment: a run whose planctl is killed again and again ends as if it never had been.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that meets what it does not expect has failed"
+)]
+
+mod support;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use support::chance::Chance;
+use support::history::{must_be_done, must_be_in_order};
+use support::{Going, Place};
+
+/// How often planctl is killed in each life of a plan.
+const KILLS: usize = 20;
+
+/// Goes on within this time where it was killed on the same host (P10).
+const GOES_ON_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long a moment is waited for before planctl is killed all the same.
+const MOMENT_LATEST: Duration = Duration::from_secs(4);
+
+/// When to kill: once something is seen, and a moment later.
+#[derive(Clone, Debug)]
+enum Seen {
+    /// The process has just been started.
+    Start,
+    /// This path is there.
+    File(PathBuf),
+    /// It said these words.
+    Words(&'static str),
+    /// The journal of workers and contracts has grown by so many lines.
+    Progress(usize),
+}
+
+/// The moments of one life, from the first millisecond on.
+fn moments(chance: &mut Chance, place: &Place) -> Vec<(Seen, Duration)> {
+    let mut moments = vec![
+        (Seen::Start, chance.within_ms(1)),
+        (Seen::Start, chance.within_ms(40)),
+        (Seen::Start, chance.within_ms(400)),
+        // The cluster is being made.
+        (Seen::File(place.path("state/pg")), chance.within_ms(1500)),
+        // The server starts; database, migration.
+        (Seen::File(place.path("state/pg/log")), chance.within_ms(300)),
+        // The plan, its approval, the run.
+        (Seen::Words("using private Postgres"), chance.within_ms(60)),
+        (Seen::Words("using private Postgres"), chance.within_ms(60)),
+        (Seen::Words(" p-1"), chance.within_ms(60)),
+    ];
+    while moments.len() < KILLS {
+        moments.push(match chance.below(8) {
+            0 => (Seen::Start, chance.within_ms(500)),
+            1 => (Seen::Words(" p-1"), chance.within_ms(120)),
+            2..=4 => (Seen::Progress(1 + chance.below(4) as usize), chance.within_ms(3)),
+            _ => (Seen::Progress(1 + chance.below(4) as usize), chance.within_ms(40)),
+        });
+    }
+    moments
+}
+
+fn is_seen(seen: &Seen, place: &Place, going: &Going, lines: usize) -> bool {
+    match seen {
+        Seen::Start => true,
+        Seen::File(path) => path.exists(),
+        Seen::Words(words) => going.heard().contains(words),
+        Seen::Progress(more) => place.noted("") >= lines + more,
+    }
+}
+
+/// Lives a plan of ten steps through twenty kills to its end, and checks everything that must be true then.
+fn live(seed: u64) {
+    let began = Instant::now();
+    let place = Place::new();
+    let mut chance = Chance::new(seed);
+    place.plan(10, "");
+    let mut attempts = [1; 10];
+    for _ in 0..3 {
+        let flaky = chance.below(10) as usize;
+        attempts[flaky] = 2;
+        place.set(&format!("flaky-{}", flaky + 1));
+    }
+    // The end comes after the last kill, however quick the machine is.
+    place.set("hold-work-10");
+
+    let mut slowest = Duration::ZERO;
+    for (at, (seen, delay)) in moments(&mut chance, &place).into_iter().enumerate() {
+        let lines = place.noted("");
+        let started = Instant::now();
+        let going = place.start_run();
+        let mut goes_on = None;
+        while !is_seen(&seen, &place, &going, lines) && started.elapsed() < MOMENT_LATEST {
+            if lines > 0 && goes_on.is_none() && place.noted("") > lines {
+                goes_on = Some(started.elapsed());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if let (Seen::Progress(1), true) = (&seen, lines > 0) {
+            goes_on = Some(started.elapsed());
+        }
+        slowest = slowest.max(goes_on.unwrap_or_default());
+        std::thread::sleep(delay);
+        if let Err(said) = going.kill() {
+            panic!("seed {seed}: before kill {at} ({seen:?} + {delay:?}) it ended by itself: {said:?}");
+        }
+    }
+    place.unset("hold-work-10");
+    let said = place.start_run().end();
+    assert_eq!(said.code, 0, "seed {seed}: {said:?}");
+    must_be_done(&place, &attempts);
+    must_be_in_order(&place.journal());
+    let quiet = place.await_quiet();
+    eprintln!(
+        "seed {seed}: {KILLS} kills in {:.1?}; went on within {slowest:.2?}; quiet after {quiet:.2?}",
+        began.elapsed()
+    );
+}
+
+/// Lives with the seed shown if it fails.
+fn live_and_tell(seed: u64) {
+    if std::panic::catch_unwind(|| live(seed)).is_err() {
+        panic!("failed with seed {seed}");
+    }
+}
+
+#[test]
+fn p10_a_run_killed_at_twenty_moments_ends_as_if_never_killed_seed_1() {
+    live_and_tell(1);
+}
+
+#[test]
+fn p10_a_run_killed_at_twenty_moments_ends_as_if_never_killed_seed_2() {
+    live_and_tell(2);
+}
+
+#[test]
+fn p10_a_run_killed_at_twenty_moments_ends_as_if_never_killed_seed_3() {
+    live_and_tell(3);
+}
+
+/// Lives again and again with seeds that were never tried: `just soak`.
+#[test]
+#[ignore = "ten minutes; just soak"]
+fn soak_runs_killed_with_fresh_seeds() {
+    let number =
+        |name, otherwise| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise);
+    let minutes: u64 = number("SOAK_MINUTES", 10);
+    let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let first: u64 = number("SOAK_SEED", time.as_secs());
+    let until = Instant::now() + Duration::from_secs(60 * minutes);
+    let mut seed = first;
+    while Instant::now() < until {
+        live_and_tell(seed);
+        seed += 1;
+    }
+    eprintln!("{} lives from seed {first}", seed - first);
+}
+
+#[test]
+fn p10_a_run_killed_in_mid_work_goes_on_at_once() {
+    let place = Place::new();
+    place.plan(2, "");
+    place.set("hold-work-1");
+    let going = place.start_run();
+    place.await_note("work begin 1 1", 1);
+    going.kill().unwrap();
+    let again = place.start_run();
+    let within = place.await_note("work begin 1 1", 2);
+    eprintln!("killed in mid-work, went on within {within:.2?}");
+    assert!(within < GOES_ON_WITHIN, "{within:?}");
+    place.unset("hold-work-1");
+    assert_eq!(again.end().code, 0);
+    must_be_done(&place, &[1, 1]);
+    must_be_in_order(&place.journal());
+    place.await_quiet();
+}
+
+#[test]
+fn p10_p11_a_run_killed_in_mid_gate_goes_on_at_once_and_never_beside_the_old_gate() {
+    let place = Place::new();
+    place.plan(2, "");
+    place.set("hold-gate-1");
+    let going = place.start_run();
+    place.await_note("gate begin 1", 1);
+    going.kill().unwrap();
+    let again = place.start_run();
+    let within = place.await_note("gate begin 1", 2);
+    eprintln!("killed in mid-gate, went on within {within:.2?}");
+    assert!(within < GOES_ON_WITHIN, "{within:?}");
+    place.unset("hold-gate-1");
+    assert_eq!(again.end().code, 0);
+    let history = must_be_done(&place, &[1, 1]);
+    assert_eq!(place.noted("work begin 1"), 1, "the work was done and is not done again");
+    assert_eq!(history.count("retry_triggered"), 0);
+    must_be_in_order(&place.journal());
+    place.await_quiet();
+}
+
+#[test]
+fn p11_what_the_trees_started_dies_with_planctl() {
+    let place = Place::new();
+    place.plan(1, "");
+    place.set("hold-gate-1");
+    let going = place.start_run();
+    place.await_note("gate begin 1", 1);
+    support::wait_until("the gate's children", || place.trees_alive().len() >= 5);
+    going.kill().unwrap();
+    let within = place.await_quiet();
+    eprintln!("killed in mid-gate, nothing left alive after {within:.2?}");
+}

@@ -1,0 +1,21 @@
+//! What else goes wrong around a run: the database goes away, signals, processes that stop, a cancellation.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that meets what it does not expect has failed"
+)]
+
+mod support;
+
+#[path = "outage/database.rs"]
+mod database;
+
+#[path = "outage/signals.rs"]
+mod signals;
+
+#[path = "outage/stopped.rs"]
+mod stopped;
+
+#[path = "outage/cancel.rs"]
+mod cancel;

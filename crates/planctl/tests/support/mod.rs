@@ -1,0 +1,354 @@
+//! A place of one test: a workspace, a private Postgres of its own, planctl processes in it, workers and contracts that
+//! keep a journal, and eyes for whatever is still alive.
+
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+pub mod chance;
+pub mod history;
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// Longer than anything here takes; who waits this long has found a hang.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often a condition is looked at.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// What workers and contracts have in common: one lock that each tree holds as long as any process of it lives, a
+/// journal outside the workspace, children that would live for minutes, and files that hold them up.
+const TOOLS: &str = r#"
+exec 9>>"$place/tree.lock"
+note() { echo "$*" >>"$place/journal"; }
+flock --nonblock 9 || note overlap
+linger() {
+    sleep 300 &
+    setsid sleep 301 &
+    ( (sleep 302 &) & )
+    (cd / && exec env -i setsid bash -c 'exec -a "$0" sleep 303' "$place/linger") &
+}
+hold() { while [ -e "$place/$1" ]; do sleep 0.01; done; }
+"#;
+
+/// Does every step right at once, but those whose file `flaky-STEP` is there only on the second attempt.
+const WORKER: &str = r#"
+step=$PLANCTL_STEP
+note work begin "$step" "$PLANCTL_ATTEMPT"
+linger
+[ ! -e "$place/stubborn" ] || trap '' TERM
+hold "hold-work-$step"
+if [ -e "$place/flaky-$step" ] && [ "$PLANCTL_ATTEMPT" = 1 ]; then echo bad >"out-$step"; else echo good >"out-$step"; fi
+note work end "$step" "$PLANCTL_ATTEMPT"
+"#;
+
+const CHECK: &str = r#"
+note gate begin "$1"
+linger
+[ ! -e "$place/stubborn" ] || trap '' TERM
+hold "hold-gate-$1"
+grep -q good "out-$1"
+status=$?
+note gate end "$1" "$status"
+exit "$status"
+"#;
+
+/// One test's place.
+pub struct Place {
+    folder: tempfile::TempDir,
+    processes: AtomicU32,
+}
+
+/// What a command said.
+#[derive(Debug)]
+pub struct Said {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+/// A planctl process that goes on.
+pub struct Going {
+    child: Child,
+    talk: PathBuf,
+    words: String,
+}
+
+/// One line of the journal: what a worker or a contract did, in which step.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// `work begin`, `work end`, `gate begin`, `gate end`, `overlap`.
+    pub what: String,
+    pub step: u32,
+    /// The attempt of work, the exit status of a gate's end.
+    pub number: Option<u32>,
+}
+
+impl Place {
+    pub fn new() -> Place {
+        let folder = tempfile::Builder::new().prefix("planctl-test-").tempdir().unwrap();
+        // As root, Postgres runs as another user, who must be able to pass through.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let place = Place { folder, processes: AtomicU32::new(0) };
+        for name in ["work", "home"] {
+            fs::create_dir(place.path(name)).unwrap();
+        }
+        assert!(place.foreign("git").args(["init", "--quiet"]).status().unwrap().success());
+        for (name, does) in [("worker.sh", WORKER), ("check.sh", CHECK)] {
+            let script = format!("place='{}'\n{TOOLS}{does}", place.path("").display());
+            fs::write(place.path(name), script.replace("//", "/")).unwrap();
+        }
+        place
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes the plan `p.md` of so many steps; each is tried twice at most.
+    pub fn plan(&self, steps: u32, more_fields: &str) {
+        let mut text =
+            "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# Survive\n\n**Budget:** 60 minutes\n\n## Steps\n"
+                .to_owned();
+        let check = self.path("check.sh");
+        for step in 1..=steps {
+            write!(
+                text,
+                "\n### {step}. Step {step}\n\n**target:** coder\n{more_fields}\n**task:**\nDo it.\n\n**contract:**\n```bash\nbash {} {step}\n```\nexit_code == 0\n**on_fail:** retry(1), then abort\n",
+                check.display()
+            )
+            .unwrap();
+        }
+        fs::write(self.path("work/p.md"), text).unwrap();
+    }
+
+    /// Makes the file with this name, which the tools look for.
+    pub fn set(&self, name: &str) {
+        fs::write(self.path(name), "").unwrap();
+    }
+
+    pub fn unset(&self, name: &str) {
+        fs::remove_file(self.path(name)).unwrap();
+    }
+
+    pub fn exec(&self) -> String {
+        format!("bash {}", self.path("worker.sh").display())
+    }
+
+    /// A program in a clean environment, in the workspace; nothing of the person who runs the tests gets in.
+    fn foreign(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.path("work"))
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.path("home"))
+            .env("PLANCTL_STATE_DIR", self.path("state"))
+            .env("PLANCTL_ACTOR", "ann")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Starts planctl; what it says goes into files, so that nobody has to read along.
+    pub fn start(&self, words: &[&str]) -> Going {
+        let number = self.processes.fetch_add(1, Ordering::Relaxed);
+        let talk = self.path(&format!("talk-{number}"));
+        let mut command = self.foreign(env!("CARGO_BIN_EXE_planctl"));
+        command.args(words);
+        command.stdout(File::create(talk.with_extension("out")).unwrap());
+        command.stderr(File::create(talk.with_extension("err")).unwrap());
+        Going { child: command.spawn().unwrap(), talk, words: words.join(" ") }
+    }
+
+    /// Starts `plan run p.md`, which begins the run or takes it up.
+    pub fn start_run(&self) -> Going {
+        self.start(&["plan", "run", "p.md", "--approve", "--exec", &self.exec()])
+    }
+
+    /// Runs planctl to its end.
+    pub fn planctl(&self, words: &[&str]) -> Said {
+        self.start(words).end()
+    }
+
+    /// Runs planctl to its end, which must be a success.
+    pub fn must(&self, words: &[&str]) -> Said {
+        let said = self.planctl(words);
+        assert_eq!(said.code, 0, "planctl {}: {said:?}", words.join(" "));
+        said
+    }
+
+    pub fn json(&self, words: &[&str]) -> Value {
+        let said = self.must(words);
+        serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {said:?}"))
+    }
+
+    pub fn journal(&self) -> Vec<Entry> {
+        let text = fs::read_to_string(self.path("journal")).unwrap_or_default();
+        text.lines().map(entry).collect()
+    }
+
+    /// Counts the journal's lines that begin with these words.
+    pub fn noted(&self, words: &str) -> usize {
+        let text = fs::read_to_string(self.path("journal")).unwrap_or_default();
+        text.lines().filter(|line| line.starts_with(words)).count()
+    }
+
+    /// Waits until the journal has so many lines that begin with these words; returns how long that took.
+    pub fn await_note(&self, words: &str, times: usize) -> Duration {
+        wait_until(&format!("{times} × {words:?} in the journal"), || self.noted(words) >= times)
+    }
+
+    /// Lists the processes that belong to this place: by their environment, their folder or what they are called.
+    pub fn alive(&self) -> Vec<String> {
+        let mark = self.folder.path().file_name().unwrap().as_encoded_bytes();
+        let holds = |text: &[u8]| text.windows(mark.len()).any(|window| window == mark);
+        processes()
+            .filter(|pid| {
+                let file = |name| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+                let folder = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+                holds(&file("cmdline"))
+                    || holds(&file("environ"))
+                    || holds(folder.as_os_str().as_encoded_bytes())
+            })
+            .map(|pid| {
+                let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                format!("{pid} {}", String::from_utf8_lossy(&line).replace('\0', " "))
+            })
+            .collect()
+    }
+
+    /// Lists the processes that workers and contracts started; planctl's own and Postgres are not among them.
+    pub fn trees_alive(&self) -> Vec<String> {
+        let is_ours = |line: &String| {
+            let line = line.as_str();
+            line.contains("postgres") || line.contains("planctl plan") || line.contains("__spawn")
+        };
+        self.alive().into_iter().filter(|line| !is_ours(line)).collect()
+    }
+
+    /// Waits until nothing of this place is alive, Postgres included; returns how long that took.
+    pub fn await_quiet(&self) -> Duration {
+        let began = Instant::now();
+        loop {
+            let alive = self.alive();
+            if alive.is_empty() {
+                return began.elapsed();
+            }
+            assert!(began.elapsed() < Duration::from_secs(8), "still alive: {alive:#?}");
+            std::thread::sleep(10 * LOOK);
+        }
+    }
+
+    /// Returns the server's process.
+    pub fn postmaster(&self) -> Option<Pid> {
+        let versions = fs::read_dir(self.path("state/pg")).ok()?;
+        let text = versions
+            .flatten()
+            .find_map(|version| fs::read_to_string(version.path().join("postmaster.pid")).ok())?;
+        Pid::from_raw(text.lines().next()?.trim().parse().ok()?)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        for line in self.alive() {
+            let pid = line.split(' ').next().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
+            // Gone in the meantime is as good.
+            pid.map(|pid| kill_process(pid, Signal::KILL).ok());
+        }
+    }
+}
+
+impl Going {
+    pub fn is_over(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Returns what it said so far on standard error.
+    pub fn heard(&self) -> String {
+        fs::read_to_string(self.talk.with_extension("err")).unwrap_or_default()
+    }
+
+    /// Waits until it says these words.
+    pub fn hear(&mut self, words: &str) {
+        wait_until(&format!("{words:?} from planctl {}", self.words), || {
+            let over = self.is_over();
+            let heard = self.heard();
+            assert!(heard.contains(words) || !over, "it ended before it said {words:?}: {heard}");
+            heard.contains(words)
+        });
+    }
+
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap();
+    }
+
+    /// Kills it; says whether it was still alive.
+    pub fn kill(mut self) -> Result<(), Said> {
+        if self.is_over() {
+            return Err(self.end());
+        }
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        Ok(())
+    }
+
+    /// Waits for its end.
+    pub fn end(mut self) -> Said {
+        let began = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            if began.elapsed() > PATIENCE {
+                self.child.kill().unwrap();
+                panic!("planctl {} does not end; it said: {}", self.words, self.heard());
+            }
+            std::thread::sleep(LOOK);
+        };
+        Said {
+            code: status.code().unwrap_or(-1),
+            out: fs::read_to_string(self.talk.with_extension("out")).unwrap(),
+            err: self.heard(),
+        }
+    }
+}
+
+/// Waits until something is so; returns how long that took.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "waited in vain for {what}");
+        std::thread::sleep(LOOK);
+    }
+    began.elapsed()
+}
+
+/// Lists the processes of this machine.
+pub fn processes() -> impl Iterator<Item = i32> {
+    fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Says whether a process is there and not a zombie.
+pub fn is_alive(pid: Pid) -> bool {
+    let stat = fs::read_to_string(Path::new("/proc").join(pid.as_raw_nonzero().to_string()).join("stat"));
+    stat.is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z'))
+}
+
+fn entry(line: &str) -> Entry {
+    let words: Vec<&str> = line.split(' ').collect();
+    let names = words.iter().take_while(|word| word.parse::<u32>().is_err()).count();
+    let mut numbers = words[names..].iter().map(|word| word.parse().unwrap());
+    Entry { what: words[..names].join(" "), step: numbers.next().unwrap_or(0), number: numbers.next() }
+}
