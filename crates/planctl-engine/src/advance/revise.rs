@@ -1,7 +1,6 @@
 //! How a run goes on: after a failure where it ended, after a pause with another revision.
 
 use crate::event::Refusal;
-use crate::fact::Fact;
 use crate::graph::{Graph, NodeKind, Signal};
 use crate::ids::NodeId;
 use crate::run::{Outcome, RunStatus};
@@ -21,7 +20,9 @@ pub(super) fn pause(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Goes on with another revision, whose settled steps must be the ones that settled (P-77).
+/// Queues a paused run again with another revision, whose settled steps must be the ones that settled (P-77).
+///
+/// It goes on once it is admitted: another run may have the workspace by now.
 pub(super) fn revised(turn: &mut Turn<'_>, changed: &[NodeId]) -> Result<(), Refusal> {
     if turn.run.head.status != RunStatus::Paused {
         return Err(Refusal::NotActive);
@@ -41,10 +42,8 @@ pub(super) fn revised(turn: &mut Turn<'_>, changed: &[NodeId]) -> Result<(), Ref
     head.budget.micro_usd = planned.micro_usd.map(|limit| limit.max(head.budget.micro_usd.unwrap_or(0)));
     head.budget.time = planned.time.map(|limit| limit.max(head.budget.time.unwrap_or_default()));
     head.noticed = false;
-    head.status = RunStatus::Active;
-    turn.facts.push(Fact::PlanActivated { resumed: true });
-    turn.arm_stale(turn.now);
-    go_on(turn)
+    head.status = RunStatus::Queued { resuming: true };
+    Ok(())
 }
 
 /// Enters the nodes at which the run stopped, each with a full allowance.

@@ -6,7 +6,7 @@ use crate::fact::Fact;
 use crate::graph::{Edge, NodeKind, Signal};
 use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
-use crate::run::{End, RunStatus};
+use crate::run::{End, Outcome, RunStatus};
 
 use super::{Turn, dispatch, hold, settle};
 
@@ -45,9 +45,11 @@ pub(super) fn follow(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
     }
 }
 
-/// Tells the node entered over a failure path what failed before it.
+/// Tells the node entered over a failure path what failed before it. A step that was left out or only warned about is
+/// no business of the next one, whose first prompt names no contract.
 fn hand_over_failure(turn: &mut Turn<'_>, from: &NodeId, to: &NodeId) -> Result<(), Refusal> {
-    if from != to {
+    let is_passed_over = matches!(turn.state(from)?.outcome(), Some(Outcome::Skipped | Outcome::Warned));
+    if from != to && !is_passed_over {
         let failure = turn.run.record(from)?.failure.clone();
         turn.run.record_mut(to)?.failure = failure;
     }

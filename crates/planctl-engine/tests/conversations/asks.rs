@@ -89,7 +89,8 @@ fn p77_a_revision_pauses_the_run_and_goes_on_with_the_unchanged_settled_steps() 
         -> human revise             paused
         -> agent reported b#1       refused: the run is not in a state for this
         -> human revises a          refused: the revision changes step `a`, which is settled
-        -> human revises b          goes on; b#2 to coder
+        -> human revises b          queued
+        -> clock admitted           goes on; b#2 to coder
         -> agent reported b#2       b#2 to harness
         -> harness found b#2 exit 0  b#2 passed; b settled passed; DONE
         ",

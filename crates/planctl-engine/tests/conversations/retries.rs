@@ -59,7 +59,7 @@ fn retry_and_skip_goes_on_and_shows_the_step_as_skipped() {
         -> agent reported a#1       a#1 to harness
         -> harness found a#1 exit 1  a#1 failed; a#2 to coder, told #1 failed
         -> agent reported a#2       a#2 to harness
-        -> harness found a#2 exit 1  a#2 failed; a settled skipped; b#1 to coder, told #2 failed
+        -> harness found a#2 exit 1  a#2 failed; a settled skipped; b#1 to coder
         ",
     );
 }
@@ -68,13 +68,13 @@ fn retry_and_skip_goes_on_and_shows_the_step_as_skipped() {
 fn retry_and_warn_goes_on_and_shows_the_step_as_warned() {
     talk(
         "
-        plan  a: task retry 1 warn
+        plan  a: task retry 1 warn  b: task
         approved
         -> clock admitted           a#1 to coder
         -> agent reported a#1       a#1 to harness
         -> harness found a#1 exit 1  a#1 failed; a#2 to coder, told #1 failed
         -> agent reported a#2       a#2 to harness
-        -> harness found a#2 exit 1  a#2 failed; a settled warned; DONE
+        -> harness found a#2 exit 1  a#2 failed; a settled warned; b#1 to coder
         ",
     );
 }

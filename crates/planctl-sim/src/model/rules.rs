@@ -158,7 +158,8 @@ impl Model {
                 }
                 self.budget = carried_over(self.graph.budget(), self.budget);
                 self.journal.push(Entry::Unnoticed);
-                self.activate(true)
+                self.status = Status::Requeued;
+                Ok(())
             }
         }
     }

@@ -167,6 +167,8 @@ async fn a_paused_run_goes_on_with_the_graph_of_its_new_revision() {
     world.store.apply(run.id, &event, &person(None), None).await.unwrap();
     let row = world.store.run(run.id).await.unwrap();
     assert_eq!(row.revision, changed);
+    let admitted = Event::Clock(ClockEvent::Admitted);
+    world.store.apply(run.id, &admitted, &planctl_store::Proof::Clock, None).await.unwrap();
     world.step(run.id, 0).await;
     let applied = world.step(run.id, 0).await;
     assert!(matches!(applied.head.status, planctl_engine::RunStatus::Ended { .. }), "{:?}", applied.head);
