@@ -263,7 +263,8 @@ async fn bash() {
 }
 
 fn plan(steps: u32) -> String {
-    let mut text = String::from("---\ntype: plan\nstatus: draft\nowner: bench\n---\n\n# Nothing much\n\n## Steps\n");
+    let mut text =
+        String::from("---\ntype: plan\nstatus: draft\nowner: bench\n---\n\n# Nothing much\n\n## Steps\n");
     for number in 1..=steps {
         write!(
             text,

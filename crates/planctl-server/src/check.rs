@@ -155,6 +155,7 @@ async fn facts(wants: Wants, checking: Checking<'_>, spawner: &Spawner) -> Resul
     facts.path = path.to_string_lossy().into_owned();
     facts.syntax =
         syntax.into_iter().filter_map(|(script, syntax)| Some((script, verdict(syntax)?))).collect();
+    facts.serves_every_role = checking.serves_every_role;
     let roles = &checking.config.roles;
     facts.roles = (!roles.is_empty() && !checking.serves_every_role)
         .then(|| roles.keys().map(|role| role.as_str().to_owned()).collect());
@@ -165,7 +166,8 @@ async fn facts(wants: Wants, checking: Checking<'_>, spawner: &Spawner) -> Resul
 fn verdict(syntax: Syntax) -> Option<Option<String>> {
     match syntax {
         Syntax::Accepted => Some(None),
-        Syntax::Refused { message, .. } => Some(Some(message)),
+        Syntax::Refused { message, line: Some(line) } => Some(Some(format!("line {line}: {message}"))),
+        Syntax::Refused { message, line: None } => Some(Some(message)),
         Syntax::Unchecked { .. } => None,
     }
 }
@@ -178,7 +180,7 @@ fn files_facts(wants: &Wants, workspace: &Path, path: &std::ffi::OsStr) -> std::
         Some((glob.clone(), found.files))
     });
     Ok(Facts {
-        files: kinds.into_iter().filter_map(|(path, kind)| Some((path, fact(kind)?))).collect(),
+        files: kinds.into_iter().map(|(path, kind)| (path, fact(kind))).collect(),
         existing: if is_any_missing { existing_files(workspace) } else { Vec::new() },
         globs: globs.collect::<BTreeMap<_, _>>(),
         commands: probe_commands(workspace, path, wants.commands.iter().map(String::as_str)),
@@ -186,8 +188,8 @@ fn files_facts(wants: &Wants, workspace: &Path, path: &std::ffi::OsStr) -> std::
     })
 }
 
-fn fact(kind: PathKind) -> Option<FileFact> {
-    Some(match kind {
+fn fact(kind: PathKind) -> FileFact {
+    match kind {
         PathKind::Missing => FileFact::Missing,
         PathKind::Regular { bytes, .. } => FileFact::Regular { size: bytes },
         PathKind::Directory => FileFact::Directory,
@@ -201,8 +203,8 @@ fn fact(kind: PathKind) -> Option<FileFact> {
                 _ => SpecialKind::Device,
             },
         },
-        PathKind::Unreadable { .. } => return None,
-    })
+        PathKind::Unreadable { reason } => FileFact::Unreadable { reason },
+    }
 }
 
 /// Returns the search path of contracts: configured directories, then the fixed one.
