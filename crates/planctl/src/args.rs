@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::amounts::{parse_cost, parse_time, parse_tokens};
+
 /// Runs plans with AI agents; no step passes until a shell contract says so.
 #[derive(Parser, Clone, Debug)]
 #[command(
@@ -34,8 +36,8 @@ pub struct Global {
     /// Answer with JSON (the same as --format json)
     #[arg(long, global = true, conflicts_with_all = ["format", "quiet"])]
     pub json: bool,
-    /// How to answer; each command takes some of these
-    #[arg(long, global = true, value_enum, env = "PLANCTL_FORMAT")]
+    /// How to answer; each command takes some of these [env: PLANCTL_FORMAT]
+    #[arg(long, global = true, value_enum)]
     pub format: Option<Format>,
     /// When to use colour
     #[arg(
@@ -195,14 +197,14 @@ pub enum PlanCommand {
     },
     /// Shows what would run: steps, roles, contracts, budget, defaults
     Show {
-        /// The plan's path, or a run
+        /// The plan's path, or a run, whose plan file is shown as it is now
         #[arg(value_name = "FILE|RUN")]
         plan: String,
         /// Only this step
         #[arg(long)]
         step: Option<u32>,
     },
-    /// Shows what changed since the plan was approved
+    /// Shows what changed since the plan was approved; exits 1 where something did
     Diff {
         /// The plan
         file: PathBuf,
@@ -454,48 +456,6 @@ pub enum DbCommand {
     },
 }
 
-/// Reads a number of tokens as people write it: `100k`, `1.5M`, `+2000`.
-fn parse_tokens(text: &str) -> Result<u64, String> {
-    let text = text.trim_start_matches('+');
-    let (number, unit) = match text.strip_suffix(['k', 'K']) {
-        Some(number) => (number, 1_000),
-        None => text.strip_suffix(['m', 'M']).map_or((text, 1), |number| (number, 1_000_000)),
-    };
-    let tokens = parse_decimal(number, unit).ok_or("expected a number such as 2000, 100k or 1.5M")?;
-    if tokens == 0 { Err("must be more than zero".to_owned()) } else { Ok(tokens) }
-}
-
-/// Reads dollars as millionths: `2.00`, `+0.5`, `$3`.
-fn parse_cost(text: &str) -> Result<u64, String> {
-    let text = text.trim_start_matches('+').trim_start_matches('$');
-    let cost = parse_decimal(text, 1_000_000).ok_or("expected dollars such as 2.00")?;
-    if cost == 0 { Err("must be more than zero".to_owned()) } else { Ok(cost) }
-}
-
-fn parse_time(text: &str) -> Result<std::time::Duration, String> {
-    planctl_server::config::parse_duration(text.trim_start_matches('+'))
-}
-
-/// Reads a decimal number exactly, in parts of a power of ten.
-fn parse_decimal(text: &str, unit: u64) -> Option<u64> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-    if (whole.is_empty() && part.is_empty()) || !is_number(whole) || !is_number(part) {
-        return None;
-    }
-    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    let mut total = whole.checked_mul(unit)?;
-    let mut place = unit;
-    for digit in part.bytes() {
-        place /= 10;
-        if place == 0 && digit != b'0' {
-            return None;
-        }
-        total = total.checked_add(place.checked_mul(u64::from(digit - b'0'))?)?;
-    }
-    Some(total)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -504,17 +464,5 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn amounts_are_read_exactly() {
-        assert_eq!(parse_tokens("+100k"), Ok(100_000));
-        assert_eq!(parse_tokens("1.5M"), Ok(1_500_000));
-        assert_eq!(parse_cost("+$2.25"), Ok(2_250_000));
-        assert_eq!(parse_cost("$0.000001"), Ok(1));
-        for wrong in ["", "x", "1e3", "-1", "1.2.3", "0", "99999999999999999999"] {
-            assert!(parse_tokens(wrong).is_err() && parse_cost(wrong).is_err(), "{wrong}");
-        }
-        assert!(parse_cost("0.0000001").is_err());
     }
 }

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use planctl_engine::{Actor, Answer, RunId};
+use planctl_engine::{Actor, Answer, End, RunId, RunStatus};
 use planctl_harness::{Spawner, Unreadable};
 use planctl_server::check::{self, CheckError, Checked, Checking};
 use planctl_server::database::ClusterError;
@@ -45,8 +45,8 @@ pub struct Standing {
     pub is_approved: bool,
     /// The text that was approved last, where it is another one.
     pub approved_before: Option<String>,
-    /// Says that a run of it is over, or that there is none: a new one would begin.
-    pub is_over: bool,
+    /// Says that nothing runs before a person approves this text.
+    pub needs_approval: bool,
 }
 
 /// What came of starting a plan.
@@ -97,7 +97,7 @@ impl Client {
     pub async fn open(context: &Context) -> Result<Client, Failure> {
         let config = context.config()?.config.clone();
         let open = Open {
-            state_dir: context.state_dir().to_owned(),
+            state_dir: context.state_dir()?,
             workspace: context.workspace().to_owned(),
             database_url: config.database.clone(),
             config,
@@ -115,16 +115,20 @@ impl Client {
         self.services.close().await;
     }
 
-    /// Says where a plan stands.
-    pub async fn standing(&self, checked: &Checked) -> Result<Standing, Failure> {
+    /// Says where a plan stands; `again` asks for a new run of a plan that is done or failed.
+    pub async fn standing(&self, checked: &Checked, again: bool) -> Result<Standing, Failure> {
         let standing = self.services.standing(checked).await.map_err(failure)?;
-        Ok(Standing {
-            is_approved: standing.approval.is_some(),
-            approved_before: standing.approved_before,
-            is_over: standing
-                .newest_run
-                .is_none_or(|run| matches!(run.head.status, planctl_engine::RunStatus::Ended { .. })),
-        })
+        let is_approved = standing.approval.is_some();
+        let begins = standing.newest_run.is_none_or(|run| match run.head.status {
+            RunStatus::New | RunStatus::Awaiting | RunStatus::Ended { end: End::Cancelled } => true,
+            // Of the same text it is taken up, or found done.
+            RunStatus::Ended { end: End::Done | End::Failed | End::Aborted } => {
+                again || run.revision != checked.verification.digest
+            }
+            RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => false,
+        });
+        let needs_approval = begins && !is_approved;
+        Ok(Standing { is_approved, approved_before: standing.approved_before, needs_approval })
     }
 
     /// Approves a plan as it stands.

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use planctl_server::config::{self, ConfigError, Loaded, Sources};
 
 use crate::args::{Cli, Command, Format, Global};
@@ -20,6 +21,7 @@ mod history;
 mod plan;
 mod run;
 mod verify;
+mod work;
 
 /// Does what was typed.
 pub async fn run(cli: Cli) -> Answer {
@@ -44,16 +46,13 @@ pub async fn run(cli: Cli) -> Answer {
 pub struct Context {
     global: Global,
     workspace: PathBuf,
-    state_dir: PathBuf,
     loaded: OnceCell<Loaded>,
 }
 
 impl Context {
     fn new(global: Global) -> Result<Context, Failure> {
         let workspace = find_workspace(global.workspace.as_deref())?;
-        let state_dir = planctl_server::database::state_dir()
-            .map_err(|error| Failure::new(Exit::Configuration, format!("could not {error}")))?;
-        Ok(Context { global, workspace, state_dir, loaded: OnceCell::new() })
+        Ok(Context { global, workspace, loaded: OnceCell::new() })
     }
 
     /// Returns a context like this one for another workspace.
@@ -67,9 +66,10 @@ impl Context {
         &self.workspace
     }
 
-    /// Returns planctl's state directory.
-    pub fn state_dir(&self) -> &Path {
-        &self.state_dir
+    /// Returns planctl's state directory; there is none where no home directory is known (row 107).
+    pub fn state_dir(&self) -> Result<PathBuf, Failure> {
+        planctl_server::database::state_dir()
+            .map_err(|error| Failure::new(Exit::Configuration, format!("could not {error}")))
     }
 
     /// Returns the effective configuration; says its warnings when it is read.
@@ -79,7 +79,7 @@ impl Context {
         }
         let loaded = config::load(&Sources {
             workspace: &self.workspace,
-            state_dir: &self.state_dir,
+            state_dir: &self.state_dir()?,
             file: self.global.config.as_deref(),
             database_url: self.global.database_url.as_deref(),
             env: &|name| std::env::var_os(name),
@@ -101,7 +101,12 @@ impl Context {
     pub fn format(&self, known: &[Format]) -> Result<Format, Failure> {
         let json = [Format::Json, Format::Jsonl].into_iter().find(|format| known.contains(format));
         let wanted = if self.global.json { json.or(Some(Format::Json)) } else { self.global.format };
-        let wanted = wanted.unwrap_or(known[0]);
+        let Some(wanted) = wanted else {
+            // The variable is meant for all commands, so those that don't know its format answer as they do without.
+            let usual =
+                std::env::var("PLANCTL_FORMAT").ok().and_then(|word| Format::from_str(&word, true).ok());
+            return Ok(usual.filter(|format| known.contains(format)).unwrap_or(known[0]));
+        };
         if known.contains(&wanted) {
             return Ok(wanted);
         }

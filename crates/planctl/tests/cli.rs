@@ -1,5 +1,7 @@
 //! The command line as people and scripts meet it: the real binary, a real Postgres, real workers in bash.
 
+#![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
+
 #[path = "cli/room.rs"]
 mod room;
 

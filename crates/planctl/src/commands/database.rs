@@ -37,7 +37,7 @@ async fn status(context: &Context) -> Answer {
     let cluster = match &config.database {
         Some(_) => None,
         None => {
-            Some(database::status(context.state_dir(), &config.postgres).map_err(client::cluster_failure)?)
+            Some(database::status(&context.state_dir()?, &config.postgres).map_err(client::cluster_failure)?)
         }
     };
     let view = match cluster {
@@ -88,14 +88,16 @@ fn drawn(view: &DatabaseView) -> String {
 }
 
 async fn reach(context: &Context) -> Result<Database, Failure> {
-    Database::reach(context.state_dir(), &context.config()?.config).await.map_err(client::cluster_failure)
+    Database::reach(&context.state_dir()?, &context.config()?.config).await.map_err(client::cluster_failure)
 }
 
 async fn url(context: &Context) -> Answer {
     let config = &context.config()?.config;
     let url = match &config.database {
         Some(url) => url.expose().to_owned(),
-        None => database::status(context.state_dir(), &config.postgres).map_err(client::cluster_failure)?.url,
+        None => {
+            database::status(&context.state_dir()?, &config.postgres).map_err(client::cluster_failure)?.url
+        }
     };
     show::print(&format!("{url}\n"))?;
     Ok(Exit::Yes)
@@ -131,7 +133,7 @@ fn private_only(context: &Context, what: &str) -> Result<(), Failure> {
 fn stop(context: &Context) -> Answer {
     context.must_be_human("stop the database")?;
     private_only(context, "stop")?;
-    let stopped = database::stop(context.state_dir(), &context.config()?.config.postgres)
+    let stopped = database::stop(&context.state_dir()?, &context.config()?.config.postgres)
         .map_err(client::cluster_failure)?;
     match stopped {
         Stopped::NotRunning => context.say("the private Postgres is not running"),
@@ -157,7 +159,7 @@ fn reset(context: &Context) -> Answer {
     context.must_be_human("reset the database")?;
     private_only(context, "reset")?;
     context.confirm("This removes every plan, run and history of the private database.")?;
-    database::reset(context.state_dir(), &context.config()?.config.postgres)
+    database::reset(&context.state_dir()?, &context.config()?.config.postgres)
         .map_err(client::cluster_failure)?;
     context.say("the private database is gone; the next command makes a new one");
     Ok(Exit::Yes)
@@ -167,8 +169,8 @@ async fn install(context: &Context, package: Option<&Path>) -> Answer {
     match package {
         Some(package) => {
             let postgres = &context.config()?.config.postgres;
-            let dir =
-                database::install(context.state_dir(), postgres, package).map_err(client::cluster_failure)?;
+            let dir = database::install(&context.state_dir()?, postgres, package)
+                .map_err(client::cluster_failure)?;
             context.say(&format!("installed in {}", show::safe(&dir.display().to_string())));
         }
         None => {

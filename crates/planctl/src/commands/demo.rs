@@ -9,7 +9,7 @@ use planctl_server::Start;
 use planctl_server::wire::{AskPage, RunState};
 
 use super::plan::{exit_of, shell_word};
-use super::run::{Manner, Stop, Work, Worked, work};
+use super::work::{Manner, Stop, Work, Worked, work};
 use super::{Context, approvals, decide, verify};
 use crate::client::{self, Client, Handle, How};
 use crate::failure::{Answer, Exit, Failure};

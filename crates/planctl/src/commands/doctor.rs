@@ -46,7 +46,7 @@ pub async fn run(context: &Context) -> Answer {
         )?;
     } else {
         show::print(&findings.iter().map(drawn).collect::<String>())?;
-        show::print(&format!("{problems} problems, {warnings} warnings\n"))?;
+        show::print(&format!("{}, {}\n", counted(problems, "problem"), counted(warnings, "warning")))?;
     }
     Ok(if problems == 0 { Exit::Yes } else { Exit::No })
 }
@@ -63,6 +63,10 @@ fn drawn(finding: &Finding) -> String {
         .map(|help| format!("    help: {}\n", show::safe_block(help)))
         .unwrap_or_default();
     format!("{mark} {:<16} {}\n{help}", finding.check, show::safe_block(&finding.found))
+}
+
+fn counted(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
 fn good(check: &'static str, found: impl Into<String>) -> Finding {
@@ -92,7 +96,10 @@ fn configuration(context: &Context) -> Finding {
 }
 
 fn state_dir(context: &Context) -> Finding {
-    good("state", context.state_dir().display().to_string())
+    match context.state_dir() {
+        Ok(path) => good("state", path.display().to_string()),
+        Err(failure) => bad("state", &failure),
+    }
 }
 
 fn programs() -> Vec<Finding> {
@@ -157,9 +164,9 @@ fn roles(context: &Context) -> Vec<Finding> {
 }
 
 async fn postgres(context: &Context) -> Vec<Finding> {
-    let Ok(loaded) = context.config() else { return Vec::new() };
+    let (Ok(loaded), Ok(state_dir)) = (context.config(), context.state_dir()) else { return Vec::new() };
     if loaded.config.database.is_none()
-        && let Err(error) = database::status(context.state_dir(), &loaded.config.postgres)
+        && let Err(error) = database::status(&state_dir, &loaded.config.postgres)
     {
         return vec![bad("postgres", &client::cluster_failure(error))];
     }

@@ -76,7 +76,7 @@ async fn diff(context: &Context, file: &Path) -> Answer {
     let is_json = context.is_json()?;
     let checked = client::check(context, file, false).await?;
     let client = Client::open(context).await?;
-    let standing = client.standing(&checked).await?;
+    let standing = client.standing(&checked, false).await?;
     let changed = match standing.approved_before {
         Some(before) => diff::unified(&before, &planctl_lang::canonical(&checked.source)),
         None if standing.is_approved => String::new(),

@@ -1,23 +1,19 @@
 //! `planctl plan run`, `resume` and `watch`: a run worked on or followed until it ends or needs a person.
 
 use std::path::Path;
-use std::time::Duration;
 
+use planctl_server::Start;
 use planctl_server::check::Checked;
 use planctl_server::wire::RunView;
-use planctl_server::{Live, Start};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
 
 use super::plan::{exit_of, next_of, not_verified, shell_word};
+use super::work::{LOOK, Manner, Stop, Work, follow, work};
 use super::{Context, decide, plan, verify};
 use crate::args::Format;
-use crate::client::{self, Client, Handle, How, Outcome};
+use crate::client::{self, Client, Handle, How};
 use crate::failure::{Answer, Exit, Failure};
 use crate::progress::Progress;
 use crate::show::{self, BOLD, styled};
-
-pub use crate::progress::Manner;
 
 /// What was asked for on the command line.
 #[derive(Clone, Debug, Default)]
@@ -31,12 +27,6 @@ pub struct Wish {
     /// Whether to end when a person is needed.
     pub no_wait: bool,
 }
-
-/// How often the run is looked at, whatever the bell says.
-const LOOK: Duration = Duration::from_millis(400);
-
-/// How long to leave between two looks, however often the bell rings.
-const LOOK_LEAST: Duration = Duration::from_millis(100);
 
 /// Runs a plan, or takes it up.
 pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
@@ -61,7 +51,9 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         How::Ready { handle, run, is_taken_up } => {
             let verb = if is_taken_up { "taken up" } else { "run" };
             let title = checked.verification.graph.as_ref().map_or("", |graph| graph.title());
-            context.say(&format!("{verb} {} · {}", styled(BOLD, &show::safe(&run)), show::safe(title)));
+            let tier = planctl_harness::ISOLATION_TIER;
+            let run = styled(BOLD, &show::safe(&run));
+            context.say(&format!("{verb} {run} · {} · isolation tier {tier}", show::safe(title)));
             work_to_the_end(
                 context,
                 client,
@@ -126,65 +118,6 @@ pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
     }
 }
 
-/// How to work on a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Work {
-    /// Whether to end when a person is needed.
-    pub no_wait: bool,
-    /// How to show it.
-    pub manner: Manner,
-    /// The place in the run's history after which events are shown; without one, only what comes is.
-    pub since: Option<u64>,
-}
-
-/// How working on a run ended.
-pub struct Worked {
-    /// Where the run stands.
-    pub view: RunView,
-    /// The newest place in its history that was shown.
-    pub seq: u64,
-    /// The exit of a stop that was asked for.
-    pub asked: Option<Exit>,
-}
-
-/// Works a run's items in this process and shows what happens, until it ends or a person is needed and not waited for.
-pub async fn work(client: &Client, handle: Handle, how: Work, mut signals: Stop) -> Result<Worked, Failure> {
-    let (stop, stopped) = watch::channel(false);
-    let mut asked = None;
-    let mut progress = Progress::new(how.manner);
-    let mut since = match how.since {
-        Some(since) => since,
-        None => client.newest_seq(handle).await?,
-    };
-    let live = Live::default();
-    let driving = client.drive(handle, how.no_wait, live.clone(), stopped);
-    tokio::pin!(driving);
-    let outcome = loop {
-        tokio::select! {
-            outcome = &mut driving => break outcome?,
-            () = pace(client, handle) => {
-                follow(client, handle, &mut progress, &mut since).await?;
-                if how.manner == Manner::Live {
-                    progress.draw(&client.status(handle).await?, client::now_unix_seconds(), live.now().as_ref());
-                }
-            }
-            exit = signals.asked() => {
-                if asked.replace(exit).is_some() {
-                    // Twice means at once: whatever is left behind is found by the next process (DESIGN 7).
-                    std::process::exit(i32::from(exit.code()));
-                }
-                progress.say("stopping …");
-                stop.send_replace(true);
-            }
-        }
-    };
-    follow(client, handle, &mut progress, &mut since).await?;
-    let view = client.status(handle).await?;
-    progress.finish(&view);
-    let asked = (outcome == Outcome::Stopped).then(|| asked.unwrap_or(Exit::Interrupted));
-    Ok(Worked { view, seq: since, asked })
-}
-
 async fn work_to_the_end(context: &Context, client: Client, handle: Handle, how: Work, stop: Stop) -> Answer {
     let worked = work(&client, handle, how, stop).await?;
     client.close().await;
@@ -194,30 +127,6 @@ async fn work_to_the_end(context: &Context, client: Client, handle: Handle, how:
             Ok(exit)
         }
         None => ended(context, &worked.view, how.manner),
-    }
-}
-
-/// Waits for news, but never looks more often than people can read: looking costs the database what working needs.
-async fn pace(client: &Client, handle: Handle) {
-    tokio::time::sleep(LOOK_LEAST).await;
-    client.rung(handle, LOOK).await;
-}
-
-async fn follow(
-    client: &Client,
-    handle: Handle,
-    progress: &mut Progress,
-    since: &mut u64,
-) -> Result<(), Failure> {
-    loop {
-        let lines = client.events(handle, *since).await?;
-        for line in &lines {
-            *since = line.seq;
-            progress.event(line)?;
-        }
-        if lines.is_empty() {
-            return Ok(());
-        }
     }
 }
 
@@ -277,8 +186,8 @@ async fn approval(
     if wish.approve || !context.is_interactive() {
         return Ok(Some(wish.approve));
     }
-    let standing = client.standing(checked).await?;
-    if standing.is_approved || !(standing.is_over || wish.again) {
+    let standing = client.standing(checked, wish.again).await?;
+    if !standing.needs_approval {
         return Ok(Some(false));
     }
     let Some(graph) = checked.verification.graph.as_ref() else {
@@ -373,29 +282,5 @@ pub fn after_answer(run: &str, word: &planctl_engine::Answer) -> String {
         | Word::Reply => format!("planctl plan resume {run}    (where no process works on it already)"),
         Word::Reject | Word::Abort => format!("planctl plan status {run}"),
         Word::Revise => "change the plan's file, then: planctl plan approve FILE".to_owned(),
-    }
-}
-
-/// Ctrl-C and SIGTERM, as requests to stop; listened for from before a run is touched.
-pub struct Stop {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-}
-
-impl Stop {
-    /// Begins to listen; from here on neither signal ends the process by itself.
-    pub fn listen() -> Result<Stop, Failure> {
-        let failed = |error| Failure::new(Exit::Temporary, format!("could not listen for signals: {error}"));
-        Ok(Stop {
-            interrupt: signal(SignalKind::interrupt()).map_err(failed)?,
-            terminate: signal(SignalKind::terminate()).map_err(failed)?,
-        })
-    }
-
-    async fn asked(&mut self) -> Exit {
-        tokio::select! {
-            _ = self.interrupt.recv() => Exit::Interrupted,
-            _ = self.terminate.recv() => Exit::Terminated,
-        }
     }
 }

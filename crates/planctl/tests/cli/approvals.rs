@@ -123,7 +123,7 @@ fn a_run_that_waits_goes_on_when_somebody_answers_elsewhere() {
     room.write("p.md", &plan("Wait", "5 minutes", &[("One", "test -e done-1", "escalate")]));
     let worker = "case $(cat) in *'use the force'*) touch done-1;; esac";
     let mut going = room.start(&["plan", "run", "p.md", "--approve", "--exec", worker]);
-    going.hear("ask=escalation");
+    going.hear("waiting for you: planctl approvals show");
     let said = room.planctl(&["approvals", "retry", &room.ask(), "--note", "use the force"]);
     assert_eq!(said.code, 0, "{said:?}");
     let said = going.end();

@@ -1,6 +1,7 @@
 //! A workspace, a state directory and a database of one test, and planctl run in it.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
@@ -31,6 +32,8 @@ pub struct Going {
 impl Room {
     pub fn new() -> Room {
         let folder = tempfile::tempdir().unwrap();
+        // As root, the private Postgres runs as another user, who must be able to pass through.
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         for name in ["work", "state", "home"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }

@@ -327,3 +327,19 @@ fn a_role_that_nothing_serves_is_said_before_anything_starts() {
     assert_eq!(said.code, 78, "{said:?}");
     assert!(said.err.contains("coder") && said.err.contains("--exec"), "{said:?}");
 }
+
+#[test]
+fn a_second_run_in_one_workspace_waits_and_says_for_whom() {
+    let room = Room::new();
+    room.write("a.md", &plan("First", "5 minutes", &[("One", "test -e done-a", "escalate")]));
+    room.write("b.md", &plan("Second", "5 minutes", &[("One", "test -e done-b", "escalate")]));
+    let mut first = room.start(&["plan", "run", "a.md", "--approve", "--exec", "mkfifo pipe; cat pipe; touch done-a"]);
+    first.hear("step=1 attempt=1 work=started");
+    let mut second = room.start(&["plan", "run", "b.md", "--approve", "--exec", "touch done-b"]);
+    second.hear("waiting for run a-1, which has the workspace");
+    assert_eq!(room.json(&["plan", "status", "b-1", "--json"])["waiting_on"]["run"], "a-1");
+    assert_eq!(room.planctl(&["plan", "status", "b-1", "--exit-code"]).code, 8);
+    room.write("pipe", "");
+    let (first, second) = (first.end(), second.end());
+    assert_eq!((first.code, second.code), (0, 0), "{first:?} {second:?}");
+}

@@ -34,6 +34,35 @@ fn a_format_that_a_command_does_not_know_is_refused_with_those_it_knows() {
 }
 
 #[test]
+fn the_usual_format_is_a_variable_and_a_flag_goes_before_it() {
+    let room = Room::new();
+    let usual = |words: &[&str], format: &str| {
+        Said::from(room.command(words).env("PLANCTL_FORMAT", format).output().unwrap()).out
+    };
+    assert!(usual(&["version"], "json").starts_with('{'));
+    assert!(usual(&["version", "--format", "human"], "json").starts_with("planctl "));
+    assert!(usual(&["version", "--json"], "human").starts_with('{'));
+    assert!(usual(&["version"], "jsonl").starts_with("planctl "), "what a command does not know is no error");
+}
+
+#[test]
+fn row_107_without_a_home_only_what_needs_one_fails() {
+    if rustix::process::getuid().is_root() {
+        // Root's state has a place of its own.
+        return;
+    }
+    let room = Room::new();
+    let homeless = |words: &[&str]| {
+        let mut command = room.command(words);
+        Said::from(command.env_remove("HOME").env_remove("PLANCTL_STATE_DIR").output().unwrap())
+    };
+    assert_eq!(homeless(&["version"]).code, 0);
+    let said = homeless(&["plan", "ls"]);
+    assert_eq!(said.code, 78, "{said:?}");
+    assert!(said.err.contains("PLANCTL_STATE_DIR"), "{said:?}");
+}
+
+#[test]
 fn row_96_a_reader_that_goes_away_is_no_failure() {
     let room = Room::new();
     let (reader, writer) = std::io::pipe().unwrap();

@@ -1,0 +1,164 @@
+//! Works on a run in this process, or looks at it while others do, and shows what happens.
+
+use std::time::Duration;
+
+use planctl_server::Live;
+use planctl_server::wire::{RunState, RunView};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::client::{self, Client, Handle, Outcome};
+use crate::failure::{Exit, Failure};
+use crate::progress::Progress;
+use crate::show::{self, styled};
+
+pub use crate::progress::Manner;
+
+/// How often the run is looked at, whatever the bell says.
+pub const LOOK: Duration = Duration::from_millis(400);
+
+/// How long to leave between two looks, however often the bell rings.
+const LOOK_LEAST: Duration = Duration::from_millis(100);
+
+/// After how many looks a person is told that a run still waits for its turn.
+const QUEUED_LOOKS: u32 = 3;
+
+/// How to work on a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// Whether to end when a person is needed.
+    pub no_wait: bool,
+    /// How to show it.
+    pub manner: Manner,
+    /// The place in the run's history after which events are shown; without one, only what comes is.
+    pub since: Option<u64>,
+}
+
+/// How working on a run ended.
+pub struct Worked {
+    /// Where the run stands.
+    pub view: RunView,
+    /// The newest place in its history that was shown.
+    pub seq: u64,
+    /// The exit of a stop that was asked for.
+    pub asked: Option<Exit>,
+}
+
+/// Works a run's items in this process and shows what happens, until it ends or a person is needed and not waited for.
+pub async fn work(client: &Client, handle: Handle, how: Work, mut signals: Stop) -> Result<Worked, Failure> {
+    let (stop, stopped) = watch::channel(false);
+    let mut asked = None;
+    let mut progress = Progress::new(how.manner);
+    let mut since = match how.since {
+        Some(since) => since,
+        None => client.newest_seq(handle).await?,
+    };
+    let mut looks = 0;
+    let live = Live::default();
+    let driving = client.drive(handle, how.no_wait, live.clone(), stopped);
+    tokio::pin!(driving);
+    let outcome = loop {
+        tokio::select! {
+            outcome = &mut driving => break outcome?,
+            () = pace(client, handle) => {
+                let opened = follow(client, handle, &mut progress, &mut since).await?;
+                if how.manner == Manner::Plain && !how.no_wait {
+                    looks += 1;
+                    if opened {
+                        say_asks(client, handle).await?;
+                    } else if looks == QUEUED_LOOKS {
+                        say_queued(client, handle).await?;
+                    }
+                }
+                if how.manner == Manner::Live {
+                    progress.draw(&client.status(handle).await?, client::now_unix_seconds(), live.now().as_ref());
+                }
+            }
+            exit = signals.asked() => {
+                if asked.replace(exit).is_some() {
+                    // Twice means at once: whatever is left behind is found by the next process (DESIGN 7).
+                    std::process::exit(i32::from(exit.code()));
+                }
+                progress.say("stopping …");
+                stop.send_replace(true);
+            }
+        }
+    };
+    follow(client, handle, &mut progress, &mut since).await?;
+    let view = client.status(handle).await?;
+    progress.finish(&view);
+    let asked = (outcome == Outcome::Stopped).then(|| asked.unwrap_or(Exit::Interrupted));
+    Ok(Worked { view, seq: since, asked })
+}
+
+/// Waits for news, but never looks more often than people can read: looking costs the database what working needs.
+async fn pace(client: &Client, handle: Handle) {
+    tokio::time::sleep(LOOK_LEAST).await;
+    client.rung(handle, LOOK).await;
+}
+
+/// Shows what happened since; says whether a person was asked.
+pub async fn follow(
+    client: &Client,
+    handle: Handle,
+    progress: &mut Progress,
+    since: &mut u64,
+) -> Result<bool, Failure> {
+    let mut opened = false;
+    loop {
+        let lines = client.events(handle, *since).await?;
+        for line in &lines {
+            *since = line.seq;
+            opened |= line.event == "ask_opened";
+            progress.event(line)?;
+        }
+        if lines.is_empty() {
+            return Ok(opened);
+        }
+    }
+}
+
+/// Tells a person who watches lines go by where to answer.
+async fn say_asks(client: &Client, handle: Handle) -> Result<(), Failure> {
+    for ask in client.asks(Some(handle)).await?.asks {
+        show::say(&styled(show::CARE, &format!("waiting for you: planctl approvals show {}", ask.id)));
+    }
+    Ok(())
+}
+
+/// Tells who has the workspace, where the run waits for it.
+async fn say_queued(client: &Client, handle: Handle) -> Result<(), Failure> {
+    let view = client.status(handle).await?;
+    if let (RunState::Queued, Some(run)) = (view.state, view.waiting_on.and_then(|wait| wait.run)) {
+        show::say(&styled(
+            show::CARE,
+            &format!("waiting for run {}, which has the workspace", show::safe(&run)),
+        ));
+    }
+    Ok(())
+}
+
+/// Ctrl-C and SIGTERM, as requests to stop; listened for from before a run is touched.
+pub struct Stop {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Stop {
+    /// Begins to listen; from here on neither signal ends the process by itself.
+    pub fn listen() -> Result<Stop, Failure> {
+        let failed = |error| Failure::new(Exit::Temporary, format!("could not listen for signals: {error}"));
+        Ok(Stop {
+            interrupt: signal(SignalKind::interrupt()).map_err(failed)?,
+            terminate: signal(SignalKind::terminate()).map_err(failed)?,
+        })
+    }
+
+    /// Waits for either; returns the exit that tells which.
+    pub async fn asked(&mut self) -> Exit {
+        tokio::select! {
+            _ = self.interrupt.recv() => Exit::Interrupted,
+            _ = self.terminate.recv() => Exit::Terminated,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What people see of events and runs.
+
+use super::*;
+use planctl_server::wire::{BudgetView, RunState, SpentView};
+use serde_json::json;
+
+fn line(event: &str, node: &str, data: Value) -> EventLine {
+    EventLine {
+        run: "fix-1".into(),
+        seq: 1,
+        at: "2026-01-01T12:04:31.5Z".into(),
+        event: event.into(),
+        node: (!node.is_empty()).then(|| node.to_owned()),
+        visit: None,
+        attempt: None,
+        cause: "x".into(),
+        data: data.as_object().cloned().unwrap_or_default(),
+    }
+}
+
+fn step(number: u32, state: StepState) -> StepView {
+    StepView {
+        number,
+        title: format!("Step {number}"),
+        node: number.to_string(),
+        role: "coder".into(),
+        state,
+        attempts: 1,
+        attempts_allowed: 3,
+        verdict: None,
+        isolation: None,
+        failure: None,
+        spent: SpentView::default(),
+        since: None,
+    }
+}
+
+fn view(steps: Vec<StepView>) -> RunView {
+    RunView {
+        run: "fix-1".into(),
+        id: String::new(),
+        plan: "fix.md".into(),
+        title: "Fix".into(),
+        digest: String::new(),
+        workspace: "/w".into(),
+        state: RunState::Running,
+        end: None,
+        reason: None,
+        steps,
+        waiting_on: None,
+        spent: SpentView::default(),
+        budget: BudgetView::default(),
+        exec: None,
+        started_at: None,
+        ended_at: None,
+    }
+}
+
+#[test]
+fn a_failed_contract_is_one_line_with_its_exit_code_and_last_words() {
+    let mut progress = Progress::new(Manner::Plain);
+    let found = json!({"found": {"found": "evidence", "ending": {"how": "exited", "code": 1},
+        "stdout": {"tail": "ran 3\nAssertionError: 30.1 > 30\n"}, "stderr": {"tail": ""}}});
+    assert_eq!(progress.plain(&line("harness.evaluated", "2", found)), None);
+    let verdict = line("node_verified", "2", json!({"attempt": 1, "verdict": "failed"}));
+    assert_eq!(
+        progress.plain(&verdict).unwrap(),
+        "12:04:31 step=2 attempt=1 contract=failed exit=1 \"AssertionError: 30.1 > 30\""
+    );
+}
+
+#[test]
+fn the_words_of_strangers_are_made_safe() {
+    let mut progress = Progress::new(Manner::Plain);
+    let settled = line("node_settled", "2", json!({"outcome": "waived", "by": "ann", "note": "\u{1b}[2J"}));
+    assert_eq!(progress.plain(&settled).unwrap(), "12:04:31 step=2 settled=waived by=\"ann\" \"\\u{1b}[2J\"");
+}
+
+#[test]
+fn a_long_plan_shows_the_steps_around_the_one_that_moves() {
+    let steps =
+        (1..=5000).map(|n| step(n, if n < 2500 { StepState::Passed } else { StepState::Pending })).collect();
+    let lines = picture(&view(steps), 0.0, 24);
+    assert!(lines.len() <= 24, "{}", lines.len());
+    assert!(lines.iter().any(|line| line.contains("Step 2500")));
+    assert!(lines[0].contains("steps before"));
+}
+
+#[test]
+fn a_plan_without_steps_draws() {
+    assert_eq!(picture(&view(Vec::new()), 0.0, 24).len(), 2);
+}
