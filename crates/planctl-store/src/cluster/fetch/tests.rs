@@ -1,3 +1,5 @@
+//! Tests of fetched packages: their pins, and what a broken one says.
+
 use super::*;
 use crate::cluster::{Cluster, ClusterOptions};
 

@@ -1,3 +1,5 @@
+//! Tests of where the cluster lies: its state directory, its socket, its parents.
+
 use super::*;
 
 fn own() -> Identity {

@@ -1,7 +1,5 @@
 //! Our reading of contracts against bash's own: where both speak, they agree, but for the gaps that are known.
 
-mod common;
-
 use std::process::Command;
 
 use planctl_lang::{Code, Facts};
@@ -89,8 +87,8 @@ fn bash(script: &str) -> Option<String> {
 }
 
 fn codes(script: &str, facts: &Facts) -> Vec<Code> {
-    let text = common::with("test -f one.txt", script);
-    common::found_with(&text, facts).into_iter().map(|found| found.code).collect()
+    let text = crate::sample::with("test -f one.txt", script);
+    crate::sample::found_with(&text, facts).into_iter().map(|found| found.code).collect()
 }
 
 #[test]
@@ -98,8 +96,8 @@ fn p_56_what_bash_refuses_is_refused_with_and_without_bash() {
     for script in BROKEN {
         let said = bash(script);
         assert!(said.is_some(), "bash accepts `{script}`");
-        assert!(codes(script, &common::facts()).contains(&Code::P101), "we accept `{script}`");
-        let facts = Facts { syntax: [((*script).to_owned(), said)].into(), ..common::facts() };
+        assert!(codes(script, &crate::sample::facts()).contains(&Code::P101), "we accept `{script}`");
+        let facts = Facts { syntax: [((*script).to_owned(), said)].into(), ..crate::sample::facts() };
         assert!(codes(script, &facts).contains(&Code::P101), "`{script}`");
     }
 }
@@ -109,7 +107,7 @@ fn p_56_what_bash_accepts_is_accepted_or_said_to_be_unchecked() {
     let mut unchecked = Vec::new();
     for script in VALID {
         assert_eq!(bash(script), None, "`{script}`");
-        let codes = codes(script, &common::facts());
+        let codes = codes(script, &crate::sample::facts());
         assert!(!codes.contains(&Code::P101), "we refuse `{script}`");
         if codes.contains(&Code::P109) {
             unchecked.push(*script);

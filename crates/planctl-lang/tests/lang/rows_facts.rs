@@ -1,8 +1,6 @@
 //! The bad-input catalogue, rows 24, 25, 34, 35, 44 to 55 and 65: what a plan's text says about its surroundings.
 
-mod common;
-
-use common::{Expected, expect, expect_with, facts, found_with, with};
+use crate::sample::{Expected, expect, expect_with, facts, found_with, with};
 use planctl_lang::Code::{
     P008, P101, P102, P201, P202, P203, P204, P205, P206, P207, P208, P209, P210, P401, P402, P403, P603,
 };
@@ -32,7 +30,7 @@ fn row_24_an_unknown_target_lists_the_roles() {
 #[test]
 fn without_a_registry_roles_are_one_warning() {
     let none = Facts { roles: None, ..facts() };
-    expect_with(common::PLAN, &none, &expected(P402, Warning, "no roles are configured", 17));
+    expect_with(crate::sample::PLAN, &none, &expected(P402, Warning, "no roles are configured", 17));
     assert_eq!(found_with(&with("coder", "anyone"), &Facts { serves_every_role: true, ..facts() }), []);
 }
 
@@ -108,7 +106,7 @@ fn row_47_a_file_that_nobody_makes_is_named_with_near_names() {
         expect_with(&reading("file:doc/analysis.md"), &facts, &expected(P201, Error, "step 2 reads", 32));
     assert_eq!(absent.notes, ["near names: docs/analysis.md"]);
     // A file that an earlier step's contract tests for is fine (P-58).
-    assert_eq!(found_with(common::PLAN, &file("one.txt", FileFact::Missing)), []);
+    assert_eq!(found_with(crate::sample::PLAN, &file("one.txt", FileFact::Missing)), []);
 }
 
 #[test]
@@ -143,8 +141,11 @@ fn steps_that_wait_for_each_other_are_a_circle() {
 #[test]
 fn row_49_a_link_out_of_the_workspace_says_where_it_points() {
     let facts = file("one.txt", FileFact::Outside { target: "/etc/\u{1b}[31mshadow".into() });
-    let link =
-        expect_with(common::PLAN, &facts, &expected(P205, Error, "a link that leaves the workspace", 32));
+    let link = expect_with(
+        crate::sample::PLAN,
+        &facts,
+        &expected(P205, Error, "a link that leaves the workspace", 32),
+    );
     assert_eq!(link.spans[0].text, "it points to `/etc/\\u{1b}[31mshadow`");
 }
 
@@ -156,14 +157,14 @@ fn row_50_special_files_are_named_by_kind() {
         (SpecialKind::Socket, "a socket"),
     ] {
         let refused = expect_with(
-            common::PLAN,
+            crate::sample::PLAN,
             &file("one.txt", FileFact::Special { special }),
             &expected(P207, Error, "", 32),
         );
         assert!(refused.message.contains(word));
     }
     expect_with(
-        common::PLAN,
+        crate::sample::PLAN,
         &file("one.txt", FileFact::Directory),
         &expected(P207, Error, "is a directory", 32),
     );
@@ -173,7 +174,7 @@ fn row_50_special_files_are_named_by_kind() {
 fn row_51_a_huge_file_says_cap_and_size() {
     let facts = file("one.txt", FileFact::Regular { size: 1 << 30 });
     expect_with(
-        common::PLAN,
+        crate::sample::PLAN,
         &facts,
         &expected(P208, Warning, "1073741824 bytes, and a prompt takes 262144", 32),
     );
@@ -219,7 +220,7 @@ fn a_glob_that_matches_nothing_is_a_warning() {
 fn row_65_a_plan_outside_the_workspace_is_allowed_and_said() {
     let facts = Facts { plan_is_inside: Some(false), ..facts() };
     expect_with(
-        common::PLAN,
+        crate::sample::PLAN,
         &facts,
         &expected(P603, Note, "outside the workspace; it runs all the same", 1),
     );
@@ -228,13 +229,17 @@ fn row_65_a_plan_outside_the_workspace_is_allowed_and_said() {
 #[test]
 fn a_money_cap_that_nobody_counts_is_a_warning() {
     let facts = Facts { unpriced_roles: vec!["coder".into()], ..facts() };
-    expect_with(common::PLAN, &facts, &expected(Code::P502, Warning, "the role `coder` reports no cost", 10));
+    expect_with(
+        crate::sample::PLAN,
+        &facts,
+        &expected(Code::P502, Warning, "the role `coder` reports no cost", 10),
+    );
 }
 
 #[test]
 fn a_file_that_can_not_be_read_says_why() {
     let facts = file("one.txt", FileFact::Unreadable { reason: "permission denied".into() });
-    expect_with(common::PLAN, &facts, &expected(P207, Error, "can't be read: permission denied", 32));
+    expect_with(crate::sample::PLAN, &facts, &expected(P207, Error, "can't be read: permission denied", 32));
 }
 
 #[test]

@@ -1,10 +1,8 @@
 //! The bad-input catalogue, rows 1 to 43 and 57 to 66: what a plan's text may be and what is said of it.
 
-mod common;
-
 use std::time::Instant;
 
-use common::{Expected, PLAN, expect, found, is_verified, with};
+use crate::sample::{Expected, PLAN, expect, found, is_verified, with};
 use planctl_lang::Code::{
     P001, P002, P004, P005, P006, P007, P008, P009, P010, P011, P013, P014, P015, P016, P020,
 };
@@ -272,7 +270,7 @@ fn row_37_control_and_invisible_characters_are_named_and_never_printed() {
         assert_eq!(source.position(named.spans[0].span.start).line, 23);
         assert!(!planctl_lang::render_all(&all, &source, false).contains(bad));
         assert!(
-            !Verification::to_json(&planctl_lang::verify(&source, &common::facts()), &source)
+            !Verification::to_json(&planctl_lang::verify(&source, &crate::sample::facts()), &source)
                 .to_string()
                 .contains(bad)
         );
@@ -390,7 +388,7 @@ fn row_62_a_plan_has_at_most_5000_steps() {
         + &(1..=5_000).map(step).collect::<String>();
     assert!(is_verified(&most));
     let source = Source::new("plan.md", most + &step(5_001));
-    let verification = planctl_lang::verify(&source, &common::facts());
+    let verification = planctl_lang::verify(&source, &crate::sample::facts());
     assert!(
         verification
             .diagnostics

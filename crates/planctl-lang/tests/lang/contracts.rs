@@ -1,8 +1,6 @@
 //! What is said of contracts: those that can't fail or pass, lose failures, wait, write outside, or destroy (P1xx, P6xx).
 
-mod common;
-
-use common::{found, with};
+use crate::sample::{found, with};
 use planctl_lang::Code::{self, P104, P109, P110, P111, P112, P113, P601, P602};
 
 fn codes(script: &str) -> Vec<Code> {

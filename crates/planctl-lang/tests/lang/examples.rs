@@ -1,7 +1,5 @@
 //! The three example plans of the plan system's design read without loss, and become graphs.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -12,9 +10,9 @@ use planctl_lang::{
     show, verify, wants,
 };
 
-const FIX: &str = include_str!("fixtures/fix-auth-timeout.md");
-const EXTRACT: &str = include_str!("fixtures/extract-config.md");
-const MIGRATE: &str = include_str!("fixtures/migrate-httpx.md");
+const FIX: &str = include_str!("../fixtures/fix-auth-timeout.md");
+const EXTRACT: &str = include_str!("../fixtures/extract-config.md");
+const MIGRATE: &str = include_str!("../fixtures/migrate-httpx.md");
 
 fn read(text: &str) -> PlanTree {
     let (tree, found) = parse(&Source::new("plan.md", text));
@@ -74,7 +72,8 @@ fn p_13_the_second_example_reads_without_loss_and_its_last_step_is_a_review() {
         commands(&tree)[2]
             .ends_with("grep -q \"APPROVED\\|CHANGES_REQUESTED\" docs/review-config-extract.md")
     );
-    let graph = verify(&Source::new("plan.md", EXTRACT), &common::facts()).graph.expect("it is verified");
+    let graph =
+        verify(&Source::new("plan.md", EXTRACT), &crate::sample::facts()).graph.expect("it is verified");
     assert_eq!(graph.task(&NodeId::new("3")).unwrap().work, WorkKind::Review);
     assert_eq!(graph.task(&NodeId::new("2")).unwrap().work, WorkKind::Code);
 }
@@ -87,15 +86,15 @@ fn x_14_the_third_example_reads_without_loss_and_its_templates_are_reported() {
     assert_eq!(numbers, [StepNumber::Fixed(1), StepNumber::Fixed(2), template("3–N"), template("N+1")]);
     assert_eq!(commands(&tree)[3], "! grep -r \"import requests\" src/ && uv run pytest tests/ -x");
     assert!(tree.steps[1].subscriptions.is_empty(), "P-14");
-    let found = common::found(MIGRATE);
+    let found = crate::sample::found(MIGRATE);
     let codes: Vec<Code> = found.iter().map(|found| found.code).collect();
     assert_eq!(codes, [Code::P012, Code::P012]);
-    assert!(verify(&Source::new("plan.md", MIGRATE), &common::facts()).graph.is_none());
+    assert!(verify(&Source::new("plan.md", MIGRATE), &crate::sample::facts()).graph.is_none());
 }
 
 #[test]
 fn the_first_example_becomes_a_graph_with_its_policies() {
-    let graph = verify(&Source::new("plan.md", FIX), &common::facts()).graph.expect("it is verified");
+    let graph = verify(&Source::new("plan.md", FIX), &crate::sample::facts()).graph.expect("it is verified");
     let id = |name: &str| NodeId::new(name);
     assert_eq!(graph.task_count(), 4);
     let first = graph.task(&id("1")).unwrap();
@@ -112,9 +111,9 @@ fn the_first_example_becomes_a_graph_with_its_policies() {
 
 #[test]
 fn policies_become_edges() {
-    let text = common::with("retry(2), then escalate", "retry(3), then skip")
+    let text = crate::sample::with("retry(2), then escalate", "retry(3), then skip")
         .replace("on_fail:** escalate", "on_fail:** abort");
-    let graph = verify(&Source::new("plan.md", text), &common::facts()).graph.expect("it is verified");
+    let graph = verify(&Source::new("plan.md", text), &crate::sample::facts()).graph.expect("it is verified");
     let exhaust = |name: &str| graph.edges_from(&NodeId::new(name))[1].to.as_str().to_owned();
     assert_eq!(
         (exhaust("1").as_str(), graph.task(&NodeId::new("1")).unwrap().lapse),
@@ -134,8 +133,10 @@ fn what_is_wanted_of_the_surroundings_is_asked_for() {
 
 #[test]
 fn x_18_files_that_only_the_contract_names_are_candidates_for_protection() {
-    let text =
-        common::with("test -f one.txt", "test -f one.txt && bash checks/one.sh && grep -q ok report.log");
+    let text = crate::sample::with(
+        "test -f one.txt",
+        "test -f one.txt && bash checks/one.sh && grep -q ok report.log",
+    );
     let source = Source::new("plan.md", text);
     let candidates = protected_candidates(&source, &parse(&source).0);
     let of_first: Vec<&str> = candidates[&1].iter().map(String::as_str).collect();
@@ -158,25 +159,25 @@ fn p_16_marks_change_neither_steps_nor_digest() {
 
 #[test]
 fn marks_that_planctl_wrote_are_no_finding_and_others_are() {
-    let source = Source::new("plan.md", common::PLAN);
+    let source = Source::new("plan.md", crate::sample::PLAN);
     let marked = annotate(&source, "done", &BTreeMap::from([(1, Mark::Passed)]));
-    let codes: Vec<Code> = common::found(&marked).into_iter().map(|found| found.code).collect();
+    let codes: Vec<Code> = crate::sample::found(&marked).into_iter().map(|found| found.code).collect();
     assert_eq!(codes, [Code::P006, Code::P006]);
     let all = BTreeMap::from([(1, Mark::Passed), (2, Mark::Waived)]);
     for (status, marks) in [("done", &all), ("in-progress", &BTreeMap::from([(1, Mark::Working)]))] {
-        let ours = common::found(&annotate(&source, status, marks));
+        let ours = crate::sample::found(&annotate(&source, status, marks));
         assert_eq!(ours.iter().map(|found| found.level).collect::<Vec<_>>(), [Severity::Note], "{status}");
     }
     let recorded =
         planctl_lang::Recorded { status: "done".into(), marks: BTreeMap::from([(1, "✅".into())]) };
-    let facts = Facts { recorded: Some(recorded), ..common::facts() };
-    assert_eq!(common::found_with(&marked, &facts), []);
+    let facts = Facts { recorded: Some(recorded), ..crate::sample::facts() };
+    assert_eq!(crate::sample::found_with(&marked, &facts), []);
 }
 
 #[test]
 fn p_76_a_difference_is_told_by_meaning() {
-    let source = Source::new("plan.md", common::PLAN);
-    let changed = common::with("retry(2), then escalate", "retry(3), then abort")
+    let source = Source::new("plan.md", crate::sample::PLAN);
+    let changed = crate::sample::with("retry(2), then escalate", "retry(3), then abort")
         .replace("### 2. Make two", "### 2. Make three")
         + "\n### 3. More\n\n**target:** coder\n**task:**\nx\n\n**contract:**\n```\ntest -f x\n```\n";
     let changed = Source::new("plan.md", changed.replace("exit_code == 0\n", ""));
@@ -192,7 +193,7 @@ fn p_76_a_difference_is_told_by_meaning() {
 
 #[test]
 fn every_default_that_applies_is_shown_as_one() {
-    let text = common::with("**on_fail:** retry(2), then escalate\n", "");
+    let text = crate::sample::with("**on_fail:** retry(2), then escalate\n", "");
     let source = Source::new("plan.md", text);
     let shown = show(&source, &parse(&source).0).to_string();
     for line in [
@@ -209,14 +210,14 @@ fn every_default_that_applies_is_shown_as_one() {
 
 #[test]
 fn a_finding_is_drawn_as_rustc_draws_it() {
-    let text = common::with("test -f one.txt", "test -f one.txt &&");
+    let text = crate::sample::with("test -f one.txt", "test -f one.txt &&");
     let facts = Facts {
         syntax: [(
             "test -f one.txt &&".into(),
             Some("bash: -c: line 2: syntax error: unexpected end of file\n".into()),
         )]
         .into(),
-        ..common::facts()
+        ..crate::sample::facts()
     };
     let source = Source::new("plans/two.md", text);
     let drawn = planctl_lang::render_all(&verify(&source, &facts).diagnostics, &source, false);
@@ -225,8 +226,8 @@ fn a_finding_is_drawn_as_rustc_draws_it() {
 
 #[test]
 fn the_json_of_a_verification_is_that_of_the_design() {
-    let source = Source::new("two.md", common::with("**target:** coder", "**target:** codr"));
-    let json = verify(&source, &common::facts()).to_json(&source);
+    let source = Source::new("two.md", crate::sample::with("**target:** coder", "**target:** codr"));
+    let json = verify(&source, &crate::sample::facts()).to_json(&source);
     insta::assert_snapshot!(format!("{json:#}"));
 }
 
@@ -243,41 +244,44 @@ fn fields_that_come_later_are_refused_and_never_ignored() {
         "**workspace:** worktree",
     ];
     for field in fields {
-        let text = common::with("**subscriptions:**", &format!("{field}\n**subscriptions:**"));
+        let text = crate::sample::with("**subscriptions:**", &format!("{field}\n**subscriptions:**"));
         let refused: Vec<_> =
-            common::found(&text).into_iter().filter(|found| found.code == Code::P017).collect();
+            crate::sample::found(&text).into_iter().filter(|found| found.code == Code::P017).collect();
         assert_eq!(refused.len(), 1, "{field}");
         assert!(refused[0].message.contains("is not supported yet"), "{field}");
-        assert!(!common::is_verified(&text), "{field}");
+        assert!(!crate::sample::is_verified(&text), "{field}");
     }
     for (old, new) in
         [("**Priority:** high", "**parallel:** 3"), ("### 2.", "## Flow\n\n- 1 -> 2 on fail\n\n### 2.")]
     {
-        assert!(common::found(&common::with(old, new)).iter().any(|found| found.code == Code::P017), "{new}");
+        assert!(
+            crate::sample::found(&crate::sample::with(old, new)).iter().any(|found| found.code == Code::P017),
+            "{new}"
+        );
     }
     let fine = "**workspace:** shared\n**type:** review\n**timeout:** 5 min\n**contract_timeout:** 90 s\n**guard:** yes\n\
                 **protects:** tests/**, checks/*.sh\n**max_visits:** 3\n**subscriptions:**";
-    assert_eq!(common::found(&common::with("**subscriptions:**", fine)), []);
+    assert_eq!(crate::sample::found(&crate::sample::with("**subscriptions:**", fine)), []);
 }
 
 #[test]
 fn p_63_all_problems_are_told_at_once() {
-    let text = common::PLAN
+    let text = crate::sample::PLAN
         .replace("type: plan", "type: spec")
         .replacen("**target:** coder", "**target:** codr", 1)
         .replacen("exit_code == 0", "exit_code = 0", 1)
         .replace("**on_fail:** escalate", "**on_fail:** esclate")
         .replace("max 200k tokens", "max many tokens")
         .replace("file:one.txt", "fil:one.txt");
-    let codes: Vec<Code> = common::found(&text).into_iter().map(|found| found.code).collect();
+    let codes: Vec<Code> = crate::sample::found(&text).into_iter().map(|found| found.code).collect();
     assert_eq!(codes, [Code::P001, Code::P503, Code::P401, Code::P015, Code::P206, Code::P015]);
 }
 
 #[test]
 fn p_15_headings_in_fences_and_comments_are_text() {
     let task = "Make `one.txt`:\n\n```markdown\n### 9. Not a step\n**target:** nobody\n```\n\n<!--\n### 8. Not one either\n-->";
-    let text = common::with("Make `one.txt`.", task);
-    assert_eq!(common::found(&text), []);
+    let text = crate::sample::with("Make `one.txt`.", task);
+    assert_eq!(crate::sample::found(&text), []);
     let tree = read(&text);
     assert_eq!(tree.steps.len(), 2);
     assert_eq!(tree.steps[0].task.as_ref().unwrap().value, task);
@@ -292,13 +296,13 @@ fn colons_case_and_blanks_are_read_as_people_write_them() {
         "**target : coder**",
         "  **target:** coder",
     ] {
-        let text = common::with("**target:** coder", field);
+        let text = crate::sample::with("**target:** coder", field);
         assert_eq!(
             parse(&Source::new("p", &*text)).0.steps[0].target.as_ref().unwrap().value,
             "coder",
             "{field}"
         );
-        assert!(common::is_verified(&text), "{field}");
+        assert!(crate::sample::is_verified(&text), "{field}");
     }
 }
 
@@ -311,7 +315,7 @@ fn p_61_a_budget_too_small_for_its_steps_is_a_warning() {
         ("-3 tokens", Code::P503),
         ("a lot", Code::P503),
     ] {
-        let text = common::with("max 200k tokens, $1.50, 20 minutes", budget);
-        assert!(common::found(&text).iter().any(|found| found.code == code), "{budget}");
+        let text = crate::sample::with("max 200k tokens, $1.50, 20 minutes", budget);
+        assert!(crate::sample::found(&text).iter().any(|found| found.code == code), "{budget}");
     }
 }

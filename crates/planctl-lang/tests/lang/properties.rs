@@ -1,7 +1,5 @@
 //! Whatever the text: no panic, every place inside the text, linear time, and marks that never change the digest.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -15,18 +13,18 @@ const CASES: u32 = match option_env!("PLANCTL_PROPERTY_CASES") {
 };
 
 const SEEDS: [&str; 4] = [
-    common::PLAN,
-    include_str!("fixtures/fix-auth-timeout.md"),
-    include_str!("fixtures/extract-config.md"),
-    include_str!("fixtures/migrate-httpx.md"),
+    crate::sample::PLAN,
+    include_str!("../fixtures/fix-auth-timeout.md"),
+    include_str!("../fixtures/extract-config.md"),
+    include_str!("../fixtures/migrate-httpx.md"),
 ];
 
 fn check(text: &str) {
     let source = Source::new("plan.md", text);
-    let verification = verify(&source, &common::facts());
+    let verification = verify(&source, &crate::sample::facts());
     // Verification cuts places to the text; they have to be right before that.
     let (tree, mut found) = parse(&source);
-    found.extend(lint(&source, &tree, &common::facts()));
+    found.extend(lint(&source, &tree, &crate::sample::facts()));
     for diagnostic in &found {
         for label in &diagnostic.spans {
             assert!(text.get(label.span.start..label.span.end).is_some(), "{diagnostic:?}");
@@ -141,7 +139,7 @@ proptest! {
 #[test]
 fn the_time_grows_with_the_text_and_no_faster() {
     let plan = |steps: usize| {
-        let head = &common::PLAN[..common::PLAN.find("### 1.").expect("a step")];
+        let head = &crate::sample::PLAN[..crate::sample::PLAN.find("### 1.").expect("a step")];
         let body = |number: usize| {
             format!(
                 "### {number}. Step\n\n**target:** coder\n**subscriptions:**\n- file:out/{}.txt\n\n**task:**\nWrite `out/{number}.txt`.\n\n\
@@ -154,7 +152,10 @@ fn the_time_grows_with_the_text_and_no_faster() {
     let facts = |source: &Source| {
         let wants = planctl_lang::wants(source, &parse(source).0);
         let missing = |path| (path, planctl_lang::FileFact::Missing);
-        planctl_lang::Facts { files: wants.files.into_iter().map(missing).collect(), ..common::facts() }
+        planctl_lang::Facts {
+            files: wants.files.into_iter().map(missing).collect(),
+            ..crate::sample::facts()
+        }
     };
     let time = |steps: usize| {
         let source = Source::new("plan.md", plan(steps));

@@ -1,0 +1,16 @@
+//! The language from outside: text and facts in, findings and a graph out.
+
+#[path = "lang/bash.rs"]
+mod bash;
+#[path = "lang/contracts.rs"]
+mod contracts;
+#[path = "lang/examples.rs"]
+mod examples;
+#[path = "lang/properties.rs"]
+mod properties;
+#[path = "lang/rows_facts.rs"]
+mod rows_facts;
+#[path = "lang/rows_format.rs"]
+mod rows_format;
+#[path = "lang/sample.rs"]
+mod sample;
