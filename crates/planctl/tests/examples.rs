@@ -1,5 +1,7 @@
 //! Runs every example from its first command to its last with the real binary, as its README tells people to.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -5,6 +5,8 @@
 //! command prints, standard output and standard error together. Times, digests and folders may differ.
 //! `PLANCTL_README=write` puts what is printed in place of what is shown.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
