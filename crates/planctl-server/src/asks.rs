@@ -5,6 +5,7 @@ use std::sync::Arc;
 use planctl_engine::{Answer, AskKind, BudgetPart, Decision, Failure, Graph, RunId, Shortfall, Task, view};
 use planctl_store::{AskRow, Said, StoreError};
 
+use crate::plans::canonical;
 use crate::runs::tampered;
 use crate::services::{ServiceError, Services};
 use crate::wire::{
@@ -43,7 +44,7 @@ impl Services {
         let diff = match before {
             Some(before) if before.digest != run.revision => {
                 let old = self.store.revision(run.plan, &before.digest).await?.source;
-                Some(crate::diff::unified(&old, &revision.source))
+                Some(crate::diff::unified(&canonical(&old), &canonical(&revision.source)))
             }
             Some(_) | None => None,
         };
@@ -109,7 +110,6 @@ impl Services {
             let run = self.store.run(row.run).await?;
             self.store.void_approvals(run.plan, note.unwrap_or("rejected")).await?;
         }
-        self.follow_with_plan(row.run).await?;
         Ok(Decided {
             run: Some(row.run_name.clone()),
             ask: Some(id),
@@ -128,6 +128,13 @@ impl Services {
             return Err(ServiceError::Conflict {
                 what: format!("approve {}: its plan has changed since it was handed in", run.name),
                 help: format!("planctl plan diff {}", run.plan_path),
+            });
+        }
+        // What is approved includes the configuration, and that of another directory says nothing about this run.
+        if run.workspace_path != self.open.workspace.to_string_lossy() {
+            return Err(ServiceError::Conflict {
+                what: format!("approve {} from here: its workspace is {}", run.name, run.workspace_path),
+                help: format!("cd {} and approve it there", run.workspace_path),
             });
         }
         let graph = self.store.revision(run.plan, &run.revision).await?.graph;

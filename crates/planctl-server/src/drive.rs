@@ -8,13 +8,14 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use planctl_engine::{Role, RunId, RunStatus, Work};
+use planctl_engine::{Role, RunId, RunStatus};
 use planctl_harness::Baseline;
 use planctl_store::{Listener, RunRow};
 use tokio::sync::watch;
 
-use crate::hands::{Did, Hands};
+use crate::hands::{Hands, MadeFor};
 use crate::live::Live;
+use crate::protection::files_of_own;
 use crate::runs::run_state;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
@@ -72,9 +73,9 @@ impl Services {
                 }
             }
         };
-        self.follow_with_plan(run).await?;
+        let driven = driven?;
         self.mark_now(run).await?;
-        driven
+        Ok(driven)
     }
 
     async fn work(
@@ -84,44 +85,53 @@ impl Services {
         stop: &watch::Receiver<bool>,
     ) -> Result<Driven, ServiceError> {
         let bell = self.store.listen_to(run);
-        let mut hands = None;
+        let mut hands: Option<Hands> = None;
         let mut roles: Vec<Role> = Vec::new();
         loop {
             if *stop.borrow() {
                 return Ok(Driven::Stopped);
             }
-            if let Some(hands) = &hands
-                && Hands::work_once(hands, &roles, stop).await? == Did::Something
+            if let Some(ready) = &mut hands
+                && let Some(claimed) = ready.claim_any(&roles).await?
             {
+                if claimed.revision != ready.made_for.revision {
+                    *ready = self.hands_of(&self.store.run(run).await?, drive.live.clone()).await?;
+                }
+                ready.see_through(&claimed, stop).await?;
                 continue;
             }
             let row = self.store.run(run).await?;
+            drive.live.waits_for(None);
             match row.head.status {
                 RunStatus::Ended { .. } => return Ok(Driven::Ended(run_state(&row))),
-                RunStatus::Queued { .. } => {
-                    if self.admit(run).await?.is_none() {
-                        self.follow_with_plan(run).await?;
+                RunStatus::Queued { .. } => match self.admit(run).await? {
+                    Some(holder) => {
+                        if drive.returns_when_waiting && self.is_held(&holder).await? {
+                            return Ok(Driven::Waiting(run_state(&row)));
+                        }
+                        drive.live.waits_for(Some(holder));
+                    }
+                    None => continue,
+                },
+                RunStatus::Active => match &hands {
+                    Some(ready) if ready.made_for == MadeFor::of(&row) => {
+                        let served = self.served_roles(&row, &ready.settings).await?;
+                        if served != roles {
+                            roles = served;
+                            continue;
+                        }
+                        if drive.returns_when_waiting && self.waits(&row, &roles).await? {
+                            return Ok(Driven::Waiting(run_state(&row)));
+                        }
+                    }
+                    Some(_) | None => {
+                        let ready = self.hands_of(&row, drive.live.clone()).await?;
+                        roles = self.served_roles(&row, &ready.settings).await?;
+                        hands = Some(ready);
                         continue;
                     }
-                }
-                RunStatus::Active if hands.is_none() => {
-                    hands = Some(self.hands_of(&row, drive.live.clone()).await?);
-                    roles = self.served_roles(&row).await?;
-                    continue;
-                }
-                RunStatus::Active => {
-                    let served = self.served_roles(&row).await?;
-                    if served != roles {
-                        roles = served;
-                        continue;
-                    }
-                    if row.head.out == 0 && drive.returns_when_waiting {
-                        return Ok(Driven::Waiting(run_state(&row)));
-                    }
-                }
+                },
                 RunStatus::New | RunStatus::Awaiting | RunStatus::Paused => {
-                    // A revision may bring another approval and other protected files.
-                    hands = None;
                     if drive.returns_when_waiting {
                         return Ok(Driven::Waiting(run_state(&row)));
                     }
@@ -129,6 +139,21 @@ impl Services {
             }
             self.rest(&row, &bell, stop).await?;
         }
+    }
+
+    /// Says whether a run that has the workspace waits for a person, so that those behind it do too.
+    async fn is_held(&self, holder: &str) -> Result<bool, ServiceError> {
+        let row = self.store.find_run(holder, None).await?;
+        Ok(row.head.status == RunStatus::Active && row.head.out == 0)
+    }
+
+    /// Says whether only others can move the run: a person, or a worker of a role that nobody here serves.
+    async fn waits(&self, row: &RunRow, served: &[Role]) -> Result<bool, ServiceError> {
+        if row.head.out == 0 {
+            return Ok(true);
+        }
+        let wanted = self.store.roles_wanted(row.id).await?;
+        Ok(!wanted.is_empty() && wanted.iter().all(|role| !served.contains(role)))
     }
 
     /// Waits until something of the run may have become due.
@@ -172,6 +197,14 @@ impl Services {
             }
             None => return Err(ServiceError::broken(format!("{} is active without an approval", row.name))),
         };
+        let settings = settings_of(row)?;
+        let graph = self.store.graph_of(row).await?;
+        let movers = graph
+            .nodes()
+            .iter()
+            .filter(|node| graph.task(&node.id).is_some_and(|task| !files_of_own(&approved, task).is_empty()))
+            .map(|node| node.id.clone())
+            .collect();
         Ok(Hands {
             store: self.store.clone(),
             spawner: self.spawner()?.clone(),
@@ -181,22 +214,20 @@ impl Services {
             run: row.id,
             plan: row.plan_path.clone(),
             workspace: row.workspace_path.clone().into(),
-            settings: settings_of(row)?,
+            settings,
             approved,
+            movers,
+            made_for: MadeFor::of(row),
             live,
         })
     }
 
     /// Returns the roles of the run that this process can serve, those that people reassigned steps to included.
-    async fn served_roles(&self, row: &RunRow) -> Result<Vec<Role>, ServiceError> {
-        let settings = settings_of(row)?;
-        let view = self.store.run_view(row.id).await?;
-        let graph = self.store.revision(row.plan, &row.revision).await?.graph;
-        let mut roles: Vec<Role> = graph.steps().iter().map(|(_, task)| task.role.clone()).collect();
-        roles.extend(view.items.iter().filter_map(|item| match &item.work {
-            Work::Agent { role, .. } => Some(role.clone()),
-            Work::Harness | Work::Human { .. } => None,
-        }));
+    async fn served_roles(&self, row: &RunRow, settings: &RunSettings) -> Result<Vec<Role>, ServiceError> {
+        let graph = self.store.graph_of(row).await?;
+        let tasks = graph.nodes().iter().filter_map(|node| graph.task(&node.id));
+        let mut roles: Vec<Role> = tasks.map(|task| task.role.clone()).collect();
+        roles.extend(self.store.roles_wanted(row.id).await?);
         roles.retain(|role| settings.command(role).is_some());
         roles.sort();
         roles.dedup();

@@ -5,18 +5,20 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentEvent, AgentSaid, Brief, Digest, Event, Fault, FaultKind, Found, HarnessEvent, Inconclusive, Role,
-    RunId, Subscription, Task, Work,
+    AgentEvent, AgentSaid, Brief, Digest, Event, Fault, FaultKind, Found, HarnessEvent, Inconclusive, NodeId,
+    Role, RunId, Subscription, Task, Work,
 };
 use planctl_harness::{
     Assignment, Baseline, Bench, PromptParts, Spawner, WorkspaceLock, assemble, read_context,
 };
-use planctl_store::{Claim, ClaimLane, Claimed, Holder, Renewal, Store, StoreError, Take};
+use planctl_store::{
+    ApprovalId, Claim, ClaimLane, Claimed, Holder, Renewal, RunRow, Store, StoreError, Take,
+};
 use tokio::sync::watch;
 
 use crate::clock;
@@ -34,6 +36,9 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 /// How long a gate waits before it tries the workspace's lock again.
 const LOCKED_AGAIN: Duration = Duration::from_millis(10);
 
+/// Resolves when what is under way shall end.
+type Cancel = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// What works the items of one run in this process.
 pub struct Hands {
     pub(crate) store: Store,
@@ -46,34 +51,48 @@ pub struct Hands {
     pub(crate) workspace: PathBuf,
     pub(crate) settings: RunSettings,
     pub(crate) approved: Baseline,
+    /// Steps that may change protected files, whose passing gates move the baseline of the others.
+    pub(crate) movers: Vec<NodeId>,
+    /// What of the run these hands were made for; where it changes, other hands are due.
+    pub(crate) made_for: MadeFor,
     pub(crate) live: Live,
 }
 
-/// What a claim led to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Did {
-    /// An item was worked.
-    Something,
-    /// There was nothing to claim.
-    Nothing,
+/// What of a run its hands depend on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct MadeFor {
+    pub(crate) revision: Digest,
+    pub(crate) approval: Option<ApprovalId>,
+    pub(crate) settings: String,
+}
+
+impl MadeFor {
+    pub(crate) fn of(row: &RunRow) -> MadeFor {
+        MadeFor { revision: row.revision.clone(), approval: row.approval, settings: row.settings.clone() }
+    }
 }
 
 impl Hands {
-    /// Claims one item of the run and sees it through; a gate that follows the work is run at once.
-    pub(crate) async fn work_once(
-        &self,
-        roles: &[Role],
-        stop: &watch::Receiver<bool>,
-    ) -> Result<Did, ServiceError> {
-        if let Some(claimed) = self.claim_work(roles).await? {
-            self.work(&claimed, stop).await?;
-        } else if let Some(claimed) = self.claim(ClaimLane::Gate).await? {
-            self.gate(&claimed, stop).await?;
-        } else {
-            return Ok(Did::Nothing);
+    /// Claims one item of the run: work for one of these roles, else a gate.
+    pub(crate) async fn claim_any(&self, roles: &[Role]) -> Result<Option<Claimed>, ServiceError> {
+        match self.claim_work(roles).await? {
+            Some(claimed) => Ok(Some(claimed)),
+            None => self.claim(ClaimLane::Gate).await,
         }
+    }
+
+    /// Sees a claimed item through; a gate that follows the work is run at once.
+    pub(crate) async fn see_through(
+        &self,
+        claimed: &Claimed,
+        stop: &watch::Receiver<bool>,
+    ) -> Result<(), ServiceError> {
+        let done = match &claimed.item.work {
+            Work::Agent { .. } => self.work(claimed, stop).await,
+            Work::Harness | Work::Human { .. } => self.gate(claimed, stop).await,
+        };
         self.live.end();
-        Ok(Did::Something)
+        done
     }
 
     /// Claims work for an agent of one of these roles, if there is some.
@@ -122,6 +141,11 @@ impl Hands {
         let Some(agent) = self.settings.agent(role, &self.scratch) else {
             return self.report(claimed, no_agent(role), stop).await;
         };
+        if !Path::new(&claimed.workspace).is_dir() {
+            let message = format!("the workspace {} is not there", claimed.workspace);
+            let said = AgentSaid::Faulted(Fault { kind: FaultKind::Transient, message });
+            return self.report(claimed, said, stop).await;
+        }
         let assignment = self.assignment(claimed, task, role, *timeout, brief).await?;
         let live = self.live.clone();
         let mut watch = move |_, bytes: &[u8]| live.printed(bytes);
@@ -139,14 +163,20 @@ impl Hands {
         let (found, outputs) = match self.bench() {
             Err(what) => (Found::Nothing(Inconclusive::ToolMissing { what }), Vec::new()),
             Ok(bench) => {
-                let lock = self.workspace_lock().await?;
-                let bench = bench.with_lock(lock.descriptor());
                 let baseline = Arc::new(self.baseline(claimed, task).await?);
                 let live = self.live.clone();
                 let mut watch = move |_, bytes: &[u8]| live.printed(bytes);
-                let work = async |cancel| bench.evaluate(&task.contract, &baseline, &mut watch, cancel).await;
+                let work = async |mut cancel: Cancel| {
+                    let lock = tokio::select! {
+                        lock = self.workspace_lock() => lock?,
+                        () = &mut cancel => return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new())),
+                    };
+                    let bench = bench.with_lock(lock.descriptor());
+                    let gate = bench.evaluate(&task.contract, &baseline, &mut watch, cancel).await;
+                    Ok::<_, ServiceError>((self.with_own_files(gate.found, task)?, gate.outputs))
+                };
                 match self.minded(claimed, stop, work).await {
-                    Some(gate) => (self.with_own_files(gate.found, task)?, gate.outputs),
+                    Some(gate) => gate?,
                     None => return Ok(()),
                 }
             }
@@ -164,11 +194,11 @@ impl Hands {
     /// Returns `None` where nobody waits for the answer any more.
     async fn minded<T, F, W>(&self, claimed: &Claimed, stop: &watch::Receiver<bool>, work: W) -> Option<T>
     where
-        W: FnOnce(std::pin::Pin<Box<dyn Future<Output = ()> + Send>>) -> F,
+        W: FnOnce(Cancel) -> F,
         F: Future<Output = T>,
     {
-        let (let_go, gone) = watch::channel(false);
-        let (mut gone, mut stopping) = (gone, stop.clone());
+        let (let_go, mut gone) = watch::channel(false);
+        let mut stopping = stop.clone();
         let cancel = Box::pin(async move {
             tokio::select! {
                 _ = gone.wait_for(|gone| *gone) => {}
@@ -180,19 +210,31 @@ impl Hands {
             }
         });
         let mut work = std::pin::pin!(work(cancel));
-        let mut is_lost = false;
+        // Beside the work, which goes on while the database keeps a renewal waiting.
+        let mut until_lost = std::pin::pin!(self.renewed_until_lost(claimed));
+        tokio::select! {
+            done = &mut work => return Some(done),
+            () = &mut until_lost => {}
+        }
+        let_go.send_replace(true);
+        work.await;
+        None
+    }
+
+    /// Renews a lease again and again; ends when it is gone.
+    async fn renewed_until_lost(&self, claimed: &Claimed) {
+        let bell = self.store.listen_to(self.run);
         loop {
+            // What others do to the run while its item is out, a cancellation above all, may have taken the lease.
             tokio::select! {
-                done = &mut work => return (!is_lost).then_some(done),
-                () = tokio::time::sleep(HEARTBEAT) => match self.store.renew(claimed, LEASE).await {
-                    Ok(Renewal::Held { .. }) => {}
-                    Ok(Renewal::Cancelled | Renewal::Lost) => {
-                        is_lost = true;
-                        let_go.send_replace(true);
-                    }
-                    // The lease may outlive an outage; what is said at the end is fenced in any case.
-                    Err(error) => tracing::warn!(%error, item.id = %claimed.item.id, "a lease was not renewed"),
-                },
+                () = bell.rung() => {}
+                () = tokio::time::sleep(HEARTBEAT) => {}
+            }
+            match self.store.renew(claimed, LEASE).await {
+                Ok(Renewal::Held { .. }) => {}
+                Ok(Renewal::Cancelled | Renewal::Lost) => return,
+                // The lease may outlive an outage; what is said at the end is fenced in any case.
+                Err(error) => tracing::warn!(%error, item.id = %claimed.item.id, "a lease was not renewed"),
             }
         }
     }
@@ -300,30 +342,20 @@ impl Hands {
         if self.approved.is_empty() {
             return Ok(Baseline::default());
         }
-        let moved = self.moved(claimed, task).await?;
+        let moved = self.moved(claimed).await?;
         let (approved, task) = (self.approved.clone(), task.clone());
         let workspace = PathBuf::from(&claimed.workspace);
         Ok(blocking(move || protection::baseline_of_step(&approved, &task, &moved, &workspace)).await??)
     }
 
     /// Returns protected files that earlier steps rightfully changed, as their passing gates found them.
-    async fn moved(
-        &self,
-        claimed: &Claimed,
-        task: &Task,
-    ) -> Result<BTreeMap<String, Option<Digest>>, ServiceError> {
-        let steps = claimed.graph.steps();
-        let earlier: Vec<_> = steps
-            .iter()
-            .filter(|(_, other)| {
-                other.step != task.step && !protection::files_of_own(&self.approved, other).is_empty()
-            })
-            .collect();
+    async fn moved(&self, claimed: &Claimed) -> Result<BTreeMap<String, Option<Digest>>, ServiceError> {
         let mut moved = BTreeMap::new();
-        if earlier.is_empty() {
+        let own = &claimed.item.at.node;
+        let nodes: Vec<_> = self.movers.iter().filter(|node| *node != own).cloned().collect();
+        if nodes.is_empty() {
             return Ok(moved);
         }
-        let nodes: Vec<_> = earlier.iter().map(|(node, _)| node.id.clone()).collect();
         for (node, evidence) in self.store.passed_evidence(self.run, &nodes).await? {
             let Some(other) = claimed.graph.task(&node) else { continue };
             for path in protection::files_of_own(&self.approved, other) {

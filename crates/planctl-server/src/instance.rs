@@ -10,6 +10,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::services::ServiceError;
+
 /// One running planctl process.
 #[derive(Debug)]
 pub struct Instance {
@@ -28,7 +30,7 @@ impl Instance {
         let folder = folder(state_dir);
         fs::create_dir_all(&folder)?;
         clear_dead(&folder)?;
-        let id = uuid::Uuid::now_v7().simple().to_string();
+        let id = format!("{}-{}", home(&folder)?, uuid::Uuid::now_v7().simple());
         let path = folder.join(format!("{id}.lock"));
         // Nobody may take a file for dead between its creation and its lock: it is locked under another name first.
         let unnamed = folder.join(format!("{id}.new"));
@@ -62,10 +64,17 @@ impl Drop for Instance {
     }
 }
 
-/// Says whether an instance of this host is gone, together with everything it started.
+/// Says whether an instance of this state directory is gone, together with everything it started.
+///
+/// Of one that keeps its lock elsewhere, as another person's on the same database does, nothing can be said from here:
+/// its leases run out by themselves.
 pub fn is_gone(state_dir: &Path, id: &str) -> bool {
     if id.contains('/') || id.is_empty() {
         return false;
+    }
+    match home(&folder(state_dir)) {
+        Ok(home) if id.split('-').next() == Some(home.as_str()) => {}
+        Ok(_) | Err(_) => return false,
     }
     match File::open(folder(state_dir).join(format!("{id}.lock"))) {
         Ok(file) => is_free(&file),
@@ -75,6 +84,42 @@ pub fn is_gone(state_dir: &Path, id: &str) -> bool {
 
 fn folder(state_dir: &Path) -> PathBuf {
     state_dir.join("instances")
+}
+
+/// Returns what tells this state directory's instances from those of others; drawn when it is first asked for.
+fn home(folder: &Path) -> io::Result<String> {
+    let path = folder.join("home");
+    let read = || fs::read_to_string(&path).map(|text| text.trim().to_owned());
+    match read() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        known => return known,
+    }
+    // Written whole under another name first; of two that draw at once, the one that links first decides.
+    let drawn = uuid::Uuid::now_v7().simple().to_string();
+    let unnamed = folder.join(format!("{drawn}.new"));
+    fs::write(&unnamed, &drawn)?;
+    let linked = fs::hard_link(&unnamed, &path);
+    fs::remove_file(&unnamed)?;
+    match linked {
+        Ok(()) => Ok(drawn),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(),
+        Err(error) => Err(error),
+    }
+}
+
+/// Waits until no other process of this state directory does this, and keeps them out until the answer is dropped.
+pub(crate) async fn one_at_a_time(state_dir: &Path, what: &str) -> Result<File, ServiceError> {
+    let path = state_dir.join(format!("{what}.lock"));
+    let wrong = format!("lock {}", path.display());
+    let take = move || -> io::Result<File> {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path)?;
+        file.lock()?;
+        Ok(file)
+    };
+    crate::hands::blocking(take).await?.map_err(ServiceError::io(wrong))
 }
 
 fn clear_dead(folder: &Path) -> io::Result<()> {
@@ -121,6 +166,18 @@ mod tests {
         assert!(!is_gone(state.path(), &id));
         drop(helper);
         assert!(is_gone(state.path(), &id));
+    }
+
+    #[test]
+    fn an_instance_of_another_state_directory_is_never_taken_for_gone() {
+        let (here, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let instance = Instance::begin(elsewhere.path()).unwrap();
+        Instance::begin(here.path()).unwrap();
+        assert!(!is_gone(here.path(), instance.id()), "its lock file is not here, and it lives");
+        let id = instance.id().to_owned();
+        drop(instance);
+        assert!(is_gone(elsewhere.path(), &id));
+        assert!(!is_gone(here.path(), &id));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use planctl_engine::{
     Answer, AskKind, ClockEvent, Decision, Digest, End, Event, Graph, RunId, RunStatus, changed_nodes,
 };
 use planctl_harness::{Baseline, ISOLATION_TIER};
+use planctl_lang::Source;
 use planctl_store::{
     Approval, NewApproval, NewRevision, NewRun, Plan, PlanStatus, Proof, RunRow, StoreError,
 };
@@ -100,7 +101,7 @@ impl Services {
     async fn approved_before(&self, plan: &Plan, checked: &Checked) -> Result<Option<String>, ServiceError> {
         match self.store.last_approval(plan.id).await? {
             Some(last) if last.digest != checked.verification.digest => {
-                Ok(Some(self.store.revision(plan.id, &last.digest).await?.source))
+                Ok(Some(canonical(&self.store.revision(plan.id, &last.digest).await?.source)))
             }
             Some(_) | None => Ok(None),
         }
@@ -141,6 +142,14 @@ impl Services {
                 decided.follows = format!("planctl plan resume {}", run.name);
                 decided.run = Some(run.name);
             }
+            RunStatus::Queued { .. }
+            | RunStatus::Active
+            | RunStatus::Ended { end: End::Failed | End::Aborted }
+                if run.revision == approval.digest =>
+            {
+                // The protected files may have been approved anew: the run is held to what holds now.
+                self.store.attach_approval(run.id, approval.id).await?;
+            }
             RunStatus::New
             | RunStatus::Awaiting
             | RunStatus::Queued { .. }
@@ -150,11 +159,12 @@ impl Services {
         Ok(decided)
     }
 
-    /// Rejects a plan: it is a draft again, its approval is void, and a run that waits for one is cancelled.
+    /// Rejects a plan: it is a draft again, its approval is void, and a run that has not begun is cancelled (P16).
     ///
     /// # Errors
     ///
-    /// [`ServiceError::NotFound`] where the plan is not known, and those of the store.
+    /// [`ServiceError::NotFound`] where the plan is not known, [`ServiceError::Conflict`] where a run of it is under way,
+    /// and those of the store.
     pub async fn reject(&self, checked: &Checked, note: &str) -> Result<Decided, ServiceError> {
         let plan = self.store.plan_at(self.workspace, &checked.path).await?.ok_or_else(|| {
             ServiceError::NotFound { what: format!("plan {}: it was never handed in", checked.path) }
@@ -167,18 +177,36 @@ impl Services {
             follows: format!("edit it, then planctl plan verify {}", checked.file.display()),
             repeated: plan.status == PlanStatus::Draft,
         };
-        if let Some(run) = self.store.newest_run_of(plan.id).await?
-            && run.head.status == RunStatus::Awaiting
-            && let Some(ask) = self.plan_ask(&run).await?
-        {
-            self.decide(run.id, Decision::Answer { item: ask.item, answer: Answer::Reject }, Some(note))
-                .await?;
-            decided.ask = u64::try_from(ask.number).ok();
-            decided.run = Some(run.name);
+        let newest = self.store.newest_run_of(plan.id).await?;
+        if let Some(run) = &newest {
+            match run.head.status {
+                RunStatus::Active => {
+                    return Err(ServiceError::Conflict {
+                        what: format!("reject {}: {} is under way", checked.path, run.name),
+                        help: format!("planctl plan cancel {}", run.name),
+                    });
+                }
+                RunStatus::Awaiting => {
+                    if let Some(ask) = self.plan_ask(run).await? {
+                        let reject = Decision::Answer { item: ask.item, answer: Answer::Reject };
+                        self.decide(run.id, reject, Some(note)).await?;
+                        decided.ask = u64::try_from(ask.number).ok();
+                        decided.run = Some(run.name.clone());
+                    }
+                }
+                RunStatus::New | RunStatus::Queued { .. } => {
+                    self.decide(run.id, Decision::Cancel, Some(note)).await?;
+                    decided.run = Some(run.name.clone());
+                }
+                RunStatus::Paused | RunStatus::Ended { .. } => {}
+            }
         }
         self.store.void_approvals(plan.id, note).await?;
-        if plan.status != PlanStatus::InProgress {
+        if self.store.plan(plan.id).await?.status != PlanStatus::Draft {
             self.store.move_plan(plan.id, PlanStatus::Draft, self.open.actor.as_str(), note).await?;
+        }
+        if let Some(run) = newest {
+            self.mark_now(run.id).await?;
         }
         Ok(decided)
     }
@@ -189,6 +217,8 @@ impl Services {
     ///
     /// [`ServiceError::NotVerified`], [`ServiceError::NoAgent`], [`ServiceError::Isolation`], and those of the store.
     pub async fn start(&self, checked: &Checked, start: &Start) -> Result<Started, ServiceError> {
+        // Two that start one plan at the same moment share its run; the second takes up what the first began.
+        let _starting = crate::instance::one_at_a_time(&self.open.state_dir, "starting").await?;
         let standing = self.standing(checked).await?;
         if let Some(run) = &standing.newest_run
             && let Some(started) = self.take_up(run, checked, start).await?
@@ -203,20 +233,7 @@ impl Services {
             return Ok(Started::ChangedSinceApproval { approved_text, run: None });
         }
         let plan = self.keep(checked).await?;
-        let approval = match (&start.approve, standing.approval) {
-            (_, Some(approval)) => Some(approval),
-            (Some(note), None) => Some(
-                self.record_approval(&plan, &checked.verification.digest, &checked.baseline, note.as_deref())
-                    .await?
-                    .0,
-            ),
-            (None, None) => None,
-        };
-        if approval.is_some() && matches!(plan.status, PlanStatus::Done | PlanStatus::Failed) {
-            self.store
-                .move_plan(plan.id, PlanStatus::Approved, self.open.actor.as_str(), "run again")
-                .await?;
-        }
+        let approval = self.approval_at_start(&plan, checked, start).await?;
         let settings = self.settings_json(start.exec.clone());
         let run = self
             .store
@@ -245,8 +262,10 @@ impl Services {
                 return Ok(Some(Started::AlreadyDone { name: run.name.clone() }));
             }
             RunStatus::Ended { end: End::Failed | End::Aborted } if is_same_text && !start.again => {
-                self.take_over(run, start.exec.as_ref()).await?;
-                self.decide(run.id, Decision::Resume, None).await?;
+                if let Some(note) = &start.approve {
+                    self.approve(checked, note.as_deref()).await?;
+                }
+                self.resume(run.id, start.exec.as_ref()).await?;
             }
             RunStatus::Ended { .. } => return Ok(None),
             RunStatus::New | RunStatus::Awaiting if !is_same_text => {
@@ -261,23 +280,7 @@ impl Services {
                 self.refuse_unless_startable(checked, start)?;
                 self.take_over(run, start.exec.as_ref()).await?;
                 let plan = self.keep(checked).await?;
-                let digest = &checked.verification.digest;
-                let approval = match self.store.approval_for(plan.id, digest, &self.config_digest()).await? {
-                    Some(approval) => Some(approval),
-                    None => match &start.approve {
-                        Some(note) => Some(
-                            self.record_approval(
-                                &plan,
-                                &checked.verification.digest,
-                                &checked.baseline,
-                                note.as_deref(),
-                            )
-                            .await?
-                            .0,
-                        ),
-                        None => None,
-                    },
-                };
+                let approval = self.approval_at_start(&plan, checked, start).await?;
                 return Ok(Some(self.approved_or_asked(run, approval.as_ref(), true).await?));
             }
             RunStatus::Paused if !is_same_text && start.approve.is_some() => {
@@ -286,11 +289,11 @@ impl Services {
                 self.approve(checked, note.as_deref()).await?;
             }
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused if !is_same_text => {
-                let approved_text = self.store.revision(run.plan, &run.revision).await?.source;
-                return Ok(Some(Started::ChangedSinceApproval {
-                    approved_text,
-                    run: Some(run.name.clone()),
-                }));
+                let approved_text = canonical(&self.store.revision(run.plan, &run.revision).await?.source);
+                // A paused run waits for just such a change; the others go on with the text that was approved.
+                let goes_on = run.head.status != RunStatus::Paused;
+                let run = goes_on.then(|| run.name.clone());
+                return Ok(Some(Started::ChangedSinceApproval { approved_text, run }));
             }
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => {
                 self.take_over(run, start.exec.as_ref()).await?;
@@ -303,7 +306,8 @@ impl Services {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Conflict`] where the run is over for good or waits for an approval, and those of the store.
+    /// [`ServiceError::Conflict`] where the run is over for good, waits for an approval or has lost it, and those of the
+    /// store.
     pub async fn resume(&self, run: RunId, exec: Option<&String>) -> Result<Decided, ServiceError> {
         let row = self.store.run(run).await?;
         let decided = |repeated| Decided {
@@ -316,9 +320,14 @@ impl Services {
         };
         match row.head.status {
             RunStatus::Ended { end: End::Failed | End::Aborted } => {
+                self.refuse_unless_approval_holds(&row).await?;
                 self.take_over(&row, exec).await?;
-                self.decide(run, Decision::Resume, None).await?;
-                Ok(decided(false))
+                match self.decide(run, Decision::Resume, None).await {
+                    Ok(_) => Ok(decided(false)),
+                    // Somebody else resumed it at the same moment.
+                    Err(ServiceError::Store(StoreError::Refused(_))) => Ok(decided(true)),
+                    Err(error) => Err(error),
+                }
             }
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => {
                 self.take_over(&row, exec).await?;
@@ -356,7 +365,6 @@ impl Services {
             | RunStatus::Active
             | RunStatus::Paused => {
                 self.decide(run, Decision::Cancel, note).await?;
-                self.follow_with_plan(run).await?;
                 false
             }
         };
@@ -376,47 +384,34 @@ impl Services {
             Ok(_) => Ok(None),
             Err(StoreError::WorkspaceBusy { run }) => Ok(Some(run)),
             // Another process was quicker, or the run was cancelled meanwhile.
-            Err(StoreError::Refused(_)) => Ok(None),
+            Err(StoreError::Refused(refusal)) => match self.store.run(run).await?.head.status {
+                RunStatus::Queued { .. } => {
+                    Err(ServiceError::broken(format!("a run can't begin: {refusal}")))
+                }
+                RunStatus::New
+                | RunStatus::Awaiting
+                | RunStatus::Active
+                | RunStatus::Paused
+                | RunStatus::Ended { .. } => Ok(None),
+            },
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Lets the plan's status follow its run's, with who and why (DESIGN 4). Does nothing where it does already.
-    pub(crate) async fn follow_with_plan(&self, run: RunId) -> Result<(), ServiceError> {
-        let row = self.store.run(run).await?;
-        let plan = self.store.plan(row.plan).await?;
-        if plan.digest != row.revision {
+    /// Refuses to go on with a run whose approval was withdrawn; one that was given since serves too.
+    async fn refuse_unless_approval_holds(&self, run: &RunRow) -> Result<(), ServiceError> {
+        if let Some(approval) = run.approval
+            && self.store.approval(approval).await?.voided_at.is_none()
+        {
             return Ok(());
         }
-        let (to, why): (&[PlanStatus], _) = match row.head.status {
-            RunStatus::New | RunStatus::Awaiting => (&[], ""),
-            RunStatus::Queued { .. } if row.started_at.is_none() => (&[], ""),
-            RunStatus::Queued { .. } | RunStatus::Active => (&[PlanStatus::InProgress], "a run is under way"),
-            RunStatus::Paused => (&[PlanStatus::Draft], "a revision was asked for"),
-            RunStatus::Ended { end: End::Done } => {
-                (&[PlanStatus::InProgress, PlanStatus::Done], "its run reached the exit")
-            }
-            RunStatus::Ended { .. } if row.started_at.is_none() => (&[], ""),
-            RunStatus::Ended { end: End::Failed } => {
-                (&[PlanStatus::InProgress, PlanStatus::Failed], "its run failed")
-            }
-            RunStatus::Ended { end: End::Aborted } => {
-                (&[PlanStatus::InProgress, PlanStatus::Failed], "a person aborted its run")
-            }
-            RunStatus::Ended { end: End::Cancelled } => {
-                (&[PlanStatus::InProgress, PlanStatus::Failed], "its run was cancelled")
-            }
-        };
-        if to.last() == Some(&plan.status) {
-            return Ok(());
+        match self.store.approval_for(run.plan, &run.revision, &self.config_digest()).await? {
+            Some(approval) => Ok(self.store.attach_approval(run.id, approval.id).await?),
+            None => Err(ServiceError::Conflict {
+                what: format!("resume {}: its approval no longer holds", run.name),
+                help: format!("planctl plan approve {}", run.plan_path),
+            }),
         }
-        for status in to {
-            match self.store.move_plan(plan.id, *status, "planctl", &format!("{why}: {}", row.name)).await {
-                Ok(_) | Err(StoreError::IllegalTransition { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
     }
 
     /// Keeps the verified text as the plan's newest revision.
@@ -443,7 +438,24 @@ impl Services {
         Ok(self.store.plan(plan.id).await?)
     }
 
-    /// Records an approval unless one holds; says whether one did.
+    /// Returns the approval that serves a start: the one given with it, else one that holds.
+    async fn approval_at_start(
+        &self,
+        plan: &Plan,
+        checked: &Checked,
+        start: &Start,
+    ) -> Result<Option<Approval>, ServiceError> {
+        let digest = &checked.verification.digest;
+        match &start.approve {
+            Some(note) => {
+                let given = self.record_approval(plan, digest, &checked.baseline, note.as_deref()).await?;
+                Ok(Some(given.0))
+            }
+            None => Ok(self.store.approval_for(plan.id, digest, &self.config_digest()).await?),
+        }
+    }
+
+    /// Records an approval unless one holds that is of the protected files as they are; says whether one did.
     async fn record_approval(
         &self,
         plan: &Plan,
@@ -453,12 +465,12 @@ impl Services {
     ) -> Result<(Approval, bool), ServiceError> {
         let config_digest = self.config_digest();
         let by = self.open.actor.as_str();
+        let protected =
+            serde_json::to_string(baseline).map_err(|error| ServiceError::broken(error.to_string()))?;
         let (approval, repeated) = match self.store.approval_for(plan.id, digest, &config_digest).await? {
-            Some(approval) => (approval, true),
-            None => {
+            Some(approval) if approval.protected == protected => (approval, true),
+            Some(_) | None => {
                 let config = self.open.config.approved().to_string();
-                let protected = serde_json::to_string(baseline)
-                    .map_err(|error| ServiceError::broken(error.to_string()))?;
                 let new = NewApproval {
                     plan: plan.id,
                     digest,
@@ -489,7 +501,8 @@ impl Services {
         let taken = move || crate::protection::baseline_of_plan(&graph, &workspace);
         let baseline = crate::hands::blocking(taken).await??;
         let (approval, _) = self.record_approval(plan, &run.revision, &baseline, note).await?;
-        Ok(self.store.attach_approval(run.id, approval.id).await?)
+        self.store.attach_approval(run.id, approval.id).await?;
+        self.pin_settings(run.id).await
     }
 
     /// Answers the plan ask of a run whose approval holds; says which ask a person has to answer otherwise.
@@ -521,6 +534,7 @@ impl Services {
         note: Option<&str>,
     ) -> Result<Option<i64>, ServiceError> {
         self.store.attach_approval(run.id, approval.id).await?;
+        self.pin_settings(run.id).await?;
         let Some(ask) = self.plan_ask(run).await? else { return Ok(None) };
         let decision = Decision::Answer { item: ask.item, answer: Answer::Approve };
         match self.decide(run.id, decision, note).await {
@@ -572,7 +586,16 @@ impl Services {
             changed: changed_nodes(&old.graph, &new.graph),
         };
         self.decide(run.id, decision, approval.note.as_deref()).await?;
-        self.follow_with_plan(run.id).await
+        Ok(())
+    }
+
+    /// Lets a run use the configuration that is approved with it, which may be newer than the run.
+    async fn pin_settings(&self, run: RunId) -> Result<(), ServiceError> {
+        let before = self.store.run(run).await?.settings;
+        let settings: RunSettings = serde_json::from_str(&before)
+            .map_err(|error| ServiceError::broken(format!("a run's settings do not read: {error}")))?;
+        let pinned = self.settings_json(settings.exec);
+        if pinned != before { Ok(self.store.set_run_settings(run, &pinned).await?) } else { Ok(()) }
     }
 
     /// Notes another command for a run's roles.
@@ -608,6 +631,14 @@ impl Services {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns a plan's text without what planctl itself wrote into it, so that a difference shows only what people changed.
+pub(crate) fn canonical(text: &str) -> String {
+    match Source::from_bytes("", text.as_bytes().to_vec()) {
+        Ok(source) => planctl_lang::canonical(&source),
+        Err(_) => text.to_owned(),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Reads and notes beside the hot path that concern a plan's past and a run's surroundings.
 
-use planctl_engine::{Event, Evidence, Found, NodeId, RunId};
+use std::sync::Arc;
+
+use planctl_engine::{Event, Evidence, Found, Graph, NodeId, Role, RunId};
 use sqlx::Row;
 
 use crate::connections::repeated;
@@ -8,6 +10,7 @@ use crate::error::StoreError;
 use crate::history::Input;
 use crate::plans::{Approval, PlanId};
 use crate::rows::{from_json, stored_run};
+use crate::runs::RunRow;
 use crate::store::Store;
 
 pub(crate) const PASSED_EVIDENCE: &str = "select h.node, h.body::text as body from history h \
@@ -17,7 +20,30 @@ pub(crate) const PASSED_EVIDENCE: &str = "select h.node, h.body::text as body fr
 pub(crate) const LAST_APPROVAL: &str = "select id, plan, digest, config_digest, config::text as config, \
      protected::text as protected, by, note, at, voided_at from approvals where plan = $1 order by id desc limit 1";
 pub(crate) const SET_SETTINGS: &str = "update runs set settings = $2::json where id = $1";
+pub(crate) const ROLES_WANTED: &str =
+    "select distinct target from items where run = $1 and lane = 'agent' and state = 'ready' order by 1";
+
 impl Store {
+    /// Returns the roles of which a run has work out that nobody has claimed.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn roles_wanted(&self, run: RunId) -> Result<Vec<Role>, StoreError> {
+        let id = stored_run(run);
+        let rows = repeated!(self, lent => sqlx::query(ROLES_WANTED).bind(id).fetch_all(&mut *lent))?;
+        rows.iter().map(|row| Ok(Role::from(row.try_get::<&str, _>("target")?))).collect()
+    }
+
+    /// Returns the compiled graph that a run runs by.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] where it does not read, and those of the connection.
+    pub async fn graph_of(&self, run: &RunRow) -> Result<Arc<Graph>, StoreError> {
+        self.graph(&run.graph).await
+    }
+
     /// Returns the evidence of the passing gate of each of these nodes that passed.
     ///
     /// # Errors

@@ -36,6 +36,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("lookups: passed evidence", lookups::PASSED_EVIDENCE),
     ("lookups: last approval", lookups::LAST_APPROVAL),
     ("lookups: set settings", lookups::SET_SETTINGS),
+    ("lookups: roles wanted", lookups::ROLES_WANTED),
     ("outputs: put output", outputs::PUT_OUTPUT),
     ("outputs: get output", outputs::GET_OUTPUT),
     ("plans: workspace", plans::WORKSPACE),
