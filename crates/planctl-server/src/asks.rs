@@ -1,16 +1,20 @@
 //! The inbox: questions for people, with what they should see to decide, and the answers they give.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use planctl_engine::{Answer, AskKind, BudgetPart, Decision, Failure, Graph, RunId, Shortfall, Task, view};
-use planctl_store::{AskRow, Said, StoreError};
+use planctl_harness::ISOLATION_TIER;
+use planctl_store::{AskRow, RunRow, Said, StoreError};
 
 use crate::plans::canonical;
+use crate::protection;
 use crate::runs::tampered;
 use crate::services::{ServiceError, Services};
+use crate::settings::RunSettings;
 use crate::wire::{
     AnswerView, AskList, AskPage, AskView, ContractView, Decided, FailureView, ShortfallView, StepName,
-    moment,
+    WillRun, moment,
 };
 
 impl Services {
@@ -54,6 +58,7 @@ impl Services {
             contract: task.map(contract_view),
             failure: row.ask.failure.as_deref().map(failure_view),
             shortfall: row.ask.shortfall.as_ref().map(shortfall_view),
+            will_run: is_plan.then(|| will_run(&run, &revision.graph)),
             plan_text: is_plan.then(|| revision.source.clone()),
             diff,
         })
@@ -180,6 +185,23 @@ impl Services {
     }
 }
 
+fn will_run(run: &RunRow, graph: &Graph) -> WillRun {
+    let settings: RunSettings = serde_json::from_str(&run.settings).unwrap_or_default();
+    let workers = graph
+        .steps()
+        .into_iter()
+        .map(|(_, task)| (task.role.as_str().to_owned(), settings.command(&task.role).map(str::to_owned)));
+    // Where the workspace is on another host there is nothing to look at; approving there takes the files as they are.
+    let baseline = protection::baseline_of_plan(graph, Path::new(&run.workspace_path)).unwrap_or_default();
+    WillRun {
+        workspace: run.workspace_path.clone(),
+        budget: graph.budget().into(),
+        workers: workers.collect(),
+        protected: baseline.files.into_keys().chain(baseline.globs).collect(),
+        isolation: ISOLATION_TIER,
+    }
+}
+
 fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) -> AskView {
     let step = graph.task(&row.at.node).map(|task| StepName {
         number: task.step,
@@ -202,7 +224,10 @@ fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) -> AskView 
 /// Says in one line what is asked.
 fn asks_line(row: &AskRow, graph: &Graph) -> String {
     let name = view::node_name(graph, &row.at.node);
-    match row.ask.kind {
+        AskKind::Plan => match graph.task_count() {
+            1 => format!("approve 1 step of \"{}\"", graph.title()),
+            count => format!("approve {count} steps of \"{}\"", graph.title()),
+        },
         AskKind::Plan => format!("approve {} steps of \"{}\"", graph.task_count(), graph.title()),
         AskKind::Budget => {
             let short = row.ask.shortfall.as_ref().map(view::shortfall_line).unwrap_or_default();

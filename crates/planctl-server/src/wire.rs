@@ -1,5 +1,7 @@
 //! What programs read: the request and answer types of every door, as JSON says them (DESIGN 11).
 
+use std::collections::BTreeMap;
+
 use planctl_engine::{Budget, Spent, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -369,10 +371,27 @@ pub struct AskPage {
     pub failure: Option<FailureView>,
     /// What is short, of a budget ask.
     pub shortfall: Option<ShortfallView>,
+    /// Where and by whom it will be run, of a plan ask.
+    pub will_run: Option<WillRun>,
     /// What will run, of a plan ask.
     pub plan_text: Option<String>,
     /// What changed since the revision approved before, of a plan ask.
     pub diff: Option<String>,
+}
+
+/// Where a plan will run, who will work, and what nobody may change.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WillRun {
+    /// The canonical path of the workspace.
+    pub workspace: String,
+    /// What the run may use.
+    pub budget: BudgetView,
+    /// What serves each role of the plan, by role; `null` where nothing does.
+    pub workers: BTreeMap<String, Option<String>>,
+    /// Files that no worker may change, relative to the workspace.
+    pub protected: Vec<String>,
+    /// The isolation tier that contracts and workers run in.
+    pub isolation: u8,
 }
 
 /// A contract.

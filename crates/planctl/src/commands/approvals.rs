@@ -1,7 +1,7 @@
 //! `planctl approvals …`: what waits for a person, and the answers.
 
 use planctl_engine::{Answer as Word, Budget, Role};
-use planctl_server::wire::{AskPage, AskView};
+use planctl_server::wire::{AskPage, AskView, WillRun};
 
 use super::Context;
 use super::plan::{diff_drawn, recorded, shell_word};
@@ -139,6 +139,9 @@ pub fn page_drawn(page: &AskPage) -> String {
             short.steps_remaining
         ));
     }
+    if let Some(will_run) = &page.will_run {
+        text.push_str(&will_run_drawn(will_run));
+    }
     if let Some(plan) = &page.plan_text {
         text.push('\n');
         indented(&mut text, "", plan);
@@ -151,6 +154,22 @@ pub fn page_drawn(page: &AskPage) -> String {
         ));
     }
     text.push_str(&answers(ask));
+    text
+}
+
+fn will_run_drawn(will_run: &WillRun) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<11}{value}\n"));
+    line("workspace", show::safe(&will_run.workspace));
+    line("budget", show::budget(&will_run.budget));
+    line("isolation", format!("tier {}", will_run.isolation));
+    for (role, worker) in &will_run.workers {
+        let worker =
+            worker.as_ref().map_or_else(|| styled(CARE, "nothing serves it"), |worker| show::safe(worker));
+        line("worker", format!("{}: {worker}", show::safe(role)));
+    }
+    let protected: Vec<String> = will_run.protected.iter().map(|path| show::safe(path)).collect();
+    line("protected", if protected.is_empty() { "no files".to_owned() } else { protected.join(", ") });
     text
 }
 
@@ -236,6 +255,7 @@ mod tests {
                 stderr_tail: String::new(),
             }),
             shortfall: None,
+            will_run: None,
             plan_text: None,
             diff: None,
         };

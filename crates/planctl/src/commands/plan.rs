@@ -184,6 +184,12 @@ async fn status(context: &Context, run: Option<&str>, all: bool, exit_code: bool
         list.runs.retain(|run| all || !run.state.is_over() || is_json);
         if is_json {
             show::print_json(&list)?;
+        } else if list.runs.is_empty() {
+            show::print(if all {
+                "no runs\n"
+            } else {
+                "no run goes on here; planctl plan ls lists those that are over\n"
+            })?;
         } else {
             show::print(&run_table(&list.runs))?;
         }
@@ -259,7 +265,7 @@ fn run_page(view: &RunView) -> String {
         text.push_str(&line);
         text.push('\n');
     }
-    if let Some(reason) = &view.reason {
+    if let Some(reason) = view.reason.as_ref().filter(|_| view.state != RunState::Done) {
         text.push_str(&format!("  {}\n", show::safe(reason)));
     }
     if let Some(next) = next_of(view) {

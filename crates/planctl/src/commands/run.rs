@@ -139,7 +139,7 @@ fn ended(context: &Context, view: &RunView, manner: Manner) -> Answer {
     let mut text = format!("{} {}", styled(BOLD, &show::safe(&view.run)), show::run_state(view.state));
     let counted = outcomes(view);
     text.push_str(&format!(" · {counted} · {}\n", show::cost(&view.spent, &view.budget)));
-    if let Some(reason) = &view.reason {
+    if let Some(reason) = view.reason.as_ref().filter(|_| exit != Exit::Yes) {
         text.push_str(&format!("  {}\n", show::safe(reason)));
     }
     if let Some(step) = view.steps.iter().rev().find(|step| step.failure.is_some() && exit != Exit::Yes) {
@@ -172,7 +172,7 @@ fn outcomes(view: &RunView) -> String {
         (count > 0).then(|| format!("{count} {word}"))
     });
     let parts: Vec<String> = parts.collect();
-    let of = format!("of {} steps", view.steps.len());
+    let of = format!("of {} step{}", view.steps.len(), if view.steps.len() == 1 { "" } else { "s" });
     if parts.is_empty() { format!("0 {of}") } else { format!("{} {of}", parts.join(", ")) }
 }
 

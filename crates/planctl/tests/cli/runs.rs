@@ -118,6 +118,7 @@ fn without_a_terminal_an_unapproved_plan_opens_an_ask_and_waits_for_its_answer()
     let ask = room.ask();
     let page = room.planctl(&["approvals", "show", &ask]);
     assert!(page.out.contains("test -e done-2"), "the contracts are on the page: {}", page.out);
+    assert!(page.out.contains(&format!("coder: {GOOD_WORKER}")), "and who will work: {}", page.out);
     let said = room.planctl(&["approvals", "approve", &ask, "--note", "read it"]);
     assert_eq!(said.code, 0, "{said:?}");
     let said = room.planctl(&run);
@@ -333,7 +334,8 @@ fn a_second_run_in_one_workspace_waits_and_says_for_whom() {
     let room = Room::new();
     room.write("a.md", &plan("First", "5 minutes", &[("One", "test -e done-a", "escalate")]));
     room.write("b.md", &plan("Second", "5 minutes", &[("One", "test -e done-b", "escalate")]));
-    let mut first = room.start(&["plan", "run", "a.md", "--approve", "--exec", "mkfifo pipe; cat pipe; touch done-a"]);
+    let mut first =
+        room.start(&["plan", "run", "a.md", "--approve", "--exec", "mkfifo pipe; cat pipe; touch done-a"]);
     first.hear("step=1 attempt=1 work=started");
     let mut second = room.start(&["plan", "run", "b.md", "--approve", "--exec", "touch done-b"]);
     second.hear("waiting for run a-1, which has the workspace");
