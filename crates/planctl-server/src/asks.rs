@@ -224,11 +224,11 @@ fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) -> AskView 
 /// Says in one line what is asked.
 fn asks_line(row: &AskRow, graph: &Graph) -> String {
     let name = view::node_name(graph, &row.at.node);
+    match row.ask.kind {
         AskKind::Plan => match graph.task_count() {
             1 => format!("approve 1 step of \"{}\"", graph.title()),
             count => format!("approve {count} steps of \"{}\"", graph.title()),
         },
-        AskKind::Plan => format!("approve {} steps of \"{}\"", graph.task_count(), graph.title()),
         AskKind::Budget => {
             let short = row.ask.shortfall.as_ref().map(view::shortfall_line).unwrap_or_default();
             format!("{name}: {short}")
