@@ -90,6 +90,9 @@ pub struct Brief {
     /// The attempt before, where it failed (P-49).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Box<Failure>>,
+    /// What the worker before asked, which the note answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
     /// Words of a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,

@@ -169,6 +169,9 @@ pub struct Record {
     /// The newest failure, for the next prompt and the ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Box<Failure>>,
+    /// What a worker asked, until it is answered in a way that goes into the prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
     /// The newest words of a person for the worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
@@ -413,6 +416,7 @@ impl Run {
                 spent: Spent { tokens: 0, micro_usd: 0, time: Duration::ZERO, metered: 0, unmetered: 0 },
             },
             failure: None,
+            question: None,
             note: None,
             role: None,
         };

@@ -101,7 +101,6 @@ impl Services {
                 continue;
             }
             let row = self.store.run(run).await?;
-            drive.live.waits_for(None);
             match row.head.status {
                 RunStatus::Ended { .. } => return Ok(Driven::Ended(run_state(&row))),
                 RunStatus::Queued { .. } => match self.admit(run).await? {
@@ -109,7 +108,6 @@ impl Services {
                         if drive.returns_when_waiting && self.is_held(&holder).await? {
                             return Ok(Driven::Waiting(run_state(&row)));
                         }
-                        drive.live.waits_for(Some(holder));
                     }
                     None => continue,
                 },

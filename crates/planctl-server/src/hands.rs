@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use planctl_engine::{
     AgentEvent, AgentSaid, Brief, Digest, Event, Fault, FaultKind, Found, HarnessEvent, Inconclusive, NodeId,
-    Role, RunId, Subscription, Task, Work,
+    Role, RunId, Subscription, Task, Timestamp, Work,
 };
 use planctl_harness::{
     Assignment, Baseline, Bench, PromptParts, Spawner, WorkspaceLock, assemble, read_context,
 };
 use planctl_store::{
-    ApprovalId, Claim, ClaimLane, Claimed, Holder, Renewal, RunRow, Store, StoreError, Take,
+    ApprovalId, Claim, ClaimLane, Claimed, Holder, Renewal, RunRow, Store, StoreError, Take, WORK_GRACE,
 };
 use tokio::sync::watch;
 
@@ -298,6 +298,8 @@ impl Hands {
         });
         let title = claimed.graph.node(&claimed.item.at.node).map_or("", |node| node.title.as_str());
         let allowed = 1 + task.max_retries;
+        let grace = i64::try_from(WORK_GRACE.as_micros()).unwrap_or(0);
+        let deadline = Timestamp::from_micros(claimed.hard_deadline.as_micros().saturating_sub(grace));
         Ok(Assignment {
             item: claimed.item.id.as_str().to_owned(),
             run: claimed.run_name.clone(),
@@ -311,7 +313,7 @@ impl Hands {
             prompt,
             context,
             deadline: timeout,
-            deadline_at: Some(moment(claimed.hard_deadline)),
+            deadline_at: Some(moment(deadline)),
             budget_tokens: claimed.graph.budget().tokens,
             budget_micro_usd: claimed.graph.budget().micro_usd,
             traceparent: None,

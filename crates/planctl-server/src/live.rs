@@ -25,7 +25,6 @@ pub struct Doing {
 #[derive(Clone, Debug, Default)]
 pub struct Live {
     doing: Arc<Mutex<Option<Doing>>>,
-    holder: Arc<Mutex<Option<String>>>,
 }
 
 /// The longest line that is shown.
@@ -35,15 +34,6 @@ impl Live {
     /// Returns what is under way.
     pub fn now(&self) -> Option<Doing> {
         self.lock().clone()
-    }
-
-    /// Returns the name of the run that has the workspace, while this one waits for it.
-    pub fn waiting_for(&self) -> Option<String> {
-        self.holder.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn waits_for(&self, holder: Option<String>) {
-        *self.holder.lock().unwrap_or_else(PoisonError::into_inner) = holder;
     }
 
     pub(crate) fn begin(&self, doing: Doing) {

@@ -12,6 +12,10 @@ use crate::rows::{stored_time, to_json};
 /// How long after its contract's timeout a gate's lease may be renewed: time to kill the tree and to report.
 const GATE_GRACE: Duration = Duration::from_secs(60);
 
+/// How long after its deadline the lease of an agent's work may be renewed: whoever minds the worker ends it and says so
+/// itself, with what it used; only where nobody does, the deadline is found to have passed.
+pub const WORK_GRACE: Duration = Duration::from_secs(20);
+
 /// Columns of the items to put, one vector per column as `unnest` takes them.
 #[derive(Default)]
 pub(crate) struct Puts {
@@ -96,7 +100,9 @@ fn put(
     taken: bool,
 ) -> Result<(), StoreError> {
     let (lane, target, span) = match &item.work {
-        Work::Agent { role, timeout, .. } => ("agent", role.as_str().to_owned(), *timeout),
+        Work::Agent { role, timeout, .. } => {
+            ("agent", role.as_str().to_owned(), timeout.saturating_add(WORK_GRACE))
+        }
         Work::Harness => {
             let task = graph.task(&item.at.node).ok_or_else(|| {
                 StoreError::corrupt(format!("node {} has a gate and no contract", item.at.node))

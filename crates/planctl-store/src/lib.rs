@@ -29,6 +29,7 @@ mod token;
 
 pub use apply::Applied;
 pub use audit::Finding;
+pub use effects::WORK_GRACE;
 pub use error::StoreError;
 pub use history::{Input, Line, Said};
 pub use listen::Listener;
@@ -40,8 +41,8 @@ pub use proof::Proof;
 pub use queue::{Claim, ClaimLane, Claimed, Expired, Holder, Renewal, Take};
 pub use runs::{AskRow, NewRun, OpenItem, RefusalRow, RunRow, RunView};
 pub use server::ServerFacts;
+pub use sqlx::postgres::PgConnectOptions;
 pub use statements::STATEMENTS;
 pub use store::{Settings, Store};
 pub use timers::DueTimer;
 pub use token::Token;
-pub use sqlx::postgres::PgConnectOptions;

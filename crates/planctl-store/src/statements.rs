@@ -1,6 +1,8 @@
 //! Every SQL text of the hot path and the reads, by name, so that a test can prepare them all.
 
-use crate::{apply, connections, history, listen, lookups, migrate, outputs, plans, queue, runs, server, timers};
+use crate::{
+    apply, connections, history, listen, lookups, migrate, outputs, plans, queue, runs, server, timers,
+};
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
 pub const STATEMENTS: &[(&str, &str)] = &[

@@ -161,3 +161,28 @@ fn a_workspace_that_is_gone_is_named() {
     let failure = room.status()["steps"][0]["failure"].as_str().unwrap().to_owned();
     assert!(failure.contains(&format!("the workspace {site} is not there")), "{failure}");
 }
+
+#[test]
+fn the_worker_after_a_question_is_told_the_question_and_the_answer() {
+    let room = Room::new();
+    room.write("plan.md", &plan("Ask", &[("test -f done", "escalate")]));
+    let exec = "cat > prompt.$PLANCTL_ATTEMPT; if test $PLANCTL_ATTEMPT = 2; then touch done; else \
+                echo '{\"planctl\":\"result/1\",\"outcome\":\"needs_input\",\"question\":\"which colour?\"}' > \
+                $PLANCTL_RESULT_FILE; fi";
+    assert_eq!(room.planctl(&["plan", "run", "plan.md", "--approve", "--no-wait", "--exec", exec]).code, 3);
+    assert_eq!(room.planctl(&["approvals", "answer", &room.ask(), "--note", "blue"]).code, 0);
+    assert_eq!(room.planctl(&["plan", "resume", "plan-1"]).code, 0);
+    let prompt = room.read("prompt.2");
+    assert!(prompt.contains("which colour?") && prompt.contains("# A note from ann\n\nblue"), "{prompt}");
+}
+
+#[test]
+fn a_worker_that_holds_out_past_its_deadline_is_ended_by_its_own_process() {
+    let room = Room::new();
+    let text = plan("Slow", &[("test -f done", "warn")]);
+    room.write("plan.md", &text.replace("**task:**", "**timeout:** 1s\n\n**task:**"));
+    let exec = "trap '' TERM; while :; do sleep 0.1; done";
+    assert_eq!(room.planctl(&["plan", "run", "plan.md", "--approve", "--exec", exec]).code, 0);
+    let said = room.planctl(&["events", "--run", "plan-1", "--json"]);
+    assert!(said.out.contains("\"agent.overran\"") && !said.out.contains("\"clock.overran\""), "{}", said.out);
+}

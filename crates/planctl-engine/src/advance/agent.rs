@@ -27,6 +27,7 @@ pub(super) fn said(turn: &mut Turn<'_>, event: &AgentEvent) -> Result<(), Refusa
         AgentSaid::Reported(report) => reported(turn, node, report),
         AgentSaid::Asked { question, usage } => {
             charge(turn, node, usage.as_ref(), Duration::ZERO)?;
+            turn.run.record_mut(node)?.question = Some(question.clone());
             hold::ask(turn, node, AskKind::Question, Reason::Asked, Some(question.clone()))
         }
         AgentSaid::Overran { duration, usage } => {

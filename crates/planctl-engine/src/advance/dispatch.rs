@@ -119,7 +119,11 @@ fn agent_item(turn: &mut Turn<'_>, node: &NodeId, available_at: Timestamp) -> Re
         role: record.role.clone().unwrap_or_else(|| task.role.clone()),
         work: task.work,
         timeout: task.work_timeout,
-        brief: Box::new(Brief { failure: record.failure.clone(), note: record.note.clone() }),
+        brief: Box::new(Brief {
+            failure: record.failure.clone(),
+            question: record.question.clone(),
+            note: record.note.clone(),
+        }),
     };
     let id = ItemId::agent(turn.run.id, &at);
     let item = Item { id, run: turn.run.id, at, available_at, work };

@@ -146,6 +146,7 @@ fn settle_by(
 /// Grants one attempt beyond the allowance, with the person's words in its prompt.
 fn grant(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
     take_note(turn, event, node)?;
+    turn.run.record_mut(node)?.question = None;
     if !planted(Mutant::RetryGrantsNothing) {
         let tally = &mut turn.run.record_mut(node)?.tally;
         tally.granted = tally.granted.saturating_add(1);

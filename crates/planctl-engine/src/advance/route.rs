@@ -68,6 +68,7 @@ pub(super) fn enter(turn: &mut Turn<'_>, node: &NodeId, refills: bool) -> Result
         record.tally.failed = 0;
         record.tally.granted = 0;
         record.failure = None;
+        record.question = None;
         record.note = None;
     }
     let (visit, attempt) = (record.tally.visits, record.tally.attempt.next());

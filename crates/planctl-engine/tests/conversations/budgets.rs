@@ -12,7 +12,7 @@ fn p54_a_budget_that_does_not_suffice_for_the_next_step_asks_before_it() {
         -> agent reported a#1 600 tokens  a#1 to harness
         -> harness found a#1 exit 0  a#1 passed; a settled passed; b held: budget budget, 100 short
         -> human retry              refused: this ask takes one of: raise, abort
-        -> human raise 0 tokens     refused: the raise must add to what is short
+        -> human raise 0 tokens     refused: the raise must add to a part of the budget that has a limit
         -> human raise 50 tokens    b held: budget budget, 50 short
         -> human raise 200 tokens   b#1 to coder
         ",
