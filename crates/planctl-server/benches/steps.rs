@@ -59,8 +59,8 @@ async fn measure(place: &Path) {
     planctl_store::cluster::ensure_state_dir(&open.state_dir).unwrap();
     let services = Arc::new(Services::open(open).await.unwrap());
     println!("{}", services.database_line());
-    println!("{:<52} {:>8} {:>8} {:>8} {:>10}", "", "p50 ms", "p95 ms", "per s", "over floor");
-    let mut bench = Bench { services, place: place.to_owned(), floor: Duration::ZERO };
+    println!("{:<52} {:>8} {:>8} {:>8} {:>8} {:>10}", "", "p50 ms", "p95 ms", "per s", "floor", "over floor");
+    let bench = Bench { services, place: place.to_owned() };
     bench.measure_floor().await;
     for (steps, runs) in [(10, 60), (1000, 1), (5000, 1)] {
         bench.one_at_a_time(steps, runs, Work::Nothing).await;
@@ -76,41 +76,47 @@ async fn measure(place: &Path) {
 struct Bench {
     services: Arc<Services>,
     place: PathBuf,
-    floor: Duration,
+}
+
+/// What the steps of some runs took, and what the floor took between them.
+#[derive(Default)]
+struct Spans {
+    steps: Vec<Duration>,
+    floors: Vec<Duration>,
 }
 
 impl Bench {
-    async fn measure_floor(&mut self) {
+    async fn measure_floor(&self) {
         let mut floor = Floor::connect(self.services.store()).await;
-        let mut whole = Vec::new();
-        let (mut commits, mut shells) = (Vec::new(), Vec::new());
+        let (mut commits, mut shells, mut whole) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..300 {
             let begun = Instant::now();
-            for _ in 0..3 {
-                let commit = Instant::now();
-                floor.commit().await;
-                commits.push(commit.elapsed());
-            }
-            let shell = Instant::now();
+            floor.commit().await;
+            commits.push(begun.elapsed());
+            let begun = Instant::now();
             bash().await;
-            shells.push(shell.elapsed());
-            whole.push(begun.elapsed());
+            shells.push(begun.elapsed());
+            whole.push(floor_once(&mut floor).await);
         }
-        self.print("one one-row commit", commits, None);
-        self.print("bash --noprofile --norc -p -c true, with pipes", shells, None);
-        self.floor = percentile(&mut whole.clone(), 50);
-        self.print("floor: three one-row commits and one bash", whole, None);
+        print("one one-row commit", &mut commits, None, None);
+        print("bash --noprofile --norc -p -c true, with pipes", &mut shells, None, None);
+        print("floor: three one-row commits and one bash", &mut whole, None, None);
     }
 
-    /// Times the steps of some runs, one after the other.
+    /// Times the steps of some runs, one after the other, each beside a floor of the same moment.
     async fn one_at_a_time(&self, steps: u32, runs: u32, work: Work) {
-        let mut spans = Vec::new();
+        let mut floor = Floor::connect(self.services.store()).await;
+        let mut all = Spans::default();
+        let what = if work == Work::SpawnTrue { "-true" } else { "" };
         for number in 0..runs {
-            let run = self.begun(&format!("single-{steps}-{number}"), steps).await;
-            spans.extend(self.walk(run, work).await);
+            let run = self.begun(&format!("single-{steps}{what}-{number}"), steps).await;
+            let spans = self.walk(run, work, Some(&mut floor)).await;
+            all.steps.extend(spans.steps);
+            all.floors.extend(spans.floors);
         }
         let what = if work == Work::SpawnTrue { ", worker spawns true" } else { "" };
-        self.print(&format!("gated no-op step, plan of {steps}{what}"), spans, None);
+        let name = format!("gated no-op step, plan of {steps}{what}");
+        print(&name, &mut all.steps, Some(&mut all.floors), None);
     }
 
     async fn at_once(&self, name: &str, runs: u32, steps: u32, work: Work) {
@@ -122,25 +128,23 @@ impl Bench {
         let walking: Vec<_> = all
             .into_iter()
             .map(|run| {
-                let bench =
-                    Bench { services: self.services.clone(), place: self.place.clone(), floor: self.floor };
-                tokio::spawn(async move { bench.walk(run, work).await })
+                let bench = Bench { services: self.services.clone(), place: self.place.clone() };
+                tokio::spawn(async move { bench.walk(run, work, None).await })
             })
             .collect();
         let mut spans = Vec::new();
         for walk in walking {
-            spans.extend(walk.await.unwrap());
+            spans.extend(walk.await.unwrap().steps);
         }
-        let whole = begun.elapsed();
-        self.print(name, spans, Some(whole));
+        print(name, &mut spans, None, Some(begun.elapsed()));
     }
 
     /// Works a run to its end and returns how long each step took, from its claim to its verdict.
-    async fn walk(&self, run: RunId, work: Work) -> Vec<Duration> {
+    async fn walk(&self, run: RunId, work: Work, mut floor: Option<&mut Floor>) -> Spans {
         let hands: Hands = self.services.hands(run).await.unwrap();
         let roles = [Role::new("coder")];
         let (_stop, stopped) = watch::channel(false);
-        let mut spans = Vec::new();
+        let mut spans = Spans::default();
         loop {
             let begun = Instant::now();
             let Some(claimed) = hands.claim_work(&roles).await.unwrap() else { break };
@@ -155,7 +159,10 @@ impl Bench {
                 usage: None,
             };
             hands.report(&claimed, AgentSaid::Reported(report), &stopped).await.unwrap();
-            spans.push(begun.elapsed());
+            spans.steps.push(begun.elapsed());
+            if let Some(floor) = floor.as_deref_mut().filter(|_| spans.steps.len() % FLOOR_EVERY == 0) {
+                spans.floors.push(floor_once(floor).await);
+            }
         }
         let row = self.services.store().run(run).await.unwrap();
         assert!(matches!(row.head.status, RunStatus::Ended { .. }), "the run came to its end");
@@ -231,19 +238,30 @@ impl Bench {
         store.apply(run, &Event::Clock(ClockEvent::Admitted), &Proof::Clock, None).await.unwrap();
         run
     }
+}
 
-    fn print(&self, name: &str, mut spans: Vec<Duration>, whole: Option<Duration>) {
-        let ms = |span: Duration| span.as_secs_f64() * 1e3;
-        let (p50, p95) = (percentile(&mut spans, 50), percentile(&mut spans, 95));
-        let rate =
-            whole.map_or(String::new(), |whole| format!("{:.0}", spans.len() as f64 / whole.as_secs_f64()));
-        let over = if self.floor.is_zero() || whole.is_some() {
-            String::new()
-        } else {
-            format!("{:+.2} ms", ms(p50) - ms(self.floor))
-        };
-        println!("{name:<52} {:>8.2} {:>8.2} {rate:>8} {over:>10}", ms(p50), ms(p95));
+/// Between how many steps the floor is taken once.
+const FLOOR_EVERY: usize = 3;
+
+async fn floor_once(floor: &mut Floor) -> Duration {
+    let begun = Instant::now();
+    for _ in 0..3 {
+        floor.commit().await;
     }
+    bash().await;
+    begun.elapsed()
+}
+
+fn print(name: &str, spans: &mut [Duration], floors: Option<&mut Vec<Duration>>, whole: Option<Duration>) {
+    let ms = |span: Duration| span.as_secs_f64() * 1e3;
+    let (p50, p95) = (ms(percentile(spans, 50)), ms(percentile(spans, 95)));
+    let rate =
+        whole.map_or(String::new(), |whole| format!("{:.0}", spans.len() as f64 / whole.as_secs_f64()));
+    let beside = floors.map_or(String::new(), |floors| {
+        let floor = ms(percentile(floors, 50));
+        format!("{floor:>8.2} {:>+7.2} ms", p50 - floor)
+    });
+    println!("{name:<52} {p50:>8.2} {p95:>8.2} {rate:>8} {beside}");
 }
 
 fn percentile(spans: &mut [Duration], part: usize) -> Duration {
