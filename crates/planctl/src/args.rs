@@ -46,6 +46,7 @@ pub struct Global {
         value_enum,
         default_value = "auto",
         env = "PLANCTL_COLOR",
+        hide_env_values = true,
         hide_possible_values = false
     )]
     pub color: Color,
@@ -56,7 +57,7 @@ pub struct Global {
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// Never ask, even at a terminal
-    #[arg(long, global = true, env = "PLANCTL_NO_INPUT", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long, global = true, env = "PLANCTL_NO_INPUT", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
     pub no_input: bool,
     /// Answer yes where only a confirmation is asked for (never an approval)
     #[arg(long, global = true)]
@@ -74,7 +75,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
     /// Who decides, for the record [default: your login]
-    #[arg(long = "as", global = true, value_name = "NAME", env = "PLANCTL_ACTOR")]
+    #[arg(long = "as", global = true, value_name = "NAME", env = "PLANCTL_ACTOR", hide_env_values = true)]
     pub actor: Option<String>,
 }
 
@@ -233,7 +234,7 @@ pub enum PlanCommand {
     #[command(before_help = "Examples:
   planctl plan run plans/fix.md                            asks before it runs
   planctl plan run plans/fix.md --exec './work.sh'         one worker for every role
-  planctl plan run plans/fix.md --approve --no-wait        in a script: exits 3 when a person is needed
+  planctl plan run plans/fix.md --approve --no-wait        in a script; 3 = ask a person
   planctl plan run plans/fix.md --again                    a new run of a plan that is done")]
     Run {
         /// The plan
