@@ -21,6 +21,10 @@ check: lint
 sim *ARGS:
     cargo test -p planctl-sim --test simulate -- --nocapture {{ARGS}}
 
+# Kill and take up runs for MINUTES, with seeds never tried before; SOAK_SEED plays some again
+soak MINUTES="10":
+    SOAK_MINUTES={{MINUTES}} cargo test -p planctl --test kill -- --ignored --nocapture
+
 # Show the database that planctl uses here
 db:
     cargo run --quiet -- db status

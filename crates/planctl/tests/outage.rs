@@ -19,3 +19,6 @@ mod stopped;
 
 #[path = "outage/cancel.rs"]
 mod cancel;
+
+#[path = "outage/together.rs"]
+mod together;

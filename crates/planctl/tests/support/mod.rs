@@ -212,10 +212,15 @@ impl Place {
         processes()
             .filter(|pid| {
                 let file = |name| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
-                let folder = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
-                holds(&file("cmdline"))
+                let leads_here = |link: &Path| {
+                    holds(fs::read_link(link).unwrap_or_default().as_os_str().as_encoded_bytes())
+                };
+                let line = file("cmdline");
+                holds(&line)
                     || holds(&file("environ"))
-                    || holds(folder.as_os_str().as_encoded_bytes())
+                    || leads_here(Path::new(&format!("/proc/{pid}/cwd")))
+                    // The helper has nothing of ours about it but the locks that it keeps.
+                    || line.ends_with(b"__spawn\0") && open_files(*pid).any(|file| leads_here(&file))
             })
             .map(|pid| {
                 let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -246,6 +251,21 @@ impl Place {
         }
     }
 
+    /// Kills planctl, its helper, its trees and Postgres, as when the host goes down; says whether planctl was alive.
+    pub fn kill_everything(&self, mut going: Going) -> Result<(), Said> {
+        if going.is_over() {
+            return Err(going.end());
+        }
+        going.child.kill().unwrap();
+        wait_until("the end of everything", || {
+            let alive = self.alive();
+            alive.iter().for_each(|line| kill_line(line));
+            alive.is_empty()
+        });
+        going.child.wait().unwrap();
+        Ok(())
+    }
+
     /// Returns the server's process.
     pub fn postmaster(&self) -> Option<Pid> {
         let versions = fs::read_dir(self.path("state/pg")).ok()?;
@@ -258,11 +278,14 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        for line in self.alive() {
-            let pid = line.split(' ').next().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
-            // Gone in the meantime is as good.
-            pid.map(|pid| kill_process(pid, Signal::KILL).ok());
-        }
+        self.alive().iter().for_each(|line| kill_line(line));
+    }
+}
+
+/// Kills a process that was listed; gone in the meantime is as good.
+pub fn kill_line(line: &str) {
+    if let Some(pid) = line.split(' ').next().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw) {
+        kill_process(pid, Signal::KILL).ok();
     }
 }
 
@@ -338,6 +361,10 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
 /// Lists the processes of this machine.
 pub fn processes() -> impl Iterator<Item = i32> {
     fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+fn open_files(pid: i32) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
 /// Says whether a process is there and not a zombie.
