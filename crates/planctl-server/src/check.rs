@@ -227,12 +227,12 @@ fn with_configured_timeouts(graph: Graph, tree: &PlanTree, config: &Config) -> R
     let work = |role: &str| {
         config.roles.iter().find(|(name, _)| name.as_str() == role).and_then(|(_, role)| role.timeout)
     };
+    let steps: BTreeMap<u32, _> =
+        tree.steps.iter().filter_map(|step| Some((step.fixed_number()?, step))).collect();
     let mut parts = GraphParts::from(graph);
     for node in &mut parts.nodes {
         let NodeKind::Task(task) = &mut node.kind else { continue };
-        let Some(step) = tree.steps.iter().find(|step| step.fixed_number() == Some(task.step)) else {
-            continue;
-        };
+        let Some(step) = steps.get(&task.step) else { continue };
         let contract: Option<Duration> = config.contracts.timeout;
         if let (None, Some(timeout)) = (&step.contract_timeout, contract) {
             task.contract.timeout = timeout;

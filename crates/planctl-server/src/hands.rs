@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentEvent, AgentSaid, Brief, Digest, Event, Fault, FaultKind, Found, HarnessEvent, Inconclusive, NodeId,
-    Role, RunId, Subscription, Task, Timestamp, Work,
+    AgentEvent, AgentSaid, Brief, Budget, Digest, Event, Fault, FaultKind, Found, HarnessEvent, Inconclusive,
+    NodeId, Role, RunId, Subscription, Task, Timestamp, Work,
 };
 use planctl_harness::{
     Assignment, Baseline, Bench, PromptParts, Spawner, WorkspaceLock, assemble, read_context,
@@ -297,6 +297,7 @@ impl Hands {
             command: &task.contract.command,
         });
         let title = claimed.graph.node(&claimed.item.at.node).map_or("", |node| node.title.as_str());
+        let left = self.budget_left(claimed).await?;
         let allowed = 1 + task.max_retries;
         let grace = i64::try_from(WORK_GRACE.as_micros()).unwrap_or(0);
         let deadline = Timestamp::from_micros(claimed.hard_deadline.as_micros().saturating_sub(grace));
@@ -314,10 +315,23 @@ impl Hands {
             context,
             deadline: timeout,
             deadline_at: Some(moment(deadline)),
-            budget_tokens: claimed.graph.budget().tokens,
-            budget_micro_usd: claimed.graph.budget().micro_usd,
+            budget_tokens: left.tokens,
+            budget_micro_usd: left.micro_usd,
             traceparent: None,
             locks: Vec::new(),
+        })
+    }
+
+    /// Returns what is left of the run's budget; a plan without one costs no look.
+    async fn budget_left(&self, claimed: &Claimed) -> Result<Budget, ServiceError> {
+        if claimed.graph.budget() == Budget::default() {
+            return Ok(Budget::default());
+        }
+        let head = self.store.run(self.run).await?.head;
+        Ok(Budget {
+            tokens: head.budget.tokens.map(|limit| limit.saturating_sub(head.spent.tokens)),
+            micro_usd: head.budget.micro_usd.map(|limit| limit.saturating_sub(head.spent.micro_usd)),
+            time: None,
         })
     }
 

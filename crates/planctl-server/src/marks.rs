@@ -41,7 +41,7 @@ impl Services {
             return Ok(());
         }
         let plan = self.store.plan(view.run.plan).await?;
-        let graph = self.store.revision(view.run.plan, &view.run.revision).await?.graph;
+        let graph = self.store.graph_of(&view.run).await?;
         let marks: BTreeMap<u32, Mark> = graph
             .steps()
             .iter()

@@ -7,7 +7,7 @@ use planctl_engine::{
     AgentSaid, End, Ending, Event, Evidence, Excerpt, Fact, Found, Graph, NodeId, NodeState, Outcome, Record,
     Report, RunId, RunStatus, Spent, Task, Timestamp, Verdict, Work, view,
 };
-use planctl_store::{Line, OpenItem, RunRow, Said};
+use planctl_store::{Line, OpenItem, RunRow, RunView as StoredView, Said};
 use serde_json::{Map, Value};
 
 use crate::asks::failure_line;
@@ -26,7 +26,7 @@ const LINES_AT_ONCE: i64 = 1000;
 
 /// A run with what is needed to show it.
 struct Shown {
-    view: planctl_store::RunView,
+    view: StoredView,
     graph: Arc<Graph>,
     busy: Option<String>,
 }
@@ -50,14 +50,28 @@ impl Services {
         let workspace = (!is_everywhere).then_some(self.workspace);
         let mut runs = Vec::new();
         for row in self.store.runs(workspace, RUNS_MAX).await? {
-            runs.push(self.shown(row.id).await?.summary());
+            let shown = match row.head.status {
+                // Nothing of a line about these stands in the records of their steps, and most runs are such.
+                RunStatus::Ended { end: End::Done | End::Cancelled } => {
+                    let graph = self.store.graph_of(&row).await?;
+                    let view = StoredView { run: row, records: BTreeMap::new(), items: Vec::new() };
+                    Shown { view, graph, busy: None }
+                }
+                RunStatus::New
+                | RunStatus::Awaiting
+                | RunStatus::Queued { .. }
+                | RunStatus::Active
+                | RunStatus::Paused
+                | RunStatus::Ended { end: End::Failed | End::Aborted } => self.shown(row.id).await?,
+            };
+            runs.push(shown.summary());
         }
         Ok(RunList { runs })
     }
 
     async fn shown(&self, run: RunId) -> Result<Shown, ServiceError> {
         let view = self.store.run_view(run).await?;
-        let graph = self.store.revision(view.run.plan, &view.run.revision).await?.graph;
+        let graph = self.store.graph_of(&view.run).await?;
         let busy = match view.run.head.status {
             RunStatus::Queued { .. } => self.store.workspace_taken_by(run).await?,
             RunStatus::New

@@ -1,6 +1,10 @@
 //! Plans on their way through decisions: rejected, approved anew, revised, kept waiting; by the real binary on a real Postgres.
 
-#![allow(clippy::unwrap_used, dead_code, reason = "a test that meets what it does not expect has failed; the room is shared")]
+#![allow(
+    clippy::unwrap_used,
+    dead_code,
+    reason = "a test that meets what it does not expect has failed; the room is shared"
+)]
 
 #[path = "cli/room.rs"]
 mod room;
@@ -184,5 +188,29 @@ fn a_worker_that_holds_out_past_its_deadline_is_ended_by_its_own_process() {
     let exec = "trap '' TERM; while :; do sleep 0.1; done";
     assert_eq!(room.planctl(&["plan", "run", "plan.md", "--approve", "--exec", exec]).code, 0);
     let said = room.planctl(&["events", "--run", "plan-1", "--json"]);
-    assert!(said.out.contains("\"agent.overran\"") && !said.out.contains("\"clock.overran\""), "{}", said.out);
+    assert!(
+        said.out.contains("\"agent.overran\"") && !said.out.contains("\"clock.overran\""),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn a_worker_is_told_what_is_left_of_the_budget() {
+    let room = Room::new();
+    let text = plan("Budget", &[("test -f done", "escalate"), ("test -f done", "escalate")]);
+    room.write(
+        "plan.md",
+        &text.replace("## Steps", "**Budget:** max 2k tokens, $1.00, 20 minutes\n\n## Steps"),
+    );
+    let usage =
+        "{\"planctl\":\"result/1\",\"usage\":{\"input_tokens\":700,\"output_tokens\":7,\"cost_usd\":0.25}}";
+    let exec = format!(
+        "touch done; echo $PLANCTL_BUDGET_TOKENS $PLANCTL_BUDGET_USD >> left; echo '{usage}' > $PLANCTL_RESULT_FILE"
+    );
+    let said = room.planctl(&["plan", "run", "plan.md", "--approve", "--exec", &exec]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let left = room.read("left");
+    let tokens: Vec<&str> = left.split_whitespace().step_by(2).collect();
+    assert_eq!(tokens, ["2000", "1293"], "{left}");
 }
