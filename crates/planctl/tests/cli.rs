@@ -23,5 +23,8 @@ mod approvals;
 #[path = "cli/budget.rs"]
 mod budget;
 
+#[path = "cli/terminal.rs"]
+mod terminal;
+
 #[path = "cli/demo.rs"]
 mod demo;

@@ -1,0 +1,82 @@
+//! What a person at a terminal is asked and shows; `script` lends the terminal.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::room::{Room, Said, plan};
+
+/// Runs a command line at a terminal and types these lines.
+fn at_a_terminal(room: &Room, line: &str, typed: &str) -> Said {
+    let planctl = room.command(&[]);
+    let mut command = Command::new("script");
+    command.args(["--quiet", "--return", "--command"]);
+    command.arg(format!("{} {line}", env!("CARGO_BIN_EXE_planctl"))).arg("/dev/null");
+    command.current_dir(room.path("")).env_clear().stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.envs(planctl.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm");
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+    Said::from(child.wait_with_output().unwrap())
+}
+
+fn one_step() -> String {
+    plan("One step", "5 minutes", &[("One", "test -e done-1", "escalate")])
+}
+
+#[test]
+fn a_draft_is_shown_and_runs_when_the_person_says_so() {
+    let room = Room::new();
+    room.write("p.md", &one_step());
+    let said = at_a_terminal(&room, "plan run p.md --exec 'touch done-1'", "s\nx\na\n");
+    assert_eq!(said.code, 0, "{said:?}");
+    let asked = said.out.matches("run this?").count();
+    assert_eq!(asked, 3, "shown, not understood, approved: {said:?}");
+    for words in ["test -e done-1", "touch done-1", "type: plan", "one of these letters", "One", "done"] {
+        assert!(said.out.contains(words), "{words}: {said:?}");
+    }
+    assert_eq!(room.status()["state"], "done");
+}
+
+#[test]
+fn a_person_who_says_no_starts_nothing() {
+    let room = Room::new();
+    room.write("p.md", &one_step());
+    for typed in ["n\n", ""] {
+        let said = at_a_terminal(&room, "plan run p.md --exec 'touch done-1'", typed);
+        assert_eq!(said.code, 7, "the end of the input is a no, too: {said:?}");
+    }
+    assert!(!room.path("done-1").exists());
+    assert_eq!(room.json(&["plan", "ls", "--json"])["runs"].as_array().unwrap().len(), 0);
+    assert_eq!(room.planctl(&["approvals"]).out, "nothing waits for you\n");
+}
+
+#[test]
+fn a_changed_plan_shows_what_changed_before_it_is_approved_again() {
+    let room = Room::new();
+    room.write("p.md", &one_step());
+    assert_eq!(room.planctl(&["plan", "approve", "p.md"]).code, 0);
+    room.write("p.md", &one_step().replace("test -e done-1", "test -s done-1"));
+    let said = at_a_terminal(&room, "plan run p.md --exec 'echo 1 > done-1'", "d\na\n");
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("-test -e done-1") && said.out.contains("+test -s done-1"), "{said:?}");
+}
+
+#[test]
+fn nothing_is_asked_inside_a_worker_or_where_input_is_forbidden() {
+    let room = Room::new();
+    room.write("p.md", &one_step());
+    let said = at_a_terminal(&room, "--no-input plan run p.md --exec 'touch done-1'", "a\n");
+    assert_eq!(said.code, 3, "{said:?}");
+    assert!(!said.out.contains("run this?") && !room.path("done-1").exists(), "{said:?}");
+}
+
+#[test]
+fn a_terminal_sees_the_steps_drawn_in_place() {
+    let room = Room::new();
+    room.write("p.md", &one_step());
+    let said = at_a_terminal(&room, "plan run p.md --approve --exec 'touch done-1'", "");
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(
+        said.out.contains('✔') && said.out.contains("\u{1b}[") && !said.out.contains("contract=passed"),
+        "{said:?}"
+    );
+}
