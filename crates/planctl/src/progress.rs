@@ -33,6 +33,9 @@ pub struct Progress {
     gates: HashMap<String, Gate>,
 }
 
+/// The most lines that the last picture takes; `planctl plan status RUN` has them all.
+const FINAL_LINES_MAX: usize = 66;
+
 /// What is known of a node's newest gate before its verdict is read.
 #[derive(Clone, Default)]
 struct Gate {
@@ -88,7 +91,7 @@ impl Progress {
     pub fn finish(&self, view: &RunView) {
         if self.manner == Manner::Live {
             self.bar.finish_and_clear();
-            for line in picture(view, 0.0, usize::MAX) {
+            for line in picture(view, 0.0, FINAL_LINES_MAX) {
                 show::say(&line);
             }
         }
@@ -218,14 +221,15 @@ pub fn picture(view: &RunView, now_unix_seconds: f64, lines_max: usize) -> Vec<S
     if from > 0 {
         lines.push(styled(FAINT, &format!("    … {from} steps before")));
     }
-    let width = view.steps[from..to]
+    let number = view.steps[..to].last().map_or(1, |step| step.number.to_string().len()).max(2);
+    let title = view.steps[from..to]
         .iter()
         .map(|step| show::safe(&step.title).chars().count())
         .max()
         .unwrap_or(0)
         .min(40);
     for step in &view.steps[from..to] {
-        lines.push(step_line(step, width, now_unix_seconds));
+        lines.push(step_line(step, Widths { number, title }, now_unix_seconds));
         if let Some(failure) = &step.failure
             && !matches!(step.state, StepState::Passed | StepState::Skipped | StepState::Waived)
         {
@@ -261,10 +265,17 @@ fn window(steps: &[StepView], room: usize) -> (usize, usize) {
     (from, from + room)
 }
 
-fn step_line(step: &StepView, width: usize, now_unix_seconds: f64) -> String {
+/// Columns of the steps that are shown together.
+#[derive(Clone, Copy)]
+struct Widths {
+    number: usize,
+    title: usize,
+}
+
+fn step_line(step: &StepView, widths: Widths, now_unix_seconds: f64) -> String {
     let (mark, style) = show::step_mark(step.state);
     let title = show::brief(&show::safe(&step.title), 40);
-    let pad = " ".repeat(width.saturating_sub(title.chars().count()));
+    let pad = " ".repeat(widths.title.saturating_sub(title.chars().count()));
     let mut parts = vec![format!("{:<8}", show::safe(&step.role))];
     let since = step.since.as_deref().and_then(unix_seconds).map(|since| (now_unix_seconds - since).max(0.0));
     match step.state {
@@ -285,7 +296,8 @@ fn step_line(step: &StepView, width: usize, now_unix_seconds: f64) -> String {
         }
     }
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    format!("  {style}{mark}{style:#} {:<3}{}{pad}  {}", step.number, styled(BOLD, &title), parts.join("  "))
+    let (number, title, parts) = (step.number, styled(BOLD, &title), parts.join("  "));
+    format!("  {style}{mark}{style:#} {number:<wide$} {title}{pad}  {parts}", wide = widths.number)
 }
 
 fn attempt_words(step: &StepView) -> String {

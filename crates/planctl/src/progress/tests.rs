@@ -90,3 +90,9 @@ fn a_long_plan_shows_the_steps_around_the_one_that_moves() {
 fn a_plan_without_steps_draws() {
     assert_eq!(picture(&view(Vec::new()), 0.0, 24).len(), 2);
 }
+
+#[test]
+fn numbers_of_any_length_stand_apart_from_titles() {
+    let lines = picture(&view((498..=1002).map(|n| step(n, StepState::Pending)).collect()), 0.0, usize::MAX);
+    assert!(lines[0].contains(" 498  ") && lines[504].contains(" 1002 "), "{:?} {:?}", lines[0], lines[504]);
+}
