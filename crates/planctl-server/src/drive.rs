@@ -217,6 +217,7 @@ impl Services {
             movers,
             made_for: MadeFor::of(row),
             live,
+            bench: std::sync::OnceLock::new(),
         })
     }
 

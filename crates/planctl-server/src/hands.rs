@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use planctl_engine::{
@@ -56,6 +56,8 @@ pub struct Hands {
     /// What of the run these hands were made for; where it changes, other hands are due.
     pub(crate) made_for: MadeFor,
     pub(crate) live: Live,
+    /// Where contracts run; made at the first gate.
+    pub(crate) bench: OnceLock<Bench>,
 }
 
 /// What of a run its hands depend on.
@@ -336,10 +338,14 @@ impl Hands {
     }
 
     fn bench(&self) -> Result<Bench, String> {
+        if let Some(bench) = self.bench.get() {
+            return Ok(bench.clone());
+        }
         let path = crate::check::joined_path(&self.settings.contract_path);
         let env = self.settings.contract_env.iter().map(|(name, value)| (name.clone(), value.clone()));
-        Bench::new(self.spawner.clone(), &self.workspace, Some(&path), env)
-            .map_err(|refused| refused.to_string())
+        let bench = Bench::new(self.spawner.clone(), &self.workspace, Some(&path), env)
+            .map_err(|refused| refused.to_string())?;
+        Ok(self.bench.get_or_init(|| bench).clone())
     }
 
     /// Takes the workspace for one gate: no two run in it at once on this host, and none beside what is left of an earlier
