@@ -16,6 +16,9 @@ use crate::git::git_top_level;
 /// The most bytes of a plan file (DESIGN 12).
 pub const PLAN_BYTES_MAX: u64 = 1024 * 1024;
 
+/// How the files begin and end that hold a plan's next text until it takes the plan's place.
+const DRAFT: (&str, &str) = (".planctl-", ".tmp");
+
 /// Names a workspace everywhere: a host and a canonical path.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Workspace {
@@ -135,11 +138,13 @@ pub fn write_plan(path: &Path, old: &[u8], new: &[u8]) -> io::Result<bool> {
         return Err(io::Error::other("it is not a regular file"));
     }
     let folder = path.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
+    sweep_drafts(folder)?;
     let mut file = tempfile::Builder::new()
-        .prefix(".planctl-")
-        .suffix(".tmp")
+        .prefix(DRAFT.0)
+        .suffix(DRAFT.1)
         .permissions(found.permissions())
         .tempfile_in(folder)?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
     file.write_all(new)?;
     file.as_file().set_permissions(found.permissions())?;
     let ours = file.as_file().metadata()?;
@@ -154,6 +159,27 @@ pub fn write_plan(path: &Path, old: &[u8], new: &[u8]) -> io::Result<bool> {
     file.persist(&path).map_err(|error| error.error)?;
     File::open(folder)?.sync_all()?;
     Ok(true)
+}
+
+/// Removes drafts whose planctl was killed while it wrote them: nobody locks them any more.
+fn sweep_drafts(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.as_encoded_bytes();
+        if !(name.starts_with(DRAFT.0.as_bytes()) && name.ends_with(DRAFT.1.as_bytes())) {
+            continue;
+        }
+        let Ok(draft) = open_anywhere(&entry.path()) else { continue };
+        if flock(&draft, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            match std::fs::remove_file(entry.path()) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -254,5 +280,19 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else is left");
         assert!(write_plan(&folder.path().join("none.md"), b"", b"x").is_err());
         assert!(write_plan(folder.path(), b"", b"x").is_err());
+    }
+
+    #[test]
+    fn a_draft_left_by_a_killed_planctl_goes_and_one_in_use_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = folder.path().join("plan.md");
+        std::fs::write(&plan, "old").unwrap();
+        let (left, used) = (folder.path().join(".planctl-a.tmp"), folder.path().join(".planctl-b.tmp"));
+        std::fs::write(&left, "half").unwrap();
+        std::fs::write(&used, "half").unwrap();
+        let user = File::open(&used).unwrap();
+        flock(&user, FlockOperation::NonBlockingLockExclusive).unwrap();
+        assert!(write_plan(&plan, b"old", b"new").unwrap());
+        assert!(!left.exists() && used.exists());
     }
 }
