@@ -13,16 +13,13 @@ use std::time::{Duration, Instant};
 
 use support::chance::Chance;
 use support::history::{must_be_done, must_be_in_order};
-use support::{Going, Place};
+use support::{Going, PATIENCE, Place};
 
 /// How often planctl is killed in each life of a plan.
 const KILLS: usize = 20;
 
 /// Goes on within this time where it was killed on the same host (P10).
 const GOES_ON_WITHIN: Duration = Duration::from_secs(5);
-
-/// How long a moment is waited for before planctl is killed all the same.
-const MOMENT_LATEST: Duration = Duration::from_secs(4);
 
 /// When to kill: once something is seen, and a moment later.
 #[derive(Clone, Debug)]
@@ -94,18 +91,20 @@ fn live(seed: u64) {
     for (at, (seen, delay)) in moments(&mut chance, &place).into_iter().enumerate() {
         let lines = place.noted("");
         let started = Instant::now();
-        let going = place.start_run();
-        let mut goes_on = None;
-        while !is_seen(&seen, &place, &going, lines) && started.elapsed() < MOMENT_LATEST {
-            if lines > 0 && goes_on.is_none() && place.noted("") > lines {
-                goes_on = Some(started.elapsed());
+        let mut going = place.start_run();
+        let mut went_on = false;
+        loop {
+            // Only where the run was under way can it go on.
+            if lines > 0 && !went_on && place.noted("") > lines {
+                went_on = true;
+                slowest = slowest.max(started.elapsed());
             }
+            if is_seen(&seen, &place, &going, lines) || going.is_over() {
+                break;
+            }
+            assert!(started.elapsed() < PATIENCE, "seed {seed}: {seen:?} does not come: {}", going.heard());
             std::thread::sleep(Duration::from_millis(1));
         }
-        if let (Seen::Progress(1), true) = (&seen, lines > 0) {
-            goes_on = Some(started.elapsed());
-        }
-        slowest = slowest.max(goes_on.unwrap_or_default());
         std::thread::sleep(delay);
         // One time in six the whole host goes down, Postgres and all; else planctl alone.
         let killed = if chance.below(6) == 0 { place.kill_everything(going) } else { going.kill() };
@@ -116,9 +115,13 @@ fn live(seed: u64) {
     place.unset("hold-work-10");
     let said = place.start_run().end();
     assert_eq!(said.code, 0, "seed {seed}: {said:?}");
+    assert!(slowest < GOES_ON_WITHIN, "seed {seed}: went on after {slowest:?}");
     must_be_done(&place, &attempts);
     must_be_in_order(&place.journal());
     let quiet = place.await_quiet();
+    let text = std::fs::read_to_string(place.path("work/p.md")).unwrap();
+    assert!(text.contains("status: done") && text.matches("✅").count() == 10, "seed {seed}: {text}");
+    assert_eq!(place.litter(), Vec::<PathBuf>::new(), "seed {seed}: left behind");
     eprintln!(
         "seed {seed}: {KILLS} kills in {:.1?}; went on within {slowest:.2?}; quiet after {quiet:.2?}",
         began.elapsed()

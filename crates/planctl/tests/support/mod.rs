@@ -41,18 +41,18 @@ hold() { while [ -e "$place/$1" ]; do sleep 0.01; done; }
 /// Does every step right at once, but those whose file `flaky-STEP` is there only on the second attempt.
 const WORKER: &str = r#"
 step=$PLANCTL_STEP
+[ ! -e "$place/stubborn" ] || trap '' TERM
 note work begin "$step" "$PLANCTL_ATTEMPT"
 linger
-[ ! -e "$place/stubborn" ] || trap '' TERM
 hold "hold-work-$step"
 if [ -e "$place/flaky-$step" ] && [ "$PLANCTL_ATTEMPT" = 1 ]; then echo bad >"out-$step"; else echo good >"out-$step"; fi
 note work end "$step" "$PLANCTL_ATTEMPT"
 "#;
 
 const CHECK: &str = r#"
+[ ! -e "$place/stubborn" ] || trap '' TERM
 note gate begin "$1"
 linger
-[ ! -e "$place/stubborn" ] || trap '' TERM
 hold "hold-gate-$1"
 grep -q good "out-$1"
 status=$?
@@ -102,8 +102,8 @@ impl Place {
         }
         assert!(place.foreign("git").args(["init", "--quiet"]).status().unwrap().success());
         for (name, does) in [("worker.sh", WORKER), ("check.sh", CHECK)] {
-            let script = format!("place='{}'\n{TOOLS}{does}", place.path("").display());
-            fs::write(place.path(name), script.replace("//", "/")).unwrap();
+            let script = format!("place='{}'\n{TOOLS}{does}", place.folder.path().display());
+            fs::write(place.path(name), script).unwrap();
         }
         place
     }
@@ -264,6 +264,22 @@ impl Place {
         });
         going.child.wait().unwrap();
         Ok(())
+    }
+
+    /// Lists what lies in the workspace and in planctl's folders and is of no use once nothing runs.
+    pub fn litter(&self) -> Vec<PathBuf> {
+        let in_folder = |name: &str| {
+            let entries = fs::read_dir(self.path(name)).into_iter().flatten().flatten();
+            entries.map(|entry| entry.path()).collect::<Vec<_>>()
+        };
+        let is_litter = |path: &PathBuf| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let is_wanted = name == "p.md" || name == ".git" || name.starts_with("out-");
+            let is_kept = ["home", "attached.lock", "postgres.log", "run", "supervisor.lock"];
+            !(is_wanted || is_kept.contains(&name.as_str()) || name.parse::<u32>().is_ok())
+        };
+        let folders = ["work", "state/work", "state/instances", "state/pg"];
+        folders.into_iter().flat_map(in_folder).filter(is_litter).collect()
     }
 
     /// Returns the server's process.
