@@ -128,8 +128,44 @@ fn live(seed: u64) {
     );
 }
 
+/// Two planctl on one run and one cluster, killed in turn: whoever is left goes on, and owns the cluster.
+fn live_together(seed: u64) {
+    let began = Instant::now();
+    let place = Place::new();
+    let mut chance = Chance::new(seed);
+    place.plan(10, "");
+    place.set("flaky-4");
+    place.set("hold-work-10");
+    let mut two = [place.start_run(), place.start_run()];
+    for at in 0..KILLS {
+        let lines = place.noted("");
+        let more = if chance.below(3) == 0 { 0 } else { 1 + chance.below(3) as usize };
+        let started = Instant::now();
+        while place.noted("") < lines + more && place.noted("work begin 10") == 0 {
+            assert!(started.elapsed() < PATIENCE, "seed {seed}: nothing moves: {:#?}", place.alive());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(chance.within_ms(if more == 0 { 700 } else { 20 }));
+        let victim = &mut two[chance.below(2) as usize];
+        let killed = std::mem::replace(victim, place.start_run()).kill();
+        if let Err(said) = killed {
+            panic!("seed {seed}: before kill {at} it ended by itself: {said:?}");
+        }
+    }
+    place.unset("hold-work-10");
+    for going in two {
+        let said = going.end();
+        assert_eq!(said.code, 0, "seed {seed}: {said:?}");
+    }
+    must_be_done(&place, &[1, 1, 1, 2, 1, 1, 1, 1, 1, 1]);
+    must_be_in_order(&place.journal());
+    place.await_quiet();
+    assert_eq!(place.litter(), Vec::<PathBuf>::new(), "seed {seed}: left behind");
+    eprintln!("seed {seed}: {KILLS} kills of two in {:.1?}", began.elapsed());
+}
+
 /// Lives with the seed shown if it fails.
-fn live_and_tell(seed: u64) {
+fn live_and_tell(live: fn(u64), seed: u64) {
     if std::panic::catch_unwind(|| live(seed)).is_err() {
         panic!("failed with seed {seed}");
     }
@@ -137,17 +173,22 @@ fn live_and_tell(seed: u64) {
 
 #[test]
 fn p10_a_run_killed_at_twenty_moments_ends_as_if_never_killed_seed_1() {
-    live_and_tell(1);
+    live_and_tell(live, 1);
 }
 
 #[test]
 fn p10_a_run_killed_at_twenty_moments_ends_as_if_never_killed_seed_2() {
-    live_and_tell(2);
+    live_and_tell(live, 2);
 }
 
 #[test]
 fn p10_a_run_killed_at_twenty_moments_ends_as_if_never_killed_seed_3() {
-    live_and_tell(3);
+    live_and_tell(live, 3);
+}
+
+#[test]
+fn p8_p10_two_on_one_run_killed_in_turn_end_as_if_never_killed() {
+    live_and_tell(live_together, 4);
 }
 
 /// Lives again and again with seeds that were never tried: `just soak`.
@@ -162,7 +203,7 @@ fn soak_runs_killed_with_fresh_seeds() {
     let until = Instant::now() + Duration::from_secs(60 * minutes);
     let mut seed = first;
     while Instant::now() < until {
-        live_and_tell(seed);
+        live_and_tell(if seed % 3 == 0 { live_together } else { live }, seed);
         seed += 1;
     }
     eprintln!("{} lives from seed {first}", seed - first);
