@@ -198,7 +198,10 @@ async fn approval(
     let unserved = verify::unserved(&view, wish.exec.as_deref());
     if !unserved.is_empty() {
         let roles: Vec<String> = unserved.iter().map(|role| show::safe(role.as_str())).collect();
-        show::say(&styled(show::CARE, &format!("nothing serves {}: name a worker with --exec CMD", roles.join(", "))));
+        show::say(&styled(
+            show::CARE,
+            &format!("nothing serves {}: name a worker with --exec CMD", roles.join(", ")),
+        ));
     }
     loop {
         let choices = [('a', "pprove"), ('d', "iff since last approval"), ('s', "how plan"), ('n', "o")];
