@@ -37,8 +37,13 @@ impl Services {
                 }
             }
         }
+        let own = self.holder()?.instance;
         for expired in self.store.expired(AT_ONCE).await? {
-            self.expire(&expired).await?;
+            // What this very process holds it renews at its next heartbeat: it slept, or the database was away. Others
+            // may take it all the same.
+            if expired.is_overrun || expired.holder.as_ref() != Some(&own) {
+                self.expire(&expired).await?;
+            }
         }
         for timer in self.store.due_timers(AT_ONCE).await? {
             settled(self.store.apply(timer.run, &timer.event(), &Proof::Clock, None).await.map(drop))?;

@@ -171,6 +171,8 @@ pub struct Expired {
     pub is_overrun: bool,
     /// Says that the holder was one of our own processes.
     pub own: bool,
+    /// The instance that holds it, dead or not.
+    pub holder: Option<String>,
     /// The instance that held it, where it is known to be dead.
     pub dead_instance: Option<String>,
 }
@@ -204,6 +206,7 @@ impl Expired {
             generation: row.try_get("generation")?,
             is_overrun: lane == "agent" && is_past,
             own: row.try_get::<Option<bool>, _>("own")?.unwrap_or(false),
+            holder: row.try_get("instance")?,
             dead_instance: dead_instance.map(str::to_owned),
         })
     }

@@ -26,6 +26,29 @@ fn p5_a_worker_that_stopped_itself_is_ended_at_its_deadline_and_tried_again() {
 }
 
 #[test]
+fn p12_a_planctl_that_slept_past_its_lease_alone_keeps_what_its_worker_did() {
+    let place = Place::new();
+    place.plan(2, "");
+    place.set("hold-work-1");
+    let going = place.start_run();
+    place.await_note("work begin 1", 1);
+    // Another process keeps the time, and only looks on.
+    going.signal(Signal::STOP);
+    let over = "select count(*) from items where state = 'leased' and lease_until < clock_timestamp()";
+    crate::support::wait_until("the lease is over", || {
+        place.must(&["db", "psql", "--", "-Atc", over]).out.trim() == "1"
+    });
+    place.unset("hold-work-1");
+    place.await_note("work end 1", 1);
+    going.signal(Signal::CONT);
+    let said = going.end();
+    assert_eq!(said.code, 0, "{said:?}");
+    let history = must_be_done(&place, &[1, 1]);
+    assert_eq!(place.noted("work begin 1"), 1, "the work was lost: {:?}", history.names());
+    place.await_quiet();
+}
+
+#[test]
 fn p4_p5_a_planctl_that_slept_past_its_lease_changes_nothing() {
     let place = Place::new();
     place.plan(2, "");
