@@ -34,9 +34,16 @@ impl Instance {
         let path = folder.join(format!("{id}.lock"));
         // Nobody may take a file for dead between its creation and its lock: it is locked under another name first.
         let unnamed = folder.join(format!("{id}.new"));
-        let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unnamed)?;
-        lock.lock()?;
-        fs::rename(&unnamed, &path)?;
+        let lock = loop {
+            let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unnamed)?;
+            lock.lock()?;
+            match fs::rename(&unnamed, &path) {
+                Ok(()) => break lock,
+                // Another process cleared it away in between; again.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        };
         Ok(Instance { id, path, lock })
     }
 
@@ -99,10 +106,12 @@ fn home(folder: &Path) -> io::Result<String> {
     let unnamed = folder.join(format!("{drawn}.new"));
     fs::write(&unnamed, &drawn)?;
     let linked = fs::hard_link(&unnamed, &path);
-    fs::remove_file(&unnamed)?;
+    remove(&unnamed)?;
     match linked {
         Ok(()) => Ok(drawn),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(),
+        // Another process cleared it away in between; again.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && folder.exists() => home(folder),
         Err(error) => Err(error),
     }
 }
@@ -125,17 +134,21 @@ pub(crate) async fn one_at_a_time(state_dir: &Path, what: &str) -> Result<File, 
 fn clear_dead(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "lock")
+        if path.extension().is_some_and(|extension| extension == "lock" || extension == "new")
             && File::open(&path).is_ok_and(|file| is_free(&file))
         {
-            match fs::remove_file(&path) {
-                Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
+            remove(&path)?;
         }
     }
     Ok(())
+}
+
+/// Removes a file; gone already is as good.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 fn is_free(file: &File) -> bool {
@@ -184,10 +197,10 @@ mod tests {
     fn the_files_of_dead_instances_are_cleared_and_those_of_living_ones_stay() {
         let state = tempfile::tempdir().unwrap();
         let living = Instance::begin(state.path()).unwrap();
-        let dead = folder(state.path()).join("dead.lock");
-        fs::write(&dead, "").unwrap();
+        let dead = ["dead.lock", "unborn.new"].map(|name| folder(state.path()).join(name));
+        dead.iter().for_each(|dead| fs::write(dead, "").unwrap());
         let other = Instance::begin(state.path()).unwrap();
-        assert!(!dead.exists());
+        assert!(!dead.iter().any(|dead| dead.exists()));
         assert!(!is_gone(state.path(), living.id()) && !is_gone(state.path(), other.id()));
     }
 }

@@ -1,7 +1,7 @@
 //! The generic `--exec` protocol, version 1 (INTERFACE 3.5): folder, environment, prompt, command line.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -25,6 +25,8 @@ const ARGUMENT_BYTES_MAX: usize = 120 * 1024;
 const ROOM_PREFIX: &str = "planctl-work-";
 /// The file in each whose lock says that the attempt's tree may be alive.
 const ROOM_LOCK: &str = "lock";
+/// Its name until it is locked.
+const ROOM_LOCK_NEW: &str = "lock.new";
 
 /// The private folder of one attempt: prompt, context and result, for nobody else to read.
 pub(super) struct Room {
@@ -46,11 +48,17 @@ pub fn sweep_scratch(scratch: &Path) -> io::Result<usize> {
         if !entry.file_name().as_encoded_bytes().starts_with(ROOM_PREFIX.as_bytes()) {
             continue;
         }
-        // A folder without the file is one that is being furnished.
-        let Ok(lock) = open_anywhere(&entry.path().join(ROOM_LOCK)) else { continue };
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            std::fs::remove_dir_all(entry.path())?;
-            removed += 1;
+        let names = [ROOM_LOCK, ROOM_LOCK_NEW];
+        let gone = match names.iter().find_map(|name| open_anywhere(&entry.path().join(name)).ok()) {
+            Some(lock) if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() => continue,
+            Some(_) => std::fs::remove_dir_all(entry.path()),
+            // Nothing is in it yet, and may be at this very moment; whoever furnishes it then begins anew.
+            None => std::fs::remove_dir(entry.path()),
+        };
+        match gone {
+            Ok(()) => removed += 1,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(removed)
@@ -59,8 +67,17 @@ pub fn sweep_scratch(scratch: &Path) -> io::Result<usize> {
 impl Room {
     pub(super) fn furnish(scratch: &Path, assignment: &Assignment) -> io::Result<Room> {
         let private = std::fs::Permissions::from_mode(0o700);
-        let folder = tempfile::Builder::new().prefix(ROOM_PREFIX).permissions(private).tempdir_in(scratch)?;
-        let lock = hold_lock(folder.path())?;
+        let (folder, lock) = loop {
+            let private = private.clone();
+            let folder =
+                tempfile::Builder::new().prefix(ROOM_PREFIX).permissions(private).tempdir_in(scratch)?;
+            match hold_lock(folder.path()) {
+                Ok(lock) => break (folder, lock),
+                // The sweep of another planctl came in between.
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => {}
+                Err(error) => return Err(error),
+            }
+        };
         let room = Room { folder, lock };
         write_private(&room.prompt_file(), assignment.prompt.as_bytes())?;
         create_folder(&room.context_folder())?;
@@ -100,7 +117,7 @@ impl Room {
 
 /// Makes the lock file appear locked.
 fn hold_lock(folder: &Path) -> io::Result<Arc<OwnedFd>> {
-    let path = folder.join("lock.new");
+    let path = folder.join(ROOM_LOCK_NEW);
     write_private(&path, b"")?;
     let file = std::fs::File::open(&path)?;
     flock(&file, FlockOperation::NonBlockingLockExclusive)?;
@@ -296,7 +313,15 @@ mod tests {
         let (crashed, lock) = make();
         let (living, _held) = make();
         drop(lock);
-        assert_eq!(sweep_scratch(scratch.path()).unwrap(), 1);
+        // Two that were killed while they furnished.
+        for (name, file) in [("empty", None), ("begun", Some(ROOM_LOCK_NEW))] {
+            let folder = scratch.path().join(format!("{ROOM_PREFIX}{name}"));
+            std::fs::create_dir(&folder).unwrap();
+            if let Some(file) = file {
+                std::fs::write(folder.join(file), "").unwrap();
+            }
+        }
+        assert_eq!(sweep_scratch(scratch.path()).unwrap(), 3);
         assert!(!crashed.exists() && living.exists() && scratch.path().join("somebody-elses").exists());
     }
 
