@@ -216,8 +216,14 @@ fn fault(finished: &Finished, answer: &Answer) -> Option<Fault> {
         | End::NotStarted { .. } => return None,
     };
     let spoken = if finished.stderr.bytes > 0 { &finished.stderr } else { &finished.stdout };
-    let message = String::from_utf8_lossy(&spoken.last(MESSAGE_CHARACTERS_MAX)).into_owned();
-    Some(Fault { kind, message: shorten(&message) })
+    let message = shorten(&String::from_utf8_lossy(&spoken.last(MESSAGE_CHARACTERS_MAX)));
+    let status = match kind {
+        FaultKind::Transient => EXIT_TEMPORARY,
+        FaultKind::Permission => EXIT_PERMISSION,
+    };
+    let message =
+        if message.is_empty() { format!("it exited with status {status} and no word") } else { message };
+    Some(Fault { kind, message })
 }
 
 fn report(finished: &Finished, answer: &Answer, outputs: &mut Vec<Output>) -> Report {

@@ -86,6 +86,13 @@ impl Baseline {
         self.files.is_empty() && self.globs.is_empty()
     }
 
+    /// Says whether a file is protected: it was there and named, or one of the globs matches it.
+    pub fn covers(&self, path: &str) -> bool {
+        let path = clean(path);
+        let matches = |glob: &String| crate::walk::matcher(glob).is_ok_and(|glob| glob.is_match(&path));
+        self.files.contains_key(&path) || self.globs.iter().any(matches)
+    }
+
     /// Takes the files anew that an earlier step was meant to write and that passed its contract (DESIGN 8); a file
     /// that is gone leaves the set.
     ///
@@ -99,12 +106,7 @@ impl Baseline {
     ) -> Result<(), ProtectError> {
         let root = Root::open(workspace).map_err(ProtectError::Workspace)?;
         for path in files.into_iter().map(clean) {
-            let matches_glob = || {
-                self.globs
-                    .iter()
-                    .any(|glob| crate::walk::matcher(glob).is_ok_and(|glob| glob.is_match(&path)))
-            };
-            if !self.files.contains_key(&path) && !matches_glob() {
+            if !self.covers(&path) {
                 continue;
             }
             match state(&root, &path) {

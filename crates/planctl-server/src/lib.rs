@@ -28,5 +28,5 @@ pub use plans::{Standing, Start, Started};
 pub use services::{Open, ServiceError, Services};
 pub use settings::{RoleSettings, RunSettings};
 
-#[cfg(feature = "testing")]
+#[doc(hidden)]
 pub use planctl_store::testing;

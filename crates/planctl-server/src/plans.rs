@@ -225,13 +225,14 @@ impl Services {
         {
             return Ok(started);
         }
-        self.refuse_unless_startable(checked, start)?;
         if standing.approval.is_none()
             && start.approve.is_none()
+            && checked.verification.is_verified()
             && let Some(approved_text) = standing.approved_before
         {
             return Ok(Started::ChangedSinceApproval { approved_text, run: None });
         }
+        self.refuse_unless_startable(checked, start)?;
         let plan = self.keep(checked).await?;
         let approval = self.approval_at_start(&plan, checked, start).await?;
         let settings = self.settings_json(start.exec.clone());

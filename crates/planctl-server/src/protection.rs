@@ -62,7 +62,60 @@ pub(crate) fn baseline_of_step(
     Ok(baseline)
 }
 
-/// Returns the approved files that a step may change, whose state its passing gate has to record.
+/// Returns the protected files that a step may change or make, whose state its passing gate has to record.
 pub(crate) fn files_of_own<'a>(approved: &'a Baseline, task: &'a Task) -> Vec<&'a str> {
-    task.own_files.iter().filter(|path| approved.files.contains_key(*path)).map(String::as_str).collect()
+    task.own_files.iter().map(String::as_str).filter(|path| approved.covers(path)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    use planctl_engine::{Contract, FileChange, Outcome, Role, WorkKind};
+
+    use super::*;
+
+    fn task(step: u32, own: &[&str], protects: &[&str]) -> Task {
+        Task {
+            step,
+            role: Role::new("coder"),
+            work: WorkKind::Code,
+            prompt: String::new(),
+            subscriptions: Vec::new(),
+            contract: Contract {
+                command: "true".to_owned(),
+                digest: Digest::new("sha256:0"),
+                expect: 0,
+                timeout: Duration::from_secs(1),
+                guard: false,
+            },
+            max_retries: 0,
+            lapse: Outcome::Failed,
+            work_timeout: Duration::from_secs(1),
+            protects: protects.iter().map(|glob| (*glob).to_owned()).collect(),
+            contract_files: BTreeSet::new(),
+            own_files: own.iter().map(|path| (*path).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn a_file_that_an_earlier_step_made_is_no_surprise_to_a_glob_of_a_later_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (maker, guard) = (task(1, &["repro.sh"], &[]), task(2, &[], &["repro.sh"]));
+        let approved = Baseline::take(folder.path(), [], ["repro.sh"]).unwrap();
+        std::fs::write(folder.path().join("repro.sh"), "exit 1").unwrap();
+        let made = Baseline::take(folder.path(), files_of_own(&approved, &maker), []).unwrap();
+        let moved: BTreeMap<String, Option<Digest>> =
+            made.files.iter().map(|(path, state)| (path.clone(), Some(state.digest.clone()))).collect();
+        assert_eq!(moved.len(), 1);
+        let changes = || {
+            let baseline = baseline_of_step(&approved, &guard, &moved, folder.path()).unwrap();
+            let compared = baseline.compare(folder.path()).unwrap();
+            compared.tampered.into_iter().map(|file| file.change).collect::<Vec<_>>()
+        };
+        assert_eq!(changes(), []);
+        std::fs::write(folder.path().join("repro.sh"), "exit 0").unwrap();
+        assert_eq!(changes(), [FileChange::Changed]);
+    }
 }

@@ -1,7 +1,7 @@
 //! Makes the engine's decisions durable in Postgres.
 
 pub mod cluster;
-#[cfg(feature = "testing")]
+#[doc(hidden)]
 pub mod testing;
 
 mod apply;

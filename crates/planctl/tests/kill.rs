@@ -6,6 +6,7 @@
     reason = "a test that meets what it does not expect has failed"
 )]
 
+#[path = "support/place.rs"]
 mod support;
 
 use std::path::PathBuf;
@@ -203,7 +204,7 @@ fn soak_runs_killed_with_fresh_seeds() {
     let until = Instant::now() + Duration::from_secs(60 * minutes);
     let mut seed = first;
     while Instant::now() < until {
-        live_and_tell(if seed % 3 == 0 { live_together } else { live }, seed);
+        live_and_tell(if seed.is_multiple_of(3) { live_together } else { live }, seed);
         seed += 1;
     }
     eprintln!("{} lives from seed {first}", seed - first);

@@ -54,7 +54,8 @@ impl Model {
             }
             NodeKind::Escalate { .. } => self.ask(&edge.from, AskKind::Escalation, "exhausted"),
             NodeKind::Task(_) | NodeKind::Start => {
-                let passed_over = matches!(self.settled(&edge.from), Some(Outcome::Skipped | Outcome::Warned));
+                let passed_over =
+                    matches!(self.settled(&edge.from), Some(Outcome::Skipped | Outcome::Warned));
                 if why != "success" && edge.from != edge.to && !passed_over {
                     self.tell_next(&edge.to, self.failure_of(&edge.from));
                 }

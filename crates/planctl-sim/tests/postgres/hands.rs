@@ -86,10 +86,12 @@ impl Hand {
         let roles = ["coder", "reviewer", "senior"].map(Role::from).to_vec();
         let Some(claimed) = self.claim(ClaimLane::Agent(roles)).await else { return false };
         if self.goes_wrong(80) {
-            // With a short lease the worker just vanishes, and the sweep finds out.
             if !self.is_short {
                 self.say(released(&claimed.item.at), claimed.proof()).await;
+            } else if self.dice.happens(500) {
+                self.come_late(&claimed).await;
             }
+            // Else the worker just vanishes, and the sweep finds out.
             return true;
         }
         let said = self.last_words(&claimed.item.at);
@@ -111,6 +113,21 @@ impl Hand {
             },
             Err(error) => self.is_news(Err(error)),
         }
+    }
+
+    /// Sleeps until the lease is over and somebody has noticed, and reports then.
+    async fn come_late(&mut self, claimed: &Claimed) {
+        for _ in 0..100 {
+            let expired = self.scene.store.expired(100).await.unwrap();
+            if let Some(own) = expired.into_iter().find(|expired| expired.item == claimed.item.id) {
+                self.say(own.event(), own.proof()).await;
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        let said = self.last_words(&claimed.item.at);
+        let event = Event::Agent(AgentEvent { at: claimed.item.at.clone(), said });
+        self.say(event, claimed.proof()).await;
     }
 
     fn last_words(&mut self, at: &At) -> AgentSaid {
