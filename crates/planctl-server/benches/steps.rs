@@ -110,7 +110,8 @@ impl Bench {
         let what = if work == Work::SpawnTrue { "-true" } else { "" };
         for number in 0..runs {
             let run = self.begun(&format!("single-{steps}{what}-{number}"), steps).await;
-            let spans = self.walk(run, work, Some(&mut floor)).await;
+            let hands = self.services.hands(run).await.unwrap();
+            let spans = self.walk(run, &hands, work, Some(&mut floor)).await;
             all.steps.extend(spans.steps);
             all.floors.extend(spans.floors);
         }
@@ -122,14 +123,15 @@ impl Bench {
     async fn at_once(&self, name: &str, runs: u32, steps: u32, work: Work) {
         let mut all = Vec::new();
         for number in 0..runs {
-            all.push(self.begun(&format!("{}-{number}", name.replace([' ', ','], "-")), steps).await);
+            let run = self.begun(&format!("{}-{number}", name.replace([' ', ','], "-")), steps).await;
+            all.push((run, self.services.hands(run).await.unwrap()));
         }
         let begun = Instant::now();
         let walking: Vec<_> = all
             .into_iter()
-            .map(|run| {
+            .map(|(run, hands)| {
                 let bench = Bench { services: self.services.clone(), place: self.place.clone() };
-                tokio::spawn(async move { bench.walk(run, work, None).await })
+                tokio::spawn(async move { bench.walk(run, &hands, work, None).await })
             })
             .collect();
         let mut spans = Vec::new();
@@ -140,8 +142,7 @@ impl Bench {
     }
 
     /// Works a run to its end and returns how long each step took, from its claim to its verdict.
-    async fn walk(&self, run: RunId, work: Work, mut floor: Option<&mut Floor>) -> Spans {
-        let hands: Hands = self.services.hands(run).await.unwrap();
+    async fn walk(&self, run: RunId, hands: &Hands, work: Work, mut floor: Option<&mut Floor>) -> Spans {
         let roles = [Role::new("coder")];
         let (_stop, stopped) = watch::channel(false);
         let mut spans = Spans::default();
