@@ -66,6 +66,8 @@ async fn measure(place: &Path) {
         bench.one_at_a_time(steps, runs, Work::Nothing).await;
     }
     bench.one_at_a_time(10, 30, Work::SpawnTrue).await;
+    // The first use of a statement on each connection is planned; a process that has run for a while is past that.
+    bench.at_once("(all connections are used for the first time)", 50, 4, Work::Nothing).await;
     bench.at_once("50 runs x 20 steps at once", 50, 20, Work::Nothing).await;
     bench.at_once("50 runs x 20 steps at once, worker spawns true", 50, 20, Work::SpawnTrue).await;
     bench.at_once("50 runs x 400 steps, sustained", 50, 400, Work::Nothing).await;
