@@ -122,12 +122,13 @@ async fn approve(context: &Context, file: &Path, note: Option<&str>, exec: Optio
     let client = Client::open(context).await?;
     let decided = client.approve(&checked, note).await?;
     recorded(context, &decided, is_json)?;
-    if !is_json {
-        let exec = exec.map(|exec| format!(" --exec {}", shell_word(exec))).unwrap_or_default();
+    // What follows is said already; a worker that is named here has to be named there as well.
+    if let Some(exec) = exec.filter(|_| !is_json && decided.run.is_none()) {
+        let file = shell_word(&file.display().to_string());
         context.say(&format!(
-            "{} planctl plan run {}{exec}",
+            "{} planctl plan run {file} --exec {}",
             styled(BOLD, "next:"),
-            shell_word(&file.display().to_string())
+            shell_word(exec)
         ));
     }
     Ok(Exit::Yes)
