@@ -75,6 +75,8 @@ impl Services {
         };
         let driven = driven?;
         self.mark_now(run).await?;
+        // Folders of an earlier process whose trees were still dying when this one began can go by now.
+        self.scratch()?;
         Ok(driven)
     }
 

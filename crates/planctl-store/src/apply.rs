@@ -220,7 +220,7 @@ impl Store {
                 None => fixed.graph.clone(),
             };
             let graph = self.graph(&digest).await?;
-            call.scope = union(touched(&graph, call.event), std::mem::replace(&mut call.scope, Scope::All));
+            call.scope = touched(&graph, call.event).union(std::mem::replace(&mut call.scope, Scope::All));
             let before = self.read(call).await?;
             if revised_to(call.event).is_none() && before.graph != digest {
                 // Another process revised the run since its graph was looked up.
@@ -235,7 +235,7 @@ impl Store {
                 Err(Refusal::NotLoaded(more)) => {
                     loads += 1;
                     let more = if loads > LOADS_MAX { Scope::All } else { more };
-                    call.scope = union(more, std::mem::replace(&mut call.scope, Scope::All));
+                    call.scope = more.union(std::mem::replace(&mut call.scope, Scope::All));
                 }
                 Err(refusal) => return Err(Setback::Final(StoreError::Refused(refusal))),
             }
@@ -349,21 +349,6 @@ fn finished(store: &Store, decided: &Decided, taken: Option<Claimed>) -> Applied
         effects: decided.after.effects.clone(),
         taken,
         duplicate: false,
-    }
-}
-
-fn union(one: Scope, other: Scope) -> Scope {
-    match (one, other) {
-        (Scope::All, _) | (_, Scope::All) => Scope::All,
-        (Scope::Nodes(mut ids), Scope::Nodes(more)) => {
-            ids.extend(more);
-            Scope::Nodes(ids)
-        }
-        (Scope::Live(mut ids), Scope::Nodes(more) | Scope::Live(more))
-        | (Scope::Nodes(mut ids), Scope::Live(more)) => {
-            ids.extend(more);
-            Scope::Live(ids)
-        }
     }
 }
 
