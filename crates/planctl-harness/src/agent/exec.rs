@@ -53,7 +53,13 @@ pub fn sweep_scratch(scratch: &Path) -> io::Result<usize> {
             Some(lock) if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() => continue,
             Some(_) => std::fs::remove_dir_all(entry.path()),
             // Nothing is in it yet, and may be at this very moment; whoever furnishes it then begins anew.
-            None => std::fs::remove_dir(entry.path()),
+            None => match std::fs::remove_dir(entry.path()) {
+                // Its owner was killed while it removed the folder, after the lock.
+                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && has_no_lock(&entry.path()) => {
+                    std::fs::remove_dir_all(entry.path())
+                }
+                removed => removed,
+            },
         };
         match gone {
             Ok(()) => removed += 1,
@@ -62,6 +68,13 @@ pub fn sweep_scratch(scratch: &Path) -> io::Result<usize> {
         }
     }
     Ok(removed)
+}
+
+/// Says whether nobody holds or is about to hold a folder that is not empty: the lock comes before all else.
+///
+/// The name that a lock gets first is looked for first, so that a rename in between is not missed.
+fn has_no_lock(folder: &Path) -> bool {
+    ![ROOM_LOCK_NEW, ROOM_LOCK].iter().any(|name| folder.join(name).symlink_metadata().is_ok())
 }
 
 impl Room {
@@ -323,6 +336,16 @@ mod tests {
         }
         assert_eq!(sweep_scratch(scratch.path()).unwrap(), 3);
         assert!(!crashed.exists() && living.exists() && scratch.path().join("somebody-elses").exists());
+    }
+
+    #[test]
+    fn a_folder_whose_owner_died_while_it_removed_it_is_swept() {
+        let scratch = tempfile::tempdir().unwrap();
+        let half_removed = scratch.path().join(format!("{ROOM_PREFIX}dead"));
+        create_folder(&half_removed.join("context")).unwrap();
+        std::fs::write(half_removed.join("prompt.md"), "x").unwrap();
+        assert_eq!(sweep_scratch(scratch.path()).unwrap(), 1);
+        assert!(!half_removed.exists());
     }
 
     #[test]
