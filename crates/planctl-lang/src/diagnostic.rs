@@ -1,5 +1,7 @@
 //! A finding: its stable code, its level, where it stands, and how to mend it.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use crate::source::{Source, Span, is_forbidden};
@@ -22,6 +24,11 @@ macro_rules! codes {
             /// Returns what findings of this code are about.
             pub fn title(self) -> &'static str {
                 match self { $(Code::$code => $title,)* }
+            }
+
+            /// Returns the code of this name, in any case.
+            pub fn named(name: &str) -> Option<Code> {
+                Code::ALL.iter().copied().find(|code| code.as_str().eq_ignore_ascii_case(name))
             }
 
             /// Returns the level of a finding that says nothing else.
@@ -53,12 +60,20 @@ codes! {
     P020 Note "a default applies",
     P101 Error "the contract is not valid bash",
     P102 Error "a command is not on the PATH",
+    P103 Warning "the contract passes before any work is done",
     P104 Warning "the contract can't fail",
+    P105 Warning "the contract changes the workspace",
+    P106 Warning "the contract's result differs between two runs",
+    P107 Warning "the contract takes most of its time",
+    P108 Warning "the step may edit what its own contract reads",
     P109 Warning "the contract could not be checked",
     P110 Warning "a failure in the contract does not count",
     P111 Warning "the contract waits for a person",
     P112 Warning "the contract writes outside the workspace",
     P113 Warning "the contract can't pass",
+    P114 Warning "the contract leaves a process behind",
+    P116 Note "a contract was not tried",
+    P117 Warning "a guard's contract fails before any work is done",
     P201 Error "a subscribed file is not there and no step before makes it",
     P202 Warning "a glob matches nothing",
     P203 Error "a subscribed file is made by a later step only",
@@ -69,6 +84,8 @@ codes! {
     P208 Warning "a subscribed file is larger than what a prompt takes",
     P209 Warning "a subscription is given twice",
     P210 Warning "a topic is unknown",
+    P211 Error "a path is written in another Unicode form than the file's name",
+    P212 Warning "a step names a file that only a later step makes",
     P301 Error "the steps do not make a graph",
     P401 Error "a role is not in the registry",
     P402 Warning "there is no registry of roles",
@@ -79,6 +96,13 @@ codes! {
     P601 Warning "the contract needs the network",
     P602 Warning "the contract runs a destructive command",
     P603 Note "the plan lies outside the workspace",
+    P604 Warning "the plan holds what looks like a credential",
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 /// How much a finding weighs.
@@ -102,13 +126,20 @@ pub struct Label {
     pub text: String,
 }
 
-/// How a finding can be mended by replacing text.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fix {
-    /// What to replace.
+/// One replacement of text.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Edit {
+    /// What to replace; empty where text is inserted.
     pub span: Span,
     /// What stands there afterwards.
     pub replacement: String,
+}
+
+/// How a finding can be mended by replacing text; its edits do not overlap and only make sense together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fix {
+    /// The replacements, in the order of the text.
+    pub edits: Vec<Edit>,
     /// Says that the meaning stays the same, so that no person needs to look.
     pub safe: bool,
 }
@@ -193,10 +224,13 @@ impl Diagnostic {
         self
     }
 
-    /// Says which replacement mends it.
+    /// Says which replacement mends it; more than one where they only make sense together.
     #[must_use]
     pub fn fix(mut self, span: Span, replacement: impl Into<String>, safe: bool) -> Diagnostic {
-        self.fix = Some(Fix { span, replacement: replacement.into(), safe });
+        let fix = self.fix.get_or_insert(Fix { edits: Vec::new(), safe });
+        fix.edits.push(Edit { span, replacement: replacement.into() });
+        fix.edits.sort();
+        fix.safe &= safe;
         self
     }
 
@@ -209,13 +243,8 @@ impl Diagnostic {
     pub fn to_json(&self, source: &Source) -> serde_json::Value {
         let spans: Vec<_> = self.spans.iter().map(|label| label_json(source, label)).collect();
         let fix = self.fix.as_ref().map(|fix| {
-            let mut place = label_json(source, &Label { span: fix.span, text: String::new() });
-            if let Some(object) = place.as_object_mut() {
-                object.remove("label");
-                object.insert("replacement".into(), fix.replacement.clone().into());
-                object.insert("safe".into(), fix.safe.into());
-            }
-            place
+            let edits: Vec<_> = fix.edits.iter().map(|edit| edit_json(source, edit)).collect();
+            serde_json::json!({ "safe": fix.safe, "edits": edits })
         });
         serde_json::json!({
             "code": self.code.as_str(),
@@ -241,6 +270,15 @@ fn label_json(source: &Source, label: &Label) -> serde_json::Value {
     })
 }
 
+fn edit_json(source: &Source, edit: &Edit) -> serde_json::Value {
+    let mut place = label_json(source, &Label { span: edit.span, text: String::new() });
+    if let Some(object) = place.as_object_mut() {
+        object.remove("label");
+        object.insert("replacement".into(), edit.replacement.clone().into());
+    }
+    place
+}
+
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .map(|character| match character {
@@ -249,13 +287,6 @@ pub(crate) fn printable(text: &str) -> String {
             other => other.to_string(),
         })
         .collect()
-}
-
-/// Raises every warning to an error (`-D warnings`).
-pub fn deny_warnings(diagnostics: &mut [Diagnostic]) {
-    for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.level == Severity::Warning) {
-        diagnostic.level = Severity::Error;
-    }
 }
 
 /// Returns the nearest of the known words to what was found, where one is near enough to be meant.

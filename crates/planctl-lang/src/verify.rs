@@ -2,9 +2,10 @@
 
 use planctl_engine::{Digest, Graph};
 
-use crate::diagnostic::{Code, Diagnostic, Severity, deny_warnings};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::digest::digest;
 use crate::facts::Facts;
+use crate::levels::Levels;
 use crate::lint::{Lint, Scripts, lint_with};
 use crate::lower::lower;
 use crate::parse::{parse, sort};
@@ -28,10 +29,11 @@ pub struct Verification {
 }
 
 /// Verifies a plan against the facts. Pure, linear in the text, and never panics.
-pub fn verify(source: &Source, facts: &Facts) -> Verification {
+pub fn verify(source: &Source, facts: &Facts, levels: &Levels) -> Verification {
     let (tree, mut diagnostics) = parse(source);
     let scripts = Scripts::read(source, &tree);
     diagnostics.extend(lint_with(&Lint { source, tree: &tree, scripts: &scripts, facts }));
+    levels.apply(&mut diagnostics);
     let mut graph = None;
     if !diagnostics.iter().any(Diagnostic::is_error) {
         match lower(&tree, &scripts) {
@@ -77,16 +79,6 @@ impl Verification {
     /// Says whether the plan is verified: no error among the findings.
     pub fn is_verified(&self) -> bool {
         self.graph.is_some() && !self.diagnostics.iter().any(Diagnostic::is_error)
-    }
-
-    /// Raises warnings to errors (`-D warnings`), which may take the graph away.
-    #[must_use]
-    pub fn with_warnings_denied(mut self) -> Verification {
-        deny_warnings(&mut self.diagnostics);
-        if self.diagnostics.iter().any(Diagnostic::is_error) {
-            self.graph = None;
-        }
-        self
     }
 
     /// Returns what DESIGN 11 says of `plan verify --format json`.

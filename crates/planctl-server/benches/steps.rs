@@ -195,7 +195,7 @@ impl Bench {
         let host = planctl_harness::host_id();
         let workspace = store.workspace(&host, &folder.to_string_lossy()).await.unwrap();
         let source = Source::new("plan.md", plan(steps));
-        let verified = verify(&source, &Facts::default());
+        let verified = verify(&source, &Facts::default(), &planctl_lang::Levels::default());
         let graph = verified.graph.as_ref().unwrap_or_else(|| panic!("{:?}", verified.diagnostics));
         let plan = store
             .save_revision(&NewRevision {

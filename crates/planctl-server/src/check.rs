@@ -11,7 +11,7 @@ use planctl_harness::{
     probe_commands, probe_paths, probe_scripts, read_plan,
 };
 use planctl_lang::{
-    Facts, FileFact, PlanTree, Source, SpecialKind, Verification, Wants, parse, verify, wants,
+    Facts, FileFact, Levels, PlanTree, Source, SpecialKind, Verification, Wants, parse, verify, wants,
 };
 
 use crate::config::Config;
@@ -60,6 +60,8 @@ pub struct Checking<'a> {
     pub config: &'a Config,
     /// Says that one command serves every role (`--exec`), so that no role is unknown.
     pub serves_every_role: bool,
+    /// How much each code weighs.
+    pub levels: &'a Levels,
 }
 
 /// A plan file that was read and verified.
@@ -125,7 +127,7 @@ pub async fn check(file: &Path, checking: Checking<'_>, spawner: &Spawner) -> Re
     let (tree, _) = parse(&source);
     let mut facts = facts(wants(&source, &tree), checking, spawner).await?;
     facts.plan_is_inside = Some(!Path::new(&path).is_absolute());
-    let mut verification = verify(&source, &facts);
+    let mut verification = verify(&source, &facts, checking.levels);
     if let Some(graph) = verification.graph.take() {
         let graph = with_configured_timeouts(graph, &verification.tree, checking.config);
         verification.graph = Some(graph.map_err(broken)?);

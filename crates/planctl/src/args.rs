@@ -193,7 +193,7 @@ pub enum PlanCommand {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
         /// Raise to errors: `warnings`
-        #[arg(short = 'D', long = "deny", value_name = "LEVEL", value_parser = ["warnings"])]
+        #[arg(short = 'D', long = "deny", value_name = "CODE")]
         deny: Vec<String>,
     },
     /// Shows what would run: steps, roles, contracts, budget, defaults

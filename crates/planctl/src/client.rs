@@ -20,11 +20,16 @@ use crate::failure::{Exit, Failure};
 use crate::show;
 
 /// Verifies a plan file; needs no database.
-pub async fn check(context: &Context, file: &Path, serves_every_role: bool) -> Result<Checked, Failure> {
+pub async fn check(
+    context: &Context,
+    file: &Path,
+    serves_every_role: bool,
+    levels: &planctl_lang::Levels,
+) -> Result<Checked, Failure> {
     let spawner = Spawner::start_self(None)
         .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the helper: {error}")))?;
     let config = &context.config()?.config;
-    let checking = Checking { workspace: context.workspace(), config, serves_every_role };
+    let checking = Checking { workspace: context.workspace(), config, serves_every_role, levels };
     let checked = check::check(file, checking, &spawner).await.map_err(check_failure);
     spawner.shutdown();
     checked

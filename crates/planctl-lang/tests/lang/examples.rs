@@ -73,7 +73,9 @@ fn p_13_the_second_example_reads_without_loss_and_its_last_step_is_a_review() {
             .ends_with("grep -q \"APPROVED\\|CHANGES_REQUESTED\" docs/review-config-extract.md")
     );
     let graph =
-        verify(&Source::new("plan.md", EXTRACT), &crate::sample::facts()).graph.expect("it is verified");
+        verify(&Source::new("plan.md", EXTRACT), &crate::sample::facts(), &planctl_lang::Levels::default())
+            .graph
+            .expect("it is verified");
     assert_eq!(graph.task(&NodeId::new("3")).unwrap().work, WorkKind::Review);
     assert_eq!(graph.task(&NodeId::new("2")).unwrap().work, WorkKind::Code);
 }
@@ -89,12 +91,19 @@ fn x_14_the_third_example_reads_without_loss_and_its_templates_are_reported() {
     let found = crate::sample::found(MIGRATE);
     let codes: Vec<Code> = found.iter().map(|found| found.code).collect();
     assert_eq!(codes, [Code::P012, Code::P012]);
-    assert!(verify(&Source::new("plan.md", MIGRATE), &crate::sample::facts()).graph.is_none());
+    assert!(
+        verify(&Source::new("plan.md", MIGRATE), &crate::sample::facts(), &planctl_lang::Levels::default())
+            .graph
+            .is_none()
+    );
 }
 
 #[test]
 fn the_first_example_becomes_a_graph_with_its_policies() {
-    let graph = verify(&Source::new("plan.md", FIX), &crate::sample::facts()).graph.expect("it is verified");
+    let graph =
+        verify(&Source::new("plan.md", FIX), &crate::sample::facts(), &planctl_lang::Levels::default())
+            .graph
+            .expect("it is verified");
     let id = |name: &str| NodeId::new(name);
     assert_eq!(graph.task_count(), 4);
     let first = graph.task(&id("1")).unwrap();
@@ -113,7 +122,10 @@ fn the_first_example_becomes_a_graph_with_its_policies() {
 fn policies_become_edges() {
     let text = crate::sample::with("retry(2), then escalate", "retry(3), then skip")
         .replace("on_fail:** escalate", "on_fail:** abort");
-    let graph = verify(&Source::new("plan.md", text), &crate::sample::facts()).graph.expect("it is verified");
+    let graph =
+        verify(&Source::new("plan.md", text), &crate::sample::facts(), &planctl_lang::Levels::default())
+            .graph
+            .expect("it is verified");
     let exhaust = |name: &str| graph.edges_from(&NodeId::new(name))[1].to.as_str().to_owned();
     assert_eq!(
         (exhaust("1").as_str(), graph.task(&NodeId::new("1")).unwrap().lapse),
@@ -220,14 +232,18 @@ fn a_finding_is_drawn_as_rustc_draws_it() {
         ..crate::sample::facts()
     };
     let source = Source::new("plans/two.md", text);
-    let drawn = planctl_lang::render_all(&verify(&source, &facts).diagnostics, &source, false);
+    let drawn = planctl_lang::render_all(
+        &verify(&source, &facts, &planctl_lang::Levels::default()).diagnostics,
+        &source,
+        false,
+    );
     insta::assert_snapshot!(drawn);
 }
 
 #[test]
 fn the_json_of_a_verification_is_that_of_the_design() {
     let source = Source::new("two.md", crate::sample::with("**target:** coder", "**target:** codr"));
-    let json = verify(&source, &crate::sample::facts()).to_json(&source);
+    let json = verify(&source, &crate::sample::facts(), &planctl_lang::Levels::default()).to_json(&source);
     insta::assert_snapshot!(format!("{json:#}"));
 }
 

@@ -21,7 +21,7 @@ const SEEDS: [&str; 4] = [
 
 fn check(text: &str) {
     let source = Source::new("plan.md", text);
-    let verification = verify(&source, &crate::sample::facts());
+    let verification = verify(&source, &crate::sample::facts(), &planctl_lang::Levels::default());
     // Verification cuts places to the text; they have to be right before that.
     let (tree, mut found) = parse(&source);
     found.extend(lint(&source, &tree, &crate::sample::facts()));
@@ -29,8 +29,8 @@ fn check(text: &str) {
         for label in &diagnostic.spans {
             assert!(text.get(label.span.start..label.span.end).is_some(), "{diagnostic:?}");
         }
-        if let Some(fix) = &diagnostic.fix {
-            assert!(text.get(fix.span.start..fix.span.end).is_some(), "{diagnostic:?}");
+        for edit in diagnostic.fix.iter().flat_map(|fix| &fix.edits) {
+            assert!(text.get(edit.span.start..edit.span.end).is_some(), "{diagnostic:?}");
         }
     }
     assert_eq!(verification.is_verified(), verification.diagnostics.iter().all(|found| !found.is_error()));
@@ -161,7 +161,7 @@ fn the_time_grows_with_the_text_and_no_faster() {
         let source = Source::new("plan.md", plan(steps));
         let facts = facts(&source);
         let began = Instant::now();
-        let found = verify(&source, &facts).diagnostics;
+        let found = verify(&source, &facts, &planctl_lang::Levels::default()).diagnostics;
         let took = began.elapsed();
         assert!(
             found.iter().all(|found| found.step.as_ref().is_none_or(|step| step.number == "1")),

@@ -158,7 +158,7 @@ fn row_19_a_title_has_a_limit() {
 fn is_mended(heading: &str) {
     let text = with("### 1. Make one", heading);
     let drift = expect(&text, &expected(P005, Warning, "is written `### 1. Title`", 15));
-    let fix = drift.fix.expect("drift has a fix");
+    let fix = drift.fix.expect("drift has a fix").edits.remove(0);
     let mut mended = text.clone();
     mended.replace_range(fix.span.start..fix.span.end, &fix.replacement);
     assert_eq!(mended, PLAN, "{heading}");
@@ -270,9 +270,12 @@ fn row_37_control_and_invisible_characters_are_named_and_never_printed() {
         assert_eq!(source.position(named.spans[0].span.start).line, 23);
         assert!(!planctl_lang::render_all(&all, &source, false).contains(bad));
         assert!(
-            !Verification::to_json(&planctl_lang::verify(&source, &crate::sample::facts()), &source)
-                .to_string()
-                .contains(bad)
+            !Verification::to_json(
+                &planctl_lang::verify(&source, &crate::sample::facts(), &planctl_lang::Levels::default()),
+                &source
+            )
+            .to_string()
+            .contains(bad)
         );
     }
 }
@@ -340,7 +343,7 @@ fn a_policy_without_end_is_a_warning_with_a_fix() {
         &with("retry(2), then escalate", "retry(2)"),
         &expected(P016, Warning, "a person is asked", 26),
     );
-    assert_eq!(open.fix.unwrap().replacement, "retry(2), then escalate");
+    assert_eq!(open.fix.unwrap().edits[0].replacement, "retry(2), then escalate");
 }
 
 #[test]
@@ -388,7 +391,8 @@ fn row_62_a_plan_has_at_most_5000_steps() {
         + &(1..=5_000).map(step).collect::<String>();
     assert!(is_verified(&most));
     let source = Source::new("plan.md", most + &step(5_001));
-    let verification = planctl_lang::verify(&source, &crate::sample::facts());
+    let verification =
+        planctl_lang::verify(&source, &crate::sample::facts(), &planctl_lang::Levels::default());
     assert!(
         verification
             .diagnostics

@@ -65,7 +65,7 @@ pub fn with(old: &str, new: &str) -> String {
 /// Verifies a text against facts and checks that every place lies in the text.
 pub fn found_with(text: &str, facts: &Facts) -> Vec<Diagnostic> {
     let source = Source::new("plan.md", text);
-    let found = verify(&source, facts).diagnostics;
+    let found = verify(&source, facts, &planctl_lang::Levels::default()).diagnostics;
     for diagnostic in &found {
         for label in &diagnostic.spans {
             assert!(label.span.end <= text.len(), "{diagnostic:?}");
@@ -109,5 +109,5 @@ pub fn expect_with(text: &str, facts: &Facts, expected: &Expected) -> Diagnostic
 
 /// Says that a text is verified without an error.
 pub fn is_verified(text: &str) -> bool {
-    verify(&Source::new("plan.md", text), &facts()).is_verified()
+    verify(&Source::new("plan.md", text), &facts(), &planctl_lang::Levels::default()).is_verified()
 }

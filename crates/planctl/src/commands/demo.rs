@@ -46,7 +46,7 @@ pub async fn run(context: &Context, keep: bool) -> Answer {
 async fn play(context: &Context, project: &Project) -> Answer {
     heading("verify", "a plan is checked like a program, before anything runs")?;
     let plan = project.workspace.join("till.md");
-    let checked = client::check(context, &plan, true).await?;
+    let checked = client::check(context, &plan, true, &planctl_lang::Levels::default()).await?;
     let Some(graph) = checked.verification.graph.as_ref() else {
         show::print(&verify::findings(&checked, false))?;
         return Err(super::plan::not_verified(&plan, &checked));

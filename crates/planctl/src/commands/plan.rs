@@ -15,7 +15,7 @@ use crate::show::{self, BOLD, styled};
 /// Does what was typed.
 pub async fn run(context: &Context, command: PlanCommand) -> Answer {
     match command {
-        PlanCommand::Verify { files, deny } => verify::verify(context, &files, !deny.is_empty()).await,
+        PlanCommand::Verify { files, deny } => verify::verify(context, &files, &deny).await,
         PlanCommand::Show { plan, step } => show_plan(context, &plan, step).await,
         PlanCommand::Diff { file } => diff(context, &file).await,
         PlanCommand::Approve { file, note, exec } => {
@@ -46,7 +46,7 @@ async fn show_plan(context: &Context, plan: &str, step: Option<u32>) -> Answer {
             Path::new(&view.workspace).join(&view.plan)
         }
     };
-    let checked = client::check(context, &file, false).await?;
+    let checked = client::check(context, &file, false, &planctl_lang::Levels::default()).await?;
     let Some(graph) = checked.verification.graph.as_ref() else {
         show::print(&verify::findings(&checked, context.is_quiet()))?;
         return Err(not_verified(&file, &checked));
@@ -74,7 +74,7 @@ pub fn not_verified(file: &Path, checked: &planctl_server::check::Checked) -> Fa
 
 async fn diff(context: &Context, file: &Path) -> Answer {
     let is_json = context.is_json()?;
-    let checked = client::check(context, file, false).await?;
+    let checked = client::check(context, file, false, &planctl_lang::Levels::default()).await?;
     let client = Client::open(context).await?;
     let standing = client.standing(&checked, false).await?;
     let changed = match standing.approved_before {
@@ -114,7 +114,7 @@ pub fn diff_drawn(changed: &str) -> String {
 async fn approve(context: &Context, file: &Path, note: Option<&str>, exec: Option<&str>) -> Answer {
     context.must_be_human("approve a plan")?;
     let is_json = context.is_json()?;
-    let checked = client::check(context, file, exec.is_some()).await?;
+    let checked = client::check(context, file, exec.is_some(), &planctl_lang::Levels::default()).await?;
     if !checked.verification.is_verified() {
         show::say(&verify::findings(&checked, context.is_quiet()));
         return Err(not_verified(file, &checked));
@@ -137,7 +137,7 @@ async fn approve(context: &Context, file: &Path, note: Option<&str>, exec: Optio
 async fn reject(context: &Context, file: &Path, note: Option<&str>) -> Answer {
     context.must_be_human("reject a plan")?;
     let is_json = context.is_json()?;
-    let checked = client::check(context, file, false).await?;
+    let checked = client::check(context, file, false, &planctl_lang::Levels::default()).await?;
     let client = Client::open(context).await?;
     let decided = client.reject(&checked, note.unwrap_or("rejected")).await?;
     recorded(context, &decided, is_json)?;

@@ -34,7 +34,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         context.must_be_human("approve a plan")?;
     }
     let manner = manner(context)?;
-    let checked = client::check(context, file, wish.exec.is_some()).await?;
+    let checked = client::check(context, file, wish.exec.is_some(), &planctl_lang::Levels::default()).await?;
     if !checked.verification.is_verified() {
         show::say(verify::findings(&checked, context.is_quiet()).trim_end());
         return Err(not_verified(file, &checked));

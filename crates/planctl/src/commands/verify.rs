@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use planctl_engine::{Graph, NodeKind, Outcome, Role, Signal, Subscription, Task};
-use planctl_lang::{Code, Severity, Verification};
+use planctl_lang::{Code, Levels, Severity, Verification, Wish};
 use planctl_server::check::Checked;
 use planctl_server::config::{Agent, Config};
 use planctl_server::wire::{ContractView, PlanStepView, PlanView};
@@ -15,12 +15,16 @@ use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, CARE, FAINT, GOOD, styled};
 
 /// Verifies plans and reports every finding.
-pub async fn verify(context: &Context, files: &[PathBuf], deny_warnings: bool) -> Answer {
+pub async fn verify(context: &Context, files: &[PathBuf], deny: &[String]) -> Answer {
+    let mut levels = Levels::default();
+    for name in deny {
+        levels.add(Wish::Deny, name).map_err(|unknown| Failure::usage(unknown.to_string()))?;
+    }
     let format = context.format(&[Format::Human, Format::Json])?;
     let mut worst = Exit::Yes;
     for file in files {
-        let exit = match client::check(context, file, false).await {
-            Ok(checked) => report(context, file, checked, format, deny_warnings)?,
+        let exit = match client::check(context, file, false, &levels).await {
+            Ok(checked) => report(context, file, checked, format)?,
             Err(failure) if files.len() == 1 => return Err(failure),
             Err(failure) => {
                 show::say_failure(&failure);
@@ -32,17 +36,7 @@ pub async fn verify(context: &Context, files: &[PathBuf], deny_warnings: bool) -
     Ok(worst)
 }
 
-fn report(
-    context: &Context,
-    file: &Path,
-    checked: Checked,
-    format: Format,
-    deny_warnings: bool,
-) -> Result<Exit, Failure> {
-    let mut checked = checked;
-    if deny_warnings {
-        checked.verification = checked.verification.with_warnings_denied();
-    }
+fn report(context: &Context, file: &Path, checked: Checked, format: Format) -> Result<Exit, Failure> {
     if format == Format::Json {
         show::print_json(&checked.verification.to_json(&checked.source))?;
     } else {
