@@ -7,7 +7,7 @@ mod limits;
 mod status;
 mod walk;
 
-pub use files::{files, paths_in_text};
+pub use files::{Use, files, paths_in_text};
 pub(crate) use status::{Status, masked, status};
 pub use walk::{commands, each_simple};
 

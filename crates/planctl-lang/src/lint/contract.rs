@@ -223,7 +223,9 @@ fn interactive(contract: &ContractTree, simple: &Simple, found: &mut Vec<Diagnos
 }
 
 fn writes(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
-    for file in shell::files(script).into_iter().filter(|file| file.writes && file.is_certain) {
+    for file in
+        shell::files(script).into_iter().filter(|file| file.how == shell::Use::Writes && file.is_certain)
+    {
         let scratch = ["/dev/", "/tmp/", "/proc/self/"].iter().any(|place| file.path.starts_with(place));
         let Some(why) = leaves_workspace(&file.path).filter(|_| !scratch) else { continue };
         let message = format!("the contract writes to `{}`, which {why}", escape(&file.path));

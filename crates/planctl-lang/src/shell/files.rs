@@ -1,8 +1,21 @@
 //! Finds the files that a contract or a task names.
 
 use super::walk::{each, inline_scripts};
-use super::{Command, Script, Simple, Word};
+use super::{Command, Redirect, Script, Simple, Word};
 use crate::source::Span;
+
+/// What a script does with a file that it names.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Use {
+    /// It looks into it, or runs it.
+    Reads,
+    /// It asks whether it is there: what a step makes.
+    Tests,
+    /// It asks whether it is not there: what a step takes away.
+    TestsAbsence,
+    /// It makes, changes or removes it.
+    Writes,
+}
 
 /// A file that a script names.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -11,8 +24,8 @@ pub struct FileUse {
     pub path: String,
     /// Where it stands in the script.
     pub span: Span,
-    /// Says that the script writes it.
-    pub writes: bool,
+    /// What the script does with it.
+    pub how: Use,
     /// Says that its place tells it is a file; else only its look does.
     pub is_certain: bool,
 }
@@ -23,15 +36,15 @@ pub fn files(script: &Script) -> Vec<FileUse> {
     each(script, &mut |command| match command {
         Command::Simple(simple) => of_simple(simple, &mut found),
         Command::Test { files, words } => {
-            files.iter().for_each(|word| add(word, false, true, &mut found));
-            words.iter().for_each(|word| add(word, false, false, &mut found));
+            files.iter().for_each(|word| add(word, Use::Tests, true, &mut found));
+            words.iter().for_each(|word| add(word, Use::Reads, false, &mut found));
         }
         Command::Compound(compound) => {
             compound
                 .redirects
                 .iter()
-                .for_each(|redirect| add(&redirect.target, redirect.writes, true, &mut found));
-            compound.words.iter().for_each(|word| add(word, false, false, &mut found));
+                .for_each(|redirect| add(&redirect.target, of_redirect(redirect), true, &mut found));
+            compound.words.iter().for_each(|word| add(word, Use::Reads, false, &mut found));
         }
         Command::Function { .. } => {}
     });
@@ -40,14 +53,14 @@ pub fn files(script: &Script) -> Vec<FileUse> {
 
 fn of_simple(simple: &Simple, found: &mut Vec<FileUse>) {
     for redirect in &simple.redirects {
-        add(&redirect.target, redirect.writes, true, found);
+        add(&redirect.target, of_redirect(redirect), true, found);
     }
     for script in inline_scripts(simple) {
         found.extend(files(&script).into_iter().map(|file| FileUse { span: simple.span, ..file }));
     }
     let Some(name) = simple.words.first().and_then(|word| word.literal.as_deref()) else { return };
     if name.contains('/') {
-        add(&simple.words[0], false, true, found);
+        add(&simple.words[0], Use::Reads, true, found);
     }
     let arguments = &simple.words[1..];
     match name {
@@ -55,12 +68,13 @@ fn of_simple(simple: &Simple, found: &mut Vec<FileUse>) {
         "echo" | "printf" | "export" | "cd" | "set" => {}
         "grep" | "egrep" | "fgrep" | "rg" | "sed" | "awk" | "jq" => {
             let mut is_pattern_due = !arguments.iter().any(|word| matches!(word.raw.as_str(), "-e" | "-f"));
+            let how = if name == "sed" && has_flag(arguments, "-i") { Use::Writes } else { Use::Reads };
             for word in arguments {
                 if word.raw.starts_with('-') {
                     continue;
                 }
                 if !std::mem::take(&mut is_pattern_due) {
-                    add(word, name == "sed" && has_flag(arguments, "-i"), true, found);
+                    add(word, how, true, found);
                 }
             }
         }
@@ -68,27 +82,33 @@ fn of_simple(simple: &Simple, found: &mut Vec<FileUse>) {
             let inline = arguments.iter().any(|word| matches!(word.raw.as_str(), "-c" | "-e" | "-m"));
             let mut is_first = true;
             for word in arguments.iter().filter(|word| !word.raw.starts_with('-')) {
-                add(word, false, std::mem::take(&mut is_first) && !inline, found);
+                add(word, Use::Reads, std::mem::take(&mut is_first) && !inline, found);
             }
         }
-        "cat" | "head" | "tail" | "wc" | "diff" | "cmp" | "sort" | "stat" | "ls" | "sha256sum" => {
+        "ls" | "stat" => {
+            for word in arguments.iter().filter(|word| !word.raw.starts_with('-')) {
+                add(word, Use::Tests, true, found);
+            }
+        }
+        "cat" | "head" | "tail" | "wc" | "diff" | "cmp" | "sort" | "sha256sum" => {
             for word in arguments.iter().filter(|word| !word.raw.starts_with('-')) {
                 let is_count = word.raw.bytes().all(|byte| byte.is_ascii_digit());
-                add(word, false, !is_count, found);
+                add(word, Use::Reads, !is_count, found);
             }
         }
         "touch" | "tee" | "rm" | "mkdir" | "rmdir" | "truncate" | "chmod" | "chown" | "ln" | "install" => {
             for word in arguments.iter().filter(|word| !word.raw.starts_with('-')) {
-                add(word, true, true, found);
+                add(word, Use::Writes, true, found);
             }
         }
         "cp" | "mv" => {
             let words: Vec<_> = arguments.iter().filter(|word| !word.raw.starts_with('-')).collect();
             for (at, word) in words.iter().enumerate() {
-                add(word, name == "mv" || at + 1 == words.len(), true, found);
+                let is_target = name == "mv" || at + 1 == words.len();
+                add(word, if is_target { Use::Writes } else { Use::Reads }, true, found);
             }
         }
-        _ => arguments.iter().for_each(|word| add(word, false, false, found)),
+        _ => arguments.iter().for_each(|word| add(word, Use::Reads, false, found)),
     }
 }
 
@@ -98,7 +118,12 @@ fn has_flag(words: &[Word], flag: &str) -> bool {
 
 fn of_test(words: &[Word], found: &mut Vec<FileUse>) {
     let mut is_file_due = false;
+    let mut how = Use::Tests;
     for word in words {
+        if word.raw == "!" {
+            how = Use::TestsAbsence;
+            continue;
+        }
         let is_operator = matches!(
             word.raw.as_str(),
             "-a" | "-b"
@@ -126,12 +151,17 @@ fn of_test(words: &[Word], found: &mut Vec<FileUse>) {
             continue;
         }
         if std::mem::take(&mut is_file_due) {
-            add(word, false, true, found);
+            add(word, how, true, found);
+            how = Use::Tests;
         }
     }
 }
 
-fn add(word: &Word, writes: bool, is_certain: bool, found: &mut Vec<FileUse>) {
+fn of_redirect(redirect: &Redirect) -> Use {
+    if redirect.writes { Use::Writes } else { Use::Reads }
+}
+
+fn add(word: &Word, how: Use, is_certain: bool, found: &mut Vec<FileUse>) {
     let Some(text) = word.literal.as_deref() else { return };
     // `--config=path` and pytest's `path::test` name a path too.
     let is_option = text.starts_with('-');
@@ -143,7 +173,7 @@ fn add(word: &Word, writes: bool, is_certain: bool, found: &mut Vec<FileUse>) {
     }
     let path = normal(text);
     if !path.is_empty() && path != "." && !path.contains('\n') {
-        found.push(FileUse { path, span: word.span, writes, is_certain });
+        found.push(FileUse { path, span: word.span, how, is_certain });
     }
 }
 
