@@ -31,6 +31,13 @@ macro_rules! codes {
                 Code::ALL.iter().copied().find(|code| code.as_str().eq_ignore_ascii_case(name))
             }
 
+            /// Returns the text of the code's file in `explain/`.
+            pub(crate) fn explanation(self) -> &'static str {
+                match self {
+                    $(Code::$code => include_str!(concat!("../explain/", stringify!($code), ".md")),)*
+                }
+            }
+
             /// Returns the level of a finding that says nothing else.
             pub fn default_level(self) -> Severity {
                 match self { $(Code::$code => Severity::$level,)* }
