@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::source::{Source, Span, is_forbidden};
+use crate::characters::hidden;
+pub(crate) use crate::characters::printable;
+use crate::source::{Source, Span};
 
 macro_rules! codes {
     ($($code:ident $level:ident $title:literal,)*) => {
@@ -241,6 +243,20 @@ impl Diagnostic {
         self
     }
 
+    /// Escapes every hidden character in its texts, and drops a replacement that would write one anew.
+    pub(crate) fn make_printable(&mut self) {
+        let labels = self.spans.iter_mut().map(|label| &mut label.text);
+        let texts = labels.chain(&mut self.notes).chain(&mut self.help).chain([&mut self.message]);
+        for text in texts.filter(|text| !text.is_ascii() || text.contains(char::is_control)) {
+            *text = printable(text);
+        }
+        if let Some(step) = &mut self.step {
+            step.title = printable(&step.title);
+            step.number = printable(&step.number);
+        }
+        self.fix.take_if(|fix| fix.edits.iter().any(|edit| hidden(&edit.replacement).next().is_some()));
+    }
+
     /// Says whether the plan can't be verified because of it.
     pub fn is_error(&self) -> bool {
         self.level == Severity::Error
@@ -259,7 +275,7 @@ impl Diagnostic {
             "message": printable(&self.message),
             "spans": spans,
             "step": self.step.as_ref().map(|step| step.number.parse::<u32>().map_or(step.number.as_str().into(), serde_json::Value::from)),
-            "help": self.help,
+            "help": self.help.as_deref().map(printable),
             "fix": fix,
         })
     }
@@ -284,16 +300,6 @@ fn edit_json(source: &Source, edit: &Edit) -> serde_json::Value {
         object.insert("replacement".into(), edit.replacement.clone().into());
     }
     place
-}
-
-pub(crate) fn printable(text: &str) -> String {
-    text.chars()
-        .map(|character| match character {
-            '\n' => "\n".to_owned(),
-            other if is_forbidden(other) => format!("\\u{{{:x}}}", u32::from(other)),
-            other => other.to_string(),
-        })
-        .collect()
 }
 
 /// Returns the nearest of the known words to what was found, where one is near enough to be meant.

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
+use crate::characters::{self, escape};
 use crate::diagnostic::{Diagnostic, Label, Severity, printable};
-use crate::source::{Source, Span, escape, is_forbidden};
+use crate::source::{Source, Span};
 
 const NEAR_LINES: usize = 4;
 
@@ -81,7 +82,8 @@ impl Diagnostic {
         let start = if top == 0 { source.bom_bytes() } else { source.line_span(top).start };
         let end = source.line_span(last).end.max(start);
         let shown = source.slice(Span::new(start, end));
-        let mut snippet = Snippet::source(mask_forbidden(shown)).line_start(top + 1).path(source.path());
+        let mut snippet =
+            Snippet::source(mask_hidden(shown)).line_start(top + 1).path(printable(source.path()));
         for (rank, label) in labels {
             let span = source.clamp(label.span);
             let range = span.start.saturating_sub(start).min(shown.len())
@@ -93,17 +95,15 @@ impl Diagnostic {
     }
 }
 
-// Forbidden characters are masked with as many bytes as they have, so that spans still fit.
-fn mask_forbidden(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_forbidden) {
+// Hidden characters are masked with as many bytes as they have, so that spans still fit.
+fn mask_hidden(text: &str) -> Cow<'_, str> {
+    let mut hidden = characters::hidden(text).peekable();
+    if hidden.peek().is_none() {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        if !is_forbidden(character) {
-            shown.push(character);
-            continue;
-        }
+    for (at, character) in hidden {
+        shown.push_str(&text[shown.len()..at]);
         match character.len_utf8() {
             1 => shown.push('?'),
             2 => shown.push('¿'),
@@ -111,5 +111,6 @@ fn mask_forbidden(text: &str) -> Cow<'_, str> {
             _ => shown.push_str("??\u{00bf}"),
         }
     }
+    shown.push_str(&text[shown.len()..]);
     Cow::Owned(shown)
 }

@@ -5,6 +5,8 @@
 //! text without changing its [`digest`].
 
 mod annotate;
+mod characters;
+mod content;
 mod diagnostic;
 mod digest;
 mod draw;
@@ -22,6 +24,7 @@ mod tree;
 mod verify;
 
 pub use annotate::{Mark, annotate};
+pub use characters::{escape, is_hidden};
 pub use diagnostic::{Code, Diagnostic, Edit, Fix, Label, Severity, StepName, did_you_mean};
 pub use digest::{canonical, digest, digest_of_text};
 pub use draw::render_all;
@@ -32,7 +35,7 @@ pub use lint::{SUBSCRIPTION_BYTES_MAX, lint};
 pub use lower::{CONTRACT_TIMEOUT, MAX_VISITS, RETRIES, WORK_TIMEOUT};
 pub use parse::{RETRIES_MAX, STATUSES, STEPS_MAX, parse};
 pub use render::{Change, Setting, Shown, ShownStep, budget_words, diff, duration_words, show};
-pub use source::{PLAN_BYTES_MAX, Position, Source, Span, Spanned, Unreadable, escape};
+pub use source::{PLAN_BYTES_MAX, Position, Source, Span, Spanned, Unreadable};
 pub use tree::{
     ContractTree, Field, Frontmatter, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then, WorkspaceMode,
 };

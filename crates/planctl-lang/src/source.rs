@@ -1,6 +1,10 @@
 //! The text of a plan with its path, its line index, and byte spans that become lines and columns for people.
 
+use std::collections::BTreeMap;
+
+pub use crate::characters::escape;
 use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::{characters, content};
 
 /// The most bytes a plan may have (DESIGN 12).
 pub const PLAN_BYTES_MAX: usize = 1024 * 1024;
@@ -87,10 +91,14 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// Returns [`Unreadable`] for a file without content (row 1), over the size limit (row 61), or with bytes that are
-    /// not UTF-8 (row 60).
+    /// Returns [`Unreadable`] for a file without content (row 1), over the size limit (row 61), with bytes that are not
+    /// UTF-8 (row 60), or of another kind: an archive, a document, a program, JSON.
     pub fn from_bytes(path: impl Into<String>, bytes: Vec<u8>) -> Result<Source, Box<Unreadable>> {
         let path = path.into();
+        if let Some(content) = content::of_bytes(&path, &bytes) {
+            let diagnostic = content.finding(Span::at(0), "");
+            return Err(Box::new(Unreadable { source: Source::new(path, ""), diagnostic }));
+        }
         if bytes.len() > PLAN_BYTES_MAX {
             let message =
                 format!("the plan has {} bytes, and the limit is {PLAN_BYTES_MAX} (1 MiB)", bytes.len());
@@ -100,33 +108,28 @@ impl Source {
             return Err(Box::new(Unreadable { source: Source::new(path, ""), diagnostic }));
         }
         match String::from_utf8(bytes) {
-            Ok(text) => Source::with_content(path, text),
-            Err(error) => {
-                let good = error.utf8_error().valid_up_to();
-                let found = error.as_bytes()[good];
-                let shown = String::from_utf8_lossy(&error.as_bytes()[..good]).into_owned();
-                let source = Source::new(path, shown);
-                let line = source.position(good).line;
-                let message =
-                    format!("the file is not UTF-8: byte 0x{found:02X} at offset {good}, line {line}");
-                let diagnostic = Diagnostic::new(Code::P003, message)
-                    .at(Span::at(good), "the text up to here is good")
-                    .help("save the file as UTF-8");
-                Err(Box::new(Unreadable { source, diagnostic }))
+            Ok(text) => {
+                let source = Source::new(path, text);
+                match source.no_plan() {
+                    None => Ok(source),
+                    Some(diagnostic) => Err(Box::new(Unreadable { source, diagnostic })),
+                }
             }
+            Err(error) => Err(Box::new(not_utf8(path, &error))),
         }
     }
 
-    fn with_content(path: String, text: String) -> Result<Source, Box<Unreadable>> {
-        let is_empty = text.trim_start_matches(BOM).trim().is_empty();
-        let source = Source::new(path, text);
-        if !is_empty {
-            return Ok(source);
+    /// Returns the finding of a text that is no plan at all: empty (row 1), or in another language.
+    pub(crate) fn no_plan(&self) -> Option<Diagnostic> {
+        if self.text.trim_start_matches(BOM).trim().is_empty() {
+            let help = "write a plan: frontmatter, `# Title`, `## Steps`, and `### 1. …` with target, task and contract";
+            let empty = Diagnostic::new(Code::P003, "the file has no content").at(Span::at(0), "");
+            return Some(empty.help(help));
         }
-        let diagnostic = Diagnostic::new(Code::P003, "the file has no content").at(Span::at(0), "").help(
-            "write a plan: frontmatter, `# Title`, `## Steps`, and `### 1. …` with target, task and contract",
-        );
-        Err(Box::new(Unreadable { source, diagnostic }))
+        let first = (0..self.line_count()).map(|line| self.line_span(line));
+        let first = first.into_iter().find(|span| !self.slice(*span).trim().is_empty());
+        let content = content::of_text(&self.path, &self.text)?;
+        Some(content.finding(first.unwrap_or_default(), "a plan begins with `---`"))
     }
 
     /// Returns the path the text came from, as the caller named it.
@@ -193,92 +196,69 @@ impl Source {
 
     /// Reports characters that can hide or reorder what a person reads (DESIGN 3, row 37): each kind once per line.
     pub fn check_characters(&self, found: &mut Vec<Diagnostic>) {
-        if self.text.is_ascii() && !self.text.bytes().any(is_forbidden_ascii) {
+        if self.text.is_ascii() && !self.text.bytes().any(is_hidden_ascii) {
             return;
         }
-        let mut last: Option<(usize, char)> = None;
-        for (offset, character) in self.text.char_indices() {
-            let is_bom = offset == 0 && character == BOM;
-            if is_bom || !is_forbidden(character) || self.is_emoji_joiner(offset, character) {
-                continue;
-            }
-            let line = self.line_of(offset);
-            if last.replace((line, character)) == Some((line, character)) {
-                continue;
-            }
-            let code_point = name_character(character);
-            let span = Span::new(offset, offset + character.len_utf8());
-            let diagnostic = Diagnostic::new(Code::P004, format!("{code_point} does not belong in a plan"))
-                .at(span, "this character can't be seen, or changes how the line is shown")
-                .help("delete it; type the text anew if it was copied from elsewhere");
-            found.push(diagnostic);
-            if found.len() >= CHARACTER_REPORTS_MAX {
+        let bom = self.bom_bytes();
+        let mut kinds: BTreeMap<(usize, char), Vec<Span>> = BTreeMap::new();
+        for (at, character) in characters::hidden(&self.text[bom..]) {
+            let span = Span::new(bom + at, bom + at + character.len_utf8());
+            let line = self.line_of(span.start);
+            if kinds.len() >= CHARACTER_REPORTS_MAX && !kinds.contains_key(&(line, character)) {
                 let more = Diagnostic::new(Code::P004, "more such characters follow and are not listed");
                 found.push(more.at(span, "").level(Severity::Note));
-                return;
+                break;
             }
+            kinds.entry((line, character)).or_default().push(span);
         }
-    }
-
-    // A zero-width joiner or a variation selector between emoji is how people write them.
-    fn is_emoji_joiner(&self, offset: usize, character: char) -> bool {
-        character == '\u{200d}'
-            && self.text[..offset].chars().next_back().is_some_and(|before| u32::from(before) >= 0x2190)
+        found.extend(kinds.iter().filter_map(|((_, character), spans)| hidden_character(*character, spans)));
     }
 }
 
 const CHARACTER_REPORTS_MAX: usize = 50;
+/// The most places of one character that one finding points to.
+const PLACES_MAX: usize = 20;
 
-fn is_forbidden_ascii(byte: u8) -> bool {
+fn is_hidden_ascii(byte: u8) -> bool {
     (byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) || byte == 0x7f
 }
 
-/// Says whether a character is a control, invisible or bidirectional one.
-pub(crate) fn is_forbidden(character: char) -> bool {
-    match character {
-        '\t' | '\n' | '\r' => false,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' => true,
-        '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
-        '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => true,
-        other => other.is_control(),
+fn hidden_character(character: char, spans: &[Span]) -> Option<Diagnostic> {
+    let (first, others) = spans.split_first()?;
+    let message = format!("{} does not belong in a plan", characters::name(character));
+    let mut finding = Diagnostic::new(Code::P004, message).at(*first, characters::effect(character));
+    for other in others.iter().take(PLACES_MAX) {
+        finding = finding.at(*other, "again here");
     }
+    // What a person read stays what is there only where the character showed as nothing at all.
+    let is_safe = characters::has_no_effect(character) && others.len() <= PLACES_MAX;
+    for span in spans.iter().take(PLACES_MAX + 1) {
+        finding = finding.fix(*span, "", is_safe);
+    }
+    Some(finding.help("delete it; type the text anew if it was copied from elsewhere"))
 }
 
-/// Names a character by its code point, so that it is never printed raw.
-pub(crate) fn name_character(character: char) -> String {
-    let code = u32::from(character);
-    let what = match character {
-        '\u{200b}' => " (zero-width space)",
-        '\u{200c}' => " (zero-width non-joiner)",
-        '\u{200d}' => " (zero-width joiner)",
-        '\u{feff}' => " (byte order mark inside the text)",
-        '\u{ad}' => " (soft hyphen)",
-        '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-            " (changes the direction of the text)"
-        }
-        other if other.is_control() => " (control character)",
-        _ => " (invisible character)",
-    };
-    format!("U+{code:04X}{what}")
-}
-
-/// Returns a text safe to print: forbidden characters escaped, at most 80 characters.
-pub fn escape(text: &str) -> String {
-    let mut shown = String::new();
-    for (count, character) in text.chars().enumerate() {
-        if count == 80 {
-            shown.push('…');
-            break;
-        }
-        match character {
-            '\n' => shown.push_str("\\n"),
-            '\t' => shown.push_str("\\t"),
-            '\r' => shown.push_str("\\r"),
-            other if is_forbidden(other) => shown.push_str(&format!("\\u{{{:x}}}", u32::from(other))),
-            other => shown.push(other),
-        }
+fn not_utf8(path: String, error: &std::string::FromUtf8Error) -> Unreadable {
+    let bytes = error.as_bytes();
+    let good = error.utf8_error().valid_up_to();
+    let found = bytes.get(good).copied().unwrap_or_default();
+    let shown = String::from_utf8_lossy(&bytes[..good]).into_owned();
+    let guess = content::guess(&path, bytes, good);
+    let source = Source::new(path, shown);
+    let place = source.position(good);
+    let message = format!("the file is not UTF-8: byte 0x{found:02X} at offset {good}, line {}", place.line);
+    let mut diagnostic =
+        Diagnostic::new(Code::P003, message).at(Span::at(good), "the text up to here is good");
+    if error.utf8_error().error_len().is_none() {
+        diagnostic =
+            diagnostic.note("the file ends in the middle of a character, so it may have been cut off");
+    } else if let Some((meant, _)) = &guess {
+        diagnostic = diagnostic.note(format!("in Latin-1 or Windows-1252 this byte is `{meant}`"));
     }
-    shown
+    let help = guess.map_or("save the file as UTF-8".to_owned(), |(_, convert)| {
+        format!("save the file as UTF-8, or {convert}")
+    });
+    Unreadable { source, diagnostic: diagnostic.help(help) }
 }
 
 #[cfg(test)]
@@ -319,11 +299,5 @@ mod tests {
             let refused = Source::from_bytes("p.md", text.as_bytes().to_vec()).expect_err("empty");
             assert_eq!(refused.diagnostic.message, "the file has no content");
         }
-    }
-
-    #[test]
-    fn what_is_printed_is_escaped_and_short() {
-        assert_eq!(escape("a\u{202e}b\0"), "a\\u{202e}b\\u{0}");
-        assert_eq!(escape(&"x".repeat(100)).chars().count(), 81);
     }
 }

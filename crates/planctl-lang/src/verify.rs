@@ -2,6 +2,7 @@
 
 use planctl_engine::{Digest, Graph};
 
+use crate::characters::printable;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::digest::digest;
 use crate::facts::Facts;
@@ -30,6 +31,10 @@ pub struct Verification {
 
 /// Verifies a plan against the facts. Pure, linear in the text, and never panics.
 pub fn verify(source: &Source, facts: &Facts, levels: &Levels) -> Verification {
+    if let Some(diagnostic) = source.no_plan() {
+        let source = source.clone();
+        return Verification::unreadable(&Unreadable { source, diagnostic });
+    }
     let (tree, mut diagnostics) = parse(source);
     let scripts = Scripts::read(source, &tree);
     diagnostics.extend(lint_with(&Lint { source, tree: &tree, scripts: &scripts, facts }));
@@ -43,8 +48,11 @@ pub fn verify(source: &Source, facts: &Facts, levels: &Levels) -> Verification {
             }
         }
     }
-    for label in diagnostics.iter_mut().flat_map(|diagnostic| &mut diagnostic.spans) {
-        label.span = source.clamp(label.span);
+    for diagnostic in &mut diagnostics {
+        diagnostic.make_printable();
+        for label in &mut diagnostic.spans {
+            label.span = source.clamp(label.span);
+        }
     }
     sort(&mut diagnostics);
     cut(&mut diagnostics);
@@ -87,7 +95,7 @@ impl Verification {
             self.diagnostics.iter().map(|diagnostic| diagnostic.to_json(source)).collect();
         serde_json::json!({
             "schema": "planctl.verify/1",
-            "file": source.path(),
+            "file": printable(source.path()),
             "digest": self.digest.as_str(),
             "verified": self.is_verified(),
             "diagnostics": diagnostics,

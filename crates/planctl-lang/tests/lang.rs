@@ -14,3 +14,5 @@ mod rows_facts;
 mod rows_format;
 #[path = "lang/sample.rs"]
 mod sample;
+#[path = "lang/unicode.rs"]
+mod unicode;

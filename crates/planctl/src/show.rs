@@ -49,20 +49,13 @@ fn escape(text: &str, is_block: bool) -> String {
             '\n' => shown.push_str("\\n"),
             '\t' => shown.push_str("\\t"),
             '\r' => shown.push_str("\\r"),
-            other if is_treacherous(other) => write!(shown, "\\u{{{:x}}}", u32::from(other)).unwrap_or(()),
+            other if planctl_lang::is_hidden(other) => {
+                write!(shown, "\\u{{{:x}}}", u32::from(other)).unwrap_or(())
+            }
             other => shown.push(other),
         }
     }
     shown
-}
-
-fn is_treacherous(character: char) -> bool {
-    match character {
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' => true,
-        '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
-        '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => true,
-        other => other.is_control(),
-    }
 }
 
 /// Shortens a text to a number of characters.
