@@ -5,6 +5,7 @@
 //! text without changing its [`digest`].
 
 mod annotate;
+mod changes;
 mod characters;
 mod content;
 mod diagnostic;
@@ -24,6 +25,7 @@ mod tree;
 mod verify;
 
 pub use annotate::{Mark, annotate};
+pub use changes::{Change, changes};
 pub use characters::{escape, is_hidden};
 pub use diagnostic::{Code, Diagnostic, Edit, Fix, Label, Severity, StepName, did_you_mean};
 pub use digest::{canonical, digest, digest_of_text};
@@ -34,7 +36,7 @@ pub use levels::{Levels, UnknownWish, Wish};
 pub use lint::{SUBSCRIPTION_BYTES_MAX, lint};
 pub use lower::{CONTRACT_TIMEOUT, MAX_VISITS, RETRIES, WORK_TIMEOUT};
 pub use parse::{RETRIES_MAX, STATUSES, STEPS_MAX, parse};
-pub use render::{Change, Setting, Shown, ShownStep, budget_words, diff, duration_words, show};
+pub use render::{Setting, Shown, ShownStep, budget_words, duration_words, show};
 pub use source::{PLAN_BYTES_MAX, Position, Source, Span, Spanned, Unreadable};
 pub use tree::{
     ContractTree, Field, Frontmatter, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then, WorkspaceMode,

@@ -1,6 +1,5 @@
-//! Draws a plan as it will run, every default named, and what differs between two revisions.
+//! Draws a plan as it will run, every default named.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -202,101 +201,4 @@ fn draw_settings(out: &mut fmt::Formatter<'_>, settings: &[Setting]) -> fmt::Res
         }
     }
     Ok(())
-}
-
-/// One difference of meaning between two revisions.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-#[serde(tag = "change", rename_all = "snake_case")]
-pub enum Change {
-    /// A step is new.
-    Added {
-        /// The step's number.
-        step: String,
-        /// The step's title.
-        title: String,
-    },
-    /// A step is gone.
-    Removed {
-        /// The step's number.
-        step: String,
-        /// The step's title.
-        title: String,
-    },
-    /// A value differs.
-    Changed {
-        /// The step's number; absent for a value of the whole plan.
-        step: Option<String>,
-        /// The field's name.
-        field: &'static str,
-        /// What applied before.
-        old: String,
-        /// What applies after.
-        new: String,
-    },
-}
-
-impl fmt::Display for Change {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Change::Added { step, title } => write!(out, "step {step} added: {title}"),
-            Change::Removed { step, title } => write!(out, "step {step} removed: {title}"),
-            Change::Changed { step, field, old, new } => {
-                let place = step.as_ref().map_or("plan".to_owned(), |step| format!("step {step}"));
-                if old.contains('\n') || new.contains('\n') {
-                    write!(out, "{place}: {field} changed")
-                } else {
-                    write!(out, "{place}: {field} `{old}` → `{new}`")
-                }
-            }
-        }
-    }
-}
-
-/// Returns what differs in meaning between two plans: values that apply, so that writing a default out is no change.
-pub fn diff(old: &Shown, new: &Shown) -> Vec<Change> {
-    let mut changes = Vec::new();
-    if old.title != new.title {
-        changes.push(changed(None, "title", &old.title, &new.title));
-    }
-    compare(None, &old.settings, &new.settings, &mut changes);
-    let before: BTreeMap<&str, &ShownStep> =
-        old.steps.iter().map(|step| (step.number.as_str(), step)).collect();
-    let after: BTreeMap<&str, &ShownStep> =
-        new.steps.iter().map(|step| (step.number.as_str(), step)).collect();
-    for step in &old.steps {
-        if !after.contains_key(step.number.as_str()) {
-            changes.push(Change::Removed { step: step.number.clone(), title: step.title.clone() });
-        }
-    }
-    for step in &new.steps {
-        let Some(known) = before.get(step.number.as_str()) else {
-            changes.push(Change::Added { step: step.number.clone(), title: step.title.clone() });
-            continue;
-        };
-        if known.title != step.title {
-            changes.push(changed(Some(&step.number), "title", &known.title, &step.title));
-        }
-        compare(Some(&step.number), &known.settings, &step.settings, &mut changes);
-    }
-    changes
-}
-
-fn changed(step: Option<&String>, field: &'static str, old: &str, new: &str) -> Change {
-    Change::Changed { step: step.cloned(), field, old: old.to_owned(), new: new.to_owned() }
-}
-
-fn compare(step: Option<&String>, old: &[Setting], new: &[Setting], changes: &mut Vec<Change>) {
-    let value = |settings: &[Setting], name: &str| {
-        settings
-            .iter()
-            .find(|setting| setting.name == name)
-            .map_or(String::new(), |setting| setting.value.clone())
-    };
-    let only_old = old.iter().filter(|setting| !new.iter().any(|known| known.name == setting.name));
-    for setting in new.iter().chain(only_old) {
-        let (before, after) = (value(old, setting.name), value(new, setting.name));
-        if before != after {
-            changes.push(changed(step, setting.name, &before, &after));
-        }
-    }
 }

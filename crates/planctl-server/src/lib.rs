@@ -13,6 +13,7 @@ mod live;
 mod marks;
 mod plans;
 mod protection;
+mod revisions;
 mod runs;
 mod services;
 mod settings;

@@ -511,6 +511,34 @@ pub struct PlanStepView {
     pub timeout_seconds: f64,
 }
 
+/// What changed between two revisions of a plan: the answer of `plan diff --json`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PlanDiffView {
+    /// The plan's path.
+    pub plan: String,
+    /// The older text.
+    pub since: RevisionView,
+    /// The newer text.
+    pub until: RevisionView,
+    /// Says that the texts differ.
+    pub changed: bool,
+    /// What differs in meaning; empty where only the wording of what changes nothing differs.
+    pub changes: Vec<planctl_lang::Change>,
+    /// The lines that differ, as a unified diff.
+    pub diff: String,
+}
+
+/// One text of a plan.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RevisionView {
+    /// The digest of its canonical text.
+    pub digest: String,
+    /// When it was first kept; absent for the file as it is now.
+    pub at: Option<String>,
+    /// What makes it worth comparing with: an approval, a run, the file.
+    pub what: String,
+}
+
 /// The attempts of a run's steps: the answer of `plan logs --json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LogView {

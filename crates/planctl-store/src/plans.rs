@@ -33,6 +33,8 @@ pub(crate) const VOID_OTHERS: &str = "update approvals set voided_at = clock_tim
 pub(crate) const GRAPH: &str = "select body::text as body from graphs where digest = $1";
 pub(crate) const REVISION: &str =
     "select source, graph, created_at from revisions where plan = $1 and digest = $2";
+pub(crate) const REVISIONS: &str = "select digest, created_at from revisions where plan = $1 \
+     order by created_at desc, digest limit $2";
 macro_rules! plans_where {
     ($which:literal) => {
         concat!(
@@ -424,6 +426,17 @@ impl Store {
             graph_digest,
             created_at: time_at(&row, "created_at")?,
         })
+    }
+
+    /// Returns the digests of a plan's revisions with the time each was first kept, newest first.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] where a row does not read, and those of the connection.
+    pub async fn revisions(&self, plan: PlanId, limit: i64) -> Result<Vec<(Digest, Timestamp)>, StoreError> {
+        let rows =
+            repeated!(self, lent => sqlx::query(REVISIONS).bind(plan.0).bind(limit).fetch_all(&mut *lent))?;
+        rows.iter().map(|row| Ok((digest_at(row, "digest")?, time_at(row, "created_at")?))).collect()
     }
 
     pub(crate) async fn graph_of_revision(&self, plan: i64, revision: &Digest) -> Result<Digest, StoreError> {

@@ -52,6 +52,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("plans: void others", plans::VOID_OTHERS),
     ("plans: graph", plans::GRAPH),
     ("plans: revision", plans::REVISION),
+    ("plans: revisions", plans::REVISIONS),
     ("plans: plan", plans::PLAN),
     ("plans: plan at", plans::PLAN_AT),
     ("plans: plans", plans::PLANS),

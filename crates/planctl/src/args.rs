@@ -205,10 +205,24 @@ pub enum PlanCommand {
         #[arg(long)]
         step: Option<u32>,
     },
-    /// Shows what changed since the plan was approved; exits 1 where something did
+    /// Shows what changed in a plan by what it means: which step's contract, task, policy; exits 1 where something did
+    #[command(before_help = "Examples:
+  planctl plan diff plans/fix.md                      since it was approved
+  planctl plan diff plans/fix.md --since run          since its newest run began
+  planctl plan diff plans/fix.md --since 9f2c41 --until fix-3    between two kept revisions
+  planctl plan diff plans/fix.md --text               line by line")]
     Diff {
         /// The plan
         file: PathBuf,
+        /// The older text: `approved`, `run`, a run's name, or the beginning of a revision's digest
+        #[arg(long, value_name = "REV", default_value = "approved")]
+        since: String,
+        /// The newer text: `approved`, `run`, a run's name, or the beginning of a revision's digest [default: the file]
+        #[arg(long, value_name = "REV")]
+        until: Option<String>,
+        /// Show the lines that differ, too
+        #[arg(long)]
+        text: bool,
     },
     /// Approves a plan as it stands now, for this workspace and configuration
     #[command(before_help = "Example:\n  planctl plan approve plans/fix.md --note 'read all contracts'")]

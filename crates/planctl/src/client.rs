@@ -10,7 +10,8 @@ use planctl_harness::{Spawner, Unreadable};
 use planctl_server::check::{self, CheckError, Checked, Checking};
 use planctl_server::database::ClusterError;
 use planctl_server::wire::{
-    AskList, AskPage, AuditView, DatabaseView, Decided, EventLine, LogView, RunList, RunView, WhyView,
+    AskList, AskPage, AuditView, DatabaseView, Decided, EventLine, LogView, PlanDiffView, RunList, RunView,
+    WhyView,
 };
 use planctl_server::{Drive, Driven, Live, Open, ServiceError, Services, Start, Started, StoreError};
 use tokio::sync::watch;
@@ -134,6 +135,16 @@ impl Client {
         });
         let needs_approval = begins && !is_approved;
         Ok(Standing { is_approved, approved_before: standing.approved_before, needs_approval })
+    }
+
+    /// Compares two texts of a plan by what they mean.
+    pub async fn plan_diff(
+        &self,
+        checked: &Checked,
+        since: &str,
+        until: Option<&str>,
+    ) -> Result<PlanDiffView, Failure> {
+        self.services.plan_diff(checked, since, until).await.map_err(failure)
     }
 
     /// Approves a plan as it stands.

@@ -12,6 +12,7 @@ use crate::failure::{Answer, Exit, Failure};
 use crate::show;
 
 mod approvals;
+mod changes;
 mod database;
 mod decide;
 mod demo;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use planctl_engine::{NodeId, On, Outcome, Priority, Subscription, WorkKind};
 use planctl_lang::Severity;
 use planctl_lang::{
-    Code, Facts, Mark, PlanTree, Source, StepNumber, annotate, diff, digest, parse, protected_candidates,
+    Code, Facts, Mark, PlanTree, Source, StepNumber, annotate, changes, digest, parse, protected_candidates,
     show, verify, wants,
 };
 
@@ -164,7 +164,7 @@ fn p_16_marks_change_neither_steps_nor_digest() {
         assert_ne!(source.text(), marked.text());
         assert_eq!(digest(&source), digest(&marked));
         let shown = |source: &Source| show(source, &parse(source).0);
-        assert_eq!(diff(&shown(&source), &shown(&marked)), []);
+        assert_eq!(changes(&shown(&source), &shown(&marked)), []);
         assert_eq!(annotate(&marked, "draft", &BTreeMap::new()), text);
     }
 }
@@ -194,7 +194,8 @@ fn p_76_a_difference_is_told_by_meaning() {
         + "\n### 3. More\n\n**target:** coder\n**task:**\nx\n\n**contract:**\n```\ntest -f x\n```\n";
     let changed = Source::new("plan.md", changed.replace("exit_code == 0\n", ""));
     let shown = |source: &Source| show(source, &parse(source).0);
-    let told: Vec<String> = diff(&shown(&source), &shown(&changed)).iter().map(ToString::to_string).collect();
+    let told: Vec<String> =
+        changes(&shown(&source), &shown(&changed)).iter().map(ToString::to_string).collect();
     let expected = [
         "step 1: on_fail `retry(2), then escalate` → `retry(3), then abort`",
         "step 2: title `Make two` → `Make three`",

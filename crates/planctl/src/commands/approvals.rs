@@ -4,7 +4,8 @@ use planctl_engine::{Answer as Word, Budget, Role};
 use planctl_server::wire::{AskPage, AskView, WillRun};
 
 use super::Context;
-use super::plan::{diff_drawn, recorded, shell_word};
+use super::changes::lines_drawn;
+use super::plan::{recorded, shell_word};
 use crate::args::{ApprovalsCommand, AskFilter, Noted};
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit};
@@ -150,7 +151,7 @@ pub fn page_drawn(page: &AskPage) -> String {
         text.push_str(&format!(
             "\n{}\n{}",
             styled(BOLD, "changed since the last approval"),
-            diff_drawn(diff)
+            lines_drawn(diff)
         ));
     }
     text.push_str(&answers(ask));

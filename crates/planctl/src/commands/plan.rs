@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use planctl_server::diff;
 use planctl_server::wire::{RunState, RunSummary, RunView, WaitingOn};
 
-use super::{Context, verify};
+use super::{Context, changes, verify};
 use crate::args::PlanCommand;
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
@@ -17,7 +16,9 @@ pub async fn run(context: &Context, command: PlanCommand) -> Answer {
     match command {
         PlanCommand::Verify { files, deny } => verify::verify(context, &files, &deny).await,
         PlanCommand::Show { plan, step } => show_plan(context, &plan, step).await,
-        PlanCommand::Diff { file } => diff(context, &file).await,
+        PlanCommand::Diff { file, since, until, text } => {
+            changes::diff(context, &file, &changes::Between { since, until, text }).await
+        }
         PlanCommand::Approve { file, note, exec } => {
             approve(context, &file, note.as_deref(), exec.as_deref()).await
         }
@@ -70,45 +71,6 @@ pub fn not_verified(file: &Path, checked: &planctl_server::check::Checked) -> Fa
     let name = file.display();
     Failure::new(Exit::No, format!("could not verify {name}: {}", verify::counted(&checked.verification)))
         .next(format!("planctl plan verify {name}"))
-}
-
-async fn diff(context: &Context, file: &Path) -> Answer {
-    let is_json = context.is_json()?;
-    let checked = client::check(context, file, false, &planctl_lang::Levels::default()).await?;
-    let client = Client::open(context).await?;
-    let standing = client.standing(&checked, false).await?;
-    let changed = match standing.approved_before {
-        Some(before) => diff::unified(&before, &planctl_lang::canonical(&checked.source)),
-        None if standing.is_approved => String::new(),
-        None => {
-            return Err(Failure::not_found(format!("{} was never approved here", file.display()))
-                .next(format!("planctl plan show {}", shell_word(&file.display().to_string()))));
-        }
-    };
-    if is_json {
-        show::print_json(&serde_json::json!({ "changed": !changed.is_empty(), "diff": changed }))?;
-    } else if changed.is_empty() {
-        context.say("nothing changed since the approval");
-    } else {
-        show::print(&diff_drawn(&changed))?;
-    }
-    Ok(if changed.is_empty() { Exit::Yes } else { Exit::No })
-}
-
-/// Draws a difference in colour, each line made safe.
-pub fn diff_drawn(changed: &str) -> String {
-    let mut text = String::new();
-    for line in changed.lines() {
-        let style = match line.as_bytes().first() {
-            Some(b'+') => show::GOOD,
-            Some(b'-') => show::BAD,
-            Some(b'@') => show::FAINT,
-            Some(_) | None => anstyle::Style::new(),
-        };
-        text.push_str(&styled(style, &show::safe_block(line)));
-        text.push('\n');
-    }
-    text
 }
 
 async fn approve(context: &Context, file: &Path, note: Option<&str>, exec: Option<&str>) -> Answer {

@@ -8,7 +8,7 @@ use planctl_server::wire::RunView;
 
 use super::plan::{exit_of, next_of, not_verified, shell_word};
 use super::work::{LOOK, Manner, Stop, Work, follow, work};
-use super::{Context, decide, plan, verify};
+use super::{Context, changes, decide, verify};
 use crate::args::Format;
 use crate::client::{self, Client, Handle, How};
 use crate::failure::{Answer, Exit, Failure};
@@ -210,7 +210,7 @@ async fn approval(
             'd' => match &standing.approved_before {
                 Some(before) => {
                     let now = planctl_lang::canonical(&checked.source);
-                    show::say(&plan::diff_drawn(&planctl_server::diff::unified(before, &now)));
+                    show::say(&changes::lines_drawn(&planctl_server::diff::unified(before, &now)));
                 }
                 None => show::say("it was never approved before"),
             },
@@ -227,7 +227,7 @@ fn changed(
     run: Option<&str>,
 ) -> Result<Failure, Failure> {
     let now = planctl_lang::canonical(&checked.source);
-    show::print(&plan::diff_drawn(&planctl_server::diff::unified(approved_text, &now)))?;
+    show::print(&changes::lines_drawn(&planctl_server::diff::unified(approved_text, &now)))?;
     let failure = Failure::new(
         Exit::Conflict,
         format!("could not run {}: it changed after its approval", file.display()),

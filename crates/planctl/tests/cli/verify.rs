@@ -175,5 +175,40 @@ fn diff_shows_what_changed_since_the_approval() {
     room.write("p.md", &two_steps().replace("test -s two.txt", "test -s three.txt"));
     let said = room.planctl(&["plan", "diff", "p.md"]);
     assert_eq!(said.code, 1);
+    assert!(said.out.contains("step 2: contract `test -s two.txt` → `test -s three.txt`\n"), "{}", said.out);
+    assert!(!said.out.contains("-test -s two.txt"), "{}", said.out);
+    let said = room.planctl(&["plan", "diff", "p.md", "--text"]);
     assert!(said.out.contains("-test -s two.txt\n+test -s three.txt\n"), "{}", said.out);
+}
+
+#[test]
+fn p_76_diff_compares_kept_revisions_and_knows_moved_steps() {
+    let room = Room::new();
+    let first = two_steps();
+    room.write("p.md", &first);
+    assert_eq!(room.planctl(&["plan", "approve", "p.md"]).code, 0);
+    let before = room.json(&["plan", "show", "p.md", "--json"])["digest"].as_str().unwrap().to_owned();
+    let step = first.find("### 1.").unwrap();
+    let between = "### 1. Look around\n**target:** coder\n**task:** Look.\n**contract:**\n```shell\ntest -s look.txt\n```\n\
+        exit_code == 0\n**on_fail:** escalate\n\n";
+    let second = format!("{}{between}{}", &first[..step], &first[step..])
+        .replace("### 2.", "### 3.")
+        .replacen("### 1. Look", "### 0. Look", 1)
+        .replacen("### 1.", "### 2.", 1)
+        .replace("### 0. Look", "### 1. Look");
+    room.write("p.md", &second);
+    let said = room.planctl(&["plan", "diff", "p.md", "--json", "--since", &before[7..15]]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let view: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let changes: Vec<&str> =
+        view["changes"].as_array().unwrap().iter().map(|change| change["change"].as_str().unwrap()).collect();
+    assert_eq!(changes, ["added", "moved", "moved"], "{view}");
+    assert_eq!(room.planctl(&["plan", "approve", "p.md"]).code, 0);
+    let again = room.planctl(&["plan", "diff", "p.md", "--since", "approved", "--until", &before]);
+    assert_eq!(again.code, 1);
+    assert!(again.out.contains("step 1 removed: Look around"), "{}", again.out);
+    let unknown = room.planctl(&["plan", "diff", "p.md", "--since", "deadbeef"]);
+    assert_eq!(unknown.code, 4);
+    assert!(unknown.err.contains("kept are") && unknown.err.contains(&before[7..19]), "{}", unknown.err);
+    assert_eq!(room.planctl(&["plan", "diff", "p.md", "--since", "run"]).code, 4, "it never ran");
 }

@@ -1,0 +1,73 @@
+//! What verifying a plan costs as it grows: time per byte must stay flat, and 1,000 steps in 1 MiB take less than 100 ms.
+//!
+//! Reading and judging are timed together, with the facts of a workspace where every file is there; the processes and
+//! files that a whole `planctl plan verify` looks at are not part of it (`just bench-verify` times that too).
+
+use std::fmt::Write;
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use planctl_lang::{FileFact, Levels, Source, parse, verify, wants};
+
+const CONTRACTS: [&str; 4] = [
+    "test -f out/STEP.txt && grep -q 'ready: STEP' out/STEP.txt",
+    "cargo test --quiet -p part-STEP",
+    "cd parts/STEP\nmake check && ! git diff --quiet -- src",
+    "diff <(sort out/STEP.txt) expected/STEP.txt",
+];
+
+const PROSE: &str =
+    "Read the notes of the step before, then write what follows from them into `out/STEP.txt`. ";
+
+/// A plan of so many steps, each about as long as asked.
+fn plan(steps: usize, step_bytes: usize) -> String {
+    let mut text = "---\ntype: plan\nstatus: draft\nowner: bench\n---\n\n# Grow\n\n## Steps\n".to_owned();
+    for number in 1..=steps {
+        let named = |template: &str| template.replace("STEP", &number.to_string());
+        let contract = named(CONTRACTS[number % CONTRACTS.len()]);
+        let begin = text.len();
+        let _ = write!(text, "\n### {number}. Write part {number}\n**target:** coder\n**task:**\nWrite it.");
+        while text.len() - begin + 110 + contract.len() < step_bytes {
+            text.push_str(&named(PROSE));
+        }
+        let _ = write!(
+            text,
+            "\n**contract:**\n```shell\n{contract}\n```\nexit_code == 0\n**on_fail:** retry(2), then escalate\n"
+        );
+    }
+    text
+}
+
+fn judged(source: &Source) -> usize {
+    let wants = wants(source, &parse(source).0);
+    let there = |path| (path, FileFact::Regular { size: 10 });
+    let facts = planctl_lang::Facts {
+        files: wants.files.into_iter().map(there).collect(),
+        commands: wants.commands.into_iter().map(|name| (name, true)).collect(),
+        ..planctl_lang::Facts::default()
+    };
+    verify(source, &facts, &Levels::default()).diagnostics.len()
+}
+
+fn growth(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("verify, 200 bytes a step");
+    for steps in [10, 100, 1_000, 5_000] {
+        let source = Source::new("plan.md", plan(steps, 200));
+        group.throughput(Throughput::Bytes(source.text().len() as u64));
+        group.bench_with_input(BenchmarkId::from_parameter(steps), &source, |bencher, source| {
+            bencher.iter(|| black_box(judged(source)));
+        });
+    }
+    group.finish();
+}
+
+fn largest(criterion: &mut Criterion) {
+    let source = Source::new("plan.md", plan(1_000, 1_020));
+    let mut group = criterion.benchmark_group("verify, 1,000 steps in 1 MiB");
+    group.throughput(Throughput::Bytes(source.text().len() as u64));
+    group.bench_function("1000", |bencher| bencher.iter(|| black_box(judged(&source))));
+    group.finish();
+}
+
+criterion_group!(benches, growth, largest);
+criterion_main!(benches);

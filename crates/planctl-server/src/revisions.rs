@@ -1,0 +1,139 @@
+//! What a plan's text was before: kept revisions by name, and what changed since one of them.
+
+use planctl_engine::Digest;
+use planctl_lang::{Source, canonical, changes, parse, show};
+use planctl_store::Plan;
+
+use crate::check::Checked;
+use crate::diff;
+use crate::services::{ServiceError, Services};
+use crate::wire::{PlanDiffView, RevisionView, moment};
+
+/// The most revisions that are looked through for one.
+const REVISIONS_MAX: i64 = 1_000;
+
+/// The most revisions that are named where none fits.
+const REVISIONS_NAMED_MAX: usize = 5;
+
+/// Fewer digits of a digest than this name no revision.
+const DIGEST_DIGITS_MIN: usize = 4;
+
+/// One side of a comparison.
+struct Side {
+    view: RevisionView,
+    text: String,
+}
+
+impl Services {
+    /// Compares two texts of a plan by what they mean (P-76): `since` is `approved`, `run`, a run, or the beginning of a
+    /// revision's digest; `until` a run or a digest, else the file as it was checked.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotFound`] where nothing was approved, nothing ran, or no revision has that digest; a conflict
+    /// where several have; and those of the store.
+    pub async fn plan_diff(
+        &self,
+        checked: &Checked,
+        since: &str,
+        until: Option<&str>,
+    ) -> Result<PlanDiffView, ServiceError> {
+        let name = checked.file.display();
+        let Some(plan) = self.store.plan_at(self.workspace, &checked.path).await? else {
+            return Err(ServiceError::NotFound {
+                what: format!("{name}: it was never approved or run here"),
+            });
+        };
+        let old = self.side(&plan, since, checked).await?;
+        let new = match until {
+            Some(until) => self.side(&plan, until, checked).await?,
+            None => Side {
+                view: RevisionView {
+                    digest: checked.verification.digest.as_str().to_owned(),
+                    at: None,
+                    what: "the file".to_owned(),
+                },
+                text: canonical(&checked.source),
+            },
+        };
+        let shown = |text: &str| {
+            let source = Source::new(&checked.path, text);
+            let tree = parse(&source).0;
+            show(&source, &tree)
+        };
+        Ok(PlanDiffView {
+            plan: checked.path.clone(),
+            changed: old.view.digest != new.view.digest,
+            changes: changes(&shown(&old.text), &shown(&new.text)),
+            diff: diff::unified(&old.text, &new.text),
+            since: old.view,
+            until: new.view,
+        })
+    }
+
+    async fn side(&self, plan: &Plan, which: &str, checked: &Checked) -> Result<Side, ServiceError> {
+        let name = checked.file.display();
+        let not_found = |what: String| ServiceError::NotFound { what };
+        let (digest, what) = match which {
+            "approved" => {
+                let last = self.store.last_approval(plan.id).await?;
+                let last = last.ok_or_else(|| not_found(format!("{name}: it was never approved here")))?;
+                let what = format!("approved by {} {}", last.by, moment(last.at));
+                (last.digest, what)
+            }
+            "run" => {
+                let run = self.store.newest_run_of(plan.id).await?;
+                let run = run.ok_or_else(|| not_found(format!("{name}: it never ran here")))?;
+                (run.revision, format!("run {}", run.name))
+            }
+            digits if is_digest(digits) => {
+                let digest = self.digest_of(plan, digits).await?;
+                let what = "a revision".to_owned();
+                (digest, what)
+            }
+            run => {
+                let run = self.find_row(run).await?;
+                if run.plan != plan.id {
+                    return Err(ServiceError::Conflict {
+                        what: format!("run {} is one of {}, not of {name}", run.name, run.plan_path),
+                        help: format!("planctl plan diff {}", run.plan_path),
+                    });
+                }
+                (run.revision, format!("run {}", run.name))
+            }
+        };
+        let kept = self.store.revision(plan.id, &digest).await?;
+        let view =
+            RevisionView { digest: digest.as_str().to_owned(), at: Some(moment(kept.created_at)), what };
+        Ok(Side { view, text: canonical(&Source::new(&checked.path, kept.source)) })
+    }
+
+    async fn digest_of(&self, plan: &Plan, given: &str) -> Result<Digest, ServiceError> {
+        let digits = given.strip_prefix("sha256:").unwrap_or(given).to_lowercase();
+        let kept = self.store.revisions(plan.id, REVISIONS_MAX).await?;
+        let hex = |digest: &Digest| digest.as_str().trim_start_matches("sha256:").to_owned();
+        let fitting: Vec<&Digest> =
+            kept.iter().map(|(digest, _)| digest).filter(|digest| hex(digest).starts_with(&digits)).collect();
+        match fitting.as_slice() {
+            [one] => Ok((*one).clone()),
+            [] => {
+                let known = kept.iter().take(REVISIONS_NAMED_MAX);
+                let known: Vec<String> = known
+                    .map(|(digest, at)| format!("{} ({})", hex(digest).get(..12).unwrap_or("?"), moment(*at)))
+                    .collect();
+                let what = format!("a revision {digits}; kept are {}", known.join(", "));
+                Err(ServiceError::NotFound { what })
+            }
+            several => Err(ServiceError::Conflict {
+                what: format!("{} revisions begin with {digits}", several.len()),
+                help: "give more of its digits".to_owned(),
+            }),
+        }
+    }
+}
+
+// Run names end with a number after a dash, so a word of hexadecimal digits alone is a revision.
+fn is_digest(given: &str) -> bool {
+    let digits = given.strip_prefix("sha256:").unwrap_or(given);
+    digits.len() >= DIGEST_DIGITS_MIN && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
