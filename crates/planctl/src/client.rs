@@ -47,8 +47,6 @@ pub struct Handle(RunId);
 
 /// Where a plan stands before anything is done with it.
 pub struct Standing {
-    /// Says that an approval holds for this text, configuration and workspace.
-    pub is_approved: bool,
     /// The text that was approved last, where it is another one.
     pub approved_before: Option<String>,
     /// Says that nothing runs before a person approves this text.
@@ -134,7 +132,7 @@ impl Client {
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => false,
         });
         let needs_approval = begins && !is_approved;
-        Ok(Standing { is_approved, approved_before: standing.approved_before, needs_approval })
+        Ok(Standing { approved_before: standing.approved_before, needs_approval })
     }
 
     /// Compares two texts of a plan by what they mean.
