@@ -42,6 +42,20 @@ pub struct Example {
 }
 
 impl Code {
+    /// Says what the code's family is about: the digit after the `P` is the family's (INTERFACE 2.5).
+    pub fn family(self) -> &'static str {
+        match self.as_str().as_bytes().get(1) {
+            Some(b'0') => "form of the plan",
+            Some(b'1') => "contracts",
+            Some(b'2') => "files and order",
+            Some(b'3') => "graph",
+            Some(b'4') => "roles",
+            Some(b'5') => "budget",
+            Some(b'6') => "safety",
+            Some(_) | None => "others",
+        }
+    }
+
     /// Explains the code.
     pub fn explain(self) -> Explanation {
         let (markdown, tested) = cut(self.explanation(), "Tested");

@@ -187,11 +187,21 @@ pub enum PlanCommand {
     #[command(before_help = "Examples:
   planctl plan verify plans/*.md
   planctl plan verify plans/fix.md --format json
-  planctl plan verify plans/fix.md -D warnings        warnings fail too, for CI")]
+  planctl plan verify plans/fix.md -D warnings        warnings fail too, for CI
+  planctl plan verify --explain P104                  what a code means, with examples")]
     Verify {
         /// The plans
-        #[arg(required = true, value_name = "FILE")]
+        #[arg(required_unless_present = "explain", value_name = "FILE")]
         files: Vec<PathBuf>,
+        /// Say what a code means, with a plan that is wrong and one that is right; without CODE, list all codes
+        #[arg(
+            long,
+            value_name = "CODE",
+            num_args = 0..=1,
+            default_missing_value = "",
+            conflicts_with_all = ["files", "deny"]
+        )]
+        explain: Option<String>,
         /// Raise to errors: `warnings`
         #[arg(short = 'D', long = "deny", value_name = "CODE")]
         deny: Vec<String>,

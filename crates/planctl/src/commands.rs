@@ -17,6 +17,7 @@ mod database;
 mod decide;
 mod demo;
 mod doctor;
+mod explain;
 mod help;
 mod history;
 mod plan;

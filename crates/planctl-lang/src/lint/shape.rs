@@ -79,7 +79,9 @@ fn plan(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         let outside =
             Diagnostic::new(Code::P603, "the plan lies outside the workspace; it runs all the same");
         found.push(
-            outside.at(Span::at(0), "").note("paths in it are relative to the workspace, not to the plan"),
+            outside
+                .at(Span::at(lint.source.bom_bytes()), "")
+                .note("paths in it are relative to the workspace, not to the plan"),
         );
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use planctl_server::wire::{RunState, RunSummary, RunView, WaitingOn};
 
-use super::{Context, changes, verify};
+use super::{Context, changes, explain, verify};
 use crate::args::PlanCommand;
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
@@ -14,7 +14,8 @@ use crate::show::{self, BOLD, styled};
 /// Does what was typed.
 pub async fn run(context: &Context, command: PlanCommand) -> Answer {
     match command {
-        PlanCommand::Verify { files, deny } => verify::verify(context, &files, &deny).await,
+        PlanCommand::Verify { explain: Some(code), .. } => explain::explain(context, &code),
+        PlanCommand::Verify { files, deny, .. } => verify::verify(context, &files, &deny).await,
         PlanCommand::Show { plan, step } => show_plan(context, &plan, step).await,
         PlanCommand::Diff { file, since, until, text } => {
             changes::diff(context, &file, &changes::Between { since, until, text }).await

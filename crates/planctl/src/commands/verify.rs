@@ -21,10 +21,13 @@ pub async fn verify(context: &Context, files: &[PathBuf], deny: &[String]) -> An
         levels.add(Wish::Deny, name).map_err(|unknown| Failure::usage(unknown.to_string()))?;
     }
     let format = context.format(&[Format::Human, Format::Json])?;
-    let mut worst = Exit::Yes;
+    let (mut worst, mut gravest) = (Exit::Yes, None);
     for file in files {
         let exit = match client::check(context, file, false, &levels).await {
-            Ok(checked) => report(context, file, checked, format)?,
+            Ok(checked) => {
+                gravest = gravest.into_iter().chain(gravest_of(&checked)).min_by_key(|grave| grave.0);
+                report(context, file, checked, format)?
+            }
             Err(failure) if files.len() == 1 => return Err(failure),
             Err(failure) => {
                 show::say_failure(&failure);
@@ -33,7 +36,16 @@ pub async fn verify(context: &Context, files: &[PathBuf], deny: &[String]) -> An
         };
         worst = worst.max(exit);
     }
+    if let Some((_, code)) = gravest.filter(|_| format == Format::Human && !context.is_quiet()) {
+        show::print(&format!("{} planctl plan verify --explain {code}\n", styled(BOLD, "for more:")))?;
+    }
     Ok(worst)
+}
+
+// The first of the gravest findings: what a person mends first.
+fn gravest_of(checked: &Checked) -> Option<(Severity, Code)> {
+    let found = checked.verification.diagnostics.iter().filter(|found| found.level != Severity::Note);
+    found.map(|found| (found.level, found.code)).min_by_key(|grave| grave.0)
 }
 
 fn report(context: &Context, file: &Path, checked: Checked, format: Format) -> Result<Exit, Failure> {

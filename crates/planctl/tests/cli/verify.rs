@@ -212,3 +212,36 @@ fn p_76_diff_compares_kept_revisions_and_knows_moved_steps() {
     assert!(unknown.err.contains("kept are") && unknown.err.contains(&before[7..19]), "{}", unknown.err);
     assert_eq!(room.planctl(&["plan", "diff", "p.md", "--since", "run"]).code, 4, "it never ran");
 }
+
+#[test]
+fn a_code_is_explained_where_no_plan_is_named() {
+    let room = Room::new();
+    let said = room.planctl(&["plan", "verify", "--explain", "p104"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.starts_with("warning[P104]: the contract can't fail\n"), "{}", said.out);
+    assert!(said.out.contains("\nwrong\n") && said.out.contains("|| true"), "{}", said.out);
+    let listed = room.planctl(&["plan", "verify", "--explain"]);
+    assert_eq!(listed.code, 0, "{listed:?}");
+    assert!(
+        listed.out.contains("\ncontracts\n  P101  error    the contract is not valid bash\n"),
+        "{}",
+        listed.out
+    );
+    let unknown = room.planctl(&["plan", "verify", "--explain", "P1044"]);
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.err.contains("no code `P1044`") && unknown.err.contains("P104"), "{}", unknown.err);
+    assert_eq!(room.planctl(&["plan", "verify"]).code, 2, "a plan or a code");
+    let told = room.json(&["plan", "verify", "--explain", "P104", "--json"]);
+    assert_eq!(told["codes"][0]["level"], "warning");
+}
+
+#[test]
+fn the_gravest_finding_is_named_once_for_more() {
+    let room = Room::new();
+    let late = two_steps().replace("test -s two.txt", "test -s two.txt || true");
+    room.write("a.md", &late).write("b.md", &late.replace("**target:** coder", "**target:** my coder"));
+    let said = room.planctl(&["plan", "verify", "a.md", "b.md"]);
+    let more: Vec<&str> = said.out.lines().filter(|line| line.starts_with("for more:")).collect();
+    assert_eq!(more, ["for more: planctl plan verify --explain P403"], "{}", said.out);
+    assert!(!room.planctl(&["plan", "verify", "-q", "a.md"]).out.contains("for more:"));
+}

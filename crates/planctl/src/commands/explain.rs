@@ -1,0 +1,98 @@
+//! `planctl plan verify --explain`: what a code means, with a plan that is wrong and one that is right.
+
+use planctl_lang::{Code, Example, Severity, did_you_mean};
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::failure::{Answer, Exit, Failure};
+use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
+
+/// Explains a code, or lists all where none is named.
+pub fn explain(context: &Context, name: &str) -> Answer {
+    let codes = if name.is_empty() { Code::ALL } else { &[named(name)?] };
+    if context.is_json()? {
+        let codes: Vec<Value> = codes.iter().map(|code| to_json(*code)).collect();
+        show::print_json(&json!({ "schema": "planctl.explain/1", "codes": codes }))?;
+    } else if let [code] = codes {
+        show::print(&drawn(*code))?;
+    } else {
+        show::print(&listed(codes))?;
+    }
+    Ok(Exit::Yes)
+}
+
+fn named(name: &str) -> Result<Code, Failure> {
+    Code::named(name.trim()).ok_or_else(|| {
+        let near = did_you_mean(name, Code::ALL.iter().map(|code| code.as_str()));
+        let help = near.map_or("the codes are listed by: planctl plan verify --explain".to_owned(), |near| {
+            format!("did you mean {near}?")
+        });
+        Failure::usage(format!("there is no code `{}`", show::safe(name))).help(help)
+    })
+}
+
+/// Names a level for people.
+pub fn level(code: Code) -> &'static str {
+    match code.default_level() {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
+    }
+}
+
+fn listed(codes: &[Code]) -> String {
+    let mut text = String::new();
+    for family in codes.chunk_by(|one, next| one.family() == next.family()) {
+        let name = family.first().map_or("", |code| code.family());
+        text.push_str(&format!("{}\n", styled(BOLD, name)));
+        for code in family {
+            text.push_str(&format!("  {code}  {:<8} {}\n", level(*code), code.title()));
+        }
+        text.push('\n');
+    }
+    text.push_str(&format!("{} planctl plan verify --explain P104\n", styled(BOLD, "for more:")));
+    text
+}
+
+fn drawn(code: Code) -> String {
+    let explained = code.explain();
+    let level = format!("{}[{code}]", level(code));
+    let level = match code.default_level() {
+        Severity::Error => styled(BAD, &level),
+        Severity::Warning => styled(CARE, &level),
+        Severity::Note => styled(BOLD, &level),
+    };
+    let mut text = format!("{level}{}\n\n{}\n", styled(BOLD, &format!(": {}", code.title())), explained.text);
+    for (style, name, example) in [(BAD, "wrong", explained.bad), (GOOD, "right", explained.good)] {
+        let Some(example) = example else { continue };
+        text.push_str(&format!("\n{}\n", styled(style, name)));
+        text.push_str(&example_drawn(&example));
+    }
+    text
+}
+
+fn example_drawn(example: &Example) -> String {
+    let mut text = String::new();
+    if !example.about.is_empty() {
+        text.push_str(&format!("{}\n", example.about));
+    }
+    text.push('\n');
+    for line in example.shown.lines() {
+        let line = if line.is_empty() { String::new() } else { format!("    {}", styled(FAINT, line)) };
+        text.push_str(&format!("{line}\n"));
+    }
+    text
+}
+
+fn to_json(code: Code) -> Value {
+    let explained = code.explain();
+    json!({
+        "code": code.as_str(),
+        "level": code.default_level(),
+        "title": code.title(),
+        "family": code.family(),
+        "text": explained.text,
+        "bad": explained.bad.map(|example| example.shown),
+        "good": explained.good.map(|example| example.shown),
+    })
+}

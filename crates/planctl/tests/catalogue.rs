@@ -1,0 +1,141 @@
+//! The catalogue of findings: each code's wrong example has the finding, at the marked place, in every form a file can
+//! have; its right one has none; its fix mends it; its explanation is shown; and the pages in docs/diagnostics are true.
+//!
+//! `PLANCTL_DOCS=write cargo test -p planctl --test catalogue pages` writes the pages anew.
+
+#![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
+
+#[path = "catalogue/case.rs"]
+mod case;
+#[path = "catalogue/forms.rs"]
+mod forms;
+#[path = "catalogue/pages.rs"]
+mod pages;
+#[path = "catalogue/place.rs"]
+mod place;
+#[path = "catalogue/verified.rs"]
+mod verified;
+
+use case::Case;
+use libtest_mimic::{Arguments, Failed, Trial};
+use place::Place;
+use planctl_lang::Code;
+
+/// Codes that no lint gives yet; a code that is given and stands here fails.
+const NOT_YET: &[Code] = &[
+    Code::P103,
+    Code::P105,
+    Code::P106,
+    Code::P107,
+    Code::P108,
+    Code::P114,
+    Code::P116,
+    Code::P117,
+    Code::P211,
+    Code::P212,
+    Code::P502,
+    Code::P604,
+];
+
+/// A defect of planctl itself, which no plan's text can show.
+const NO_EXAMPLE: &[Code] = &[Code::P301];
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let mut trials = Vec::new();
+    for code in Code::ALL.iter().copied() {
+        trials.push(trial(code, "explain", explain));
+        let is_shown = !NO_EXAMPLE.contains(&code);
+        if NOT_YET.contains(&code) {
+            trials.push(trial(code, "is_not_given_yet", is_not_given_yet));
+        } else if is_shown {
+            trials.push(trial(code, "bad", bad));
+            trials.push(trial(code, "good", good));
+            trials.push(trial(code, "span", span));
+            trials.push(trial(code, "fix", fix));
+        }
+    }
+    trials.push(Trial::test("pages::are_up_to_date", || Ok(pages::are_up_to_date())));
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn trial(code: Code, name: &str, test: fn(&Case)) -> Trial {
+    let test = move || {
+        test(&Case::of(code));
+        Ok::<(), Failed>(())
+    };
+    Trial::test(format!("{code}::{name}"), test)
+}
+
+fn bad(case: &Case) {
+    let verified = case.verify_bad();
+    let drawn = verified.drawn();
+    let own = verified.of(case.code);
+    assert_eq!(own.len(), 1, "findings of {}\n{drawn}", case.code);
+    assert_eq!(own[0].level, case.code.default_level(), "{drawn}");
+    let mut others = verified.others_than(case.code);
+    others.sort();
+    assert_eq!(others, case.tested.also, "what else is found\n{drawn}");
+}
+
+fn good(case: &Case) {
+    let verified = case.verify_good();
+    let drawn = verified.drawn();
+    assert!(verified.is_verified, "{drawn}");
+    assert!(verified.of(case.code).is_empty(), "{drawn}");
+    assert_eq!(verified.others_than(case.code), [""; 0], "{drawn}");
+}
+
+fn span(case: &Case) {
+    for form in forms::all(&case.bad_bytes(), &case.marks()) {
+        if case.tested.without.iter().any(|name| name == form.name) {
+            continue;
+        }
+        let verified = case.verify_form(&form);
+        let drawn = verified.drawn();
+        let own = verified.of(case.code);
+        assert!(!own.is_empty(), "{}: {} is not found\n{drawn}", form.name, case.code);
+        let place = own[0].places.first().unwrap_or_else(|| panic!("{} points nowhere", case.code));
+        let text =
+            |place: &std::ops::Range<usize>| String::from_utf8_lossy(&form.bytes[place.clone()]).into_owned();
+        assert_eq!(text(place), text(&form.marked), "{}\n{drawn}", form.name);
+        assert_eq!(place, &form.marked, "{}: the same text elsewhere\n{drawn}", form.name);
+    }
+}
+
+fn fix(case: &Case) {
+    let verified = case.verify_bad();
+    let Some(fix) = verified.of(case.code).first().and_then(|found| found.fix.clone()) else { return };
+    let mended = fix.apply(&case.bad_bytes());
+    let after = case.verify_bytes(&mended);
+    let shown = String::from_utf8_lossy(&mended);
+    assert!(after.of(case.code).is_empty(), "{shown}\n{}", after.drawn());
+    assert_eq!(after.others_than(case.code), case.tested.also, "{shown}\n{}", after.drawn());
+    assert!(after.is_verified, "{shown}\n{}", after.drawn());
+}
+
+fn explain(case: &Case) {
+    let place = Place::new();
+    let said = place.planctl(&["plan", "verify", "--explain", case.code.as_str()]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    assert!(said.out.contains(case.code.title()), "{}", said.out);
+    for paragraph in case.explained.text.split("\n\n") {
+        assert!(said.out.contains(paragraph), "{}", said.out);
+    }
+    let examples = [case.explained.bad, case.explained.good];
+    for line in examples.iter().flatten().flat_map(|example| example.shown.lines()) {
+        assert!(said.out.contains(line), "{line}\n{}", said.out);
+    }
+    assert!(!said.out.contains("Tested"), "{}", said.out);
+    let lower = case.code.as_str().to_lowercase();
+    assert_eq!(place.planctl(&["plan", "verify", "--explain", &lower]).out, said.out);
+}
+
+fn is_not_given_yet(case: &Case) {
+    // A flag that is not there yet gives nothing either.
+    if case.tested.place(b"", str::to_owned).planctl(&case.tested.words()).code == 2 {
+        return;
+    }
+    let verified = case.verify_bad();
+    assert!(verified.of(case.code).is_empty(), "take {} off the list NOT_YET", case.code);
+}
