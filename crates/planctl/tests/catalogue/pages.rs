@@ -110,7 +110,7 @@ fn index() -> String {
 
 fn page(case: &Case) -> String {
     let code = case.code;
-    let head = format!("{} · {}", level(code.default_level()), code.family());
+    let head = format!("{} · {}{}", level(code.default_level()), code.family(), mending(case));
     let mut text = format!("# {code}: {}\n\n{head}\n\n{}\n", code.title(), case.explained.text);
     if case.explained.bad.is_none() {
         return text;
@@ -122,6 +122,18 @@ fn page(case: &Case) -> String {
     text.push_str(&format!("\n## Right\n\n{}", example(&case.good())));
     text.push_str("\n[All findings](README.md)\n");
     text
+}
+
+// What planctl can do about the wrong example; other plans with this finding may differ.
+fn mending(case: &Case) -> &'static str {
+    if case.explained.bad.is_none() || NOT_YET.contains(&case.code) {
+        return "";
+    }
+    match case.verify_bad().of(case.code).first().and_then(|found| found.fix.as_ref()) {
+        Some(fix) if fix.is_safe => " · `--fix` mends it",
+        Some(_) => " · planctl knows a change that may mend it",
+        None => "",
+    }
 }
 
 fn example(example: &Example) -> String {

@@ -1,7 +1,6 @@
 //! A workspace of one verification, with the real binary.
 
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 pub struct Place {
@@ -30,33 +29,6 @@ impl Place {
         let path = self.work().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
-    }
-
-    /// Copies the files of a folder here.
-    pub fn copy(&self, from: &Path) {
-        for entry in fs::read_dir(from).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            if path.is_dir() {
-                let inner = Place::walk(&path, &name);
-                inner.iter().for_each(|(name, bytes)| self.write(name, bytes));
-            } else {
-                self.write(&name, &fs::read(&path).unwrap());
-            }
-        }
-    }
-
-    fn walk(folder: &Path, name: &str) -> Vec<(String, Vec<u8>)> {
-        let mut files = Vec::new();
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = format!("{name}/{}", path.file_name().unwrap().to_str().unwrap());
-            match path.is_dir() {
-                true => files.extend(Place::walk(&path, &name)),
-                false => files.push((name, fs::read(&path).unwrap())),
-            }
-        }
-        files
     }
 
     /// Runs planctl in a clean environment, so that nothing of the person who runs the tests gets in.
