@@ -50,6 +50,10 @@ demo:
 bench *ARGS:
     cargo bench -p planctl-server --bench steps {{ARGS}}
 
+# What verifying costs as a plan grows: time per byte stays flat
+bench-verify *ARGS:
+    cargo bench -p planctl-lang --bench verify {{ARGS}}
+
 # The binary as it is shipped: target/release/planctl
 release:
     cargo build --release -p planctl

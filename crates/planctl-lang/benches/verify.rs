@@ -1,13 +1,12 @@
 //! What verifying a plan costs as it grows: time per byte must stay flat, and 1,000 steps in 1 MiB take less than 100 ms.
 //!
-//! Reading and judging are timed together, with the facts of a workspace where every file is there; the processes and
-//! files that a whole `planctl plan verify` looks at are not part of it (`just bench-verify` times that too).
+//! Reading and judging are timed together, with the facts of a workspace where every file is there; the files that a
+//! whole `planctl plan verify` looks at are not part of it.
 
-use std::fmt::Write;
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use planctl_lang::{FileFact, Levels, Source, parse, verify, wants};
+use planctl_lang::{FileFact, Levels, Source, read};
 
 const CONTRACTS: [&str; 4] = [
     "test -f out/STEP.txt && grep -q 'ready: STEP' out/STEP.txt",
@@ -26,27 +25,27 @@ fn plan(steps: usize, step_bytes: usize) -> String {
         let named = |template: &str| template.replace("STEP", &number.to_string());
         let contract = named(CONTRACTS[number % CONTRACTS.len()]);
         let begin = text.len();
-        let _ = write!(text, "\n### {number}. Write part {number}\n**target:** coder\n**task:**\nWrite it.");
+        text.push_str(&named("\n### STEP. Write part STEP\n**target:** coder\n**task:**\nWrite it."));
         while text.len() - begin + 110 + contract.len() < step_bytes {
             text.push_str(&named(PROSE));
         }
-        let _ = write!(
-            text,
-            "\n**contract:**\n```shell\n{contract}\n```\nexit_code == 0\n**on_fail:** retry(2), then escalate\n"
-        );
+        text.push_str("\n**contract:**\n```shell\n");
+        text.push_str(&contract);
+        text.push_str("\n```\nexit_code == 0\n**on_fail:** retry(2), then escalate\n");
     }
     text
 }
 
 fn judged(source: &Source) -> usize {
-    let wants = wants(source, &parse(source).0);
+    let plan = read(source);
+    let wants = plan.wants();
     let there = |path| (path, FileFact::Regular { size: 10 });
     let facts = planctl_lang::Facts {
         files: wants.files.into_iter().map(there).collect(),
         commands: wants.commands.into_iter().map(|name| (name, true)).collect(),
         ..planctl_lang::Facts::default()
     };
-    verify(source, &facts, &Levels::default()).diagnostics.len()
+    plan.judge(&facts, &Levels::default()).diagnostics.len()
 }
 
 fn growth(criterion: &mut Criterion) {

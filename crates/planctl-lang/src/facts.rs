@@ -19,7 +19,7 @@ pub struct Wants {
     pub globs: BTreeSet<String>,
     /// Programs: are they on the contracts' PATH?
     pub commands: BTreeSet<String>,
-    /// Contracts: does `bash -n` accept them?
+    /// Contracts that our own reader refuses: does `bash -n` accept them?
     pub scripts: BTreeSet<String>,
 }
 
@@ -133,7 +133,10 @@ pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts) -> Wants {
         }
         wants.globs.extend(step.protects.iter().map(|glob| glob.value.clone()));
         wants.files.extend(contract_files(scripts, at));
-        if let Some(contract) = &step.contract {
+        // What we read, bash reads; a process for each contract of a long plan would cost more than all the rest.
+        if let Some(contract) = &step.contract
+            && scripts.read_of(at).is_none()
+        {
             wants.scripts.insert(contract.command.clone());
         }
         let started = scripts.read_of(at).map(shell::commands).unwrap_or_default();

@@ -41,4 +41,4 @@ pub use source::{PLAN_BYTES_MAX, Position, Source, Span, Spanned, Unreadable};
 pub use tree::{
     ContractTree, Field, Frontmatter, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then, WorkspaceMode,
 };
-pub use verify::{Verification, verify};
+pub use verify::{ReadPlan, Verification, read, verify};

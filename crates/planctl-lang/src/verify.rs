@@ -5,7 +5,7 @@ use planctl_engine::{Digest, Graph};
 use crate::characters::printable;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::digest::digest;
-use crate::facts::Facts;
+use crate::facts::{Facts, Wants, wants_of};
 use crate::levels::Levels;
 use crate::lint::{Lint, Scripts, lint_with};
 use crate::lower::lower;
@@ -29,34 +29,63 @@ pub struct Verification {
     pub digest: Digest,
 }
 
+/// A plan's text as read; it is judged when the facts that it asks for are known.
+pub struct ReadPlan<'s> {
+    source: &'s Source,
+    tree: PlanTree,
+    diagnostics: Vec<Diagnostic>,
+    scripts: Scripts,
+    /// Why it can't be a plan, where its look says so; nothing else is found then.
+    no_plan: Option<Diagnostic>,
+}
+
+/// Reads a plan's text and its contracts, once for all that follows.
+pub fn read(source: &Source) -> ReadPlan<'_> {
+    let no_plan = source.no_plan();
+    let (tree, diagnostics) = if no_plan.is_none() { parse(source) } else { <_>::default() };
+    let scripts = Scripts::read(source, &tree);
+    ReadPlan { source, tree, diagnostics, scripts, no_plan }
+}
+
 /// Verifies a plan against the facts. Pure, linear in the text, and never panics.
 pub fn verify(source: &Source, facts: &Facts, levels: &Levels) -> Verification {
-    if let Some(diagnostic) = source.no_plan() {
-        let source = source.clone();
-        return Verification::unreadable(&Unreadable { source, diagnostic });
+    read(source).judge(facts, levels)
+}
+
+impl ReadPlan<'_> {
+    /// Returns what the lints want to know about the plan.
+    pub fn wants(&self) -> Wants {
+        wants_of(&self.tree, &self.scripts)
     }
-    let (tree, mut diagnostics) = parse(source);
-    let scripts = Scripts::read(source, &tree);
-    diagnostics.extend(lint_with(&Lint { source, tree: &tree, scripts: &scripts, facts }));
-    levels.apply(&mut diagnostics);
-    let mut graph = None;
-    if !diagnostics.iter().any(Diagnostic::is_error) {
-        match lower(&tree, &scripts) {
-            Ok(lowered) => graph = Some(lowered),
-            Err(defect) => {
-                diagnostics.push(Diagnostic::new(Code::P301, defect.to_string()).at(Span::at(0), ""))
+
+    /// Judges the plan by what is true around it.
+    pub fn judge(self, facts: &Facts, levels: &Levels) -> Verification {
+        let ReadPlan { source, tree, mut diagnostics, scripts, no_plan } = self;
+        if let Some(diagnostic) = no_plan {
+            let source = source.clone();
+            return Verification::unreadable(&Unreadable { source, diagnostic });
+        }
+        diagnostics.extend(lint_with(&Lint { source, tree: &tree, scripts: &scripts, facts }));
+        levels.apply(&mut diagnostics);
+        let mut graph = None;
+        if !diagnostics.iter().any(Diagnostic::is_error) {
+            match lower(&tree, &scripts) {
+                Ok(lowered) => graph = Some(lowered),
+                Err(defect) => {
+                    diagnostics.push(Diagnostic::new(Code::P301, defect.to_string()).at(Span::at(0), ""))
+                }
             }
         }
-    }
-    for diagnostic in &mut diagnostics {
-        diagnostic.make_printable();
-        for label in &mut diagnostic.spans {
-            label.span = source.clamp(label.span);
+        for diagnostic in &mut diagnostics {
+            diagnostic.make_printable();
+            for label in &mut diagnostic.spans {
+                label.span = source.clamp(label.span);
+            }
         }
+        sort(&mut diagnostics);
+        cut(&mut diagnostics);
+        Verification { tree, graph, diagnostics, digest: digest(source) }
     }
-    sort(&mut diagnostics);
-    cut(&mut diagnostics);
-    Verification { tree, graph, diagnostics, digest: digest(source) }
 }
 
 // A text that is no plan at all can have more findings than anybody reads; errors are kept before the rest.

@@ -10,9 +10,7 @@ use planctl_harness::{
     Baseline, PATH_DEFAULT, PathKind, Spawner, Syntax, Unreadable, existing_files, expand_glob,
     probe_commands, probe_paths, probe_scripts, read_plan,
 };
-use planctl_lang::{
-    Facts, FileFact, Levels, PlanTree, Source, SpecialKind, Verification, Wants, parse, verify, wants,
-};
+use planctl_lang::{Facts, FileFact, Levels, PlanTree, Source, SpecialKind, Verification, Wants, read};
 
 use crate::config::Config;
 use crate::protection;
@@ -124,10 +122,26 @@ pub async fn check(file: &Path, checking: Checking<'_>, spawner: &Spawner) -> Re
             });
         }
     };
-    let (tree, _) = parse(&source);
-    let mut facts = facts(wants(&source, &tree), checking, spawner).await?;
+    check_text(file, path, source, checking, spawner).await
+}
+
+/// Verifies a plan's text as if it stood in a file; nothing needs to be there.
+///
+/// # Errors
+///
+/// [`CheckError`] where the workspace can't be looked at.
+pub async fn check_text(
+    file: &Path,
+    path: String,
+    source: Source,
+    checking: Checking<'_>,
+    spawner: &Spawner,
+) -> Result<Checked, CheckError> {
+    let broken = |what: String| CheckError::Broken { file: file.to_owned(), what };
+    let plan = read(&source);
+    let mut facts = facts(plan.wants(), checking, spawner).await?;
     facts.plan_is_inside = Some(!Path::new(&path).is_absolute());
-    let mut verification = verify(&source, &facts, checking.levels);
+    let mut verification = plan.judge(&facts, checking.levels);
     if let Some(graph) = verification.graph.take() {
         let graph = with_configured_timeouts(graph, &verification.tree, checking.config);
         verification.graph = Some(graph.map_err(broken)?);
