@@ -140,7 +140,11 @@ fn what_is_wanted_of_the_surroundings_is_asked_for() {
     let wants = wants(&source, &parse(&source).0);
     assert_eq!(wants.commands.into_iter().collect::<Vec<_>>(), ["gh", "grep", "uv", "wc"]);
     assert!(wants.files.contains("src/auth/middleware.py") && wants.files.contains("docs/analysis-423.md"));
-    assert_eq!(wants.scripts.len(), 4);
+    assert_eq!(wants.scripts.len(), 0, "what is read here needs no bash");
+    let menu = crate::sample::with("test -f one.txt", "select x in a b; do break; done");
+    let source = Source::new("plan.md", menu);
+    let wants = planctl_lang::wants(&source, &parse(&source).0);
+    assert_eq!(wants.scripts.into_iter().collect::<Vec<_>>(), ["select x in a b; do break; done"]);
 }
 
 #[test]
