@@ -42,17 +42,10 @@ fn annotations(source: &Source) -> Vec<Span> {
     let mut spans: Vec<Span> = status_value(source).into_iter().collect();
     for step in parse(source).0.steps {
         spans.extend(step.mark.map(|mark| Span::new(mark.span.start, step.title.span.start)));
-        spans.extend(step.status.map(|status| whole_line(source, status.span.start)));
+        spans.extend(step.status.map(|status| source.whole_line(status.span.start)));
     }
     spans.sort_unstable();
     spans
-}
-
-fn whole_line(source: &Source, offset: usize) -> Span {
-    let line = source.line_of(offset);
-    let is_last = line + 1 >= source.line_count();
-    let next = if is_last { source.text().len() } else { source.line_span(line + 1).start };
-    Span::new(source.line_span(line).start, next)
 }
 
 /// Returns the place of the frontmatter's status value with the blanks before it, where there is one.

@@ -42,10 +42,24 @@ impl Diagnostic {
         for note in &self.notes {
             group = group.element(Level::NOTE.message(printable(note)));
         }
-        if let Some(help) = &self.help {
-            group = group.element(Level::HELP.message(printable(help)));
+        if let Some(help) = self.help_and_fix() {
+            group = group.element(Level::HELP.message(printable(&help)));
         }
         renderer.render(&[group])
+    }
+
+    // Says behind the first line of the help which flag does it.
+    fn help_and_fix(&self) -> Option<String> {
+        let flag = self.fix.as_ref().map(|fix| if fix.safe { "--fix" } else { "--fix --unsafe-fixes" });
+        match (&self.help, flag) {
+            (None, None) => None,
+            (Some(help), None) => Some(help.clone()),
+            (None, Some(flag)) => Some(format!("({flag} does it)")),
+            (Some(help), Some(flag)) => match help.split_once('\n') {
+                Some((first, rest)) => Some(format!("{first}     ({flag} does it)\n{rest}")),
+                None => Some(format!("{help}     ({flag} does it)")),
+            },
+        }
     }
 
     // Places that are near one another share a snippet; the renderer is only given the lines it needs, since it

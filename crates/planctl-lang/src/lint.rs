@@ -3,6 +3,7 @@
 mod budget;
 mod contract;
 mod lookalikes;
+mod numbers;
 mod roles;
 mod safety;
 mod shape;

@@ -162,7 +162,8 @@ fn opens(text: &str, character: char, length: usize) -> bool {
         && language.chars().all(|next| next.is_alphanumeric() || matches!(next, '-' | '+' | '_' | ' '))
 }
 
-fn belongs_to_plan(text: &str) -> bool {
+/// Says whether a line plainly is a field, an exit code, or a step's heading.
+pub(crate) fn belongs_to_plan(text: &str) -> bool {
     let text = text.trim();
     let is_field = text.starts_with("**") && text[2..].contains("**") && text.contains(':');
     let is_expectation = text.starts_with("exit_code") && text.contains('=');

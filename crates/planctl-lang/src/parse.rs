@@ -8,11 +8,12 @@ mod plan;
 mod step;
 pub(crate) mod values;
 
+pub(crate) use contract::CONTRACT_STUB;
 pub use frontmatter::STATUSES;
 pub use values::RETRIES_MAX;
 
-use crate::diagnostic::{Code, Diagnostic, Severity, StepName, did_you_mean};
-use crate::markdown::{LineKind, Outline};
+use crate::diagnostic::{Code, Diagnostic, Edit, Fix, Severity, StepName, did_you_mean};
+use crate::markdown::{Fence, LineKind, Outline, belongs_to_plan};
 use crate::source::{Source, Span, Spanned, escape};
 use crate::tree::{Field, PlanTree, StepNumber, StepTree};
 use field::{FieldLine, RawField};
@@ -56,8 +57,20 @@ pub fn parse(source: &Source) -> (PlanTree, Vec<Diagnostic>) {
     reader.close_field(source.line_count());
     reader.report_fences();
     let Reader { mut found, tree, .. } = reader;
+    if tree.frontmatter.span.is_none() && body == 0 && !tree.steps.is_empty() {
+        add_frontmatter(source, &mut found);
+    }
     sort(&mut found);
     (tree, found)
+}
+
+// What has steps is meant to be a plan. The owner is left to its default, since nobody knows it.
+fn add_frontmatter(source: &Source, found: &mut [Diagnostic]) {
+    let top = Span::at(source.bom_bytes());
+    if let Some(missing) = found.iter_mut().find(|found| found.code == Code::P001) {
+        let block = "---\ntype: plan\nstatus: draft\n---\n\n".to_owned();
+        missing.fix = Some(Fix { edits: vec![Edit { span: top, replacement: block }], safe: true });
+    }
 }
 
 /// Orders findings by their place in the text.
@@ -85,6 +98,8 @@ struct Reader<'a> {
     field: Option<RawField>,
     seen: Vec<(Field, Span)>,
     seen_in_plan: Vec<(Field, Span)>,
+    /// Fields that unknown names were taken for, with the finding that says so.
+    guessed: Vec<(Field, usize)>,
     used_fences: Vec<bool>,
     last_stray: Option<usize>,
 }
@@ -102,6 +117,7 @@ impl<'a> Reader<'a> {
             field: None,
             seen: Vec::new(),
             seen_in_plan: Vec::new(),
+            guessed: Vec::new(),
             used_fences: vec![false; outline.fences.len()],
             last_stray: None,
         }
@@ -182,6 +198,7 @@ impl<'a> Reader<'a> {
         self.place = Place::Step;
         self.step_level = heading.level;
         self.seen.clear();
+        self.guessed.clear();
         let number = match step.number {
             Ok(number) => number,
             Err(at) => {
@@ -264,7 +281,8 @@ impl<'a> Reader<'a> {
             let message = format!("`**{word}:**` stands behind a bullet, so it is not read");
             let at = Span::new(span.start, span.start + bullet);
             let hidden = Diagnostic::new(Code::P015, message).at(span, "a field begins its line");
-            return self.push_in_step(hidden.help("delete the bullet").fix(at, "", false));
+            let is_free = Field::of_step(word).is_some_and(|field| !self.is_seen(field));
+            return self.push_in_step(hidden.help("delete the bullet").fix(at, "", is_free));
         }
         let follows = line > 0 && self.last_stray == Some(line - 1);
         self.last_stray = Some(line);
@@ -315,6 +333,13 @@ impl<'a> Reader<'a> {
             return;
         }
         seen.push((field, found.name.span));
+        // A field that is there can't be what another name was meant to be.
+        if let Some(at) = self.guessed.iter().position(|(guessed, _)| *guessed == field) {
+            let (_, finding) = self.guessed.swap_remove(at);
+            if let Some(finding) = self.found.get_mut(finding) {
+                finding.fix = None;
+            }
+        }
         if !found.is_plain {
             let written = format!("**{}:**", found.name.value);
             let drift = Diagnostic::new(Code::P005, format!("a field is written `{written}`"));
@@ -354,7 +379,12 @@ impl<'a> Reader<'a> {
             Diagnostic::new(Code::P015, format!("unknown field `**{shown}:**`")).at(found.name.span, "");
         let help = match (near, elsewhere) {
             (Some(near), _) => {
-                unknown = unknown.fix(found.name.span, near, false);
+                let meant =
+                    if self.place == Place::Plan { Field::of_plan(near) } else { Field::of_step(near) };
+                if let Some(meant) = meant.filter(|field| !self.is_seen(*field)) {
+                    unknown = unknown.fix(found.name.span, near, true);
+                    self.guessed.push((meant, self.found.len()));
+                }
                 format!("did you mean `**{near}:**`?")
             }
             (None, Some(_)) if self.place == Place::Plan => "this field belongs to a step".to_owned(),
@@ -363,6 +393,12 @@ impl<'a> Reader<'a> {
         };
         self.push_in_step(unknown.help(help));
         self.field = Some(RawField::ignored(found.clone(), line));
+    }
+
+    fn is_seen(&self, field: Field) -> bool {
+        let seen = if self.place == Place::Step { &self.seen } else { &self.seen_in_plan };
+        seen.iter().any(|(known, _)| *known == field)
+            || self.guessed.iter().any(|(guessed, _)| *guessed == field)
     }
 
     fn close_field(&mut self, end: usize) {
@@ -410,11 +446,15 @@ impl<'a> Reader<'a> {
                 let message =
                     format!("the code fence that starts on line {} is not closed", fence.first_line + 1);
                 let open = Diagnostic::new(Code::P011, message).at(fence.opener, "opened here");
-                let at = fence.content.last().map_or(fence.opener.end, |span| span.end);
-                let close: String =
-                    self.source.slice(fence.opener).chars().take_while(|c| matches!(c, '`' | '~')).collect();
+                let text = self.source.slice(fence.opener);
+                let close: String = text.chars().take_while(|c| matches!(c, '`' | '~')).collect();
                 let help = format!("write `{close}` on a line of its own after the last line of code");
-                self.found.push(open.help(help).fix(Span::at(at), format!("\n{close}"), false));
+                let line = self.source.line_span(fence.first_line);
+                let indent = self.source.slice(Span::new(line.start, fence.opener.start));
+                let is_code = |span: &&Span| !self.source.slice(**span).trim().is_empty();
+                let at = fence.content.iter().rev().find(is_code).map_or(fence.opener.end, |span| span.end);
+                let closing = format!("\n{indent}{close}");
+                self.found.push(open.help(help).fix(Span::at(at), closing, self.ends_clearly(fence)));
             }
             if !self.used_fences[index] {
                 let message = "a code fence stands where no field takes one";
@@ -425,6 +465,16 @@ impl<'a> Reader<'a> {
                 );
             }
         }
+    }
+}
+
+impl Reader<'_> {
+    // A script ends where the file does, or where a field, a heading or its exit code follows.
+    fn ends_clearly(&self, fence: &Fence) -> bool {
+        let is_script = matches!(fence.language.as_str(), "" | "shell" | "sh" | "bash");
+        let next = fence.last_line + 1;
+        let is_end = next >= self.source.line_count();
+        is_script && (is_end || belongs_to_plan(self.source.slice(self.source.line_span(next))))
     }
 }
 

@@ -31,6 +31,11 @@ impl Span {
         Span { start: offset, end: offset }
     }
 
+    /// Says whether it holds nothing.
+    pub fn is_empty(self) -> bool {
+        self.start >= self.end
+    }
+
     /// Returns the smallest span that holds both.
     pub fn to(self, other: Span) -> Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
@@ -183,6 +188,13 @@ impl Source {
     /// Returns the line, counted from 0, that holds an offset.
     pub fn line_of(&self, offset: usize) -> usize {
         self.line_starts.partition_point(|&start| start <= offset).saturating_sub(1)
+    }
+
+    /// Returns the span of the line that holds an offset, its line break included.
+    pub fn whole_line(&self, offset: usize) -> Span {
+        let line = self.line_of(offset);
+        let next = self.line_starts.get(line + 1).copied().unwrap_or(self.text.len());
+        Span::new(self.line_span(line).start, next)
     }
 
     /// Returns the line and column of an offset; a byte order mark takes no column.

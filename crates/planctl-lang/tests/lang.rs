@@ -6,6 +6,8 @@ mod bash;
 mod contracts;
 #[path = "lang/examples.rs"]
 mod examples;
+#[path = "lang/fixes.rs"]
+mod fixes;
 #[path = "lang/properties.rs"]
 mod properties;
 #[path = "lang/rows_facts.rs"]

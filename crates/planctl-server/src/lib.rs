@@ -11,6 +11,7 @@ mod hands;
 mod instance;
 mod live;
 mod marks;
+pub mod mend;
 mod plans;
 mod protection;
 mod revisions;

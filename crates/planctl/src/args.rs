@@ -188,6 +188,7 @@ pub enum PlanCommand {
   planctl plan verify plans/*.md
   planctl plan verify plans/fix.md --format json
   planctl plan verify plans/fix.md -D warnings        warnings fail too, for CI
+  planctl plan verify plans/fix.md --fix              mend what can be mended
   planctl plan verify --explain P104                  what a code means, with examples")]
     Verify {
         /// The plans
@@ -199,12 +200,15 @@ pub enum PlanCommand {
             value_name = "CODE",
             num_args = 0..=1,
             default_missing_value = "",
-            conflicts_with_all = ["files", "deny"]
+            conflicts_with_all = ["files", "deny", "fix"]
         )]
         explain: Option<String>,
         /// Raise to errors: `warnings`
         #[arg(short = 'D', long = "deny", value_name = "CODE")]
         deny: Vec<String>,
+        /// How findings are mended.
+        #[command(flatten)]
+        fixing: Fixing,
     },
     /// Shows what would run: steps, roles, contracts, budget, defaults
     Show {
@@ -346,6 +350,20 @@ pub enum PlanCommand {
         #[arg(long)]
         note: Option<String>,
     },
+}
+
+/// How findings are mended.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Fixing {
+    /// Mend the file: apply the fixes that keep what is meant
+    #[arg(long)]
+    pub fix: bool,
+    /// With --fix: apply also those that a person has to look at
+    #[arg(long, requires = "fix")]
+    pub unsafe_fixes: bool,
+    /// With --fix: show what would change, write nothing
+    #[arg(long, requires = "fix", visible_alias = "dry-run")]
+    pub diff: bool,
 }
 
 /// Which asks to list.

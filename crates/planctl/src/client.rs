@@ -9,6 +9,7 @@ use planctl_engine::{Actor, Answer, End, RunId, RunStatus};
 use planctl_harness::{Spawner, Unreadable};
 use planctl_server::check::{self, CheckError, Checked, Checking};
 use planctl_server::database::ClusterError;
+use planctl_server::mend::{self, Mended};
 use planctl_server::wire::{
     AskList, AskPage, AuditView, DatabaseView, Decided, EventLine, LogView, PlanDiffView, RunList, RunView,
     WhyView,
@@ -34,6 +35,22 @@ pub async fn check(
     let checked = check::check(file, checking, &spawner).await.map_err(check_failure);
     spawner.shutdown();
     checked
+}
+
+/// Mends a plan's text by the fixes of its findings, in memory only; needs no database.
+pub async fn mend(
+    context: &Context,
+    file: &Path,
+    levels: &planctl_lang::Levels,
+    reach: planctl_lang::Reach,
+) -> Result<Mended, Failure> {
+    let spawner = Spawner::start_self(None)
+        .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the helper: {error}")))?;
+    let config = &context.config()?.config;
+    let checking = Checking { workspace: context.workspace(), config, serves_every_role: false, levels };
+    let mended = mend::mend(file, reach, checking, &spawner).await.map_err(check_failure);
+    spawner.shutdown();
+    mended
 }
 
 /// A connection to planctl's services.

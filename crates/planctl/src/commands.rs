@@ -18,12 +18,14 @@ mod decide;
 mod demo;
 mod doctor;
 mod explain;
+mod fix;
 mod help;
 mod history;
 mod plan;
 mod run;
 mod verify;
 mod work;
+mod write;
 
 /// Does what was typed.
 pub async fn run(cli: Cli) -> Answer {

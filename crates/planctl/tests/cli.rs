@@ -11,6 +11,9 @@ mod words;
 #[path = "cli/verify.rs"]
 mod verify;
 
+#[path = "cli/fix.rs"]
+mod fix;
+
 #[path = "cli/configuration.rs"]
 mod configuration;
 

@@ -1,26 +1,26 @@
 //! P0xx: what a plan and its steps must have, numbering, marks, defaults, and fields that come later.
 
-use std::collections::BTreeMap;
-
 use super::Lint;
+use super::numbers;
 use super::subscriptions::SUBSCRIPTIONS_MAX;
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::parse::name_of;
+use crate::parse::{CONTRACT_STUB, name_of};
 use crate::source::{Span, escape};
-use crate::tree::{Field, OnFail, StepKind, StepNumber, StepTree, WorkspaceMode};
+use crate::tree::{Field, OnFail, StepKind, StepTree, WorkspaceMode};
 
 const TITLE_CHARACTERS_MAX: usize = 200;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     plan(lint, found);
-    numbering(lint, found);
+    numbers::lint(lint, found);
     let is_like_ours = is_like_ours(lint);
     for step in &lint.tree.steps {
         let mut of_step = Vec::new();
         title(step, &mut of_step);
-        required(step, &mut of_step);
+        required(lint, step, &mut of_step);
         policy(step, &mut of_step);
         unsupported(step, &mut of_step);
+        for_each(lint, step, &mut of_step);
         marks(lint, step, is_like_ours, &mut of_step);
         if step.subscriptions.len() > SUBSCRIPTIONS_MAX {
             let message =
@@ -57,7 +57,11 @@ fn plan(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             let message = "the plan has no `## Steps` section";
             let missing = Diagnostic::new(Code::P007, message)
                 .at(after_head, "looked for below this, to the end of the file");
-            found.push(missing.help("write `## Steps` on a line of its own before the first step"));
+            let mut missing = missing.help("write `## Steps` on a line of its own before the first step");
+            if let Some(first) = tree.steps.first() {
+                missing = missing.fix(Span::at(first.heading.start), "## Steps\n\n", true);
+            }
+            found.push(missing);
         }
         Some(heading) if tree.steps.is_empty() => {
             let none =
@@ -124,59 +128,6 @@ fn is_like_ours(lint: &Lint<'_>) -> bool {
     lint.facts.recorded.is_none() && fits && marked > 0
 }
 
-fn numbering(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    let mut first_use: BTreeMap<u32, Span> = BTreeMap::new();
-    let mut expected = 1_u32;
-    for step in &lint.tree.steps {
-        let span = step.number.span;
-        let number = match &step.number.value {
-            StepNumber::Fixed(u32::MAX) => continue,
-            StepNumber::Fixed(number) => *number,
-            StepNumber::Template(text) => {
-                found.push(template(text, span).step(name_of(step)));
-                continue;
-            }
-        };
-        if let Some(first) = first_use.get(&number) {
-            let line = lint.source.position(first.start).line;
-            let twice =
-                Diagnostic::new(Code::P013, format!("step {number} is there twice")).at(span, "again here");
-            let twice =
-                twice.at(*first, format!("first on line {line}")).fix(span, expected.to_string(), false);
-            found.push(twice.help(format!("make this step {expected}")).step(name_of(step)));
-            continue;
-        }
-        first_use.insert(number, span);
-        if number == 0 {
-            let zero = Diagnostic::new(Code::P014, "the first step must be 1").level(Severity::Error);
-            found.push(zero.at(span, "step 0").help("number the steps 1, 2, 3 …").step(name_of(step)));
-            continue;
-        }
-        if number != expected {
-            let message = if expected == 1 {
-                format!("the first step must be 1, and is {number}")
-            } else if number < expected {
-                format!("step {number} stands after step {}", expected - 1)
-            } else {
-                format!("expected step {expected}, found {number}")
-            };
-            let gap =
-                Diagnostic::new(Code::P014, message).at(span, "").fix(span, expected.to_string(), false);
-            let gap = gap.help(format!("make this step {expected}, or add what is missing"));
-            found.push(if number < expected { gap.level(Severity::Error) } else { gap }.step(name_of(step)));
-        }
-        expected = number.max(expected).saturating_add(1);
-    }
-}
-
-fn template(text: &str, span: Span) -> Diagnostic {
-    let message = format!("`{}` is a template of steps, not a step number", escape(text));
-    Diagnostic::new(Code::P012, message)
-        .at(span, "how many steps this makes is not known")
-        .note("a plan that is approved must say exactly what will run")
-        .help("write the steps out with numbers, one heading each; `planctl plan expand` and `**for_each:**` are to do it")
-}
-
 fn title(step: &StepTree, found: &mut Vec<Diagnostic>) {
     if step.title.value.is_empty() {
         let empty =
@@ -186,7 +137,7 @@ fn title(step: &StepTree, found: &mut Vec<Diagnostic>) {
     long_title(step.title.value.chars().count(), step.title.span, found);
 }
 
-fn required(step: &StepTree, found: &mut Vec<Diagnostic>) {
+fn required(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
     let is_work = matches!(step.kind.as_ref().map(|kind| kind.value), None | Some(StepKind::Work(_)));
     let name = step.number_text();
     let missing = |field: Field| !step.unread.contains(&field);
@@ -204,7 +155,14 @@ fn required(step: &StepTree, found: &mut Vec<Diagnostic>) {
         let diagnostic = Diagnostic::new(Code::P010, format!("step {name} has no contract"));
         let help =
             "say what proves it:\n**contract:**\n```shell\ntest -f docs/analysis.md\n```\nexit_code == 0";
-        found.push(diagnostic.at(step.heading, "nothing can decide whether this step is done").help(help));
+        let missing = diagnostic.at(step.heading, "nothing can decide whether this step is done").help(help);
+        found.push(match &step.task {
+            Some(task) => {
+                let end = lint.source.line_span(lint.source.line_of(task.span.end)).end;
+                missing.fix(Span::at(end), format!("\n\n**contract:**\n{CONTRACT_STUB}"), false)
+            }
+            None => missing,
+        });
     }
     let Some(contract) = &step.contract else { return };
     if contract.exit_code.is_none() && missing(Field::ExitCode) {
@@ -257,7 +215,6 @@ fn unsupported(step: &StepTree, found: &mut Vec<Diagnostic>) {
     let spans = [
         ("needs", "an order other than that of the text", step.needs.as_ref().map(|field| field.span)),
         ("when", "a condition", step.when.as_ref().map(|field| field.span)),
-        ("for_each", "a step per item", step.for_each.as_ref().map(|field| field.span)),
         ("gate", "a gate of another kind", step.gate.as_ref().map(|field| field.span)),
         ("min_tests", "a least number of tests", step.min_tests.as_ref().map(|field| field.span)),
         ("locks", "locks between runs", step.locks.first().map(|field| field.span)),
@@ -277,6 +234,17 @@ fn unsupported(step: &StepTree, found: &mut Vec<Diagnostic>) {
     }
 }
 
+// A heading that is a template is reported for its number.
+fn for_each(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
+    if let Some(items) = step.for_each.as_ref().filter(|_| step.fixed_number().is_some()) {
+        let several =
+            Diagnostic::new(Code::P012, "`**for_each:**` makes a step per item, and is not expanded")
+                .at(items.span, "these are the items");
+        let several = several.note("a plan that is approved must say exactly what will run");
+        found.push(several.help(numbers::expand_help(lint.source.path())));
+    }
+}
+
 fn marks(lint: &Lint<'_>, step: &StepTree, is_like_ours: bool, found: &mut Vec<Diagnostic>) {
     let recorded = lint.facts.recorded.as_ref();
     if let Some(mark) = &step.mark {
@@ -290,6 +258,6 @@ fn marks(lint: &Lint<'_>, step: &StepTree, is_like_ours: bool, found: &mut Vec<D
     if let Some(status) = &step.status {
         let message = format!("the step's status `{}` is ignored", escape(&status.value));
         let ignored = Diagnostic::new(Code::P006, message).at(status.span, "the database is the record");
-        found.push(ignored.help("delete the line"));
+        found.push(ignored.help("delete the line").fix(lint.source.whole_line(status.span.start), "", true));
     }
 }

@@ -9,6 +9,9 @@ use crate::tree::{ContractTree, Field};
 
 /// The most bytes a contract may have (DESIGN 12).
 const CONTRACT_BYTES_MAX: usize = 16 * 1024;
+/// A contract that fails until somebody writes what proves the step.
+pub(crate) const CONTRACT_STUB: &str =
+    "```shell\nfalse  # write a check that passes only when the step is done\n```\nexit_code == 0";
 const FENCE_FORM: &str =
     "write the contract as a fence:\n```shell\ntest -f docs/analysis.md\n```\nexit_code == 0";
 
@@ -71,13 +74,23 @@ impl Reader<'_> {
                 .at(field.name.span, "a step in a plan proves itself")
                 .help("write a contract, or make it a step for a person: `**type:** human`")
         } else if inline.is_empty() && !has_text {
+            let end = self.source.line_span(field.line).end;
             Diagnostic::new(Code::P010, "the step has no contract")
                 .at(field.name.span, "no code fence follows")
                 .help(FENCE_FORM)
+                .fix(Span::at(end), format!("\n{CONTRACT_STUB}"), false)
         } else {
-            Diagnostic::new(Code::P011, "the contract is not in a code fence")
+            let bare = Diagnostic::new(Code::P011, "the contract is not in a code fence")
                 .at(field.name.span, "a fence was expected after this")
-                .help(FENCE_FORM)
+                .help(FENCE_FORM);
+            let code = inline.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+            let command = code.filter(|code| !code.contains('`')).unwrap_or(inline);
+            let at = Span::new(field.value.start, field.value.start + self.source.slice(field.value).len());
+            match has_text {
+                true => bare,
+                // Words in backticks are a command; others may be prose.
+                false => bare.fix(at, format!("\n```shell\n{command}\n```"), command.len() < inline.len()),
+            }
         };
         self.push_in_step(diagnostic);
     }
@@ -123,7 +136,10 @@ impl Reader<'_> {
             Ok(code) => Some(Spanned::new(code, span)),
             Err(unread) => {
                 let message = format!("the exit code can't be read: {}", unread.why);
-                let refused = Diagnostic::new(Code::P015, message).at(span, "").help(unread.help);
+                let mut refused = Diagnostic::new(Code::P015, message).at(span, "").help(unread.help);
+                if let Some(meant) = values::meant_exit_code(self.source.slice(span)) {
+                    refused = refused.fix(span, format!("exit_code == {meant}"), true);
+                }
                 self.report_value(Field::ExitCode, refused);
                 None
             }
@@ -138,7 +154,18 @@ impl Reader<'_> {
             return;
         };
         let drift = Diagnostic::new(Code::P005, "the exit code is written `exit_code == N` after the fence");
-        self.push_in_step(drift.level(Severity::Warning).at(value.span, "read as the exit code"));
+        let mut drift = drift.level(Severity::Warning).at(value.span, "read as the exit code");
+        let contract = self.tree.steps.last().and_then(|step| step.contract.as_ref());
+        if let Some(contract) = contract.filter(|contract| contract.exit_code.is_none())
+            && let Some(end) = self.fence_end(contract.fence)
+        {
+            drift = drift.fix(Span::at(end), format!("\nexit_code == {code}"), true).fix(
+                self.source.whole_line(value.span.start),
+                "",
+                true,
+            );
+        }
+        self.push_in_step(drift);
         self.on_step(|step| {
             if let Some(contract) = &mut step.contract {
                 contract.exit_code.get_or_insert(Spanned::new(code, value.span));
@@ -147,7 +174,17 @@ impl Reader<'_> {
     }
 }
 
-fn is_expectation(text: &str) -> bool {
+impl Reader<'_> {
+    // Returns where the closing line of a fence ends.
+    fn fence_end(&self, opener: Span) -> Option<usize> {
+        let fences = &self.outline.fences;
+        let at = fences.partition_point(|fence| fence.opener.start < opener.start);
+        let fence = fences.get(at).filter(|fence| fence.opener == opener && fence.is_closed)?;
+        Some(self.source.line_span(fence.last_line).end)
+    }
+}
+
+pub(super) fn is_expectation(text: &str) -> bool {
     let lower = text.trim_matches('`').to_lowercase();
     lower.starts_with("exit_code") || lower.starts_with("exit code") || lower.starts_with("exitcode")
 }

@@ -29,14 +29,19 @@ pub(super) fn read(source: &Source, found: &mut Vec<Diagnostic>) -> (Frontmatter
     });
     let Some(closing) = closing else {
         let message = "the frontmatter is not closed: it starts at line 1, and no closing `---` is in the first 50 lines";
-        found.push(Diagnostic::new(Code::P001, message).at(opening, "starts here").help(SAMPLE));
+        let open = Diagnostic::new(Code::P001, message).at(opening, "starts here").help(SAMPLE);
         let body = (1..lines).find(|&line| !is_key_line(source.slice(source.line_span(line))));
+        found.push(match body.filter(|line| *line > 1) {
+            Some(line) => open.fix(Span::at(source.line_span(line).start), "---\n", true),
+            None => open,
+        });
         return (Frontmatter::default(), body.unwrap_or(lines));
     };
     let span = Span::new(opening.start, source.line_span(closing).end);
-    let mut reader =
-        Reader { source, found, frontmatter: Frontmatter { span: Some(span), ..Frontmatter::default() } };
+    let frontmatter = Frontmatter { span: Some(span), ..Frontmatter::default() };
+    let mut reader = Reader { source, found, frontmatter, near: Vec::new() };
     reader.read_lines(1, closing);
+    reader.keep_fixes_that_fit();
     reader.check_values(opening);
     (reader.frontmatter, closing + 1)
 }
@@ -50,6 +55,8 @@ struct Reader<'a> {
     source: &'a Source,
     found: &'a mut Vec<Diagnostic>,
     frontmatter: Frontmatter,
+    /// Findings about unknown keys, and the key that each was taken for.
+    near: Vec<(usize, &'static str)>,
 }
 
 impl Reader<'_> {
@@ -61,7 +68,12 @@ impl Reader<'_> {
             let column = self.source.position(*at).column;
             let message = format!("a tab indents the frontmatter (column {column}); YAML takes spaces only");
             let tab = Diagnostic::new(Code::P001, message).at(Span::new(*at, at + 1), "this is a tab");
-            self.found.push(tab.help("keys begin at the start of their line"));
+            let line = self.source.line_span(self.source.line_of(*at));
+            let text = self.source.slice(line);
+            let indent = text.len() - text.trim_start().len();
+            let is_key = KEYS.iter().any(|key| text.trim_start().starts_with(&format!("{key}:")));
+            let tab = tab.help("keys begin at the start of their line");
+            self.found.push(tab.fix(Span::new(line.start, line.start + indent), "", is_key));
         }
         if !tabs.is_empty() {
             return self.read_plainly(first, closing);
@@ -174,7 +186,8 @@ impl Reader<'_> {
         unknown = unknown.at(key.span, "planctl does nothing with it");
         let help = match did_you_mean(&key.value, KEYS) {
             Some(known) => {
-                unknown = unknown.fix(key.span, known, false);
+                self.near.push((self.found.len(), known));
+                unknown = unknown.fix(key.span, known, true);
                 format!("did you mean `{known}`?")
             }
             None if did_you_mean(&key.value, ["budget", "priority", "context"]).is_some() => {
@@ -186,16 +199,40 @@ impl Reader<'_> {
         self.frontmatter.unknown.push(key);
     }
 
+    // A key that is there already, or that two others were taken for, can't be what was meant.
+    fn keep_fixes_that_fit(&mut self) {
+        let frontmatter = &self.frontmatter;
+        let mut taken: Vec<&str> = Vec::new();
+        for (at, key) in &self.near {
+            let is_there = match *key {
+                "type" => frontmatter.kind.is_some(),
+                "status" => frontmatter.status.is_some(),
+                _ => frontmatter.owner.is_some(),
+            };
+            if is_there || taken.contains(key) {
+                self.found[*at].fix = None;
+            }
+            taken.push(key);
+        }
+    }
+
     fn check_values(&mut self, opening: Span) {
         match &self.frontmatter.kind {
             None => {
                 let missing = Diagnostic::new(Code::P001, "the frontmatter has no `type`");
-                self.found.push(missing.at(opening, "within this block").help("add the line `type: plan`"));
+                let missing = missing.at(opening, "within this block").help("add the line `type: plan`");
+                let is_near = self.near.iter().any(|(_, key)| *key == "type");
+                let next = self.source.line_span(1).start;
+                self.found.push(match is_near {
+                    true => missing,
+                    false => missing.fix(Span::at(next), "type: plan\n", true),
+                });
             }
             Some(kind) if kind.value != "plan" => {
                 let message = format!("`type` must be `plan`, and is `{}`", escape(&kind.value));
                 let wrong = Diagnostic::new(Code::P001, message).at(kind.span, "expected `plan`");
-                self.found.push(wrong.help("write `type: plan`").fix(kind.span, "plan", false));
+                let is_near = did_you_mean(&kind.value, ["plan"]).is_some();
+                self.found.push(wrong.help("write `type: plan`").fix(kind.span, "plan", is_near));
             }
             Some(_) => {}
         }
@@ -207,8 +244,13 @@ impl Reader<'_> {
             Some(owner) if owner.value.trim().is_empty() => {
                 let empty =
                     Diagnostic::new(Code::P001, "`owner` is empty").at(owner.span, "nothing stands here");
-                self.found
-                    .push(empty.help("write the role that owns the run, such as `owner: orchestrator`"));
+                let empty = empty.help("write the role that owns the run, such as `owner: orchestrator`");
+                let at = self.source.line_span(self.source.line_of(owner.span.start));
+                let is_line = self.source.slice(at).trim_start().starts_with("owner:");
+                self.found.push(match is_line {
+                    true => empty.fix(at, "owner: orchestrator", false),
+                    false => empty,
+                });
             }
             Some(_) => {}
         }
@@ -222,9 +264,13 @@ impl Reader<'_> {
         unknown = unknown.at(status.span, "").note(format!("the statuses are {list}; planctl sets them"));
         let near = did_you_mean(&status.value, STATUSES);
         let help = near.map_or("write `draft`, or leave the line out".to_owned(), |near| {
-            format!("did you mean `{near}`?")
+            format!("did you mean `{near}`? planctl sets it; `draft` is right here")
         });
-        self.found.push(unknown.help(help).fix(status.span, near.unwrap_or("draft"), false));
+        unknown = unknown.help(help);
+        self.found.push(match status.span.is_empty() {
+            true => unknown,
+            false => unknown.fix(status.span, "draft", true),
+        });
     }
 }
 

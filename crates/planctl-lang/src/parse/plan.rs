@@ -3,6 +3,7 @@
 use planctl_engine::{Budget, Priority};
 
 use super::field::RawField;
+use super::step::with_meant;
 use super::{Reader, values};
 use crate::diagnostic::{Code, Diagnostic, did_you_mean};
 use crate::source::{Span, Spanned, escape};
@@ -71,7 +72,8 @@ impl Reader<'_> {
                 let help = near.map_or("write low, normal, high or urgent".into(), |near| {
                     format!("did you mean `{near}`?")
                 });
-                self.found.push(Diagnostic::new(Code::P015, message).at(value.span, "").help(help));
+                let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(help);
+                self.found.push(with_meant(refused, value.span, near));
                 return None;
             }
         };

@@ -5,7 +5,7 @@ use planctl_engine::{Subscription, WorkKind};
 use super::field::RawField;
 use super::{Reader, values};
 use crate::diagnostic::{Code, Diagnostic, did_you_mean};
-use crate::source::{Spanned, escape};
+use crate::source::{Span, Spanned, escape};
 use crate::tree::{Field, StepKind, StepTree, WorkspaceMode};
 
 const KINDS: [(&str, StepKind); 8] = [
@@ -147,10 +147,8 @@ impl Reader<'_> {
                 let help =
                     near.map_or(format!("the types are {list}"), |near| format!("did you mean `{near}`?"));
                 let message = format!("`{}` is no type of step", escape(&value.value));
-                self.report_value(
-                    Field::Kind,
-                    Diagnostic::new(Code::P015, message).at(value.span, "").help(help),
-                );
+                let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(help);
+                self.report_value(Field::Kind, with_meant(refused, value.span, near));
             }
         }
     }
@@ -161,7 +159,8 @@ impl Reader<'_> {
             Err(unread) => {
                 let message = format!("`**on_fail:**` can't be read: {}", unread.why);
                 let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(unread.help);
-                self.report_value(Field::OnFail, refused);
+                let meant = values::meant_on_fail(&value.value);
+                self.report_value(Field::OnFail, with_meant(refused, value.span, meant.as_deref()));
             }
         }
     }
@@ -194,7 +193,9 @@ impl Reader<'_> {
             None => {
                 let message = format!("`{}` is no value of `**workspace:**`", escape(&value.value));
                 let refused = Diagnostic::new(Code::P015, message).at(value.span, "");
-                self.report_value(Field::Workspace, refused.help("write `shared` or `worktree`"));
+                let refused = refused.help("write `shared` or `worktree`");
+                let near = did_you_mean(&value.value, ["shared", "worktree"]);
+                self.report_value(Field::Workspace, with_meant(refused, value.span, near));
             }
         }
     }
@@ -233,11 +234,32 @@ impl Reader<'_> {
                 }
                 Err((message, help)) => {
                     let refused = Diagnostic::new(Code::P206, message).at(entry.span, "").help(help);
+                    let meant = meant_subscription(&entry.value);
+                    let refused = with_meant(refused, entry.span, meant.as_deref());
                     self.report_value(Field::Subscriptions, refused);
                 }
             }
         }
     }
+}
+
+/// Attaches what was meant beyond doubt.
+pub(super) fn with_meant(diagnostic: Diagnostic, span: Span, meant: Option<&str>) -> Diagnostic {
+    match meant {
+        Some(meant) => diagnostic.fix(span, meant, true),
+        None => diagnostic,
+    }
+}
+
+// A path without its kind, or a kind with a slip in it.
+fn meant_subscription(text: &str) -> Option<String> {
+    let Some((scheme, rest)) = text.split_once(':') else {
+        let is_path = text.contains(['/', '.']) && !text.contains(char::is_whitespace);
+        return is_path.then(|| format!("file:{text}"));
+    };
+    let rest = rest.trim();
+    let near = did_you_mean(scheme.trim(), ["file", "topic"]).filter(|_| !rest.is_empty())?;
+    Some(format!("{near}:{rest}"))
 }
 
 fn read_subscription(text: &str) -> Result<Subscription, (String, String)> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use planctl_engine::Budget;
 
+use crate::diagnostic::did_you_mean;
 use crate::tree::{OnFail, Then};
 
 /// The most retries a policy may grant (DESIGN 3).
@@ -75,7 +76,7 @@ fn verb(text: &str) -> Result<Then, Unread> {
         }
     }
     let known = ["retry", "escalate", "abort", "skip", "warn"];
-    let near = crate::diagnostic::did_you_mean(text, known);
+    let near = did_you_mean(text, known);
     let why = match near {
         Some(near) => format!("`{}` is no policy; did you mean `{near}`?", crate::source::escape(text)),
         None if text.is_empty() => "the policy is empty".to_owned(),
@@ -96,6 +97,43 @@ pub(crate) fn exit_code(text: &str) -> Result<u8, Unread> {
     match number.parse::<u8>() {
         Ok(code) if digits => Ok(code),
         _ => Err(Unread::new(format!("`{}` is no exit code", crate::source::escape(number)), help)),
+    }
+}
+
+/// Returns the exit code that was meant beyond doubt: `exit_code = 0`, `exit code: 0`, `exit_code is 0`.
+pub(crate) fn meant_exit_code(text: &str) -> Option<u8> {
+    let lower = text.trim().trim_matches('`').trim_end_matches('.').to_lowercase();
+    let rest = ["exit_code", "exit code", "exitcode"].iter().find_map(|name| lower.strip_prefix(name))?;
+    let rest = rest.trim_matches(['*', ' ', '\t']);
+    let number = ["===", "==", "=", ":", "is ", "equals ", ""]
+        .iter()
+        .find_map(|sign| rest.strip_prefix(sign))?
+        .trim_matches(['*', ' ', '\t']);
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    number.parse().ok().filter(|_| is_number)
+}
+
+/// Returns the policy that was meant beyond doubt: `retry 2 then esclate`.
+pub(crate) fn meant_on_fail(text: &str) -> Option<String> {
+    let lower = text.to_lowercase();
+    if lower.contains(['-', '.', '"', '\'']) {
+        return None;
+    }
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> =
+        words.into_iter().filter(|word| !matches!(*word, "then" | "times" | "time" | "and")).collect();
+    let verb = |word: &str| did_you_mean(word, ["escalate", "abort", "skip", "warn"]).map(str::to_owned);
+    let retry = |word: &str, number: &str| {
+        let is_retry = did_you_mean(word, ["retry", "retries"]).is_some();
+        let count: u16 = number.parse().ok().filter(|_| is_retry)?;
+        (1..=RETRIES_MAX).contains(&count).then(|| format!("retry({count})"))
+    };
+    match words.as_slice() {
+        [one] => verb(one),
+        [first, number] => retry(first, number),
+        [first, number, then] => Some(format!("{}, then {}", retry(first, number)?, verb(then)?)),
+        _ => None,
     }
 }
 

@@ -257,7 +257,6 @@ fn fields_that_come_later_are_refused_and_never_ignored() {
     let fields = [
         "**needs:** 1",
         "**when:** steps.1.exit_code == 0",
-        "**for_each:** `a`, `b`",
         "**type:** human",
         "**gate:** strict",
         "**min_tests:** 3",

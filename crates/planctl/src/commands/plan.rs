@@ -15,7 +15,9 @@ use crate::show::{self, BOLD, styled};
 pub async fn run(context: &Context, command: PlanCommand) -> Answer {
     match command {
         PlanCommand::Verify { explain: Some(code), .. } => explain::explain(context, &code),
-        PlanCommand::Verify { files, deny, .. } => verify::verify(context, &files, &deny).await,
+        PlanCommand::Verify { files, deny, fixing, .. } => {
+            verify::verify(context, &files, &deny, &fixing).await
+        }
         PlanCommand::Show { plan, step } => show_plan(context, &plan, step).await,
         PlanCommand::Diff { file, since, until, text } => {
             changes::diff(context, &file, &changes::Between { since, until, text }).await

@@ -9,18 +9,21 @@ use planctl_server::config::{Agent, Config};
 use planctl_server::wire::{ContractView, PlanStepView, PlanView};
 
 use super::Context;
-use crate::args::Format;
+use crate::args::{Fixing, Format};
 use crate::client;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, CARE, FAINT, GOOD, styled};
 
 /// Verifies plans and reports every finding.
-pub async fn verify(context: &Context, files: &[PathBuf], deny: &[String]) -> Answer {
+pub async fn verify(context: &Context, files: &[PathBuf], deny: &[String], fixing: &Fixing) -> Answer {
     let mut levels = Levels::default();
     for name in deny {
         levels.add(Wish::Deny, name).map_err(|unknown| Failure::usage(unknown.to_string()))?;
     }
     let format = context.format(&[Format::Human, Format::Json])?;
+    if fixing.fix {
+        return super::fix::fix(context, files, &levels, fixing, format).await;
+    }
     let (mut worst, mut gravest) = (Exit::Yes, None);
     for file in files {
         let exit = match client::check(context, file, false, &levels).await {
@@ -76,7 +79,11 @@ pub fn summary(context: &Context, checked: &Checked, file: &Path) -> Result<Stri
     let name = show::safe(&file.display().to_string());
     let counts = counted(&checked.verification);
     let Some(graph) = checked.verification.graph.as_ref() else {
-        return Ok(format!("{name}: {counts}\n{}\n", styled(show::BAD, "not verified")));
+        let mut text = format!("{name}: {counts}\n{}\n", styled(show::BAD, "not verified"));
+        if let Some(fixing) = fixing_line(&checked.verification, file) {
+            text.push_str(&format!("{} {fixing}\n", styled(BOLD, "next:")));
+        }
+        return Ok(text);
     };
     let plan = plan_view(context, checked, graph)?;
     let mut roles: Vec<&str> = plan.steps.iter().map(|step| step.role.as_str()).collect();
@@ -102,7 +109,28 @@ pub fn summary(context: &Context, checked: &Checked, file: &Path) -> Result<Stri
         text.push('\n');
     }
     text.push_str(&format!("{} planctl plan run {name}\n", styled(BOLD, "next:")));
+    if let Some(fixing) = fixing_line(&checked.verification, file) {
+        text.push_str(&format!("{} {fixing}\n", styled(BOLD, "  or:")));
+    }
     Ok(text)
+}
+
+// Says what to type where findings can be mended.
+fn fixing_line(verification: &Verification, file: &Path) -> Option<String> {
+    let told: Vec<_> =
+        verification.diagnostics.iter().filter(|found| found.level != Severity::Note).collect();
+    let fixes = |safe: bool| {
+        told.iter().filter(|found| found.fix.as_ref().is_some_and(|fix| fix.safe == safe)).count()
+    };
+    let (flags, count) = match (fixes(true), fixes(false)) {
+        (0, 0) => return None,
+        (0, looked_at) => ("--fix --unsafe-fixes --diff", looked_at),
+        (safe, _) => ("--fix", safe),
+    };
+    let findings = if told.len() == 1 { "finding" } else { "findings" };
+    let file = super::plan::shell_word(&file.display().to_string());
+    let can = format!("{count} of {} {findings} can be fixed", told.len());
+    Some(format!("planctl plan verify {flags} {file}     ({can})"))
 }
 
 /// Counts findings in words: `2 errors, 1 warning`.

@@ -1,0 +1,99 @@
+//! `planctl plan verify --fix`: applies fixes, says what is left, and writes the file whole.
+
+use std::path::{Path, PathBuf};
+
+use planctl_lang::{Levels, Reach};
+use planctl_server::mend::Mended;
+
+use super::{Context, changes, verify, write};
+use crate::args::{Fixing, Format};
+use crate::client;
+use crate::failure::{Answer, Exit};
+use crate::show::{self, BOLD, styled};
+
+/// Mends plans; what is left decides the exit code.
+pub async fn fix(
+    context: &Context,
+    files: &[PathBuf],
+    levels: &Levels,
+    how: &Fixing,
+    format: Format,
+) -> Answer {
+    let reach = if how.unsafe_fixes { Reach::Unsafe } else { Reach::Safe };
+    let mut worst = Exit::Yes;
+    for file in files {
+        let exit = match mended(context, file, levels, reach, how, format).await {
+            Ok(exit) => exit,
+            Err(failure) if files.len() == 1 => return Err(failure),
+            Err(failure) => {
+                show::say_failure(&failure);
+                failure.exit
+            }
+        };
+        worst = worst.max(exit);
+    }
+    Ok(worst)
+}
+
+async fn mended(
+    context: &Context,
+    file: &Path,
+    levels: &Levels,
+    reach: Reach,
+    how: &Fixing,
+    format: Format,
+) -> Answer {
+    let mended = client::mend(context, file, levels, reach).await?;
+    let (old, new) = (mended.before.source.text(), mended.after.source.text());
+    if how.diff {
+        show::print(&changes::lines_drawn(&planctl_server::diff::unified(old, new)))?;
+    } else if mended.is_changed() {
+        write::replace(context, file, old, new)?;
+    }
+    report(context, file, &mended, how.diff, format)
+}
+
+fn report(context: &Context, file: &Path, mended: &Mended, is_shown_only: bool, format: Format) -> Answer {
+    let after = &mended.after;
+    let exit = if after.verification.is_verified() { Exit::Yes } else { Exit::No };
+    let (fixed, all) = mended.fixed();
+    if format == Format::Json {
+        let mut value = after.verification.to_json(&after.source);
+        if let Some(object) = value.as_object_mut() {
+            object.insert("fixed".into(), fixed.into());
+        }
+        show::print_json(&value)?;
+        return Ok(exit);
+    }
+    let line = fixed_line(fixed, all, is_shown_only);
+    if is_shown_only {
+        context.say(&line);
+        return Ok(exit);
+    }
+    show::print(&verify::findings(after, context.is_quiet()))?;
+    show::print(&format!("{line}\n"))?;
+    if mended.is_changed() && was_approved(mended) {
+        let note = "the text is another one: an approval of the earlier one no longer holds";
+        show::print(&format!("{} {note}\n", styled(BOLD, "note:")))?;
+    }
+    show::print(&verify::summary(context, after, file)?)?;
+    Ok(exit)
+}
+
+fn fixed_line(fixed: usize, all: usize, is_shown_only: bool) -> String {
+    let findings = if all == 1 { "finding" } else { "findings" };
+    match (all, is_shown_only) {
+        (0, _) => "nothing to fix".to_owned(),
+        (_, true) => format!("would fix {fixed} of {all} {findings}; nothing was written"),
+        (_, false) => format!("fixed {fixed} of {all} {findings}"),
+    }
+}
+
+// Marks and statuses are not part of the digest, so a text may differ and still be the one that was approved.
+fn was_approved(mended: &Mended) -> bool {
+    let status = &mended.before.verification.tree.frontmatter.status;
+    let is_past_draft = status.as_ref().is_some_and(|status| {
+        matches!(status.value.as_str(), "approved" | "in-progress" | "done" | "failed")
+    });
+    is_past_draft && mended.before.verification.digest != mended.after.verification.digest
+}
