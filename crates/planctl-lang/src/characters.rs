@@ -220,7 +220,7 @@ pub fn escape(text: &str) -> String {
 }
 
 /// Returns a text of any length and of several lines with its hidden characters escaped.
-pub(crate) fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut start = 0;
     let mut from = text;

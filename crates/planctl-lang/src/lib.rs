@@ -13,6 +13,7 @@ mod digest;
 mod draw;
 mod explain;
 mod facts;
+pub mod fields;
 mod fix;
 mod levels;
 mod lint;
@@ -27,7 +28,7 @@ mod verify;
 
 pub use annotate::{Mark, annotate};
 pub use changes::{Change, changes};
-pub use characters::{escape, is_hidden};
+pub use characters::{escape, is_hidden, printable};
 pub use diagnostic::{Code, Diagnostic, Edit, Fix, Label, Severity, StepName, did_you_mean};
 pub use digest::{canonical, digest, digest_of_text};
 pub use draw::render_all;

@@ -138,14 +138,7 @@ pub async fn check_text(
     spawner: &Spawner,
 ) -> Result<Checked, CheckError> {
     let broken = |what: String| CheckError::Broken { file: file.to_owned(), what };
-    let plan = read(&source);
-    let mut facts = facts(plan.wants(), checking, spawner).await?;
-    facts.plan_is_inside = Some(!Path::new(&path).is_absolute());
-    let mut verification = plan.judge(&facts, checking.levels);
-    if let Some(graph) = verification.graph.take() {
-        let graph = with_configured_timeouts(graph, &verification.tree, checking.config);
-        verification.graph = Some(graph.map_err(broken)?);
-    }
+    let verification = verify_text(file, &path, &source, checking, spawner).await?;
     let baseline = match &verification.graph {
         Some(graph) => {
             let (graph, workspace) = (graph.clone(), checking.workspace.to_owned());
@@ -157,6 +150,30 @@ pub async fn check_text(
         None => Baseline::default(),
     };
     Ok(Checked { file: file.to_owned(), path, source, verification, baseline })
+}
+
+/// Says what is found in a plan's text, without a look at protected files: what an editor asks at each key.
+///
+/// # Errors
+///
+/// [`CheckError`] where the workspace can't be looked at.
+pub async fn verify_text(
+    file: &Path,
+    path: &str,
+    source: &Source,
+    checking: Checking<'_>,
+    spawner: &Spawner,
+) -> Result<Verification, CheckError> {
+    let plan = read(source);
+    let mut facts = facts(plan.wants(), checking, spawner).await?;
+    facts.plan_is_inside = Some(!Path::new(path).is_absolute());
+    let mut verification = plan.judge(&facts, checking.levels);
+    if let Some(graph) = verification.graph.take() {
+        let graph = with_configured_timeouts(graph, &verification.tree, checking.config);
+        let broken = |what| CheckError::Broken { file: file.to_owned(), what };
+        verification.graph = Some(graph.map_err(broken)?);
+    }
+    Ok(verification)
 }
 
 async fn facts(wants: Wants, checking: Checking<'_>, spawner: &Spawner) -> Result<Facts, CheckError> {
@@ -224,7 +241,7 @@ fn fact(kind: PathKind) -> FileFact {
 }
 
 /// Returns the search path of contracts: configured directories, then the fixed one.
-pub(crate) fn search_path(config: &Config) -> OsString {
+pub fn search_path(config: &Config) -> OsString {
     joined_path(&config.contracts.path)
 }
 

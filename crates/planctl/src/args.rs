@@ -159,6 +159,16 @@ pub enum Command {
     },
     /// Checks what planctl needs on this machine
     Doctor,
+    /// Serves editors: findings as you type, fixes, hovers, completion (language server, standard input and output)
+    #[command(
+        before_help = "Your editor starts this; docs/editors.md says how. It reads plans only: markdown whose
+frontmatter says `type: plan`, and without a type files named *.plan.md or in a folder `plans`."
+    )]
+    Lsp {
+        /// Speak over standard input and output, which it does in any case
+        #[arg(long)]
+        stdio: bool,
+    },
     /// Prints completions for a shell
     #[command(before_help = "Example:\n  planctl completions zsh > \"${fpath[1]}/_planctl\"")]
     Completions {

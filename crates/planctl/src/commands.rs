@@ -39,6 +39,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Db(command) => database::run(&context, command).await,
         Command::Demo { keep } => demo::run(&context, keep).await,
         Command::Doctor => doctor::run(&context).await,
+        Command::Lsp { .. } => crate::lsp::run(&context).await,
         Command::Completions { shell } => help::completions(shell),
         Command::Trust { dir } => help::trust(&context, &dir),
         Command::Help { topic } => help::help(&topic),
@@ -81,18 +82,28 @@ impl Context {
         if let Some(loaded) = self.loaded.get() {
             return Ok(loaded);
         }
-        let loaded = config::load(&Sources {
-            workspace: &self.workspace,
+        let loaded = self.load(&self.workspace)?;
+        for warning in &loaded.warnings {
+            self.say(&show::styled(show::CARE, &format!("warning: {}", show::safe(warning))));
+        }
+        Ok(self.loaded.get_or_init(|| loaded))
+    }
+
+    /// Reads the configuration for a workspace anew.
+    pub fn load(&self, workspace: &Path) -> Result<Loaded, Failure> {
+        config::load(&Sources {
+            workspace,
             state_dir: &self.state_dir()?,
             file: self.global.config.as_deref(),
             database_url: self.global.database_url.as_deref(),
             env: &|name| std::env::var_os(name),
         })
-        .map_err(|error| config_failure(&error))?;
-        for warning in &loaded.warnings {
-            self.say(&show::styled(show::CARE, &format!("warning: {}", show::safe(warning))));
-        }
-        Ok(self.loaded.get_or_init(|| loaded))
+        .map_err(|error| config_failure(&error))
+    }
+
+    /// Says that the workspace was named on the command line.
+    pub fn names_workspace(&self) -> bool {
+        self.global.workspace.is_some()
     }
 
     /// Returns who decides, for the record.

@@ -11,6 +11,7 @@ mod args;
 mod client;
 mod commands;
 mod failure;
+mod lsp;
 mod progress;
 mod show;
 

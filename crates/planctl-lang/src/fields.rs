@@ -1,0 +1,215 @@
+//! What each field of a plan means, what it takes and what applies without it: for hovers and completion.
+
+/// What there is to say about a field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FieldHelp {
+    /// Its name as the reader knows it: lower case, with underscores.
+    pub name: &'static str,
+    /// Its name as authors write it.
+    pub label: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// What applies where it is not given; `required` where it has to be.
+    pub default: &'static str,
+    /// Values worth offering.
+    pub values: &'static [&'static str],
+    /// An example of its value.
+    pub example: &'static str,
+}
+
+/// The frontmatter's keys.
+pub const FRONTMATTER: &[FieldHelp] = &[
+    FieldHelp {
+        name: "type",
+        label: "type",
+        meaning: "Says that this markdown file is a plan.",
+        default: "required",
+        values: &["plan"],
+        example: "plan",
+    },
+    FieldHelp {
+        name: "status",
+        label: "status",
+        meaning: "Where the plan stands. planctl writes it; the database is the record.",
+        default: "draft",
+        values: &crate::STATUSES,
+        example: "draft",
+    },
+    FieldHelp {
+        name: "owner",
+        label: "owner",
+        meaning: "Who answers for the plan; free text.",
+        default: "orchestrator",
+        values: &[],
+        example: "orchestrator",
+    },
+];
+
+/// The plan's own fields, between the title and the steps.
+pub const OF_PLAN: &[FieldHelp] = &[
+    FieldHelp {
+        name: "context",
+        label: "Context",
+        meaning: "What a reader has to know before the first step.",
+        default: "none",
+        values: &[],
+        example: "Logins time out after 30 s on slow connections.",
+    },
+    FieldHelp {
+        name: "budget",
+        label: "Budget",
+        meaning: "The most that a run may use: tokens, money and time, with commas. Time stops while a person is asked.",
+        default: "no limit",
+        values: &["max 200k tokens, $1.50, 20 minutes"],
+        example: "max 200k tokens, $1.50, 20 minutes",
+    },
+    FieldHelp {
+        name: "priority",
+        label: "Priority",
+        meaning: "Which plan's steps go first when several wait.",
+        default: "normal",
+        values: &["low", "normal", "high", "urgent"],
+        example: "high",
+    },
+    FieldHelp {
+        name: "max_visits",
+        label: "max_visits",
+        meaning: "How often a step may be entered, 1 to 100.",
+        default: "10",
+        values: &[],
+        example: "5",
+    },
+    FieldHelp {
+        name: "stale_after",
+        label: "stale_after",
+        meaning: "Asks a person when nothing moved for this long.",
+        default: "never",
+        values: &["1 h", "1 day"],
+        example: "1 h",
+    },
+    FieldHelp {
+        name: "parallel",
+        label: "parallel",
+        meaning: "How many steps may run at once.",
+        default: "1",
+        values: &[],
+        example: "1",
+    },
+];
+
+/// The fields of steps.
+pub const OF_STEP: &[FieldHelp] = &[
+    FieldHelp {
+        name: "target",
+        label: "target",
+        meaning: "The role that does the step; planctl.toml says which agent serves it.",
+        default: "required",
+        values: &[],
+        example: "coder",
+    },
+    FieldHelp {
+        name: "task",
+        label: "task",
+        meaning: "What to do: markdown, up to the next field.",
+        default: "required",
+        values: &[],
+        example: "Trace the timeout. Write what causes it to `docs/cause.md`.",
+    },
+    FieldHelp {
+        name: "contract",
+        label: "contract",
+        meaning: "The shell script that decides whether the step passed, in a `bash` fence. Nothing else passes a step.",
+        default: "required",
+        values: &[],
+        example: "\n```bash\ngrep -q '^## Cause' docs/cause.md\n```\nexit_code == 0",
+    },
+    FieldHelp {
+        name: "exit_code",
+        label: "exit_code",
+        meaning: "The exit code of the contract that passes, 0 to 255; written `exit_code == N` after the fence.",
+        default: "exit_code == 0",
+        values: &[],
+        example: "exit_code == 0",
+    },
+    FieldHelp {
+        name: "on_fail",
+        label: "on_fail",
+        meaning: "What happens when the contract fails: `retry(N)` tries again with the failure in the prompt, \
+                  `escalate` asks a person, `abort` ends the run, `skip` leaves the step out, `warn` goes on and shows it.",
+        default: "retry(2), then escalate",
+        values: &["retry(2), then escalate", "retry(2), then abort", "escalate", "abort", "skip", "warn"],
+        example: "retry(2), then escalate",
+    },
+    FieldHelp {
+        name: "subscriptions",
+        label: "subscriptions",
+        meaning: "Files (`file:PATH`, relative, may be a glob) and topics (`topic:NAME`) that go into the prompt; a list.",
+        default: "none",
+        values: &[],
+        example: "\n- file:src/auth/handler.py",
+    },
+    FieldHelp {
+        name: "type",
+        label: "type",
+        meaning: "What kind of work the step is.",
+        default: "review for roles that begin with \"review\", else code",
+        values: &["code", "review"],
+        example: "code",
+    },
+    FieldHelp {
+        name: "timeout",
+        label: "timeout",
+        meaning: "How long the work of one attempt may take.",
+        default: "10 min",
+        values: &["90 s", "10 min", "1h30m"],
+        example: "10 min",
+    },
+    FieldHelp {
+        name: "contract_timeout",
+        label: "contract_timeout",
+        meaning: "How long the contract may take.",
+        default: "10 min",
+        values: &["90 s", "10 min", "1h30m"],
+        example: "5 min",
+    },
+    FieldHelp {
+        name: "protects",
+        label: "protects",
+        meaning: "Globs of files that the worker may not change, beside those that its contract names.",
+        default: "none",
+        values: &[],
+        example: "\n- tests/**",
+    },
+    FieldHelp {
+        name: "guard",
+        label: "guard",
+        meaning: "`yes`: the contract is meant to be green before the work, too.",
+        default: "no",
+        values: &["yes", "no"],
+        example: "yes",
+    },
+    FieldHelp {
+        name: "max_retries",
+        label: "max_retries",
+        meaning: "Attempts beyond the first, 0 to 20, where `on_fail` has no `retry(N)`.",
+        default: "from on_fail",
+        values: &[],
+        example: "3",
+    },
+    FieldHelp {
+        name: "max_visits",
+        label: "max_visits",
+        meaning: "How often this step may be entered, 1 to 100.",
+        default: "the plan's",
+        values: &[],
+        example: "5",
+    },
+    FieldHelp {
+        name: "status",
+        label: "status",
+        meaning: "Drawn by planctl; ignored when read, the database is the record.",
+        default: "none",
+        values: &[],
+        example: "done",
+    },
+];

@@ -1,0 +1,653 @@
+//! One conversation with an editor: its open files, what is being verified, what runs.
+//!
+//! Messages are handled one after the other, so edits keep their order. A verification runs beside them; one that an
+//! edit overtook is dropped and begun anew. Requests that need the findings wait for those of the newest text.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use gen_lsp_types as lsp;
+use planctl_harness::{Spawner, git_top_level};
+use planctl_lang::{Levels, Source, Verification};
+use planctl_server::check::{Checking, plan_path, verify_text};
+use planctl_server::config::Config;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use super::client::{Client, Refusal, Weight};
+use super::contract::{RUN_CONTRACT, Report, Trial};
+use super::document::{Document, Waiting, path_of};
+use super::frames::Frame;
+use super::text::{Encoding, Text};
+use super::{completion, findings, hover, outline, places};
+use crate::commands::Context;
+
+/// What happens to requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// Nothing is known about the editor.
+    Fresh,
+    /// Files are open.
+    Running,
+    /// The editor said goodbye.
+    ShutDown,
+}
+
+/// What a person waits for.
+struct Run {
+    cancel: Option<oneshot::Sender<()>>,
+    token: Option<Value>,
+    is_begun: bool,
+    title: String,
+}
+
+/// A conversation.
+pub struct Session<'a> {
+    context: &'a Context,
+    client: Client,
+    stage: Stage,
+    encoding: Encoding,
+    shows_progress: bool,
+    watches_files: bool,
+    folders: Vec<PathBuf>,
+    documents: BTreeMap<String, Document>,
+    checks: JoinSet<Looked>,
+    trials: JoinSet<Ran>,
+    /// By the JSON of the request's id.
+    runs: HashMap<String, Run>,
+    /// Our own requests to show progress, and the runs they belong to.
+    tokens: HashMap<String, String>,
+    spawner: OnceCell<Spawner>,
+    /// What was said once and need not be said again.
+    said: BTreeSet<String>,
+    parent: Option<i32>,
+    exit: Option<bool>,
+}
+
+/// A verification that ended.
+pub struct Looked {
+    uri: String,
+    generation: u64,
+    found: Result<Box<Verification>, String>,
+}
+
+/// A contract that ended.
+pub struct Ran {
+    id: Value,
+    report: Result<Report, Refusal>,
+}
+
+/// Something that ended beside the conversation.
+pub enum Done {
+    /// A verification.
+    Looked(Result<Looked, tokio::task::JoinError>),
+    /// A contract.
+    Ran(Result<Ran, tokio::task::JoinError>),
+}
+
+impl<'a> Session<'a> {
+    /// Begins a conversation.
+    pub fn new(context: &'a Context, client: Client) -> Session<'a> {
+        Session {
+            context,
+            client,
+            stage: Stage::Fresh,
+            encoding: Encoding::Utf16,
+            shows_progress: false,
+            watches_files: false,
+            folders: Vec::new(),
+            documents: BTreeMap::new(),
+            checks: JoinSet::new(),
+            trials: JoinSet::new(),
+            runs: HashMap::new(),
+            tokens: HashMap::new(),
+            spawner: OnceCell::new(),
+            said: BTreeSet::new(),
+            parent: None,
+            exit: None,
+        }
+    }
+
+    /// Returns whether the conversation ended in order, once it has ended.
+    pub fn exit(&self) -> Option<bool> {
+        self.exit
+    }
+
+    /// Returns the editor's process, once after it was told.
+    pub fn take_parent(&mut self) -> Option<i32> {
+        self.parent.take()
+    }
+
+    /// Waits for something that runs beside the conversation; for ever where nothing does.
+    pub async fn done(&mut self) -> Done {
+        tokio::select! {
+            Some(looked) = self.checks.join_next() => Done::Looked(looked),
+            Some(ran) = self.trials.join_next() => Done::Ran(ran),
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Ends everything that runs.
+    pub async fn close(mut self) {
+        for run in self.runs.values_mut() {
+            cancel(run);
+        }
+        self.checks.abort_all();
+        while self.trials.join_next().await.is_some() {}
+        if let Some(spawner) = self.spawner.take() {
+            spawner.shutdown();
+        }
+    }
+
+    /// Handles what the editor sent.
+    pub fn hear(&mut self, frame: Frame) {
+        let message = match frame {
+            Frame::Json(Value::Object(message)) => message,
+            Frame::Json(_) => {
+                let refusal = Refusal::new(Refusal::INVALID_REQUEST, "a message is a JSON object");
+                return self.client.answer(&Value::Null, Err(refusal));
+            }
+            Frame::Malformed(what) => {
+                let refusal = Refusal::new(Refusal::PARSE_ERROR, format!("the message is no JSON: {what}"));
+                return self.client.answer(&Value::Null, Err(refusal));
+            }
+        };
+        let id = message.get("id").filter(|id| id.is_string() || id.is_number());
+        let params = || message.get("params").cloned().unwrap_or(Value::Null);
+        match (message.get("method").and_then(Value::as_str), id) {
+            (Some(method), Some(id)) => self.request(id.clone(), method, params()),
+            (Some(method), None) if !message.contains_key("id") => self.notification(method, params()),
+            (None, Some(id)) if message.contains_key("result") || message.contains_key("error") => {
+                self.answered(id, !message.contains_key("error"))
+            }
+            _ => {
+                let refusal =
+                    Refusal::new(Refusal::INVALID_REQUEST, "the message has no method, or no proper id");
+                self.client.answer(id.unwrap_or(&Value::Null), Err(refusal));
+            }
+        }
+    }
+
+    fn request(&mut self, id: Value, method: &str, params: Value) {
+        let refuse = |code, message: &str| Err(Refusal::new(code, message));
+        let answer = match (self.stage, method) {
+            (Stage::Fresh, "initialize") => Ok(self.initialize(&params)),
+            (Stage::Fresh, _) => refuse(Refusal::NOT_INITIALIZED, "the first request is initialize"),
+            (Stage::Running, "initialize") => refuse(Refusal::INVALID_REQUEST, "initialize was sent before"),
+            (Stage::Running, "shutdown") => {
+                self.stage = Stage::ShutDown;
+                Ok(Value::Null)
+            }
+            (Stage::Running, "workspace/executeCommand") => match self.execute(&id, params) {
+                Ok(()) => return,
+                Err(refusal) => Err(refusal),
+            },
+            (Stage::Running, "textDocument/codeAction" | "textDocument/hover") => {
+                match self.wait_for_findings(id.clone(), method, params) {
+                    None => return,
+                    Some(params) => self.read(method, params),
+                }
+            }
+            (Stage::Running, _) => self.read(method, params),
+            (Stage::ShutDown, _) => refuse(Refusal::INVALID_REQUEST, "the server is shut down"),
+        };
+        self.client.answer(&id, answer);
+    }
+
+    fn notification(&mut self, method: &str, params: Value) {
+        if method == "exit" {
+            self.exit = Some(self.stage == Stage::ShutDown);
+            return;
+        }
+        if self.stage != Stage::Running {
+            return;
+        }
+        let handled = match method {
+            "initialized" => {
+                self.watch_files();
+                Ok(())
+            }
+            "textDocument/didOpen" => read_params(params).map(|params| self.open(params)),
+            "textDocument/didChange" => read_params(params).map(|params| self.change(params)),
+            "textDocument/didClose" => read_params(params).map(|params| self.close_document(&params)),
+            // Files that plans name may have changed with it.
+            "textDocument/didSave"
+            | "workspace/didChangeWatchedFiles"
+            | "workspace/didChangeConfiguration" => {
+                self.check_all();
+                Ok(())
+            }
+            "workspace/didChangeWorkspaceFolders" => {
+                read_params(params).map(|params: lsp::DidChangeWorkspaceFoldersParams| {
+                    self.folders.retain(|folder| {
+                        !params.event.removed.iter().any(|gone| path_of(&gone.uri).as_ref() == Some(folder))
+                    });
+                    self.folders.extend(params.event.added.iter().filter_map(|added| path_of(&added.uri)));
+                })
+            }
+            "$/cancelRequest" => {
+                self.cancel(params.get("id").unwrap_or(&Value::Null));
+                Ok(())
+            }
+            "window/workDoneProgress/cancel" => {
+                let token = params.get("token");
+                for run in self.runs.values_mut().filter(|run| run.token.as_ref() == token) {
+                    cancel(run);
+                }
+                Ok(())
+            }
+            // Notifications that are not known may be left aside.
+            _ => Ok(()),
+        };
+        if let Err(Refusal { message, .. }) = handled {
+            tracing::warn!(method, "a notification can't be read: {message}");
+        }
+    }
+
+    fn initialize(&mut self, params: &Value) -> Value {
+        let offered = params.pointer("/capabilities/general/positionEncodings").and_then(Value::as_array);
+        if offered.is_some_and(|offered| offered.iter().any(|encoding| encoding == "utf-8")) {
+            self.encoding = Encoding::Utf8;
+        }
+        let is_true = |pointer: &str| params.pointer(pointer).and_then(Value::as_bool).unwrap_or(false);
+        self.shows_progress = is_true("/capabilities/window/workDoneProgress");
+        self.watches_files = is_true("/capabilities/workspace/didChangeWatchedFiles/dynamicRegistration");
+        let folders = params.get("workspaceFolders").and_then(Value::as_array).cloned().unwrap_or_default();
+        let mut folders: Vec<Value> =
+            folders.iter().filter_map(|folder| folder.get("uri").cloned()).collect();
+        if folders.is_empty() {
+            folders.extend(params.get("rootUri").cloned());
+        }
+        let paths = folders.iter().filter_map(|uri| path_of(&lsp::Uri(uri.as_str()?.to_owned())));
+        self.folders = paths.collect();
+        self.parent = params.get("processId").and_then(Value::as_i64).and_then(|pid| i32::try_from(pid).ok());
+        self.stage = Stage::Running;
+        let encoding = match self.encoding {
+            Encoding::Utf8 => "utf-8",
+            Encoding::Utf16 => "utf-16",
+        };
+        json!({
+            "serverInfo": { "name": "planctl", "version": env!("CARGO_PKG_VERSION") },
+            "capabilities": {
+                "positionEncoding": encoding,
+                "textDocumentSync": { "openClose": true, "change": 2, "save": true },
+                "hoverProvider": true,
+                "completionProvider": { "triggerCharacters": ["*", ":", "/"] },
+                "definitionProvider": true,
+                "documentLinkProvider": { "resolveProvider": false },
+                "documentSymbolProvider": true,
+                "foldingRangeProvider": true,
+                "codeActionProvider": { "codeActionKinds": ["quickfix", "source.fixAll"] },
+                "codeLensProvider": { "resolveProvider": false },
+                "executeCommandProvider": { "commands": [RUN_CONTRACT], "workDoneProgress": true },
+                "workspace": { "workspaceFolders": { "supported": true, "changeNotifications": true } },
+            },
+        })
+    }
+
+    // Configuration decides about roles and the PATH, so a change of it changes findings.
+    fn watch_files(&mut self) {
+        if self.watches_files {
+            let options = json!({ "watchers": [{ "globPattern": "**/planctl.toml" }] });
+            let wish = json!({ "id": "files", "method": "workspace/didChangeWatchedFiles", "registerOptions": options });
+            self.client.ask("client/registerCapability", &json!({ "registrations": [wish] }));
+        }
+    }
+
+    fn open(&mut self, params: lsp::DidOpenTextDocumentParams) {
+        let opened = params.text_document;
+        let path = path_of(&opened.uri);
+        let workspace = self.workspace_of(path.as_deref());
+        let path = path.unwrap_or_else(|| workspace.join("untitled.md"));
+        let text = Text::new(opened.text, self.encoding);
+        let key = opened.uri.0.clone();
+        self.documents.insert(key.clone(), Document::new(opened.uri, path, workspace, opened.version, text));
+        self.check(&key);
+    }
+
+    /// Returns the workspace that `plan verify` would take, typed in the editor's folder.
+    fn workspace_of(&self, path: Option<&Path>) -> PathBuf {
+        if self.context.names_workspace() {
+            return self.context.workspace().to_owned();
+        }
+        let holds = |folder: &&PathBuf| path.is_none_or(|path| path.starts_with(folder));
+        let folder = self.folders.iter().filter(holds).max_by_key(|folder| folder.as_os_str().len());
+        let folder = folder.map(PathBuf::as_path).or_else(|| path.and_then(Path::parent));
+        let Some(folder) = folder.and_then(|folder| folder.canonicalize().ok()) else {
+            return self.context.workspace().to_owned();
+        };
+        git_top_level(&folder).map_or(folder.clone(), Path::to_owned)
+    }
+
+    fn change(&mut self, params: lsp::DidChangeTextDocumentParams) {
+        let identifier = params.text_document;
+        let key = identifier.text_document_identifier.uri.0;
+        if let Some(document) = self.documents.get_mut(&key) {
+            document.change(identifier.version, params.content_changes, self.encoding);
+            self.check(&key);
+        }
+    }
+
+    fn close_document(&mut self, params: &lsp::DidCloseTextDocumentParams) {
+        if let Some(mut document) = self.documents.remove(&params.text_document.uri.0) {
+            for waiting in std::mem::take(&mut document.waiting) {
+                let refusal = Refusal::new(Refusal::INVALID_PARAMS, "the file was closed");
+                self.client.answer(&waiting.id, Err(refusal));
+            }
+            self.unmark(&mut document);
+        }
+    }
+
+    fn unmark(&self, document: &mut Document) {
+        if std::mem::take(&mut document.is_marked) {
+            self.client.notify("textDocument/publishDiagnostics", findings::published(document, &[]));
+        }
+    }
+
+    fn check_all(&mut self) {
+        let keys: Vec<String> = self.documents.keys().cloned().collect();
+        for key in keys {
+            if let Some(document) = self.documents.get_mut(&key) {
+                document.outdate();
+            }
+            self.check(&key);
+        }
+    }
+
+    /// Verifies a file's text, unless that is being done: then once more at its end.
+    fn check(&mut self, key: &str) {
+        let Some(mut document) = self.documents.remove(key) else { return };
+        if !document.is_plan() {
+            self.unmark(&mut document);
+        } else if document.checking.is_none() {
+            document.checking = Some(document.generation);
+            self.begin_check(key, &document);
+        }
+        self.documents.insert(key.to_owned(), document);
+    }
+
+    fn begin_check(&mut self, key: &str, document: &Document) {
+        let config = self.config(&document.workspace);
+        let (uri, generation) = (key.to_owned(), document.generation);
+        let (path, workspace) = (document.path.clone(), document.workspace.clone());
+        let bytes = document.text.as_str().as_bytes().to_vec();
+        let spawner = self.spawner();
+        self.checks.spawn(async move {
+            let checked = async {
+                let source = match Source::from_bytes(path.to_string_lossy(), bytes) {
+                    Ok(source) => source,
+                    Err(unreadable) => return Ok(Box::new(Verification::unreadable(&unreadable))),
+                };
+                let (spawner, levels) = (spawner?, Levels::default());
+                let checking = Checking {
+                    workspace: &workspace,
+                    config: &config,
+                    serves_every_role: false,
+                    levels: &levels,
+                };
+                let shown = plan_path(&path, &workspace);
+                let found = verify_text(&path, &shown, &source, checking, &spawner).await;
+                found.map(Box::new).map_err(|error| format!("could not {error}"))
+            };
+            Looked { uri, generation, found: checked.await }
+        });
+    }
+
+    fn spawner(&self) -> Result<Spawner, String> {
+        if let Some(spawner) = self.spawner.get() {
+            return Ok(spawner.clone());
+        }
+        let spawner =
+            Spawner::start_self(None).map_err(|error| format!("could not start the helper: {error}"))?;
+        Ok(self.spawner.get_or_init(|| spawner).clone())
+    }
+
+    fn config(&mut self, workspace: &Path) -> Config {
+        match self.context.load(workspace) {
+            Ok(loaded) => {
+                for warning in &loaded.warnings {
+                    self.say_once(Weight::Warning, warning);
+                }
+                loaded.config
+            }
+            Err(failure) => {
+                self.say_once(Weight::Error, &failure.message);
+                Config::default()
+            }
+        }
+    }
+
+    fn say_once(&mut self, weight: Weight, message: &str) {
+        if self.said.insert(message.to_owned()) {
+            self.client.show(weight, &format!("planctl: {}", planctl_lang::printable(message)));
+        }
+    }
+
+    /// Takes in what ended beside the conversation.
+    pub fn take(&mut self, done: Done) {
+        match done {
+            Done::Looked(Ok(looked)) => self.looked(looked),
+            Done::Ran(Ok(ran)) => self.ran(&ran),
+            Done::Looked(Err(error)) | Done::Ran(Err(error)) => {
+                if !error.is_cancelled() {
+                    tracing::error!(%error, "part of the server ended");
+                    self.say_once(
+                        Weight::Error,
+                        "a defect: verification ended without an answer; see the log",
+                    );
+                }
+            }
+        }
+    }
+
+    fn looked(&mut self, looked: Looked) {
+        let Some(document) = self.documents.get_mut(&looked.uri) else { return };
+        if document.checking == Some(looked.generation) {
+            document.checking = None;
+        }
+        if document.generation != looked.generation {
+            // An edit overtook it.
+            return self.check(&looked.uri);
+        }
+        match looked.found {
+            Ok(found) => {
+                document.findings = Some(*found);
+                let marks = findings::marks(document);
+                document.is_marked = true;
+                self.client.notify("textDocument/publishDiagnostics", findings::published(document, &marks));
+            }
+            Err(message) => self.say_once(Weight::Error, &message),
+        }
+        let waiting =
+            self.documents.get_mut(&looked.uri).map(|document| std::mem::take(&mut document.waiting));
+        for waiting in waiting.into_iter().flatten() {
+            let answer = self.read(&waiting.method, waiting.params);
+            self.client.answer(&waiting.id, answer);
+        }
+    }
+
+    /// Puts a request off until the newest text is verified; gives its parameters back where it need not wait.
+    fn wait_for_findings(&mut self, id: Value, method: &str, params: Value) -> Option<Value> {
+        let uri = params.pointer("/textDocument/uri").and_then(Value::as_str).unwrap_or_default();
+        let document = self.documents.get_mut(uri).filter(|document| document.checking.is_some());
+        let Some(document) = document else { return Some(params) };
+        document.waiting.push(Waiting { id, method: method.to_owned(), params });
+        None
+    }
+
+    /// Answers a request that changes nothing.
+    fn read(&mut self, method: &str, params: Value) -> Result<Value, Refusal> {
+        let answered = catch_unwind(AssertUnwindSafe(|| self.read_unguarded(method, params)));
+        answered.unwrap_or_else(|_| {
+            tracing::error!(method, "a request ended in a panic");
+            Err(Refusal::new(Refusal::INTERNAL_ERROR, "a defect of planctl; see its log"))
+        })
+    }
+
+    fn read_unguarded(&mut self, method: &str, params: Value) -> Result<Value, Refusal> {
+        match method {
+            "textDocument/hover" => self.of_plan(params, |document, params: lsp::HoverParams| {
+                hover::hover(document, params.text_document_position_params.position)
+            }),
+            "textDocument/completion" => {
+                let uri = params.pointer("/textDocument/uri").and_then(Value::as_str).unwrap_or_default();
+                let workspace = self.documents.get(uri).map(|document| document.workspace.clone());
+                let config = workspace.map(|workspace| self.config(&workspace)).unwrap_or_default();
+                let roles = config.roles.keys().map(|role| role.as_str().to_owned()).collect();
+                self.of_plan(params, |document, params: lsp::CompletionParams| {
+                    completion::complete(document, params.text_document_position_params.position, &roles)
+                })
+            }
+            "textDocument/definition" => self.of_plan(params, |document, params: lsp::DefinitionParams| {
+                places::definition(document, params.text_document_position_params.position)
+            }),
+            "textDocument/documentLink" => {
+                self.of_plan(params, |document, _: lsp::DocumentLinkParams| places::links(document))
+            }
+            "textDocument/documentSymbol" => {
+                self.of_plan(params, |document, _: lsp::DocumentSymbolParams| outline::symbols(document))
+            }
+            "textDocument/foldingRange" => {
+                self.of_plan(params, |document, _: lsp::FoldingRangeParams| outline::folds(document))
+            }
+            "textDocument/codeLens" => {
+                self.of_plan(params, |document, _: lsp::CodeLensParams| outline::lenses(document))
+            }
+            "textDocument/codeAction" => self.of_plan(params, |document, params: lsp::CodeActionParams| {
+                findings::actions(document, &params)
+            }),
+            other => Err(Refusal::new(Refusal::METHOD_NOT_FOUND, format!("planctl does not know `{other}`"))),
+        }
+    }
+
+    /// Answers about an open plan; about any other markdown file there is nothing to say.
+    fn of_plan<P: DeserializeOwned, R: Serialize>(
+        &self,
+        params: Value,
+        answer: impl FnOnce(&Document, P) -> R,
+    ) -> Result<Value, Refusal> {
+        let uri = params.pointer("/textDocument/uri").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let params = read_params(params)?;
+        let document = self.documents.get(&uri);
+        let document = document
+            .ok_or_else(|| Refusal::new(Refusal::INVALID_PARAMS, format!("the file {uri} is not open")))?;
+        if !document.is_plan() {
+            return Ok(Value::Null);
+        }
+        serde_json::to_value(answer(document, params))
+            .map_err(|error| Refusal::new(Refusal::INTERNAL_ERROR, error.to_string()))
+    }
+
+    fn execute(&mut self, id: &Value, params: Value) -> Result<(), Refusal> {
+        let params: lsp::ExecuteCommandParams = read_params(params)?;
+        let refuse = |message: String| Refusal::new(Refusal::INVALID_PARAMS, message);
+        if params.command != RUN_CONTRACT {
+            return Err(refuse(format!("planctl knows no command `{}`", params.command)));
+        }
+        let argument = params.arguments.unwrap_or_default().into_iter().next().unwrap_or_default();
+        let word = |name: &str| match argument.get(name) {
+            Some(Value::String(text)) => Ok(text.clone()),
+            Some(Value::Number(number)) => Ok(number.to_string()),
+            _ => Err(refuse(format!("{RUN_CONTRACT} takes {{\"uri\": …, \"step\": …}}"))),
+        };
+        let (uri, step) = (word("uri")?, word("step")?);
+        let document =
+            self.documents.get(&uri).ok_or_else(|| refuse(format!("the file {uri} is not open")))?;
+        let (reading, workspace) = (document.reading(), document.workspace.clone());
+        let config = self.config(&workspace);
+        let trial = Trial::new(&step, &reading, workspace, config)?;
+        let spawner = self.spawner().map_err(|message| Refusal::new(Refusal::FAILED, message))?;
+        let token = params.work_done_progress_params.work_done_token;
+        let token = token.and_then(|token| serde_json::to_value(token).ok());
+        self.begin_run(id, &step, token);
+        let (sender, receiver) = oneshot::channel();
+        if let Some(run) = self.runs.get_mut(&id.to_string()) {
+            run.cancel = Some(sender);
+        }
+        let id = id.clone();
+        self.trials.spawn(async move { Ran { id, report: trial.run(spawner, receiver).await } });
+        Ok(())
+    }
+
+    fn begin_run(&mut self, id: &Value, step: &str, token: Option<Value>) {
+        let key = id.to_string();
+        let title = format!("contract of step {step}");
+        let mut run = Run { cancel: None, is_begun: false, title, token };
+        match &run.token {
+            Some(_) => begin_progress(&self.client, &mut run),
+            None if self.shows_progress => {
+                let token = json!(format!("planctl-contract-{key}"));
+                let asked = self.client.ask("window/workDoneProgress/create", &json!({ "token": token }));
+                run.token = Some(token);
+                self.tokens.insert(asked.to_string(), key.clone());
+            }
+            None => {}
+        }
+        self.runs.insert(key, run);
+    }
+
+    /// Takes in an answer to a request of ours.
+    fn answered(&mut self, id: &Value, is_granted: bool) {
+        let run = self.tokens.remove(&id.to_string()).and_then(|key| self.runs.get_mut(&key));
+        if let Some(run) = run.filter(|_| is_granted) {
+            begin_progress(&self.client, run);
+        }
+    }
+
+    fn cancel(&mut self, id: &Value) {
+        if let Some(run) = self.runs.get_mut(&id.to_string()) {
+            return cancel(run);
+        }
+        for document in self.documents.values_mut() {
+            if let Some(at) = document.waiting.iter().position(|waiting| waiting.id == *id) {
+                document.waiting.remove(at);
+                let refusal = Refusal::new(Refusal::CANCELLED, "cancelled");
+                return self.client.answer(id, Err(refusal));
+            }
+        }
+    }
+
+    fn ran(&mut self, ran: &Ran) {
+        let run = self.runs.remove(&ran.id.to_string());
+        if let Some(token) = run.filter(|run| run.is_begun).and_then(|run| run.token) {
+            let value = match &ran.report {
+                Ok(report) => json!({ "kind": "end", "message": report.line }),
+                Err(refusal) => json!({ "kind": "end", "message": refusal.message }),
+            };
+            self.client.notify("$/progress", json!({ "token": token, "value": value }));
+        }
+        match &ran.report {
+            Ok(report) => {
+                self.client.log(report.weight, &planctl_lang::printable(&report.log));
+                self.client.show(report.weight, &report.line);
+                self.client.answer(&ran.id, Ok(report.value.clone()));
+            }
+            Err(refusal) => self.client.answer(&ran.id, Err(refusal.clone())),
+        }
+    }
+}
+
+fn begin_progress(client: &Client, run: &mut Run) {
+    run.is_begun = true;
+    let value = json!({ "kind": "begin", "title": run.title, "cancellable": true });
+    client.notify("$/progress", json!({ "token": run.token, "value": value }));
+}
+
+fn cancel(run: &mut Run) {
+    if let Some(cancel) = run.cancel.take()
+        && cancel.send(()).is_err()
+    {
+        tracing::debug!("the contract had ended already");
+    }
+}
+
+fn read_params<P: DeserializeOwned>(params: Value) -> Result<P, Refusal> {
+    serde_json::from_value(params).map_err(|error| {
+        Refusal::new(Refusal::INVALID_PARAMS, format!("the parameters can't be read: {error}"))
+    })
+}
