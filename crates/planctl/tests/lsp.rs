@@ -4,6 +4,8 @@
 
 #[path = "lsp/conversation.rs"]
 mod conversation;
+#[path = "lsp/editing.rs"]
+mod editing;
 #[path = "lsp/editor.rs"]
 mod editor;
 #[path = "lsp/reading.rs"]
