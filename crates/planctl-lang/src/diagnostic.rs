@@ -2,16 +2,17 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::characters::hidden;
 pub(crate) use crate::characters::printable;
-use crate::source::{Source, Span};
+use crate::source::Span;
 
 macro_rules! codes {
     ($($code:ident $level:ident $title:literal,)*) => {
         /// The stable code of a kind of finding (INTERFACE 2.5).
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize)]
         pub enum Code { $(#[doc = $title] $code,)* }
 
         impl Code {
@@ -115,7 +116,7 @@ impl fmt::Display for Code {
 }
 
 /// How much a finding weighs.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The plan is not verified.
@@ -261,45 +262,6 @@ impl Diagnostic {
     pub fn is_error(&self) -> bool {
         self.level == Severity::Error
     }
-
-    /// Returns the finding as DESIGN 11 says it for programs.
-    pub fn to_json(&self, source: &Source) -> serde_json::Value {
-        let spans: Vec<_> = self.spans.iter().map(|label| label_json(source, label)).collect();
-        let fix = self.fix.as_ref().map(|fix| {
-            let edits: Vec<_> = fix.edits.iter().map(|edit| edit_json(source, edit)).collect();
-            serde_json::json!({ "safe": fix.safe, "edits": edits })
-        });
-        serde_json::json!({
-            "code": self.code.as_str(),
-            "level": self.level,
-            "message": printable(&self.message),
-            "spans": spans,
-            "step": self.step.as_ref().map(|step| step.number.parse::<u32>().map_or(step.number.as_str().into(), serde_json::Value::from)),
-            "help": self.help.as_deref().map(printable),
-            "fix": fix,
-        })
-    }
-}
-
-fn label_json(source: &Source, label: &Label) -> serde_json::Value {
-    let span = source.clamp(label.span);
-    let (start, end) = (source.position(span.start), source.position(span.end));
-    serde_json::json!({
-        "line": start.line,
-        "column": start.column,
-        "end_line": end.line,
-        "end_column": end.column,
-        "label": printable(&label.text),
-    })
-}
-
-fn edit_json(source: &Source, edit: &Edit) -> serde_json::Value {
-    let mut place = label_json(source, &Label { span: edit.span, text: String::new() });
-    if let Some(object) = place.as_object_mut() {
-        object.remove("label");
-        object.insert("replacement".into(), edit.replacement.clone().into());
-    }
-    place
 }
 
 /// Returns the nearest of the known words to what was found, where one is near enough to be meant.

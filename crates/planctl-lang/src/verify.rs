@@ -2,7 +2,6 @@
 
 use planctl_engine::{Digest, Graph};
 
-use crate::characters::printable;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::digest::digest;
 use crate::facts::{Facts, Wants, wants_of};
@@ -116,18 +115,5 @@ impl Verification {
     /// Says whether the plan is verified: no error among the findings.
     pub fn is_verified(&self) -> bool {
         self.graph.is_some() && !self.diagnostics.iter().any(Diagnostic::is_error)
-    }
-
-    /// Returns what DESIGN 11 says of `plan verify --format json`.
-    pub fn to_json(&self, source: &Source) -> serde_json::Value {
-        let diagnostics: Vec<_> =
-            self.diagnostics.iter().map(|diagnostic| diagnostic.to_json(source)).collect();
-        serde_json::json!({
-            "schema": "planctl.verify/1",
-            "file": printable(source.path()),
-            "digest": self.digest.as_str(),
-            "verified": self.is_verified(),
-            "diagnostics": diagnostics,
-        })
     }
 }

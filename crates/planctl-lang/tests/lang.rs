@@ -8,6 +8,8 @@ mod contracts;
 mod examples;
 #[path = "lang/fixes.rs"]
 mod fixes;
+#[path = "lang/levels.rs"]
+mod levels;
 #[path = "lang/properties.rs"]
 mod properties;
 #[path = "lang/rows_facts.rs"]

@@ -6,18 +6,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use planctl_engine::{Digest, Role};
+use planctl_lang::Levels;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 mod find;
 mod layer;
 mod read;
+mod schema;
 #[cfg(test)]
 mod tests;
 mod trust;
 
 pub use find::{FILE_NAME, Loaded, Sources, load};
 pub use read::{Finding, parse_duration};
+pub use schema::schema;
 pub use trust::{TRUST_FILE, Trust, TrustEntry, trust};
 
 /// The effective configuration.
@@ -35,6 +38,8 @@ pub struct Config {
     pub postgres: Postgres,
     /// How much isolation contracts and workers need.
     pub isolation: Isolation,
+    /// How much each finding weighs.
+    pub verify: Levels,
 }
 
 /// How contracts run.
@@ -206,7 +211,7 @@ impl Config {
     pub fn approved(&self) -> Value {
         let roles: BTreeMap<&str, Value> =
             self.roles.iter().map(|(role, config)| (role.as_str(), config.approved())).collect();
-        json!({
+        let mut approved = json!({
             "contracts": {
                 "env": self.contracts.env,
                 "path": self.contracts.path,
@@ -214,7 +219,13 @@ impl Config {
             },
             "isolation": self.isolation.to_string(),
             "roles": roles,
-        })
+        });
+        // They decide what is let through, and what the person who approves gets to see. Where nothing is wished, the
+        // value is that of a planctl that knew no levels, so that approvals given then hold.
+        if !self.verify.is_empty() {
+            approved["verify"] = json!(self.verify.wishes());
+        }
+        approved
     }
 
     /// Returns the digest of what an approval covers.

@@ -16,6 +16,7 @@ mod plans;
 mod protection;
 mod revisions;
 mod runs;
+pub mod schema;
 mod services;
 mod settings;
 mod tend;

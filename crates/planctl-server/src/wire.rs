@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use planctl_engine::{Budget, Spent, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 /// Where a run stands (DESIGN 11).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
     /// Its plan waits for approval.
@@ -71,7 +72,7 @@ impl RunState {
 }
 
 /// Where a step stands (DESIGN 11).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepState {
     /// Not entered yet.
@@ -118,7 +119,8 @@ impl StepState {
 }
 
 /// One run: the answer of `plan status RUN --json`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct RunView {
     /// Its name: `fix-auth-3`.
     pub run: String,
@@ -129,12 +131,14 @@ pub struct RunView {
     /// The plan's title.
     pub title: String,
     /// The digest of the revision it executes.
+    #[schemars(regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
     pub digest: String,
     /// The canonical path of the workspace.
     pub workspace: String,
     /// Where it stands.
     pub state: RunState,
     /// How it ended: `done`, `failed`, `aborted` (by a person's answer), `cancelled`.
+    #[schemars(extend("enum" = ["done", "failed", "aborted", "cancelled", null]))]
     pub end: Option<String>,
     /// What ended it, where it failed or was cancelled; or what a person should know.
     pub reason: Option<String>,
@@ -149,13 +153,16 @@ pub struct RunView {
     /// The command that serves every role, where `--exec` named one.
     pub exec: Option<String>,
     /// When it began, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub started_at: Option<String>,
     /// When it ended, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub ended_at: Option<String>,
 }
 
 /// One step of a run.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct StepView {
     /// Its number in the plan.
     pub number: u32,
@@ -172,6 +179,7 @@ pub struct StepView {
     /// Attempts it may take as things stand, those that people granted included.
     pub attempts_allowed: u32,
     /// The newest attempt's verdict: `passed`, `failed`, `timed_out`, `tampered`.
+    #[schemars(extend("enum" = ["passed", "failed", "timed_out", "tampered", null]))]
     pub verdict: Option<String>,
     /// The isolation tier of the newest gate.
     pub isolation: Option<u8>,
@@ -180,13 +188,16 @@ pub struct StepView {
     /// What its attempts have used.
     pub spent: SpentView,
     /// When a resting step goes out again, or a working one began, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub since: Option<String>,
 }
 
 /// What a run waits for.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct WaitingOn {
     /// `plan`, `escalation`, `budget`, `question` (a person), `worker`, `workspace`, `revision`.
+    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "worker", "workspace", "revision"]))]
     pub kind: String,
     /// The number of the ask.
     pub id: Option<u64>,
@@ -197,7 +208,8 @@ pub struct WaitingOn {
 }
 
 /// What was used.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct SpentView {
     /// Tokens, input and output together.
     pub tokens: u64,
@@ -221,7 +233,8 @@ impl From<Spent> for SpentView {
 }
 
 /// What may be used.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct BudgetView {
     /// Tokens.
     pub tokens: Option<u64>,
@@ -242,20 +255,23 @@ impl From<Budget> for BudgetView {
 }
 
 /// Several runs, newest first: the answer of `plan status --json` and `plan ls --json`.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct RunList {
     /// The runs.
     pub runs: Vec<RunSummary>,
 }
 
 /// One run in a list.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct RunSummary {
     /// Its name.
     pub run: String,
     /// The plan's path.
     pub plan: String,
     /// The digest of the revision it executes.
+    #[schemars(regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
     pub digest: String,
     /// The canonical path of the workspace.
     pub workspace: String,
@@ -274,13 +290,16 @@ pub struct RunSummary {
     /// What it may use.
     pub budget: BudgetView,
     /// When it began, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub started_at: Option<String>,
     /// When it ended, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub ended_at: Option<String>,
 }
 
 /// A step's number and title.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct StepName {
     /// Its number in the plan.
     pub number: u32,
@@ -289,13 +308,14 @@ pub struct StepName {
 }
 
 /// One line of `events --run RUN --json`: an input or a fact of the history.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct EventLine {
     /// The run's name.
     pub run: String,
     /// Its place in the run's history, from 1, gap-free.
     pub seq: u64,
     /// When, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub at: String,
     /// Its name: `agent.reported`, `node_verified`.
     pub event: String,
@@ -313,18 +333,21 @@ pub struct EventLine {
 }
 
 /// Open and answered asks: the answer of `approvals ls --json`.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct AskList {
     /// The asks, oldest first.
     pub asks: Vec<AskView>,
 }
 
 /// One ask in a list.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct AskView {
     /// Its number for people.
     pub id: u64,
     /// `plan`, `escalation`, `budget`, `question`.
+    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question"]))]
     pub kind: String,
     /// The run's name.
     pub run: String,
@@ -339,13 +362,15 @@ pub struct AskView {
     /// The answers it takes, in the words of the command line.
     pub answers: Vec<String>,
     /// When it was opened, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub opened_at: String,
     /// The answer, once given.
     pub answer: Option<AnswerView>,
 }
 
 /// How an ask was answered.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct AnswerView {
     /// The word of the command line.
     pub answer: String,
@@ -354,11 +379,13 @@ pub struct AnswerView {
     /// Why, or words for the worker.
     pub note: Option<String>,
     /// When, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub at: Option<String>,
 }
 
 /// One ask with what a person should see to decide: the answer of `approvals show ID --json`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct AskPage {
     /// The ask.
     #[serde(flatten)]
@@ -380,7 +407,8 @@ pub struct AskPage {
 }
 
 /// Where a plan will run, who will work, and what nobody may change.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct WillRun {
     /// The canonical path of the workspace.
     pub workspace: String,
@@ -395,7 +423,8 @@ pub struct WillRun {
 }
 
 /// A contract.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct ContractView {
     /// The script.
     pub command: String,
@@ -406,7 +435,8 @@ pub struct ContractView {
 }
 
 /// A failed attempt.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct FailureView {
     /// Which try.
     pub attempt: u16,
@@ -421,18 +451,22 @@ pub struct FailureView {
 }
 
 /// A protected file that is not what was approved.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct TamperView {
     /// The file, relative to the workspace.
     pub path: String,
     /// `changed`, `deleted`, `created`, `replaced`.
+    #[schemars(extend("enum" = ["changed", "deleted", "created", "replaced"]))]
     pub change: String,
 }
 
 /// What a budget lacks, in one part.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct ShortfallView {
     /// `tokens`, `usd`, `seconds`.
+    #[schemars(extend("enum" = ["tokens", "usd", "seconds"]))]
     pub part: String,
     /// The limit.
     pub limit: f64,
@@ -445,7 +479,8 @@ pub struct ShortfallView {
 }
 
 /// A decision that was recorded: the answer of every deciding command.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Decided {
     /// The run it moved, where there is one.
     pub run: Option<String>,
@@ -462,13 +497,15 @@ pub struct Decided {
 }
 
 /// What a plan would run: the answer of `plan show --json`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct PlanView {
     /// The plan's path, relative to the workspace where it lies inside.
     pub plan: String,
     /// Its title.
     pub title: String,
     /// The digest of its canonical text.
+    #[schemars(regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
     pub digest: String,
     /// What the file says of its status; the record is the database (`plan status`).
     pub status: Option<String>,
@@ -489,7 +526,8 @@ pub struct PlanView {
 }
 
 /// One step of a plan.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct PlanStepView {
     /// Its number.
     pub number: u32,
@@ -512,7 +550,8 @@ pub struct PlanStepView {
 }
 
 /// What changed between two revisions of a plan: the answer of `plan diff --json`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct PlanDiffView {
     /// The plan's path.
     pub plan: String,
@@ -529,9 +568,11 @@ pub struct PlanDiffView {
 }
 
 /// One text of a plan.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct RevisionView {
     /// The digest of its canonical text.
+    #[schemars(regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
     pub digest: String,
     /// When it was first kept; absent for the file as it is now.
     pub at: Option<String>,
@@ -540,7 +581,8 @@ pub struct RevisionView {
 }
 
 /// The attempts of a run's steps: the answer of `plan logs --json`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct LogView {
     /// The run's name.
     pub run: String,
@@ -549,7 +591,8 @@ pub struct LogView {
 }
 
 /// One attempt: the work and the gate.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct AttemptView {
     /// The step.
     pub step: StepName,
@@ -564,9 +607,11 @@ pub struct AttemptView {
 }
 
 /// What a worker reported.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct WorkView {
     /// When it reported, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub at: String,
     /// How its process ended, in words: `exit 0`.
     pub ending: Option<String>,
@@ -581,11 +626,14 @@ pub struct WorkView {
 }
 
 /// What one gate found.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct GateView {
     /// When the verdict was recorded, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub at: String,
     /// `passed`, `failed`, `timed_out`, `tampered`.
+    #[schemars(extend("enum" = ["passed", "failed", "timed_out", "tampered"]))]
     pub verdict: String,
     /// The command that ran.
     pub command: String,
@@ -614,7 +662,8 @@ pub struct GateView {
 }
 
 /// Why a step is where it is: the answer of `why RUN STEP --json`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct WhyView {
     /// The run's name.
     pub run: String,
@@ -627,18 +676,21 @@ pub struct WhyView {
 }
 
 /// One sentence of an explanation, with its place in history.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct BecauseView {
     /// The place in the run's history.
     pub seq: u64,
     /// When, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub at: String,
     /// What happened.
     pub text: String,
 }
 
 /// What an audit found: the answer of `audit --json`.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct AuditView {
     /// The runs that were checked.
     pub runs: Vec<AuditedRun>,
@@ -652,7 +704,8 @@ impl AuditView {
 }
 
 /// What an audit found in one run.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct AuditedRun {
     /// The run's name.
     pub run: String,
@@ -665,9 +718,11 @@ pub struct AuditedRun {
 }
 
 /// The database in use: the answer of `db status --json`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct DatabaseView {
     /// `private` or `given`.
+    #[schemars(extend("enum" = ["private", "given"]))]
     pub kind: String,
     /// Where it is, without any password.
     pub place: String,
@@ -683,6 +738,70 @@ pub struct DatabaseView {
     pub bytes: Option<u64>,
     /// Warnings, one line each: durability settings that are off.
     pub warnings: Vec<String>,
+}
+
+/// The answer of `version --json`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct VersionView {
+    /// The version of planctl.
+    pub version: String,
+}
+
+/// What this machine offers and lacks: the answer of `doctor --json`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct DoctorView {
+    /// How many checks found what keeps planctl from working.
+    pub problems: usize,
+    /// How many checks found what a person should look at.
+    pub warnings: usize,
+    /// The checks.
+    pub checks: Vec<HealthView>,
+}
+
+/// One check of this machine.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct HealthView {
+    /// What was looked at.
+    pub check: String,
+    /// What came of it.
+    pub health: Health,
+    /// What was found, in one line.
+    pub found: String,
+    /// How to mend it.
+    pub help: Option<String>,
+}
+
+/// What came of one check of this machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Health {
+    /// As it should be.
+    Good,
+    /// A person should look.
+    Warning,
+    /// planctl can't work so.
+    Problem,
+}
+
+/// The names of all JSON Schemas: the answer of `schema --json`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct SchemaList {
+    /// The schemas.
+    pub schemas: Vec<SchemaName>,
+}
+
+/// One JSON Schema.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct SchemaName {
+    /// What `planctl schema` is given.
+    pub name: String,
+    /// What it describes.
+    pub describes: String,
 }
 
 /// Writes a time as RFC 3339 in UTC, to the microsecond.

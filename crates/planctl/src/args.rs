@@ -4,6 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod levels;
+
+pub use levels::LevelFlags;
+
 use crate::amounts::{parse_cost, parse_time, parse_tokens};
 
 /// Runs plans with AI agents; no step passes until a shell contract says so.
@@ -90,6 +94,10 @@ pub enum Format {
     Jsonl,
     /// Lines without live drawing
     Plain,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Workflow commands that annotate a pull request
+    Github,
 }
 
 /// When to use colour.
@@ -181,6 +189,15 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
         /// The directory that holds planctl.toml
         dir: PathBuf,
     },
+    /// Prints the JSON Schema of what a command answers with --json, or of planctl.toml
+    #[command(before_help = "Examples:
+  planctl schema                                       the names
+  planctl schema plan-verify
+  planctl schema planctl.toml > planctl.schema.json    for an editor")]
+    Schema {
+        /// Which [default: list the names]
+        name: Option<String>,
+    },
     /// Explains a topic: `exit-codes`
     Help {
         /// A command, or `exit-codes`
@@ -196,30 +213,13 @@ pub enum PlanCommand {
     /// Checks plans and reports every finding at once; writes nothing, needs no database
     #[command(before_help = "Examples:
   planctl plan verify plans/*.md
-  planctl plan verify plans/fix.md --format json
+  planctl plan verify plans/fix.md --watch            again whenever a file changes
+  planctl plan verify plans/fix.md --json             for programs; also sarif, github, jsonl
   planctl plan verify plans/fix.md -D warnings        warnings fail too, for CI
+  planctl plan verify plans/fix.md -A P104,P110       say nothing of these two
   planctl plan verify plans/fix.md --fix              mend what can be mended
   planctl plan verify --explain P104                  what a code means, with examples")]
-    Verify {
-        /// The plans
-        #[arg(required_unless_present = "explain", value_name = "FILE")]
-        files: Vec<PathBuf>,
-        /// Say what a code means, with a plan that is wrong and one that is right; without CODE, list all codes
-        #[arg(
-            long,
-            value_name = "CODE",
-            num_args = 0..=1,
-            default_missing_value = "",
-            conflicts_with_all = ["files", "deny", "fix"]
-        )]
-        explain: Option<String>,
-        /// Raise to errors: `warnings`
-        #[arg(short = 'D', long = "deny", value_name = "CODE")]
-        deny: Vec<String>,
-        /// How findings are mended.
-        #[command(flatten)]
-        fixing: Fixing,
-    },
+    Verify(VerifyArgs),
     /// Shows what would run: steps, roles, contracts, budget, defaults
     Show {
         /// The plan's path, or a run, whose plan file is shown as it is now
@@ -374,6 +374,32 @@ pub struct Fixing {
     /// With --fix: show what would change, write nothing
     #[arg(long, requires = "fix", visible_alias = "dry-run")]
     pub diff: bool,
+}
+
+/// What is verified, and how.
+#[derive(Args, Clone, Debug)]
+pub struct VerifyArgs {
+    /// The plans
+    #[arg(required_unless_present = "explain", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Say what a code means, with a plan that is wrong and one that is right; without CODE, list all codes
+    #[arg(
+        long,
+        value_name = "CODE",
+        num_args = 0..=1,
+        default_missing_value = "",
+        conflicts_with_all = ["files", "allow", "warn", "deny", "watch", "fix"]
+    )]
+    pub explain: Option<String>,
+    /// How much each code weighs.
+    #[command(flatten)]
+    pub levels: LevelFlags,
+    /// Verify again whenever a plan, a file it names, or planctl.toml changes
+    #[arg(long, conflicts_with = "fix")]
+    pub watch: bool,
+    /// How findings are mended.
+    #[command(flatten)]
+    pub fixing: Fixing,
 }
 
 /// Which asks to list.

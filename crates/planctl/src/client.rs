@@ -21,7 +21,7 @@ use crate::commands::Context;
 use crate::failure::{Exit, Failure};
 use crate::show;
 
-/// Verifies a plan file; needs no database.
+/// Verifies a plan file; needs no database. These levels go before the configured ones.
 pub async fn check(
     context: &Context,
     file: &Path,
@@ -31,6 +31,7 @@ pub async fn check(
     let spawner = Spawner::start_self(None)
         .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the helper: {error}")))?;
     let config = &context.config()?.config;
+    let levels = &config.verify.clone().then(levels);
     let checking = Checking { workspace: context.workspace(), config, serves_every_role, levels };
     let checked = check::check(file, checking, &spawner).await.map_err(check_failure);
     spawner.shutdown();
@@ -47,6 +48,7 @@ pub async fn mend(
     let spawner = Spawner::start_self(None)
         .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the helper: {error}")))?;
     let config = &context.config()?.config;
+    let levels = &config.verify.clone().then(levels);
     let checking = Checking { workspace: context.workspace(), config, serves_every_role: false, levels };
     let mended = mend::mend(file, reach, checking, &spawner).await.map_err(check_failure);
     spawner.shutdown();
@@ -306,6 +308,11 @@ const EVENTS_MAX: usize = 500;
 /// Returns this machine's time, for people to see how long ago something was.
 pub fn now_unix_seconds() -> f64 {
     planctl_server::now().as_micros() as f64 / 1e6
+}
+
+/// Returns this machine's time in millionths of a second since 1970, for people.
+pub fn now_unix_micros() -> i64 {
+    planctl_server::now().as_micros()
 }
 
 fn failure(error: ServiceError) -> Failure {

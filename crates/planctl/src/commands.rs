@@ -42,6 +42,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Lsp { .. } => crate::lsp::run(&context).await,
         Command::Completions { shell } => help::completions(shell),
         Command::Trust { dir } => help::trust(&context, &dir),
+        Command::Schema { name } => help::schema(&context, name.as_deref()),
         Command::Help { topic } => help::help(&topic),
         Command::Version => help::version(&context),
     }
@@ -104,6 +105,14 @@ impl Context {
     /// Says that the workspace was named on the command line.
     pub fn names_workspace(&self) -> bool {
         self.global.workspace.is_some()
+    }
+
+    /// Returns the configuration files that were read, or the one that was named.
+    pub fn config_files(&self) -> Vec<PathBuf> {
+        let named =
+            self.global.config.clone().or_else(|| std::env::var_os("PLANCTL_CONFIG").map(PathBuf::from));
+        let read = self.loaded.get().map(|loaded| loaded.files.clone());
+        read.unwrap_or_default().into_iter().chain(named).collect()
     }
 
     /// Returns who decides, for the record.

@@ -248,8 +248,8 @@ fn a_finding_is_drawn_as_rustc_draws_it() {
 #[test]
 fn the_json_of_a_verification_is_that_of_the_design() {
     let source = Source::new("two.md", crate::sample::with("**target:** coder", "**target:** codr"));
-    let json = verify(&source, &crate::sample::facts(), &planctl_lang::Levels::default()).to_json(&source);
-    insta::assert_snapshot!(format!("{json:#}"));
+    let report = verify(&source, &crate::sample::facts(), &planctl_lang::Levels::default()).report(&source);
+    insta::assert_snapshot!(format!("{:#}", serde_json::to_value(report).unwrap()));
 }
 
 #[test]

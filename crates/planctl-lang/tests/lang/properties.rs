@@ -35,7 +35,7 @@ fn check(text: &str) {
     }
     assert_eq!(verification.is_verified(), verification.diagnostics.iter().all(|found| !found.is_error()));
     render_all(&verification.diagnostics, &source, true);
-    verification.to_json(&source);
+    verification.report(&source);
     show(&source, &verification.tree);
     let marks = BTreeMap::from([(1, Mark::Passed), (2, Mark::Skipped), (3, Mark::Working)]);
     let marked = Source::new("plan.md", annotate(&source, "in-progress", &marks));

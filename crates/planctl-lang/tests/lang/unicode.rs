@@ -133,7 +133,7 @@ fn a_hidden_character_is_named_pointed_to_and_never_printed() {
                 assert_eq!(source.slice(finding.spans[0].span), character.to_string());
                 let drawn = render_all(&verification.diagnostics, &source, false);
                 assert!(!drawn.contains(character) && !drawn.contains('\u{202e}'), "{name} in\n{drawn}");
-                let diagnostics = verification.to_json(&source)["diagnostics"].to_string();
+                let diagnostics = serde_json::to_string(&verification.report(&source).diagnostics).unwrap();
                 assert!(!diagnostics.contains(character), "{name} in\n{diagnostics}");
             }
         }

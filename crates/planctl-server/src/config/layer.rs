@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use planctl_engine::Role;
+use planctl_lang::Levels;
 
 use super::{Agent, Config, Contracts, DatabaseUrl, Isolation, Postgres, RoleConfig, RoleEnv};
 
@@ -20,6 +21,7 @@ pub(super) struct Layer {
     pub(super) bin_dir: Option<PathBuf>,
     pub(super) download: Option<bool>,
     pub(super) isolation: Option<Isolation>,
+    pub(super) verify: Levels,
 }
 
 /// What one source says of one role.
@@ -32,7 +34,7 @@ pub(super) struct RoleLayer {
 }
 
 impl Layer {
-    /// Takes out the keys that start processes, hand over secrets or weaken isolation, and names them.
+    /// Takes out the keys that start processes, hand over secrets, weaken isolation or hide findings, and names them.
     pub(super) fn distrust(&mut self) -> Vec<String> {
         let mut ignored = Vec::new();
         if !std::mem::take(&mut self.contract_env).is_empty() {
@@ -56,6 +58,8 @@ impl Layer {
         if self.bin_dir.take().is_some() {
             ignored.push("postgres.bin_dir".to_owned());
         }
+        // Whoever hides a finding hides it from the person who approves.
+        ignored.extend(self.verify.only_stricter().into_iter().map(|name| format!("verify: {name}")));
         ignored
     }
 
@@ -77,6 +81,7 @@ impl Layer {
             database: self.database.or(weaker.database),
             bin_dir: self.bin_dir.or(weaker.bin_dir),
             download: self.download.or(weaker.download),
+            verify: weaker.verify.then(&self.verify),
             // Nothing is downgraded silently: of two demands the stricter one counts.
             isolation: match (self.isolation, weaker.isolation) {
                 (Some(strong), Some(weak)) => Some(strong.stricter(weak)),
@@ -99,6 +104,7 @@ impl Layer {
             database: self.database,
             postgres: Postgres { bin_dir: self.bin_dir, download: self.download.unwrap_or(true) },
             isolation: self.isolation.unwrap_or_default(),
+            verify: self.verify,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use planctl_engine::Role;
-use planctl_lang::did_you_mean;
+use planctl_lang::{Levels, Wish, did_you_mean};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -89,7 +89,7 @@ struct Reader<'t> {
     findings: Vec<Finding>,
 }
 
-const TABLES: [&str; 5] = ["project", "contracts", "roles", "database", "postgres"];
+const TABLES: [&str; 6] = ["project", "contracts", "roles", "database", "postgres", "verify"];
 const TABLES_LATER: [&str; 7] = ["workspace", "approval", "budget", "prices", "notify", "daemon", "library"];
 
 impl Reader<'_> {
@@ -102,6 +102,7 @@ impl Reader<'_> {
                 "roles" => self.roles(value, &mut layer),
                 "database" => self.database(value, &mut layer),
                 "postgres" => self.postgres(value, &mut layer),
+                "verify" => layer.verify = self.verify(value),
                 "isolation" => layer.isolation = self.isolation(value),
                 other if TABLES_LATER.contains(&other) => self.later(key.span(), other),
                 other => self.unknown(key.span(), other, TABLES.iter().copied().chain(["isolation"])),
@@ -219,6 +220,49 @@ impl Reader<'_> {
                 other => self.unknown(key.span(), other, ["bin_dir", "download"]),
             }
         }
+    }
+
+    fn verify(&mut self, value: &Value<'_>) -> Levels {
+        let mut wished = Vec::new();
+        for (key, value) in self.table(value, "verify") {
+            let wish = match key.get_ref().as_ref() {
+                "allow" => Wish::Allow,
+                "warn" => Wish::Warn,
+                "deny" => Wish::Deny,
+                other => {
+                    self.unknown(key.span(), other, ["allow", "warn", "deny"]);
+                    continue;
+                }
+            };
+            let Some(array) = value.get_ref().as_array() else {
+                self.wrong_type(value, "a list of codes: [\"P104\"]");
+                continue;
+            };
+            for entry in array {
+                wished.extend(self.string(entry).map(|name| (wish, name, entry.span())));
+            }
+        }
+        self.levels(wished)
+    }
+
+    // A table has no order, so a code may stand in one list only, and goes before `warnings` wherever it stands.
+    fn levels(&mut self, mut wished: Vec<(Wish, &str, Range<usize>)>) -> Levels {
+        wished.sort_by_key(|(_, _, span)| span.start);
+        let mut seen: BTreeMap<String, Wish> = BTreeMap::new();
+        let is_code = |name: &str| !name.eq_ignore_ascii_case("warnings");
+        wished.sort_by_key(|(_, name, _)| is_code(name));
+        let mut levels = Levels::default();
+        for (wish, name, span) in wished {
+            if let Err(unknown) = levels.add(wish, name) {
+                self.report(span, unknown.to_string(), None);
+            } else if let Some(before) = seen.insert(name.to_ascii_uppercase(), wish)
+                && before != wish
+            {
+                let message = format!("`{name}` stands in two lists, and can only have one level");
+                self.report(span, message, Some("leave it in one".to_owned()));
+            }
+        }
+        levels
     }
 
     fn isolation(&mut self, value: &Value<'_>) -> Option<Isolation> {

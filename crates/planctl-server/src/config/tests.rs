@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use planctl_lang::Wish;
+
 use super::*;
 
 fn no_env(_: &str) -> Option<OsString> {
@@ -228,4 +230,52 @@ fn times_read_as_people_write_them() {
     for wrong in ["", "10", "m", "1.5h", "0s", "99999999999999999999s"] {
         assert!(parse_duration(wrong).is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn levels_of_codes_are_read_and_every_mistake_is_named_with_its_place() {
+    let text = "[verify]\nallow = [\"P104\"]\nwarn = [\"P102\"]\ndeny = [\"warnings\"]\n";
+    let config = read::layer(Path::new("planctl.toml"), text).unwrap().effective();
+    // A table has no order: a code goes before `warnings` wherever it stands.
+    assert_eq!(
+        config.verify.wishes(),
+        [("warnings", Wish::Deny), ("P102", Wish::Warn), ("P104", Wish::Allow)]
+    );
+    assert_eq!(
+        findings(
+            "[verify]\nallow = [\"P14\", \"P010\", 3]\ndeny = \"P104\"\nwarnings = []\nwarn = [\"P110\", \"P102\"]\n[contracts]\n"
+        ),
+        [
+            "2:10: `P14` is neither a code nor `warnings`; did you mean `P014`?",
+            "2:17: `P010` is always an error: a step has no contract",
+            "2:25: expected a text in quotes, found a value of type integer",
+            "3:8: expected a list of codes: [\"P104\"], found a value of type string",
+            "4:1: unknown key `warnings`; known here: allow, warn, deny",
+        ]
+    );
+    assert_eq!(
+        findings("[verify]\nallow = [\"P104\"]\ndeny = [\"p104\"]\n"),
+        ["3:9: `p104` stands in two lists, and can only have one level; leave it in one"]
+    );
+}
+
+#[test]
+fn an_untrusted_project_hides_no_finding_and_may_be_stricter() {
+    let project = Project::with("[verify]\nallow = [\"P602\"]\ndeny = [\"P104\"]\n");
+    let loaded = project.load();
+    assert_eq!(loaded.config.verify.wishes(), [("P104", Wish::Deny)]);
+    assert!(loaded.warnings[0].contains("ignored: verify: P602;"), "{:?}", loaded.warnings);
+    trust(&project.state(), &project.dir()).unwrap();
+    assert_eq!(project.load().config.verify.wishes(), [("P104", Wish::Deny), ("P602", Wish::Allow)]);
+}
+
+#[test]
+fn levels_are_part_of_what_is_approved_and_without_any_nothing_changes() {
+    let read = |text: &str| read::layer(Path::new("planctl.toml"), text).unwrap().effective();
+    assert!(Config::default().approved().get("verify").is_none());
+    assert_ne!(read("[verify]\nallow = [\"P102\"]\n").digest(), Config::default().digest());
+    assert_eq!(
+        read("[verify]\nallow = [\"P104\", \"P102\"]\n").digest(),
+        read("[verify]\nallow = [\"P102\", \"P104\"]\n").digest()
+    );
 }

@@ -4,30 +4,13 @@ use std::ffi::OsStr;
 
 use planctl_harness::{PATH_DEFAULT, Spawner, find_program};
 use planctl_server::database;
-use serde::Serialize;
+
+use planctl_server::wire::{DoctorView, Health, HealthView as Finding};
 
 use super::Context;
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BAD, CARE, GOOD, styled};
-
-/// How one check ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Health {
-    Good,
-    Warning,
-    Problem,
-}
-
-/// One check.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-struct Finding {
-    check: &'static str,
-    health: Health,
-    found: String,
-    help: Option<String>,
-}
 
 /// Checks everything and says what to do about what is missing.
 pub async fn run(context: &Context) -> Answer {
@@ -41,9 +24,7 @@ pub async fn run(context: &Context) -> Answer {
     let problems = findings.iter().filter(|finding| finding.health == Health::Problem).count();
     let warnings = findings.iter().filter(|finding| finding.health == Health::Warning).count();
     if is_json {
-        show::print_json(
-            &serde_json::json!({ "problems": problems, "warnings": warnings, "checks": findings }),
-        )?;
+        show::print_json(&DoctorView { problems, warnings, checks: findings })?;
     } else {
         show::print(&findings.iter().map(drawn).collect::<String>())?;
         show::print(&format!("{}, {}\n", counted(problems, "problem"), counted(warnings, "warning")))?;
@@ -69,13 +50,13 @@ fn counted(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
-fn good(check: &'static str, found: impl Into<String>) -> Finding {
-    Finding { check, health: Health::Good, found: found.into(), help: None }
+fn good(check: &str, found: impl Into<String>) -> Finding {
+    Finding { check: check.to_owned(), health: Health::Good, found: found.into(), help: None }
 }
 
-fn bad(check: &'static str, failure: &Failure) -> Finding {
+fn bad(check: &str, failure: &Failure) -> Finding {
     let help = failure.help.clone().or_else(|| failure.next.clone());
-    Finding { check, health: Health::Problem, found: failure.message.clone(), help }
+    Finding { check: check.to_owned(), health: Health::Problem, found: failure.message.clone(), help }
 }
 
 fn configuration(context: &Context) -> Finding {
@@ -85,7 +66,7 @@ fn configuration(context: &Context) -> Finding {
             let files: Vec<String> = loaded.files.iter().map(|file| file.display().to_string()).collect();
             let health = if loaded.warnings.is_empty() { Health::Good } else { Health::Warning };
             Finding {
-                check: "configuration",
+                check: "configuration".to_owned(),
                 health,
                 found: files.join(", "),
                 help: loaded.warnings.first().cloned(),
@@ -109,7 +90,7 @@ fn programs() -> Vec<Finding> {
     ) {
         Some(path) => good(name, path.display().to_string()),
         None => Finding {
-            check: name,
+            check: name.to_owned(),
             health,
             found: format!("not found in {PATH_DEFAULT}"),
             help: Some(help.to_owned()),
@@ -138,7 +119,7 @@ fn isolation(context: &Context) -> Finding {
         return good("isolation", format!("tier {tier}: contracts and workers run as you; wanted: {wanted}"));
     }
     Finding {
-        check: "isolation",
+        check: "isolation".to_owned(),
         health: Health::Problem,
         found: format!("tier {tier}, and the configuration demands {wanted}"),
         help: Some("nothing runs below what is demanded; isolation = \"auto\" runs as you".to_owned()),
@@ -154,7 +135,7 @@ fn roles(context: &Context) -> Vec<Finding> {
         .map(|(role, config)| match &config.agent {
             Some(agent) => good("role", format!("{role}: {agent}")),
             None => Finding {
-                check: "role",
+                check: "role".to_owned(),
                 health: Health::Warning,
                 found: format!("{role}: nothing serves it"),
                 help: Some(format!("[roles.{role}] agent = \"exec:CMD\", or plan run --exec CMD")),
@@ -181,7 +162,7 @@ async fn postgres(context: &Context) -> Vec<Finding> {
             let version = view.version.map(|version| format!(", Postgres {version}")).unwrap_or_default();
             let mut findings = vec![good("postgres", format!("{} in {}{version}", view.kind, view.place))];
             findings.extend(view.warnings.into_iter().map(|warning| Finding {
-                check: "postgres",
+                check: "postgres".to_owned(),
                 health: Health::Problem,
                 found: warning,
                 help: Some("planctl's promises need durable commits".to_owned()),

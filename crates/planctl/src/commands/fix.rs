@@ -2,28 +2,27 @@
 
 use std::path::{Path, PathBuf};
 
-use planctl_lang::{Levels, Reach};
+use planctl_lang::{Levels, Reach, Report};
 use planctl_server::mend::Mended;
 
 use super::{Context, changes, verify, write};
 use crate::args::{Fixing, Format};
 use crate::client;
-use crate::failure::{Answer, Exit};
+use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, styled};
 
 /// Mends plans; what is left decides the exit code.
-pub async fn fix(
-    context: &Context,
-    files: &[PathBuf],
-    levels: &Levels,
-    how: &Fixing,
-    format: Format,
-) -> Answer {
+pub async fn fix(context: &Context, files: &[PathBuf], levels: &Levels, how: &Fixing) -> Answer {
+    let format = context.format(&[Format::Human, Format::Json, Format::Jsonl])?;
     let reach = if how.unsafe_fixes { Reach::Unsafe } else { Reach::Safe };
-    let mut worst = Exit::Yes;
+    let (mut worst, mut reports) = (Exit::Yes, Vec::new());
     for file in files {
-        let exit = match mended(context, file, levels, reach, how, format).await {
-            Ok(exit) => exit,
+        let exit = match mended(context, file, levels, reach, (how, format)).await {
+            Ok(mended) if format == Format::Human => report(context, file, &mended, how.diff)?,
+            Ok(mended) => {
+                reports.push(for_programs(&mended));
+                exit_of(&mended)
+            }
             Err(failure) if files.len() == 1 => return Err(failure),
             Err(failure) => {
                 show::say_failure(&failure);
@@ -32,6 +31,7 @@ pub async fn fix(
         };
         worst = worst.max(exit);
     }
+    verify::print_reports(&reports, format)?;
     Ok(worst)
 }
 
@@ -40,31 +40,32 @@ async fn mended(
     file: &Path,
     levels: &Levels,
     reach: Reach,
-    how: &Fixing,
-    format: Format,
-) -> Answer {
+    (how, format): (&Fixing, Format),
+) -> Result<Mended, Failure> {
     let mended = client::mend(context, file, levels, reach).await?;
     let (old, new) = (mended.before.source.text(), mended.after.source.text());
-    if how.diff {
+    if how.diff && format != Format::Human {
+        // What programs read is the report alone.
+    } else if how.diff {
         show::print(&changes::lines_drawn(&planctl_server::diff::unified(old, new)))?;
     } else if mended.is_changed() {
         write::replace(context, file, old, new)?;
     }
-    report(context, file, &mended, how.diff, format)
+    Ok(mended)
 }
 
-fn report(context: &Context, file: &Path, mended: &Mended, is_shown_only: bool, format: Format) -> Answer {
+fn exit_of(mended: &Mended) -> Exit {
+    if mended.after.verification.is_verified() { Exit::Yes } else { Exit::No }
+}
+
+fn for_programs(mended: &Mended) -> Report {
     let after = &mended.after;
-    let exit = if after.verification.is_verified() { Exit::Yes } else { Exit::No };
+    Report { fixed: Some(mended.fixed().0), ..after.verification.report(&after.source) }
+}
+
+fn report(context: &Context, file: &Path, mended: &Mended, is_shown_only: bool) -> Answer {
+    let (after, exit) = (&mended.after, exit_of(mended));
     let (fixed, all) = mended.fixed();
-    if format == Format::Json {
-        let mut value = after.verification.to_json(&after.source);
-        if let Some(object) = value.as_object_mut() {
-            object.insert("fixed".into(), fixed.into());
-        }
-        show::print_json(&value)?;
-        return Ok(exit);
-    }
     let line = fixed_line(fixed, all, is_shown_only);
     if is_shown_only {
         context.say(&line);

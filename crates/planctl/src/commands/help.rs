@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use clap::CommandFactory;
-use planctl_server::config;
+use planctl_server::wire::{SchemaList, SchemaName, VersionView};
+use planctl_server::{config, schema};
 
 use super::{Context, config_failure};
 use crate::args::Cli;
@@ -40,9 +41,37 @@ pub fn help(topic: &[String]) -> Answer {
 pub fn version(context: &Context) -> Answer {
     let version = env!("CARGO_PKG_VERSION");
     if context.is_json()? {
-        show::print_json(&serde_json::json!({ "version": version }))?;
+        show::print_json(&VersionView { version: version.to_owned() })?;
     } else {
         show::print(&format!("planctl {version}\n"))?;
+    }
+    Ok(Exit::Yes)
+}
+
+/// Prints a JSON Schema, or the names of all.
+pub fn schema(context: &Context, name: Option<&str>) -> Answer {
+    let is_json = context.is_json()?;
+    if let Some(name) = name {
+        let Some(schema) = schema::schema(name) else {
+            let names = schema::ALL.iter().map(|(name, _)| *name);
+            let near = planctl_lang::did_you_mean(name, names);
+            let help =
+                near.map_or("planctl schema lists them".to_owned(), |near| format!("did you mean `{near}`?"));
+            return Err(Failure::not_found(format!("there is no schema `{}`", show::safe(name))).help(help));
+        };
+        show::print(&format!("{schema:#}\n"))?;
+        return Ok(Exit::Yes);
+    }
+    if is_json {
+        let name = |(name, describes): &(&str, &str)| SchemaName {
+            name: (*name).to_owned(),
+            describes: (*describes).to_owned(),
+        };
+        show::print_json(&SchemaList { schemas: schema::ALL.iter().map(name).collect() })?;
+    } else {
+        let rows =
+            schema::ALL.iter().map(|(name, what)| vec![(*name).to_owned(), (*what).to_owned()]).collect();
+        show::print(&show::table(&["NAME", "DESCRIBES"], rows))?;
     }
     Ok(Exit::Yes)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use planctl_server::wire::{RunState, RunSummary, RunView, WaitingOn};
 
 use super::{Context, changes, explain, verify};
-use crate::args::PlanCommand;
+use crate::args::{PlanCommand, VerifyArgs};
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
 use crate::progress;
@@ -14,10 +14,8 @@ use crate::show::{self, BOLD, styled};
 /// Does what was typed.
 pub async fn run(context: &Context, command: PlanCommand) -> Answer {
     match command {
-        PlanCommand::Verify { explain: Some(code), .. } => explain::explain(context, &code),
-        PlanCommand::Verify { files, deny, fixing, .. } => {
-            verify::verify(context, &files, &deny, &fixing).await
-        }
+        PlanCommand::Verify(VerifyArgs { explain: Some(code), .. }) => explain::explain(context, &code),
+        PlanCommand::Verify(args) => verify::verify(context, &args).await,
         PlanCommand::Show { plan, step } => show_plan(context, &plan, step).await,
         PlanCommand::Diff { file, since, until, text } => {
             changes::diff(context, &file, &changes::Between { since, until, text }).await

@@ -263,7 +263,7 @@ fn manner(context: &Context) -> Result<Manner, Failure> {
         Format::Jsonl | Format::Json => Manner::Jsonl,
         Format::Human | Format::Plain if context.is_quiet() => Manner::Silent,
         Format::Human if std::io::stderr().is_terminal() => Manner::Live,
-        Format::Human | Format::Plain => Manner::Plain,
+        Format::Human | Format::Plain | Format::Sarif | Format::Github => Manner::Plain,
     })
 }
 

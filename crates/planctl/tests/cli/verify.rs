@@ -71,6 +71,39 @@ fn warnings_pass_unless_they_are_denied() {
 }
 
 #[test]
+fn of_allow_warn_and_deny_the_later_wins_and_a_wrong_code_is_refused() {
+    let room = Room::new();
+    room.write("p.md", &two_steps().replace("test -s two.txt", "test -s two.txt || true"));
+    let code = |words: &[&str]| room.planctl(&[&["plan", "verify", "p.md"][..], words].concat()).code;
+    assert_eq!(code(&["-D", "P104"]), 1);
+    assert_eq!(code(&["-D", "P104", "--allow", "P402,P104"]), 0);
+    assert_eq!(code(&["-A", "P104,P402", "-D", "P104"]), 1);
+    assert_eq!(code(&["-A", "P104", "-A", "P402", "-D", "warnings"]), 0, "what is allowed is no warning");
+    let said = room.planctl(&["plan", "verify", "p.md", "-D", "P1O4"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("-D: `P1O4` is neither a code nor `warnings`; did you mean"), "{said:?}");
+    let said = room.planctl(&["plan", "verify", "p.md", "-A", "P010"]);
+    assert!(said.code == 2 && said.err.contains("is always an error"), "{said:?}");
+}
+
+#[test]
+fn configured_levels_hold_for_verify_approve_and_run_alike_and_a_flag_goes_before_them() {
+    let room = Room::new();
+    room.write("p.md", &two_steps().replace("test -s two.txt", "test -s two.txt || true"));
+    room.write("planctl.toml", "[roles.coder]\ntimeout = \"1m\"\n[verify]\ndeny = [\"P104\"]\n");
+    assert_eq!(room.planctl(&["plan", "verify", "p.md"]).code, 1);
+    assert_eq!(room.planctl(&["plan", "verify", "p.md", "-W", "P104"]).code, 0);
+    for words in [&["plan", "approve", "p.md"][..], &["plan", "run", "p.md", "--approve", "--exec", "true"]] {
+        let said = room.planctl(words);
+        assert!(said.code == 1 && said.err.contains("error[P104]"), "{said:?}");
+    }
+    room.write("planctl.toml", "[roles.coder]\ntimeout = \"1m\"\n[verify]\ndeny = [\"P1O4\"]\n");
+    let said = room.planctl(&["plan", "verify", "p.md"]);
+    assert_eq!(said.code, 78);
+    assert!(said.err.contains("planctl.toml:4:9  `P1O4` is neither a code"), "{said:?}");
+}
+
+#[test]
 fn several_files_are_all_verified_and_the_worst_decides() {
     let room = Room::new();
     room.write("a.md", &two_steps()).write("b.md", "no plan\n");
@@ -80,8 +113,32 @@ fn several_files_are_all_verified_and_the_worst_decides() {
         said.out.contains("a.md: ") && said.out.contains("b.md: ") && said.err.contains("c.md"),
         "{said:?}"
     );
-    let said = room.planctl(&["plan", "verify", "a.md", "b.md", "--json"]);
-    assert_eq!((said.code, said.out.lines().count()), (1, 2));
+    assert!(
+        said.out.contains(
+            "\n\n3 plans: 1 verified, 1 not verified, 1 not read · 3 errors, 1 warning\nfor more: "
+        ),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn several_files_are_a_list_in_json_and_lines_in_jsonl_also_those_that_cannot_be_read() {
+    let room = Room::new();
+    room.write("a.md", &two_steps()).write("b.md", "no plan\n");
+    let said = room.planctl(&["plan", "verify", "a.md", "b.md", "c.md", "--json"]);
+    let list: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let verified: Vec<_> =
+        list.as_array().unwrap().iter().map(|one| one["verified"].as_bool().unwrap()).collect();
+    assert_eq!((said.code, verified), (4, vec![true, false, false]));
+    assert_eq!(list[2]["file"], "c.md");
+    assert_eq!(list[2]["digest"], serde_json::Value::Null);
+    assert_eq!(list[2]["diagnostics"][0]["code"], "P003");
+    assert!(list[2]["diagnostics"][0]["message"].as_str().unwrap().contains("does not exist"));
+    let lines = room.planctl(&["plan", "verify", "a.md", "b.md", "c.md", "--format", "jsonl"]);
+    let lines: Vec<serde_json::Value> =
+        lines.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(&lines, list.as_array().unwrap());
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn row_94_flags_that_exclude_each_other_are_both_named() {
 
 #[test]
 fn a_format_that_a_command_does_not_know_is_refused_with_those_it_knows() {
-    let said = Room::new().planctl(&["plan", "verify", "x.md", "--format", "jsonl"]);
+    let said = Room::new().planctl(&["plan", "show", "x.md", "--format", "sarif"]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("human, json"), "{said:?}");
 }

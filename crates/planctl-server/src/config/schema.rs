@@ -1,0 +1,118 @@
+//! The JSON Schema of planctl.toml, for editors; it says what `read` says, as far as a schema can.
+
+use planctl_lang::{Code, Levels, Wish};
+use serde_json::{Value, json};
+
+const TIME: &str =
+    r"^\s*(?=.*[1-9])([0-9]+\s*(s|sec|second|seconds|m|min|minute|minutes|h|hour|hours|d|day|days)\s*)+$";
+
+/// Returns the schema.
+pub fn schema() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "planctl.toml",
+        "description": "The configuration of planctl; every key is optional.",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "isolation": {
+                "description": "How much isolation contracts and workers need; below it nothing runs.",
+                "enum": ["auto", "require:0", "require:1", "require:2"],
+                "default": "auto",
+            },
+            "project": table("What the project is.", json!({
+                "name": { "type": "string", "description": "What the project is called, for people." },
+            })),
+            "contracts": table("How contracts run.", json!({
+                "timeout": time("How long one evaluation may take, where the plan does not say."),
+                "env": variables("Variables added to the clean environment."),
+                "path": {
+                    "description": "Absolute directories that go before the fixed PATH.",
+                    "type": "array",
+                    "items": directory(),
+                },
+            })),
+            "roles": {
+                "description": "Who serves which role.",
+                "type": "object",
+                "propertyNames": { "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" },
+                "additionalProperties": role(),
+            },
+            "database": table("Which database to use; without one, a private Postgres.", json!({
+                "url": { "type": "string", "pattern": "^postgres(ql)?://", "description": "The address of a Postgres." },
+            })),
+            "postgres": table("Where the private Postgres comes from.", json!({
+                "bin_dir": directory(),
+                "download": {
+                    "type": "boolean",
+                    "default": true,
+                    "description": "Whether a missing Postgres may be fetched.",
+                },
+            })),
+            "verify": table("How much each finding of `plan verify` weighs.", json!({
+                "allow": codes("Say nothing of these.", Wish::Allow),
+                "warn": codes("Say these as warnings.", Wish::Warn),
+                "deny": codes("Say these as errors.", Wish::Deny),
+            })),
+        },
+    })
+}
+
+fn table(description: &str, properties: Value) -> Value {
+    json!({
+        "description": description,
+        "type": "object",
+        "additionalProperties": false,
+        "properties": properties,
+    })
+}
+
+fn role() -> Value {
+    table(
+        "Who serves this role, and how.",
+        json!({
+            "agent": {
+                "description": "What does the work: a command that reads the prompt on its input.",
+                "type": "string",
+                "pattern": r"^exec:[\s\S]*\S",
+            },
+            "timeout": time("How long one attempt may take, where the plan does not say."),
+            "idle_timeout": time("How long a worker may stay silent."),
+            "env": {
+                "description": "Variables the worker gets: set to values, or passed on by name.",
+                "anyOf": [
+                    variables("Set to these values."),
+                    { "type": "array", "items": variable_name(), "description": "Passed on from planctl's own." },
+                ],
+            },
+        }),
+    )
+}
+
+fn time(description: &str) -> Value {
+    json!({ "type": "string", "pattern": TIME, "examples": ["90s", "10m", "1h30m"], "description": description })
+}
+
+fn variables(description: &str) -> Value {
+    json!({
+        "description": description,
+        "type": "object",
+        "propertyNames": variable_name(),
+        "additionalProperties": { "type": "string", "pattern": r"^[^\u0000]*$" },
+    })
+}
+
+fn variable_name() -> Value {
+    json!({ "type": "string", "pattern": "^(?!PLANCTL_)[A-Za-z_][A-Za-z0-9_]*$" })
+}
+
+fn directory() -> Value {
+    json!({ "type": "string", "pattern": r"^/[^:\u0000]*$", "description": "An absolute directory." })
+}
+
+fn codes(description: &str, wish: Wish) -> Value {
+    let may_be = |code: &Code| Levels::default().add(wish, code.as_str()).is_ok();
+    let codes = Code::ALL.iter().filter(|code| may_be(code)).map(|code| code.as_str());
+    let words: Vec<&str> = codes.chain(["warnings"]).collect();
+    json!({ "description": description, "type": "array", "items": { "enum": words } })
+}

@@ -1,0 +1,93 @@
+//! The JSON Schemas of everything that programs read, and of planctl.toml; made from the types that are written.
+
+use planctl_lang::Report;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, json_schema};
+use serde_json::Value;
+
+use crate::config;
+use crate::wire::{
+    AskList, AskPage, AuditView, DatabaseView, Decided, DoctorView, EventLine, LogView, PlanDiffView,
+    PlanView, RunList, RunView, SchemaList, VersionView, WhyView,
+};
+
+/// The name of each schema, and what it describes.
+pub const ALL: &[(&str, &str)] = &[
+    (
+        "plan-verify",
+        "plan verify --json: the report of one file, or a list of reports; a line of --format jsonl",
+    ),
+    ("plan-show", "plan show --json"),
+    ("plan-diff", "plan diff --json"),
+    ("plan-status", "plan status --json: one run where one is named, else a list of runs"),
+    ("plan-ls", "plan ls --json"),
+    ("plan-logs", "plan logs --json"),
+    ("event", "a line of events --json, plan run --json, plan resume --json and plan watch --json"),
+    ("why", "why --json"),
+    ("audit", "audit --json"),
+    ("approvals", "approvals --json"),
+    ("approvals-show", "approvals show --json"),
+    ("decision", "what every command that decides answers with --json"),
+    ("doctor", "doctor --json"),
+    ("db-status", "db status --json"),
+    ("version", "version --json"),
+    ("schema", "schema --json"),
+    (config::FILE_NAME, "the configuration file"),
+];
+
+/// Returns the schema of this name.
+pub fn schema(name: &str) -> Option<Value> {
+    let schema = match name {
+        "plan-verify" => either::<Report, Vec<Report>>(),
+        "plan-show" => of::<PlanView>(),
+        "plan-diff" => of::<PlanDiffView>(),
+        "plan-status" => either::<RunView, RunList>(),
+        "plan-ls" => of::<RunList>(),
+        "plan-logs" => of::<LogView>(),
+        "event" => of::<EventLine>(),
+        "why" => of::<WhyView>(),
+        "audit" => of::<AuditView>(),
+        "approvals" => of::<AskList>(),
+        "approvals-show" => of::<AskPage>(),
+        "decision" => of::<Decided>(),
+        "doctor" => of::<DoctorView>(),
+        "db-status" => of::<DatabaseView>(),
+        "version" => of::<VersionView>(),
+        "schema" => of::<SchemaList>(),
+        config::FILE_NAME => return Some(config::schema()),
+        _ => return None,
+    };
+    Some(schema.to_value())
+}
+
+fn of<T: JsonSchema>() -> Schema {
+    settings().into_generator().into_root_schema_for::<T>()
+}
+
+fn either<A: JsonSchema, B: JsonSchema>() -> Schema {
+    let mut generator = settings().into_generator();
+    let (one, other) = (generator.subschema_for::<A>(), generator.subschema_for::<B>());
+    let mut root = json_schema!({ "anyOf": [one, other] });
+    root.insert("$schema".to_owned(), Value::from(schemars::consts::meta_schemas::DRAFT2020_12));
+    root.insert("$defs".to_owned(), Value::Object(generator.take_definitions(true)));
+    root
+}
+
+// As it is written: a field that may be null is always there.
+fn settings() -> SchemaSettings {
+    SchemaSettings::draft2020_12().for_serialize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_has_its_schema() {
+        for (name, _) in ALL {
+            let schema = schema(name).unwrap();
+            assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema", "{name}");
+        }
+        assert_eq!(schema("nothing"), None);
+    }
+}

@@ -1,0 +1,164 @@
+//! Findings for people: each drawn, then in a few lines what it comes to and what to type next.
+
+use std::path::Path;
+
+use planctl_lang::{Code, Severity, Verification};
+use planctl_server::check::Checked;
+
+use super::{Looked, plan_view, typed};
+use crate::commands::Context;
+use crate::failure::Failure;
+use crate::show::{self, BAD, BOLD, FAINT, GOOD, styled};
+
+/// Prints each file's findings and what they come to; where there are several files, the total too.
+pub fn report(context: &Context, looked: &[Looked]) -> Result<(), Failure> {
+    let mut gap = "";
+    for one in looked {
+        match &one.found {
+            Ok(checked) => {
+                show::print(gap)?;
+                show::print(&findings(checked, context.is_quiet()))?;
+                show::print(&summary(context, checked, &one.file)?)?;
+                gap = "\n";
+            }
+            Err(failure) => show::say_failure(failure),
+        }
+    }
+    if looked.len() > 1 {
+        show::print(&format!("{gap}{}\n", total(looked)))?;
+    }
+    let read = looked.iter().filter_map(|one| one.found.as_ref().ok());
+    match read.filter_map(gravest).min_by_key(|grave| grave.0).filter(|_| !context.is_quiet()) {
+        Some((_, code)) => {
+            show::print(&format!("{} planctl plan verify --explain {code}\n", styled(BOLD, "for more:")))
+        }
+        None => Ok(()),
+    }
+}
+
+// The first of the gravest findings: what a person mends first.
+fn gravest(checked: &Checked) -> Option<(Severity, Code)> {
+    let found = checked.verification.diagnostics.iter().filter(|found| found.level != Severity::Note);
+    found.map(|found| (found.level, found.code)).min_by_key(|grave| grave.0)
+}
+
+fn total(looked: &[Looked]) -> String {
+    let read: Vec<&Checked> = looked.iter().filter_map(|one| one.found.as_ref().ok()).collect();
+    let verified = read.iter().filter(|checked| checked.verification.is_verified()).count();
+    let parts = [
+        (verified, "verified"),
+        (read.len() - verified, "not verified"),
+        (looked.len() - read.len(), "not read"),
+    ];
+    let parts: Vec<String> =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    let count = |level| read.iter().map(|checked| count_of(&checked.verification, level)).sum();
+    let counts = counts_in_words(count(Severity::Error), count(Severity::Warning));
+    format!("{} plans: {} · {counts}", looked.len(), parts.join(", "))
+}
+
+/// Draws the findings; notes only where more is wanted.
+pub fn findings(checked: &Checked, is_quiet: bool) -> String {
+    let mut text = String::new();
+    for diagnostic in &checked.verification.diagnostics {
+        if diagnostic.level == Severity::Note && (is_quiet || diagnostic.code == Code::P020) {
+            continue;
+        }
+        text.push_str(&diagnostic.render(&checked.source, true));
+        text.push_str("\n\n");
+    }
+    text
+}
+
+/// Says in a few lines what was verified, and what to type next.
+pub fn summary(context: &Context, checked: &Checked, file: &Path) -> Result<String, Failure> {
+    let name = show::safe(&file.display().to_string());
+    let counts = counted(&checked.verification);
+    let Some(graph) = checked.verification.graph.as_ref() else {
+        let mut text = format!("{name}: {counts}\n{}", refused(checked));
+        if let Some(fixing) = fixing_line(&checked.verification, file) {
+            text.push_str(&format!("{} {fixing}\n", styled(BOLD, "next:")));
+        }
+        return Ok(text);
+    };
+    let plan = plan_view(context, checked, graph)?;
+    let mut roles: Vec<&str> = plan.steps.iter().map(|step| step.role.as_str()).collect();
+    roles.sort_unstable();
+    roles.dedup();
+    let order: Vec<String> = plan.steps.iter().take(12).map(|step| step.number.to_string()).collect();
+    let more = if plan.steps.len() > 12 { "→…" } else { "" };
+    let is_one = plan.steps.len() == 1;
+    let mut text = format!("{name}: {counts}\n");
+    text.push_str(&format!(
+        "{} · {} {} in order {}{more} · {} {} · {} · {}\n",
+        styled(GOOD, "verified"),
+        plan.steps.len(),
+        if is_one { "step" } else { "steps" },
+        order.join("→"),
+        if roles.len() == 1 { "role" } else { "roles" },
+        roles.iter().map(|role| show::safe(role)).collect::<Vec<_>>().join(", "),
+        show::budget(&plan.budget),
+        short_digest(&plan.digest),
+    ));
+    for default in &plan.defaults {
+        text.push_str(&styled(FAINT, &format!("  default: {}", show::safe(default))));
+        text.push('\n');
+    }
+    text.push_str(&format!("{} planctl plan run {}\n", styled(BOLD, "next:"), typed(file)));
+    if let Some(fixing) = fixing_line(&checked.verification, file) {
+        text.push_str(&format!("{} {fixing}\n", styled(BOLD, "  or:")));
+    }
+    Ok(text)
+}
+
+// Says what to type where findings can be mended.
+fn fixing_line(verification: &Verification, file: &Path) -> Option<String> {
+    let told: Vec<_> =
+        verification.diagnostics.iter().filter(|found| found.level != Severity::Note).collect();
+    let fixes = |safe: bool| {
+        told.iter().filter(|found| found.fix.as_ref().is_some_and(|fix| fix.safe == safe)).count()
+    };
+    let (flags, count) = match (fixes(true), fixes(false)) {
+        (0, 0) => return None,
+        (0, looked_at) => ("--fix --unsafe-fixes --diff", looked_at),
+        (safe, _) => ("--fix", safe),
+    };
+    let findings = if told.len() == 1 { "finding" } else { "findings" };
+    let file = typed(file);
+    let can = format!("{count} of {} {findings} can be fixed", told.len());
+    Some(format!("planctl plan verify {flags} {file}     ({can})"))
+}
+
+fn refused(checked: &Checked) -> String {
+    let mut text = styled(BAD, "not verified");
+    if let Some(status) = &checked.verification.tree.frontmatter.status {
+        text.push_str(&format!(" · status stays `{}`", show::safe(&status.value)));
+    }
+    text.push('\n');
+    text
+}
+
+/// Counts findings in words: `2 errors, 1 warning`.
+pub fn counted(verification: &Verification) -> String {
+    counts_in_words(count_of(verification, Severity::Error), count_of(verification, Severity::Warning))
+}
+
+fn count_of(verification: &Verification, level: Severity) -> usize {
+    verification.diagnostics.iter().filter(|found| found.level == level).count()
+}
+
+fn counts_in_words(errors: usize, warnings: usize) -> String {
+    let words = |count: usize, word: &str| {
+        (count > 0).then(|| format!("{count} {word}{}", if count == 1 { "" } else { "s" }))
+    };
+    let parts: Vec<String> =
+        [words(errors, "error"), words(warnings, "warning")].into_iter().flatten().collect();
+    if parts.is_empty() { "no problems".to_owned() } else { parts.join(", ") }
+}
+
+/// Shortens a digest to what people compare.
+pub fn short_digest(digest: &str) -> String {
+    digest
+        .strip_prefix("sha256:")
+        .map_or(digest.to_owned(), |hex| format!("sha256 {}", hex.get(..12).unwrap_or(hex)))
+}

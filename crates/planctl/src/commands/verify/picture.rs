@@ -1,0 +1,163 @@
+//! What a plan would run, put together and drawn: what a person approves.
+
+use planctl_engine::{Graph, NodeKind, Outcome, Role, Signal, Subscription, Task};
+use planctl_lang::Code;
+use planctl_server::check::Checked;
+use planctl_server::config::{Agent, Config};
+use planctl_server::wire::{ContractView, PlanStepView, PlanView};
+
+use super::short_digest;
+use crate::commands::Context;
+use crate::failure::Failure;
+use crate::show::{self, BOLD, CARE, FAINT, styled};
+
+/// Puts together what would run.
+pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<PlanView, Failure> {
+    let config = &context.config()?.config;
+    let defaults =
+        checked.verification.diagnostics.iter().filter(|found| found.code == Code::P020).map(|found| {
+            match &found.step {
+                Some(step) => format!("step {}: {}", step.number, found.message),
+                None => found.message.clone(),
+            }
+        });
+    let frontmatter = &checked.verification.tree.frontmatter;
+    Ok(PlanView {
+        plan: checked.path.clone(),
+        title: graph.title().to_owned(),
+        digest: checked.verification.digest.as_str().to_owned(),
+        status: frontmatter.status.as_ref().map(|status| status.value.clone()),
+        owner: frontmatter.owner.as_ref().map(|owner| owner.value.clone()),
+        workspace: context.workspace().display().to_string(),
+        budget: graph.budget().into(),
+        steps: graph
+            .steps()
+            .into_iter()
+            .map(|(node, task)| step_view(graph, &node.title, task, config))
+            .collect(),
+        protected: checked
+            .baseline
+            .files
+            .keys()
+            .cloned()
+            .chain(checked.baseline.globs.iter().cloned())
+            .collect(),
+        defaults: defaults.collect(),
+        isolation: config.isolation.to_string(),
+    })
+}
+
+fn step_view(graph: &Graph, title: &str, task: &Task, config: &Config) -> PlanStepView {
+    let agent = config.roles.get(&task.role).and_then(|role| role.agent.as_ref()).map(Agent::to_string);
+    let subscriptions = task.subscriptions.iter().map(|subscription| match subscription {
+        Subscription::File { path } => format!("file:{path}"),
+        Subscription::Topic { name } => format!("topic:{name}"),
+    });
+    PlanStepView {
+        number: task.step,
+        title: title.to_owned(),
+        role: task.role.as_str().to_owned(),
+        agent,
+        task: task.prompt.clone(),
+        subscriptions: subscriptions.collect(),
+        contract: ContractView {
+            command: task.contract.command.clone(),
+            exit_code: task.contract.expect,
+            timeout_seconds: task.contract.timeout.as_secs_f64(),
+        },
+        on_fail: on_fail(graph, task),
+        timeout_seconds: task.work_timeout.as_secs_f64(),
+    }
+}
+
+fn on_fail(graph: &Graph, task: &Task) -> String {
+    let node = planctl_engine::NodeId::new(task.step.to_string());
+    let target = graph.edge_for(&node, Signal::Exhausted).and_then(|edge| graph.node(&edge.to));
+    let then = match (task.lapse, target.map(|node| &node.kind)) {
+        (Outcome::Skipped, _) => "skip",
+        (Outcome::Warned, _) => "warn",
+        (Outcome::Failed | Outcome::Passed | Outcome::Waived, Some(NodeKind::Exit { .. })) => "abort",
+        (Outcome::Failed | Outcome::Passed | Outcome::Waived, _) => "escalate",
+    };
+    match task.max_retries {
+        0 => then.to_owned(),
+        retries => format!("retry({retries}), then {then}"),
+    }
+}
+
+/// Names the steps' roles that nothing serves.
+pub fn unserved(view: &PlanView, exec: Option<&str>) -> Vec<Role> {
+    if exec.is_some() {
+        return Vec::new();
+    }
+    let mut roles: Vec<Role> = view
+        .steps
+        .iter()
+        .filter(|step| step.agent.is_none())
+        .map(|step| Role::new(step.role.as_str()))
+        .collect();
+    roles.sort();
+    roles.dedup();
+    roles
+}
+
+/// Draws what would run, contracts in full: what a person approves.
+pub fn drawn(view: &PlanView, exec: Option<&str>, only_step: Option<u32>) -> String {
+    let mut text = format!("{}\n", styled(BOLD, &show::safe(&view.title)));
+    let mut line = |name: &str, value: String| text.push_str(&format!("  {:<11}{value}\n", name));
+    line("plan", format!("{} · {}", show::safe(&view.plan), short_digest(&view.digest)));
+    line("workspace", show::safe(&view.workspace));
+    line("budget", show::budget(&view.budget));
+    line("isolation", format!("{} (tier 0: contracts and workers run as you)", view.isolation));
+    if let Some(exec) = exec {
+        line("worker", format!("{} (serves every role)", show::safe(exec)));
+    }
+    line(
+        "protected",
+        if view.protected.is_empty() {
+            "no files".to_owned()
+        } else {
+            view.protected.iter().map(|path| show::safe(path)).collect::<Vec<_>>().join(", ")
+        },
+    );
+    for default in &view.defaults {
+        line("default", show::safe(default));
+    }
+    for step in view.steps.iter().filter(|step| only_step.is_none_or(|number| number == step.number)) {
+        text.push('\n');
+        text.push_str(&step_drawn(step, exec));
+    }
+    text
+}
+
+fn step_drawn(step: &PlanStepView, exec: Option<&str>) -> String {
+    let worker = match (exec, &step.agent) {
+        (Some(_), _) => String::new(),
+        (None, Some(agent)) => format!(" · {}", show::safe(agent)),
+        (None, None) => format!(" · {}", styled(CARE, "no worker configured")),
+    };
+    let mut text = format!(
+        "{} {}\n  {}{worker} · on failure {} · at most {}\n",
+        styled(BOLD, &format!("{}.", step.number)),
+        styled(BOLD, &show::safe(&step.title)),
+        show::safe(&step.role),
+        step.on_fail,
+        show::seconds(step.timeout_seconds),
+    );
+    for subscription in &step.subscriptions {
+        text.push_str(&format!("  reads {}\n", show::safe(subscription)));
+    }
+    for line in show::safe_block(step.task.trim()).lines() {
+        text.push_str(&styled(FAINT, &format!("  {line}")));
+        text.push('\n');
+    }
+    text.push_str(&format!(
+        "  contract, exit code {}, at most {}:\n",
+        step.contract.exit_code,
+        show::seconds(step.contract.timeout_seconds)
+    ));
+    for line in show::safe_block(step.contract.command.trim_end()).lines() {
+        text.push_str(&format!("    {line}\n"));
+    }
+    text
+}

@@ -1,0 +1,30 @@
+//! Answers with what was found, in the format that was asked for.
+
+use planctl_lang::Report;
+
+use super::{Looked, github, human, plain, print_reports, sarif, unreadable};
+use crate::args::Format;
+use crate::commands::Context;
+use crate::failure::Failure;
+use crate::show;
+
+/// Prints what was found.
+pub fn report(context: &Context, looked: &[Looked], format: Format) -> Result<(), Failure> {
+    match format {
+        Format::Human => human::report(context, looked),
+        Format::Plain => plain::report(looked),
+        Format::Json | Format::Jsonl => {
+            let reports: Vec<Report> = looked.iter().map(for_programs).collect();
+            print_reports(&reports, format)
+        }
+        Format::Sarif => show::print_json(&sarif::log(context.workspace(), looked)),
+        Format::Github => show::print(&github::commands(context.workspace(), looked)),
+    }
+}
+
+fn for_programs(one: &Looked) -> Report {
+    match &one.found {
+        Ok(checked) => checked.verification.report(&checked.source),
+        Err(failure) => Report::unreadable(one.file.to_string_lossy(), &unreadable(failure)),
+    }
+}
