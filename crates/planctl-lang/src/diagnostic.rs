@@ -266,18 +266,7 @@ impl Diagnostic {
 
 /// Returns the nearest of the known words to what was found, where one is near enough to be meant.
 pub fn did_you_mean<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let found = found.to_lowercase();
-    let nearest = known
-        .into_iter()
-        .map(|word| (distance(&found, &word.to_lowercase()), word))
-        .min_by_key(|near| near.0)?;
-    let allowed = match found.chars().count() {
-        0..=2 => return None,
-        3..=5 => 1,
-        6..=9 => 2,
-        _ => 3,
-    };
-    (nearest.0 <= allowed).then_some(nearest.1)
+    crate::near::nearest(found, known).map(|nearest| nearest.word)
 }
 
 // Edits between two words, a swap of neighbours counting as one; words are short, so the table is small.

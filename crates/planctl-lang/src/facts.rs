@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::Subscription;
 use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::lint::Scripts;
+use crate::lint::order::Order;
 use crate::shell;
-use crate::source::{Source, Span};
+use crate::source::Source;
 use crate::tree::{PlanTree, StepTree};
 
 /// What the lints ask about a plan's surroundings.
@@ -118,10 +120,27 @@ impl SpecialKind {
 
 /// Returns what the lints want to know about a plan.
 pub fn wants(source: &Source, tree: &PlanTree) -> Wants {
-    wants_of(tree, &Scripts::read(source, tree))
+    let scripts = Scripts::read(source, tree);
+    let mut wants = wants_of(tree, &scripts);
+    let order = Order::read(source, tree, &scripts);
+    wants.files.extend(order.asked().map(str::to_owned));
+    let other_forms: Vec<String> = wants.files.iter().flat_map(|path| other_forms(path)).collect();
+    wants.files.extend(other_forms);
+    wants
 }
 
-pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts) -> Wants {
+/// Returns how a path may be written in Unicode otherwise: composed or decomposed.
+pub(crate) fn other_forms(path: &str) -> Vec<String> {
+    if path.is_ascii() {
+        return Vec::new();
+    }
+    let mut forms: Vec<String> = vec![path.nfc().collect(), path.nfd().collect()];
+    forms.dedup();
+    forms.retain(|form| form != path);
+    forms
+}
+
+fn wants_of(tree: &PlanTree, scripts: &Scripts) -> Wants {
     let mut wants = Wants::default();
     for (at, step) in tree.steps.iter().enumerate() {
         for (path, _) in step.subscribed_files() {
@@ -156,9 +175,36 @@ pub(crate) fn contract_files(scripts: &Scripts, at: usize) -> BTreeSet<String> {
     paths.filter(|path| !is_glob(path) && leaves_workspace(path).is_none()).collect()
 }
 
-/// Returns the files that a step's task and subscriptions name.
+/// Returns the files that a step's task and subscriptions name, less those that the step protects: its own to change.
 pub(crate) fn own_files(step: &StepTree) -> BTreeSet<String> {
-    let mut files: BTreeSet<String> = task_files(step).into_iter().map(|(path, _)| path).collect();
+    let protected = Protected::by(step);
+    named_files(step).into_iter().filter(|path| !protected.holds(path)).collect()
+}
+
+/// What the globs of `**protects:**` match.
+pub(crate) struct Protected(Vec<globset::GlobMatcher>);
+
+impl Protected {
+    pub(crate) fn by(step: &StepTree) -> Protected {
+        let matcher = |glob: &str| {
+            let glob = globset::GlobBuilder::new(glob)
+                .literal_separator(true)
+                .backslash_escape(true)
+                .build()
+                .ok()?;
+            Some(glob.compile_matcher())
+        };
+        Protected(step.protects.iter().filter_map(|glob| matcher(&glob.value)).collect())
+    }
+
+    pub(crate) fn holds(&self, path: &str) -> bool {
+        self.0.iter().any(|glob| glob.is_match(path))
+    }
+}
+
+/// Returns the files that a step's task and subscriptions name.
+pub(crate) fn named_files(step: &StepTree) -> BTreeSet<String> {
+    let mut files: BTreeSet<String> = task_files(step).collect();
     files.extend(step.subscriptions.iter().filter_map(|subscription| match &subscription.value {
         Subscription::File { path } => Some(path.clone()),
         Subscription::Topic { .. } => None,
@@ -166,10 +212,9 @@ pub(crate) fn own_files(step: &StepTree) -> BTreeSet<String> {
     files
 }
 
-/// Returns the files that a step's task names, with their places in the plan's line where that is known.
-pub(crate) fn task_files(step: &StepTree) -> Vec<(String, Span)> {
-    let Some(task) = &step.task else { return Vec::new() };
-    shell::paths_in_text(&task.value).into_iter().map(|(path, _)| (path, task.span)).collect()
+fn task_files(step: &StepTree) -> impl Iterator<Item = String> {
+    let paths = step.task.iter().flat_map(|task| shell::paths_in_text(&task.value));
+    paths.map(|(path, _)| path)
 }
 
 /// Says whether a path is a glob.

@@ -19,6 +19,7 @@ mod levels;
 mod lint;
 mod lower;
 mod markdown;
+mod near;
 mod parse;
 mod render;
 mod report;

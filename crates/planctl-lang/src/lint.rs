@@ -2,8 +2,11 @@
 
 mod budget;
 mod contract;
+mod judges;
 mod lookalikes;
+mod mentions;
 mod numbers;
+pub(crate) mod order;
 mod roles;
 mod safety;
 mod shape;
@@ -17,6 +20,7 @@ use crate::parse::sort;
 use crate::shell::{self, Reading, Script};
 use crate::source::Source;
 use crate::tree::PlanTree;
+use order::Order;
 
 /// Each step's contract as bash reads it; read once and shared by all lints.
 pub(crate) struct Scripts(Vec<Option<Reading>>);
@@ -61,7 +65,9 @@ pub(crate) fn lint_with(lint: &Lint<'_>) -> Vec<Diagnostic> {
     shape::lint(lint, &mut found);
     lookalikes::lint(lint, &mut found);
     contract::lint(lint, &mut found);
-    subscriptions::lint(lint, &mut found);
+    let order = Order::read(lint.source, lint.tree, lint.scripts);
+    subscriptions::lint(lint, &order, &mut found);
+    judges::lint(lint, &order, &mut found);
     roles::lint(lint, &mut found);
     budget::lint(lint, &mut found);
     safety::lint(lint, &mut found);

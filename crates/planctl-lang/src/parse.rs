@@ -402,6 +402,11 @@ impl<'a> Reader<'a> {
     }
 
     fn close_field(&mut self, end: usize) {
+        if self.place == Place::Step
+            && let Some(step) = self.tree.steps.last_mut()
+        {
+            step.end = self.source.line_span(end).start;
+        }
         let Some(field) = self.field.take() else { return };
         let Some(known) = field.field else { return };
         if field.in_step {

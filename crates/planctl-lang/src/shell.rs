@@ -3,11 +3,13 @@
 
 mod convert;
 mod files;
+mod judges;
 mod limits;
 mod status;
 mod walk;
 
-pub use files::{Use, files, paths_in_text};
+pub use files::{FileUse, Use, files, paths_in_text};
+pub use judges::judges;
 pub(crate) use status::{Status, masked, status};
 pub use walk::{commands, each_simple};
 

@@ -62,6 +62,8 @@ pub struct StepTree {
     pub number: Spanned<StepNumber>,
     /// The heading's line.
     pub heading: Span,
+    /// Where what follows the step begins.
+    pub end: usize,
     /// Its title, without a mark.
     pub title: Spanned<String>,
     /// A mark between number and title.
@@ -281,6 +283,7 @@ impl StepTree {
     pub fn new(number: Spanned<StepNumber>, heading: Span, title: Spanned<String>) -> StepTree {
         StepTree {
             number,
+            end: heading.end,
             heading,
             title,
             mark: None,

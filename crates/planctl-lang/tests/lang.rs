@@ -10,6 +10,8 @@ mod examples;
 mod fixes;
 #[path = "lang/levels.rs"]
 mod levels;
+#[path = "lang/order.rs"]
+mod order;
 #[path = "lang/properties.rs"]
 mod properties;
 #[path = "lang/rows_facts.rs"]

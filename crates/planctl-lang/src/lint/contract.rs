@@ -2,7 +2,7 @@
 
 use super::Lint;
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
-use crate::facts::{FileFact, leaves_workspace, own_files};
+use crate::facts::{FileFact, leaves_workspace, named_files};
 use crate::parse::name_of;
 use crate::shell::{self, Reading, Script, Simple, Status};
 use crate::source::{Span, escape};
@@ -135,7 +135,7 @@ fn scripts(
 ) {
     for started in shell::commands(script).into_iter().filter(|started| started.name.contains('/')) {
         let path = started.name.trim_start_matches("./");
-        let is_named = || lint.tree.steps[..=at].iter().any(|step| own_files(step).contains(path));
+        let is_named = || lint.tree.steps[..=at].iter().any(|step| named_files(step).contains(path));
         if lint.facts.files.get(path) == Some(&FileFact::Missing) && !is_named() {
             let absent = Diagnostic::new(Code::P102, format!("`{}` is not there", escape(&started.name)));
             let absent = absent.level(Severity::Warning).at(contract.in_plan(started.span), "no such file");

@@ -208,7 +208,7 @@ pub fn paths_in_text(text: &str) -> Vec<(String, Span)> {
     for part in text.split_inclusive(is_edge) {
         let word = part.trim_end_matches(is_edge);
         let body = word.trim_end_matches(['.', ',']);
-        if looks_like_path(body) {
+        if looks_like_path(body) && !matches!(body, "e.g" | "i.e") {
             let path = normal(body).trim_end_matches('/').to_owned();
             found.push((path, Span::new(at, at + body.len())));
         }

@@ -1,0 +1,337 @@
+//! What a task's text says it does with the files it names: the nearest verb before a path in its sentence tells.
+
+use crate::shell::paths_in_text;
+use crate::source::{Source, Span, Spanned};
+
+/// What a step does with a file, as far as its text tells.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Role {
+    /// It is said to make it.
+    Makes,
+    /// Its contract asks whether it is there.
+    Proves,
+    /// It is said to change it.
+    Changes,
+    /// Its contract looks into it, or runs it.
+    Judges,
+    /// It is named, and nothing more is known.
+    Names,
+    /// It is said to read it.
+    Reads,
+}
+
+/// A path in a task.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Mention {
+    pub path: String,
+    /// Where it stands in the plan.
+    pub span: Span,
+    pub role: Role,
+}
+
+/// Returns the paths that a task names, in the order of the text.
+pub(crate) fn of_task(source: &Source, task: &Spanned<String>) -> Vec<Mention> {
+    let mut paths = paths_in_text(&task.value);
+    paths.sort_by_key(|(_, span)| span.start);
+    let mut places = Places::new(source, task);
+    let mut reader = Reader::default();
+    let mut mentions: Vec<Mention> = Vec::with_capacity(paths.len());
+    let mut at = 0;
+    for (path, span) in paths.into_iter().filter(|(_, span)| task.value.get(span.start..span.end).is_some()) {
+        if span.start < at {
+            continue;
+        }
+        let since = mentions.last_mut().filter(|mention| mention.role == Role::Names);
+        if reader.read(&task.value[at..span.start], true)
+            && let Some(last) = since
+        {
+            last.role = Role::Makes;
+        }
+        mentions.push(Mention { path, span: places.in_plan(span), role: reader.role() });
+        reader.saw_path();
+        at = span.end;
+    }
+    let is_made = reader.read(task.value.get(at..).unwrap_or(""), false);
+    if let Some(last) = mentions.last_mut().filter(|last| is_made && last.role == Role::Names) {
+        last.role = Role::Makes;
+    }
+    mentions
+}
+
+/// Walks the lines of a text beside those of the plan, so that a place in one is found in the other.
+struct Places<'a> {
+    source: &'a Source,
+    text: &'a str,
+    start: usize,
+    line: usize,
+    line_start: usize,
+}
+
+impl<'a> Places<'a> {
+    fn new(source: &'a Source, text: &'a Spanned<String>) -> Places<'a> {
+        let line = source.line_of(text.span.start);
+        Places { source, text: &text.value, start: text.span.start, line, line_start: 0 }
+    }
+
+    // Spans come in order, so the walk is linear in the text.
+    fn in_plan(&mut self, span: Span) -> Span {
+        while let Some(end) = self.text[self.line_start..span.start].find('\n') {
+            self.line += 1;
+            self.line_start += end + 1;
+            self.start = self.source.line_span(self.line).start;
+        }
+        let start = self.start + span.start - self.line_start;
+        Span::new(start, start + span.end - span.start)
+    }
+}
+
+/// Reads the words between paths and remembers the verb that holds.
+#[derive(Default)]
+struct Reader {
+    verb: Option<Role>,
+    /// The verb of the line that introduces a list.
+    intro: Option<Role>,
+    is_source: bool,
+    is_negated: bool,
+    is_target_due: bool,
+    is_make: bool,
+    is_number: bool,
+    is_noun_due: bool,
+    /// How many words ago a path was named in this sentence.
+    since_path: Option<usize>,
+}
+
+impl Reader {
+    fn role(&self) -> Role {
+        match self.verb {
+            _ if self.is_source => Role::Reads,
+            Some(role) => role,
+            None => Role::Names,
+        }
+    }
+
+    fn saw_path(&mut self) {
+        self.since_path = Some(0);
+    }
+
+    // Returns whether the words say of the path before them that it is made (`x.md` is written).
+    fn read(&mut self, text: &str, is_before_path: bool) -> bool {
+        let mut is_made = false;
+        let mut rest = text;
+        while !rest.is_empty() {
+            let end =
+                rest.find(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '’')).unwrap_or(rest.len());
+            let (word, after) = rest.split_at(end);
+            if !word.is_empty() {
+                is_made |= self.word(&word.to_lowercase());
+            }
+            let gap = after.find(char::is_alphanumeric).unwrap_or(after.len());
+            let is_last = gap == after.len() && !is_before_path;
+            if !is_last {
+                self.gap(&after[..gap]);
+            }
+            rest = &after[gap..];
+        }
+        is_made
+    }
+
+    fn gap(&mut self, gap: &str) {
+        let is_line_end = gap.contains('\n');
+        if is_line_end && gap.lines().next().is_some_and(|line| line.contains(':')) {
+            self.intro = self.verb;
+        }
+        let last_line = gap.rsplit('\n').next().unwrap_or("").trim_start();
+        let is_item = is_line_end && last_line.starts_with(['-', '*', '+']);
+        let is_numbered = std::mem::take(&mut self.is_number) && gap.starts_with([')', '.']);
+        if is_item || is_numbered {
+            return self.begin(self.intro);
+        }
+        let ends = |mark: char| {
+            gap.find(mark)
+                .is_some_and(|at| gap[at + 1..].is_empty() || gap[at + 1..].starts_with(char::is_whitespace))
+        };
+        if ['.', '!', '?', ';'].into_iter().any(ends) || gap.contains("\n\n") {
+            self.begin(None);
+        }
+    }
+
+    fn begin(&mut self, verb: Option<Role>) {
+        *self = Reader { verb, intro: self.intro, ..Reader::default() };
+    }
+
+    fn word(&mut self, word: &str) -> bool {
+        let since = self.since_path;
+        self.since_path = since.map(|count| count + 1);
+        self.is_number = word.bytes().all(|byte| byte.is_ascii_digit());
+        match word {
+            "not" | "never" | "without" | "avoid" | "don't" | "don’t" | "doesn't" | "cannot" => {
+                self.is_negated = true;
+            }
+            "from" | "of" | "per" | "than" | "against" | "like" | "by" | "with" | "via" => {
+                self.is_source = true
+            }
+            "to" | "into" | "in" | "as" | "at" | "onto" => self.arrive(word),
+            "written" | "created" | "made" | "produced" | "generated" | "exist" | "exists"
+                if since.is_some_and(|count| count <= 3) && !self.is_negated =>
+            {
+                return true;
+            }
+            _ => self.take_verb(word),
+        }
+        false
+    }
+
+    // `Move … to x`, `list … in x`: what stands behind the preposition is what is made.
+    fn arrive(&mut self, word: &str) {
+        self.is_source = false;
+        if std::mem::take(&mut self.is_target_due) {
+            self.verb = Some(Role::Makes);
+        } else if word == "in" && self.is_make {
+            self.verb = Some(Role::Names);
+        }
+    }
+
+    // Behind `the` or `all` stands a noun: "update all imports".
+    fn take_verb(&mut self, word: &str) {
+        let is_noun = std::mem::replace(&mut self.is_noun_due, is_determiner(word));
+        let Some(role) = verb(word).filter(|_| !is_noun) else { return };
+        self.is_source = false;
+        self.is_make = word == "make";
+        let is_negated = std::mem::take(&mut self.is_negated);
+        self.is_target_due = has_target(word) && !is_negated;
+        self.verb = Some(if is_negated { Role::Names } else { role });
+    }
+}
+
+fn is_determiner(word: &str) -> bool {
+    matches!(
+        word,
+        "the"
+            | "a"
+            | "an"
+            | "all"
+            | "any"
+            | "every"
+            | "each"
+            | "its"
+            | "this"
+            | "that"
+            | "these"
+            | "those"
+            | "no"
+            | "new"
+            | "some"
+            | "their"
+            | "your"
+            | "our"
+            | "which"
+    )
+}
+
+// Verbs whose object is there already, and that make what `to` or `in` names.
+fn has_target(word: &str) -> bool {
+    matches!(
+        word,
+        "move"
+            | "moves"
+            | "rename"
+            | "copy"
+            | "extract"
+            | "list"
+            | "collect"
+            | "summarize"
+            | "summarise"
+            | "document"
+    )
+}
+
+fn verb(word: &str) -> Option<Role> {
+    match word {
+        "write" | "writes" | "writing" | "create" | "creates" | "creating" | "save" | "saves" | "saving"
+        | "put" | "puts" | "produce" | "produces" | "producing" | "generate" | "generates" | "generating"
+        | "make" | "makes" | "output" | "outputs" | "record" | "records" | "recording" | "store"
+        | "stores" | "export" | "exports" | "emit" | "emits" | "build" | "builds" | "draft" | "dump"
+        | "scaffold" | "touch" => Some(Role::Makes),
+        "update" | "updates" | "updating" | "change" | "changes" | "changing" | "edit" | "edits"
+        | "editing" | "modify" | "modifies" | "fix" | "fixes" | "fixing" | "replace" | "rewrite"
+        | "extend" | "adjust" | "refactor" | "correct" | "delete" | "remove" | "add" | "adds" | "adding"
+        | "append" | "appends" | "insert" | "mend" | "move" | "moves" | "rename" | "complete"
+        | "implement" | "finish" | "fill" => Some(Role::Changes),
+        "read" | "reads" | "reading" | "see" | "use" | "uses" | "using" | "follow" | "follows"
+        | "following" | "check" | "checks" | "compare" | "call" | "calls" | "run" | "runs" | "running"
+        | "load" | "loads" | "import" | "imports" | "consult" | "review" | "study" | "analyze"
+        | "analyse" | "inspect" | "look" | "open" | "parse" | "based" | "commit" | "test" | "lint"
+        | "verify" | "according" | "given" | "apply" | "list" | "collect" | "summarize" | "summarise"
+        | "document" | "copy" | "extract" => Some(Role::Reads),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Role::{Changes, Makes, Names, Reads};
+
+    fn roles(task: &str) -> Vec<(String, Role)> {
+        let source = Source::new("p.md", task);
+        let text = Spanned::new(task.to_owned(), Span::new(0, task.len()));
+        let mentions = of_task(&source, &text);
+        for mention in &mentions {
+            assert_eq!(source.slice(mention.span), mention.path, "{task}");
+        }
+        mentions.into_iter().map(|mention| (mention.path, mention.role)).collect()
+    }
+
+    #[test]
+    fn the_nearest_verb_tells_what_happens_to_a_file() {
+        let tasks: [(&str, &[(&str, Role)]); 22] = [
+            ("Write a root cause\nanalysis to `docs/a.md` with the path.", &[("docs/a.md", Makes)]),
+            ("Categorize by: simple, auth. Output to `docs/i.md`.", &[("docs/i.md", Makes)]),
+            (
+                "Move config code to `src/config.py`. Update all imports in `src/app.py`.",
+                &[("src/config.py", Makes), ("src/app.py", Changes)],
+            ),
+            (
+                "List every function of `report.sh` in `docs/f.md`, one per line.",
+                &[("report.sh", Reads), ("docs/f.md", Makes)],
+            ),
+            (
+                "Move the functions from `report.sh` to `lib/format.sh`, unchanged.",
+                &[("report.sh", Reads), ("lib/format.sh", Makes)],
+            ),
+            (
+                "Write `reproduce.sh`, a bash script: it calls `slug.sh` with the title.",
+                &[("reproduce.sh", Makes), ("slug.sh", Reads)],
+            ),
+            ("Based on `docs/a.md`, implement the fix.", &[("docs/a.md", Reads)]),
+            ("Do not change `src/api.py`. Write `x.md`.", &[("src/api.py", Names), ("x.md", Makes)]),
+            ("Commit `slug.sh` and `reproduce.sh`.", &[("slug.sh", Reads), ("reproduce.sh", Reads)]),
+            (
+                "Create these files:\n- `a.md`\n- `b.md`: see `c.md`\n\nThen stop.",
+                &[("a.md", Makes), ("b.md", Makes), ("c.md", Reads)],
+            ),
+            ("`docs/x.md` must exist with one line.", &[("docs/x.md", Makes)]),
+            ("The file `docs/x.md` is written by hand.", &[("docs/x.md", Makes)]),
+            (
+                "Use `a.txt` and `b.txt` to produce `c.txt`.",
+                &[("a.txt", Reads), ("b.txt", Reads), ("c.txt", Makes)],
+            ),
+            ("Summarize src/a.py in docs/s.md.", &[("src/a.py", Reads), ("docs/s.md", Makes)]),
+            ("Make `two.txt` from `one.txt`.", &[("two.txt", Makes), ("one.txt", Reads)]),
+            ("Look at e.g. `a.txt`, v1.2. Save `b.txt`.", &[("a.txt", Names), ("b.txt", Makes)]),
+            ("1. Create:\n\n1. `a.md`\n2) `b.md`\n", &[("a.md", Makes), ("b.md", Makes)]),
+            (
+                "Make the tests in `t/a.py` pass. Move `a.c` to `b.c`.",
+                &[("t/a.py", Names), ("a.c", Changes), ("b.c", Makes)],
+            ),
+            ("", &[]),
+            ("`a.txt`", &[("a.txt", Names)]),
+            ("Größe: schreibe größe.txt", &[("größe.txt", Names)]),
+            ("Write it without reading `a.txt`.", &[("a.txt", Names)]),
+        ];
+        for (task, expected) in tasks {
+            let expected: Vec<_> = expected.iter().map(|(path, role)| ((*path).to_owned(), *role)).collect();
+            assert_eq!(roles(task), expected, "{task}");
+        }
+    }
+}
