@@ -121,12 +121,7 @@ impl SpecialKind {
 /// Returns what the lints want to know about a plan.
 pub fn wants(source: &Source, tree: &PlanTree) -> Wants {
     let scripts = Scripts::read(source, tree);
-    let mut wants = wants_of(tree, &scripts);
-    let order = Order::read(source, tree, &scripts);
-    wants.files.extend(order.asked().map(str::to_owned));
-    let other_forms: Vec<String> = wants.files.iter().flat_map(|path| other_forms(path)).collect();
-    wants.files.extend(other_forms);
-    wants
+    wants_of(tree, &scripts, &Order::read(source, tree, &scripts))
 }
 
 /// Returns how a path may be written in Unicode otherwise: composed or decomposed.
@@ -140,7 +135,7 @@ pub(crate) fn other_forms(path: &str) -> Vec<String> {
     forms
 }
 
-fn wants_of(tree: &PlanTree, scripts: &Scripts) -> Wants {
+pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Wants {
     let mut wants = Wants::default();
     for (at, step) in tree.steps.iter().enumerate() {
         for (path, _) in step.subscribed_files() {
@@ -164,6 +159,9 @@ fn wants_of(tree: &PlanTree, scripts: &Scripts) -> Wants {
             .extend(started.into_iter().map(|started| started.name).filter(|name| !name.contains('/')));
     }
     wants.files.retain(|path| leaves_workspace(path).is_none());
+    wants.files.extend(order.asked().map(str::to_owned));
+    let other_forms: Vec<String> = wants.files.iter().flat_map(|path| other_forms(path)).collect();
+    wants.files.extend(other_forms);
     wants.globs.retain(|glob| leaves_workspace(glob).is_none());
     wants
 }

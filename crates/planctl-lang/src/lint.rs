@@ -52,12 +52,15 @@ pub(crate) struct Lint<'a> {
     pub source: &'a Source,
     pub tree: &'a PlanTree,
     pub scripts: &'a Scripts,
+    pub order: &'a Order,
     pub facts: &'a Facts,
 }
 
 /// Returns every finding about a plan that was read, in the order of the text.
 pub fn lint(source: &Source, tree: &PlanTree, facts: &Facts) -> Vec<Diagnostic> {
-    lint_with(&Lint { source, tree, scripts: &Scripts::read(source, tree), facts })
+    let scripts = Scripts::read(source, tree);
+    let order = Order::read(source, tree, &scripts);
+    lint_with(&Lint { source, tree, scripts: &scripts, order: &order, facts })
 }
 
 pub(crate) fn lint_with(lint: &Lint<'_>) -> Vec<Diagnostic> {
@@ -65,9 +68,8 @@ pub(crate) fn lint_with(lint: &Lint<'_>) -> Vec<Diagnostic> {
     shape::lint(lint, &mut found);
     lookalikes::lint(lint, &mut found);
     contract::lint(lint, &mut found);
-    let order = Order::read(lint.source, lint.tree, lint.scripts);
-    subscriptions::lint(lint, &order, &mut found);
-    judges::lint(lint, &order, &mut found);
+    subscriptions::lint(lint, &mut found);
+    judges::lint(lint, &mut found);
     roles::lint(lint, &mut found);
     budget::lint(lint, &mut found);
     safety::lint(lint, &mut found);

@@ -6,6 +6,7 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::digest::digest;
 use crate::facts::{Facts, Wants, wants_of};
 use crate::levels::Levels;
+use crate::lint::order::Order;
 use crate::lint::{Lint, Scripts, lint_with};
 use crate::lower::lower;
 use crate::parse::{parse, sort};
@@ -34,6 +35,7 @@ pub struct ReadPlan<'s> {
     tree: PlanTree,
     diagnostics: Vec<Diagnostic>,
     scripts: Scripts,
+    order: Order,
     /// Why it can't be a plan, where its look says so; nothing else is found then.
     no_plan: Option<Diagnostic>,
 }
@@ -43,7 +45,8 @@ pub fn read(source: &Source) -> ReadPlan<'_> {
     let no_plan = source.no_plan();
     let (tree, diagnostics) = if no_plan.is_none() { parse(source) } else { <_>::default() };
     let scripts = Scripts::read(source, &tree);
-    ReadPlan { source, tree, diagnostics, scripts, no_plan }
+    let order = Order::read(source, &tree, &scripts);
+    ReadPlan { source, tree, diagnostics, scripts, order, no_plan }
 }
 
 /// Verifies a plan against the facts. Pure, linear in the text, and never panics.
@@ -54,17 +57,18 @@ pub fn verify(source: &Source, facts: &Facts, levels: &Levels) -> Verification {
 impl ReadPlan<'_> {
     /// Returns what the lints want to know about the plan.
     pub fn wants(&self) -> Wants {
-        wants_of(&self.tree, &self.scripts)
+        wants_of(&self.tree, &self.scripts, &self.order)
     }
 
     /// Judges the plan by what is true around it.
     pub fn judge(self, facts: &Facts, levels: &Levels) -> Verification {
-        let ReadPlan { source, tree, mut diagnostics, scripts, no_plan } = self;
+        let ReadPlan { source, tree, mut diagnostics, scripts, order, no_plan } = self;
         if let Some(diagnostic) = no_plan {
             let source = source.clone();
             return Verification::unreadable(&Unreadable { source, diagnostic });
         }
-        diagnostics.extend(lint_with(&Lint { source, tree: &tree, scripts: &scripts, facts }));
+        let lint = Lint { source, tree: &tree, scripts: &scripts, order: &order, facts };
+        diagnostics.extend(lint_with(&lint));
         levels.apply(&mut diagnostics);
         let mut graph = None;
         if !diagnostics.iter().any(Diagnostic::is_error) {

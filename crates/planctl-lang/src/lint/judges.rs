@@ -12,13 +12,15 @@ use crate::parse::name_of;
 use crate::shell;
 use crate::source::Span;
 
-pub(super) fn lint(lint: &Lint<'_>, order: &Order, found: &mut Vec<Diagnostic>) {
+pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     for (at, step) in lint.tree.steps.iter().enumerate() {
         let (Some(contract), Some(script)) = (&step.contract, lint.scripts.read_of(at)) else { continue };
         let protected = Protected::by(step);
         let mut seen = BTreeSet::new();
         for judge in shell::judges(script) {
-            let Some((path, named, label)) = named_in_step(lint, order, at, &judge.path) else { continue };
+            let Some((path, named, label)) = named_in_step(lint, lint.order, at, &judge.path) else {
+                continue;
+            };
             if protected.holds(&path) || !seen.insert(path.clone()) {
                 continue;
             }

@@ -6,7 +6,7 @@ use planctl_engine::Subscription;
 use unicode_normalization::char::is_combining_mark;
 
 use super::Lint;
-use super::order::{Circles, Order, Ordering};
+use super::order::{Circles, Ordering};
 use crate::characters::escape;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::facts::{FileFact, is_glob, leaves_workspace, other_forms};
@@ -19,8 +19,8 @@ pub const SUBSCRIPTION_BYTES_MAX: u64 = 256 * 1024;
 /// The most subscriptions a step may have (row 52).
 pub(super) const SUBSCRIPTIONS_MAX: usize = 50;
 
-pub(super) fn lint(lint: &Lint<'_>, order: &Order, found: &mut Vec<Diagnostic>) {
-    let ordering = Ordering { lint, order, circles: Circles::read(lint, order) };
+pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
+    let ordering = Ordering { lint, order: lint.order, circles: Circles::read(lint, lint.order) };
     let existing = Existing::read(&lint.facts.existing);
     let places = Places { lint, ordering: &ordering, existing: &existing };
     for (at, step) in lint.tree.steps.iter().enumerate() {
