@@ -42,7 +42,9 @@ pub use lint::{SUBSCRIPTION_BYTES_MAX, lint};
 pub use lower::{CONTRACT_TIMEOUT, MAX_VISITS, RETRIES, WORK_TIMEOUT};
 pub use parse::{RETRIES_MAX, STATUSES, STEPS_MAX, parse};
 pub use render::{Setting, Shown, ShownStep, budget_words, duration_words, show};
-pub use report::{EditView, Finding, FixView, Place, REPORT_SCHEMA, Range, Report, StepRef};
+pub use report::{
+    EditView, ExplainedCode, ExplainedCodes, Finding, FixView, Place, REPORT_SCHEMA, Range, Report, StepRef,
+};
 pub use source::{PLAN_BYTES_MAX, Position, Source, Span, Spanned, Unreadable};
 pub use tree::{
     ContractTree, Field, Frontmatter, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then, WorkspaceMode,

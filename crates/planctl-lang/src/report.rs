@@ -12,6 +12,9 @@ use crate::verify::Verification;
 /// The name of the shape below; another number where a program has to read it differently.
 pub const REPORT_SCHEMA: &str = "planctl.verify/1";
 
+/// The name of the shape that explains codes.
+const EXPLAIN_SCHEMA: &str = "planctl.explain/1";
+
 /// One plan, verified: the answer of `plan verify --json` for one file.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -112,6 +115,57 @@ pub struct EditView {
     pub at: Range,
     /// What stands there afterwards.
     pub replacement: String,
+}
+
+/// Codes explained: the answer of `plan verify --explain --json`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ExplainedCodes {
+    /// The name and version of this shape: `planctl.explain/1`.
+    #[schemars(extend("const" = EXPLAIN_SCHEMA))]
+    pub schema: String,
+    /// The codes.
+    pub codes: Vec<ExplainedCode>,
+}
+
+/// One code explained.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ExplainedCode {
+    /// The stable code: `P104`.
+    #[schemars(schema_with = "code_schema")]
+    pub code: Code,
+    /// How much a finding of it weighs where nobody says otherwise.
+    pub level: Severity,
+    /// What findings of it are about.
+    pub title: String,
+    /// The family it belongs to.
+    pub family: String,
+    /// What it means, and what to do, as markdown.
+    pub text: String,
+    /// A plan, or a part of one, that has the finding.
+    pub bad: Option<String>,
+    /// The same without it.
+    pub good: Option<String>,
+}
+
+impl ExplainedCodes {
+    /// Explains codes.
+    pub fn new(codes: &[Code]) -> ExplainedCodes {
+        let explained = |code: &Code| {
+            let explanation = code.explain();
+            ExplainedCode {
+                code: *code,
+                level: code.default_level(),
+                title: code.title().to_owned(),
+                family: code.family().to_owned(),
+                text: explanation.text.to_owned(),
+                bad: explanation.bad.map(|example| example.shown.to_owned()),
+                good: explanation.good.map(|example| example.shown.to_owned()),
+            }
+        };
+        ExplainedCodes { schema: EXPLAIN_SCHEMA.to_owned(), codes: codes.iter().map(explained).collect() }
+    }
 }
 
 fn code_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {

@@ -1,6 +1,6 @@
 //! The JSON Schemas of everything that programs read, and of planctl.toml; made from the types that are written.
 
-use planctl_lang::Report;
+use planctl_lang::{ExplainedCodes, Report};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, json_schema};
 use serde_json::Value;
@@ -17,6 +17,7 @@ pub const ALL: &[(&str, &str)] = &[
         "plan-verify",
         "plan verify --json: the report of one file, or a list of reports; a line of --format jsonl",
     ),
+    ("plan-verify-explain", "plan verify --explain --json"),
     ("plan-show", "plan show --json"),
     ("plan-diff", "plan diff --json"),
     ("plan-status", "plan status --json: one run where one is named, else a list of runs"),
@@ -39,6 +40,7 @@ pub const ALL: &[(&str, &str)] = &[
 pub fn schema(name: &str) -> Option<Value> {
     let schema = match name {
         "plan-verify" => either::<Report, Vec<Report>>(),
+        "plan-verify-explain" => of::<ExplainedCodes>(),
         "plan-show" => of::<PlanView>(),
         "plan-diff" => of::<PlanDiffView>(),
         "plan-status" => either::<RunView, RunList>(),

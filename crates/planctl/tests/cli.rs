@@ -5,6 +5,15 @@
 #[path = "cli/room.rs"]
 mod room;
 
+#[path = "cli/schemas.rs"]
+mod schemas;
+
+#[path = "cli/formats.rs"]
+mod formats;
+
+#[path = "cli/watching.rs"]
+mod watching;
+
 #[path = "cli/words.rs"]
 mod words;
 

@@ -1,7 +1,6 @@
 //! `planctl plan verify --explain`: what a code means, with a plan that is wrong and one that is right.
 
-use planctl_lang::{Code, Example, Severity, did_you_mean};
-use serde_json::{Value, json};
+use planctl_lang::{Code, Example, ExplainedCodes, Severity, did_you_mean};
 
 use super::Context;
 use crate::failure::{Answer, Exit, Failure};
@@ -11,8 +10,7 @@ use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
 pub fn explain(context: &Context, name: &str) -> Answer {
     let codes = if name.is_empty() { Code::ALL } else { &[named(name)?] };
     if context.is_json()? {
-        let codes: Vec<Value> = codes.iter().map(|code| to_json(*code)).collect();
-        show::print_json(&json!({ "schema": "planctl.explain/1", "codes": codes }))?;
+        show::print_json(&ExplainedCodes::new(codes))?;
     } else if let [code] = codes {
         show::print(&drawn(*code))?;
     } else {
@@ -82,17 +80,4 @@ fn example_drawn(example: &Example) -> String {
         text.push_str(&format!("{line}\n"));
     }
     text
-}
-
-fn to_json(code: Code) -> Value {
-    let explained = code.explain();
-    json!({
-        "code": code.as_str(),
-        "level": code.default_level(),
-        "title": code.title(),
-        "family": code.family(),
-        "text": explained.text,
-        "bad": explained.bad.map(|example| example.shown),
-        "good": explained.good.map(|example| example.shown),
-    })
 }

@@ -8,6 +8,9 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use planctl_server::testing::{TestCluster, TestDatabase};
 use serde_json::Value;
 
+#[path = "../support/schema.rs"]
+pub mod schema;
+
 /// One test's place.
 pub struct Room {
     folder: tempfile::TempDir,
@@ -84,7 +87,9 @@ impl Room {
     }
 
     pub fn planctl(&self, words: &[&str]) -> Said {
-        Said::from(self.command(words).output().unwrap())
+        let said = Said::from(self.command(words).output().unwrap());
+        schema::check(words, &said.out);
+        said
     }
 
     /// Runs a command that must succeed, and reads its JSON.

@@ -5,6 +5,7 @@
 
 pub mod chance;
 pub mod history;
+pub mod schema;
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -356,11 +357,16 @@ impl Going {
             }
             std::thread::sleep(LOOK);
         };
-        Said {
+        let said = Said {
             code: status.code().unwrap_or(-1),
             out: fs::read_to_string(self.talk.with_extension("out")).unwrap(),
             err: self.heard(),
+        };
+        // What a signal cut short may end within a line.
+        if said.code >= 0 {
+            schema::check(&self.words.split(' ').collect::<Vec<_>>(), &said.out);
         }
+        said
     }
 }
 
