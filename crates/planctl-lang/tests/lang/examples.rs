@@ -339,3 +339,18 @@ fn p_61_a_budget_too_small_for_its_steps_is_a_warning() {
         assert!(crate::sample::found(&text).iter().any(|found| found.code == code), "{budget}");
     }
 }
+
+#[test]
+fn a_line_of_sixteen_kibibytes_is_cut_around_the_finding() {
+    let long = format!("echo {} && grpe -q x && echo {}", "x".repeat(8_000), "y".repeat(7_000));
+    let source = Source::new("plan.md", crate::sample::with("test -f one.txt", &long));
+    let facts =
+        planctl_lang::Facts { commands: [("grpe".to_owned(), false)].into(), ..crate::sample::facts() };
+    let found = verify(&source, &facts, &planctl_lang::Levels::default()).diagnostics;
+    let missing = found.iter().find(|found| found.code == Code::P102).unwrap();
+    let drawn = missing.render(&source, false);
+    let lines: Vec<&str> = drawn.lines().collect();
+    assert!(lines.iter().all(|line| line.chars().count() <= 160), "{drawn}");
+    let shown = lines.iter().position(|line| line.contains("grpe -q x &&")).unwrap();
+    assert_eq!(lines[shown].find("grpe"), lines[shown + 1].find("^^^^"), "{drawn}");
+}
