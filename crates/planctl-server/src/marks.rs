@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use planctl_engine::{NodeState, Outcome, RunId};
-use planctl_harness::{read_plan, write_plan};
+use planctl_harness::{Unreadable, read_plan, write_plan};
 use planctl_lang::{Mark, Source, annotate, digest};
 use planctl_store::{Listener, RunView};
 
@@ -50,7 +50,11 @@ impl Services {
         let file = PathBuf::from(&view.run.workspace_path).join(&view.run.plan_path);
         let (revision, status) = (view.run.revision.clone(), plan.status.word());
         let drawn = move || -> Result<(), String> {
-            let bytes = read_plan(&file).map_err(|error| error.to_string())?;
+            let bytes = match read_plan(&file) {
+                Ok(bytes) => bytes,
+                Err(Unreadable::Missing) => return Ok(()),
+                Err(error) => return Err(error.to_string()),
+            };
             let shown = file.to_string_lossy().into_owned();
             let Ok(source) = Source::from_bytes(shown, bytes) else { return Ok(()) };
             if digest(&source) != revision {

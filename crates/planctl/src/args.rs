@@ -207,6 +207,20 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
     Version,
 }
 
+/// An agent's review of a plan.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Reviewing {
+    /// Let an agent of this role review the plan and mend it, until the verifier has nothing against it
+    #[arg(long, value_name = "ROLE", conflicts_with_all = ["explain", "fix", "watch"])]
+    pub via: Option<String>,
+    /// With --via: the command that does the review; it reads the prompt on its input
+    #[arg(long, value_name = "CMD", requires = "via")]
+    pub exec: Option<String>,
+    /// With --via: exit 3 when a person is needed, in place of waiting
+    #[arg(long, requires = "via")]
+    pub no_wait: bool,
+}
+
 /// What can be done with plans and runs.
 #[derive(Subcommand, Clone, Debug)]
 pub enum PlanCommand {
@@ -218,7 +232,8 @@ pub enum PlanCommand {
   planctl plan verify plans/fix.md -D warnings        warnings fail too, for CI
   planctl plan verify plans/fix.md -A P104,P110       say nothing of these two
   planctl plan verify plans/fix.md --fix              mend what can be mended
-  planctl plan verify --explain P104                  what a code means, with examples")]
+  planctl plan verify --explain P104                  what a code means, with examples
+  planctl plan verify plans/fix.md --via reviewer     an agent mends it; the verifier decides when it is done")]
     Verify(VerifyArgs),
     /// Shows what would run: steps, roles, contracts, budget, defaults
     Show {
@@ -400,6 +415,9 @@ pub struct VerifyArgs {
     /// How findings are mended.
     #[command(flatten)]
     pub fixing: Fixing,
+    /// Who reviews the plan.
+    #[command(flatten)]
+    pub reviewing: Reviewing,
 }
 
 /// Which asks to list.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use planctl_engine::{Actor, Answer, End, RunId, RunStatus};
 use planctl_harness::{Spawner, Unreadable};
+use planctl_lang::{Levels, Source};
 use planctl_server::check::{self, CheckError, Checked, Checking};
 use planctl_server::database::ClusterError;
 use planctl_server::mend::{self, Mended};
@@ -26,7 +27,7 @@ pub async fn check(
     context: &Context,
     file: &Path,
     serves_every_role: bool,
-    levels: &planctl_lang::Levels,
+    levels: &Levels,
 ) -> Result<Checked, Failure> {
     let spawner = Spawner::start_self(None)
         .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the helper: {error}")))?;
@@ -53,6 +54,23 @@ pub async fn mend(
     let mended = mend::mend(file, reach, checking, &spawner).await.map_err(check_failure);
     spawner.shutdown();
     mended
+}
+
+/// Verifies a text as the plan at a path of the workspace.
+pub async fn check_text(
+    context: &Context,
+    path: &str,
+    source: Source,
+    serves_every_role: bool,
+) -> Result<Checked, Failure> {
+    let spawner = Spawner::start_self(None)
+        .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the helper: {error}")))?;
+    let levels = Levels::default();
+    let config = &context.config()?.config;
+    let checking = Checking { workspace: context.workspace(), config, serves_every_role, levels: &levels };
+    let checked = check::check_text(Path::new(path), path.to_owned(), source, checking, &spawner).await;
+    spawner.shutdown();
+    checked.map_err(check_failure)
 }
 
 /// A connection to planctl's services.

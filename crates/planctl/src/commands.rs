@@ -24,6 +24,7 @@ mod history;
 mod plan;
 mod run;
 mod verify;
+mod via;
 mod work;
 mod write;
 

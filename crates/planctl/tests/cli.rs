@@ -23,6 +23,9 @@ mod verify;
 #[path = "cli/fix.rs"]
 mod fix;
 
+#[path = "cli/via.rs"]
+mod via;
+
 #[path = "cli/configuration.rs"]
 mod configuration;
 

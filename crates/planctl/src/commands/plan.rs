@@ -4,7 +4,7 @@ use std::path::Path;
 
 use planctl_server::wire::{RunState, RunSummary, RunView, WaitingOn};
 
-use super::{Context, changes, explain, verify};
+use super::{Context, changes, explain, verify, via};
 use crate::args::{PlanCommand, VerifyArgs};
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
@@ -15,6 +15,7 @@ use crate::show::{self, BOLD, styled};
 pub async fn run(context: &Context, command: PlanCommand) -> Answer {
     match command {
         PlanCommand::Verify(VerifyArgs { explain: Some(code), .. }) => explain::explain(context, &code),
+        PlanCommand::Verify(args) if args.reviewing.via.is_some() => via::verify(context, &args).await,
         PlanCommand::Verify(args) => verify::verify(context, &args).await,
         PlanCommand::Show { plan, step } => show_plan(context, &plan, step).await,
         PlanCommand::Diff { file, since, until, text } => {

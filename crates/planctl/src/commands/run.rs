@@ -118,7 +118,14 @@ pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
     }
 }
 
-async fn work_to_the_end(context: &Context, client: Client, handle: Handle, how: Work, stop: Stop) -> Answer {
+/// Works on a run until it ends, needs a person who isn't there, or is told to stop; says how it ended.
+pub async fn work_to_the_end(
+    context: &Context,
+    client: Client,
+    handle: Handle,
+    how: Work,
+    stop: Stop,
+) -> Answer {
     let worked = work(&client, handle, how, stop).await?;
     client.close().await;
     match worked.asked {
@@ -242,7 +249,8 @@ fn changed(
     })
 }
 
-fn refuse_isolation(context: &Context) -> Result<(), Failure> {
+/// Refuses to run below the isolation that the configuration demands.
+pub fn refuse_isolation(context: &Context) -> Result<(), Failure> {
     let isolation = context.config()?.config.isolation;
     if isolation.allows(planctl_harness::ISOLATION_TIER) {
         return Ok(());
@@ -257,7 +265,8 @@ fn refuse_isolation(context: &Context) -> Result<(), Failure> {
     .help("nothing runs below what is demanded; set isolation = \"auto\" to run as you"))
 }
 
-fn manner(context: &Context) -> Result<Manner, Failure> {
+/// Returns how progress is shown.
+pub fn manner(context: &Context) -> Result<Manner, Failure> {
     use std::io::IsTerminal;
     Ok(match context.format(&[Format::Human, Format::Jsonl, Format::Plain])? {
         Format::Jsonl | Format::Json => Manner::Jsonl,

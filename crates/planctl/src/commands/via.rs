@@ -1,0 +1,110 @@
+//! `planctl plan verify --via ROLE`: an agent reviews a plan, and the verifier decides when it is done (P-64).
+
+use std::path::Path;
+
+use planctl_lang::{Source, Wish};
+use planctl_server::{Start, check};
+
+use super::plan::{not_verified, shell_word};
+use super::run::{manner, refuse_isolation, work_to_the_end};
+use super::work::{Stop, Work};
+use super::{Context, verify};
+use crate::args::VerifyArgs;
+use crate::client::{self, Client, How};
+use crate::failure::{Answer, Exit, Failure};
+use crate::show::{self, BOLD, styled};
+
+/// Has each plan reviewed, one after another, and verifies what came of it.
+pub async fn verify(context: &Context, args: &VerifyArgs) -> Answer {
+    context.must_be_human("start a review")?;
+    for file in &args.files {
+        let exit = one(context, file, args).await?;
+        if exit != Exit::Yes {
+            return Ok(exit);
+        }
+    }
+    verify::verify(context, args).await
+}
+
+async fn one(context: &Context, file: &Path, args: &VerifyArgs) -> Answer {
+    let review = &args.reviewing;
+    let role = review.via.as_deref().unwrap_or_default();
+    let manner = manner(context)?;
+    let plan = check::plan_path(file, context.workspace());
+    if !context.workspace().join(&plan).is_file() {
+        return Err(Failure::not_found(format!("{} is no file", show::safe(&file.display().to_string()))));
+    }
+    if Path::new(&plan).is_absolute() {
+        let name = show::safe(&file.display().to_string());
+        return Err(Failure::usage(format!("{name} lies outside the workspace, so no worker can mend it"))
+            .help("name its directory with --workspace DIR"));
+    }
+    let text = review_plan(context, &plan, args)?;
+    // A plan of ours, kept with its revisions like any other; there is no file to write marks into.
+    let path = format!("review-of-{}", plan.replace('/', "-"));
+    let source = Source::new(&path, text);
+    let checked = client::check_text(context, &path, source, review.exec.is_some()).await?;
+    if !checked.verification.is_verified() {
+        show::say(verify::findings(&checked, context.is_quiet()).trim_end());
+        return Err(not_verified(file, &checked));
+    }
+    refuse_isolation(context)?;
+    let client = Client::open(context).await?;
+    let stop = Stop::listen()?;
+    let note = Some(format!("asked for with plan verify --via {role}"));
+    let start = Start { exec: review.exec.clone(), approve: Some(note), again: true };
+    let How::Ready { handle, run, is_taken_up } = client.start(&checked, &start).await? else {
+        return Err(Failure::new(
+            Exit::Conflict,
+            format!("a review of {} is under way otherwise", show::safe(&plan)),
+        )
+        .next("planctl plan status --all"));
+    };
+    let verb = if is_taken_up { "taken up" } else { "review" };
+    context.say(&format!(
+        "{verb} {} · {} by {}",
+        styled(BOLD, &show::safe(&run)),
+        show::safe(&plan),
+        show::safe(role)
+    ));
+    let work = Work { no_wait: review.no_wait, manner, since: (!is_taken_up).then_some(0) };
+    work_to_the_end(context, client, handle, work, stop).await
+}
+
+/// Writes the plan of one step whose contract is the verifier itself.
+fn review_plan(context: &Context, plan: &str, args: &VerifyArgs) -> Result<String, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::new(Exit::Temporary, format!("could not find this program: {error}")))?;
+    let mut verifier = vec![
+        shell_word(&program.to_string_lossy()),
+        "plan".to_owned(),
+        "verify".to_owned(),
+        "--workspace".to_owned(),
+        ".".to_owned(),
+    ];
+    for (code, wish) in args.levels.0.wishes() {
+        let flag = match wish {
+            Wish::Allow => "-A",
+            Wish::Warn => "-W",
+            Wish::Deny => "-D",
+        };
+        verifier.extend([flag.to_owned(), code.to_owned()]);
+    }
+    verifier.push(shell_word(plan));
+    Ok(format!(
+        "---\ntype: plan\nstatus: draft\nowner: {owner}\n---\n\n# Review {plan}\n\n## Steps\n\n\
+         ### 1. Review {plan}\n\n**target:** {role}\n**type:** review\n**subscriptions:**\n- file:{plan}\n\n\
+         **task:**\n{TASK}\n\n**contract:**\n```shell\n{command}\n```\nexit_code == 0\n\
+         **on_fail:** retry(2), then escalate\n",
+        owner = context.actor(),
+        role = args.reviewing.via.as_deref().unwrap_or_default(),
+        command = verifier.join(" "),
+    ))
+}
+
+const TASK: &str = "\
+You are given a plan. Check that each step's contract can be met by its task, that it fails as long as the task is not
+done, that what each step reads exists or is made by a step before, and that the steps stand in the right order.
+
+Mend the plan's file in place where it is wrong, and change nothing else. Keep what the plan is for, its steps' roles and
+its budget; never make a contract weaker. Say at the end what you changed and why, and what a person should decide.";
