@@ -12,7 +12,7 @@ use planctl_harness::{
 };
 use planctl_lang::{Facts, FileFact, Levels, PlanTree, Source, SpecialKind, Verification, Wants, read};
 
-use crate::config::Config;
+use crate::config::{Agent, Config};
 use crate::protection;
 
 /// The most files that a glob of a plan is expanded to while it is verified.
@@ -189,6 +189,9 @@ async fn facts(wants: Wants, checking: Checking<'_>, spawner: &Spawner) -> Resul
     facts.syntax =
         syntax.into_iter().filter_map(|(script, syntax)| Some((script, verdict(syntax)?))).collect();
     facts.serves_every_role = checking.serves_every_role;
+    if !checking.serves_every_role {
+        facts.unpriced_roles = unpriced_roles(checking.config);
+    }
     let roles = &checking.config.roles;
     facts.roles = (!roles.is_empty() && !checking.serves_every_role)
         .then(|| roles.keys().map(|role| role.as_str().to_owned()).collect());
@@ -238,6 +241,17 @@ fn fact(kind: PathKind) -> FileFact {
         },
         PathKind::Unreadable { reason } => FileFact::Unreadable { reason },
     }
+}
+
+/// Returns the roles whose agent is known to report tokens and never money; a script of one's own may report both.
+fn unpriced_roles(config: &Config) -> Vec<String> {
+    let is_unpriced = |agent: &Agent| {
+        let Agent::Exec(command) = agent;
+        let program = command.split_whitespace().find(|word| !word.contains('=')).unwrap_or_default();
+        matches!(program.rsplit('/').next(), Some("codex" | "gemini"))
+    };
+    let served = config.roles.iter().filter(|(_, role)| role.agent.as_ref().is_some_and(is_unpriced));
+    served.map(|(name, _)| name.as_str().to_owned()).collect()
 }
 
 /// Returns the search path of contracts: configured directories, then the fixed one.

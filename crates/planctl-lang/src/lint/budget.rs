@@ -15,12 +15,18 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let steps = u64::try_from(lint.tree.steps.len()).unwrap_or(u64::MAX).max(1);
     let each = [
         (budget.value.tokens, STEP_TOKENS_MIN, "tokens", "1000 tokens"),
-        (budget.value.micro_usd, STEP_MICRO_USD_MIN, "millionths of a dollar", "one cent"),
+        (budget.value.micro_usd, STEP_MICRO_USD_MIN, "dollars", "one cent"),
         (budget.value.time.map(|time| time.as_secs()), STEP_SECONDS_MIN, "seconds", "one second"),
     ];
     for (limit, least, unit, words) in each {
         let Some(limit) = limit.filter(|limit| limit / steps < least) else { continue };
-        let message = format!("the budget leaves {} {unit} for each of {steps} steps", limit / steps);
+        let share = limit / steps;
+        let share = if unit == "dollars" {
+            format!("${}.{:06}", share / 1_000_000, share % 1_000_000)
+        } else {
+            format!("{share} {unit}")
+        };
+        let message = format!("the budget leaves {share} for each of {steps} steps");
         let absurd =
             Diagnostic::new(Code::P501, message).at(budget.span, "this limit is met before the work is done");
         found.push(absurd.help(format!("give at least {words} a step, or leave the limit out")));

@@ -77,7 +77,17 @@ fn imitation(character: char) -> Option<&'static str> {
     }
 }
 
-/// Returns the words that mix Latin letters with Cyrillic or Greek ones, with the first letter that is not Latin.
+// A letter of another script that Unicode's tables take for an ASCII one; accented Latin letters are what they look like.
+fn looks_latin(character: char) -> bool {
+    if character.is_ascii() || matches!(character, '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}') {
+        return false;
+    }
+    let mut letters = [0; 4];
+    let mut skeleton = unicode_security::skeleton(character.encode_utf8(&mut letters));
+    skeleton.next().is_some_and(|like| like.is_ascii_alphanumeric()) && skeleton.next().is_none()
+}
+
+/// Returns the words that mix Latin letters with others that only look Latin, with the first of those.
 fn mixed_words(text: &str) -> impl Iterator<Item = (usize, usize, char)> {
     let mut words = Vec::new();
     let mut start = 0;
@@ -90,7 +100,7 @@ fn mixed_words(text: &str) -> impl Iterator<Item = (usize, usize, char)> {
             continue;
         }
         latin |= character.is_ascii_alphabetic();
-        if matches!(character, '\u{370}'..='\u{3ff}' | '\u{400}'..='\u{52f}') {
+        if looks_latin(character) {
             foreign = foreign.or(Some(character));
         }
     }

@@ -254,6 +254,11 @@ fn budget_part(text: &str, budget: &mut Budget) -> Result<(), Unread> {
     } else {
         let time = rest.trim_end_matches("wall clock").trim_end_matches("wall-clock").trim_end();
         let time = time.trim_end_matches("of wall time").trim_end_matches("of").trim_end();
+        // `1M` alone must not be taken for one minute.
+        let is_bare = number(time).is_some() && !text.trim_end().ends_with('m');
+        if is_bare && number(time) != Some(0.0) {
+            return Err(fault("does not say what it limits: tokens, money or time"));
+        }
         if number(time) == Some(0.0) || time.starts_with("0 ") {
             return Err(fault("is zero"));
         }
@@ -321,6 +326,16 @@ mod tests {
         let parts: Vec<_> = faults.iter().map(|fault| &text[fault.start..fault.end]).collect();
         assert_eq!(parts, ["€3", "$0", "-5 minutes"]);
         assert_eq!((budget.tokens, budget.time), (Some(200_000), Some(Duration::from_secs(5400))));
+    }
+
+    #[test]
+    fn a_number_without_a_unit_limits_nothing() {
+        for text in ["1M", "max 200k", "20", "200K"] {
+            let (found, faults) = budget(text);
+            assert_eq!((found, faults.len()), (Budget::default(), 1), "{text}");
+            assert!(faults[0].unread.why.contains("does not say what it limits"), "{}", faults[0].unread.why);
+        }
+        assert_eq!(budget("20m").0.time, Some(Duration::from_secs(1200)));
     }
 
     #[test]

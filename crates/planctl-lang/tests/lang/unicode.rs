@@ -170,3 +170,17 @@ fn emoji_and_other_scripts_are_how_people_write() {
         assert_eq!(found(&text), [], "{title}");
     }
 }
+
+#[test]
+fn letters_that_look_latin_are_refused_and_those_of_other_words_are_not() {
+    for script in
+        ["test -f \u{43e}ne.txt", "t\u{435}st -f one.txt", "test -f \u{1d41a}ne.txt", "test -f on\u{3bf}.txt"]
+    {
+        let all = found(&with("test -f one.txt", script));
+        assert!(all.iter().any(|found| found.code == P004), "{script}: {all:?}");
+    }
+    for script in ["test -f Größe.txt", "test -f API仕様.md", "test -f отчёт.md", "grep -q Δx f"] {
+        let all = found(&with("test -f one.txt", script));
+        assert!(!all.iter().any(|found| found.code == P004), "{script}: {all:?}");
+    }
+}
