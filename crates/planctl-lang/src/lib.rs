@@ -11,6 +11,7 @@ mod content;
 mod diagnostic;
 mod digest;
 mod draw;
+mod expand;
 mod explain;
 mod facts;
 pub mod fields;
@@ -25,6 +26,7 @@ mod render;
 mod report;
 mod shell;
 mod source;
+mod template;
 mod tree;
 mod verify;
 
@@ -34,6 +36,7 @@ pub use characters::{escape, is_hidden, printable};
 pub use diagnostic::{Code, Diagnostic, Edit, Fix, Label, Severity, StepName, did_you_mean};
 pub use digest::{canonical, digest, digest_of_text};
 pub use draw::render_all;
+pub use expand::{Expanded, expand};
 pub use explain::{Example, Explanation, unescape};
 pub use facts::{Facts, FileFact, Recorded, SpecialKind, Wants, protected_candidates, wants};
 pub use fix::{Reach, apply_fixes};
@@ -46,6 +49,7 @@ pub use report::{
     EditView, ExplainedCode, ExplainedCodes, Finding, FixView, Place, REPORT_SCHEMA, Range, Report, StepRef,
 };
 pub use source::{PLAN_BYTES_MAX, Position, Source, Span, Spanned, Unreadable};
+pub use template::{TEMPLATES, Template, instantiate, slug};
 pub use tree::{
     ContractTree, Field, Frontmatter, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then, WorkspaceMode,
 };

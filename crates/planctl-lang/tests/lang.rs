@@ -6,6 +6,8 @@ mod bash;
 mod contracts;
 #[path = "lang/examples.rs"]
 mod examples;
+#[path = "lang/expansion.rs"]
+mod expansion;
 #[path = "lang/fixes.rs"]
 mod fixes;
 #[path = "lang/levels.rs"]

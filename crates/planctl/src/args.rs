@@ -224,6 +224,34 @@ pub struct Reviewing {
 /// What can be done with plans and runs.
 #[derive(Subcommand, Clone, Debug)]
 pub enum PlanCommand {
+    /// Writes a plan to begin with
+    #[command(before_help = "Examples:
+  planctl plan new                                    plans/say-hello.md, one step
+  planctl plan new --from bugfix --title 'Fix the login timeout'
+  planctl plan new plans/next.md --from plans/last.md
+  planctl plan new --list                             which templates there are")]
+    New {
+        /// The plan to write [default: plans/TITLE.md]
+        file: Option<PathBuf>,
+        /// From what, and what it says.
+        #[command(flatten)]
+        beginning: Beginning,
+    },
+    /// Writes templates of steps (`### 3–N.`, `**for_each:**`) out as numbered steps
+    #[command(before_help = "Examples:
+  planctl plan expand plans/migrate.md --command 'git ls-files src'
+  planctl plan expand plans/migrate.md --item a.py --item b.py -o plans/migrate-two.md
+  planctl plan expand plans/migrate.md --items batches.txt --write
+
+In a template {item}, {n} (the step's number), {index} and {count} are filled in; in a contract
+items are quoted as the shell needs it, so write {item} without quotes.")]
+    Expand {
+        /// The plan
+        file: PathBuf,
+        /// With which items, and where to.
+        #[command(flatten)]
+        expanding: Expanding,
+    },
     /// Checks plans and reports every finding at once; writes nothing, needs no database
     #[command(before_help = "Examples:
   planctl plan verify plans/*.md
@@ -375,6 +403,46 @@ pub enum PlanCommand {
         #[arg(long)]
         note: Option<String>,
     },
+}
+
+/// From what a plan begins.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Beginning {
+    /// A template's name, or the path of a plan
+    #[arg(long, value_name = "TEMPLATE|FILE")]
+    pub from: Option<String>,
+    /// What it is for [default: after the file's name]
+    #[arg(long)]
+    pub title: Option<String>,
+    /// Who answers for it [default: you]
+    #[arg(long, value_name = "NAME")]
+    pub owner: Option<String>,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub force: bool,
+    /// List the templates
+    #[arg(long)]
+    pub list: bool,
+}
+
+/// With which items templates are expanded, and where to.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Expanding {
+    /// A file with one item per line
+    #[arg(long, value_name = "FILE", group = "list")]
+    pub items: Option<PathBuf>,
+    /// A command that prints one item per line; it runs in the workspace
+    #[arg(long, value_name = "CMD", group = "list")]
+    pub command: Option<String>,
+    /// One item; may be given again
+    #[arg(long, value_name = "X", group = "list", allow_hyphen_values = true)]
+    pub item: Vec<String>,
+    /// Write to this file, which must not be there yet [default: standard output]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "write")]
+    pub output: Option<PathBuf>,
+    /// Write over the plan itself
+    #[arg(long)]
+    pub write: bool,
 }
 
 /// How findings are mended.

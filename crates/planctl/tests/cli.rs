@@ -20,6 +20,9 @@ mod words;
 #[path = "cli/verify.rs"]
 mod verify;
 
+#[path = "cli/begin.rs"]
+mod begin;
+
 #[path = "cli/fix.rs"]
 mod fix;
 

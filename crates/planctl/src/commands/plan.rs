@@ -17,6 +17,8 @@ pub async fn run(context: &Context, command: PlanCommand) -> Answer {
         PlanCommand::Verify(VerifyArgs { explain: Some(code), .. }) => explain::explain(context, &code),
         PlanCommand::Verify(args) if args.reviewing.via.is_some() => via::verify(context, &args).await,
         PlanCommand::Verify(args) => verify::verify(context, &args).await,
+        PlanCommand::New { file, beginning } => super::new::run(context, file.as_deref(), &beginning),
+        PlanCommand::Expand { file, expanding } => super::expand::run(context, &file, &expanding).await,
         PlanCommand::Show { plan, step } => show_plan(context, &plan, step).await,
         PlanCommand::Diff { file, since, until, text } => {
             changes::diff(context, &file, &changes::Between { since, until, text }).await

@@ -1,0 +1,219 @@
+//! Templates become steps: what is filled in, what follows, and that no item ever becomes code.
+
+use proptest::prelude::*;
+
+use crate::sample::{PLAN, facts, with};
+use planctl_lang::{Code, Levels, Source, TEMPLATES, digest, expand, instantiate, parse, slug, verify};
+
+const MIGRATE: &str = include_str!("../fixtures/migrate-httpx.md");
+
+fn list(items: &[&str]) -> Vec<String> {
+    items.iter().map(|item| (*item).to_owned()).collect()
+}
+
+fn expanded(text: &str, items: &[&str]) -> String {
+    match expand(&Source::new("plan.md", text), Some(&list(items))) {
+        Ok(expanded) => expanded.text,
+        Err(found) => panic!("{found:?}\n{text}"),
+    }
+}
+
+fn refused(text: &str, items: Option<&[&str]>) -> String {
+    let items = items.map(list);
+    let found = expand(&Source::new("plan.md", text), items.as_deref()).expect_err("it is refused");
+    format!("{}: {}", found[0].message, found[0].help.clone().unwrap_or_default())
+}
+
+/// The plan whose second step is a template, with this contract.
+fn templated(contract: &str) -> String {
+    with("### 2. Make two", "### 2–N. Make {item}").replace("test -f two.txt", contract)
+}
+
+#[test]
+fn x_14_the_third_example_expands_to_a_plan_that_is_verified() {
+    let text = expanded(MIGRATE, &["src/a.py", "src/b.py", "src/c.py"]);
+    let source = Source::new("plan.md", text);
+    let verification = verify(&source, &facts(), &Levels::default());
+    assert!(verification.is_verified(), "{:?}", verification.diagnostics);
+    let titles: Vec<String> = verification
+        .tree
+        .steps
+        .iter()
+        .map(|step| format!("{} {}", step.number_text(), step.title.value))
+        .collect();
+    assert_eq!(
+        titles,
+        [
+            "1 Inventory all usage",
+            "2 Add httpx dependency",
+            "3 Migrate file batch (one step per batch of ~5 files): src/a.py",
+            "4 Migrate file batch (one step per batch of ~5 files): src/b.py",
+            "5 Migrate file batch (one step per batch of ~5 files): src/c.py",
+            "6 Remove requests dependency",
+        ]
+    );
+    let task = &verification.tree.steps[3].task.as_ref().unwrap().value;
+    assert!(task.ends_with("\n\nThis step is for: src/b.py"), "{task}");
+    let commands = |text: &str| {
+        let steps = parse(&Source::new("p", text)).0.steps;
+        steps.into_iter().map(|step| step.contract.unwrap().command).collect::<Vec<_>>()
+    };
+    let (before, after) = (commands(MIGRATE), commands(source.text()));
+    assert_eq!(
+        [&after[0], &after[1], &after[4], &after[5]],
+        [&before[0], &before[1], &before[2], &before[3]]
+    );
+}
+
+#[test]
+fn placeholders_are_filled_in_and_what_refers_follows() {
+    let text = templated("test -f out/{item}.txt && test {index} -le {count} && test -n \"${n}\"")
+        .replace("file:one.txt", "file:in/{item}.txt");
+    let last = "\n### N+1. Join\n\n**target:** coder\n**needs:** 1\n**subscriptions:**\n- file:out/{item}.txt\n- file:one.txt\n\n\
+                **task:**\nJoin them, step {n}.\n\n**contract:**\n```shell\ntest -f all.txt\n```\n";
+    let text = expanded(&(text + last), &["a", "b"]);
+    let steps = parse(&Source::new("p", &*text)).0.steps;
+    let shown: Vec<String> = steps
+        .iter()
+        .map(|step| {
+            let files: Vec<&str> = step.subscribed_files().map(|(path, _)| path).collect();
+            format!("{} {} {}", step.number_text(), step.title.value, files.join(" "))
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        ["1 Make one ", "2 Make a in/a.txt", "3 Make b in/b.txt", "4 Join out/a.txt out/b.txt one.txt"]
+    );
+    let command = &steps[2].contract.as_ref().unwrap().command;
+    assert_eq!(command, "test -f out/b.txt && test 2 -le 2 && test -n \"${n}\"");
+}
+
+#[test]
+fn a_list_in_the_step_comes_before_that_of_the_command_line() {
+    for field in ["**for_each:** `x`, y", "**for_each:**\n- x\n- `y`\n"] {
+        let text = with(
+            "**target:** coder\n**subscriptions:**",
+            &format!("{field}\n**target:** coder\n**subscriptions:**"),
+        );
+        let text = text.replace("Make two", "Make {item}");
+        let source = Source::new("plan.md", &*text);
+        let found = verify(&source, &facts(), &Levels::default()).diagnostics;
+        assert_eq!(found[0].code, Code::P012);
+        assert!(found[0].help.as_ref().unwrap().contains("planctl plan expand plan.md"), "{found:?}");
+        let text = expanded(&text, &["z"]);
+        assert!(text.contains("### 2. Make x") && text.contains("### 3. Make y"), "{text}");
+        assert!(!text.contains("for_each") && !text.contains("z\n"), "{text}");
+        assert!(crate::sample::is_verified(&text));
+    }
+}
+
+#[test]
+fn later_numbers_and_needs_follow() {
+    let text = with("### 1. Make one", "### 1. Make {item}\n\n**for_each:** a, b");
+    let text = text.replace("### 2. Make two\n", "### 2. Make two\n\n**needs:** 1\n");
+    let text = expanded(&text, &[]);
+    assert!(text.contains("### 3. Make two\n\n**needs:** 1, 2\n"), "{text}");
+}
+
+#[test]
+fn what_can_not_be_expanded_says_why() {
+    let text = templated("test -f x");
+    assert!(
+        refused(&text, None).contains("nothing says what `2–N` stands for: name the items: `--items FILE`")
+    );
+    assert!(refused(&text, Some(&[])).contains("the list of items is empty"));
+    assert!(refused(&text, Some(&["a\u{202e}b"])).contains("is no item"));
+    let many: Vec<String> = (0..5_001).map(|at| at.to_string()).collect();
+    let found = expand(&Source::new("p", &*text), Some(&many)).unwrap_err();
+    assert_eq!(found[0].code, Code::P008);
+    let command = with("### 2. Make two\n", "### 2. Make two\n\n**for_each:** command: ls\n");
+    assert!(refused(&command, None).contains("--command 'ls'"), "what a plan names is not run");
+    assert!(
+        refused(&text.replace("Make `two.txt` from it.", "{item}"), Some(&["### 9. x"]))
+            .contains("reads as a heading")
+    );
+}
+
+#[test]
+fn an_item_is_quoted_where_the_shell_needs_it() {
+    for (contract, item, command) in [
+        ("test -f {item}", "a b", "test -f 'a b'"),
+        ("test -f {item}", "$(touch x)", "test -f '$(touch x)'"),
+        ("test -f out/{item}.md", "it's; rm -r x", r"test -f out/'it'\''s; rm -r x'.md"),
+        ("test -f '{item}'", "a/b.py", "test -f 'a/b.py'"),
+        ("# {item}\ntest -f x", "$(x)", "# $(x)\ntest -f x"),
+    ] {
+        let text = expanded(&templated(contract), &[item]);
+        let steps = parse(&Source::new("p", &*text)).0.steps;
+        assert_eq!(steps[1].contract.as_ref().unwrap().command, command);
+    }
+    for (contract, item, says) in [
+        ("test -f '{item}'", "it's", "inside quotes: take the quotes"),
+        ("test -f \"{item}\"", "$(x)", "inside quotes"),
+        ("test \\{item}", "x;y", "can't be quoted"),
+        ("test \"$(cat \"{item}\")\"", "$(x)", "can't be quoted"),
+        ("bash -c 'test -f {item}'", "$(x)", "can't be quoted"),
+        ("cat {item}", "-rf", "begins with `-`"),
+    ] {
+        let why = refused(&templated(contract), Some(&[item]));
+        assert!(why.contains(says), "{contract} with {item}: {why}");
+    }
+}
+
+#[test]
+fn every_template_is_verified_as_a_new_plan() {
+    for template in TEMPLATES {
+        let source = Source::new("plan.md", template.text);
+        let text = instantiate(&source, Some("Do it: #1"), "ann \"o'x\": y");
+        let verification = verify(&Source::new("plan.md", &*text), &facts(), &Levels::default());
+        assert!(verification.is_verified(), "{}: {:?}", template.name, verification.diagnostics);
+        assert_eq!(verification.tree.title.unwrap().value, "Do it: #1");
+        assert_eq!(verification.tree.frontmatter.owner.unwrap().value, "ann \"o'x\": y");
+        let stubs = text.matches("false  #").count();
+        let told = verification.diagnostics.iter().filter(|found| found.code == Code::P113).count();
+        assert_eq!(stubs, told, "what is to be written is found in {}", template.name);
+    }
+}
+
+#[test]
+fn a_plan_that_ran_becomes_a_draft_without_marks() {
+    let ran = PLAN.replace("status: draft", "status: done").replace("### 1. ", "### 1. ✅ ");
+    let ran = ran.replace("**target:** coder\n**task:**", "**status:** done\n**target:** coder\n**task:**");
+    let text = instantiate(&Source::new("p", ran), None, "orchestrator");
+    assert_eq!(text, PLAN);
+    let none = PLAN.replace("owner: orchestrator\n", "");
+    assert!(instantiate(&Source::new("p", none), None, "ann").contains("---\nowner: ann\ntype: plan\n"));
+    assert_eq!(slug("Fix the login (#423)!"), "fix-the-login-423");
+    assert_eq!(slug("…"), "plan");
+    assert_ne!(
+        digest(&Source::new("p", PLAN)),
+        digest(&Source::new("p", instantiate(&Source::new("p", PLAN), Some("X"), "y")))
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    // Whatever the item: it is refused, or it is one word of the contract and nothing else.
+    #[test]
+    fn no_item_becomes_code(item in "[ -~é]{1,24}") {
+        prop_assume!(!item.trim().is_empty());
+        let item = item.trim();
+        let text = templated("printf %s {item}").replace("Make {item}", "Make it").replace("Make `two.txt` from it.", "Make `{item}`.");
+        if let Ok(expanded) = expand(&Source::new("plan.md", text), Some(&list(&[item]))) {
+            let steps = parse(&Source::new("plan.md", expanded.text)).0.steps;
+            let command = &steps[1].contract.as_ref().unwrap().command;
+            let said = std::process::Command::new("bash").args(["--norc", "-c", command]).output().unwrap();
+            prop_assert_eq!(String::from_utf8_lossy(&said.stdout), item);
+        }
+    }
+
+    #[test]
+    fn any_text_is_expanded_or_refused(text in "(### [0-9N]–?N?\\. \\{item\\}\n|\\*\\*for_each:\\*\\* a, b\n|\\*\\*task:\\*\\*\n|x \\{n\\}\r\n|```\n|## Steps\n|---\n|\\*\\*contract:\\*\\*\n|é\\{item\\}){0,12}") {
+        for items in [None, Some(list(&["a b", "é"]))] {
+            if let Ok(expanded) = expand(&Source::new("plan.md", &*text), items.as_deref()) {
+                prop_assert_eq!(parse(&Source::new("p", expanded.text)).0.steps.len(), expanded.steps);
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `planctl plan new`: writes a plan to begin with, from a template or from another plan.
+
+use std::path::{Path, PathBuf};
+
+use planctl_lang::{Source, TEMPLATES, Template, did_you_mean, instantiate, parse, slug};
+
+use super::{Context, expand, plan, write};
+use crate::args::Beginning;
+use crate::failure::{Answer, Exit, Failure};
+use crate::show::{self, BOLD, styled};
+
+/// Writes a plan that is not there yet.
+pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
+    if how.list || how.from.as_deref() == Some("list") {
+        let rows = TEMPLATES.iter().map(|template| vec![template.name.to_owned(), template.about.to_owned()]);
+        show::print(&show::table(&["TEMPLATE", "WHAT IT IS FOR"], rows.collect()))?;
+        return Ok(Exit::Yes);
+    }
+    let source = template(how.from.as_deref())?;
+    let named = file.and_then(Path::file_stem).map(|stem| title_of(&stem.to_string_lossy()));
+    let title = how.title.clone().or(named);
+    if title.as_ref().is_some_and(|title| title.trim().is_empty()) {
+        return Err(Failure::usage("the title is empty"));
+    }
+    let owner = how.owner.clone().unwrap_or_else(|| context.actor());
+    let text = instantiate(&source, title.as_deref(), &owner);
+    let title = title.or_else(|| parse(&source).0.title.map(|title| title.value)).unwrap_or_default();
+    let file = file.map_or_else(|| PathBuf::from(format!("plans/{}.md", slug(&title))), Path::to_owned);
+    put(context, &file, &text, how.force)?;
+    let word = plan::shell_word(&file.display().to_string());
+    show::print(&format!(
+        "wrote {}\n{} planctl plan verify {word}\n",
+        show::safe(&file.display().to_string()),
+        styled(BOLD, "next:")
+    ))?;
+    Ok(Exit::Yes)
+}
+
+fn put(context: &Context, file: &Path, text: &str, is_forced: bool) -> Result<(), Failure> {
+    if is_forced && file.exists() {
+        let old = expand::read(file)?;
+        return if old.text() == text { Ok(()) } else { write::replace(context, file, old.text(), text) };
+    }
+    write::create(file, text).map_err(|failure| {
+        if failure.exit != Exit::Conflict {
+            return failure;
+        }
+        failure.help("choose another name, or write over it with --force")
+    })
+}
+
+// A name of a template, else the path of a plan.
+fn template(from: Option<&str>) -> Result<Source, Failure> {
+    let name = from.unwrap_or(TEMPLATES[0].name);
+    if let Some(Template { text, .. }) = TEMPLATES.iter().find(|template| template.name == name) {
+        return Ok(Source::new(name, *text));
+    }
+    if Path::new(name).exists() {
+        return expand::read(Path::new(name));
+    }
+    let names: Vec<&str> = TEMPLATES.iter().map(|template| template.name).collect();
+    let near = did_you_mean(name, names.iter().copied()).map(|near| format!("did you mean `{near}`? "));
+    Err(Failure::not_found(format!("there is no template and no plan `{}`", show::safe(name))).help(format!(
+        "{}templates: {}, or the path of a plan",
+        near.unwrap_or_default(),
+        names.join(", ")
+    )))
+}
+
+// `fix-the-login` is shown as `Fix the login`.
+fn title_of(stem: &str) -> String {
+    let words = stem.replace(['-', '_'], " ");
+    let mut characters = words.trim().chars();
+    characters.next().map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())
+}

@@ -1,0 +1,102 @@
+//! `plan new` and `plan expand`: what they write, what they refuse, what is to be typed next.
+
+use crate::room::{Room, plan};
+
+fn templated() -> String {
+    plan(
+        "Three files",
+        "90k tokens, $1.00, 5 minutes",
+        &[
+            ("First", "test -s one.txt", "retry(2), then escalate"),
+            ("Write {item}", "test -s {item}", "abort"),
+        ],
+    )
+    .replace("### 2. ", "### 2–N. ")
+}
+
+#[test]
+fn a_new_plan_is_verified_as_it_stands_and_is_never_written_over() {
+    let room = Room::new();
+    let said = room.planctl(&["plan", "new"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(said.out, "wrote plans/say-hello.md\nnext: planctl plan verify plans/say-hello.md\n");
+    assert!(room.read("plans/say-hello.md").contains("owner: ann\n"));
+    assert_eq!(room.planctl(&["plan", "verify", "plans/say-hello.md"]).code, 0);
+
+    let again = room.planctl(&["plan", "new"]);
+    assert_eq!(again.code, 5, "{again:?}");
+    assert!(again.err.contains("is there already; nothing was written") && again.err.contains("--force"));
+    let forced = room.planctl(&["plan", "new", "plans/say-hello.md", "--from", "review", "--force"]);
+    assert_eq!(forced.code, 0, "{forced:?}");
+    assert!(room.read("plans/say-hello.md").contains("# Say hello\n\n**Context:** Say here which change"));
+}
+
+#[test]
+fn a_new_plan_begins_from_a_template_or_from_a_plan() {
+    let room = Room::new();
+    let list = room.planctl(&["plan", "new", "--list"]);
+    for name in ["hello", "bugfix", "refactor", "review"] {
+        assert!(list.out.contains(name), "{}", list.out);
+        let title = format!("Try {name}");
+        let said = room.planctl(&["plan", "new", "--from", name, "--title", &title, "--owner", "bob"]);
+        assert_eq!(said.code, 0, "{said:?}");
+        let file = format!("plans/try-{name}.md");
+        assert!(room.read(&file).contains(&format!("owner: bob\n---\n\n# Try {name}\n")));
+        assert_eq!(room.planctl(&["plan", "verify", &file]).code, 0);
+    }
+    room.write(
+        "ran.md",
+        &templated().replace("status: draft", "status: done").replace("### 1. ", "### 1. ✅ "),
+    );
+    assert_eq!(room.planctl(&["plan", "new", "next.md", "--from", "ran.md"]).code, 0);
+    assert_eq!(room.read("next.md"), templated().replace("# Three files", "# Next"));
+    let said = room.planctl(&["plan", "new", "--from", "bugfx"]);
+    assert_eq!(said.code, 4);
+    assert!(said.err.contains("did you mean `bugfix`?"), "{said:?}");
+}
+
+#[test]
+fn a_template_of_steps_is_expanded_with_a_file_a_command_or_words() {
+    let room = Room::new();
+    room.write("p.md", &templated()).write("items", "a.txt\n\n  b c.txt\r\n");
+    let verified = room.planctl(&["plan", "verify", "p.md"]);
+    assert!(verified.out.contains("planctl plan expand p.md --items FILE"), "{}", verified.out);
+    let by_file = room.planctl(&["plan", "expand", "p.md", "--items", "items"]);
+    assert_eq!(by_file.code, 0, "{by_file:?}");
+    assert!(by_file.out.contains("### 3. Write b c.txt\n") && by_file.out.contains("test -s 'b c.txt'\n"));
+    let by_command = room.planctl(&["plan", "expand", "p.md", "--command", "cat items"]);
+    let by_words = room.planctl(&["plan", "expand", "p.md", "--item", "a.txt", "--item", "b c.txt"]);
+    assert_eq!((&by_command.out, &by_words.out), (&by_file.out, &by_file.out));
+    assert_eq!(room.read("p.md"), templated(), "nothing is written unasked");
+
+    let said = room.planctl(&["plan", "expand", "p.md", "--items", "items", "-o", "q.md"]);
+    assert_eq!(said.out, "q.md: 1 template expanded, 3 steps in all\nnext: planctl plan verify q.md\n");
+    assert_eq!(room.read("q.md"), by_file.out);
+    assert_eq!(room.planctl(&["plan", "verify", "q.md"]).code, 0);
+    assert_eq!(room.planctl(&["plan", "expand", "p.md", "--items", "items", "-o", "q.md"]).code, 5);
+    assert_eq!(room.planctl(&["plan", "expand", "p.md", "--items", "items", "--write"]).code, 0);
+    assert_eq!(room.read("p.md"), by_file.out);
+}
+
+#[test]
+fn what_gives_no_items_says_why_and_writes_nothing() {
+    let room = Room::new();
+    room.write("p.md", &templated()).write("empty", "\n\n");
+    for (words, says) in [
+        (["--command", "echo half; echo why >&2; exit 3"], "ended with exit code 3; nothing was expanded"),
+        (["--command", "true"], "printed no item"),
+        (["--command", "yes"], "printed more than 1 MiB"),
+        (["--items", "empty"], "names no item"),
+        (["--item", "-rf"], "begins with `-`"),
+    ] {
+        let said = room.planctl(&["plan", "expand", "p.md", "--write", words[0], words[1]]);
+        assert_eq!(said.code, 1, "{said:?}");
+        assert!(format!("{}{}", said.out, said.err).contains(says), "{said:?}");
+        assert_eq!(room.read("p.md"), templated());
+    }
+    assert_eq!(room.planctl(&["plan", "expand", "p.md", "--items", "none"]).code, 4);
+    assert_eq!(room.planctl(&["plan", "expand", "none.md", "--item", "x"]).code, 4);
+    let none = room.planctl(&["plan", "expand", "p.md"]);
+    assert_eq!(none.code, 1);
+    assert!(none.out.contains("nothing says what `2–N` stands for"), "{none:?}");
+}
