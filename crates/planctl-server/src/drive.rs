@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use crate::hands::{Hands, MadeFor};
 use crate::live::Live;
 use crate::protection::files_of_own;
+use crate::revisions::baseline_of;
 use crate::runs::run_state;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
@@ -190,11 +191,7 @@ impl Services {
 
     async fn hands_of(&self, row: &RunRow, live: Live) -> Result<Hands, ServiceError> {
         let approved: Baseline = match row.approval {
-            Some(approval) => {
-                let approval = self.store.approval(approval).await?;
-                serde_json::from_str(&approval.protected)
-                    .map_err(|error| ServiceError::broken(format!("an approval does not read: {error}")))?
-            }
+            Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
             None => return Err(ServiceError::broken(format!("{} is active without an approval", row.name))),
         };
         let settings = settings_of(row)?;

@@ -1,8 +1,11 @@
 //! What a plan's text was before: kept revisions by name, and what changed since one of them.
 
-use planctl_engine::Digest;
-use planctl_lang::{Source, canonical, changes, parse, show};
-use planctl_store::Plan;
+use std::path::Path;
+
+use planctl_engine::{Digest, RunId};
+use planctl_harness::Baseline;
+use planctl_lang::{Source, Verification, canonical, changes, parse, show};
+use planctl_store::{Approval, Plan};
 
 use crate::check::Checked;
 use crate::diff;
@@ -71,6 +74,29 @@ impl Services {
         })
     }
 
+    /// Returns the plan as a run executes it: the stored revision, not the file.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn plan_of_run(&self, run: RunId) -> Result<Checked, ServiceError> {
+        let run = self.store.run(run).await?;
+        let kept = self.store.revision(run.plan, &run.revision).await?;
+        let baseline = match run.approval {
+            Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
+            None => Baseline::default(),
+        };
+        let source = Source::new(&run.plan_path, kept.source);
+        let verification = Verification {
+            tree: parse(&source).0,
+            graph: Some((*self.store.graph_of(&run).await?).clone()),
+            diagnostics: Vec::new(),
+            digest: run.revision,
+        };
+        let file = Path::new(&run.workspace_path).join(&run.plan_path);
+        Ok(Checked { file, path: run.plan_path, source, verification, baseline })
+    }
+
     async fn side(&self, plan: &Plan, which: &str, checked: &Checked) -> Result<Side, ServiceError> {
         let name = checked.file.display();
         let not_found = |what: String| ServiceError::NotFound { what };
@@ -130,6 +156,12 @@ impl Services {
             }),
         }
     }
+}
+
+/// Returns the protected files that were approved.
+pub(crate) fn baseline_of(approval: &Approval) -> Result<Baseline, ServiceError> {
+    serde_json::from_str(&approval.protected)
+        .map_err(|error| ServiceError::broken(format!("an approval does not read: {error}")))
 }
 
 // Run names end with a number after a dash, so a word of hexadecimal digits alone is a revision.

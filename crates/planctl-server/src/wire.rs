@@ -519,8 +519,8 @@ pub struct PlanView {
     pub steps: Vec<PlanStepView>,
     /// Files that no worker may change, relative to the workspace, sorted.
     pub protected: Vec<String>,
-    /// Defaults that apply, one line each.
-    pub defaults: Vec<String>,
+    /// What applies to the whole plan though the plan does not say it.
+    pub defaults: Vec<DefaultView>,
     /// The isolation that contracts run in.
     pub isolation: String,
 }
@@ -547,6 +547,30 @@ pub struct PlanStepView {
     pub on_fail: String,
     /// How long one attempt's work may take, in seconds.
     pub timeout_seconds: f64,
+    /// What applies to the step though the plan does not say it.
+    pub defaults: Vec<DefaultView>,
+}
+
+/// A value that applies though the plan does not say it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct DefaultView {
+    /// The field that would say it.
+    pub field: String,
+    /// The value in the words of a plan.
+    pub value: String,
+    /// Where it comes from.
+    pub from: DefaultFrom,
+}
+
+/// Where a value comes from that the plan does not say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DefaultFrom {
+    /// planctl's own.
+    Planctl,
+    /// planctl.toml or the person's configuration.
+    Configuration,
 }
 
 /// What changed between two revisions of a plan: the answer of `plan diff --json`.

@@ -263,9 +263,9 @@ items are quoted as the shell needs it, so write {item} without quotes.")]
   planctl plan verify --explain P104                  what a code means, with examples
   planctl plan verify plans/fix.md --via reviewer     an agent mends it; the verifier decides when it is done")]
     Verify(VerifyArgs),
-    /// Shows what would run: steps, roles, contracts, budget, defaults
+    /// Shows what would run: steps, roles, contracts, budget, and every default that applies
     Show {
-        /// The plan's path, or a run, whose plan file is shown as it is now
+        /// The plan's path, or a run, whose plan is shown as it was approved and runs
         #[arg(value_name = "FILE|RUN")]
         plan: String,
         /// Only this step

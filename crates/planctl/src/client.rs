@@ -172,6 +172,11 @@ impl Client {
         Ok(Standing { approved_before: standing.approved_before, needs_approval })
     }
 
+    /// Returns the plan as a run executes it: the stored revision.
+    pub async fn plan_of_run(&self, run: Handle) -> Result<Checked, Failure> {
+        self.services.plan_of_run(run.0).await.map_err(failure)
+    }
+
     /// Compares two texts of a plan by what they mean.
     pub async fn plan_diff(
         &self,

@@ -43,18 +43,19 @@ pub async fn run(context: &Context, command: PlanCommand) -> Answer {
 
 async fn show_plan(context: &Context, plan: &str, step: Option<u32>) -> Answer {
     let is_json = context.is_json()?;
-    let file = match Path::new(plan) {
-        file if file.exists() => file.to_owned(),
+    let checked = match Path::new(plan) {
+        file if file.exists() => {
+            client::check(context, file, false, &planctl_lang::Levels::default()).await?
+        }
         _ => {
             let client = Client::open(context).await?;
-            let view = client.status(client.find(plan).await?).await?;
-            Path::new(&view.workspace).join(&view.plan)
+            client.plan_of_run(client.find(plan).await?).await?
         }
     };
-    let checked = client::check(context, &file, false, &planctl_lang::Levels::default()).await?;
+    let file = &checked.file;
     let Some(graph) = checked.verification.graph.as_ref() else {
         show::print(&verify::findings(&checked, context.is_quiet()))?;
-        return Err(not_verified(&file, &checked));
+        return Err(not_verified(file, &checked));
     };
     let view = verify::plan_view(context, &checked, graph)?;
     if let Some(number) = step

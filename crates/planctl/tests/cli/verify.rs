@@ -302,3 +302,30 @@ fn the_gravest_finding_is_named_once_for_more() {
     assert_eq!(more, ["for more: planctl plan verify --explain P403"], "{}", said.out);
     assert!(!room.planctl(&["plan", "verify", "-q", "a.md"]).out.contains("for more:"));
 }
+
+#[test]
+fn show_names_every_default_that_applies_and_where_it_comes_from() {
+    let room = Room::new();
+    room.write("planctl.toml", "[contracts]\ntimeout = \"90s\"\n");
+    room.write("p.md", &two_steps().replace("exit_code == 0\n", ""));
+    let said = room.planctl(&["plan", "show", "p.md"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("contract_timeout 1 min 30 s (planctl.toml)"), "{}", said.out);
+    assert!(said.out.contains("exit_code == 0") && said.out.contains("timeout 10 min"), "{}", said.out);
+    let view = room.json(&["plan", "show", "p.md", "--json"]);
+    let of_contract = &view["steps"][0]["defaults"];
+    let found = of_contract.as_array().unwrap().iter().find(|default| default["field"] == "contract_timeout");
+    assert_eq!(found.unwrap()["from"], "configuration", "{of_contract}");
+}
+
+#[test]
+fn show_of_a_run_is_the_plan_that_runs_not_the_file() {
+    let room = Room::new();
+    room.write("p.md", &two_steps());
+    let words = ["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "true"];
+    assert_eq!(room.planctl(&words).code, 3);
+    room.write("p.md", &two_steps().replace("test -s two.txt", "test -s three.txt"));
+    let of_run = room.planctl(&["plan", "show", "@last"]);
+    assert!(of_run.out.contains("test -s two.txt") && !of_run.out.contains("three.txt"), "{of_run:?}");
+    assert!(room.planctl(&["plan", "show", "p.md"]).out.contains("three.txt"));
+}

@@ -100,8 +100,10 @@ pub fn summary(context: &Context, checked: &Checked, file: &Path) -> Result<Stri
         show::budget(&plan.budget),
         short_digest(&plan.digest),
     ));
-    for default in &plan.defaults {
-        text.push_str(&styled(FAINT, &format!("  default: {}", show::safe(default))));
+    for default in checked.verification.diagnostics.iter().filter(|found| found.code == Code::P020) {
+        let step = default.step.as_ref().map_or(String::new(), |step| format!("step {}: ", step.number));
+        let said = show::safe(&format!("{step}{}", default.message));
+        text.push_str(&styled(FAINT, &format!("  default: {said}")));
         text.push('\n');
     }
     text.push_str(&format!("{} planctl plan run {}\n", styled(BOLD, "next:"), typed(file)));

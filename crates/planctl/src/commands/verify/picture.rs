@@ -1,10 +1,10 @@
 //! What a plan would run, put together and drawn: what a person approves.
 
 use planctl_engine::{Graph, NodeKind, Outcome, Role, Signal, Subscription, Task};
-use planctl_lang::Code;
+use planctl_lang::{Setting, Shown, duration_words};
 use planctl_server::check::Checked;
 use planctl_server::config::{Agent, Config};
-use planctl_server::wire::{ContractView, PlanStepView, PlanView};
+use planctl_server::wire::{ContractView, DefaultFrom, DefaultView, PlanStepView, PlanView};
 
 use super::short_digest;
 use crate::commands::Context;
@@ -14,13 +14,7 @@ use crate::show::{self, BOLD, CARE, FAINT, styled};
 /// Puts together what would run.
 pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<PlanView, Failure> {
     let config = &context.config()?.config;
-    let defaults =
-        checked.verification.diagnostics.iter().filter(|found| found.code == Code::P020).map(|found| {
-            match &found.step {
-                Some(step) => format!("step {}: {}", step.number, found.message),
-                None => found.message.clone(),
-            }
-        });
+    let shown = planctl_lang::show(&checked.source, &checked.verification.tree);
     let frontmatter = &checked.verification.tree.frontmatter;
     Ok(PlanView {
         plan: checked.path.clone(),
@@ -33,7 +27,7 @@ pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<
         steps: graph
             .steps()
             .into_iter()
-            .map(|(node, task)| step_view(graph, &node.title, task, config))
+            .map(|(node, task)| step_view(graph, &node.title, task, config, &shown))
             .collect(),
         protected: checked
             .baseline
@@ -42,12 +36,36 @@ pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<
             .cloned()
             .chain(checked.baseline.globs.iter().cloned())
             .collect(),
-        defaults: defaults.collect(),
+        defaults: defaults(&shown.settings, |_| None),
         isolation: config.isolation.to_string(),
     })
 }
 
-fn step_view(graph: &Graph, title: &str, task: &Task, config: &Config) -> PlanStepView {
+// A timeout that the plan leaves out may be configured; what the graph says is what applies.
+fn step_defaults(shown: &Shown, task: &Task) -> Vec<DefaultView> {
+    let number = task.step.to_string();
+    let Some(step) = shown.steps.iter().find(|step| step.number == number) else { return Vec::new() };
+    defaults(&step.settings, |field| match field {
+        "timeout" => Some(duration_words(task.work_timeout)),
+        "contract_timeout" => Some(duration_words(task.contract.timeout)),
+        _ => None,
+    })
+}
+
+fn defaults(settings: &[Setting], applies: impl Fn(&str) -> Option<String>) -> Vec<DefaultView> {
+    let left_out = settings.iter().filter(|setting| setting.is_default);
+    let view = |setting: &Setting| {
+        let applies = applies(setting.name).filter(|value| *value != setting.value);
+        DefaultView {
+            field: setting.name.to_owned(),
+            from: if applies.is_some() { DefaultFrom::Configuration } else { DefaultFrom::Planctl },
+            value: applies.unwrap_or_else(|| setting.value.clone()),
+        }
+    };
+    left_out.map(view).collect()
+}
+
+fn step_view(graph: &Graph, title: &str, task: &Task, config: &Config, shown: &Shown) -> PlanStepView {
     let agent = config.roles.get(&task.role).and_then(|role| role.agent.as_ref()).map(Agent::to_string);
     let subscriptions = task.subscriptions.iter().map(|subscription| match subscription {
         Subscription::File { path } => format!("file:{path}"),
@@ -67,6 +85,7 @@ fn step_view(graph: &Graph, title: &str, task: &Task, config: &Config) -> PlanSt
         },
         on_fail: on_fail(graph, task),
         timeout_seconds: task.work_timeout.as_secs_f64(),
+        defaults: step_defaults(shown, task),
     }
 }
 
@@ -120,14 +139,29 @@ pub fn drawn(view: &PlanView, exec: Option<&str>, only_step: Option<u32>) -> Str
             view.protected.iter().map(|path| show::safe(path)).collect::<Vec<_>>().join(", ")
         },
     );
-    for default in &view.defaults {
-        line("default", show::safe(default));
+    if let Some(defaults) = defaults_drawn(&view.defaults) {
+        line("defaults", defaults);
     }
     for step in view.steps.iter().filter(|step| only_step.is_none_or(|number| number == step.number)) {
         text.push('\n');
         text.push_str(&step_drawn(step, exec));
     }
     text
+}
+
+// What nothing follows from, such as no subscriptions, is not worth a word.
+fn defaults_drawn(defaults: &[DefaultView]) -> Option<String> {
+    let said = defaults.iter().filter(|default| !matches!(default.value.as_str(), "none" | "no" | "never"));
+    let words: Vec<String> = said
+        .map(|default| {
+            let from = match default.from {
+                DefaultFrom::Planctl => "",
+                DefaultFrom::Configuration => " (planctl.toml)",
+            };
+            format!("{} {}{from}", show::safe(&default.field), show::safe(&default.value))
+        })
+        .collect();
+    (!words.is_empty()).then(|| words.join(" · "))
 }
 
 fn step_drawn(step: &PlanStepView, exec: Option<&str>) -> String {
@@ -144,6 +178,10 @@ fn step_drawn(step: &PlanStepView, exec: Option<&str>) -> String {
         step.on_fail,
         show::seconds(step.timeout_seconds),
     );
+    if let Some(defaults) = defaults_drawn(&step.defaults) {
+        text.push_str(&styled(FAINT, &format!("  defaults: {defaults}")));
+        text.push('\n');
+    }
     for subscription in &step.subscriptions {
         text.push_str(&format!("  reads {}\n", show::safe(subscription)));
     }
