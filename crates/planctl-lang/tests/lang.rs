@@ -22,5 +22,7 @@ mod rows_facts;
 mod rows_format;
 #[path = "lang/sample.rs"]
 mod sample;
+#[path = "lang/sound.rs"]
+mod sound;
 #[path = "lang/unicode.rs"]
 mod unicode;
