@@ -1,5 +1,6 @@
 //! Reads plan text into a tree, tolerant as people are, and says everything it could not read.
 
+mod budget;
 mod contract;
 mod field;
 mod frontmatter;

@@ -2,6 +2,8 @@
 
 #[path = "lang/bash.rs"]
 mod bash;
+#[path = "lang/budgets.rs"]
+mod budgets;
 #[path = "lang/contracts.rs"]
 mod contracts;
 #[path = "lang/examples.rs"]

@@ -2,10 +2,11 @@
 
 use planctl_engine::{Budget, Priority};
 
-use super::field::RawField;
+use super::field::{RawField, is_separator};
 use super::step::with_meant;
-use super::{Reader, values};
+use super::{Reader, budget};
 use crate::diagnostic::{Code, Diagnostic, did_you_mean};
+use crate::markdown::LineKind;
 use crate::source::{Span, Spanned, escape};
 use crate::tree::Field;
 
@@ -15,17 +16,20 @@ impl Reader<'_> {
             self.tree.context = self.text(field, end);
             return;
         }
+        if known == Field::Budget {
+            return self.take_budget(field, end);
+        }
         let Some(value) = self.single(field, end) else {
             return self.report_empty(known, field);
         };
         match known {
-            Field::Budget => self.tree.budget = Some(self.budget(&value)),
             Field::Priority => self.tree.priority = self.priority(&value),
             Field::MaxVisits => self.tree.max_visits = self.number(known, &value, 1, 100),
             Field::StaleAfter => self.tree.stale_after = self.duration(known, &value),
             Field::Parallel => self.tree.parallel = self.number(known, &value, 1, 64),
             // These belong to steps, or were read above.
             Field::Context
+            | Field::Budget
             | Field::Target
             | Field::Kind
             | Field::Subscriptions
@@ -49,15 +53,58 @@ impl Reader<'_> {
         }
     }
 
-    fn budget(&mut self, value: &Spanned<String>) -> Spanned<Budget> {
-        let (budget, faults) = values::budget(&value.value);
-        for fault in faults {
-            let at = Span::new(value.span.start + fault.start, value.span.start + fault.end);
-            let unread =
-                Diagnostic::new(Code::P503, format!("the budget can't be understood: {}", fault.unread.why));
-            self.found.push(unread.at(at, "this part").help(fault.unread.help));
+    fn take_budget(&mut self, field: &RawField, end: usize) {
+        let places = self.budget_lines(field, end);
+        let lines: Vec<(usize, &str)> =
+            places.iter().map(|span| (span.start, self.source.slice(*span))).collect();
+        let (Some(first), Some(last)) = (places.first(), places.last()) else {
+            return self.report_empty(Field::Budget, field);
+        };
+        let whole = Span::new(first.start, last.end);
+        let (budget, faults) = budget::read(&lines);
+        if faults.is_empty() && budget == Budget::default() {
+            let nothing = Diagnostic::new(Code::P503, "the budget names no limit").at(whole, "");
+            self.found.push(nothing.help("write `max 200k tokens, $1.50, 20 minutes`, or delete the line"));
         }
-        Spanned::new(budget, value.span)
+        for fault in faults {
+            let at = Span::new(fault.at.0, fault.at.1);
+            let message = format!("`{}` in the budget {}", escape(self.source.slice(at)), fault.why);
+            let mut unread = Diagnostic::new(Code::P503, message);
+            unread = match fault.first {
+                None => unread.at(at, "this part"),
+                Some((start, end)) => unread.at(at, "again here").at(Span::new(start, end), "first here"),
+            };
+            if let Some(((start, end), text, safe)) = fault.fix {
+                unread = unread.fix(Span::new(start, end), text, safe);
+            }
+            self.found.push(unread.help(fault.help));
+        }
+        self.tree.budget = Some(Spanned::new(budget, whole));
+    }
+
+    // The field's own line, bullets below it, and a line that goes on where the one above ends with a separator.
+    fn budget_lines(&mut self, field: &RawField, end: usize) -> Vec<Span> {
+        let mut lines: Vec<Span> = Vec::new();
+        let mut is_open = true;
+        for line in field.line..end {
+            let span = if line == field.line { field.value } else { self.source.line_span(line) };
+            let text = self.source.slice(span);
+            if self.outline.kind(line) != LineKind::Text || is_separator(text) {
+                continue;
+            }
+            let body = text.trim_start();
+            let bullet = body.strip_prefix(['-', '*', '+', '•']).filter(|rest| rest.starts_with(' '));
+            let bullet = bullet.filter(|_| line > field.line);
+            let at = span.start + text.len() - bullet.unwrap_or(body).trim_start().len();
+            if bullet.is_none() && !is_open {
+                self.report_stray(line, span);
+                continue;
+            }
+            let last = text.trim_end().to_lowercase();
+            is_open = last.ends_with([',', ';', '/']) || last.ends_with(" and");
+            lines.push(Span::new(at, span.start + text.trim_end().len()));
+        }
+        lines
     }
 
     fn priority(&mut self, value: &Spanned<String>) -> Option<Spanned<Priority>> {

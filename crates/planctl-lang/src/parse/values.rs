@@ -1,9 +1,5 @@
 //! Reads the small languages of field values: durations, budgets, policies, exit codes.
 
-use std::time::Duration;
-
-use planctl_engine::Budget;
-
 use crate::diagnostic::did_you_mean;
 use crate::tree::{OnFail, Then};
 
@@ -137,38 +133,93 @@ pub(crate) fn meant_on_fail(text: &str) -> Option<String> {
     }
 }
 
-/// Reads `10 min`, `1h30m`, `90 s`, `2 hours`.
+/// Reads `10 min`, `1h30m`, `90 s`, `2 hours`, `half an hour`.
 pub(crate) fn duration(text: &str) -> Result<u64, Unread> {
     let help = "write a number and a unit: `90 s`, `10 min`, `1h30m`, `2 hours`";
-    let mut rest = text.trim();
-    let mut seconds: f64 = 0.0;
-    let mut parts = 0;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
-        let amount: f64 = rest[..digits].parse().map_err(|_| {
-            Unread::new(format!("`{}` is no duration", crate::source::escape(text.trim())), help)
-        })?;
-        rest = rest[digits..].trim_start();
-        let letters = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
-        let scale = unit_seconds(&rest[..letters].to_lowercase()).ok_or_else(|| {
-            Unread::new(format!("`{}` has no unit of time", crate::source::escape(text.trim())), help)
-        })?;
-        rest = rest[letters..].trim_start_matches([' ', '\t']);
-        seconds += amount * scale;
-        parts += 1;
-    }
-    if parts == 0 {
-        return Err(Unread::new("the duration is empty", help));
-    }
-    if !(1.0..=YEAR_SECONDS).contains(&seconds) {
+    let shown = crate::source::escape(text.trim());
+    let time = match time(&text.trim().to_ascii_lowercase()) {
+        Ok(time) => time,
+        Err(TimeFault::Empty) => return Err(Unread::new("the duration is empty", help)),
+        Err(TimeFault::Amount) => return Err(Unread::new(format!("`{shown}` is no duration"), help)),
+        Err(TimeFault::Unit) => return Err(Unread::new(format!("`{shown}` has no unit of time"), help)),
+    };
+    if !(1.0..=YEAR_SECONDS).contains(&time.seconds) {
         return Err(Unread::new("a duration lies between one second and a year", help));
     }
     // The range was checked just above, so the cast keeps the value.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    Ok(seconds.round() as u64)
+    Ok(time.seconds.round() as u64)
 }
 
-const YEAR_SECONDS: f64 = 366.0 * 86_400.0;
+/// A time as it was written.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Time {
+    pub seconds: f64,
+    /// Its largest unit, in seconds.
+    pub most: f64,
+    /// Its smallest unit, in seconds.
+    pub least: f64,
+}
+
+impl Time {
+    pub(crate) fn of(seconds: f64, unit: f64) -> Time {
+        Time { seconds, most: unit, least: unit }
+    }
+
+    pub(crate) fn plus(self, seconds: f64) -> Time {
+        Time { seconds: self.seconds + seconds, ..self }
+    }
+}
+
+/// Why a text is no time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TimeFault {
+    Empty,
+    Amount,
+    Unit,
+}
+
+/// Reads amounts with units of time, in lower case: `1h 30m`, `half an hour`, `1 hour and 30 minutes`.
+pub(crate) fn time(text: &str) -> Result<Time, TimeFault> {
+    let mut rest = text.trim();
+    let mut sum: Option<Time> = None;
+    while !rest.is_empty() {
+        if sum.is_some() {
+            rest = rest.strip_prefix("and ").unwrap_or(rest).trim_start();
+        }
+        if let (Some(time), "half" | "a half") = (sum, rest) {
+            return Ok(time.plus(0.5 * time.least));
+        }
+        let (amount, after) = amount(rest).ok_or(TimeFault::Amount)?;
+        let after = after.trim_start();
+        let letters = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
+        let scale = unit_seconds(&after[..letters]).ok_or(TimeFault::Unit)?;
+        rest = after[letters..].trim_start();
+        let part = Time::of(amount * scale, scale);
+        sum = Some(match sum {
+            None => part,
+            Some(sum) => Time {
+                seconds: sum.seconds + part.seconds,
+                most: sum.most.max(scale),
+                least: sum.least.min(scale),
+            },
+        });
+    }
+    sum.ok_or(TimeFault::Empty)
+}
+
+fn amount(text: &str) -> Option<(f64, &str)> {
+    let words = [("half an ", 0.5), ("half a ", 0.5), ("an ", 1.0), ("a ", 1.0), ("one ", 1.0)];
+    if let Some(found) = words.iter().find_map(|(word, amount)| Some((*amount, text.strip_prefix(word)?))) {
+        return Some(found);
+    }
+    let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let amount: f64 = text[..digits].parse().ok()?;
+    Some((amount, &text[digits..]))
+}
+
+/// The longest time that planctl counts, in seconds.
+pub(crate) const YEAR_SECONDS: f64 = 366.0 * 86_400.0;
 
 fn unit_seconds(unit: &str) -> Option<f64> {
     match unit {
@@ -180,169 +231,18 @@ fn unit_seconds(unit: &str) -> Option<f64> {
     }
 }
 
-/// One part of a budget that can't be read, with its place in the text.
-pub(crate) struct BudgetFault {
-    pub start: usize,
-    pub end: usize,
-    pub unread: Unread,
-}
-
-/// Reads `max 200k tokens, $1.50, 20 minutes wall clock` and names each part that is no limit.
-pub(crate) fn budget(text: &str) -> (Budget, Vec<BudgetFault>) {
-    let mut budget = Budget::default();
-    let mut faults = Vec::new();
-    for (start, end) in budget_parts(text) {
-        if let Err(unread) = budget_part(&text[start..end], &mut budget) {
-            faults.push(BudgetFault { start, end, unread });
-        }
-    }
-    if budget == Budget::default() && faults.is_empty() {
-        let unread = Unread::new("the budget names no limit", BUDGET_HELP);
-        faults.push(BudgetFault { start: 0, end: text.len(), unread });
-    }
-    (budget, faults)
-}
-
-const BUDGET_HELP: &str =
-    "write tokens, money in USD and time, with commas between: `max 200k tokens, $1.50, 20 minutes`";
-
-// Splits at commas, semicolons and `and`; a comma between digits in groups of three belongs to the number.
-fn budget_parts(text: &str) -> Vec<(usize, usize)> {
-    let bytes = text.as_bytes();
-    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
-    let mut cuts = Vec::new();
-    for (at, byte) in bytes.iter().enumerate() {
-        let groups =
-            at > 0 && is_digit(at - 1) && (1..=3).all(|step| is_digit(at + step)) && !is_digit(at + 4);
-        if *byte == b';' || (*byte == b',' && !groups) {
-            cuts.push((at, at + 1));
-        }
-    }
-    cuts.extend(text.match_indices(" and ").map(|(at, found)| (at, at + found.len())));
-    cuts.sort_unstable();
-    let mut parts = Vec::new();
-    let mut start = 0;
-    for (from, to) in cuts.into_iter().chain([(text.len(), text.len())]) {
-        let part = &text[start..from];
-        let lead = part.len() - part.trim_start().len();
-        let body = part.trim().trim_end_matches('.').len();
-        if body > 0 {
-            parts.push((start + lead, start + lead + body));
-        }
-        start = to;
-    }
-    parts
-}
-
-fn budget_part(text: &str, budget: &mut Budget) -> Result<(), Unread> {
-    let lower = text.to_lowercase();
-    let mut rest = lower.trim();
-    for lead in ["maximum", "max.", "max", "up to", "at most", "about", "<=", "≤", "~"] {
-        rest = rest.strip_prefix(lead).map_or(rest, str::trim_start);
-    }
-    let fault = |why: &str| Unread::new(format!("`{}` {why}", crate::source::escape(text)), BUDGET_HELP);
-    if rest.starts_with('-') || rest.starts_with("$-") || rest.starts_with("−") {
-        return Err(fault("is negative"));
-    }
-    let (value, is_new) = if let Some(money) = dollars(rest) {
-        let amount = number(money).ok_or_else(|| fault("is no amount of money"))?;
-        (amount, budget.micro_usd.replace(whole(amount * 1e6)).is_none())
-    } else if let Some(tokens) = rest.strip_suffix("tokens").or_else(|| rest.strip_suffix("token")) {
-        let tokens = tokens.trim();
-        let amount = number(tokens).ok_or_else(|| fault("is no number of tokens"))?;
-        (amount, budget.tokens.replace(whole(amount)).is_none())
-    } else {
-        let time = rest.trim_end_matches("wall clock").trim_end_matches("wall-clock").trim_end();
-        let time = time.trim_end_matches("of wall time").trim_end_matches("of").trim_end();
-        // `1M` alone must not be taken for one minute.
-        let is_bare = number(time).is_some() && !text.trim_end().ends_with('m');
-        if is_bare && number(time) != Some(0.0) {
-            return Err(fault("does not say what it limits: tokens, money or time"));
-        }
-        if number(time) == Some(0.0) || time.starts_with("0 ") {
-            return Err(fault("is zero"));
-        }
-        let seconds = duration(time).map_err(|_| fault("is no limit that planctl knows"))?;
-        (1.0, budget.time.replace(Duration::from_secs(seconds)).is_none())
-    };
-    if value <= 0.0 {
-        return Err(fault("is zero"));
-    }
-    if !is_new {
-        return Err(fault("limits the same thing a second time"));
-    }
-    Ok(())
-}
-
-fn dollars(text: &str) -> Option<&str> {
-    let before =
-        text.strip_prefix("usd").or_else(|| text.strip_prefix("us$")).or_else(|| text.strip_prefix('$'));
-    before
-        .map(|rest| rest.trim().trim_end_matches("usd").trim())
-        .or_else(|| text.strip_suffix("usd").map(str::trim))
-        .or_else(|| text.strip_suffix("dollars").or_else(|| text.strip_suffix("dollar")).map(str::trim))
-        .or_else(|| text.strip_suffix('$').map(str::trim))
-}
-
-fn number(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let (digits, scale) = match text.chars().last()? {
-        'k' => (&text[..text.len() - 1], 1e3),
-        'm' => (&text[..text.len() - 1], 1e6),
-        _ => (text, 1.0),
-    };
-    let digits = digits.trim().replace([',', '_'], "");
-    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    digits
-        .parse::<f64>()
-        .ok()
-        .filter(|value| plain && value.is_finite() && *value < 1e15)
-        .map(|value| value * scale)
-}
-
-// Amounts were read from at most fifteen digits, so they fit.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn whole(value: f64) -> u64 {
-    value.round() as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn budgets_of_the_seeds_are_read() {
-        let (budget, faults) = budget("max 200k tokens, $1.50, 20 minutes wall clock");
-        assert!(faults.is_empty());
-        assert_eq!(budget.tokens, Some(200_000));
-        assert_eq!(budget.micro_usd, Some(1_500_000));
-        assert_eq!(budget.time, Some(Duration::from_secs(1200)));
-    }
-
-    #[test]
-    fn a_budget_names_each_part_it_can_not_read() {
-        let text = "max 200,000 tokens, €3, $0, -5 minutes and 1h30m";
-        let (budget, faults) = budget(text);
-        let parts: Vec<_> = faults.iter().map(|fault| &text[fault.start..fault.end]).collect();
-        assert_eq!(parts, ["€3", "$0", "-5 minutes"]);
-        assert_eq!((budget.tokens, budget.time), (Some(200_000), Some(Duration::from_secs(5400))));
-    }
-
-    #[test]
-    fn a_number_without_a_unit_limits_nothing() {
-        for text in ["1M", "max 200k", "20", "200K"] {
-            let (found, faults) = budget(text);
-            assert_eq!((found, faults.len()), (Budget::default(), 1), "{text}");
-            assert!(faults[0].unread.why.contains("does not say what it limits"), "{}", faults[0].unread.why);
-        }
-        assert_eq!(budget("20m").0.time, Some(Duration::from_secs(1200)));
-    }
 
     #[test]
     fn durations_need_a_unit() {
         assert_eq!(duration("10 min"), Ok(600));
         assert_eq!(duration("1h 30m"), Ok(5400));
         assert_eq!(duration("1.5 hours"), Ok(5400));
+        assert_eq!(duration("Half an hour"), Ok(1800));
+        assert_eq!(duration("1 hour and 30 minutes"), Ok(5400));
+        assert_eq!(duration("2 hours and a half"), Ok(9000));
         for wrong in ["10", "", "soon", "0 s", "-1 s", "1e9 days", "10 parsecs"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
