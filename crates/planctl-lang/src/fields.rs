@@ -213,3 +213,39 @@ pub const OF_STEP: &[FieldHelp] = &[
         example: "done",
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::Field;
+
+    /// Fields that are read and refused (P017): nothing to offer yet.
+    const REFUSED: [&str; 7] = ["needs", "when", "for_each", "gate", "min_tests", "locks", "workspace"];
+
+    #[test]
+    fn every_field_that_is_supported_has_its_words_once() {
+        for (known, helps) in [(Field::OF_PLANS, OF_PLAN), (Field::OF_STEPS, OF_STEP)] {
+            for name in known.iter().filter(|name| !REFUSED.contains(name)) {
+                assert_eq!(helps.iter().filter(|help| help.name == *name).count(), 1, "{name}");
+            }
+            for help in helps.iter().filter(|help| help.name != "exit_code") {
+                assert!(known.contains(&help.name), "{} is no field", help.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_page_names_the_same_fields_and_defaults() {
+        let page = include_str!("../../../docs/plan-format.md");
+        for help in OF_PLAN.iter().chain(OF_STEP).filter(|help| !["status", "parallel"].contains(&help.name))
+        {
+            let label = format!("| `**{}:**` |", help.label);
+            let rows = page
+                .lines()
+                .filter(|line| line.starts_with(&label) || line.starts_with("| `exit_code == N`"));
+            let mut defaults = rows.filter_map(|row| row.trim_end_matches(" |").rsplit(" | ").next());
+            let bare = |text: &str| text.replace('`', "");
+            assert!(defaults.any(|default| bare(default) == help.default), "{}: {}", help.name, help.default);
+        }
+    }
+}

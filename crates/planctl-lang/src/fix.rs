@@ -26,24 +26,37 @@ impl Reach {
 /// A fix is taken whole or not at all; one that touches what an earlier one changed waits for the next verification.
 /// Text that is put in takes the file's own line ends.
 pub fn apply_fixes(source: &Source, diagnostics: &[Diagnostic], reach: Reach) -> Option<String> {
+    let text = source.text();
+    let edits = fixing_edits(source, diagnostics, reach);
+    let mut written = String::with_capacity(text.len() + edits.len() * 16);
+    let mut at = 0;
+    for edit in &edits {
+        written.push_str(text.get(at..edit.span.start)?);
+        written.push_str(&edit.replacement);
+        at = edit.span.end;
+    }
+    written.push_str(text.get(at..)?);
+    (written != text).then_some(written)
+}
+
+/// Returns the edits that [`apply_fixes`] makes, in the order of the text.
+pub fn fixing_edits<'a>(
+    source: &Source,
+    diagnostics: impl IntoIterator<Item = &'a Diagnostic>,
+    reach: Reach,
+) -> Vec<Edit> {
     let mut taken: BTreeMap<usize, &Edit> = BTreeMap::new();
-    let fixes = diagnostics.iter().filter_map(|diagnostic| diagnostic.fix.as_ref());
+    let fixes = diagnostics.into_iter().filter_map(|diagnostic| diagnostic.fix.as_ref());
     for fix in fixes.filter(|fix| reach.takes(fix)) {
         if fix.edits.iter().all(|edit| is_free(edit, &taken)) {
             taken.extend(fix.edits.iter().map(|edit| (edit.span.start, edit)));
         }
     }
-    let text = source.text();
-    let mut written = String::with_capacity(text.len() + taken.len() * 16);
-    let mut at = 0;
-    for edit in taken.values() {
-        let span = source.clamp(edit.span);
-        written.push_str(text.get(at..span.start)?);
-        written.push_str(&with_line_ends(&edit.replacement, source));
-        at = span.end;
-    }
-    written.push_str(text.get(at..)?);
-    (written != text).then_some(written)
+    let edits = taken.values().map(|edit| Edit {
+        span: source.clamp(edit.span),
+        replacement: with_line_ends(&edit.replacement, source),
+    });
+    edits.collect()
 }
 
 // Two edits that begin at one place have no order, so they count as touching.

@@ -39,7 +39,7 @@ pub use draw::render_all;
 pub use expand::{Expanded, expand};
 pub use explain::{Example, Explanation, unescape};
 pub use facts::{Facts, FileFact, Recorded, SpecialKind, Wants, protected_candidates, wants};
-pub use fix::{Reach, apply_fixes};
+pub use fix::{Reach, apply_fixes, fixing_edits};
 pub use levels::{Levels, UnknownWish, Wish};
 pub use lint::{SUBSCRIPTION_BYTES_MAX, lint};
 pub use lower::{CONTRACT_TIMEOUT, MAX_VISITS, RETRIES, WORK_TIMEOUT};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gen_lsp_types as lsp;
-use planctl_lang::{Code, Diagnostic, Edit, Severity, printable};
+use planctl_lang::{Code, Diagnostic, Edit, Reach, Severity, fixing_edits, printable};
 use serde_json::json;
 
 use super::document::Document;
@@ -91,13 +91,14 @@ fn is_wanted(params: &lsp::CodeActionParams, kind: &str) -> bool {
 
 fn quick_fix(document: &Document, places: &Places<'_>, found: &Diagnostic) -> Option<lsp::CodeAction> {
     let fix = found.fix.as_ref()?;
+    let edits = fixing_edits(&document.reading().source, [found], Reach::Unsafe);
     let help = found.help.as_deref().map_or_else(|| fix_words(&fix.edits), ToOwned::to_owned);
     Some(lsp::CodeAction {
         title: format!("{}: {}", found.code, printable(&help)),
         kind: Some(lsp::CodeActionKind::QuickFix),
         diagnostics: Some(vec![mark(document, places, found)]),
         is_preferred: fix.safe.then_some(true),
-        edit: Some(change(document, places, fix.edits.iter())),
+        edit: Some(change(document, places, &edits)),
         ..lsp::CodeAction::default()
     })
 }
@@ -111,34 +112,18 @@ fn fix_words(edits: &[Edit]) -> String {
 }
 
 fn fix_all(document: &Document, places: &Places<'_>) -> Option<lsp::CodeAction> {
-    let fixes = shown(document).filter_map(|found| found.fix.as_ref()).filter(|fix| fix.safe);
-    let mut edits: Vec<&Edit> = Vec::new();
-    for fix in fixes {
-        let meets = |edit: &Edit| {
-            let after = edits.partition_point(|taken| taken.span.end < edit.span.start);
-            edits.get(after).is_some_and(|taken| taken.span.start <= edit.span.end)
-        };
-        // A fix is taken whole or not at all; what it leaves is found again afterwards.
-        if !fix.edits.iter().any(meets) {
-            edits.extend(&fix.edits);
-            edits.sort();
-        }
-    }
+    let edits = fixing_edits(&document.reading().source, shown(document), Reach::Safe);
     (!edits.is_empty()).then(|| lsp::CodeAction {
         title: "planctl: mend all that is safe to mend".to_owned(),
         kind: Some(lsp::CodeActionKind::SourceFixAll),
-        edit: Some(change(document, places, edits.into_iter())),
+        edit: Some(change(document, places, &edits)),
         ..lsp::CodeAction::default()
     })
 }
 
-/// Makes a change of one file.
-pub fn change<'a>(
-    document: &Document,
-    places: &Places<'_>,
-    edits: impl Iterator<Item = &'a Edit>,
-) -> lsp::WorkspaceEdit {
+fn change(document: &Document, places: &Places<'_>, edits: &[Edit]) -> lsp::WorkspaceEdit {
     let edits = edits
+        .iter()
         .map(|edit| lsp::TextEdit { range: places.range(edit.span), new_text: edit.replacement.clone() })
         .collect();
     lsp::WorkspaceEdit { changes: Some(HashMap::from([(document.uri.clone(), edits)])), ..Default::default() }
