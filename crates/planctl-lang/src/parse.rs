@@ -454,7 +454,7 @@ impl<'a> Reader<'a> {
                 let open = Diagnostic::new(Code::P011, message).at(fence.opener, "opened here");
                 let text = self.source.slice(fence.opener);
                 let close: String = text.chars().take_while(|c| matches!(c, '`' | '~')).collect();
-                let help = format!("write `{close}` on a line of its own after the last line of code");
+                let help = format!("write {close} on a line of its own after the last line of code");
                 let line = self.source.line_span(fence.first_line);
                 let indent = self.source.slice(Span::new(line.start, fence.opener.start));
                 let is_code = |span: &&Span| !self.source.slice(**span).trim().is_empty();

@@ -49,7 +49,7 @@ fn syntax(lint: &Lint<'_>, contract: &ContractTree, reading: &Reading, found: &m
             let span = contract.in_plan(word_at(&contract.command, *offset));
             let invalid =
                 Diagnostic::new(Code::P101, "the contract is not valid shell").at(span, why.clone());
-            found.push(invalid.help("finish or remove the command at this place"));
+            found.push(invalid.help(syntax_help(&contract.command, *offset)));
         }
     }
 }
@@ -70,13 +70,24 @@ fn refused_by_bash(lint: &Lint<'_>, contract: &ContractTree, reading: &Reading, 
         Reading::Refused { why, .. } => why.clone(),
         Reading::Read(_) | Reading::TooDeep => "bash stops here".to_owned(),
     };
+    let help = match reading {
+        Reading::Refused { offset, .. } => syntax_help(&contract.command, *offset),
+        Reading::Read(_) | Reading::TooDeep => syntax_help(&contract.command, 0),
+    };
     let plan_line =
         line.map(|line| lint.source.position(contract.line_in_plan(line, lint.source).start).line);
     let where_found = plan_line.map_or(String::new(), |line| format!("line {line}: "));
     Diagnostic::new(Code::P101, "the contract is not valid shell")
         .at(span, label)
         .note(format!("bash -n: {where_found}{}", escape(&message)))
-        .help("finish or remove the command at this place")
+        .help(help)
+}
+
+fn syntax_help(command: &str, offset: usize) -> &'static str {
+    if offset < command.trim_end().len() {
+        return "finish or remove the command at this place";
+    }
+    "write what is missing at the end: a command after `&&`, the other quote or bracket, `fi` after `if`, `done` after `do`"
 }
 
 // `bash: -c: line 2: syntax error near …`: its line counts within the contract.
@@ -107,7 +118,9 @@ fn tools(lint: &Lint<'_>, contract: &ContractTree, script: &Script, found: &mut 
     let mut reported: Vec<String> = Vec::new();
     for started in shell::commands(script) {
         let is_missing = lint.facts.commands.get(&started.name) == Some(&false);
-        if !is_missing || reported.contains(&started.name) {
+        // A blank that is none makes one name of two words; P004 says so.
+        let is_misread = started.name.chars().any(|c| c.is_whitespace() && !c.is_ascii());
+        if !is_missing || is_misread || reported.contains(&started.name) {
             continue;
         }
         let name = escape(&started.name);
@@ -160,11 +173,9 @@ fn outcome(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>
             Code::P113,
             format!("the contract can't pass: its exit code is {code}, and {expected} is expected"),
         );
-        found.push(
-            never
-                .at(span, format!("always ends with {code}"))
-                .help("mend the command or the expected exit code"),
-        );
+        found.push(never.at(span, format!("always ends with {code}")).help(
+            "delete the part that always ends so, or write the exit code that is meant after `exit_code ==`",
+        ));
     }
 }
 
@@ -218,7 +229,7 @@ fn interactive(contract: &ContractTree, simple: &Simple, found: &mut Vec<Diagnos
         let command = words.first().copied().unwrap_or("");
         let message = format!("`{}` may wait for a person, and a contract has no input", escape(command));
         let waiting = Diagnostic::new(Code::P111, message).at(contract.in_plan(simple.span), "");
-        found.push(waiting.help("use the form of the command that asks nothing"));
+        found.push(waiting.help("use a command that ends by itself: `grep` in place of a pager or an editor, a flag such as `--yes` where it asks"));
     }
 }
 
@@ -231,7 +242,11 @@ fn writes(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>)
         let message = format!("the contract writes to `{}`, which {why}", escape(&file.path));
         let outside =
             Diagnostic::new(Code::P112, message).at(contract.in_plan(file.span), "outside the workspace");
-        found.push(outside.help("a contract only looks; let the task write, inside the workspace"));
+        found.push(
+            outside.help(
+                "a contract only looks: write to `/dev/null`, or let the task write inside the workspace",
+            ),
+        );
     }
 }
 

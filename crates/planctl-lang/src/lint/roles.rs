@@ -15,10 +15,9 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         if !is_role(name) {
             let message = format!("`{}` can't be a role", escape(name));
             let refused = Diagnostic::new(Code::P403, message).at(target.span, "").step(name_of(step));
-            found.push(
-                refused
-                    .help("a role has up to 64 letters, digits, `-`, `_` and `.`, and begins with a letter"),
-            );
+            found.push(refused.help(
+                "a role is one word of up to 64 letters, digits, `-`, `_` and `.`, and begins with a letter",
+            ));
             continue;
         }
         match &lint.facts.roles {

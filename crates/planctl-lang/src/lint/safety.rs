@@ -25,7 +25,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
                 Diagnostic::new(Code::P601, message).at(contract.in_plan(span), "").step(name_of(step));
             found.push(
                 reaches.help(
-                    "a contract that depends on others' machines fails for reasons the worker can't mend",
+                    "look at what is here, such as a file or the local repository: when the network fails, no worker can mend it",
                 ),
             );
         }
@@ -33,7 +33,11 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             let message = format!("the contract runs a destructive command: `{}`", escape(&name));
             let destroys =
                 Diagnostic::new(Code::P602, message).at(contract.in_plan(span), "").step(name_of(step));
-            found.push(destroys.help("a contract runs once per attempt and should only look"));
+            found.push(
+                destroys.help(
+                    "let the task delete it, and the contract look whether it is gone: `test ! -e PATH`",
+                ),
+            );
         }
     }
 }

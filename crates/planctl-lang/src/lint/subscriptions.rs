@@ -53,7 +53,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
 fn outside(path: &str, why: &str, span: Span) -> Diagnostic {
     let message = format!("the path `{}` {why}", escape(path));
     let outside = Diagnostic::new(Code::P205, message).at(span, "paths are relative to the workspace");
-    outside.help("name a file inside the workspace, such as `file:src/main.rs`")
+    outside.help("name a file inside the workspace, relative to its top; copy one from elsewhere into it first")
 }
 
 struct Places<'a, 'b> {
@@ -203,7 +203,7 @@ fn glob(lint: &Lint<'_>, path: &str, span: Span, found: &mut Vec<Diagnostic>) {
         found.push(
             nothing
                 .at(span, "no file matches")
-                .help("the step is given nothing for it; mend the glob or delete it"),
+                .help("mend the pattern or delete it; `*` stays within a folder, `**` goes through all below"),
         );
     }
 }

@@ -12,8 +12,7 @@ const CONTRACT_BYTES_MAX: usize = 16 * 1024;
 /// A contract that fails until somebody writes what proves the step.
 pub(crate) const CONTRACT_STUB: &str =
     "```shell\nfalse  # write a check that passes only when the step is done\n```\nexit_code == 0";
-const FENCE_FORM: &str =
-    "write the contract as a fence:\n```shell\ntest -f docs/analysis.md\n```\nexit_code == 0";
+const FENCE_FORM: &str = "write the command between two lines of three backticks:\n```shell\ntest -f docs/analysis.md\n```\nexit_code == 0";
 
 impl Reader<'_> {
     pub(super) fn take_contract(&mut self, field: &RawField, end: usize) {

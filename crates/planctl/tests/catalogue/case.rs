@@ -10,7 +10,7 @@ use crate::place::Place;
 use crate::verified::Verified;
 
 /// The roles of a place whose example says nothing else.
-const CONFIG: &str = "[roles.coder]\ntimeout = \"10m\"\n\n[roles.reviewer]\ntimeout = \"10m\"\n";
+pub const CONFIG: &str = "[roles.coder]\ntimeout = \"10m\"\n\n[roles.reviewer]\ntimeout = \"10m\"\n";
 
 pub struct Case {
     pub code: Code,
@@ -26,6 +26,8 @@ pub struct Tested {
     pub marks: String,
     /// Codes that the wrong example can't do without.
     pub also: Vec<String>,
+    /// Codes that the fix leaves to a person.
+    pub left: Vec<String>,
     /// More words for `plan verify`.
     pub flags: Vec<String>,
     /// The text of planctl.toml.

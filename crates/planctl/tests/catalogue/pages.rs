@@ -8,6 +8,7 @@ use planctl_lang::{Code, Example, Severity, unescape};
 
 use crate::NOT_YET;
 use crate::case::Case;
+use crate::transcripts;
 
 const INTRODUCTION: &str = "\
 # Findings
@@ -105,6 +106,7 @@ fn index() -> String {
             text.push_str(&format!("| [{code}]({code}.md) | {level} | {} |\n", code.title()));
         }
     }
+    text.push_str(&transcripts::section());
     text
 }
 

@@ -1,6 +1,7 @@
 //! A workspace of one verification, with the real binary.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 pub struct Place {
@@ -29,6 +30,23 @@ impl Place {
         let path = self.work().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
+    }
+
+    /// Copies what is in a folder here.
+    pub fn copy(&self, from: &Path) {
+        let mut folders = vec![from.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => folders.push(path),
+                    false => {
+                        let name = path.strip_prefix(from).unwrap().to_str().unwrap().to_owned();
+                        self.write(&name, &fs::read(&path).unwrap());
+                    }
+                }
+            }
+        }
     }
 
     /// Runs planctl in a clean environment, so that nothing of the person who runs the tests gets in.
