@@ -29,12 +29,9 @@ const NOT_YET: &[Code] = &[
     Code::P105,
     Code::P106,
     Code::P107,
-    Code::P108,
     Code::P114,
     Code::P116,
     Code::P117,
-    Code::P211,
-    Code::P212,
     Code::P502,
     Code::P604,
 ];

@@ -53,7 +53,8 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
 fn outside(path: &str, why: &str, span: Span) -> Diagnostic {
     let message = format!("the path `{}` {why}", escape(path));
     let outside = Diagnostic::new(Code::P205, message).at(span, "paths are relative to the workspace");
-    outside.help("name a file inside the workspace, relative to its top; copy one from elsewhere into it first")
+    outside
+        .help("name a file inside the workspace, relative to its top; copy one from elsewhere into it first")
 }
 
 struct Places<'a, 'b> {
@@ -201,9 +202,9 @@ fn glob(lint: &Lint<'_>, path: &str, span: Span, found: &mut Vec<Diagnostic>) {
     if lint.facts.globs.get(path).is_some_and(Vec::is_empty) {
         let nothing = Diagnostic::new(Code::P202, format!("the glob `{}` matches nothing", escape(path)));
         found.push(
-            nothing
-                .at(span, "no file matches")
-                .help("mend the pattern or delete it; `*` stays within a folder, `**` goes through all below"),
+            nothing.at(span, "no file matches").help(
+                "mend the pattern or delete it; `*` stays within a folder, `**` goes through all below",
+            ),
         );
     }
 }
