@@ -47,7 +47,12 @@ pub const PLANS: &[Plan] = &[
         &["P201", "P203", "P205"],
         1,
     ),
-    plan("split-cart", "A step is given what only a later one makes, and a contract deletes.", &["P203", "P602"], 1),
+    plan(
+        "split-cart",
+        "A step is given what only a later one makes, and a contract deletes.",
+        &["P203", "P602"],
+        1,
+    ),
     plan(
         "product-index",
         "Nobody has these roles, and the budget is in another currency.",
