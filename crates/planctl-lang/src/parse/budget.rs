@@ -182,7 +182,8 @@ fn is_in_number(text: &str, comma: usize) -> bool {
     if digits == 0 || number.len() == before.len() {
         return false;
     }
-    let follows = after[digits..].trim_start().to_ascii_lowercase();
+    let follows = after[digits..].trim_start();
+    let follows: String = follows.chars().take(8).collect::<String>().to_ascii_lowercase();
     let is_money = ["$", "€", "£", "us", "dollar", "eur"].iter().any(|sign| follows.starts_with(sign));
     let is_end =
         follows.is_empty() || follows.starts_with([',', ';', '/', '|']) || follows.starts_with("and ");
@@ -421,7 +422,7 @@ const UNITS: [&str; 9] =
 
 // Where the last word is near a unit, that unit was meant.
 fn unknown(rest: &str, at: usize, fault: &TimeFault) -> Wrong {
-    let word_at = rest.rfind(|c: char| !c.is_alphabetic()).map_or(0, |at| at + 1);
+    let word_at = rest.trim_end_matches(char::is_alphabetic).len();
     let (before, word) = rest.split_at(word_at);
     let has_amount = before.split_whitespace().next_back().is_some_and(|amount| number(amount).is_ok());
     let wrong = Wrong::new(match fault {

@@ -1,6 +1,8 @@
 //! What a budget may look like, and what is said of each part that is none.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
 
 use crate::sample::{PLAN, found, with};
 use planctl_lang::Code::{P015, P503};
@@ -157,4 +159,65 @@ fn what_follows_a_budget_and_is_none_is_still_said() {
     let all = found(&text);
     assert_eq!(all.len(), 1);
     assert!(all[0].code == P015 && all[0].message.contains("belongs to no field"), "{all:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    // `found` checks that every place lies in the text and between characters.
+    #[test]
+    fn any_budget_is_read(pieces in proptest::collection::vec(proptest::sample::select(PIECES.to_vec()), 0..12), other in "\\PC{0,6}") {
+        found(&with(WHOLE, &(pieces.concat() + &other)));
+        found(&with(WHOLE, &(other + &pieces.join("\u{1f574}"))));
+    }
+}
+
+const PIECES: &[&str] = &[
+    "1",
+    "200",
+    "k",
+    "M",
+    " ",
+    ",",
+    ";",
+    "/",
+    " and ",
+    "$",
+    "€",
+    "¢",
+    "tokens",
+    "tokns",
+    "max ",
+    "min",
+    " minuts",
+    "h",
+    "an ",
+    "half an hour",
+    "half",
+    ".",
+    "-",
+    "−",
+    ":",
+    "time",
+    "usd",
+    "USD ",
+    "\n- ",
+    "\n",
+    "٣",
+    "é",
+    "İ",
+    "0",
+    "of",
+    "per step",
+];
+
+#[test]
+fn a_budget_of_many_parts_takes_linear_time() {
+    let began = Instant::now();
+    for part in [",1", "1 h,", "max ", "1 s", "1 and ", "é/"] {
+        let lines = part.repeat(150_000 / part.len());
+        parse(&Source::new("p", with(WHOLE, &lines)));
+    }
+    // A reader that looks at the rest of the line for each part takes minutes.
+    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
 }
