@@ -14,7 +14,6 @@ use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Report, Usage};
 
 use self::dialect::{Answer, Listener};
 use self::exec::Room;
-pub use self::exec::sweep_scratch;
 use crate::context::ContextEntry;
 use crate::environment::Inherited;
 use crate::excerpt::{Output, excerpt, excerpt_of_text};

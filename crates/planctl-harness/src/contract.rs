@@ -85,6 +85,11 @@ impl Bench {
         self.environment.iter().find(|(name, _)| name == "PATH").map_or(OsStr::new(""), |(_, path)| path)
     }
 
+    /// Returns the whole environment of contracts.
+    pub(crate) fn environment(&self) -> &[(OsString, OsString)] {
+        &self.environment
+    }
+
     /// Evaluates a contract once.
     ///
     /// `watch` sees its output as it comes; its text is never read for meaning (A11). `cancel` interrupts the gate,

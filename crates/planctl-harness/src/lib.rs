@@ -21,12 +21,15 @@ mod probe;
 mod process;
 mod prompt;
 mod protect;
+mod replica;
 mod running;
+mod scratch;
 mod spawn;
+mod trial;
 mod walk;
 mod workspace;
 
-pub use agent::{Agent, Assignment, Program, Worked, sweep_scratch};
+pub use agent::{Agent, Assignment, Program, Worked};
 pub use beneath::Unreadable;
 pub use capture::{Captured, KEPT_BYTES};
 pub use context::{CONTEXT_BYTES_MAX, ContextEntry, FILE_BYTES_MAX, GLOB_FILES_MAX, read_context};
@@ -41,7 +44,10 @@ pub use probe::{PathKind, Syntax, existing_files, near_paths, probe_commands, pr
 pub use process::{Command, End, Finished, Input, Stream, find_program};
 pub use prompt::{PromptParts, assemble};
 pub use protect::{Baseline, Comparison, FileState, PROTECTED_FILES_MAX, ProtectError};
+pub use replica::{Differences, Replica, ReplicaError, ReplicaLimits};
+pub use scratch::sweep_scratch;
 pub use spawn::{Spawner, Stage, helper_main};
+pub use trial::{Trial, TrialBench, TrialPlace};
 pub use walk::{
     ENTRIES_MAX, Found as FoundFiles, NotAGlob, expand as expand_glob, files as list_files, is_glob,
 };

@@ -9,6 +9,7 @@ mod processes {
     pub mod figures;
     pub mod probes;
     pub mod support;
+    pub mod trials;
 }
 
 fn main() {
@@ -25,6 +26,7 @@ fn main() {
         processes::escapes::tests(),
         processes::figures::tests(),
         processes::probes::tests(),
+        processes::trials::tests(),
     ];
     let conclusion = libtest_mimic::run(&arguments, tests.into_iter().flatten().collect());
     drop(folder);

@@ -11,6 +11,7 @@ use crate::lint::order::Order;
 use crate::shell;
 use crate::source::Source;
 use crate::tree::{PlanTree, StepTree};
+use crate::trial::Trial;
 
 /// What the lints ask about a plan's surroundings.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -54,6 +55,9 @@ pub struct Facts {
     pub plan_is_inside: Option<bool>,
     /// What planctl wrote into this file last; marks that differ are somebody else's.
     pub recorded: Option<Recorded>,
+    /// What trying contracts before any work showed, by step number; empty where nothing was tried (`--probe`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub trials: BTreeMap<u32, Trial>,
 }
 
 /// What planctl wrote into a plan's file.

@@ -28,6 +28,7 @@ mod shell;
 mod source;
 mod template;
 mod tree;
+mod trial;
 mod verify;
 
 pub use annotate::{Mark, annotate};
@@ -46,11 +47,13 @@ pub use lower::{CONTRACT_TIMEOUT, MAX_VISITS, RETRIES, WORK_TIMEOUT};
 pub use parse::{RETRIES_MAX, STATUSES, STEPS_MAX, parse};
 pub use render::{Setting, Shown, ShownStep, budget_words, duration_words, show};
 pub use report::{
-    EditView, ExplainedCode, ExplainedCodes, Finding, FixView, Place, REPORT_SCHEMA, Range, Report, StepRef,
+    EditView, ExplainedCode, ExplainedCodes, Finding, FixView, Place, ProbeReport, REPORT_SCHEMA, Range,
+    Report, StepRef,
 };
 pub use source::{PLAN_BYTES_MAX, Position, Source, Span, Spanned, Unreadable};
 pub use template::{TEMPLATES, Template, instantiate, slug};
 pub use tree::{
     ContractTree, Field, Frontmatter, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then, WorkspaceMode,
 };
+pub use trial::{Candidate, Obstacle, Trial, TrialRun, Tried, candidates};
 pub use verify::{ReadPlan, Verification, read, verify};

@@ -11,6 +11,7 @@ mod roles;
 mod safety;
 mod shape;
 mod subscriptions;
+mod trial;
 
 pub use subscriptions::SUBSCRIPTION_BYTES_MAX;
 
@@ -73,6 +74,7 @@ pub(crate) fn lint_with(lint: &Lint<'_>) -> Vec<Diagnostic> {
     roles::lint(lint, &mut found);
     budget::lint(lint, &mut found);
     safety::lint(lint, &mut found);
+    trial::lint(lint, &mut found);
     sort(&mut found);
     found
 }

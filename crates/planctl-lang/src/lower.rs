@@ -11,6 +11,7 @@ use planctl_engine::{
 use crate::digest::digest_of_text;
 use crate::facts::{contract_files, own_files};
 use crate::lint::Scripts;
+use crate::source::Spanned;
 use crate::tree::{PlanTree, StepKind, StepTree, Then};
 
 /// How long one attempt's work may take, where the plan says nothing (DESIGN 3).
@@ -102,18 +103,7 @@ fn node(
     policy: Policy,
     lapse: Outcome,
 ) -> Node {
-    let seconds = |field: &Option<crate::source::Spanned<u64>>, default| {
-        field.as_ref().map_or(default, |seconds| Duration::from_secs(seconds.value))
-    };
-    let command = step.contract.as_ref().map_or(String::new(), |contract| contract.command.clone());
-    let exit_code = step.contract.as_ref().and_then(|contract| contract.exit_code.as_ref());
-    let contract = Contract {
-        digest: digest_of_text(&command),
-        command,
-        expect: exit_code.map_or(0, |code| code.value),
-        timeout: seconds(&step.contract_timeout, CONTRACT_TIMEOUT),
-        guard: step.guard.as_ref().is_some_and(|guard| guard.value),
-    };
+    let contract = contract_of(step);
     let task = Task {
         step: step.fixed_number().unwrap_or(0),
         role: Role::new(step.target.as_ref().map_or("", |target| target.value.as_str())),
@@ -123,7 +113,7 @@ fn node(
         contract,
         max_retries: policy.retries,
         lapse,
-        work_timeout: seconds(&step.timeout, WORK_TIMEOUT),
+        work_timeout: seconds(step.timeout.as_ref(), WORK_TIMEOUT),
         protects: step.protects.iter().map(|glob| glob.value.clone()).collect(),
         contract_files,
         own_files: own_files(step),
@@ -136,6 +126,23 @@ fn node(
         kind: NodeKind::Task(Box::new(task)),
         max_visits,
     }
+}
+
+/// Makes the contract of a step; an empty one where the step has none.
+pub(crate) fn contract_of(step: &StepTree) -> Contract {
+    let command = step.contract.as_ref().map_or(String::new(), |contract| contract.command.clone());
+    let exit_code = step.contract.as_ref().and_then(|contract| contract.exit_code.as_ref());
+    Contract {
+        digest: digest_of_text(&command),
+        command,
+        expect: exit_code.map_or(0, |code| code.value),
+        timeout: seconds(step.contract_timeout.as_ref(), CONTRACT_TIMEOUT),
+        guard: step.guard.as_ref().is_some_and(|guard| guard.value),
+    }
+}
+
+fn seconds(field: Option<&Spanned<u64>>, default: Duration) -> Duration {
+    field.map_or(default, |seconds| Duration::from_secs(seconds.value))
 }
 
 // A reviewer's step is a review unless the plan says otherwise (P-31).

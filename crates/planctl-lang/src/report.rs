@@ -33,6 +33,21 @@ pub struct Report {
     /// How many findings were mended; with `--fix` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed: Option<usize>,
+    /// How many contracts were tried before any work; with `--probe` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe: Option<ProbeReport>,
+}
+
+/// How many contracts were tried before any work.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ProbeReport {
+    /// How many contracts the plan has.
+    pub contracts: usize,
+    /// How many of them were tried.
+    pub tried: usize,
+    /// How long that took, in seconds.
+    pub seconds: f64,
 }
 
 /// One finding.
@@ -183,6 +198,7 @@ impl Verification {
             verified: self.is_verified(),
             diagnostics: self.diagnostics.iter().map(|diagnostic| diagnostic.report(source)).collect(),
             fixed: None,
+            probe: None,
         }
     }
 }
@@ -198,6 +214,7 @@ impl Report {
             verified: false,
             diagnostics: vec![what.report(&source)],
             fixed: None,
+            probe: None,
         }
     }
 }

@@ -26,5 +26,7 @@ mod rows_format;
 mod sample;
 #[path = "lang/sound.rs"]
 mod sound;
+#[path = "lang/trials.rs"]
+mod trials;
 #[path = "lang/unicode.rs"]
 mod unicode;

@@ -13,6 +13,7 @@ use planctl_harness::{
 use planctl_lang::{Facts, FileFact, Levels, PlanTree, Source, SpecialKind, Verification, Wants, read};
 
 use crate::config::{Agent, Config};
+use crate::probe::{Probe, ProbeError, Probed};
 use crate::protection;
 
 /// The most files that a glob of a plan is expanded to while it is verified.
@@ -39,6 +40,9 @@ pub enum CheckError {
         #[source]
         source: std::io::Error,
     },
+    /// The contracts could not be tried.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
     /// Part of the verification ended without an answer: a defect of planctl.
     #[error("verify {}: {what}", file.display())]
     Broken {
@@ -60,6 +64,8 @@ pub struct Checking<'a> {
     pub serves_every_role: bool,
     /// How much each code weighs.
     pub levels: &'a Levels,
+    /// Tries the contracts in a copy of the workspace; without it nothing of the plan is executed.
+    pub probe: Option<&'a Probe>,
 }
 
 /// A plan file that was read and verified.
@@ -75,6 +81,8 @@ pub struct Checked {
     pub verification: Verification,
     /// The protected files as they are now; part of what is approved.
     pub baseline: Baseline,
+    /// How many contracts were tried, where that was asked for.
+    pub probed: Option<Probed>,
 }
 
 /// Returns what identifies a plan in its workspace.
@@ -119,6 +127,7 @@ pub async fn check(file: &Path, checking: Checking<'_>, spawner: &Spawner) -> Re
                 source: unreadable.source,
                 verification,
                 baseline,
+                probed: None,
             });
         }
     };
@@ -138,7 +147,7 @@ pub async fn check_text(
     spawner: &Spawner,
 ) -> Result<Checked, CheckError> {
     let broken = |what: String| CheckError::Broken { file: file.to_owned(), what };
-    let verification = verify_text(file, &path, &source, checking, spawner).await?;
+    let (verification, probed) = judged(file, &path, &source, checking, spawner).await?;
     let baseline = match &verification.graph {
         Some(graph) => {
             let (graph, workspace) = (graph.clone(), checking.workspace.to_owned());
@@ -149,7 +158,7 @@ pub async fn check_text(
         }
         None => Baseline::default(),
     };
-    Ok(Checked { file: file.to_owned(), path, source, verification, baseline })
+    Ok(Checked { file: file.to_owned(), path, source, verification, baseline, probed })
 }
 
 /// Says what is found in a plan's text, without a look at protected files: what an editor asks at each key.
@@ -164,16 +173,35 @@ pub async fn verify_text(
     checking: Checking<'_>,
     spawner: &Spawner,
 ) -> Result<Verification, CheckError> {
+    let checking = Checking { probe: None, ..checking };
+    Ok(judged(file, path, source, checking, spawner).await?.0)
+}
+
+async fn judged(
+    file: &Path,
+    path: &str,
+    source: &Source,
+    checking: Checking<'_>,
+    spawner: &Spawner,
+) -> Result<(Verification, Option<Probed>), CheckError> {
     let plan = read(source);
     let mut facts = facts(plan.wants(), checking, spawner).await?;
     facts.plan_is_inside = Some(!Path::new(path).is_absolute());
+    let mut probed = None;
+    if let Some(probe) = checking.probe {
+        // Which contracts can be tried follows from what is wrong with them, whatever weighs how much.
+        let found = read(source).judge(&facts, &Levels::default());
+        let (trials, tried) = probe.trials(source, &found, checking.workspace, checking.config).await?;
+        facts.trials = trials.into_iter().collect();
+        probed = Some(tried);
+    }
     let mut verification = plan.judge(&facts, checking.levels);
     if let Some(graph) = verification.graph.take() {
         let graph = with_configured_timeouts(graph, &verification.tree, checking.config);
         let broken = |what| CheckError::Broken { file: file.to_owned(), what };
         verification.graph = Some(graph.map_err(broken)?);
     }
-    Ok(verification)
+    Ok((verification, probed))
 }
 
 async fn facts(wants: Wants, checking: Checking<'_>, spawner: &Spawner) -> Result<Facts, CheckError> {

@@ -13,6 +13,7 @@ mod live;
 mod marks;
 pub mod mend;
 mod plans;
+pub mod probe;
 mod protection;
 mod revisions;
 mod runs;

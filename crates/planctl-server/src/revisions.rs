@@ -94,7 +94,7 @@ impl Services {
             digest: run.revision,
         };
         let file = Path::new(&run.workspace_path).join(&run.plan_path);
-        Ok(Checked { file, path: run.plan_path, source, verification, baseline })
+        Ok(Checked { file, path: run.plan_path, source, verification, baseline, probed: None })
     }
 
     async fn side(&self, plan: &Plan, which: &str, checked: &Checked) -> Result<Side, ServiceError> {

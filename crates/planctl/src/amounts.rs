@@ -15,6 +15,21 @@ pub fn parse_tokens(text: &str) -> Result<u64, String> {
     if tokens == 0 { Err("must be more than zero".to_owned()) } else { Ok(tokens) }
 }
 
+/// Reads a number of bytes: `1000`, `500M`, `8G`; units are powers of 1024.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => Some(0),
+        "k" | "kb" | "kib" => Some(10),
+        "m" | "mb" | "mib" => Some(20),
+        "g" | "gb" | "gib" => Some(30),
+        "t" | "tb" | "tib" => Some(40),
+        _ => None,
+    };
+    let bytes = shift.and_then(|shift| digits.parse::<u64>().ok()?.checked_mul(1 << shift));
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| "expected a size such as 500M or 8G".to_owned())
+}
+
 /// Reads dollars as millionths: `2.00`, `+0.5`, `$3`.
 pub fn parse_cost(text: &str) -> Result<u64, String> {
     let text = text.trim_start_matches('+').trim_start_matches('$');
@@ -61,5 +76,11 @@ mod tests {
             assert!(parse_tokens(wrong).is_err() && parse_cost(wrong).is_err(), "{wrong}");
         }
         assert!(parse_cost("0.0000001").is_err());
+        assert_eq!(parse_size("500M"), Ok(500 << 20));
+        assert_eq!(parse_size("8GiB"), Ok(8 << 30));
+        assert_eq!(parse_size("17"), Ok(17));
+        for wrong in ["", "G", "0", "-1", "1.5G", "4X", "99999999999T"] {
+            assert!(parse_size(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -8,7 +8,7 @@ mod levels;
 
 pub use levels::LevelFlags;
 
-use crate::amounts::{parse_cost, parse_time, parse_tokens};
+use crate::amounts::{parse_cost, parse_size, parse_time, parse_tokens};
 
 /// Runs plans with AI agents; no step passes until a shell contract says so.
 #[derive(Parser, Clone, Debug)]
@@ -260,6 +260,7 @@ items are quoted as the shell needs it, so write {item} without quotes.")]
   planctl plan verify plans/fix.md -D warnings        warnings fail too, for CI
   planctl plan verify plans/fix.md -A P104,P110       say nothing of these two
   planctl plan verify plans/fix.md --fix              mend what can be mended
+  planctl plan verify --probe plans/fix.md            runs its contracts too, in a throw-away copy
   planctl plan verify --explain P104                  what a code means, with examples
   planctl plan verify plans/fix.md --via reviewer     an agent mends it; the verifier decides when it is done")]
     Verify(VerifyArgs),
@@ -471,7 +472,7 @@ pub struct VerifyArgs {
         value_name = "CODE",
         num_args = 0..=1,
         default_missing_value = "",
-        conflicts_with_all = ["files", "allow", "warn", "deny", "watch", "fix"]
+        conflicts_with_all = ["files", "allow", "warn", "deny", "watch", "fix", "probe"]
     )]
     pub explain: Option<String>,
     /// How much each code weighs.
@@ -486,6 +487,24 @@ pub struct VerifyArgs {
     /// Who reviews the plan.
     #[command(flatten)]
     pub reviewing: Reviewing,
+    /// Whether and how to try contracts.
+    #[command(flatten)]
+    pub probing: Probing,
+}
+
+/// Whether and how `plan verify` tries contracts.
+#[derive(Args, Clone, Debug)]
+pub struct Probing {
+    /// Run the contracts before any work is done, twice each, and report those that pass already
+    ///
+    /// This runs the plan's shell commands with your rights, in a throw-away copy of the workspace (the whole git
+    /// checkout), with an empty home directory and the limits that gates have. The workspace itself stays as it is. Use it
+    /// on plans that you have read.
+    #[arg(long, conflicts_with_all = ["fix", "watch"])]
+    pub probe: bool,
+    /// The most that --probe may copy: bytes, or 500M, 8G
+    #[arg(long, value_name = "SIZE", requires = "probe", default_value = "4G", value_parser = parse_size)]
+    pub probe_max_bytes: u64,
 }
 
 /// Which asks to list.

@@ -30,6 +30,8 @@ mod via;
 mod work;
 mod write;
 
+pub use work::Stop;
+
 /// Does what was typed.
 pub async fn run(cli: Cli) -> Answer {
     let context = Context::new(cli.global)?;

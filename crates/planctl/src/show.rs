@@ -105,6 +105,15 @@ pub fn tokens(count: u64) -> String {
     }
 }
 
+/// Returns a number of bytes as people say it: `4.0 GiB`.
+pub fn bytes(count: u64) -> String {
+    let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match units.iter().find(|(_, unit)| count >= *unit) {
+        Some((word, unit)) => format!("{:.1} {word}", count as f64 / *unit as f64),
+        None => format!("{count} bytes"),
+    }
+}
+
 /// Returns what was used, of what may be used.
 pub fn cost(spent: &SpentView, budget: &BudgetView) -> String {
     let mut parts = vec![of(seconds(spent.seconds), budget.seconds.map(seconds))];

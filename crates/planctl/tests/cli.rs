@@ -14,6 +14,9 @@ mod formats;
 #[path = "cli/watching.rs"]
 mod watching;
 
+#[path = "cli/probe.rs"]
+mod probe;
+
 #[path = "cli/words.rs"]
 mod words;
 

@@ -1,19 +1,15 @@
 //! The generic `--exec` protocol, version 1 (INTERFACE 3.5): folder, environment, prompt, command line.
 
 use std::ffi::OsString;
-use std::io::{self, ErrorKind};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use rustix::fs::{FlockOperation, flock};
 
 use super::dialect::Answer;
 use super::{Agent, Assignment, Program};
-use crate::beneath::{LastLink, Root, open_anywhere};
+use crate::beneath::{LastLink, Root};
 use crate::environment::{agent_environment, set};
 use crate::process::{Command, Input};
+use crate::scratch::{ScratchFolder, WORK_PREFIX, create_folder, write_private};
 use crate::walk::stays_inside;
 
 /// The most bytes of a result file that are read.
@@ -21,77 +17,14 @@ const RESULT_BYTES_MAX: u64 = 1024 * 1024;
 /// The kernel refuses a longer argument.
 const ARGUMENT_BYTES_MAX: usize = 120 * 1024;
 
-/// How the folders of attempts begin.
-const ROOM_PREFIX: &str = "planctl-work-";
-/// The file in each whose lock says that the attempt's tree may be alive.
-const ROOM_LOCK: &str = "lock";
-/// Its name until it is locked.
-const ROOM_LOCK_NEW: &str = "lock.new";
-
 /// The private folder of one attempt: prompt, context and result, for nobody else to read.
 pub(super) struct Room {
-    folder: tempfile::TempDir,
-    lock: Arc<OwnedFd>,
-}
-
-/// Removes the folders of attempts that ended with their planctl, by a crash; returns how many.
-///
-/// A folder whose process tree is still alive stays.
-///
-/// # Errors
-///
-/// When the folder cannot be listed.
-pub fn sweep_scratch(scratch: &Path) -> io::Result<usize> {
-    let mut removed = 0;
-    for entry in std::fs::read_dir(scratch)? {
-        let entry = entry?;
-        if !entry.file_name().as_encoded_bytes().starts_with(ROOM_PREFIX.as_bytes()) {
-            continue;
-        }
-        let names = [ROOM_LOCK, ROOM_LOCK_NEW];
-        let gone = match names.iter().find_map(|name| open_anywhere(&entry.path().join(name)).ok()) {
-            Some(lock) if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() => continue,
-            Some(_) => std::fs::remove_dir_all(entry.path()),
-            // Nothing is in it yet, and may be at this very moment; whoever furnishes it then begins anew.
-            None => match std::fs::remove_dir(entry.path()) {
-                // Its owner was killed while it removed the folder, after the lock.
-                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && has_no_lock(&entry.path()) => {
-                    std::fs::remove_dir_all(entry.path())
-                }
-                removed => removed,
-            },
-        };
-        match gone {
-            Ok(()) => removed += 1,
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(removed)
-}
-
-/// Says whether nobody holds or is about to hold a folder that is not empty: the lock comes before all else.
-///
-/// The name that a lock gets first is looked for first, so that a rename in between is not missed.
-fn has_no_lock(folder: &Path) -> bool {
-    ![ROOM_LOCK_NEW, ROOM_LOCK].iter().any(|name| folder.join(name).symlink_metadata().is_ok())
+    folder: ScratchFolder,
 }
 
 impl Room {
     pub(super) fn furnish(scratch: &Path, assignment: &Assignment) -> io::Result<Room> {
-        let private = std::fs::Permissions::from_mode(0o700);
-        let (folder, lock) = loop {
-            let private = private.clone();
-            let folder =
-                tempfile::Builder::new().prefix(ROOM_PREFIX).permissions(private).tempdir_in(scratch)?;
-            match hold_lock(folder.path()) {
-                Ok(lock) => break (folder, lock),
-                // The sweep of another planctl came in between.
-                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => {}
-                Err(error) => return Err(error),
-            }
-        };
-        let room = Room { folder, lock };
+        let room = Room { folder: ScratchFolder::make(scratch, WORK_PREFIX)? };
         write_private(&room.prompt_file(), assignment.prompt.as_bytes())?;
         create_folder(&room.context_folder())?;
         for entry in &assignment.context {
@@ -128,25 +61,6 @@ impl Room {
     }
 }
 
-/// Makes the lock file appear locked.
-fn hold_lock(folder: &Path) -> io::Result<Arc<OwnedFd>> {
-    let path = folder.join(ROOM_LOCK_NEW);
-    write_private(&path, b"")?;
-    let file = std::fs::File::open(&path)?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-    std::fs::rename(path, folder.join(ROOM_LOCK))?;
-    Ok(Arc::new(file.into()))
-}
-
-fn create_folder(path: &Path) -> io::Result<()> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    io::Write::write_all(&mut file, bytes)
-}
-
 /// Makes the process that does the work.
 ///
 /// # Errors
@@ -170,7 +84,7 @@ pub(super) fn command(agent: &Agent, assignment: &Assignment, room: &Room) -> Re
     command.idle_timeout = agent.idle_timeout;
     command.grace = agent.grace;
     command.locks.clone_from(&assignment.locks);
-    command.locks.push(room.lock.clone());
+    command.locks.push(room.folder.lock());
     Ok(command)
 }
 
@@ -312,40 +226,6 @@ mod tests {
         ] {
             assert_eq!(substitute(script).0, expected, "{script}");
         }
-    }
-
-    #[test]
-    fn a_crashed_attempts_folder_is_swept_and_a_living_ones_is_not() {
-        let scratch = tempfile::tempdir().unwrap();
-        std::fs::create_dir(scratch.path().join("somebody-elses")).unwrap();
-        let make = || {
-            let folder = tempfile::Builder::new().prefix(ROOM_PREFIX).tempdir_in(scratch.path()).unwrap();
-            let lock = hold_lock(folder.path()).unwrap();
-            (folder.keep(), lock)
-        };
-        let (crashed, lock) = make();
-        let (living, _held) = make();
-        drop(lock);
-        // Two that were killed while they furnished.
-        for (name, file) in [("empty", None), ("begun", Some(ROOM_LOCK_NEW))] {
-            let folder = scratch.path().join(format!("{ROOM_PREFIX}{name}"));
-            std::fs::create_dir(&folder).unwrap();
-            if let Some(file) = file {
-                std::fs::write(folder.join(file), "").unwrap();
-            }
-        }
-        assert_eq!(sweep_scratch(scratch.path()).unwrap(), 3);
-        assert!(!crashed.exists() && living.exists() && scratch.path().join("somebody-elses").exists());
-    }
-
-    #[test]
-    fn a_folder_whose_owner_died_while_it_removed_it_is_swept() {
-        let scratch = tempfile::tempdir().unwrap();
-        let half_removed = scratch.path().join(format!("{ROOM_PREFIX}dead"));
-        create_folder(&half_removed.join("context")).unwrap();
-        std::fs::write(half_removed.join("prompt.md"), "x").unwrap();
-        assert_eq!(sweep_scratch(scratch.path()).unwrap(), 1);
-        assert!(!half_removed.exists());
     }
 
     #[test]

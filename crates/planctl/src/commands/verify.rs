@@ -16,6 +16,7 @@ mod human;
 mod picture;
 mod place;
 mod plain;
+mod probing;
 mod report;
 mod sarif;
 mod watch;
@@ -51,8 +52,12 @@ pub async fn verify(context: &Context, args: &VerifyArgs) -> Answer {
 /// Verifies every file; one that can't be read keeps none of the others from being verified.
 async fn look(context: &Context, args: &VerifyArgs) -> Result<Vec<Looked>, Failure> {
     let mut looked = Vec::with_capacity(args.files.len());
+    let prober = probing::prober(context, &args.probing)?;
     for file in &args.files {
-        let found = client::check(context, file, false, &args.levels.0).await;
+        let found = match &prober {
+            Some(prober) => prober.check(context, file, &args.levels.0).await,
+            None => client::check(context, file, false, &args.levels.0).await,
+        };
         match found {
             // What is wrong with this machine or its configuration is no finding of a file.
             Err(failure) if !matches!(failure.exit, Exit::No | Exit::NotFound) => return Err(failure),

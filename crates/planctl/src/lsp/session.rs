@@ -389,6 +389,7 @@ impl<'a> Session<'a> {
                     config: &config,
                     serves_every_role: false,
                     levels: &levels,
+                    probe: None,
                 };
                 let shown = plan_path(&path, &workspace);
                 let found = verify_text(&path, &shown, &source, checking, &spawner).await;

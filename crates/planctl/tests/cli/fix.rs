@@ -53,7 +53,7 @@ fn what_can_be_fixed_is_fixed_and_what_is_left_decides() {
     assert_eq!(
         steady(&said.out, &room.path("")),
         "fixed 3 of 3 findings\n\
-         p.md: no problems\n\
+         p.md: 2 steps, contracts not tried · no problems\n\
          verified · 2 steps in order 1→2 · role coder · 10k tokens · $0.10 · 5m00s · sha256 …\n\
          next: planctl plan run p.md\n"
     );

@@ -18,7 +18,7 @@ fn a_good_plan_is_verified_and_says_what_comes_next() {
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(
         steady(&said.out, &room.path("")),
-        "p.md: no problems\n\
+        "p.md: 2 steps, contracts not tried · no problems\n\
          verified · 2 steps in order 1→2 · role coder · 10k tokens · $0.10 · 5m00s · sha256 …\n\
          next: planctl plan run p.md\n"
     );

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use planctl_lang::{Code, Severity, Verification};
 use planctl_server::check::Checked;
+use planctl_server::probe::Probed;
 
 use super::{Looked, plan_view, typed};
 use crate::commands::Context;
@@ -73,7 +74,7 @@ pub fn findings(checked: &Checked, is_quiet: bool) -> String {
 /// Says in a few lines what was verified, and what to type next.
 pub fn summary(context: &Context, checked: &Checked, file: &Path) -> Result<String, Failure> {
     let name = show::safe(&file.display().to_string());
-    let counts = counted(&checked.verification);
+    let counts = format!("{}{}", tried(checked), counted(&checked.verification));
     let Some(graph) = checked.verification.graph.as_ref() else {
         let mut text = format!("{name}: {counts}\n{}", refused(checked));
         if let Some(fixing) = fixing_line(&checked.verification, file) {
@@ -138,6 +139,25 @@ fn refused(checked: &Checked) -> String {
     }
     text.push('\n');
     text
+}
+
+// How many steps there are, and how many of their contracts were tried; nothing of what is no plan.
+fn tried(checked: &Checked) -> String {
+    let steps = match checked.verification.tree.steps.len() {
+        0 => return String::new(),
+        1 => "1 step".to_owned(),
+        steps => format!("{steps} steps"),
+    };
+    match checked.probed {
+        None => format!("{steps}, contracts not tried · "),
+        Some(Probed { contracts, tried: 0, .. }) => format!("{steps}, 0 of {contracts} contracts tried · "),
+        Some(probed) => format!(
+            "{steps}, {} of {} contracts tried in {:.1} s (copy discarded) · ",
+            probed.tried,
+            probed.contracts,
+            probed.duration.as_secs_f64()
+        ),
+    }
 }
 
 /// Counts findings in words: `2 errors, 1 warning`.

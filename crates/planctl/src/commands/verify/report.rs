@@ -1,6 +1,6 @@
 //! Answers with what was found, in the format that was asked for.
 
-use planctl_lang::Report;
+use planctl_lang::{ProbeReport, Report};
 
 use super::{Looked, github, human, plain, print_reports, sarif, unreadable};
 use crate::args::Format;
@@ -24,7 +24,14 @@ pub fn report(context: &Context, looked: &[Looked], format: Format) -> Result<()
 
 fn for_programs(one: &Looked) -> Report {
     match &one.found {
-        Ok(checked) => checked.verification.report(&checked.source),
+        Ok(checked) => Report {
+            probe: checked.probed.map(|probed| ProbeReport {
+                contracts: probed.contracts,
+                tried: probed.tried,
+                seconds: probed.duration.as_secs_f64(),
+            }),
+            ..checked.verification.report(&checked.source)
+        },
         Err(failure) => Report::unreadable(one.file.to_string_lossy(), &unreadable(failure)),
     }
 }

@@ -1,0 +1,352 @@
+//! A throw-away copy of a workspace in exactly its present state, which can be brought back to that state.
+//!
+//! The whole git checkout that the workspace lies in is copied, with what git ignores and its own `.git`, so that nothing
+//! that runs in the copy can write into the original's objects, refs, index or other worktrees:
+//!
+//! ```text
+//! SCRATCH/planctl-trial-…/       0700, locked as long as anything uses it, removed with the replica
+//!   tree/work/                   the checkout
+//!   tree/git-0/                  the git folder of a `.git` file that points out of the checkout
+//!   home/ tmp/                   empty before each contract
+//! ```
+
+mod restore;
+mod survey;
+mod transfer;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use self::survey::Survey;
+use self::transfer::Transfer;
+use crate::beneath::Root;
+use crate::git::{git_head, git_top_level};
+use crate::scratch::{ScratchFolder, TRIAL_PREFIX, create_folder, remove_tree};
+
+pub use self::restore::Differences;
+
+/// How much a replica may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReplicaLimits {
+    /// The most bytes that are copied; files that the file system can share are not counted.
+    pub bytes_max: u64,
+    /// The most files, folders and links.
+    pub entries_max: usize,
+}
+
+impl Default for ReplicaLimits {
+    fn default() -> ReplicaLimits {
+        ReplicaLimits { bytes_max: 4 << 30, entries_max: 500_000 }
+    }
+}
+
+/// Why there is no replica.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplicaError {
+    /// The workspace has more bytes than may be copied.
+    #[error("it has {bytes} bytes, and at most {limit} are copied")]
+    TooLarge {
+        /// How many it has.
+        bytes: u64,
+        /// How many there may be.
+        limit: u64,
+        /// The entry at its top that has the most.
+        largest: String,
+        /// How many that has.
+        largest_bytes: u64,
+    },
+    /// The workspace has more files, folders and links than may be copied.
+    #[error("it has more than {limit} files and folders")]
+    TooMany {
+        /// How many there may be.
+        limit: usize,
+        /// The entry at its top that has the most.
+        largest: String,
+    },
+    /// The file system of the copy has not enough room.
+    #[error("a copy takes {bytes} bytes, and {} has {free} free", folder.display())]
+    NoRoom {
+        /// How many bytes a copy takes.
+        bytes: u64,
+        /// How many are free.
+        free: u64,
+        /// Where the copy would be.
+        folder: PathBuf,
+    },
+    /// There is no folder for a copy that lies outside the workspace.
+    #[error("{} lies in the workspace itself", folder.display())]
+    Inside {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The file system refused.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// What it said.
+        #[source]
+        source: io::Error,
+    },
+    /// The caller asked to stop.
+    #[error("it was interrupted")]
+    Interrupted,
+}
+
+/// A throw-away copy; it goes when it is dropped, and with the next sweep where planctl was killed before.
+pub struct Replica {
+    folder: ScratchFolder,
+    checkout: PathBuf,
+    workspace: PathBuf,
+    roots: Vec<Root>,
+    pieces: BTreeMap<PathBuf, Piece>,
+    left_out: usize,
+    bytes: u64,
+    head: Option<String>,
+    shares: bool,
+    is_stopped: Stop,
+}
+
+/// Says whether to stop; asked between any two files.
+pub type Stop = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// One entry of the copy.
+pub(crate) struct Piece {
+    kind: Kind,
+    /// Mode bits for what is no link.
+    mode: u32,
+    /// Seconds and nanoseconds.
+    modified: (i64, i64),
+    /// What the entry was when it was made; whatever differs from this was touched since.
+    made: Stamp,
+}
+
+pub(crate) enum Kind {
+    Folder,
+    /// A regular file of the original: under which root, where, and what it was when it was copied.
+    Copied {
+        root: usize,
+        path: PathBuf,
+        source: Stamp,
+    },
+    /// A file of our own making.
+    Written(Vec<u8>),
+    Link(PathBuf),
+}
+
+/// What tells without reading that an entry was touched; nobody can set a change time back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Stamp {
+    mode: u32,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    pub(crate) fn of(found: &std::fs::Metadata) -> Stamp {
+        Stamp {
+            mode: found.mode(),
+            inode: found.ino(),
+            bytes: found.len(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }
+    }
+}
+
+impl Replica {
+    /// Copies the git checkout that `workspace` (a canonical path) lies in, else the workspace alone, into `scratch`.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplicaError`]; nothing of the copy is left then.
+    pub fn make(
+        scratch: &Path,
+        workspace: &Path,
+        limits: ReplicaLimits,
+        is_stopped: Stop,
+    ) -> Result<Replica, ReplicaError> {
+        let checkout = git_top_level(workspace).unwrap_or(workspace).to_owned();
+        let scratch = scratch.canonicalize().map_err(wrong("use the folder for copies"))?;
+        if scratch.starts_with(&checkout) {
+            return Err(ReplicaError::Inside { folder: scratch });
+        }
+        let folder = ScratchFolder::make(&scratch, TRIAL_PREFIX).map_err(wrong("make a folder"))?;
+        let tree = folder.path().join("tree");
+        let survey = Survey::take(&checkout, &tree, limits, &is_stopped)?;
+        let roots = survey.open_roots()?;
+        let Survey { pieces, weights, left_out, bytes, .. } = survey;
+        let beneath = workspace.strip_prefix(&checkout).unwrap_or(Path::new("")).to_owned();
+        let head = git_head(workspace);
+        let mut replica = Replica {
+            workspace: tree.join(survey::WORK).join(beneath),
+            folder,
+            checkout,
+            roots,
+            left_out,
+            bytes,
+            pieces,
+            head,
+            shares: false,
+            is_stopped,
+        };
+        replica.shares = replica.check_room(limits, &weights)?;
+        replica.fill()?;
+        replica.clear_rooms().map_err(wrong("make the copy's home"))?;
+        Ok(replica)
+    }
+
+    /// Returns where contracts run: what the workspace is in the copy.
+    pub fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
+    /// Returns what was copied: the git checkout, else the workspace.
+    pub fn checkout(&self) -> &Path {
+        &self.checkout
+    }
+
+    /// Returns the lock that everything which runs in the copy has to hold.
+    pub fn lock(&self) -> Arc<OwnedFd> {
+        self.folder.lock()
+    }
+
+    /// Returns how many files, folders and links the copy has.
+    pub fn entries(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Returns how many bytes its files have.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns how many entries are not in it: pipes, sockets, devices, what can't be read.
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// Returns the variables that keep what runs in the copy out of the real home, and git out of other checkouts.
+    pub fn variables(&self) -> Vec<(String, String)> {
+        let home = self.home();
+        let path = |folder: &Path| folder.to_string_lossy().into_owned();
+        let mut variables = vec![
+            ("HOME".to_owned(), path(&home)),
+            ("TMPDIR".to_owned(), path(&self.temporary())),
+            ("GIT_CEILING_DIRECTORIES".to_owned(), path(self.folder.path())),
+            // A virtual environment names its interpreter by the original's path, where nothing may be written.
+            ("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned()),
+        ];
+        for (name, folder) in [
+            ("XDG_CACHE_HOME", ".cache"),
+            ("XDG_CONFIG_HOME", ".config"),
+            ("XDG_DATA_HOME", ".local/share"),
+            ("XDG_STATE_HOME", ".local/state"),
+        ] {
+            variables.push((name.to_owned(), path(&home.join(folder))));
+        }
+        variables
+    }
+
+    /// Returns a text with the original's path replaced by the copy's.
+    pub fn translated(&self, text: &str) -> String {
+        survey::translated(text, &self.checkout, &self.tree().join(survey::WORK))
+    }
+
+    fn tree(&self) -> PathBuf {
+        self.folder.path().join("tree")
+    }
+
+    fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    fn temporary(&self) -> PathBuf {
+        self.folder.path().join("tmp")
+    }
+
+    /// Makes home and temporary folder empty.
+    fn clear_rooms(&self) -> io::Result<()> {
+        for folder in [self.home(), self.temporary()] {
+            match remove_tree(&folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => create_folder(&folder)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Says whether the file system shares the files' content; where it doesn't, their size counts.
+    fn check_room(&self, limits: ReplicaLimits, weights: &survey::Weights) -> Result<bool, ReplicaError> {
+        let transfer = Transfer { roots: &self.roots, tree: &self.tree() };
+        if transfer.shares(&self.pieces, self.folder.path()) {
+            return Ok(true);
+        }
+        if self.bytes > limits.bytes_max {
+            let (largest, largest_bytes) = weights.largest_bytes();
+            return Err(ReplicaError::TooLarge {
+                bytes: self.bytes,
+                limit: limits.bytes_max,
+                largest,
+                largest_bytes,
+            });
+        }
+        let room = rustix::fs::statvfs(self.folder.path())
+            .map_err(|error| wrong("ask for free space")(error.into()))?;
+        let free = room.f_bavail.saturating_mul(room.f_frsize);
+        // Small files take a block each, and the contracts need some room as well.
+        let needed = self.bytes + 4096 * self.pieces.len() as u64 + (64 << 20);
+        if free < needed {
+            let folder = self.folder.path().parent().unwrap_or(Path::new("/")).to_owned();
+            return Err(ReplicaError::NoRoom { bytes: needed, free, folder });
+        }
+        Ok(false)
+    }
+
+    /// Makes all pieces, then gives the folders their modes and times, and stamps everything.
+    fn fill(&mut self) -> Result<(), ReplicaError> {
+        let tree = self.tree();
+        let mut gone = Vec::new();
+        for (path, piece) in &mut self.pieces {
+            if (self.is_stopped)() {
+                return Err(ReplicaError::Interrupted);
+            }
+            let transfer = Transfer { roots: &self.roots, tree: &tree };
+            match transfer.make(path, piece, self.shares) {
+                Ok(()) => {}
+                // It went or changed its kind since the survey, or may not be read.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => gone.push(path.clone()),
+                Err(error) => return Err(wrong(format!("copy {}", path.display()))(error)),
+            }
+        }
+        self.left_out += gone.len();
+        for path in gone {
+            self.pieces.remove(&path);
+        }
+        self.settle(|_| true).map_err(wrong("finish the copy"))
+    }
+
+    /// Gives folders their modes and times, the inner ones first, and stamps what is chosen.
+    fn settle(&mut self, is_chosen: impl Fn(&Path) -> bool) -> io::Result<()> {
+        let tree = self.tree();
+        for (path, piece) in self.pieces.iter_mut().rev().filter(|(path, _)| is_chosen(path)) {
+            let place = tree.join(path);
+            if matches!(piece.kind, Kind::Folder) {
+                transfer::attributes(&place, piece)?;
+            }
+            piece.made = Stamp::of(&place.symlink_metadata()?);
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn wrong(what: impl Into<String>) -> impl FnOnce(io::Error) -> ReplicaError {
+    let what = what.into();
+    |source| ReplicaError::Io { what, source }
+}

@@ -1,0 +1,197 @@
+//! Tries contracts before any work is done, each in a throw-away copy of the workspace in its first state (red first).
+
+use std::ffi::OsStr;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use planctl_engine::{Contract, Ending, Evidence, Found};
+
+use crate::contract::Bench;
+use crate::environment::safe_path;
+use crate::process::{Command, End, Input};
+use crate::protect::Baseline;
+use crate::replica::{Differences, Replica, ReplicaError, ReplicaLimits, Stop};
+use crate::spawn::Spawner;
+
+/// How often a contract is tried, so that one that passes by chance shows.
+const RUNS: usize = 2;
+/// What builds, interpreters and test runners keep beside the sources; no change of the work.
+const CACHES: [&str; 10] = [
+    "target",
+    "node_modules",
+    ".venv",
+    "__pycache__",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".hypothesis",
+    ".tox",
+    ".gradle",
+];
+/// How long git may take to say which paths it ignores.
+const IGNORED_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// Where and with what contracts are tried.
+#[derive(Clone)]
+pub struct TrialPlace {
+    /// A folder outside the workspace where the copy may be.
+    pub scratch: PathBuf,
+    /// The workspace, a canonical path.
+    pub workspace: PathBuf,
+    /// Where commands are found; folders of the workspace are left out.
+    pub path: std::ffi::OsString,
+    /// Variables of the configuration.
+    pub environment: Vec<(String, String)>,
+    /// How much the copy may take.
+    pub limits: ReplicaLimits,
+}
+
+/// A copy of a workspace, and a bench in it.
+pub struct TrialBench {
+    spawner: Spawner,
+    bench: Bench,
+    replica: Arc<Mutex<Replica>>,
+    workspace: PathBuf,
+}
+
+/// What trying a contract brought.
+#[derive(Clone, Debug)]
+pub enum Trial {
+    /// It ran.
+    Tried {
+        /// What each run showed; the second one met what the first one left.
+        runs: Vec<Evidence>,
+        /// Files of the workspace that differed afterwards; ignored ones are left out.
+        changed: Vec<String>,
+    },
+    /// It could not be tried, or what it showed does not count.
+    NotTried {
+        /// Why.
+        reason: String,
+    },
+    /// The caller asked to stop.
+    Interrupted,
+}
+
+impl TrialBench {
+    /// Copies the workspace.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplicaError`]; a variable that may not be set for a contract is one too.
+    pub async fn prepare(
+        spawner: Spawner,
+        place: TrialPlace,
+        is_stopped: Stop,
+    ) -> Result<TrialBench, ReplicaError> {
+        let (scratch, workspace) = (place.scratch.clone(), place.workspace.clone());
+        let make = move || Replica::make(&scratch, &workspace, place.limits, is_stopped);
+        let replica = tokio::task::spawn_blocking(make).await.map_err(|error| broken(&error))??;
+        // Folders of the original workspace must not be on the path either.
+        let path = safe_path(&place.path, replica.checkout());
+        let mut variables = replica.variables();
+        for (name, value) in &place.environment {
+            variables.retain(|(own, _)| own != name);
+            variables.push((name.clone(), replica.translated(value)));
+        }
+        let bench = Bench::new(spawner.clone(), replica.workspace(), Some(&path), variables)
+            .map_err(|error| broken(&error))?
+            .with_lock(replica.lock());
+        Ok(TrialBench {
+            spawner,
+            bench,
+            workspace: replica.workspace().to_owned(),
+            replica: Arc::new(Mutex::new(replica)),
+        })
+    }
+
+    /// Returns how many entries and bytes were copied.
+    pub fn size(&self) -> (usize, u64) {
+        let replica = self.replica.lock().unwrap_or_else(PoisonError::into_inner);
+        (replica.entries(), replica.bytes())
+    }
+
+    /// Tries a contract and brings the copy back to its first state.
+    ///
+    /// # Errors
+    ///
+    /// When the copy can't be restored; it is of no use then.
+    pub async fn try_contract(
+        &self,
+        contract: &Contract,
+        cancel: impl Future<Output = ()>,
+    ) -> Result<Trial, ReplicaError> {
+        let mut cancel = pin!(cancel);
+        let mut runs = Vec::new();
+        let nothing = Arc::new(Baseline::default());
+        while runs.len() < RUNS {
+            let gate = self.bench.evaluate(contract, &nothing, &mut |_, _| (), cancel.as_mut()).await;
+            match gate.found {
+                Found::Evidence(evidence) => {
+                    let is_late = evidence.ending == Ending::TimedOut;
+                    runs.push(*evidence);
+                    // What takes too long once is not made to do so again.
+                    if is_late {
+                        break;
+                    }
+                }
+                Found::Nothing(planctl_engine::Inconclusive::Interrupted) => return Ok(Trial::Interrupted),
+                Found::Nothing(
+                    planctl_engine::Inconclusive::ToolMissing { what }
+                    | planctl_engine::Inconclusive::Unstable { what },
+                ) => {
+                    self.restore().await?;
+                    return Ok(Trial::NotTried { reason: format!("it could not be started: {what}") });
+                }
+            }
+        }
+        let differences = self.restore().await?;
+        if differences.has_original_changed {
+            let reason = "the workspace changed while it was tried".to_owned();
+            return Ok(Trial::NotTried { reason });
+        }
+        let changed = self.without_ignored(differences.paths).await;
+        Ok(Trial::Tried { runs, changed })
+    }
+
+    async fn restore(&self) -> Result<Differences, ReplicaError> {
+        let replica = self.replica.clone();
+        let restore = move || replica.lock().unwrap_or_else(PoisonError::into_inner).restore();
+        tokio::task::spawn_blocking(restore).await.map_err(|error| broken(&error))?
+    }
+
+    /// Leaves out caches, and what git ignores; the copy is in its first state, so the contract has no say in that.
+    async fn without_ignored(&self, paths: Vec<String>) -> Vec<String> {
+        let is_cache = |path: &String| {
+            Path::new(path).components().any(|part| CACHES.iter().any(|cache| part.as_os_str() == *cache))
+        };
+        let mut paths: Vec<String> = paths.into_iter().filter(|path| !is_cache(path)).collect();
+        if paths.is_empty() || crate::git::git_top_level(&self.workspace).is_none() {
+            return paths;
+        }
+        let ask: [&OsStr; 4] = ["git", "check-ignore", "-z", "--stdin"].map(OsStr::new);
+        let mut command = Command::new(ask, &self.workspace);
+        command.environment = self.bench.environment().to_vec();
+        command.deadline = Some(IGNORED_TIMEOUT);
+        command.input =
+            Input::Bytes(paths.iter().flat_map(|path| [path.as_bytes(), b"\0"].concat()).collect());
+        command.kept_bytes = 16 << 20;
+        command.locks = vec![self.replica.lock().unwrap_or_else(PoisonError::into_inner).lock()];
+        let finished = self.spawner.run(&command, &mut |_, _| (), std::future::pending()).await;
+        // Where git can't say, nothing is ignored.
+        if let Ok(finished) = finished
+            && finished.end == End::Exited(0)
+        {
+            let said = finished.stdout.joined();
+            let ignored: std::collections::BTreeSet<&[u8]> = said.split(|byte| *byte == 0).collect();
+            paths.retain(|path| !ignored.contains(path.as_bytes()));
+        }
+        paths
+    }
+}
+
+fn broken(error: &dyn std::fmt::Display) -> ReplicaError {
+    ReplicaError::Io { what: "try contracts".to_owned(), source: std::io::Error::other(error.to_string()) }
+}

@@ -1,0 +1,150 @@
+//! P103, P105–P107, P116, P117: what contracts showed when they were tried before any work was done.
+
+use std::time::Duration;
+
+use planctl_engine::{Ending, Verdict};
+
+use super::Lint;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::facts::{FileFact, named_files};
+use crate::parse::name_of;
+use crate::source::{Span, escape};
+use crate::tree::{ContractTree, StepTree};
+use crate::trial::{Trial, TrialRun, Tried};
+
+/// A contract that takes a larger part of its time than this may run past it one day, in percent.
+const TIME_PERCENT_MAX: u32 = 80;
+/// How many changed files are named.
+const CHANGED_NAMED_MAX: usize = 4;
+
+pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
+    let mut trials = lint.facts.trials.clone();
+    for step in &lint.tree.steps {
+        let (Some(number), Some(contract)) = (step.fixed_number(), &step.contract) else { continue };
+        let mut of_step = Vec::new();
+        match trials.remove(&number) {
+            Some(Trial::Skipped { reason }) => of_step.push(skipped(contract, &reason)),
+            Some(Trial::Tried(tried)) => {
+                changes(contract, &tried, &mut of_step);
+                result(lint, step, contract, &tried, &mut of_step);
+                time(contract, &tried, &mut of_step);
+            }
+            None => {}
+        }
+        found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
+    }
+}
+
+fn skipped(contract: &ContractTree, reason: &str) -> Diagnostic {
+    let skipped = Diagnostic::new(Code::P116, "the contract was not tried");
+    skipped.at(script(contract), reason).note("whether it passes before any work is done is not known")
+}
+
+fn result(
+    lint: &Lint<'_>,
+    step: &StepTree,
+    contract: &ContractTree,
+    tried: &Tried,
+    found: &mut Vec<Diagnostic>,
+) {
+    let passes = tried.runs.iter().filter(|run| run.verdict == Verdict::Passed).count();
+    let Some(first) = tried.runs.first() else { return };
+    let is_guard = step.guard.as_ref().is_some_and(|guard| guard.value);
+    let has_timed_out = tried.runs.iter().any(|run| run.ending == Ending::TimedOut);
+    if passes > 0 && passes < tried.runs.len() {
+        found.push(flipped(contract, tried));
+    } else if passes > 0 && !is_guard {
+        found.push(vacuous(lint, step, contract, first));
+    } else if passes == 0 && is_guard && !has_timed_out {
+        found.push(red_guard(contract, first));
+    }
+}
+
+fn vacuous(lint: &Lint<'_>, step: &StepTree, contract: &ContractTree, run: &TrialRun) -> Diagnostic {
+    let label = format!("{} on a clean copy of the workspace", ended(run));
+    let missing =
+        named_files(step).into_iter().find(|path| lint.facts.files.get(path) == Some(&FileFact::Missing));
+    let example = missing.map_or("test -s PATH".to_owned(), |path| format!("test -s {}", escape(&path)));
+    Diagnostic::new(Code::P103, "the contract passes before any work is done")
+        .at(script(contract), label)
+        .note("a step whose contract is already true proves nothing when it finishes")
+        .help(format!("add a check that is false now, e.g. `{example} &&`"))
+        .note("for a \"keep it green\" step write `**guard:** yes` to accept this")
+}
+
+fn flipped(contract: &ContractTree, tried: &Tried) -> Diagnostic {
+    let runs: Vec<String> = tried.runs.iter().map(ended).collect();
+    let flipped = Diagnostic::new(Code::P106, "the contract's result differs between two runs")
+        .at(script(contract), runs.join(", then "));
+    if tried.changed_count > 0 {
+        return flipped
+            .note("the second run met what the first one had changed (P105)")
+            .help("let the contract only look, so that it can be run again");
+    }
+    flipped
+        .note("nothing was changed in between, so it passes or fails by chance")
+        .help("take out what differs from run to run: time, order, the network, random numbers")
+}
+
+fn red_guard(contract: &ContractTree, run: &TrialRun) -> Diagnostic {
+    Diagnostic::new(Code::P117, "a guard's contract fails before any work is done")
+        .at(script(contract), format!("{} on a clean copy of the workspace", ended(run)))
+        .note("`**guard:** yes` says that it is green now and is meant to stay so")
+        .note("a trial has an empty home directory; `[contracts] env` in planctl.toml adds what a contract needs")
+        .help("mend what it checks first, or take `**guard:** yes` out")
+}
+
+fn changes(contract: &ContractTree, tried: &Tried, found: &mut Vec<Diagnostic>) {
+    if tried.changed_count == 0 {
+        return;
+    }
+    let named: Vec<String> =
+        tried.changed.iter().take(CHANGED_NAMED_MAX).map(|path| format!("`{}`", escape(path))).collect();
+    let more = match tried.changed_count - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let changes = Diagnostic::new(Code::P105, "the contract changes the workspace")
+        .at(script(contract), format!("changed {}{more}", named.join(", ")))
+        .note("it ran in a copy, which is discarded; files that git ignores do not count");
+    found.push(changes.help("a contract should look, not do: let the task write, and the contract check"));
+}
+
+fn time(contract: &ContractTree, tried: &Tried, found: &mut Vec<Diagnostic>) {
+    let Some(longest) = tried.runs.iter().max_by_key(|run| run.duration) else { return };
+    let limit = words(tried.timeout);
+    let is_over = tried.runs.iter().any(|run| run.ending == Ending::TimedOut);
+    let (message, label) = if is_over {
+        ("the contract ran past its time", format!("ended after {limit}, its timeout"))
+    } else if longest.duration * 100 > tried.timeout * TIME_PERCENT_MAX {
+        ("the contract takes most of its time", format!("took {} of {limit}", words(longest.duration)))
+    } else {
+        return;
+    };
+    let slow = Diagnostic::new(Code::P107, message).at(script(contract), label);
+    found.push(slow.help("give it more with `**contract_timeout:**`, or let it check less"));
+}
+
+/// The script without the empty space around it.
+fn script(contract: &ContractTree) -> Span {
+    let text = &contract.command;
+    let start = text.len() - text.trim_start().len();
+    contract.in_plan(Span::new(start, text.trim_end().len().max(start)))
+}
+
+fn ended(run: &TrialRun) -> String {
+    let time = words(run.duration);
+    match run.ending {
+        Ending::Exited { code } => format!("exit {code} in {time}"),
+        Ending::Signalled { signal } => format!("ended by signal {signal} after {time}"),
+        Ending::TimedOut => format!("ended at its timeout, after {time}"),
+        Ending::NotRun => "not run".to_owned(),
+    }
+}
+
+fn words(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 600.. => format!("{} min", seconds / 60),
+        _ => format!("{:.1} s", time.as_secs_f64()),
+    }
+}
