@@ -12,7 +12,7 @@ mod settle;
 
 use std::collections::BTreeSet;
 
-use crate::effect::{Effect, TimerId};
+use crate::effect::{Effect, Purpose, TimerId};
 use crate::event::{AgentSaid, ClockEvent, Decision, Event, Found, Refusal};
 use crate::fact::Fact;
 use crate::graph::{Graph, Task};
@@ -129,12 +129,35 @@ impl<'a> Turn<'a> {
         if newest || planted(Mutant::StaleAttemptAccepted) { Ok(()) } else { Err(Refusal::StaleAttempt) }
     }
 
+    /// Returns the try that a gate or a rehearsal is out for, if one is.
+    fn evaluating(&self, id: &NodeId) -> Result<Option<Attempt>, Refusal> {
+        Ok(match self.state(id)? {
+            NodeState::Checking { attempt, .. } => Some(*attempt),
+            NodeState::Rehearsing => Some(self.run.record(id)?.tally.attempt),
+            NodeState::Pending
+            | NodeState::Working { .. }
+            | NodeState::Resting { .. }
+            | NodeState::Held { .. }
+            | NodeState::Settled { .. } => None,
+        })
+    }
+
+    /// Returns what the evaluation that is out, or comes next, is for.
+    fn purpose(&self, id: &NodeId) -> Result<Purpose, Refusal> {
+        let is_rehearsal = *self.state(id)? == NodeState::Rehearsing;
+        Ok(if is_rehearsal { Purpose::Rehearsal } else { Purpose::Verdict })
+    }
+
     /// Returns the item that a live state has out.
     fn item_out(&self, id: &NodeId) -> Result<Option<ItemId>, Refusal> {
         let at = self.run.at(id)?;
         Ok(match self.state(id)? {
             NodeState::Working { .. } | NodeState::Resting { .. } => Some(ItemId::agent(self.run.id, &at)),
             NodeState::Checking { .. } => Some(ItemId::gate(self.run.id, &at)),
+            NodeState::Rehearsing => {
+                let ordinal = self.run.record(id)?.tally.rehearsals;
+                Some(ItemId::rehearsal(self.run.id, &at, ordinal))
+            }
             NodeState::Held { item, .. } => Some(item.clone()),
             NodeState::Pending | NodeState::Settled { .. } => None,
         })
@@ -185,7 +208,10 @@ impl<'a> Turn<'a> {
 fn is_progress(event: &Event) -> bool {
     match event {
         Event::Agent(event) => !matches!(event.said, AgentSaid::Faulted(_) | AgentSaid::Released),
-        Event::Harness(event) => matches!(event.found, Found::Evidence(_)),
+        Event::Harness(event) => match event.found {
+            Found::Evidence(_) | Found::Rehearsed(_) => true,
+            Found::Nothing(_) => false,
+        },
         Event::Human(_) | Event::Clock(ClockEvent::Admitted | ClockEvent::Overran { .. }) => true,
         Event::Clock(ClockEvent::Due { .. } | ClockEvent::LeaseLost { .. }) => false,
     }

@@ -20,6 +20,41 @@ pub struct Contract {
     pub timeout: Duration,
     /// Says that the contract is meant to be green before the work too (`**guard:** yes`).
     pub guard: bool,
+    /// Whether the contract is rehearsed before the work, as the plan or the configuration asks.
+    #[serde(default, skip_serializing_if = "RedFirst::is_off")]
+    pub red_first: RedFirst,
+}
+
+/// Whether a contract has to be red before the work, so that its pass afterwards proves something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RedFirst {
+    /// It is not rehearsed.
+    #[default]
+    Off,
+    /// It is rehearsed; one that is not red is said wherever the step's verdict is.
+    Warn,
+    /// It is rehearsed; a step whose contract is not red is not worked on until a person decides.
+    Deny,
+}
+
+impl RedFirst {
+    /// All policies, from the mildest on.
+    pub const ALL: [RedFirst; 3] = [RedFirst::Off, RedFirst::Warn, RedFirst::Deny];
+
+    /// Returns the word of plans and configurations.
+    pub fn word(self) -> &'static str {
+        match self {
+            RedFirst::Off => "off",
+            RedFirst::Warn => "warn",
+            RedFirst::Deny => "deny",
+        }
+    }
+
+    /// Says that nothing is asked for.
+    pub fn is_off(&self) -> bool {
+        *self == RedFirst::Off
+    }
 }
 
 impl Contract {
@@ -39,6 +74,46 @@ impl Contract {
             Ending::Exited { .. } | Ending::Signalled { .. } | Ending::NotRun => Verdict::Failed,
             Ending::TimedOut => Verdict::TimedOut,
         })
+    }
+
+    /// Returns what is asked of this contract before the work; one that guards is never rehearsed.
+    pub fn rehearsal(&self) -> RedFirst {
+        if self.guard { RedFirst::Off } else { self.red_first }
+    }
+
+    /// Says what a rehearsal showed: never a verdict.
+    ///
+    /// Returns `None` for evidence of another contract. A contract that ran past its timeout is red, as it would have
+    /// failed.
+    pub fn shown(&self, evidence: &Evidence) -> Option<Showing> {
+        Some(match self.judge(evidence)? {
+            Verdict::Passed => Showing::Green,
+            Verdict::Failed | Verdict::TimedOut => Showing::Red,
+            Verdict::Tampered => Showing::Tampered,
+        })
+    }
+}
+
+/// What a contract showed before the work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Showing {
+    /// It fails without the work, so that a pass afterwards proves something.
+    Red,
+    /// It passes without the work: a pass afterwards proves nothing.
+    Green,
+    /// A protected file differs from its baseline, so it can't be told.
+    Tampered,
+}
+
+impl Showing {
+    /// Returns the word that history and people use.
+    pub fn word(self) -> &'static str {
+        match self {
+            Showing::Red => "red",
+            Showing::Green => "green",
+            Showing::Tampered => "tampered",
+        }
     }
 }
 

@@ -76,12 +76,34 @@ pub enum Work {
         brief: Box<Brief>,
     },
     /// One evaluation of the node's contract.
-    Harness,
+    Harness {
+        /// What it is for.
+        #[serde(default, skip_serializing_if = "Purpose::is_verdict")]
+        purpose: Purpose,
+    },
     /// A question for a person.
     Human {
         /// What is asked.
         ask: Box<Ask>,
     },
+}
+
+/// What an evaluation of a contract is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// The verdict on an attempt.
+    #[default]
+    Verdict,
+    /// What the contract shows before the work; it decides no step (`red_first`).
+    Rehearsal,
+}
+
+impl Purpose {
+    /// Says whether the verdict is wanted.
+    pub fn is_verdict(&self) -> bool {
+        *self == Purpose::Verdict
+    }
 }
 
 /// What a worker is told beside the task.
@@ -170,6 +192,8 @@ pub enum Reason {
     Interrupted,
     /// The gate told nothing, time after time.
     Inconclusive,
+    /// The contract was not red before the work, and the plan or the configuration demands it.
+    NotRed,
     /// The run stood still for too long.
     Stale,
     /// The run has made as many attempts as a run may.
@@ -191,6 +215,7 @@ impl Reason {
             Reason::Permission => "permission",
             Reason::Interrupted => "interrupted",
             Reason::Inconclusive => "inconclusive",
+            Reason::NotRed => "not_red",
             Reason::Stale => "stale",
             Reason::AttemptsLimit => "attempts_limit",
             Reason::Budget => "budget",

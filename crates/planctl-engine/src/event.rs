@@ -108,7 +108,9 @@ pub struct HarnessEvent {
 pub enum Found {
     /// The contract was evaluated; the verdict follows from the evidence.
     Evidence(Box<Evidence>),
-    /// The gate told nothing.
+    /// The contract was evaluated before the work; no verdict follows from it, whatever it shows.
+    Rehearsed(Box<Evidence>),
+    /// The gate, or the rehearsal, told nothing.
     Nothing(Inconclusive),
 }
 
@@ -237,6 +239,7 @@ impl Event {
             },
             Event::Harness(event) => match event.found {
                 Found::Evidence(_) => "harness.evaluated",
+                Found::Rehearsed(_) => "harness.rehearsed",
                 Found::Nothing(_) => "harness.inconclusive",
             },
             Event::Human(event) => match event.decision {

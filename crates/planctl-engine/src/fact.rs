@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Shortfall;
-use crate::contract::Verdict;
-use crate::effect::{AskKind, Reason};
+use crate::contract::{Ending, Showing, Tampering, Verdict};
+use crate::effect::{AskKind, Purpose, Reason};
 use crate::graph::{On, Signal};
 use crate::ids::{Actor, Attempt, ItemId, NodeId, Role};
 use crate::run::{End, Outcome, Outcomes};
@@ -27,6 +27,9 @@ pub enum Fact {
         visit: u16,
         /// Which try it begins with.
         attempt: Attempt,
+        /// Says that its contract is evaluated before the work goes out.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        rehearses: bool,
     },
     /// The harness said its verdict.
     NodeVerified {
@@ -36,6 +39,21 @@ pub enum Fact {
         attempt: Attempt,
         /// The verdict.
         verdict: Verdict,
+        /// Says that it passed and proves nothing: the contract passed before the work, too.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        vacuous: bool,
+    },
+    /// The contract was evaluated before the work, since the plan or the configuration asks for it (`red_first`).
+    NodeRehearsed {
+        /// The node.
+        node: NodeId,
+        /// What it showed.
+        showed: Showing,
+        /// How the command ended.
+        ending: Ending,
+        /// Protected files that had changed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tampered: Vec<Tampering>,
     },
     /// The next try is due; it is out, unless an ask follows that holds it back.
     RetryTriggered {
@@ -96,8 +114,11 @@ pub enum Fact {
     GateRepeated {
         /// The node.
         node: NodeId,
-        /// Which try.
+        /// Which try; of a rehearsal, the one before.
         attempt: Attempt,
+        /// What it was for.
+        #[serde(default, skip_serializing_if = "Purpose::is_verdict")]
+        purpose: Purpose,
         /// Why it told nothing.
         why: String,
     },
@@ -185,6 +206,7 @@ impl Fact {
             Fact::PlanActivated { .. } => "plan_activated",
             Fact::NodeEntered { .. } => "node_entered",
             Fact::NodeVerified { .. } => "node_verified",
+            Fact::NodeRehearsed { .. } => "node_rehearsed",
             Fact::RetryTriggered { .. } => "retry_triggered",
             Fact::EdgeFollowed { .. } => "edge_followed",
             Fact::NodeSettled { .. } => "node_settled",
@@ -208,6 +230,7 @@ impl Fact {
         match self {
             Fact::NodeEntered { node, .. }
             | Fact::NodeVerified { node, .. }
+            | Fact::NodeRehearsed { node, .. }
             | Fact::RetryTriggered { node, .. }
             | Fact::NodeSettled { node, .. }
             | Fact::NodeResting { node, .. }

@@ -171,6 +171,18 @@ impl ItemId {
         ItemId::derive(run, at, "gate")
     }
 
+    /// Derives the id of a rehearsal of the contract; `ordinal` counts the rehearsals of the node, since a person may
+    /// have it rehearsed again before the same try.
+    pub fn rehearsal(run: RunId, at: &At, ordinal: u16) -> ItemId {
+        ItemId::derive(run, at, &format!("rehearsal.{ordinal}"))
+    }
+
+    /// Says whether this is the id of a rehearsal before this try.
+    pub fn is_rehearsal(&self, run: RunId, at: &At) -> bool {
+        let ordinal = self.0.strip_prefix(ItemId::derive(run, at, "rehearsal.").as_str());
+        ordinal.is_some_and(|ordinal| ordinal.parse::<u16>().is_ok())
+    }
+
     /// Derives the id of an ask; `ordinal` counts the asks of the run, since one try may need several.
     pub fn ask(run: RunId, at: &At, kind: &str, ordinal: u32) -> ItemId {
         ItemId::derive(run, at, &format!("ask.{kind}.{ordinal}"))

@@ -26,9 +26,10 @@ pub mod view;
 pub use advance::{Advance, advance, changed_nodes, touched};
 pub use budget::{Budget, BudgetPart, Shortfall, Spent, Usage};
 pub use contract::{
-    Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, Resources, Tampering, Verdict,
+    Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, RedFirst, Resources, Showing, Tampering,
+    Verdict,
 };
-pub use effect::{Ask, AskKind, Brief, Effect, Item, Reason, TimerId, Work};
+pub use effect::{Ask, AskKind, Brief, Effect, Item, Purpose, Reason, TimerId, Work};
 pub use event::{
     AgentEvent, AgentSaid, Answer, ClockEvent, Decision, Event, Fault, FaultKind, Found, HarnessEvent,
     HumanEvent, Refusal, Report,
@@ -40,6 +41,7 @@ pub use graph::{
 };
 pub use ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
 pub use run::{
-    End, Failing, Failure, Head, NodeState, Note, Outcome, Outcomes, Record, Run, RunStatus, Scope, Tally,
+    End, Failing, Failure, Head, NodeState, Note, Outcome, Outcomes, Record, Rehearsal, Run, RunStatus,
+    Scope, Tally,
 };
 pub use time::Timestamp;

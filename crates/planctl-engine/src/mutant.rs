@@ -46,11 +46,21 @@ pub enum Mutant {
     ForeignEvidenceAccepted,
     /// Usage is charged twice.
     UsageChargedTwice,
+    /// A green rehearsal settles the step as passed.
+    RehearsalPassesStep,
+    /// What a rehearsal showed is taken for the evidence of an attempt.
+    RehearsalJudged,
+    /// A step is worked on though its contract was not red and had to be.
+    DenialIgnored,
+    /// The contract is not rehearsed.
+    RehearsalSkipped,
+    /// It is forgotten that the contract passed before the work.
+    VacuousForgotten,
 }
 
 impl Mutant {
     /// Every deliberate bug.
-    pub const ALL: [Mutant; 20] = [
+    pub const ALL: [Mutant; 25] = [
         Mutant::GateAlwaysPasses,
         Mutant::ReportPassesStep,
         Mutant::StaleAttemptAccepted,
@@ -71,6 +81,11 @@ impl Mutant {
         Mutant::StaleTimerForgotten,
         Mutant::ForeignEvidenceAccepted,
         Mutant::UsageChargedTwice,
+        Mutant::RehearsalPassesStep,
+        Mutant::RehearsalJudged,
+        Mutant::DenialIgnored,
+        Mutant::RehearsalSkipped,
+        Mutant::VacuousForgotten,
     ];
 }
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, Spent};
-use crate::contract::{Ending, Excerpt, Tampering, Verdict};
+use crate::contract::{Contract, Ending, Excerpt, RedFirst, Showing, Tampering, Verdict};
 use crate::effect::AskKind;
 use crate::event::Refusal;
 use crate::graph::Graph;
-use crate::ids::{Actor, At, Attempt, ItemId, NodeId, Role, RunId};
+use crate::ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
+use crate::mutant::{Mutant, planted};
 use crate::time::Timestamp;
 
 /// One execution of an approved revision, as far as it is loaded.
@@ -41,7 +42,7 @@ pub struct Head {
     pub clock_since: Option<Timestamp>,
     /// When work last moved; staleness is measured from here.
     pub moved_at: Timestamp,
-    /// Nodes with an agent's item or a gate out.
+    /// Nodes with an agent's item, a gate or a rehearsal out.
     pub out: u32,
     /// Nodes that wait for a person.
     pub held: u32,
@@ -178,6 +179,55 @@ pub struct Record {
     /// The role a person reassigned it to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
+    /// What is known of the contract before the work, where that was asked for (`red_first`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehearsal: Option<Rehearsal>,
+}
+
+/// What is known of a contract before the work of a visit.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "rehearsal", rename_all = "snake_case")]
+pub enum Rehearsal {
+    /// It has to be rehearsed before anybody works.
+    Due,
+    /// It was rehearsed.
+    Done {
+        /// The sha256 of the command that ran.
+        contract: Digest,
+        /// What it showed.
+        showed: Showing,
+        /// How the command ended.
+        ending: Ending,
+    },
+}
+
+impl Record {
+    /// Says whether the contract passed before the work too, so that its pass proves nothing.
+    pub fn is_vacuous(&self) -> bool {
+        matches!(self.rehearsal, Some(Rehearsal::Done { showed: Showing::Green, .. }))
+    }
+
+    /// Says whether the contract has to be rehearsed before the next attempt.
+    ///
+    /// Where red is demanded, a rehearsal that was not red does not suffice: the next one comes before any work.
+    pub(crate) fn awaits_rehearsal(&self, contract: &Contract) -> bool {
+        match &self.rehearsal {
+            None | Some(Rehearsal::Done { showed: Showing::Red, .. }) => false,
+            Some(Rehearsal::Due) => true,
+            Some(Rehearsal::Done { showed: Showing::Green | Showing::Tampered, .. }) => {
+                contract.rehearsal() == RedFirst::Deny && !planted(Mutant::DenialIgnored)
+            }
+        }
+    }
+
+    /// Says whether this very contract was red before the work once: then it can fail, and needs no other rehearsal.
+    pub(crate) fn has_been_red(&self, contract: &Contract) -> bool {
+        matches!(
+            &self.rehearsal,
+            Some(Rehearsal::Done { contract: rehearsed, showed: Showing::Red, .. })
+                if *rehearsed == contract.digest
+        )
+    }
 }
 
 /// Where a node stands. A state with an item has exactly that item out.
@@ -187,6 +237,8 @@ pub enum NodeState {
     /// Not entered, or left without settling.
     #[default]
     Pending,
+    /// A rehearsal of the contract is out, before any work of this visit.
+    Rehearsing,
     /// An agent's item is out, claimed or not.
     Working {
         /// Which try.
@@ -221,10 +273,13 @@ pub enum NodeState {
 }
 
 impl NodeState {
-    /// Says whether an agent's item or a gate is out.
+    /// Says whether an agent's item, a gate or a rehearsal is out.
     pub fn is_out(&self) -> bool {
         match self {
-            NodeState::Working { .. } | NodeState::Resting { .. } | NodeState::Checking { .. } => true,
+            NodeState::Rehearsing
+            | NodeState::Working { .. }
+            | NodeState::Resting { .. }
+            | NodeState::Checking { .. } => true,
             NodeState::Pending | NodeState::Held { .. } | NodeState::Settled { .. } => false,
         }
     }
@@ -244,6 +299,7 @@ impl NodeState {
         match self {
             NodeState::Settled { outcome } => Some(*outcome),
             NodeState::Pending
+            | NodeState::Rehearsing
             | NodeState::Working { .. }
             | NodeState::Resting { .. }
             | NodeState::Checking { .. }
@@ -265,12 +321,20 @@ pub struct Tally {
     pub granted: u16,
     /// Deliveries of the newest attempt lost to infrastructure trouble.
     pub deliveries: u16,
-    /// Interruptions of the newest attempt's work or gate by our own stops.
+    /// Interruptions of the newest attempt's work or gate, or of the newest rehearsal, by our own stops.
     pub interruptions: u16,
-    /// Gates of the newest attempt that told nothing.
+    /// Gates of the newest attempt, or of the newest rehearsal, that told nothing.
     pub repeats: u16,
+    /// Rehearsals of the contract.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub rehearsals: u16,
     /// What the node's attempts have used.
     pub spent: Spent,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none_yet(count: &u16) -> bool {
+    *count == 0
 }
 
 /// A failed attempt, as the next worker and the person asked are told of it.
@@ -317,6 +381,15 @@ pub enum Failing {
     Inconclusive {
         /// What was missing or unstable.
         message: String,
+    },
+    /// The contract was not red before the work.
+    NotRed {
+        /// What it showed.
+        showed: Showing,
+        /// How the command ended.
+        ending: Ending,
+        /// Protected files that had changed.
+        tampered: Vec<Tampering>,
     },
 }
 
@@ -413,12 +486,14 @@ impl Run {
                 deliveries: 0,
                 interruptions: 0,
                 repeats: 0,
+                rehearsals: 0,
                 spent: Spent { tokens: 0, micro_usd: 0, time: Duration::ZERO, metered: 0, unmetered: 0 },
             },
             failure: None,
             question: None,
             note: None,
             role: None,
+            rehearsal: None,
         };
         let found = self.nodes.get(id);
         if !self.scope.covers(id, found.is_some()) {

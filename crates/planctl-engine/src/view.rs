@@ -1,8 +1,8 @@
 //! Pure pictures of a run for people: one sentence for each fact, one line for each failure.
 
 use crate::budget::{BudgetPart, Shortfall};
-use crate::contract::{Ending, Verdict};
-use crate::effect::{AskKind, Reason};
+use crate::contract::{Ending, Showing, Tampering, Verdict};
+use crate::effect::{AskKind, Purpose, Reason};
 use crate::fact::Fact;
 use crate::graph::{Graph, NodeKind, Signal};
 use crate::ids::NodeId;
@@ -28,9 +28,22 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
     match fact {
         Fact::PlanActivated { resumed: false } => "the run began".to_owned(),
         Fact::PlanActivated { resumed: true } => "the run went on".to_owned(),
+        Fact::NodeEntered { node, rehearses: true, .. } => {
+            format!("{} began with its contract, before any work", name(node))
+        }
         Fact::NodeEntered { node, attempt, .. } => format!("{} began with attempt {attempt}", name(node)),
-        Fact::NodeVerified { node, attempt, verdict } => {
-            format!("the contract of {} {} at attempt {attempt}", name(node), verdict_verb(*verdict))
+        Fact::NodeVerified { node, attempt, verdict, vacuous } => {
+            let but = if *vacuous { format!(", but {VACUOUS}") } else { String::new() };
+            format!("the contract of {} {} at attempt {attempt}{but}", name(node), verdict_verb(*verdict))
+        }
+        Fact::NodeRehearsed { node, showed, ending, tampered } => {
+            let line = contract_line(*ending, tampered);
+            let means = match showed {
+                Showing::Red => "it can fail, as it should",
+                Showing::Green => "its pass will prove nothing",
+                Showing::Tampered => "it can't be told whether it can fail",
+            };
+            format!("before the work of {}: {line}; {means}", name(node))
         }
         Fact::RetryTriggered { node, attempt, left } => {
             format!("{} is tried again: attempt {attempt}, {left} left after it", name(node))
@@ -51,7 +64,10 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         Fact::NodeInterrupted { node, attempt, .. } => {
             format!("attempt {attempt} of {} was interrupted by our own stop and went out again", name(node))
         }
-        Fact::GateRepeated { node, attempt, why } => {
+        Fact::GateRepeated { node, purpose: Purpose::Rehearsal, why, .. } => {
+            format!("the contract of {} told nothing before the work ({why}) and ran again", name(node))
+        }
+        Fact::GateRepeated { node, attempt, why, .. } => {
             format!("the gate of {} told nothing at attempt {attempt} ({why}) and ran again", name(node))
         }
         Fact::AskOpened { node, kind, reason, shortfall, .. } => {
@@ -87,24 +103,35 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
     }
 }
 
+/// What a pass is worth whose contract passed before the work, too; fits after "passed, but".
+pub const VACUOUS: &str = "its contract passed before the work too, so this proves nothing";
+
 /// Says in one line what failed: `contract exit 1`.
 pub fn failing_line(failing: &Failing) -> String {
     match failing {
-        Failing::Contract { verdict: Verdict::Tampered, tampered, .. } => {
-            let files: Vec<String> =
-                tampered.iter().map(|file| format!("{} {}", file.path, file.change.word())).collect();
-            format!("protected files were touched: {}", files.join(", "))
+        Failing::Contract { ending, tampered, .. } => contract_line(*ending, tampered),
+        Failing::NotRed { ending, tampered, .. } => {
+            format!("before the work: {}", contract_line(*ending, tampered))
         }
-        Failing::Contract { ending, .. } => match ending {
-            Ending::Exited { code } => format!("contract exit {code}"),
-            Ending::Signalled { signal } => format!("contract ended by signal {signal}"),
-            Ending::TimedOut => "contract timed out".to_owned(),
-            Ending::NotRun => "contract not run".to_owned(),
-        },
         Failing::Overran => "the work ran past its deadline".to_owned(),
         Failing::Undelivered { message } => format!("no worker could run it: {message}"),
         Failing::Permission { message } => format!("the worker lacks a permission: {message}"),
         Failing::Inconclusive { message } => format!("the gate told nothing: {message}"),
+    }
+}
+
+/// Says in one line how an evaluation of a contract ended: `contract exit 1`.
+fn contract_line(ending: Ending, tampered: &[Tampering]) -> String {
+    if !tampered.is_empty() {
+        let files: Vec<String> =
+            tampered.iter().map(|file| format!("{} {}", file.path, file.change.word())).collect();
+        return format!("protected files were touched: {}", files.join(", "));
+    }
+    match ending {
+        Ending::Exited { code } => format!("contract exit {code}"),
+        Ending::Signalled { signal } => format!("contract ended by signal {signal}"),
+        Ending::TimedOut => "contract timed out".to_owned(),
+        Ending::NotRun => "contract not run".to_owned(),
     }
 }
 
@@ -150,6 +177,7 @@ pub fn reason_words(reason: Reason) -> &'static str {
         Reason::Permission => "the worker lacks a permission",
         Reason::Interrupted => "our own stops interrupted it, time after time",
         Reason::Inconclusive => "the gate told nothing, time after time",
+        Reason::NotRed => "its contract was not red before the work",
         Reason::Stale => "the run stood still for too long",
         Reason::AttemptsLimit => "the run has made as many attempts as a run may",
         Reason::Budget => "the budget does not suffice",

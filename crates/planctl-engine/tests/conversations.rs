@@ -19,6 +19,8 @@ mod flat;
 mod paths;
 #[path = "conversations/plan.rs"]
 mod plan;
+#[path = "conversations/red_first.rs"]
+mod red_first;
 #[path = "conversations/retries.rs"]
 mod retries;
 #[path = "conversations/script.rs"]

@@ -138,6 +138,8 @@ impl Prompt<'_> {
             Failing::Undelivered { message } => self.message("The worker could not run:", message),
             Failing::Permission { message } => self.message("A permission was missing:", message),
             Failing::Inconclusive { message } => self.message("The check told nothing:", message),
+            // What a contract showed before the work is no failure of a worker's.
+            Failing::NotRed { .. } => {}
         }
         self.line("\nTry again.");
     }

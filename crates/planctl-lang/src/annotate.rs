@@ -11,6 +11,8 @@ use crate::source::{Source, Span};
 pub enum Mark {
     /// Its gate passed.
     Passed,
+    /// Its gate passed and proves nothing: the contract passed before the work, too.
+    Vacuous,
     /// It failed for good.
     Failed,
     /// It was skipped.
@@ -28,6 +30,7 @@ impl Mark {
     pub fn symbol(self) -> &'static str {
         match self {
             Mark::Passed => "✅",
+            Mark::Vacuous => "✅⚠",
             Mark::Failed => "❌",
             Mark::Skipped => "⏭",
             Mark::Warned => "⚠",
@@ -90,6 +93,17 @@ mod tests {
         assert_eq!(digest(&source), digest(&again));
         assert_eq!(annotate(&again, "in-progress", &marks), written);
         assert_eq!(annotate(&again, "draft", &BTreeMap::new()), PLAN.replace("⚠️ ", ""));
+    }
+
+    #[test]
+    fn a_mark_of_two_signs_is_one_mark() {
+        let source = Source::new("p", PLAN);
+        let written = annotate(&source, "done", &BTreeMap::from([(1, Mark::Vacuous), (2, Mark::Passed)]));
+        assert!(written.contains("### 1. ✅⚠ One\r\n") && written.contains("### 2. ✅ Two\r\n"), "{written}");
+        let again = Source::new("p", written);
+        assert_eq!(digest(&source), digest(&again));
+        let passed = annotate(&again, "done", &BTreeMap::from([(1, Mark::Passed)]));
+        assert!(passed.contains("### 1. ✅ One\r\n"), "{passed}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use planctl_engine::{
     Budget, Contract, Edge, Graph, GraphDefect, GraphParts, Limits, Node, NodeId, NodeKind, On, Outcome,
-    Priority, Role, Task, WorkKind,
+    Priority, RedFirst, Role, Task, WorkKind,
 };
 
 use crate::digest::digest_of_text;
@@ -103,7 +103,8 @@ fn node(
     policy: Policy,
     lapse: Outcome,
 ) -> Node {
-    let contract = contract_of(step);
+    let red_first = red_first(tree, step).unwrap_or_default();
+    let contract = Contract { red_first, ..contract_of(step) };
     let task = Task {
         step: step.fixed_number().unwrap_or(0),
         role: Role::new(step.target.as_ref().map_or("", |target| target.value.as_str())),
@@ -128,7 +129,7 @@ fn node(
     }
 }
 
-/// Makes the contract of a step; an empty one where the step has none.
+/// Makes the contract of a step by itself; an empty one where the step has none.
 pub(crate) fn contract_of(step: &StepTree) -> Contract {
     let command = step.contract.as_ref().map_or(String::new(), |contract| contract.command.clone());
     let exit_code = step.contract.as_ref().and_then(|contract| contract.exit_code.as_ref());
@@ -138,11 +139,17 @@ pub(crate) fn contract_of(step: &StepTree) -> Contract {
         expect: exit_code.map_or(0, |code| code.value),
         timeout: seconds(step.contract_timeout.as_ref(), CONTRACT_TIMEOUT),
         guard: step.guard.as_ref().is_some_and(|guard| guard.value),
+        red_first: RedFirst::Off,
     }
 }
 
 fn seconds(field: Option<&Spanned<u64>>, default: Duration) -> Duration {
     field.map_or(default, |seconds| Duration::from_secs(seconds.value))
+}
+
+/// Returns what a step, or else its plan, asks of the contract before the work; the configuration asks where neither does.
+pub fn red_first(tree: &PlanTree, step: &StepTree) -> Option<RedFirst> {
+    step.red_first.as_ref().or(tree.red_first.as_ref()).map(|policy| policy.value)
 }
 
 // A reviewer's step is a review unless the plan says otherwise (P-31).

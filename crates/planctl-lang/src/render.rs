@@ -3,12 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
-use planctl_engine::{Budget, Priority, Subscription, WorkKind};
+use planctl_engine::{Budget, Priority, RedFirst, Subscription, WorkKind};
 use serde::Serialize;
 
 use crate::facts::{contract_files, own_files};
 use crate::lint::Scripts;
-use crate::lower::{CONTRACT_TIMEOUT, MAX_VISITS, WORK_TIMEOUT, policy, work};
+use crate::lower::{CONTRACT_TIMEOUT, MAX_VISITS, WORK_TIMEOUT, policy, red_first, work};
 use crate::source::Source;
 use crate::tree::{PlanTree, StepTree};
 
@@ -75,6 +75,8 @@ fn plan_settings(tree: &PlanTree) -> Vec<Setting> {
     ));
     settings.push(setting("priority", priority, "normal"));
     settings.push(setting("stale_after", stale, "never"));
+    let red_first = tree.red_first.as_ref().map(|policy| policy.value.word().to_owned());
+    settings.push(setting("red_first", red_first, RedFirst::Off.word()));
     settings
 }
 
@@ -117,6 +119,8 @@ fn show_step(tree: &PlanTree, step: &StepTree, scripts: &Scripts, at: usize) -> 
     settings.push(setting("max_visits", visits, MAX_VISITS.to_string()));
     let guard = step.guard.as_ref().map(|guard| if guard.value { "yes" } else { "no" }.to_owned());
     settings.push(setting("guard", guard, "no"));
+    let red_first = red_first(tree, step).map(|policy| policy.word().to_owned());
+    settings.push(setting("red_first", red_first, RedFirst::Off.word()));
     settings.push(setting("protects", joined(step.protects.iter().map(|glob| glob.value.clone())), "none"));
     let by_default = if protected.is_empty() { "none".to_owned() } else { protected.join(", ") };
     settings.push(setting("protected if they exist", None, by_default));

@@ -1,6 +1,6 @@
 //! A plan as its author wrote it: every field with the place it was read from.
 
-use planctl_engine::{Budget, Priority, Subscription, WorkKind};
+use planctl_engine::{Budget, Priority, RedFirst, Subscription, WorkKind};
 
 use crate::source::{Source, Span, Spanned};
 
@@ -23,6 +23,8 @@ pub struct PlanTree {
     pub stale_after: Option<Spanned<u64>>,
     /// `**parallel:**`
     pub parallel: Option<Spanned<u16>>,
+    /// `**red_first:**`, for every step that says nothing else.
+    pub red_first: Option<Spanned<RedFirst>>,
     /// The `## Steps` heading.
     pub steps_heading: Option<Span>,
     /// The steps, in the order of the text.
@@ -90,6 +92,8 @@ pub struct StepTree {
     pub protects: Vec<Spanned<String>>,
     /// `**guard:**`
     pub guard: Option<Spanned<bool>>,
+    /// `**red_first:**`
+    pub red_first: Option<Spanned<RedFirst>>,
     /// `**max_retries:**`
     pub max_retries: Option<Spanned<u16>>,
     /// `**max_visits:**`
@@ -227,6 +231,7 @@ fields! {
     StaleAfter "stale_after" plan,
     Parallel "parallel" plan,
     MaxVisits "max_visits" both,
+    RedFirst "red_first" both,
     Target "target" step,
     Kind "type" step,
     Subscriptions "subscriptions" step,
@@ -251,7 +256,8 @@ fields! {
 
 impl Field {
     /// The plan's own fields.
-    pub const OF_PLANS: &[&str] = &["context", "budget", "priority", "max_visits", "stale_after", "parallel"];
+    pub const OF_PLANS: &[&str] =
+        &["context", "budget", "priority", "max_visits", "stale_after", "parallel", "red_first"];
 
     /// The fields of steps.
     pub const OF_STEPS: &[&str] = &[
@@ -265,6 +271,7 @@ impl Field {
         "contract_timeout",
         "protects",
         "guard",
+        "red_first",
         "max_retries",
         "max_visits",
         "needs",
@@ -298,6 +305,7 @@ impl StepTree {
             contract_timeout: None,
             protects: Vec::new(),
             guard: None,
+            red_first: None,
             max_retries: None,
             max_visits: None,
             needs: None,

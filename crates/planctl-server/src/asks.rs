@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use planctl_engine::{Answer, AskKind, BudgetPart, Decision, Failure, Graph, RunId, Shortfall, Task, view};
+use planctl_engine::{
+    Answer, AskKind, BudgetPart, Decision, Failure, Graph, Record, RunId, Shortfall, Task, view,
+};
 use planctl_harness::ISOLATION_TIER;
 use planctl_store::{AskRow, RunRow, Said, StoreError};
 
@@ -57,11 +59,21 @@ impl Services {
             message: row.ask.message.clone(),
             contract: task.map(contract_view),
             failure: row.ask.failure.as_deref().map(failure_view),
+            vacuous: self.is_vacuous(&row).await?,
             shortfall: row.ask.shortfall.as_ref().map(shortfall_view),
             will_run: is_plan.then(|| will_run(&run, &revision.graph)),
             plan_text: is_plan.then(|| revision.source.clone()),
             diff,
         })
+    }
+
+    /// Says whether the contract of the step that is held passed before the work.
+    async fn is_vacuous(&self, row: &AskRow) -> Result<bool, ServiceError> {
+        if row.ask.kind == AskKind::Plan {
+            return Ok(false);
+        }
+        let view = self.store.run_view(row.run).await?;
+        Ok(view.records.get(&row.at.node).is_some_and(Record::is_vacuous))
     }
 
     /// Answers an ask.
@@ -263,7 +275,8 @@ pub(crate) fn contract_view(task: &Task) -> ContractView {
 
 fn failure_view(failure: &Failure) -> FailureView {
     let files = match &failure.what {
-        planctl_engine::Failing::Contract { tampered: files, .. } => tampered(files),
+        planctl_engine::Failing::Contract { tampered: files, .. }
+        | planctl_engine::Failing::NotRed { tampered: files, .. } => tampered(files),
         planctl_engine::Failing::Overran
         | planctl_engine::Failing::Undelivered { .. }
         | planctl_engine::Failing::Permission { .. }

@@ -197,7 +197,7 @@ async fn judged(
     }
     let mut verification = plan.judge(&facts, checking.levels);
     if let Some(graph) = verification.graph.take() {
-        let graph = with_configured_timeouts(graph, &verification.tree, checking.config);
+        let graph = with_configuration(graph, &verification.tree, checking.config);
         let broken = |what| CheckError::Broken { file: file.to_owned(), what };
         verification.graph = Some(graph.map_err(broken)?);
     }
@@ -297,8 +297,9 @@ pub(crate) fn joined_path(configured: &[PathBuf]) -> OsString {
     path
 }
 
-/// Puts the configured timeouts where the plan names none; they are approved with the plan.
-fn with_configured_timeouts(graph: Graph, tree: &PlanTree, config: &Config) -> Result<Graph, String> {
+/// Puts what is configured where the plan says nothing: timeouts, and what is asked of contracts before the work. It is
+/// approved with the plan.
+fn with_configuration(graph: Graph, tree: &PlanTree, config: &Config) -> Result<Graph, String> {
     let work = |role: &str| {
         config.roles.iter().find(|(name, _)| name.as_str() == role).and_then(|(_, role)| role.timeout)
     };
@@ -311,6 +312,9 @@ fn with_configured_timeouts(graph: Graph, tree: &PlanTree, config: &Config) -> R
         let contract: Option<Duration> = config.contracts.timeout;
         if let (None, Some(timeout)) = (&step.contract_timeout, contract) {
             task.contract.timeout = timeout;
+        }
+        if planctl_lang::red_first(tree, step).is_none() {
+            task.contract.red_first = config.contracts.red_first;
         }
         if let (None, Some(timeout)) = (&step.timeout, work(task.role.as_str())) {
             task.work_timeout = timeout;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planctl_engine::{Digest, Role};
+use planctl_engine::{Digest, RedFirst, Role};
 use planctl_lang::Levels;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -51,6 +51,8 @@ pub struct Contracts {
     pub env: BTreeMap<String, String>,
     /// Absolute directories that go before the fixed `PATH`.
     pub path: Vec<PathBuf>,
+    /// Whether they have to be red before the work, where the plan does not say.
+    pub red_first: RedFirst,
 }
 
 /// Who serves one role, and how.
@@ -224,6 +226,9 @@ impl Config {
         // value is that of a planctl that knew no levels, so that approvals given then hold.
         if !self.verify.is_empty() {
             approved["verify"] = json!(self.verify.wishes());
+        }
+        if !self.contracts.red_first.is_off() {
+            approved["contracts"]["red_first"] = json!(self.contracts.red_first);
         }
         approved
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use planctl_engine::{
     AgentEvent, AgentSaid, Brief, Budget, Digest, Event, Fault, FaultKind, Found, HarnessEvent, Inconclusive,
-    NodeId, Role, RunId, Subscription, Task, Timestamp, Work,
+    NodeId, Purpose, Role, RunId, Subscription, Task, Timestamp, Work,
 };
 use planctl_harness::{
     Assignment, Baseline, Bench, PromptParts, Spawner, WorkspaceLock, assemble, read_context,
@@ -91,7 +91,7 @@ impl Hands {
     ) -> Result<(), ServiceError> {
         let done = match &claimed.item.work {
             Work::Agent { .. } => self.work(claimed, stop).await,
-            Work::Harness | Work::Human { .. } => self.gate(claimed, stop).await,
+            Work::Harness { .. } | Work::Human { .. } => self.gate(claimed, stop).await,
         };
         self.live.end();
         done
@@ -159,8 +159,22 @@ impl Hands {
         self.report(claimed, worked.said, stop).await
     }
 
+    /// Runs a gate, and a rehearsal of the next step's contract that follows from its verdict.
     async fn gate(&self, claimed: &Claimed, stop: &watch::Receiver<bool>) -> Result<(), ServiceError> {
+        if let Some(rehearsal) = self.evaluate(claimed, stop).await? {
+            self.evaluate(&rehearsal, stop).await?;
+        }
+        Ok(())
+    }
+
+    /// Evaluates a contract and says what was found; returns the rehearsal that was taken along with a verdict.
+    async fn evaluate(
+        &self,
+        claimed: &Claimed,
+        stop: &watch::Receiver<bool>,
+    ) -> Result<Option<Claimed>, ServiceError> {
         let task = task_of(claimed)?;
+        let is_rehearsal = claimed.item.work == Work::Harness { purpose: Purpose::Rehearsal };
         self.begin(claimed, task, true);
         let (found, outputs) = match self.bench() {
             Err(what) => (Found::Nothing(Inconclusive::ToolMissing { what }), Vec::new()),
@@ -179,16 +193,22 @@ impl Hands {
                 };
                 match self.minded(claimed, stop, work).await {
                     Some(gate) => gate?,
-                    None => return Ok(()),
+                    None => return Ok(None),
                 }
             }
         };
         for output in &outputs {
             self.store.put_output(&output.digest, &output.bytes).await?;
         }
+        let found = match found {
+            Found::Evidence(evidence) if is_rehearsal => Found::Rehearsed(evidence),
+            other => other,
+        };
+        // A gate that is repeated may have to wait; what a verdict leads to is due at once.
+        let is_verdict = matches!(found, Found::Evidence(_));
+        let take = is_verdict.then(|| Take { holder: self.holder.clone(), lease: LEASE });
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
-        self.say(claimed, &event, None).await?;
-        Ok(())
+        self.say(claimed, &event, take.as_ref()).await
     }
 
     /// Does something under a lease that is renewed meanwhile; stops it when the lease is gone or the process stops.
@@ -401,7 +421,7 @@ impl Hands {
                 }
                 Ok(Found::Evidence(evidence))
             }
-            Found::Evidence(_) | Found::Nothing(_) => Ok(found),
+            Found::Evidence(_) | Found::Rehearsed(_) | Found::Nothing(_) => Ok(found),
         }
     }
 }

@@ -77,13 +77,16 @@ impl Services {
 }
 
 fn mark_of(view: &RunView, node: &planctl_engine::NodeId) -> Option<Mark> {
-    match &view.records.get(node)?.state {
+    let record = view.records.get(node)?;
+    match &record.state {
         NodeState::Pending => None,
-        NodeState::Working { .. }
+        NodeState::Rehearsing
+        | NodeState::Working { .. }
         | NodeState::Resting { .. }
         | NodeState::Checking { .. }
         | NodeState::Held { .. } => Some(Mark::Working),
         NodeState::Settled { outcome } => Some(match outcome {
+            Outcome::Passed if record.is_vacuous() => Mark::Vacuous,
             Outcome::Passed => Mark::Passed,
             Outcome::Failed => Mark::Failed,
             Outcome::Skipped => Mark::Skipped,

@@ -89,6 +89,7 @@ mod tests {
                 expect: 0,
                 timeout: Duration::from_secs(1),
                 guard: false,
+                red_first: planctl_engine::RedFirst::Off,
             },
             max_retries: 0,
             lapse: Outcome::Failed,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planctl_engine::{
     AgentSaid, End, Ending, Event, Evidence, Excerpt, Fact, Found, Graph, NodeId, NodeState, Outcome, Record,
-    Report, RunId, RunStatus, Spent, Task, Timestamp, Verdict, Work, view,
+    Rehearsal, Report, RunId, RunStatus, Showing, Spent, Task, Timestamp, Verdict, Work, view,
 };
 use planctl_store::{Line, OpenItem, RunRow, RunView as StoredView, Said};
 use serde_json::{Map, Value};
@@ -14,9 +14,9 @@ use crate::asks::failure_line;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::wire::{
-    AttemptView, AuditView, AuditedRun, BecauseView, EventLine, GateView, LogView, RunList, RunState,
-    RunSummary, RunView, SpentView, StepName, StepState, StepView, TamperView, WaitingOn, WhyView, WorkView,
-    moment, usd,
+    AttemptView, AuditView, AuditedRun, BecauseView, BeforeView, EventLine, GateView, LogView, RunList,
+    RunState, RunSummary, RunView, SpentView, StepName, StepState, StepView, TamperView, WaitingOn, WhyView,
+    WorkView, moment, usd,
 };
 
 /// How many runs a list shows at most.
@@ -123,10 +123,25 @@ impl Services {
         let mut attempts: BTreeMap<(u32, u16), AttemptView> = BTreeMap::new();
         let mut order: Vec<(u32, u16)> = Vec::new();
         for line in self.whole_history(run).await? {
-            let Said::Input(input) = &line.said else { continue };
+            let input = match &line.said {
+                Said::Input(input) => input,
+                Said::Fact(fact) => {
+                    if let Fact::NodeVerified { node, attempt, vacuous: true, .. } = &**fact
+                        && let Some(task) = shown.graph.task(node)
+                        && let Some(attempt) = attempts.get_mut(&(task.step, attempt.number()))
+                        && let Some(gate) = &mut attempt.gate
+                    {
+                        gate.vacuous = true;
+                    }
+                    continue;
+                }
+            };
             let Some(at) = input.event.at() else { continue };
             let Some(task) = shown.graph.task(&at.node) else { continue };
-            let number = at.attempt.number();
+            // A rehearsal is shown with the try that it comes before.
+            let is_rehearsal =
+                matches!(&input.event, Event::Harness(event) if matches!(event.found, Found::Rehearsed(_)));
+            let number = if is_rehearsal { at.attempt.next() } else { at.attempt }.number();
             if step.is_some_and(|step| step != task.step) || attempt.is_some_and(|attempt| attempt != number)
             {
                 continue;
@@ -138,6 +153,7 @@ impl Services {
                     step: shown.step_name(&at.node, task),
                     visit: at.visit,
                     attempt: number,
+                    before: Vec::new(),
                     work: None,
                     gate: None,
                 }
@@ -148,11 +164,17 @@ impl Services {
                         entry.work = Some(work);
                     }
                 }
-                Event::Harness(event) => {
-                    if let Found::Evidence(evidence) = &event.found {
+                Event::Harness(event) => match &event.found {
+                    Found::Evidence(evidence) => {
                         entry.gate = Some(self.gate_view(line.at, task, evidence).await?);
                     }
-                }
+                    Found::Rehearsed(evidence) => {
+                        let mut seen = self.gate_view(line.at, task, evidence).await?;
+                        seen.verdict = task.contract.shown(evidence).map_or("red", Showing::word).to_owned();
+                        entry.before.push(seen);
+                    }
+                    Found::Nothing(_) => {}
+                },
                 Event::Human(_) | Event::Clock(_) => {}
             }
         }
@@ -210,6 +232,7 @@ impl Services {
         Ok(GateView {
             at: moment(at),
             verdict: verdict_word(verdict).to_owned(),
+            vacuous: false,
             command: task.contract.command.clone(),
             expected: task.contract.expect,
             ending: ending_words(evidence.ending),
@@ -332,7 +355,7 @@ impl Shown {
                 Some(item) if item.available_at > self.view.run.read_at => StepState::Resting,
                 Some(_) | None => StepState::Ready,
             },
-            NodeState::Checking { .. } => StepState::Checking,
+            NodeState::Rehearsing | NodeState::Checking { .. } => StepState::Checking,
             NodeState::Held { .. } => StepState::Waiting,
             NodeState::Settled { outcome } => match outcome {
                 Outcome::Passed => StepState::Passed,
@@ -352,11 +375,13 @@ impl Shown {
                 | planctl_engine::Failing::Overran
                 | planctl_engine::Failing::Undelivered { .. }
                 | planctl_engine::Failing::Permission { .. }
-                | planctl_engine::Failing::Inconclusive { .. } => None,
+                | planctl_engine::Failing::Inconclusive { .. }
+                | planctl_engine::Failing::NotRed { .. } => None,
             },
             (None, _) => None,
         };
         let has_gate = verdict.is_some();
+        let before = before_view(record);
         StepView {
             number: task.step,
             title: title.to_owned(),
@@ -366,6 +391,8 @@ impl Shown {
             attempts: u32::from(tally.attempt.number()),
             attempts_allowed: self.allowed(task, record),
             verdict,
+            vacuous: record.is_vacuous(),
+            before,
             isolation: has_gate.then_some(planctl_harness::ISOLATION_TIER),
             failure: record.failure.as_deref().filter(|_| state != StepState::Passed).map(failure_line),
             spent: SpentView::from(tally.spent),
@@ -398,7 +425,7 @@ impl Shown {
                     Work::Agent { role, .. } if !item.is_leased && !self.is_served(role.as_str()) => {
                         Some(WaitingOn { role: Some(role.as_str().to_owned()), ..of("worker") })
                     }
-                    Work::Agent { .. } | Work::Harness => None,
+                    Work::Agent { .. } | Work::Harness { .. } => None,
                 })
             }
             RunStatus::New | RunStatus::Ended { .. } => None,
@@ -430,7 +457,15 @@ impl Shown {
                     Some(format!("{}: {}", view::node_name(&self.graph, node), failure_line(failure)))
                 });
                 match end {
-                    End::Done => Some(view::outcomes_line(self.view.run.head.settled)),
+                    End::Done => {
+                        let passed = |record: &&Record| record.state.outcome() == Some(Outcome::Passed);
+                        let records = self.view.records.values().filter(passed);
+                        let vacuous = match records.filter(|record| record.is_vacuous()).count() {
+                            0 => String::new(),
+                            count => format!(", of which {count} proves nothing (green before the work)"),
+                        };
+                        Some(view::outcomes_line(self.view.run.head.settled) + &vacuous)
+                    }
                     End::Failed => failed.or(Some("a step failed".to_owned())),
                     End::Aborted => Some(format!("aborted by a person; {}", failed.unwrap_or_default()))
                         .map(|text| text.trim_end_matches("; ").to_owned()),
@@ -516,6 +551,18 @@ pub(crate) fn run_state(row: &RunRow) -> RunState {
         RunStatus::Ended { end: End::Done } => RunState::Done,
         RunStatus::Ended { end: End::Failed | End::Aborted } => RunState::Failed,
         RunStatus::Ended { end: End::Cancelled } => RunState::Cancelled,
+    }
+}
+
+/// Says what the contract showed before the work, where it was rehearsed.
+fn before_view(record: &Record) -> Option<BeforeView> {
+    match &record.rehearsal {
+        Some(Rehearsal::Done { showed, ending, .. }) => Some(BeforeView {
+            showed: showed.word().to_owned(),
+            ending: ending_words(*ending),
+            exit_code: exit_code(*ending),
+        }),
+        Some(Rehearsal::Due) | None => None,
     }
 }
 

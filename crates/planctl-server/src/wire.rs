@@ -181,6 +181,12 @@ pub struct StepView {
     /// The newest attempt's verdict: `passed`, `failed`, `timed_out`, `tampered`.
     #[schemars(extend("enum" = ["passed", "failed", "timed_out", "tampered", null]))]
     pub verdict: Option<String>,
+    /// Says that the contract passed before the work too, so that its pass proves nothing.
+    #[serde(default)]
+    pub vacuous: bool,
+    /// What the contract showed before the work; `null` where that was not asked for, or is still to come.
+    #[serde(default)]
+    pub before: Option<BeforeView>,
     /// The isolation tier of the newest gate.
     pub isolation: Option<u8>,
     /// How the newest gate or attempt failed, in one line.
@@ -190,6 +196,19 @@ pub struct StepView {
     /// When a resting step goes out again, or a working one began, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub since: Option<String>,
+}
+
+/// What a contract showed before the work (`red_first`); never a verdict.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct BeforeView {
+    /// `red` (it can fail, as it should), `green` (its pass will prove nothing), `tampered` (it can't be told).
+    #[schemars(extend("enum" = ["red", "green", "tampered"]))]
+    pub showed: String,
+    /// How it ended, in words: `exit 1`.
+    pub ending: String,
+    /// The exit code, where it exited.
+    pub exit_code: Option<i32>,
 }
 
 /// What a run waits for.
@@ -396,6 +415,9 @@ pub struct AskPage {
     pub contract: Option<ContractView>,
     /// The newest failure.
     pub failure: Option<FailureView>,
+    /// Says that the step's contract passed before the work, so that its pass proves nothing.
+    #[serde(default)]
+    pub vacuous: bool,
     /// What is short, of a budget ask.
     pub shortfall: Option<ShortfallView>,
     /// Where and by whom it will be run, of a plan ask.
@@ -438,7 +460,7 @@ pub struct ContractView {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct FailureView {
-    /// Which try.
+    /// Which try; 0 before the work.
     pub attempt: u16,
     /// What failed, in one line: `contract exit 1`.
     pub what: String,
@@ -545,6 +567,9 @@ pub struct PlanStepView {
     pub contract: ContractView,
     /// The policy in the words of the plan.
     pub on_fail: String,
+    /// What is asked of the contract before the work: `off`, `warn`, `deny`.
+    #[schemars(extend("enum" = ["off", "warn", "deny"]))]
+    pub red_first: String,
     /// How long one attempt's work may take, in seconds.
     pub timeout_seconds: f64,
     /// What applies to the step though the plan does not say it.
@@ -624,6 +649,9 @@ pub struct AttemptView {
     pub visit: u16,
     /// Which try.
     pub attempt: u16,
+    /// What the contract showed before this try, each time it was evaluated; no verdicts.
+    #[serde(default)]
+    pub before: Vec<GateView>,
     /// What the worker said, where it reported.
     pub work: Option<WorkView>,
     /// What the harness found, where a gate ran.
@@ -656,9 +684,12 @@ pub struct GateView {
     /// When the verdict was recorded, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub at: String,
-    /// `passed`, `failed`, `timed_out`, `tampered`.
-    #[schemars(extend("enum" = ["passed", "failed", "timed_out", "tampered"]))]
+    /// `passed`, `failed`, `timed_out`, `tampered`; before the work no verdict but `red`, `green`, `tampered`.
+    #[schemars(extend("enum" = ["passed", "failed", "timed_out", "tampered", "red", "green"]))]
     pub verdict: String,
+    /// Says that it passed and proves nothing: the contract passed before the work, too.
+    #[serde(default)]
+    pub vacuous: bool,
     /// The command that ran.
     pub command: String,
     /// The exit code that passes.

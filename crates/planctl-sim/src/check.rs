@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use planctl_engine::{
     AgentSaid, Effect, Ending, Event, Fact, Found, Graph, ItemId, NodeId, NodeKind, NodeState, Outcome,
-    Outcomes, Run, RunStatus, Spent, TimerId, Timestamp, Usage, Verdict, Work, advance,
+    Outcomes, Purpose, RedFirst, Run, RunStatus, Showing, Spent, TimerId, Timestamp, Usage, Verdict, Work,
+    advance,
 };
 
 use serde::Serialize;
@@ -26,6 +27,7 @@ pub fn after_event(store: &Store) -> Result<(), String> {
     limits_hold(store)?;
     facts_follow_from(store, entry)?;
     nothing_follows_the_end(store)?;
+    red_comes_first(store)?;
     if store.plan().is_linear {
         steps_run_in_order(store)?;
     }
@@ -94,6 +96,9 @@ fn items_match_states(store: &Store) -> Result<(), String> {
                 ensure(*attempt == at.attempt, || format!("{node} checks an attempt not its newest"))?;
                 expected.insert(ItemId::gate(store.run, &at));
             }
+            NodeState::Rehearsing => {
+                expected.insert(ItemId::rehearsal(store.run, &at, record.tally.rehearsals));
+            }
             NodeState::Held { item, .. } => {
                 expected.insert(item.clone());
             }
@@ -109,7 +114,8 @@ fn items_match_states(store: &Store) -> Result<(), String> {
         }
         let lane_fits = match row.item.work {
             Work::Agent { .. } => matches!(state, NodeState::Working { .. } | NodeState::Resting { .. }),
-            Work::Harness => matches!(state, NodeState::Checking { .. }),
+            Work::Harness { purpose: Purpose::Verdict } => matches!(state, NodeState::Checking { .. }),
+            Work::Harness { purpose: Purpose::Rehearsal } => *state == NodeState::Rehearsing,
             Work::Human { .. } => state.is_held(),
         };
         ensure(lane_fits, || format!("item {} is in another lane than its node", row.item.id))?;
@@ -201,7 +207,13 @@ fn facts_follow_from(store: &Store, entry: &Entry) -> Result<(), String> {
             };
             ensure(is_founded, || format!("nothing founds that {node} is {}", outcome.word()))?;
         }
-        if let Fact::NodeVerified { node, attempt, verdict } = fact {
+        if let Fact::NodeVerified { node, verdict, vacuous: true, .. } = fact {
+            let is_green = showed_last(store, node) == Some(Showing::Green);
+            ensure(*verdict == Verdict::Passed && is_green, || {
+                format!("{node} is said to prove nothing, and its contract was red before")
+            })?;
+        }
+        if let Fact::NodeVerified { node, attempt, verdict, .. } = fact {
             let newest = store.whole.at(node).map_err(|refusal| refusal.to_string())?.attempt;
             ensure(*attempt == newest || begins_anew(entry, node), || {
                 format!("I24 a verdict on {node}#{attempt}, not the newest")
@@ -243,6 +255,36 @@ fn proves(graph: &Graph, store: &Store, entry: &Entry, node: &NodeId) -> bool {
         && evidence.contract == task.contract.digest
         && evidence.tampered.is_empty()
         && evidence.ending == Ending::Exited { code: task.contract.expect.into() }
+}
+
+/// Nobody works on a step that demands red before its contract was red, and one that guards is never rehearsed.
+fn red_comes_first(store: &Store) -> Result<(), String> {
+    for (id, record) in store.whole.records() {
+        let Some(task) = store.plan().graph.task(id) else { continue };
+        let must_be_red = task.contract.red_first == RedFirst::Deny && !task.contract.guard;
+        let is_worked_on = record.state.is_out() && record.state != NodeState::Rehearsing;
+        ensure(!must_be_red || !is_worked_on || showed_last(store, id) == Some(Showing::Red), || {
+            format!("{id} is worked on, and its contract was not red before")
+        })?;
+        ensure(!task.contract.guard || record.state != NodeState::Rehearsing, || {
+            format!("{id} guards, and its contract is rehearsed")
+        })?;
+    }
+    Ok(())
+}
+
+/// Returns what the newest rehearsal of a step showed, as history tells it.
+fn showed_last(store: &Store, node: &NodeId) -> Option<Showing> {
+    let facts = store.history.iter().rev().flat_map(|entry| entry.facts.iter().rev());
+    facts.into_iter().find_map(|fact| {
+        if let Fact::NodeRehearsed { node: rehearsed, showed, .. } = fact
+            && rehearsed == node
+        {
+            Some(*showed)
+        } else {
+            None
+        }
+    })
 }
 
 /// I16: after the end only a failed run moves again, by a person's resume.
@@ -340,7 +382,7 @@ pub fn effects_are_sound(graph: &Graph, effects: &[Effect]) -> Result<(), String
     for effect in effects {
         if let Effect::Dispatch(item) = effect {
             let node = graph.node(&item.at.node).ok_or_else(|| format!("{} is for no node", item.id))?;
-            let is_work = matches!(item.work, Work::Agent { .. } | Work::Harness);
+            let is_work = matches!(item.work, Work::Agent { .. } | Work::Harness { .. });
             ensure(!is_work || matches!(node.kind, NodeKind::Task(_)), || format!("{} is no work", item.id))?;
         }
     }

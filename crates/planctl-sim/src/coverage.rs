@@ -15,22 +15,23 @@ pub fn expected() -> Coverage {
     };
     add(
         "event",
-        "agent.reported agent.asked agent.overran agent.faulted agent.released harness.evaluated \
+        "agent.reported agent.asked agent.overran agent.faulted agent.released harness.evaluated harness.rehearsed \
          harness.inconclusive human.submitted human.answered human.cancelled human.resumed human.revised \
          clock.admitted clock.due clock.lease_lost clock.overran",
     );
     add(
         "fact",
-        "plan_activated node_entered node_verified retry_triggered edge_followed node_settled node_resting \
+        "plan_activated node_entered node_rehearsed node_verified retry_triggered edge_followed node_settled node_resting \
          node_interrupted gate_repeated ask_opened ask_answered plan_escalated budget_noticed plan_expired \
          plan_paused plan_completed plan_failed plan_cancelled",
     );
     add("answer", "approve reject retry skip waive abort revise reassign raise answer");
     add(
         "reason",
-        "submitted exhausted no_edge undelivered permission interrupted inconclusive stale attempts_limit \
+        "submitted exhausted no_edge undelivered permission interrupted inconclusive not_red stale attempts_limit \
          budget asked",
     );
+    add("showing", "red green tampered");
     add("verdict", "passed failed timed_out tampered");
     add("outcome", "passed failed skipped waived warned");
     add(

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planctl_engine::{
-    AskKind, Attempt, Budget, Graph, ItemId, NodeId, NodeState, Note, Outcome, Role, Run, RunId, TimerId,
-    Timestamp,
+    AskKind, Attempt, Budget, Digest, Graph, ItemId, NodeId, NodeState, Note, Outcome, Rehearsal, Role, Run,
+    RunId, Showing, TimerId, Timestamp,
 };
 
 use journal::Entry;
@@ -70,6 +70,8 @@ pub enum Place {
     WithAgent,
     /// An agent's item is out, for later.
     Resting,
+    /// The contract is rehearsed, before the work.
+    Rehearsed,
     /// The gate is out.
     WithHarness {
         /// The worker gave up before.
@@ -95,6 +97,19 @@ pub struct NodeView {
     role: Option<Role>,
     note: Option<String>,
     failure_of: Option<usize>,
+    rehearsals: usize,
+    before: Before,
+}
+
+/// What is known of a contract before the work, in the model's words.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Before {
+    /// Nothing, and nobody asks.
+    Unasked,
+    /// It must be rehearsed.
+    Due,
+    /// This contract showed this.
+    Showed(Digest, Showing),
 }
 
 /// All that two engines must agree on about a run.
@@ -144,7 +159,7 @@ impl Model {
         let nodes: BTreeMap<NodeId, NodeView> =
             mentioned.into_iter().map(|id| (id.clone(), self.node_view(&id))).collect();
         let is_out = |view: &&NodeView| match view.place {
-            Place::WithAgent | Place::Resting | Place::WithHarness { .. } => true,
+            Place::Rehearsed | Place::WithAgent | Place::Resting | Place::WithHarness { .. } => true,
             Place::Nowhere | Place::WithPerson(..) | Place::Over(_) => false,
         };
         let is_held = |view: &&NodeView| matches!(view.place, Place::WithPerson(..));
@@ -184,6 +199,8 @@ impl Model {
             role: self.role(id),
             note: self.note(id),
             failure_of: self.failure_of(id),
+            rehearsals: self.rehearsals(id),
+            before: self.before(id),
         }
     }
 }
@@ -201,6 +218,8 @@ fn never_entered() -> NodeView {
         role: None,
         note: None,
         failure_of: None,
+        rehearsals: 0,
+        before: Before::Unasked,
     }
 }
 
@@ -212,6 +231,7 @@ pub fn view_of(run: &Run) -> View {
         let tally = record.tally;
         let place = match &record.state {
             NodeState::Pending => Place::Nowhere,
+            NodeState::Rehearsing => Place::Rehearsed,
             NodeState::Working { .. } => Place::WithAgent,
             NodeState::Resting { .. } => Place::Resting,
             NodeState::Checking { gave_up, .. } => Place::WithHarness { gave_up: *gave_up },
@@ -231,6 +251,12 @@ pub fn view_of(run: &Run) -> View {
             role: record.role.clone(),
             note: record.note.as_ref().map(|note: &Note| note.text.clone()),
             failure_of: record.failure.as_ref().map(|failure| number(failure.attempt)),
+            rehearsals: tally.rehearsals.into(),
+            before: match &record.rehearsal {
+                None => Before::Unasked,
+                Some(Rehearsal::Due) => Before::Due,
+                Some(Rehearsal::Done { contract, showed, .. }) => Before::Showed(contract.clone(), *showed),
+            },
         };
         (id.clone(), view)
     });

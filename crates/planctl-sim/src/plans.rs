@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use planctl_engine::{
     Budget, Contract, Digest, Edge, Graph, GraphParts, Limits, Node, NodeId, NodeKind, On, Outcome, Priority,
-    Role, Task, WorkKind,
+    RedFirst, Role, Task, WorkKind,
 };
 
 use crate::dice::Dice;
@@ -21,6 +21,31 @@ pub struct Plan {
 
 /// Draws a plan.
 pub fn draw(dice: &mut Dice) -> Plan {
+    // From a sequence of its own, so that a seed's plan is otherwise what it would be without.
+    let mut apart = dice.clone().fork(7);
+    let mut plan = draw_steps(dice);
+    if apart.happens(500) {
+        plan.graph = with_red_first(&mut apart, &plan.graph, &BTreeSet::new());
+    }
+    plan
+}
+
+/// Asks for the contracts of some steps to be red before the work; those in `fixed` stay as they are.
+fn with_red_first(dice: &mut Dice, graph: &Graph, fixed: &BTreeSet<NodeId>) -> Graph {
+    let mut parts = GraphParts::from(graph.clone());
+    for node in &mut parts.nodes {
+        let red_first = *dice.pick(&[RedFirst::Off, RedFirst::Warn, RedFirst::Warn, RedFirst::Deny]);
+        let guard = dice.happens(150);
+        if let NodeKind::Task(task) = &mut node.kind
+            && !fixed.contains(&node.id)
+        {
+            (task.contract.red_first, task.contract.guard) = (red_first, guard);
+        }
+    }
+    Graph::new(parts).expect("the edges are as they were")
+}
+
+fn draw_steps(dice: &mut Dice) -> Plan {
     let most = if dice.happens(200) { 12 } else { 5 };
     let steps = dice.between(1, most);
     if dice.happens(450) {
@@ -37,7 +62,10 @@ pub fn draw(dice: &mut Dice) -> Plan {
 /// Draws another revision of a plan: steps in `fixed` stay as they are, others may change; a linear plan may also
 /// lose or gain a step at its end.
 pub fn revise(dice: &mut Dice, plan: &Plan, fixed: &BTreeSet<NodeId>) -> Plan {
-    let mut parts = GraphParts::from(plan.graph.clone());
+    let mut apart = dice.clone().fork(7);
+    let before =
+        if apart.happens(300) { with_red_first(&mut apart, &plan.graph, fixed) } else { plan.graph.clone() };
+    let mut parts = GraphParts::from(before);
     for node in &mut parts.nodes {
         if let NodeKind::Task(task) = &mut node.kind
             && !fixed.contains(&node.id)
@@ -45,7 +73,8 @@ pub fn revise(dice: &mut Dice, plan: &Plan, fixed: &BTreeSet<NodeId>) -> Plan {
         {
             task.max_retries = retries(dice);
             let name = format!("{}.{}", node.id, dice.below(1000));
-            task.contract = contract(dice, &name);
+            let Contract { guard, red_first, .. } = task.contract;
+            task.contract = Contract { guard, red_first, ..contract(dice, &name) };
         }
     }
     parts.budget = parts.budget.raised(Budget {
@@ -213,6 +242,7 @@ fn contract(dice: &mut Dice, name: &str) -> Contract {
         expect: *dice.pick(&[0, 0, 0, 1, 42]),
         timeout: Duration::from_secs(60),
         guard: false,
+        red_first: RedFirst::Off,
     }
 }
 

@@ -25,7 +25,8 @@ pub fn event(event: &Event) -> String {
             AgentSaid::Released => format!("agent released{at}"),
         },
         Event::Harness(event) => match &event.found {
-            Found::Evidence(evidence) => {
+            Found::Evidence(evidence) | Found::Rehearsed(evidence) => {
+                let verb = if matches!(event.found, Found::Rehearsed(_)) { "rehearsed" } else { "evaluated" };
                 let ending = match evidence.ending {
                     Ending::Exited { code } => format!("exit {code}"),
                     Ending::Signalled { signal } => format!("signal {signal}"),
@@ -33,7 +34,7 @@ pub fn event(event: &Event) -> String {
                     Ending::NotRun => "not run".to_owned(),
                 };
                 let tampered = if evidence.tampered.is_empty() { "" } else { ", tampered" };
-                format!("harness evaluated{at} {ending}{tampered} of {}", evidence.contract)
+                format!("harness {verb}{at} {ending}{tampered} of {}", evidence.contract)
             }
             Found::Nothing(why) => format!("harness inconclusive{at}: {why:?}"),
         },
@@ -62,9 +63,11 @@ pub fn fact(fact: &Fact) -> String {
     match fact {
         Fact::PlanActivated { resumed } => format!("activated {}", if *resumed { "again" } else { "first" }),
         Fact::NodeEntered { node, visit, .. } => format!("entered {node} visit {visit}"),
-        Fact::NodeVerified { node, attempt, verdict } => {
-            format!("verified {node}#{attempt} {}", verdict.word())
+        Fact::NodeVerified { node, attempt, verdict, vacuous } => {
+            let vacuous = if *vacuous { " vacuous" } else { "" };
+            format!("verified {node}#{attempt} {}{vacuous}", verdict.word())
         }
+        Fact::NodeRehearsed { node, showed, .. } => format!("rehearsed {node} {}", showed.word()),
         Fact::RetryTriggered { node, attempt, .. } => format!("retry {node}#{attempt}"),
         Fact::EdgeFollowed { from, to, signal, .. } => {
             let why = match signal {
@@ -77,7 +80,10 @@ pub fn fact(fact: &Fact) -> String {
         Fact::NodeSettled { node, outcome, .. } => format!("settled {node} {}", outcome.word()),
         Fact::NodeResting { node, attempt, .. } => format!("resting {node}#{attempt}"),
         Fact::NodeInterrupted { node, attempt, .. } => format!("interrupted {node}#{attempt}"),
-        Fact::GateRepeated { node, attempt, .. } => format!("gate repeated {node}#{attempt}"),
+        Fact::GateRepeated { node, attempt, purpose, .. } => {
+            let what = if purpose.is_verdict() { "gate" } else { "rehearsal" };
+            format!("{what} repeated {node}#{attempt}")
+        }
         Fact::AskOpened { node, kind, reason, .. } => {
             format!("ask {node} {} {}", kind.word(), reason.word())
         }
@@ -104,8 +110,11 @@ pub fn plan(graph: &Graph) -> Vec<String> {
             NodeKind::Task(task) => {
                 let lapse = if task.lapse == Outcome::Failed { "" } else { task.lapse.word() };
                 format!(
-                    "task retry {} visits {} {lapse} expects {}",
-                    task.max_retries, node.max_visits, task.contract.expect
+                    "task retry {} visits {} {lapse} expects {} red first {}",
+                    task.max_retries,
+                    node.max_visits,
+                    task.contract.expect,
+                    task.contract.rehearsal().word()
                 )
             }
         };

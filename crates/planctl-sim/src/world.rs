@@ -269,7 +269,7 @@ impl World {
         };
         let works = is_claimable(|work| matches!(work, Work::Agent { .. }))
             && self.workers.iter().any(Option::is_none);
-        let gates = is_claimable(|work| matches!(work, Work::Harness)) && self.gate.is_none();
+        let gates = is_claimable(|work| matches!(work, Work::Harness { .. })) && self.gate.is_none();
         let is_expired = self.expired().is_some();
         let is_due = self.due().is_some();
         let is_queued = matches!(self.store.head.status, RunStatus::Queued { .. });

@@ -21,8 +21,8 @@ mod write;
 use std::sync::Arc;
 
 use planctl_engine::{
-    Advance, Decision, Effect, Event, Fact, Graph, Head, ItemId, Refusal, Run, RunId, Scope, Timestamp, Work,
-    advance, touched,
+    Advance, Decision, Effect, Event, Fact, Found, Graph, Head, ItemId, Refusal, Run, RunId, Scope,
+    Timestamp, Work, advance, touched,
 };
 use uuid::Uuid;
 
@@ -113,7 +113,7 @@ impl From<sqlx::Error> for Setback {
 impl Store {
     /// Feeds one event to one run. No other function writes a run.
     ///
-    /// With `take`, a gate that the event dispatches is leased to the caller in the same transaction, where its host has
+    /// With `take`, a gate or a rehearsal that the event dispatches is leased to the caller in the same transaction, where its host has
     /// the workspace. A repeated call answers as the first did, with [`Applied::duplicate`] set.
     ///
     /// # Errors
@@ -304,7 +304,7 @@ impl Decided {
             return None;
         }
         self.after.effects.iter().find_map(|effect| match effect {
-            Effect::Dispatch(item) => matches!(item.work, Work::Harness).then_some(&**item),
+            Effect::Dispatch(item) => matches!(item.work, Work::Harness { .. }).then_some(&**item),
             Effect::Withdraw(_) | Effect::Arm { .. } | Effect::Disarm(_) => None,
         })
     }
@@ -352,12 +352,18 @@ fn finished(store: &Store, decided: &Decided, taken: Option<Claimed>) -> Applied
     }
 }
 
-/// Returns the item an event's try has in the lane of its speaker.
-fn expected_items(run: RunId, event: &Event) -> Vec<ItemId> {
-    let Some(at) = event.at() else { return Vec::new() };
+/// Says whether an item is one that an event's try has in the lane of its speaker.
+fn is_of_speaker(item: &ItemId, run: RunId, event: &Event) -> bool {
+    let Some(at) = event.at() else { return false };
+    let is_gate = || *item == ItemId::gate(run, at);
+    let is_rehearsal = || item.is_rehearsal(run, at);
     match event {
-        Event::Agent(_) => vec![ItemId::agent(run, at)],
-        Event::Harness(_) => vec![ItemId::gate(run, at)],
-        Event::Human(_) | Event::Clock(_) => vec![ItemId::agent(run, at), ItemId::gate(run, at)],
+        Event::Agent(_) => *item == ItemId::agent(run, at),
+        Event::Harness(event) => match event.found {
+            Found::Evidence(_) => is_gate(),
+            Found::Rehearsed(_) => is_rehearsal(),
+            Found::Nothing(_) => is_gate() || is_rehearsal(),
+        },
+        Event::Human(_) | Event::Clock(_) => *item == ItemId::agent(run, at) || is_gate() || is_rehearsal(),
     }
 }

@@ -186,7 +186,7 @@ impl Audit {
             self.find("I8", Some(line.seq), format!("generation {generation} of {item} was over"));
         }
         if let Event::Harness(harness) = event
-            && let Found::Evidence(evidence) = &harness.found
+            && let Found::Evidence(evidence) | Found::Rehearsed(evidence) = &harness.found
         {
             let task = self.graph.as_ref().and_then(|graph| graph.task(&harness.at.node)).cloned();
             if task.is_none_or(|task| task.contract.digest != evidence.contract) {
@@ -258,6 +258,9 @@ impl Audit {
                     Some(planctl_engine::ItemId::agent(self.run, &at))
                 }
                 NodeState::Checking { .. } => Some(planctl_engine::ItemId::gate(self.run, &at)),
+                NodeState::Rehearsing => {
+                    Some(planctl_engine::ItemId::rehearsal(self.run, &at, record.tally.rehearsals))
+                }
                 NodeState::Held { item, .. } => Some(item.clone()),
                 NodeState::Pending | NodeState::Settled { .. } => None,
             };

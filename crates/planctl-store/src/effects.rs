@@ -103,7 +103,7 @@ fn put(
         Work::Agent { role, timeout, .. } => {
             ("agent", role.as_str().to_owned(), timeout.saturating_add(WORK_GRACE))
         }
-        Work::Harness => {
+        Work::Harness { .. } => {
             let task = graph.task(&item.at.node).ok_or_else(|| {
                 StoreError::corrupt(format!("node {} has a gate and no contract", item.at.node))
             })?;

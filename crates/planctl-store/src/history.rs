@@ -151,6 +151,8 @@ impl Place {
             | Fact::NodeResting { attempt, .. }
             | Fact::NodeInterrupted { attempt, .. }
             | Fact::GateRepeated { attempt, .. } => *attempt,
+            // It is of the visit, and of no try.
+            Fact::NodeRehearsed { .. } => planctl_engine::Attempt::NONE,
             Fact::PlanActivated { .. }
             | Fact::EdgeFollowed { .. }
             | Fact::NodeSettled { .. }

@@ -70,7 +70,8 @@ pub(crate) fn node_word(state: &NodeState) -> &'static str {
         NodeState::Pending => "pending",
         NodeState::Working { .. } => "working",
         NodeState::Resting { .. } => "resting",
-        NodeState::Checking { .. } => "checking",
+        // A rehearsal is a check, too; the word tells the reads which nodes are live.
+        NodeState::Rehearsing | NodeState::Checking { .. } => "checking",
         NodeState::Held { .. } => "held",
         NodeState::Settled { outcome } => match outcome {
             Outcome::Passed => "passed",

@@ -258,7 +258,9 @@ fn ask_row(row: &PgRow) -> Result<AskRow, StoreError> {
     let work: Work = from_json(row.try_get("work")?, "an item's work")?;
     let ask = match work {
         Work::Human { ask } => *ask,
-        Work::Agent { .. } | Work::Harness => return Err(StoreError::corrupt("an ask is not for a person")),
+        Work::Agent { .. } | Work::Harness { .. } => {
+            return Err(StoreError::corrupt("an ask is not for a person"));
+        }
     };
     Ok(AskRow {
         number: row.try_get("number")?,

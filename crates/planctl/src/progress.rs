@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use planctl_engine::view::VACUOUS;
 use planctl_server::Doing;
 use planctl_server::wire::{EventLine, RunView, StepState, StepView};
 use serde_json::Value;
@@ -105,7 +106,7 @@ impl Progress {
     fn plain(&mut self, line: &EventLine) -> Option<String> {
         let time = line.at.get(11..19).unwrap_or(&line.at).to_owned();
         let node = line.node.clone().unwrap_or_default();
-        if line.event == "harness.evaluated" {
+        if line.event == "harness.evaluated" || line.event == "harness.rehearsed" {
             self.gates.insert(node, Gate::read(&line.data));
             return None;
         }
@@ -139,12 +140,28 @@ impl Progress {
                 "run=resumed".to_owned()
             }
             "plan_activated" => "run=started".to_owned(),
+            "node_entered" if line.data.get("rehearses") == Some(&Value::Bool(true)) => {
+                "before=started".to_owned()
+            }
             "node_entered" => "work=started".to_owned(),
             "agent.reported" => format!("work=reported{}", report_words(&line.data)),
             "node_verified" => {
                 let gate = self.gates.get(node).cloned().unwrap_or_default();
-                let words = if word("verdict") == "passed" { String::new() } else { gate.words };
+                let words = match (word("verdict").as_str(), line.data.get("vacuous")) {
+                    ("passed", Some(Value::Bool(true))) => format!(" vacuous=yes \"{VACUOUS}\""),
+                    ("passed", _) => String::new(),
+                    _ => gate.words,
+                };
                 format!("contract={}{}{words}", word("verdict"), gate.ending)
+            }
+            "node_rehearsed" => {
+                let gate = self.gates.get(node).cloned().unwrap_or_default();
+                let means = match word("showed").as_str() {
+                    "green" => " \"its contract passes before the work: its pass will prove nothing\"",
+                    "tampered" => " \"protected files have changed\"",
+                    _ => "",
+                };
+                format!("before={}{}{means}", word("showed"), gate.ending)
             }
             "retry_triggered" => format!("work=started retries_left={}", number("left")),
             "node_settled" => {
@@ -234,6 +251,9 @@ pub fn picture(view: &RunView, now_unix_seconds: f64, lines_max: usize) -> Vec<S
             && !matches!(step.state, StepState::Passed | StepState::Skipped | StepState::Waived)
         {
             lines.push(styled(FAINT, &format!("       {}", show::safe(&show::brief(failure, 100)))));
+        }
+        if step.vacuous {
+            lines.push(styled(CARE, &format!("       {}", show::vacuous(step.state))));
         }
     }
     if to < view.steps.len() {

@@ -175,6 +175,25 @@ pub fn step_state(state: StepState) -> &'static str {
     }
 }
 
+/// Says of a step whose contract passed before the work, too, what its pass is worth.
+pub fn vacuous(state: StepState) -> String {
+    match state {
+        StepState::Passed => format!("passed, but {}", planctl_engine::view::VACUOUS),
+        StepState::Pending
+        | StepState::Ready
+        | StepState::Working
+        | StepState::Checking
+        | StepState::Resting
+        | StepState::Waiting
+        | StepState::Failed
+        | StepState::Skipped
+        | StepState::Waived
+        | StepState::Warned => {
+            "its contract passed before the work, so its pass would prove nothing".to_owned()
+        }
+    }
+}
+
 /// Returns the mark of a step, as the live view and `plan status` draw it.
 pub fn step_mark(state: StepState) -> (char, Style) {
     match state {

@@ -38,6 +38,9 @@ mod configuration;
 #[path = "cli/runs.rs"]
 mod runs;
 
+#[path = "cli/red_first.rs"]
+mod red_first;
+
 #[path = "cli/approvals.rs"]
 mod approvals;
 

@@ -18,6 +18,7 @@ pub(super) fn said(turn: &mut Turn<'_>, event: &AgentEvent) -> Result<(), Refusa
     let attempt = match turn.state(node)? {
         NodeState::Working { attempt } | NodeState::Resting { attempt, .. } => *attempt,
         NodeState::Pending
+        | NodeState::Rehearsing
         | NodeState::Checking { .. }
         | NodeState::Held { .. }
         | NodeState::Settled { .. } => return Err(Refusal::WrongState),

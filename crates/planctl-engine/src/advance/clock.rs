@@ -69,7 +69,7 @@ fn stale(turn: &mut Turn<'_>) -> Result<(), Refusal> {
 fn lease_lost(turn: &mut Turn<'_>, at: &At, interrupted: bool) -> Result<(), Refusal> {
     turn.refuse_unless_active()?;
     turn.task(&at.node)?;
-    if let NodeState::Checking { attempt, .. } = *turn.state(&at.node)? {
+    if let Some(attempt) = turn.evaluating(&at.node)? {
         turn.refuse_unless_newest(at, attempt)?;
         return dispatch::gate_after_interruption(turn, &at.node);
     }
@@ -90,6 +90,7 @@ fn working(turn: &Turn<'_>, at: &At) -> Result<NodeId, Refusal> {
     let attempt = match turn.state(&at.node)? {
         NodeState::Working { attempt } | NodeState::Resting { attempt, .. } => *attempt,
         NodeState::Pending
+        | NodeState::Rehearsing
         | NodeState::Checking { .. }
         | NodeState::Held { .. }
         | NodeState::Settled { .. } => return Err(Refusal::WrongState),

@@ -13,7 +13,8 @@ use crate::time::Timestamp;
 
 use super::{Turn, hold, settle};
 
-/// Sends out the next attempt of a step, unless a limit or the budget stands against it.
+/// Sends out the next attempt of a step, unless a limit or the budget stands against it; before the first one of a
+/// visit the contract is rehearsed, where that is asked for.
 pub(super) fn again(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     if turn.run.head.attempts >= turn.graph.limits().attempts {
         return hold::ask(turn, node, AskKind::Escalation, Reason::AttemptsLimit, None);
@@ -23,6 +24,15 @@ pub(super) fn again(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     {
         return hold::for_budget(turn, node, shortfall);
     }
+    let contract = &turn.task(node)?.contract;
+    if turn.run.record(node)?.awaits_rehearsal(contract) {
+        return rehearse(turn, node);
+    }
+    work(turn, node)
+}
+
+/// Sends out the next attempt, whatever is known of the contract.
+fn work(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     turn.run.head.attempts += 1;
     let tally = &mut turn.run.record_mut(node)?.tally;
     tally.attempt = tally.attempt.next();
@@ -32,6 +42,17 @@ pub(super) fn again(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     let attempt = tally.attempt;
     turn.set(node, NodeState::Working { attempt })?;
     agent_item(turn, node, turn.now)
+}
+
+/// Has the contract evaluated before the work. It belongs to no attempt: its place is the visit and the attempt before.
+fn rehearse(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    let tally = &mut turn.run.record_mut(node)?.tally;
+    tally.rehearsals = tally.rehearsals.saturating_add(1);
+    tally.deliveries = 0;
+    tally.interruptions = 0;
+    tally.repeats = 0;
+    turn.set(node, NodeState::Rehearsing)?;
+    gate(turn, node, turn.now)
 }
 
 /// Sends the same attempt out once more after a worker was lost or could not run; never at the author's expense.
@@ -82,7 +103,8 @@ pub(super) fn gate_after_interruption(turn: &mut Turn<'_>, node: &NodeId) -> Res
         return Ok(());
     }
     let attempt = turn.run.record(node)?.tally.attempt;
-    turn.facts.push(Fact::GateRepeated { node: node.clone(), attempt, why: "interrupted".to_owned() });
+    let (purpose, why) = (turn.purpose(node)?, "interrupted".to_owned());
+    turn.facts.push(Fact::GateRepeated { node: node.clone(), attempt, purpose, why });
     gate(turn, node, turn.now)
 }
 
@@ -98,16 +120,12 @@ fn count_interruption(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusa
     Ok(false)
 }
 
-/// Sends out the gate of the newest attempt.
+/// Sends out the gate of the newest attempt, or the rehearsal before the next one, as the node's state calls for.
 pub(super) fn gate(turn: &mut Turn<'_>, node: &NodeId, available_at: Timestamp) -> Result<(), Refusal> {
+    let id = turn.item_out(node)?.ok_or(Refusal::WrongState)?;
     let at = turn.run.at(node)?;
-    turn.effects.push(Effect::Dispatch(Box::new(Item {
-        id: ItemId::gate(turn.run.id, &at),
-        run: turn.run.id,
-        at,
-        available_at,
-        work: Work::Harness,
-    })));
+    let work = Work::Harness { purpose: turn.purpose(node)? };
+    turn.effects.push(Effect::Dispatch(Box::new(Item { id, run: turn.run.id, at, available_at, work })));
     Ok(())
 }
 

@@ -1,12 +1,14 @@
 //! What a gate found: the only way in which a step passes.
 
-use crate::contract::{Evidence, Inconclusive, Verdict};
-use crate::effect::{AskKind, Reason};
+use std::time::Duration;
+
+use crate::contract::{Evidence, Inconclusive, Showing, Verdict};
+use crate::effect::Reason;
 use crate::event::{Found, HarnessEvent, Refusal};
 use crate::fact::Fact;
-use crate::ids::NodeId;
+use crate::ids::{Attempt, NodeId};
 use crate::mutant::{Mutant, planted};
-use crate::run::{Failing, Failure, NodeState, Outcome};
+use crate::run::{Failing, Failure, NodeState, Outcome, Rehearsal};
 
 use super::{Turn, dispatch, hold, route, settle};
 
@@ -14,12 +16,21 @@ pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Ref
     turn.refuse_unless_active()?;
     let node = &event.at.node;
     turn.task(node)?;
-    let NodeState::Checking { attempt, gave_up } = *turn.state(node)? else {
+    let Some(attempt) = turn.evaluating(node)? else {
         return Err(Refusal::WrongState);
     };
     turn.refuse_unless_newest(&event.at, attempt)?;
     match &event.found {
-        Found::Evidence(evidence) => judged(turn, node, evidence, gave_up),
+        Found::Evidence(evidence) => match *turn.state(node)? {
+            NodeState::Checking { gave_up, .. } => judged(turn, node, evidence, gave_up),
+            NodeState::Pending
+            | NodeState::Rehearsing
+            | NodeState::Working { .. }
+            | NodeState::Resting { .. }
+            | NodeState::Held { .. }
+            | NodeState::Settled { .. } => Err(Refusal::WrongState),
+        },
+        Found::Rehearsed(evidence) => rehearsed(turn, node, evidence),
         Found::Nothing(Inconclusive::Interrupted) => dispatch::gate_after_interruption(turn, node),
         Found::Nothing(why @ (Inconclusive::ToolMissing { what } | Inconclusive::Unstable { what })) => {
             let word = match why {
@@ -41,7 +52,10 @@ fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool
     };
     let verdict = if planted(Mutant::GateAlwaysPasses) { Verdict::Passed } else { verdict };
     let attempt = turn.run.record(node)?.tally.attempt;
-    turn.facts.push(Fact::NodeVerified { node: node.clone(), attempt, verdict });
+    let vacuous = verdict == Verdict::Passed
+        && turn.run.record(node)?.is_vacuous()
+        && !planted(Mutant::VacuousForgotten);
+    turn.facts.push(Fact::NodeVerified { node: node.clone(), attempt, verdict, vacuous });
     match verdict {
         Verdict::Passed => {
             settle::settle(turn, node, Outcome::Passed, None)?;
@@ -64,6 +78,38 @@ fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool
     }
 }
 
+/// Notes what the contract showed before the work. Nothing of it is a verdict: the work follows, or a person is asked.
+fn rehearsed(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<(), Refusal> {
+    if *turn.state(node)? != NodeState::Rehearsing {
+        return if planted(Mutant::RehearsalJudged) {
+            judged(turn, node, evidence, false)
+        } else {
+            Err(Refusal::WrongState)
+        };
+    }
+    let contract = &turn.task(node)?.contract;
+    let showed = contract.shown(evidence).ok_or(Refusal::ForeignEvidence)?;
+    let (ending, tampered) = (evidence.ending, evidence.tampered.clone());
+    turn.facts.push(Fact::NodeRehearsed { node: node.clone(), showed, ending, tampered: tampered.clone() });
+    if planted(Mutant::RehearsalPassesStep) && showed == Showing::Green {
+        settle::settle(turn, node, Outcome::Passed, None)?;
+        return route::success(turn, node);
+    }
+    let record = turn.run.record_mut(node)?;
+    record.rehearsal = Some(Rehearsal::Done { contract: contract.digest.clone(), showed, ending });
+    if !record.awaits_rehearsal(contract) {
+        return dispatch::again(turn, node);
+    }
+    let failure = Failure {
+        attempt: Attempt::NONE,
+        what: Failing::NotRed { showed, ending, tampered },
+        duration: evidence.duration,
+        stdout: evidence.stdout.clone(),
+        stderr: evidence.stderr.clone(),
+    };
+    hold::with_failure(turn, node, Reason::NotRed, None, failure)
+}
+
 /// Runs the gate again, a few times at most: something outside the work is wrong, and a person has to know.
 fn told_nothing(turn: &mut Turn<'_>, node: &NodeId, why: String) -> Result<(), Refusal> {
     let limit = turn.graph.limits().repeats;
@@ -73,11 +119,14 @@ fn told_nothing(turn: &mut Turn<'_>, node: &NodeId, why: String) -> Result<(), R
     if repeats >= limit {
         let what = Failing::Inconclusive { message: why.clone() };
         let failure = settle::failure_without_gate(turn, node, what)?;
-        turn.run.record_mut(node)?.failure = Some(Box::new(failure));
-        return hold::ask(turn, node, AskKind::Escalation, Reason::Inconclusive, Some(why));
+        // A rehearsal is of no attempt, so no worker is told of it.
+        if turn.purpose(node)?.is_verdict() {
+            turn.run.record_mut(node)?.failure = Some(Box::new(failure.clone()));
+        }
+        return hold::with_failure(turn, node, Reason::Inconclusive, Some(why), failure);
     }
-    turn.facts.push(Fact::GateRepeated { node: node.clone(), attempt, why });
-    let item = crate::ids::ItemId::gate(turn.run.id, &turn.run.at(node)?);
-    let at = turn.now.after(dispatch::back_off(&item, repeats));
-    dispatch::gate(turn, node, at)
+    let purpose = turn.purpose(node)?;
+    turn.facts.push(Fact::GateRepeated { node: node.clone(), attempt, purpose, why });
+    let wait = turn.item_out(node)?.map_or(Duration::ZERO, |item| dispatch::back_off(&item, repeats));
+    dispatch::gate(turn, node, turn.now.after(wait))
 }

@@ -5,7 +5,7 @@ use crate::effect::{Ask, AskKind, Effect, Item, Reason, Work};
 use crate::event::Refusal;
 use crate::fact::Fact;
 use crate::ids::{ItemId, NodeId};
-use crate::run::NodeState;
+use crate::run::{Failure, NodeState};
 
 use super::Turn;
 
@@ -17,32 +17,43 @@ pub(super) fn ask(
     reason: Reason,
     message: Option<String>,
 ) -> Result<(), Refusal> {
-    open(turn, node, kind, reason, message, None)
+    let failure = turn.run.record(node)?.failure.clone();
+    let ask = Ask { kind, reason, message, failure, shortfall: None };
+    open(turn, node, ask)
+}
+
+/// Holds a node until a person answers an escalation that shows this failure, and not the newest of an attempt.
+pub(super) fn with_failure(
+    turn: &mut Turn<'_>,
+    node: &NodeId,
+    reason: Reason,
+    message: Option<String>,
+    failure: Failure,
+) -> Result<(), Refusal> {
+    let kind = AskKind::Escalation;
+    let ask = Ask { kind, reason, message, failure: Some(Box::new(failure)), shortfall: None };
+    open(turn, node, ask)
 }
 
 /// Holds a node until a person adds to the budget.
 pub(super) fn for_budget(turn: &mut Turn<'_>, node: &NodeId, shortfall: Shortfall) -> Result<(), Refusal> {
-    open(turn, node, AskKind::Budget, Reason::Budget, None, Some(shortfall))
+    let failure = turn.run.record(node)?.failure.clone();
+    let kind = AskKind::Budget;
+    let ask = Ask { kind, reason: Reason::Budget, message: None, failure, shortfall: Some(shortfall) };
+    open(turn, node, ask)
 }
 
-fn open(
-    turn: &mut Turn<'_>,
-    node: &NodeId,
-    kind: AskKind,
-    reason: Reason,
-    message: Option<String>,
-    shortfall: Option<Shortfall>,
-) -> Result<(), Refusal> {
+fn open(turn: &mut Turn<'_>, node: &NodeId, ask: Ask) -> Result<(), Refusal> {
+    let Ask { kind, reason, shortfall, .. } = ask;
     turn.run.head.asks = turn.run.head.asks.saturating_add(1);
     let at = turn.run.at(node)?;
     let item = ItemId::ask(turn.run.id, &at, kind.word(), turn.run.head.asks);
-    let failure = turn.run.record(node)?.failure.clone();
     turn.set(node, NodeState::Held { ask: kind, item: item.clone() })?;
     if kind == AskKind::Escalation {
         turn.facts.push(Fact::PlanEscalated { node: node.clone(), reason });
     }
     turn.facts.push(Fact::AskOpened { node: node.clone(), item: item.clone(), kind, reason, shortfall });
-    let ask = Box::new(Ask { kind, reason, message, failure, shortfall });
+    let ask = Box::new(ask);
     turn.effects.push(Effect::Dispatch(Box::new(Item {
         id: item,
         run: turn.run.id,

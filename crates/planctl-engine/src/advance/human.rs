@@ -143,13 +143,15 @@ fn settle_by(
     route::success(turn, node)
 }
 
-/// Grants one attempt beyond the allowance, with the person's words in its prompt.
+/// Grants one attempt beyond the allowance, with the person's words in its prompt; before the work of a visit nothing
+/// of the allowance is used, and what is tried again is the rehearsal.
 fn grant(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
     take_note(turn, event, node)?;
-    turn.run.record_mut(node)?.question = None;
-    if !planted(Mutant::RetryGrantsNothing) {
-        let tally = &mut turn.run.record_mut(node)?.tally;
-        tally.granted = tally.granted.saturating_add(1);
+    let contract = &turn.task(node)?.contract;
+    let record = turn.run.record_mut(node)?;
+    record.question = None;
+    if !planted(Mutant::RetryGrantsNothing) && !record.awaits_rehearsal(contract) {
+        record.tally.granted = record.tally.granted.saturating_add(1);
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! How a run goes on: after a failure where it ended, after a pause with another revision.
 
+use crate::contract::RedFirst;
 use crate::event::Refusal;
-use crate::graph::{Graph, NodeKind, Signal};
+use crate::graph::{Graph, Node, NodeKind, Signal};
 use crate::ids::NodeId;
 use crate::run::{Outcome, RunStatus};
 
@@ -73,8 +74,23 @@ fn enter_first_unsettled(turn: &mut Turn<'_>) -> Result<(), Refusal> {
 }
 
 /// Names the nodes that differ between two revisions, or are in one of them only.
+///
+/// What is asked of contracts before the work changes nothing about a step that is settled, so it is no difference.
 pub fn changed_nodes(old: &Graph, new: &Graph) -> Vec<NodeId> {
-    let changed_or_gone = old.nodes().iter().filter(|node| new.node(&node.id) != Some(node));
+    let is_same =
+        |node: &&Node| new.node(&node.id).is_some_and(|other| other == *node || is_alike(node, other));
+    let changed_or_gone = old.nodes().iter().filter(|node| !is_same(node));
     let added = new.nodes().iter().filter(|node| old.node(&node.id).is_none());
     changed_or_gone.chain(added).map(|node| node.id.clone()).collect()
+}
+
+fn is_alike(one: &Node, other: &Node) -> bool {
+    let without = |node: &Node| {
+        let mut node = node.clone();
+        if let NodeKind::Task(task) = &mut node.kind {
+            task.contract.red_first = RedFirst::Off;
+        }
+        node
+    };
+    without(one) == without(other)
 }

@@ -6,7 +6,7 @@ use crate::fact::Fact;
 use crate::graph::{Edge, NodeKind, Signal};
 use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
-use crate::run::{End, Outcome, RunStatus};
+use crate::run::{End, Outcome, Rehearsal, RunStatus};
 
 use super::{Turn, dispatch, hold, settle};
 
@@ -59,7 +59,14 @@ fn hand_over_failure(turn: &mut Turn<'_>, from: &NodeId, to: &NodeId) -> Result<
 /// Enters a step. The allowance refills over a success path, not over a failure path (DESIGN 6).
 pub(super) fn enter(turn: &mut Turn<'_>, node: &NodeId, refills: bool) -> Result<(), Refusal> {
     let max_visits = turn.graph.node(node).map_or(1, |node| node.max_visits);
+    let contract = &turn.task(node)?.contract;
     let record = turn.run.record_mut(node)?;
+    // Noted for an entry too many as well: a person may have it worked on all the same.
+    if contract.rehearsal().is_off() || planted(Mutant::RehearsalSkipped) {
+        record.rehearsal = None;
+    } else if !record.has_been_red(contract) {
+        record.rehearsal = Some(Rehearsal::Due);
+    }
     if record.tally.visits >= max_visits && !planted(Mutant::VisitsUncounted) {
         return beyond_visits(turn, node);
     }
@@ -72,7 +79,8 @@ pub(super) fn enter(turn: &mut Turn<'_>, node: &NodeId, refills: bool) -> Result
         record.note = None;
     }
     let (visit, attempt) = (record.tally.visits, record.tally.attempt.next());
-    turn.facts.push(Fact::NodeEntered { node: node.clone(), visit, attempt });
+    let rehearses = record.awaits_rehearsal(contract);
+    turn.facts.push(Fact::NodeEntered { node: node.clone(), visit, attempt, rehearses });
     dispatch::again(turn, node)
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use planctl_engine::{
-    Budget, Contract, Digest, Edge, Graph, GraphParts, Limits, Node, NodeKind, On, Outcome, Priority, Role,
-    Task, WorkKind,
+    Budget, Contract, Digest, Edge, Graph, GraphParts, Limits, Node, NodeKind, On, Outcome, Priority,
+    RedFirst, Role, Task, WorkKind,
 };
 
 /// Reads the parts of a plan. Steps run in the order in which they stand, unless an edge says otherwise.
@@ -73,11 +73,18 @@ impl Drawn {
         let mut max_retries = 0;
         let mut max_visits = 10;
         let mut lapse = Outcome::Failed;
+        let mut red_first = RedFirst::Off;
+        let mut guard = false;
         let mut fields = fields.iter();
         while let Some(field) = fields.next() {
             match *field {
                 "retry" => max_retries = number(fields.next().unwrap()) as u16,
                 "visits" => max_visits = number(fields.next().unwrap()) as u16,
+                "red-first" => {
+                    let word = fields.next().unwrap();
+                    red_first = RedFirst::ALL.into_iter().find(|policy| policy.word() == *word).unwrap();
+                }
+                "guard" => guard = true,
                 policy @ ("escalate" | "abort" | "skip" | "warn") => {
                     self.policies.push((name.to_owned(), policy.to_owned()));
                     lapse = match policy {
@@ -89,7 +96,8 @@ impl Drawn {
                 other => panic!("what is “{other}” in a step?"),
             }
         }
-        let task = Task { lapse, ..task(name, self.steps.len() as u32 + 1, max_retries) };
+        let mut task = Task { lapse, ..task(name, self.steps.len() as u32 + 1, max_retries) };
+        (task.contract.red_first, task.contract.guard) = (red_first, guard);
         let kind = NodeKind::Task(Box::new(task));
         self.steps.push(Node { id: name.into(), title: name.to_owned(), kind, max_visits });
     }
@@ -154,6 +162,7 @@ pub fn task(name: &str, step: u32, max_retries: u16) -> Task {
             expect: 0,
             timeout: Duration::from_secs(600),
             guard: false,
+            red_first: RedFirst::Off,
         },
         max_retries,
         lapse: Outcome::Failed,

@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use planctl_engine::{
-    Effect, End, Event, Fact, Graph, Item, ItemId, Refusal, Run, RunId, RunStatus, Scope, Timestamp, Work,
-    advance, touched,
+    Effect, End, Event, Fact, Graph, Item, ItemId, Purpose, Refusal, Run, RunId, RunStatus, Scope, Timestamp,
+    Work, advance, touched,
 };
 
 use super::plan;
@@ -188,7 +188,11 @@ impl Stage {
         let at = format!("{}#{}", item.at.node, item.at.attempt);
         let later = if item.available_at > self.now { " later" } else { "" };
         match &item.work {
-            Work::Harness => format!("{at} to harness{later}"),
+            Work::Harness { purpose: Purpose::Verdict } => format!("{at} to harness{later}"),
+            Work::Harness { purpose: Purpose::Rehearsal } => {
+                let ordinal = item.id.as_str().rsplit('.').next().unwrap();
+                format!("{} rehearsed{later}, time {ordinal}", item.at.node)
+            }
             Work::Human { ask } => {
                 let short =
                     ask.shortfall.map_or_else(String::new, |short| format!(", {} short", short.needed()));
@@ -210,7 +214,11 @@ impl Stage {
 /// Says what a fact adds to the effects: verdicts, settlements, edges off the beaten track.
 fn fact_in_words(fact: &Fact) -> Option<String> {
     match fact {
-        Fact::NodeVerified { node, attempt, verdict } => Some(format!("{node}#{attempt} {}", verdict.word())),
+        Fact::NodeVerified { node, attempt, verdict, vacuous } => {
+            let vacuous = if *vacuous { " and proves nothing" } else { "" };
+            Some(format!("{node}#{attempt} {}{vacuous}", verdict.word()))
+        }
+        Fact::NodeRehearsed { node, showed, .. } => Some(format!("{node} {} before the work", showed.word())),
         Fact::NodeSettled { node, outcome, by, .. } if node.as_str() != "start" => {
             let by = by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
             Some(format!("{node} settled {}{by}", outcome.word()))

@@ -31,6 +31,14 @@ pub fn read(room: &Room<'_>, text: &str) -> Event {
             let at = the_try(room, at, found);
             Event::Harness(HarnessEvent { found: finding(room, &at, found), at })
         }
+        ["harness", "rehearsed", at, found @ ..] => {
+            let at = the_try(room, at, found);
+            let found = match finding(room, &at, found) {
+                Found::Evidence(evidence) => Found::Rehearsed(evidence),
+                other => other,
+            };
+            Event::Harness(HarnessEvent { at, found })
+        }
         ["human", decision @ ..] => {
             let decision = decided(room, decision);
             Event::Human(HumanEvent { by: Actor::from("the owner"), note: quoted, decision })

@@ -68,7 +68,7 @@ impl Place {
 
     fn evidence(&self, contract: &Contract) -> Evidence {
         match self.found(contract, Baseline::default()) {
-            Found::Evidence(evidence) => *evidence,
+            Found::Evidence(evidence) | Found::Rehearsed(evidence) => *evidence,
             Found::Nothing(inconclusive) => panic!("{}: {inconclusive:?}", contract.command),
         }
     }
@@ -86,6 +86,7 @@ fn contract(command: &str, expect: u8) -> Contract {
         expect,
         timeout: Duration::from_secs(10),
         guard: false,
+        red_first: planctl_engine::RedFirst::Off,
     }
 }
 

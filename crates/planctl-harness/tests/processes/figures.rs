@@ -135,6 +135,7 @@ fn cost_of_a_gate() {
         expect: 0,
         timeout: Duration::from_secs(10),
         guard: false,
+        red_first: planctl_engine::RedFirst::Off,
     };
     let protected = Baseline::take(folder.path(), ["test.sh"], []).unwrap();
     for (name, baseline) in [("nothing", Baseline::default()), ("one file", protected)] {

@@ -1,6 +1,6 @@
 //! Reads the fields of the plan's head.
 
-use planctl_engine::{Budget, Priority};
+use planctl_engine::{Budget, Priority, RedFirst};
 
 use super::field::{RawField, is_separator};
 use super::step::with_meant;
@@ -26,6 +26,7 @@ impl Reader<'_> {
             Field::Priority => self.tree.priority = self.priority(&value),
             Field::MaxVisits => self.tree.max_visits = self.number(known, &value, 1, 100),
             Field::StaleAfter => self.tree.stale_after = self.duration(known, &value),
+            Field::RedFirst => self.tree.red_first = self.red_first(&value),
             Field::Parallel => self.tree.parallel = self.number(known, &value, 1, 64),
             // These belong to steps, or were read above.
             Field::Context
@@ -105,6 +106,19 @@ impl Reader<'_> {
             lines.push(Span::new(at, span.start + text.trim_end().len()));
         }
         lines
+    }
+
+    /// Reads what is asked of contracts before the work.
+    pub(super) fn red_first(&mut self, value: &Spanned<String>) -> Option<Spanned<RedFirst>> {
+        let word = value.value.to_lowercase();
+        let policy = RedFirst::ALL.into_iter().find(|policy| policy.word() == word);
+        if policy.is_none() {
+            let message = format!("`{}` is no value of `**red_first:**`", escape(&value.value));
+            let help = "write `off`, `warn` (say it where the contract passes before the work) or `deny` (ask a person)";
+            let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(help);
+            self.report_value(Field::RedFirst, refused);
+        }
+        policy.map(|policy| Spanned::new(policy, value.span))
     }
 
     fn priority(&mut self, value: &Spanned<String>) -> Option<Spanned<Priority>> {

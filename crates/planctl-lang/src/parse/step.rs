@@ -47,6 +47,7 @@ impl Reader<'_> {
             | Field::Timeout
             | Field::ContractTimeout
             | Field::Guard
+            | Field::RedFirst
             | Field::MaxRetries
             | Field::MaxVisits
             | Field::Needs
@@ -78,6 +79,10 @@ impl Reader<'_> {
                 self.on_step(|step| step.contract_timeout = seconds);
             }
             Field::Guard => self.take_guard(value),
+            Field::RedFirst => {
+                let policy = self.red_first(&value);
+                self.on_step(|step| step.red_first = policy);
+            }
             Field::MaxRetries => {
                 let number = self.number(known, &value, 0, u64::from(values::RETRIES_MAX));
                 self.on_step(|step| step.max_retries = number);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use planctl_engine::Role;
+use planctl_engine::{RedFirst, Role};
 use planctl_lang::Levels;
 
 use super::{Agent, Config, Contracts, DatabaseUrl, Isolation, Postgres, RoleConfig, RoleEnv};
@@ -16,6 +16,7 @@ pub(super) struct Layer {
     pub(super) contract_timeout: Option<Duration>,
     pub(super) contract_env: BTreeMap<String, String>,
     pub(super) contract_path: Option<Vec<PathBuf>>,
+    pub(super) red_first: Option<RedFirst>,
     pub(super) roles: BTreeMap<Role, RoleLayer>,
     pub(super) database: Option<DatabaseUrl>,
     pub(super) bin_dir: Option<PathBuf>,
@@ -77,6 +78,7 @@ impl Layer {
             contract_timeout: self.contract_timeout.or(weaker.contract_timeout),
             contract_env,
             contract_path: self.contract_path.or(weaker.contract_path),
+            red_first: self.red_first.or(weaker.red_first),
             roles,
             database: self.database.or(weaker.database),
             bin_dir: self.bin_dir.or(weaker.bin_dir),
@@ -99,6 +101,7 @@ impl Layer {
                 timeout: self.contract_timeout,
                 env: self.contract_env,
                 path: self.contract_path.unwrap_or_default(),
+                red_first: self.red_first.unwrap_or_default(),
             },
             roles,
             database: self.database,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planctl_engine::Role;
+use planctl_engine::{RedFirst, Role};
 use planctl_lang::{Levels, Wish, did_you_mean};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -127,12 +127,27 @@ impl Reader<'_> {
                 "timeout" => layer.contract_timeout = self.duration(value),
                 "env" => layer.contract_env = self.variables(value),
                 "path" => layer.contract_path = Some(self.directories(value)),
-                other @ ("red_first" | "secrets" | "network") => {
+                "red_first" => layer.red_first = self.red_first(value),
+                other @ ("secrets" | "network") => {
                     self.later(key.span(), &format!("contracts.{other}"));
                 }
-                other => self.unknown(key.span(), other, ["timeout", "env", "path"]),
+                other => self.unknown(key.span(), other, ["timeout", "env", "path", "red_first"]),
             }
         }
+    }
+
+    fn red_first(&mut self, value: &Value<'_>) -> Option<RedFirst> {
+        let text = self.string(value)?;
+        let policy = RedFirst::ALL.into_iter().find(|policy| policy.word() == text);
+        if policy.is_none() {
+            let words = RedFirst::ALL.map(RedFirst::word);
+            let help = match did_you_mean(text, words) {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None => format!("write one of: {}", words.join(", ")),
+            };
+            self.report(value.span(), format!("red_first can't be {text:?}"), Some(help));
+        }
+        policy
     }
 
     fn roles(&mut self, value: &Value<'_>, layer: &mut Layer) {

@@ -101,12 +101,26 @@ fn broken_toml_is_named_with_its_place() {
 
 #[test]
 fn keys_and_agents_of_later_are_refused_and_never_ignored() {
-    let text = "[workspace]\nmode = \"worktree\"\n[contracts]\nred_first = \"warn\"\n[roles.coder]\nagent = \"claude\"\n";
+    let text = "[workspace]\nmode = \"worktree\"\n[contracts]\nsecrets = \"warn\"\n[roles.coder]\nagent = \"claude\"\n";
     let found = findings(text);
     assert_eq!(found.len(), 3);
     assert!(found[0].starts_with("1:2: `workspace` is not supported yet"), "{found:?}");
-    assert!(found[1].starts_with("4:1: `contracts.red_first` is not supported yet"), "{found:?}");
+    assert!(found[1].starts_with("4:1: `contracts.secrets` is not supported yet"), "{found:?}");
     assert!(found[2].starts_with("6:9: the agent \"claude\" is not supported yet"), "{found:?}");
+}
+
+#[test]
+fn what_is_asked_of_contracts_before_the_work_is_part_of_what_is_approved() {
+    let none = Project::with("[contracts]\ntimeout = \"1m\"\n").load().config;
+    let off = Project::with("[contracts]\ntimeout = \"1m\"\nred_first = \"off\"\n").load().config;
+    let deny = Project::with("[contracts]\ntimeout = \"1m\"\nred_first = \"deny\"\n").load().config;
+    assert_eq!(none.contracts.red_first, planctl_engine::RedFirst::Off);
+    assert_eq!(none.digest(), off.digest(), "approvals given before there was such a key still hold");
+    assert_eq!(deny.contracts.red_first, planctl_engine::RedFirst::Deny);
+    assert_ne!(none.digest(), deny.digest());
+    let found = findings("[contracts]\nred_first = \"wran\"\n");
+    assert_eq!(found, ["2:13: red_first can't be \"wran\"; did you mean \"warn\"?"]);
+    assert!(findings("[contracts]\nred_first = true\n")[0].starts_with("2:13: expected a text"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use planctl_engine::{NodeId, Outcome, Role, Timestamp};
 
-use super::{Model, Place};
+use super::{Before, Model, Place};
 
 /// One thing that happened.
 #[derive(Clone, Debug)]
@@ -17,6 +17,10 @@ pub(super) enum Entry {
     Moved { node: NodeId, to: Place },
     /// An attempt began.
     Begun { node: NodeId },
+    /// A rehearsal of the contract began.
+    Rehearsing { node: NodeId },
+    /// Something is known of the contract before the work.
+    Before { node: NodeId, known: Before },
     /// An attempt failed.
     Failed { node: NodeId },
     /// A person granted an attempt.
@@ -49,6 +53,8 @@ impl Entry {
             Entry::Entered { node, .. }
             | Entry::Moved { node, .. }
             | Entry::Begun { node }
+            | Entry::Rehearsing { node }
+            | Entry::Before { node, .. }
             | Entry::Failed { node }
             | Entry::Granted { node }
             | Entry::Lost { node }
@@ -74,9 +80,9 @@ impl Model {
         self.of(id).rev().take_while(|entry| !matches!(entry, Entry::Entered { refills: true, .. }))
     }
 
-    /// What happened at a node since its newest attempt began.
+    /// What happened at a node since its newest attempt, or its newest rehearsal, began.
     fn since_begun<'a>(&'a self, id: &'a NodeId) -> impl Iterator<Item = &'a Entry> {
-        self.of(id).rev().take_while(|entry| !matches!(entry, Entry::Begun { .. }))
+        self.of(id).rev().take_while(|entry| !matches!(entry, Entry::Begun { .. } | Entry::Rehearsing { .. }))
     }
 
     /// Returns what the newest fitting entry of a node says.
@@ -116,6 +122,19 @@ impl Model {
 
     pub(super) fn repeats(&self, id: &NodeId) -> usize {
         self.since_begun(id).filter(|entry| matches!(entry, Entry::Repeated { .. })).count()
+    }
+
+    pub(super) fn rehearsals(&self, id: &NodeId) -> usize {
+        self.of(id).filter(|entry| matches!(entry, Entry::Rehearsing { .. })).count()
+    }
+
+    pub(super) fn before(&self, id: &NodeId) -> Before {
+        let newest =
+            self.newest(
+                id,
+                |entry| if let Entry::Before { known, .. } = entry { Some(known.clone()) } else { None },
+            );
+        newest.unwrap_or(Before::Unasked)
     }
 
     pub(super) fn role(&self, id: &NodeId) -> Option<Role> {
@@ -202,6 +221,7 @@ impl Model {
         match self.place(id) {
             Place::Over(outcome) => Some(outcome),
             Place::Nowhere
+            | Place::Rehearsed
             | Place::WithAgent
             | Place::Resting
             | Place::WithHarness { .. }

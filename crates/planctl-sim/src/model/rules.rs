@@ -5,12 +5,12 @@ use std::time::Duration;
 use planctl_engine::{
     AgentEvent, AgentSaid, Answer, AskKind, At, Budget, ClockEvent, Contract, Decision, Digest, Ending,
     Event, Evidence, FaultKind, Found, Graph, HarnessEvent, HumanEvent, Inconclusive, ItemId, NodeId, On,
-    Outcome, Role, TimerId, Timestamp,
+    Outcome, Role, Showing, TimerId, Timestamp,
 };
 
 use super::journal::{Entry, elapsed};
 use super::money::{carried_over, raised};
-use super::{Model, Place, Status};
+use super::{Before, Model, Place, Status};
 
 /// The event does not fit.
 pub(super) struct No;
@@ -45,7 +45,7 @@ impl Model {
                 AgentSaid::Reported(_) | AgentSaid::Asked { .. } | AgentSaid::Overran { .. } => true,
                 AgentSaid::Faulted(_) | AgentSaid::Released => false,
             },
-            Event::Harness(event) => matches!(event.found, Found::Evidence(_)),
+            Event::Harness(event) => !matches!(event.found, Found::Nothing(_)),
             Event::Human(_) => true,
             Event::Clock(ClockEvent::Admitted | ClockEvent::Overran { .. }) => true,
             Event::Clock(ClockEvent::Due { .. } | ClockEvent::LeaseLost { .. }) => false,
@@ -91,12 +91,14 @@ impl Model {
     fn harness_found(&mut self, event: &HarnessEvent) -> Fits {
         self.check_try(&event.at)?;
         let node = &event.at.node;
-        let Place::WithHarness { gave_up } = self.place(node) else { return Err(No) };
-        match &event.found {
-            Found::Evidence(evidence) => {
-                let contract = &self.graph.task(node).ok_or(No)?.contract;
-                let verdict = verdict(contract, evidence).ok_or(No)?;
-                self.tell(format!("verified {node}#{} {verdict}", self.attempt(node)));
+        let place = self.place(node);
+        let contract = self.graph.task(node).ok_or(No)?.contract.clone();
+        match (&event.found, place) {
+            (Found::Evidence(evidence), Place::WithHarness { gave_up }) => {
+                let verdict = verdict(&contract, evidence).ok_or(No)?;
+                let was_green = matches!(self.before(node), Before::Showed(_, Showing::Green));
+                let vacuous = if was_green && verdict == "passed" { " vacuous" } else { "" };
+                self.tell(format!("verified {node}#{} {verdict}{vacuous}", self.attempt(node)));
                 if verdict == "passed" {
                     self.settle(node, Outcome::Passed);
                     self.leave(node);
@@ -104,18 +106,41 @@ impl Model {
                     self.attempt_failed(node, gave_up);
                 }
             }
-            Found::Nothing(Inconclusive::Interrupted) => {
-                self.interrupted(node, Place::WithHarness { gave_up });
-            }
-            Found::Nothing(Inconclusive::ToolMissing { .. } | Inconclusive::Unstable { .. }) => {
-                self.journal.push(Entry::Repeated { node: node.clone() });
-                if self.repeats(node) >= usize::from(self.graph.limits().repeats) {
-                    self.tell_next(node, Some(self.attempt(node)));
-                    self.ask(node, AskKind::Escalation, "inconclusive");
+            (Found::Rehearsed(evidence), Place::Rehearsed) => {
+                let showed = match verdict(&contract, evidence).ok_or(No)? {
+                    "passed" => Showing::Green,
+                    "tampered" => Showing::Tampered,
+                    _ => Showing::Red,
+                };
+                self.tell(format!("rehearsed {node} {}", showed.word()));
+                let known = Before::Showed(contract.digest, showed);
+                self.journal.push(Entry::Before { node: node.clone(), known });
+                if self.awaits_rehearsal(node) {
+                    self.ask(node, AskKind::Escalation, "not_red");
                 } else {
-                    self.tell(format!("gate repeated {node}#{}", self.attempt(node)));
+                    self.begin(node);
                 }
             }
+            (
+                Found::Nothing(Inconclusive::Interrupted),
+                place @ (Place::Rehearsed | Place::WithHarness { .. }),
+            ) => {
+                self.interrupted(node, place);
+            }
+            (Found::Nothing(_), place @ (Place::Rehearsed | Place::WithHarness { .. })) => {
+                self.journal.push(Entry::Repeated { node: node.clone() });
+                if self.repeats(node) < usize::from(self.graph.limits().repeats) {
+                    let what = if place == Place::Rehearsed { "rehearsal" } else { "gate" };
+                    self.tell(format!("{what} repeated {node}#{}", self.attempt(node)));
+                    return Ok(());
+                }
+                // A worker is told of attempts alone, and a rehearsal is of none.
+                if place != Place::Rehearsed {
+                    self.tell_next(node, Some(self.attempt(node)));
+                }
+                self.ask(node, AskKind::Escalation, "inconclusive");
+            }
+            (Found::Evidence(_) | Found::Rehearsed(_) | Found::Nothing(_), _) => return Err(No),
         }
         Ok(())
     }
@@ -225,7 +250,10 @@ impl Model {
 
     fn grant(&mut self, event: &HumanEvent, node: &NodeId, role: Option<&Role>) {
         self.note_down(event, node);
-        self.journal.push(Entry::Granted { node: node.clone() });
+        // Before the work nothing of the allowance is used; what is tried again is the rehearsal.
+        if !self.awaits_rehearsal(node) {
+            self.journal.push(Entry::Granted { node: node.clone() });
+        }
         if let Some(role) = role {
             self.journal.push(Entry::Reassigned { node: node.clone(), role: role.clone() });
         }
@@ -257,7 +285,9 @@ impl Model {
                         self.interrupted(&at.node, Place::WithAgent);
                     }
                     Place::WithAgent | Place::Resting => self.delivery_lost(&at.node),
-                    place @ Place::WithHarness { .. } => self.interrupted(&at.node, place),
+                    place @ (Place::Rehearsed | Place::WithHarness { .. }) => {
+                        self.interrupted(&at.node, place);
+                    }
                     Place::Nowhere | Place::WithPerson(..) | Place::Over(_) => return Err(No),
                 }
                 Ok(())

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use planctl_engine::{AskKind, At, Attempt, Edge, HumanEvent, ItemId, NodeId, NodeKind, On, Outcome, Usage};
+use planctl_engine::{
+    AskKind, At, Attempt, Edge, HumanEvent, ItemId, NodeId, NodeKind, On, Outcome, RedFirst, Showing, Usage,
+};
 
 use super::journal::Entry;
-use super::{Model, Place, Status};
+use super::{Before, Model, Place, Status};
 
 impl Model {
     pub(super) fn attempt_failed(&mut self, node: &NodeId, gave_up: bool) {
@@ -66,6 +68,13 @@ impl Model {
 
     pub(super) fn enter(&mut self, node: &NodeId, refills: bool) {
         let most = self.graph.node(node).map_or(0, |node| usize::from(node.max_visits));
+        let known = match self.before(node) {
+            _ if self.red_first(node) == RedFirst::Off => Before::Unasked,
+            // What was red once can fail, and is not asked again.
+            red @ Before::Showed(_, Showing::Red) if self.is_of_contract(node, &red) => red,
+            Before::Unasked | Before::Due | Before::Showed(..) => Before::Due,
+        };
+        self.journal.push(Entry::Before { node: node.clone(), known });
         if self.visits(node) >= most {
             if self.beyond.contains(node) {
                 return self.ask(node, AskKind::Escalation, "exhausted");
@@ -87,9 +96,32 @@ impl Model {
             self.ask(node, AskKind::Escalation, "attempts_limit");
         } else if self.is_short(node) {
             self.ask(node, AskKind::Budget, "budget");
+        } else if self.awaits_rehearsal(node) {
+            self.journal.push(Entry::Rehearsing { node: node.clone() });
+            self.put(node, Place::Rehearsed);
         } else {
             self.journal.push(Entry::Begun { node: node.clone() });
             self.put(node, Place::WithAgent);
+        }
+    }
+
+    /// What the plan asks of a contract before the work; one that guards is left alone.
+    fn red_first(&self, node: &NodeId) -> RedFirst {
+        let contract = self.graph.task(node).map(|task| &task.contract);
+        contract.filter(|contract| !contract.guard).map_or(RedFirst::Off, |contract| contract.red_first)
+    }
+
+    fn is_of_contract(&self, node: &NodeId, known: &Before) -> bool {
+        let digest = self.graph.task(node).map(|task| &task.contract.digest);
+        matches!(known, Before::Showed(of, _) if Some(of) == digest)
+    }
+
+    /// Says whether the contract is to be rehearsed before anybody works: it is due, or red is demanded and it wasn't.
+    pub(super) fn awaits_rehearsal(&self, node: &NodeId) -> bool {
+        match self.before(node) {
+            Before::Due => true,
+            Before::Showed(_, showed) => showed != Showing::Red && self.red_first(node) == RedFirst::Deny,
+            Before::Unasked => false,
         }
     }
 
@@ -109,7 +141,11 @@ impl Model {
         if self.interruptions(node) >= usize::from(self.graph.limits().interruptions) {
             return self.ask(node, AskKind::Escalation, "interrupted");
         }
-        let what = if back_to == Place::WithAgent { "interrupted" } else { "gate repeated" };
+        let what = match back_to {
+            Place::WithAgent => "interrupted",
+            Place::Rehearsed => "rehearsal repeated",
+            _ => "gate repeated",
+        };
         self.tell(format!("{what} {node}#{}", self.attempt(node)));
         self.put(node, back_to);
     }

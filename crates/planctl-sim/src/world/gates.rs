@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    At, Digest, Ending, Event, Evidence, Excerpt, FileChange, Found, HarnessEvent, Inconclusive, Resources,
-    Tampering, Timestamp, Work,
+    At, Digest, Ending, Event, Evidence, Excerpt, FileChange, Found, HarnessEvent, Inconclusive, ItemId,
+    Purpose, Resources, Tampering, Timestamp, Work,
 };
 
 use super::World;
@@ -18,7 +18,7 @@ const LEASE: Duration = Duration::from_secs(15);
 impl World {
     pub(super) fn claim_gate(&mut self) -> Result<(), String> {
         let ready = self.store.open_items().find(|row| {
-            matches!(row.item.work, Work::Harness)
+            matches!(row.item.work, Work::Harness { .. })
                 && row.place == RowPlace::Ready
                 && row.item.available_at <= self.now
         });
@@ -45,23 +45,34 @@ impl World {
         } else if self.strikes(Trouble::WorkspaceUnstable) {
             Found::Nothing(Inconclusive::Unstable { what: nothing("src/lib.rs") })
         } else {
-            let mut evidence = self.evidence(&hand.at);
+            let is_rehearsal = self.is_rehearsal(&hand.item);
+            let mut evidence = self.evidence(&hand.at, is_rehearsal.then_some(&hand.item));
             if self.strikes(Trouble::EvidenceForeign) {
                 evidence.contract = Digest::from("sha256:another");
                 // The harness keeps its lease and will bring the right one.
                 self.gate = Some(hand.clone());
             }
-            Found::Evidence(Box::new(evidence))
+            if is_rehearsal {
+                Found::Rehearsed(Box::new(evidence))
+            } else {
+                Found::Evidence(Box::new(evidence))
+            }
         };
         self.say(Event::Harness(HarnessEvent { at: hand.at, found }), proof)
     }
 
-    /// Returns what the contract shows of an attempt: the same each time, unless it flaps.
-    pub(super) fn evidence(&mut self, at: &At) -> Evidence {
+    fn is_rehearsal(&self, item: &ItemId) -> bool {
+        let work = self.store.items.get(item).map(|row| &row.item.work);
+        matches!(work, Some(Work::Harness { purpose: Purpose::Rehearsal }))
+    }
+
+    /// Returns what the contract shows of an attempt, or before the work: the same each time, unless it flaps.
+    pub(super) fn evidence(&mut self, at: &At, rehearsal: Option<&ItemId>) -> Evidence {
         let contract = self.store.plan().graph.task(&at.node).map(|task| task.contract.clone());
         let expect = contract.as_ref().map_or(0, |contract| i32::from(contract.expect));
         let flap = if self.strikes(Trouble::ContractFlapped) { self.dice.draw() } else { 0 };
-        let hidden = truth(self.options.seed ^ flap, &[at.node.as_str()], at.attempt.number().into());
+        let words: Vec<&str> = [at.node.as_str()].into_iter().chain(rehearsal.map(ItemId::as_str)).collect();
+        let hidden = truth(self.options.seed ^ flap, &words, at.attempt.number().into());
         let ending = match (hidden % 1000 < self.options.passes, hidden / 1000 % 6) {
             (true, _) => Ending::Exited { code: expect },
             (false, 0) => Ending::TimedOut,

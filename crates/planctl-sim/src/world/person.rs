@@ -21,7 +21,7 @@ impl World {
         let Some(item) = self.store.open_ask() else { return Ok(()) };
         let (id, kind) = match &item.work {
             Work::Human { ask } => (item.id.clone(), ask.kind),
-            Work::Agent { .. } | Work::Harness => return Ok(()),
+            Work::Agent { .. } | Work::Harness { .. } => return Ok(()),
         };
         if self.strikes(Trouble::AnswerLate)
             && let Some(closed) = self.closed_ask()

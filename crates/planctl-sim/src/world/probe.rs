@@ -64,11 +64,14 @@ impl World {
                 Event::Agent(AgentEvent { at, said })
             }
             4 | 5 => {
-                let mut evidence = self.evidence(&at);
+                let mut evidence = self.evidence(&at, None);
                 if self.dice.happens(500) {
                     evidence.contract = Digest::from("sha256:foreign");
                 }
-                Event::Harness(HarnessEvent { at, found: Found::Evidence(Box::new(evidence)) })
+                let evidence = Box::new(evidence);
+                let is_rehearsal = self.dice.happens(400);
+                let found = if is_rehearsal { Found::Rehearsed(evidence) } else { Found::Evidence(evidence) };
+                Event::Harness(HarnessEvent { at, found })
             }
             6 => Event::Harness(HarnessEvent { at, found: Found::Nothing(Inconclusive::Interrupted) }),
             7 => Event::Clock(ClockEvent::LeaseLost { at, interrupted: self.dice.happens(500) }),

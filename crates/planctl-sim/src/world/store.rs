@@ -132,7 +132,7 @@ impl Store {
 
     /// Says whether the sweep looks at an item.
     pub fn sweeps(&self, row: &Row) -> bool {
-        !(self.has(Flaw::GatesNotSwept) && matches!(row.item.work, Work::Harness))
+        !(self.has(Flaw::GatesNotSwept) && matches!(row.item.work, Work::Harness { .. }))
     }
 
     /// Says whether a proof holds.

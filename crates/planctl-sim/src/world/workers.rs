@@ -23,7 +23,7 @@ impl World {
             {
                 Some((row.item.id.clone(), row.item.at.clone(), *timeout))
             }
-            Work::Agent { .. } | Work::Harness | Work::Human { .. } => None,
+            Work::Agent { .. } | Work::Harness { .. } | Work::Human { .. } => None,
         });
         let Some((item, at, timeout)) = ready else { return Ok(()) };
         let until = self.now.after(if is_own { OWN_LEASE } else { REMOTE_LEASE });

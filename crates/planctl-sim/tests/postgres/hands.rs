@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use planctl_engine::{
     AgentEvent, AgentSaid, Answer, AskKind, At, Budget, ClockEvent, Decision, Digest, Ending, Event,
-    Evidence, Excerpt, Fault, FaultKind, Found, HarnessEvent, Inconclusive, NodeId, Outcome, Report,
-    Resources, Role, RunStatus, Usage, changed_nodes,
+    Evidence, Excerpt, Fault, FaultKind, Found, HarnessEvent, Inconclusive, NodeId, Outcome, Purpose, Report,
+    Resources, Role, RunStatus, Usage, Work, changed_nodes,
 };
 use planctl_sim::{Dice, revise, truth};
 use planctl_store::{Claim, ClaimLane, Claimed, Holder, NewRevision, Proof, StoreError, Take};
@@ -168,17 +168,18 @@ impl Hand {
         let found = if self.goes_wrong(80) {
             Found::Nothing(Inconclusive::Interrupted)
         } else {
+            let found = |evidence: &Evidence| match claimed.item.work {
+                Work::Harness { purpose: Purpose::Rehearsal } => Found::Rehearsed(Box::new(evidence.clone())),
+                _ => Found::Evidence(Box::new(evidence.clone())),
+            };
             let mut evidence = self.evidence(&claimed);
             if self.goes_wrong(60) {
                 evidence.contract = Digest::from("sha256:foreign");
-                let event = Event::Harness(HarnessEvent {
-                    at: at.clone(),
-                    found: Found::Evidence(Box::new(evidence.clone())),
-                });
+                let event = Event::Harness(HarnessEvent { at: at.clone(), found: found(&evidence) });
                 self.say(event, claimed.proof()).await;
                 evidence = self.evidence(&claimed);
             }
-            Found::Evidence(Box::new(evidence))
+            found(&evidence)
         };
         let event = Event::Harness(HarnessEvent { at, found });
         if self.goes_wrong(150) {
@@ -190,7 +191,10 @@ impl Hand {
     fn evidence(&self, claimed: &Claimed) -> Evidence {
         let at = &claimed.item.at;
         let contract = &claimed.graph.task(&at.node).expect("a gate is a step's").contract;
-        let hidden = truth(self.scene.seed, &[at.node.as_str()], at.attempt.number().into());
+        let is_rehearsal = claimed.item.id.is_rehearsal(self.scene.run, at);
+        let words: Vec<&str> =
+            [at.node.as_str()].into_iter().chain(is_rehearsal.then(|| claimed.item.id.as_str())).collect();
+        let hidden = truth(self.scene.seed, &words, at.attempt.number().into());
         let code = if hidden % 10 < 6 { i32::from(contract.expect) } else { i32::from(contract.expect) + 1 };
         Evidence {
             contract: contract.digest.clone(),

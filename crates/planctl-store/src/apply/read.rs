@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use super::{Applied, Call, Decided, Lease, Setback, claimed, expected_items};
+use super::{Applied, Call, Decided, Lease, Setback, claimed, is_of_speaker};
 use crate::error::StoreError;
 use crate::history::Said;
 use crate::proof::Proof;
@@ -132,7 +132,7 @@ impl Store {
                 return Ok(());
             }
             Proof::Lease { item, generation, token } => {
-                if !expected_items(call.run, call.event).contains(item) {
+                if !is_of_speaker(item, call.run, call.event) {
                     return Err(Setback::Final(StoreError::Misproved { event: call.event.kind() }));
                 }
                 before.item.as_ref().is_some_and(|row| {
@@ -142,7 +142,7 @@ impl Store {
                 })
             }
             Proof::Expired { item, generation, .. } => {
-                if !expected_items(call.run, call.event).contains(item) {
+                if !is_of_speaker(item, call.run, call.event) {
                     return Err(Setback::Final(StoreError::Misproved { event: call.event.kind() }));
                 }
                 before

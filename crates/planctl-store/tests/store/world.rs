@@ -72,6 +72,7 @@ fn task(step: u32) -> Task {
             expect: 0,
             timeout: Duration::from_secs(60),
             guard: false,
+            red_first: planctl_engine::RedFirst::Off,
         },
         max_retries: 1,
         lapse: Outcome::Failed,

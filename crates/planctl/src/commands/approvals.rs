@@ -1,7 +1,7 @@
 //! `planctl approvals …`: what waits for a person, and the answers.
 
 use planctl_engine::{Answer as Word, Budget, Role};
-use planctl_server::wire::{AskPage, AskView, WillRun};
+use planctl_server::wire::{AskPage, AskView, FailureView, WillRun};
 
 use super::Context;
 use super::changes::lines_drawn;
@@ -104,6 +104,10 @@ pub fn page_drawn(page: &AskPage) -> String {
     if let Some(message) = &page.message {
         indented(&mut text, "", message);
     }
+    if page.vacuous {
+        let what = show::vacuous(planctl_server::wire::StepState::Waiting);
+        text.push_str(&format!("  {}\n", styled(CARE, &what)));
+    }
     if let Some(contract) = &page.contract {
         text.push_str(&format!(
             "\n{}\n",
@@ -112,10 +116,7 @@ pub fn page_drawn(page: &AskPage) -> String {
         indented(&mut text, "  ", &contract.command);
     }
     if let Some(failure) = &page.failure {
-        text.push_str(&format!(
-            "\n{}\n",
-            styled(BOLD, &format!("attempt {}: {}", failure.attempt, show::safe(&failure.what)))
-        ));
+        text.push_str(&format!("\n{}\n", styled(BOLD, &failure_line(failure))));
         for file in &failure.tampered {
             text.push_str(&styled(
                 CARE,
@@ -184,6 +185,9 @@ fn answers(ask: &AskView) -> String {
         let (extra, what) = match word.as_str() {
             "approve" => ("", "let it run"),
             "reject" => (" --note '…'", "do not let it run"),
+            "retry" if ask.reason == "not_red" => {
+                (" --note '…'", "run the contract once more before the work")
+            }
             "retry" => (" --note '…'", "try once more, with your note in the prompt"),
             "skip" => (" --note '…'", "leave the step out"),
             "waive" => (" --note '…'", "let it count as met; shows for ever"),
@@ -198,6 +202,11 @@ fn answers(ask: &AskView) -> String {
         text.push_str(&format!("  {command:<58} {}\n", styled(FAINT, what)));
     }
     text
+}
+
+fn failure_line(failure: &FailureView) -> String {
+    let what = show::safe(&failure.what);
+    if failure.attempt == 0 { what } else { format!("attempt {}: {what}", failure.attempt) }
 }
 
 fn indented(text: &mut String, prefix: &str, block: &str) {
@@ -229,7 +238,6 @@ async fn answer(context: &Context, ids: &[u64], word: &Word, note: Option<&str>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use planctl_server::wire::FailureView;
 
     #[test]
     fn the_page_of_an_ask_shows_the_failure_and_every_answer_and_nothing_raw() {
@@ -259,6 +267,7 @@ mod tests {
             will_run: None,
             plan_text: None,
             diff: None,
+            vacuous: false,
         };
         let text = page_drawn(&page);
         assert!(text.contains("FAILED\\u{1b}[2J"), "{text}");

@@ -1,12 +1,12 @@
 //! `planctl events`, `why`, `audit` and `plan logs`: what happened.
 
-use planctl_server::wire::{AttemptView, EventLine};
+use planctl_server::wire::{AttemptView, EventLine, GateView, StepState};
 
 use super::Context;
 use crate::args::Format;
 use crate::client::Client;
 use crate::failure::{Answer, Exit};
-use crate::show::{self, BAD, BOLD, FAINT, GOOD, styled};
+use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
 
 /// Which attempts and streams of a run's logs to print.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,6 +87,9 @@ pub async fn why(context: &Context, run: &str, step: u32) -> Answer {
         styled(BOLD, &show::safe(&view.step.title)),
         show::step_state(view.step.state)
     );
+    if view.step.vacuous {
+        text.push_str(&format!("  {}\n", styled(CARE, &show::vacuous(view.step.state))));
+    }
     for because in &view.because {
         let at = because.at.get(..19).unwrap_or(&because.at);
         text.push_str(&format!("  {} {}\n", styled(FAINT, &show::safe(at)), show::safe(&because.text)));
@@ -167,6 +170,11 @@ fn attempt_drawn(attempt: &AttemptView, tail: Option<usize>) -> String {
             )
         )
     );
+    for seen in &attempt.before {
+        let style = if seen.verdict == "red" { GOOD } else { CARE };
+        let shown = styled(style, &show::safe(&seen.verdict));
+        gate_drawn(&mut text, &format!("contract before the work: {shown}"), seen, tail);
+    }
     if let Some(work) = &attempt.work {
         let ending =
             work.ending.as_ref().map(|ending| format!(" · {}", show::safe(ending))).unwrap_or_default();
@@ -175,28 +183,30 @@ fn attempt_drawn(attempt: &AttemptView, tail: Option<usize>) -> String {
     }
     if let Some(gate) = &attempt.gate {
         let style = if gate.verdict == "passed" { GOOD } else { BAD };
-        text.push_str(&format!(
-            "  contract {} · {} (expected {}) · {} · isolation tier {}\n",
-            styled(style, &show::safe(&gate.verdict)),
-            show::safe(&gate.ending),
-            gate.expected,
-            show::seconds(gate.seconds),
-            gate.isolation
-        ));
-        for file in &gate.tampered {
-            text.push_str(&format!(
-                "  protected file {} {}\n",
-                show::safe(&file.path),
-                show::safe(&file.change)
-            ));
+        gate_drawn(&mut text, &format!("contract {}", styled(style, &show::safe(&gate.verdict))), gate, tail);
+        if gate.vacuous {
+            text.push_str(&format!("  {}\n", styled(CARE, &show::vacuous(StepState::Passed))));
         }
-        for line in show::safe_block(gate.command.trim_end()).lines() {
-            text.push_str(&styled(FAINT, &format!("    $ {line}\n")));
-        }
-        stream(&mut text, "stdout", &gate.stdout, gate.stdout_bytes, tail);
-        stream(&mut text, "stderr", &gate.stderr, gate.stderr_bytes, tail);
     }
     text
+}
+
+fn gate_drawn(text: &mut String, headline: &str, gate: &GateView, tail: Option<usize>) {
+    text.push_str(&format!(
+        "  {headline} · {} (expected {}) · {} · isolation tier {}\n",
+        show::safe(&gate.ending),
+        gate.expected,
+        show::seconds(gate.seconds),
+        gate.isolation
+    ));
+    for file in &gate.tampered {
+        text.push_str(&format!("  protected file {} {}\n", show::safe(&file.path), show::safe(&file.change)));
+    }
+    for line in show::safe_block(gate.command.trim_end()).lines() {
+        text.push_str(&styled(FAINT, &format!("    $ {line}\n")));
+    }
+    stream(text, "stdout", &gate.stdout, gate.stdout_bytes, tail);
+    stream(text, "stderr", &gate.stderr, gate.stderr_bytes, tail);
 }
 
 fn stream(text: &mut String, name: &str, content: &str, bytes: u64, tail: Option<usize>) {

@@ -158,6 +158,11 @@ fn ended(context: &Context, view: &RunView, manner: Manner) -> Answer {
             show::safe(failure)
         ));
     }
+    for step in view.steps.iter().filter(|step| step.vacuous) {
+        let title = show::safe(&step.title);
+        let line = format!("step {} {title}: {}", step.number, show::vacuous(step.state));
+        text.push_str(&format!("  {}\n", styled(show::CARE, &line)));
+    }
     show::print(&text)?;
     if let Some(next) = next_of(view) {
         context.say(&format!("{} {next}", styled(BOLD, "next:")));

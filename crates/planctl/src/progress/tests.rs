@@ -28,6 +28,8 @@ fn step(number: u32, state: StepState) -> StepView {
         attempts: 1,
         attempts_allowed: 3,
         verdict: None,
+        vacuous: false,
+        before: None,
         isolation: None,
         failure: None,
         spent: SpentView::default(),

@@ -84,6 +84,7 @@ fn step_view(graph: &Graph, title: &str, task: &Task, config: &Config, shown: &S
             timeout_seconds: task.contract.timeout.as_secs_f64(),
         },
         on_fail: on_fail(graph, task),
+        red_first: task.contract.rehearsal().word().to_owned(),
         timeout_seconds: task.work_timeout.as_secs_f64(),
         defaults: step_defaults(shown, task),
     }
@@ -189,8 +190,12 @@ fn step_drawn(step: &PlanStepView, exec: Option<&str>) -> String {
         text.push_str(&styled(FAINT, &format!("  {line}")));
         text.push('\n');
     }
+    let red_first = match step.red_first.as_str() {
+        "off" => String::new(),
+        policy => format!(", red first ({})", show::safe(policy)),
+    };
     text.push_str(&format!(
-        "  contract, exit code {}, at most {}:\n",
+        "  contract, exit code {}, at most {}{red_first}:\n",
         step.contract.exit_code,
         show::seconds(step.contract.timeout_seconds)
     ));
