@@ -1,5 +1,6 @@
 //! The JSON Schema of planctl.toml, for editors; it says what `read` says, as far as a schema can.
 
+use planctl_engine::RedFirst;
 use planctl_lang::{Code, Levels, Wish};
 use serde_json::{Value, json};
 
@@ -30,6 +31,11 @@ pub fn schema() -> Value {
                     "description": "Absolute directories that go before the fixed PATH.",
                     "type": "array",
                     "items": directory(),
+                },
+                "red_first": {
+                    "description": "Whether they have to be red before the work, where the plan does not say.",
+                    "enum": RedFirst::ALL.map(RedFirst::word),
+                    "default": RedFirst::Off.word(),
                 },
             })),
             "roles": {

@@ -60,6 +60,7 @@ impl Trial {
             expect: contract.exit_code.as_ref().map_or(0, |code| code.value),
             timeout: said.or(config.contracts.timeout).unwrap_or(CONTRACT_TIMEOUT),
             guard: false,
+            red_first: planctl_engine::RedFirst::Off,
         };
         Ok(Trial { step: step.to_owned(), contract, workspace, config })
     }
@@ -84,7 +85,7 @@ impl Trial {
         let baseline = Arc::new(Baseline::default());
         let gate = bench.evaluate(&self.contract, &baseline, &mut |_, _| (), cancelled).await;
         match gate.found {
-            Found::Evidence(evidence) => Ok(self.report(&evidence)),
+            Found::Evidence(evidence) | Found::Rehearsed(evidence) => Ok(self.report(&evidence)),
             Found::Nothing(Inconclusive::Interrupted) => {
                 Err(Refusal::new(Refusal::CANCELLED, "the contract was cancelled"))
             }
