@@ -202,7 +202,7 @@ impl Hands {
         }
         let found = match found {
             Found::Evidence(evidence) if is_rehearsal => Found::Rehearsed(evidence),
-            other => other,
+            other @ (Found::Evidence(_) | Found::Rehearsed(_) | Found::Nothing(_)) => other,
         };
         // A gate that is repeated may have to wait; what a verdict leads to is due at once.
         let is_verdict = matches!(found, Found::Evidence(_));

@@ -144,7 +144,11 @@ impl Model {
         let what = match back_to {
             Place::WithAgent => "interrupted",
             Place::Rehearsed => "rehearsal repeated",
-            _ => "gate repeated",
+            Place::Nowhere
+            | Place::Resting
+            | Place::WithHarness { .. }
+            | Place::WithPerson(..)
+            | Place::Over(_) => "gate repeated",
         };
         self.tell(format!("{what} {node}#{}", self.attempt(node)));
         self.put(node, back_to);

@@ -170,7 +170,9 @@ impl Hand {
         } else {
             let found = |evidence: &Evidence| match claimed.item.work {
                 Work::Harness { purpose: Purpose::Rehearsal } => Found::Rehearsed(Box::new(evidence.clone())),
-                _ => Found::Evidence(Box::new(evidence.clone())),
+                Work::Harness { purpose: Purpose::Verdict } | Work::Agent { .. } | Work::Human { .. } => {
+                    Found::Evidence(Box::new(evidence.clone()))
+                }
             };
             let mut evidence = self.evidence(&claimed);
             if self.goes_wrong(60) {
