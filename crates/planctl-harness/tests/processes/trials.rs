@@ -179,6 +179,7 @@ fn contract(command: &str) -> Contract {
         expect: 0,
         timeout: Duration::from_secs(60),
         guard: false,
+        red_first: planctl_engine::RedFirst::Off,
     }
 }
 
