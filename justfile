@@ -59,7 +59,7 @@ fuzz SECONDS="60":
     command -v cargo-fuzz > /dev/null || cargo install --locked cargo-fuzz@0.13.2
     mkdir -p target/fuzz/corpus
     cp --parents crates/planctl-lang/tests/fixtures/*.md examples/*/plan.md plans/*.md target/fuzz/corpus/
-    cd crates/planctl-lang && RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none --target-dir ../../target/fuzz verify ../../target/fuzz/corpus -- -max_total_time={{SECONDS}} -max_len=16384 -timeout=10 -dict=fuzz/words.txt
+    cd crates/planctl-lang && RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none --target-dir ../../target/fuzz verify ../../target/fuzz/corpus -- -max_total_time={{SECONDS}} -max_len=16384 -timeout=3 -dict=fuzz/words.txt
 
 # The binary as it is shipped: target/release/planctl
 release:
