@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use planctl_engine::Evidence;
 use planctl_harness::{
@@ -116,7 +116,7 @@ impl Probe {
         if !config.isolation.allows(ISOLATION_TIER) {
             return Err(ProbeError::Isolation { wanted: config.isolation });
         }
-        let began = Instant::now();
+        let began = crate::clock::instant();
         let checkout = git_top_level(workspace).unwrap_or(workspace);
         let places = [checkout, workspace].map(|place| place.to_string_lossy().into_owned());
         let candidates = candidates(source, &found.tree, &found.diagnostics, &places);
