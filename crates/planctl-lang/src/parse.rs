@@ -1,10 +1,11 @@
 //! Reads plan text into a tree, tolerant as people are, and says everything it could not read.
 
 mod budget;
-mod contract;
-mod field;
+pub(crate) mod contract;
+pub(crate) mod field;
 mod frontmatter;
 pub(crate) mod heading;
+pub(crate) mod layout;
 mod plan;
 mod step;
 pub(crate) mod values;
@@ -19,6 +20,7 @@ use crate::source::{Source, Span, Spanned, escape};
 use crate::tree::{Field, PlanTree, StepNumber, StepTree};
 use field::{FieldLine, RawField};
 use heading::{Heading, StepHeading};
+use layout::{Layout, Part, PartKind};
 
 /// The most steps a plan may have (DESIGN 12).
 pub const STEPS_MAX: usize = 5_000;
@@ -28,12 +30,18 @@ pub const STEPS_MAX: usize = 5_000;
 /// Never panics and never stops at the first problem: what can be read is in the tree, and every problem is in the
 /// list, in the order of the text.
 pub fn parse(source: &Source) -> (PlanTree, Vec<Diagnostic>) {
+    let (tree, found, _) = parse_with_layout(source);
+    (tree, found)
+}
+
+/// Reads a plan, and says what each of its lines belongs to; a text over the limit has no layout.
+pub(crate) fn parse_with_layout(source: &Source) -> (PlanTree, Vec<Diagnostic>, Option<Layout>) {
     let mut found = Vec::new();
     source.check_characters(&mut found);
     if source.text().len() > crate::source::PLAN_BYTES_MAX {
         let message = format!("the plan has {} bytes, and the limit is 1048576 (1 MiB)", source.text().len());
         found.push(Diagnostic::new(Code::P008, message).at(Span::at(0), ""));
-        return (PlanTree::default(), found);
+        return (PlanTree::default(), found, None);
     }
     if source.bom_bytes() > 0 {
         let bom = Diagnostic::new(Code::P005, "the file begins with a byte order mark; it is ignored");
@@ -49,6 +57,7 @@ pub fn parse(source: &Source) -> (PlanTree, Vec<Diagnostic>) {
         found,
         tree,
         place: Place::Plan,
+        parts: vec![Part { line: body, kind: PartKind::Other }],
         ..Reader::new(source, &outline)
     };
     reader.has_steps_heading = reader.find_steps_heading(body);
@@ -57,12 +66,12 @@ pub fn parse(source: &Source) -> (PlanTree, Vec<Diagnostic>) {
     }
     reader.close_field(source.line_count());
     reader.report_fences();
-    let Reader { mut found, tree, .. } = reader;
+    let Reader { mut found, tree, parts, .. } = reader;
     if tree.frontmatter.span.is_none() && body == 0 && !tree.steps.is_empty() {
         add_frontmatter(source, &mut found);
     }
     sort(&mut found);
-    (tree, found)
+    (tree, found, Some(Layout { body, parts, outline }))
 }
 
 // What has steps is meant to be a plan. The owner is left to its default, since nobody knows it.
@@ -103,6 +112,7 @@ struct Reader<'a> {
     guessed: Vec<(Field, usize)>,
     used_fences: Vec<bool>,
     last_stray: Option<usize>,
+    parts: Vec<Part>,
 }
 
 impl<'a> Reader<'a> {
@@ -121,7 +131,12 @@ impl<'a> Reader<'a> {
             guessed: Vec::new(),
             used_fences: vec![false; outline.fences.len()],
             last_stray: None,
+            parts: Vec::new(),
         }
+    }
+
+    fn begin_part(&mut self, line: usize, kind: PartKind) {
+        self.parts.push(Part { line, kind });
     }
 
     fn find_steps_heading(&self, body: usize) -> bool {
@@ -160,6 +175,7 @@ impl<'a> Reader<'a> {
     fn read_heading(&mut self, heading: &Heading<'_>, line: usize, span: Span) {
         if is_section(heading, "steps") && self.tree.steps_heading.is_none() {
             self.close_field(line);
+            self.begin_part(line, PartKind::Steps);
             self.tree.steps_heading = Some(span);
             self.place = Place::Steps;
             return;
@@ -169,6 +185,7 @@ impl<'a> Reader<'a> {
             && heading.level <= self.step_level
         {
             self.close_field(line);
+            self.begin_part(line, PartKind::Other);
             self.tree.flow.get_or_insert_with(|| Spanned::new(Vec::new(), span));
             self.place = Place::Flow;
             return;
@@ -216,9 +233,11 @@ impl<'a> Reader<'a> {
             self.place = Place::Elsewhere;
         }
         if self.tree.steps.len() >= STEPS_MAX {
+            self.begin_part(line, PartKind::Other);
             self.place = Place::Elsewhere;
             return;
         }
+        self.begin_part(line, PartKind::Step { level: heading.level });
         let tree = StepTree { mark: step.mark, ..StepTree::new(number, span, step.title) };
         if heading.level != 3 || !step.is_plain {
             let written = format!("### {}. ", tree.number_text());
@@ -240,6 +259,9 @@ impl<'a> Reader<'a> {
                 if heading.level == 1 && self.tree.title.is_none() {
                     let at = Span::new(heading.at, heading.at + heading.text.len());
                     self.tree.title = Some(Spanned::new(heading.text.to_owned(), at));
+                    self.begin_part(line, PartKind::Title);
+                } else {
+                    self.begin_part(line, PartKind::Other);
                 }
             }
             Place::Step if heading.level > self.step_level => {
@@ -250,6 +272,7 @@ impl<'a> Reader<'a> {
             }
             Place::Steps | Place::Step if heading.level == self.step_level || heading.level > 2 => {
                 self.close_field(line);
+                self.begin_part(line, PartKind::Other);
                 let message = format!("the heading `{}` has no step number", escape(heading.text));
                 let unnumbered =
                     Diagnostic::new(Code::P015, message).at(span, "a step's heading is `### N. Title`");
@@ -260,6 +283,7 @@ impl<'a> Reader<'a> {
             }
             Place::Steps | Place::Step | Place::Flow | Place::Elsewhere => {
                 self.close_field(line);
+                self.begin_part(line, PartKind::Other);
                 self.place = Place::Elsewhere;
             }
         }
@@ -330,6 +354,7 @@ impl<'a> Reader<'a> {
             let twice =
                 twice.at(found.name.span, "again here").at(*first, format!("first on line {first_line}"));
             self.push_in_step(twice.help("keep one of the two"));
+            self.begin_part(line, PartKind::Refused);
             self.field = Some(RawField::ignored(found, line));
             return;
         }
@@ -353,7 +378,9 @@ impl<'a> Reader<'a> {
             );
             self.push_in_step(drift);
         }
-        self.field = Some(RawField::known(field, found, line, self.place == Place::Step));
+        let in_step = self.place == Place::Step;
+        self.begin_part(line, PartKind::Field { field, value: found.value, in_step });
+        self.field = Some(RawField::known(field, found, line, in_step));
     }
 
     // In the task, a bold word that is near no field is emphasis; anywhere else it was meant to be a field.
@@ -374,6 +401,7 @@ impl<'a> Reader<'a> {
                 .push_in_step(emphasis.help("begin the line with another word, or leave the bold out"));
         }
         self.close_field(line);
+        self.begin_part(line, PartKind::Refused);
         // The field that was meant is not reported as missing as well.
         near.and_then(Field::of_step).into_iter().for_each(|meant| self.mark_unread(meant));
         let mut unknown =

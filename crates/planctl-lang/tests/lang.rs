@@ -12,6 +12,8 @@ mod examples;
 mod expansion;
 #[path = "lang/fixes.rs"]
 mod fixes;
+#[path = "lang/formatting.rs"]
+mod formatting;
 #[path = "lang/levels.rs"]
 mod levels;
 #[path = "lang/order.rs"]

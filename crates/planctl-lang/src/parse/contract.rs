@@ -183,7 +183,7 @@ impl Reader<'_> {
     }
 }
 
-pub(super) fn is_expectation(text: &str) -> bool {
+pub(crate) fn is_expectation(text: &str) -> bool {
     let lower = text.trim_matches('`').to_lowercase();
     lower.starts_with("exit_code") || lower.starts_with("exit code") || lower.starts_with("exitcode")
 }

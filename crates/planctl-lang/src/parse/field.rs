@@ -216,7 +216,7 @@ impl Reader<'_> {
 }
 
 /// Says whether a line only separates: blank, or a thematic break such as `---`.
-pub(super) fn is_separator(text: &str) -> bool {
+pub(crate) fn is_separator(text: &str) -> bool {
     let text = text.trim();
     let is_break = |mark: char| {
         text.chars().filter(|c| *c == mark).count() >= 3 && text.chars().all(|c| c == mark || c == ' ')

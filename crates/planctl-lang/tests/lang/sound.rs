@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use planctl_lang::{
-    Facts, Levels, Mark, Reach, Source, annotate, apply_fixes, digest, lint, parse, render_all, show, verify,
+    Code, Facts, Levels, Mark, PlanTree, Reach, Source, annotate, apply_fixes, digest, format, lint, parse,
+    render_all, show, verify,
 };
 
 /// Fails where something that holds for every text does not hold for this one.
@@ -36,11 +37,66 @@ pub fn sound(text: &str) {
         parse(source).0.steps.into_iter().map(told).collect()
     };
     assert_eq!(titles(&source), titles(&marked));
+    formatted(text);
     for reach in [Reach::Safe, Reach::Unsafe] {
         if let Some(mended) = apply_fixes(&source, &verification.diagnostics, reach) {
             verify(&Source::new("plan.md", mended), &facts(), &Levels::default());
         }
     }
+}
+
+/// Fails where formatting changes what a text means, loses a line, or would go on changing it.
+pub fn formatted(text: &str) {
+    let source = Source::new("plan.md", text);
+    let formatted = Source::new("plan.md", format(&source));
+    assert_eq!(format(&formatted), formatted.text(), "formatted twice: {text:?}");
+    let told = |source: &Source| {
+        let (tree, mut found) = parse(source);
+        found.extend(lint(source, &tree, &facts()));
+        let codes = found.iter().map(|found| (found.code, found.level));
+        let mut codes: Vec<_> = codes.filter(|(code, _)| !matches!(code, Code::P005 | Code::P020)).collect();
+        codes.sort_unstable();
+        (tree, codes)
+    };
+    let ((old, found), (new, left)) = (told(&source), told(&formatted));
+    assert_eq!(found, left, "{text:?}\nbecomes\n{:?}", formatted.text());
+    assert_eq!(without_places(&old), without_places(&new), "{text:?}");
+    let graph = |source| verify(source, &facts(), &Levels::default()).graph;
+    assert_eq!(graph(&source), graph(&formatted), "{text:?}");
+    assert_eq!(words(text), words(formatted.text()), "{text:?}");
+}
+
+// The words of a text in any order, less those that planctl's form has of its own: the fence's tag, `Step` before a
+// number, and an exit code of 0.
+fn words(text: &str) -> BTreeMap<String, usize> {
+    const OWN: [&str; 7] = ["shell", "sh", "bash", "step", "exit", "code", ""];
+    let mut words = BTreeMap::new();
+    let lower = text.to_lowercase();
+    for word in lower.split(|letter: char| !letter.is_alphanumeric()) {
+        let word = word.trim_start_matches('0');
+        if !OWN.contains(&word) {
+            *words.entry(word.to_owned()).or_default() += 1;
+        }
+    }
+    words
+}
+
+// The tree as text, without the places of things: an exit code that is left out means 0.
+fn without_places(tree: &PlanTree) -> String {
+    let mut tree = tree.clone();
+    for step in &mut tree.steps {
+        step.end = 0;
+        step.unread.sort_unstable();
+        if let Some(contract) = &mut step.contract {
+            contract.line_starts.clear();
+            let zero = planctl_lang::Spanned::new(0, planctl_lang::Span::default());
+            contract.exit_code.get_or_insert(zero);
+        }
+    }
+    let drawn = format!("{tree:?}");
+    let mut pieces = drawn.split("Span { start: ");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |told, piece| told + piece.split_once(" }").map_or(piece, |(_, rest)| rest))
 }
 
 fn facts() -> Facts {
