@@ -219,8 +219,10 @@ pub fn escape(text: &str) -> String {
     shown
 }
 
-/// Returns a text of any length and of several lines with its hidden characters escaped.
+/// Returns a text of any length and of several lines with its hidden characters escaped and what looks like a
+/// credential masked.
 pub fn printable(text: &str) -> String {
+    let text = &*crate::secrets::masked(text);
     let mut shown = String::with_capacity(text.len());
     let mut start = 0;
     let mut from = text;

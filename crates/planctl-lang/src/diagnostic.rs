@@ -244,11 +244,14 @@ impl Diagnostic {
         self
     }
 
-    /// Escapes every hidden character in its texts, and drops a replacement that would write one anew.
+    /// Escapes every hidden character in its texts, masks what looks like a credential, and drops a replacement that would write one anew.
     pub(crate) fn make_printable(&mut self) {
         let labels = self.spans.iter_mut().map(|label| &mut label.text);
         let texts = labels.chain(&mut self.notes).chain(&mut self.help).chain([&mut self.message]);
-        for text in texts.filter(|text| !text.is_ascii() || text.contains(char::is_control)) {
+        let needs_it = |text: &&mut String| {
+            !text.is_ascii() || text.contains(char::is_control) || !crate::secrets::secrets(text).is_empty()
+        };
+        for text in texts.filter(needs_it) {
             *text = printable(text);
         }
         if let Some(step) = &mut self.step {

@@ -7,6 +7,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use crate::characters::{self, escape};
 use crate::diagnostic::{Diagnostic, Label, Severity, printable};
+use crate::secrets::stars;
 use crate::source::{Source, Span};
 
 const NEAR_LINES: usize = 4;
@@ -97,7 +98,7 @@ impl Diagnostic {
         let end = source.line_span(last).end.max(start);
         let shown = source.slice(Span::new(start, end));
         let mut snippet =
-            Snippet::source(mask_hidden(shown)).line_start(top + 1).path(printable(source.path()));
+            Snippet::source(mask(source, shown, start)).line_start(top + 1).path(printable(source.path()));
         for (rank, label) in labels {
             let span = source.clamp(label.span);
             let range = span.start.saturating_sub(start).min(shown.len())
@@ -107,6 +108,15 @@ impl Diagnostic {
         }
         snippet
     }
+}
+
+// What looks like a credential is never drawn.
+fn mask<'a>(source: &'a Source, shown: &'a str, start: usize) -> Cow<'a, str> {
+    if source.secrets().is_empty() {
+        return mask_hidden(shown);
+    }
+    let starred = stars(shown, source.secrets(), start);
+    Cow::Owned(mask_hidden(&starred).into_owned())
 }
 
 // Hidden characters are masked with as many bytes as they have, so that spans still fit.

@@ -534,7 +534,7 @@ mod tests {
         for item in ["a b", "it's", "$(touch x)", "`x`", "a;b", "\"", "a\\"] {
             let script = format!("test -f {}", quote(item));
             let shell::Reading::Read(read) = shell::read(&script) else { panic!("{script}") };
-            assert_eq!(shell::commands(&read).len(), 1, "{script}");
+            assert_eq!(read.items.len(), 1, "{script}");
         }
         assert_eq!(quote("it's"), r"'it'\''s'");
     }

@@ -25,6 +25,7 @@ mod near;
 mod parse;
 mod render;
 mod report;
+mod secrets;
 mod shell;
 mod source;
 mod template;
@@ -52,6 +53,7 @@ pub use report::{
     EditView, ExplainedCode, ExplainedCodes, Finding, FixView, Place, ProbeReport, REPORT_SCHEMA, Range,
     Report, StepRef,
 };
+pub use shell::is_reading_contract;
 pub use source::{PLAN_BYTES_MAX, Position, Source, Span, Spanned, Unreadable};
 pub use template::{TEMPLATES, Template, instantiate, slug};
 pub use tree::{

@@ -2,11 +2,13 @@
 
 mod budget;
 mod contract;
+mod effects;
 mod judges;
 mod lookalikes;
 mod mentions;
 mod numbers;
 pub(crate) mod order;
+mod proof;
 mod roles;
 mod safety;
 mod shape;

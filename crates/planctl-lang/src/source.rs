@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 pub use crate::characters::escape;
 use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::secrets::{Secret, secrets};
 use crate::{characters, content};
 
 /// The most bytes a plan may have (DESIGN 12).
@@ -73,6 +74,7 @@ pub struct Source {
     path: String,
     text: String,
     line_starts: Vec<usize>,
+    secrets: Vec<Secret>,
 }
 
 /// A file that is no plan text at all: too large, empty, or not UTF-8.
@@ -89,7 +91,13 @@ impl Source {
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> Source {
         let text = text.into();
         let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Source { path: path.into(), text, line_starts }
+        let secrets = secrets(&text);
+        Source { path: path.into(), text, line_starts, secrets }
+    }
+
+    /// Returns what looks like a credential in the text, in its order.
+    pub(crate) fn secrets(&self) -> &[Secret] {
+        &self.secrets
     }
 
     /// Takes a file's bytes.

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
     };
     colour(cli.global.color);
     log(cli.global.verbose);
+    quieten_the_parser();
     let exit = match started(cli).and_then(|exit| show::flush().map(|()| exit)) {
         Ok(exit) => exit,
         Err(failure) => {
@@ -37,6 +38,16 @@ fn main() -> ExitCode {
         }
     };
     ExitCode::from(exit.code())
+}
+
+// A panic of the bash parser costs one finding and says nothing to anybody.
+fn quieten_the_parser() {
+    let said = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !planctl_lang::is_reading_contract() {
+            said(panic);
+        }
+    }));
 }
 
 fn started(cli: Cli) -> Answer {

@@ -1,12 +1,13 @@
-//! P1xx: contracts that bash refuses, that lack their tools, that can't fail, or that wait for a person.
+//! P101, P102, P109: contracts that bash refuses, that can't be read, or that lack their tools.
 
-use super::Lint;
+use super::{Lint, effects, proof};
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
-use crate::facts::{FileFact, leaves_workspace, named_files};
+use crate::facts::{FileFact, named_files};
 use crate::parse::name_of;
-use crate::shell::{self, Reading, Script, Simple, Status};
+use crate::shell::{self, Reading, Script};
 use crate::source::{Span, escape};
 use crate::tree::ContractTree;
+use crate::trial::Trial;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     for (at, step) in lint.tree.steps.iter().enumerate() {
@@ -16,10 +17,13 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         if let Reading::Read(script) = reading {
             tools(lint, contract, script, &mut of_step);
             scripts(lint, at, contract, script, &mut of_step);
-            outcome(contract, script, &mut of_step);
-            masked(contract, script, &mut of_step);
-            shell::each_simple(script, &mut |simple| interactive(contract, simple, &mut of_step));
-            writes(contract, script, &mut of_step);
+            proof::lint(contract, script, &mut of_step);
+            effects::lint(contract, script, &mut of_step);
+        }
+        // A trial knows better than the text what changes.
+        let trial = step.fixed_number().and_then(|number| lint.facts.trials.get(&number));
+        if matches!(trial, Some(Trial::Tried(_))) {
+            of_step.retain(|diagnostic| diagnostic.code != Code::P105);
         }
         found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
     }
@@ -28,7 +32,9 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
 // Our reader goes first; where it refuses, bash decides; where only bash accepts, we say that we could not look.
 fn syntax(lint: &Lint<'_>, contract: &ContractTree, reading: &Reading, found: &mut Vec<Diagnostic>) {
     let bash = lint.facts.syntax.get(&contract.command);
-    if let Some(Some(said)) = bash {
+    if let Some(Some(said)) = bash
+        && !is_patterns_only(reading)
+    {
         return found.push(refused_by_bash(lint, contract, reading, said));
     }
     let accepted = matches!(bash, Some(None));
@@ -52,6 +58,14 @@ fn syntax(lint: &Lint<'_>, contract: &ContractTree, reading: &Reading, found: &m
             found.push(invalid.help(syntax_help(&contract.command, *offset)));
         }
     }
+}
+
+// `bash -n` does not run `shopt -s extglob`, and refuses the patterns that are fine after it.
+fn is_patterns_only(reading: &Reading) -> bool {
+    let Reading::Read(script) = reading else { return false };
+    let mut sets = false;
+    shell::each_simple(script, &mut |simple| sets |= simple.texts() == ["shopt", "-s", "extglob"]);
+    sets && script.items.len() > 1
 }
 
 fn unchecked(contract: &ContractTree, message: &str) -> Diagnostic {
@@ -154,99 +168,6 @@ fn scripts(
             let absent = absent.level(Severity::Warning).at(contract.in_plan(started.span), "no such file");
             found.push(absent.help("mend the path, or let the task that makes it name it"));
         }
-    }
-}
-
-fn outcome(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
-    let expected = contract.exit_code.as_ref().map_or(0, |code| code.value);
-    let Status::Fixed(code) = shell::status(script) else { return };
-    let last = script.items.last().map_or(Span::at(0), |item| item.span);
-    let span = if last.end > last.start { contract.in_plan(last) } else { contract.span };
-    if code == expected {
-        let vacuous = Diagnostic::new(Code::P104, "the contract can't fail");
-        let vacuous = vacuous.at(span, format!("the exit code is {code} whatever happens before"));
-        found.push(
-            vacuous.help("end with a command that fails when the step is not done, such as `test -f PATH`"),
-        );
-    } else {
-        let never = Diagnostic::new(
-            Code::P113,
-            format!("the contract can't pass: its exit code is {code}, and {expected} is expected"),
-        );
-        found.push(never.at(span, format!("always ends with {code}")).help(
-            "delete the part that always ends so, or write the exit code that is meant after `exit_code ==`",
-        ));
-    }
-}
-
-fn masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
-    for masked in shell::masked(script) {
-        let (message, label, help) = if masked.in_pipe {
-            (
-                "a failure is lost in a pipe",
-                "only the last command of a pipe counts",
-                "begin the contract with `set -o pipefail`, or leave the pipe out",
-            )
-        } else {
-            (
-                "a failure before the last command does not count",
-                "its exit code is not looked at",
-                "join the commands with `&&`, or begin with `set -e`",
-            )
-        };
-        found.push(Diagnostic::new(Code::P110, message).at(contract.in_plan(masked.span), label).help(help));
-    }
-}
-
-fn interactive(contract: &ContractTree, simple: &Simple, found: &mut Vec<Diagnostic>) {
-    let words: Vec<&str> =
-        simple.words.iter().map(|word| word.literal.as_deref().unwrap_or(&word.raw)).collect();
-    let is_fed = simple.redirects.iter().any(|redirect| redirect.feeds_input);
-    let has = |flag: &str| words.contains(&flag);
-    let waits = match words.as_slice() {
-        [
-            "vim" | "vi" | "nvim" | "nano" | "emacs" | "less" | "more" | "top" | "htop" | "man" | "watch",
-            ..,
-        ] => true,
-        ["passwd" | "su" | "ftp" | "telnet", ..] => true,
-        ["python" | "python3" | "node" | "psql" | "mysql" | "irb" | "sqlite3"] => !is_fed,
-        ["git", "rebase", ..] => has("-i") || has("--interactive"),
-        ["git", "add" | "checkout" | "stash", ..] => has("-p") || has("--patch"),
-        ["git", "commit", ..] => !words.iter().any(|word| {
-            word.starts_with("-m")
-                || word.starts_with("--message")
-                || *word == "-F"
-                || word.starts_with("-am")
-                || *word == "--no-edit"
-                || *word == "-C"
-        }),
-        ["sudo", ..] => !has("-n"),
-        ["ssh", ..] => !words.iter().any(|word| word.contains("BatchMode")),
-        ["gh", "auth", "login", ..] => true,
-        _ => false,
-    };
-    if waits {
-        let command = words.first().copied().unwrap_or("");
-        let message = format!("`{}` may wait for a person, and a contract has no input", escape(command));
-        let waiting = Diagnostic::new(Code::P111, message).at(contract.in_plan(simple.span), "");
-        found.push(waiting.help("use a command that ends by itself: `grep` in place of a pager or an editor, a flag such as `--yes` where it asks"));
-    }
-}
-
-fn writes(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
-    for file in
-        shell::files(script).into_iter().filter(|file| file.how == shell::Use::Writes && file.is_certain)
-    {
-        let scratch = ["/dev/", "/tmp/", "/proc/self/"].iter().any(|place| file.path.starts_with(place));
-        let Some(why) = leaves_workspace(&file.path).filter(|_| !scratch) else { continue };
-        let message = format!("the contract writes to `{}`, which {why}", escape(&file.path));
-        let outside =
-            Diagnostic::new(Code::P112, message).at(contract.in_plan(file.span), "outside the workspace");
-        found.push(
-            outside.help(
-                "a contract only looks: write to `/dev/null`, or let the task write inside the workspace",
-            ),
-        );
     }
 }
 

@@ -1,25 +1,15 @@
-//! P6xx: contracts that reach out of the machine or destroy what is in it.
+//! P601, P602, P604: contracts that reach out of the machine or destroy what is in it, and credentials in the plan.
 
 use super::Lint;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::parse::name_of;
-use crate::shell::{self, Simple};
-use crate::source::escape;
+use crate::shell::{self, Command, Part, Script, Simple, Word};
+use crate::source::{Span, escape};
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     for (at, step) in lint.tree.steps.iter().enumerate() {
         let (Some(contract), Some(script)) = (&step.contract, lint.scripts.read_of(at)) else { continue };
-        let (mut network, mut destroys) = (None, None);
-        shell::each_simple(script, &mut |simple| {
-            let words = literal_words(simple);
-            if network.is_none() && needs_network(&words) {
-                network = Some((words[0].to_owned(), simple.span));
-            }
-            if destroys.is_none() && is_destructive(&words) {
-                destroys = Some((words[..words.len().min(2)].join(" "), simple.span));
-            }
-        });
-        if let Some((name, span)) = network {
+        if let Some((name, span)) = first_network(script) {
             let message = format!("the contract needs the network: `{}`", escape(&name));
             let reaches =
                 Diagnostic::new(Code::P601, message).at(contract.in_plan(span), "").step(name_of(step));
@@ -29,7 +19,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
                 ),
             );
         }
-        if let Some((name, span)) = destroys {
+        if let Some((name, span)) = first_destructive(script) {
             let message = format!("the contract runs a destructive command: `{}`", escape(&name));
             let destroys =
                 Diagnostic::new(Code::P602, message).at(contract.in_plan(span), "").step(name_of(step));
@@ -40,36 +30,179 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             );
         }
     }
+    credentials(lint, found);
 }
 
-// Wrappers are looked through, so that `sudo rm -rf` is seen.
-fn literal_words(simple: &Simple) -> Vec<&str> {
-    let words: Vec<&str> =
-        simple.words.iter().map(|word| word.literal.as_deref().unwrap_or(&word.raw)).collect();
-    let begin = words.iter().position(|word| {
-        !matches!(*word, "sudo" | "env" | "nohup" | "command" | "exec" | "time" | "timeout")
-            && !word.contains('=')
-            && !word.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
+// The message names the kind and the place, never the text.
+fn credentials(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
+    for secret in lint.source.secrets() {
+        let holder = lint.tree.steps.iter().rfind(|step| step.heading.start <= secret.span.start);
+        let message = format!("the plan holds what looks like {}", secret.kind);
+        let mut holds = Diagnostic::new(Code::P604, message).at(secret.span, "masked here");
+        if let Some(step) = holder {
+            holds = holds.step(name_of(step));
+        }
+        holds = holds.note("plans are stored, shown, sent to agents and kept in git");
+        found.push(holds.help(
+            "take it out and change it where it is valid; let the command read it from its environment \
+             (`[contracts] env` in planctl.toml)",
+        ));
+    }
+}
+
+pub(super) type Place = Option<(String, Span)>;
+
+fn first_network(script: &Script) -> Place {
+    let mut first = None;
+    shell::each(script, &mut |command| {
+        let redirects = match command {
+            Command::Simple(simple) => {
+                let reaches = |words: &&[Word]| needs_network(&texts(words));
+                if first.is_none() {
+                    first = shell::chain(&simple.words)
+                        .into_iter()
+                        .find(reaches)
+                        .map(|words| (texts(words)[0].to_owned(), simple.span));
+                }
+                &simple.redirects
+            }
+            Command::Compound(compound) => &compound.redirects,
+            Command::Test { redirects, .. } => redirects,
+            Command::Function { .. } => return,
+        };
+        let socket = redirects.iter().find(|redirect| {
+            let target = redirect.target.text();
+            let is_socket = target.starts_with("/dev/tcp/") || target.starts_with("/dev/udp/");
+            is_socket && !redirect.is_document && !is_here(target)
+        });
+        if let Some(redirect) = socket.filter(|_| first.is_none()) {
+            first = Some(("/dev/tcp".to_owned(), redirect.target.span));
+        }
     });
-    words[begin.unwrap_or(0)..].to_vec()
+    first
+}
+
+/// Returns the first command that destroys, and where it stands.
+pub(super) fn first_destructive(script: &Script) -> Place {
+    let mut first: Place = None;
+    let scratch = scratch_variables(script);
+    shell::each(script, &mut |command| match command {
+        Command::Simple(simple) if first.is_none() => {
+            let destroys = |words: &&[Word]| is_destructive(&texts(words)) && !only_scratch(words, &scratch);
+            first = shell::chain(&simple.words).into_iter().find(destroys).map(|words| {
+                let texts = texts(words);
+                (texts[..texts.len().min(2)].join(" "), simple.span)
+            });
+        }
+        Command::Function { name, body, span } if first.is_none() && is_fork_bomb(name, body) => {
+            first = Some((format!("{name}()"), *span));
+        }
+        Command::Simple(_) | Command::Compound(_) | Command::Function { .. } | Command::Test { .. } => {}
+    });
+    first
+}
+
+fn texts(words: &[Word]) -> Vec<&str> {
+    words.iter().map(Word::text).collect()
+}
+
+// `:(){ :|:& };:`
+fn is_fork_bomb(name: &str, body: &Script) -> bool {
+    let mut is_bomb = false;
+    shell::each_list(body, &mut |list| {
+        for item in &list.items {
+            let calls = item.first.commands.iter().filter_map(Command::as_simple);
+            is_bomb |= item.is_background && calls.filter(|simple| simple.name() == Some(name)).count() > 1;
+        }
+    });
+    is_bomb
+}
+
+// Variables that hold what `mktemp` made.
+fn scratch_variables(script: &Script) -> Vec<String> {
+    let mut names = vec!["TMPDIR".to_owned()];
+    shell::each_simple(script, &mut |simple| {
+        for word in &simple.assignments {
+            let mut is_made = word.raw.contains("=/tmp/");
+            word.nested.iter().for_each(|nested| {
+                shell::each_simple(nested, &mut |inner: &Simple| is_made |= inner.name() == Some("mktemp"));
+            });
+            names.extend(word.raw.split_once('=').filter(|_| is_made).map(|(name, _)| name.to_owned()));
+        }
+    });
+    names
+}
+
+// A contract may clear what it made itself in a place of its own.
+fn only_scratch(words: &[Word], scratch: &[String]) -> bool {
+    let is_scratch = |word: &Word| match word.parts.first() {
+        Some(Part::Variable(name)) => scratch.contains(name),
+        Some(Part::Text(text)) => text.starts_with("/tmp/") && text.len() > 5,
+        Some(Part::Unknown) | None => false,
+    };
+    let mut targets = words.iter().skip(1).filter(|word| !word.raw.starts_with('-')).peekable();
+    matches!(words.first().map(Word::text), Some("rm" | "truncate" | "chmod"))
+        && targets.peek().is_some()
+        && targets.all(is_scratch)
+}
+
+fn is_here(word: &str) -> bool {
+    ["localhost", "127.0.0.1", "[::1]", "0.0.0.0"].iter().any(|here| word.contains(here))
 }
 
 fn needs_network(words: &[&str]) -> bool {
+    let verb = || words.iter().skip(1).find(|word| !word.starts_with('-')).copied().unwrap_or("");
+    let offline = words.iter().any(|word| matches!(*word, "--offline" | "--no-index" | "--prefer-offline"));
     match words {
-        ["curl" | "wget", rest @ ..] => {
-            !rest.iter().any(|word| word.contains("localhost") || word.contains("127.0.0.1"))
+        ["curl" | "wget" | "http" | "https" | "xh", rest @ ..] => {
+            !rest.iter().any(|word| is_here(word) || matches!(*word, "--version" | "--help" | "-V"))
         }
         [
-            "ssh" | "scp" | "sftp" | "gh" | "glab" | "aws" | "gcloud" | "az" | "kubectl" | "ping" | "nc"
-            | "dig" | "host",
+            "ssh" | "scp" | "sftp" | "ftp" | "telnet" | "gh" | "glab" | "aws" | "gcloud" | "az" | "kubectl"
+            | "ping" | "dig" | "nslookup" | "host" | "whois" | "traceroute" | "mail" | "sendmail",
             ..,
-        ] => true,
-        ["git", "push" | "pull" | "fetch" | "clone" | "ls-remote", ..] => true,
-        ["npm" | "pnpm" | "yarn", "install" | "ci" | "add" | "publish" | "audit", ..] => true,
-        ["pip" | "pip3", "install" | "download", ..]
-        | ["cargo", "install" | "publish" | "update" | "search", ..] => true,
-        ["docker" | "podman", "pull" | "push" | "login", ..] => true,
-        ["apt" | "apt-get" | "dnf" | "apk" | "brew", ..] => true,
+        ] => !words.iter().any(|word| matches!(*word, "--version" | "--help")),
+        ["nc" | "ncat" | "socat" | "openssl", rest @ ..] => {
+            (words[0] != "openssl" || rest.first() == Some(&"s_client"))
+                && !rest.iter().any(|word| is_here(word))
+        }
+        ["rsync", rest @ ..] => rest.iter().any(|word| !word.starts_with('-') && word.contains(':')),
+        ["git", ..] => match shell::git_verb(words).and_then(|at| words.get(at)).copied().unwrap_or("") {
+            "push" | "pull" | "fetch" | "clone" | "ls-remote" => true,
+            "submodule" => words.contains(&"update"),
+            "remote" => words.contains(&"update") || words.contains(&"show"),
+            _ => false,
+        },
+        ["npm" | "pnpm" | "yarn" | "bun", ..] => {
+            !offline
+                && matches!(
+                    verb(),
+                    "install" | "i" | "ci" | "add" | "publish" | "audit" | "outdated" | "update" | "upgrade"
+                )
+        }
+        ["pip" | "pip3" | "pipx", ..] => !offline && matches!(verb(), "install" | "download" | "search"),
+        ["python" | "python3", "-m", "pip", rest @ ..] => {
+            !offline && matches!(rest.first(), Some(&"install" | &"download"))
+        }
+        ["uv" | "poetry", ..] => {
+            !offline
+                && (matches!(verb(), "sync" | "add" | "publish" | "install") || words.contains(&"install"))
+        }
+        ["cargo", ..] => {
+            !offline
+                && matches!(
+                    verb(),
+                    "install" | "publish" | "update" | "search" | "fetch" | "login" | "yank" | "audit"
+                )
+        }
+        ["gem" | "bundle" | "composer", ..] => matches!(verb(), "install" | "update" | "push"),
+        ["go", ..] => matches!(verb(), "get" | "install"),
+        ["docker" | "podman", ..] => matches!(verb(), "pull" | "push" | "login" | "search"),
+        ["helm", ..] => matches!(verb(), "repo" | "pull" | "push" | "install" | "upgrade"),
+        ["terraform" | "tofu", ..] => matches!(verb(), "init" | "apply" | "destroy" | "plan"),
+        ["apt" | "apt-get" | "dnf" | "yum" | "apk" | "brew" | "pacman" | "snap", ..] => {
+            !matches!(verb(), "list" | "show" | "info" | "search")
+        }
         _ => false,
     }
 }
@@ -79,21 +212,61 @@ fn is_destructive(words: &[&str]) -> bool {
     let short = |letter: char| {
         words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
     };
+    let says = |phrases: &[&str]| {
+        words.iter().any(|word| {
+            let lower = word.to_lowercase();
+            phrases.iter().any(|phrase| lower.contains(phrase))
+        })
+    };
     match words {
         ["rm", ..] => short('r') || short('R') || has(&["--recursive"]),
-        ["git", "reset", ..] => has(&["--hard"]),
-        ["git", "clean", ..] => short('f') || has(&["--force"]),
-        ["git", "checkout" | "restore", ..] => has(&["--", "."]),
-        ["git", "push", ..] => short('f') || has(&["--force", "--delete", "--mirror"]),
-        ["git", "branch", ..] => has(&["-D"]),
+        ["git", ..] => git_destroys(words),
         ["find", ..] => has(&["-delete"]),
         ["chmod" | "chown", ..] => short('R') || has(&["--recursive"]),
+        ["kill", ..] => has(&["-1"]) && words.len() > 2,
         [
-            "dd" | "shred" | "truncate" | "shutdown" | "reboot" | "halt" | "pkill" | "killall" | "dropdb",
+            "dd" | "shred" | "truncate" | "shutdown" | "reboot" | "halt" | "poweroff" | "pkill" | "killall"
+            | "dropdb" | "wipefs" | "fdisk" | "parted",
             ..,
         ] => true,
-        ["docker" | "podman", "system" | "volume", "prune", ..] => true,
+        ["docker" | "podman", ..] => {
+            has(&["prune"]) || (has(&["rm", "rmi"]) && (short('f') || has(&["--force"]))) && has(&["volume"])
+        }
+        ["docker-compose", ..] => has(&["down"]) && (short('v') || has(&["--volumes"])),
+        ["psql" | "mysql" | "sqlite3" | "mongosh" | "mongo" | "mariadb", ..] => {
+            says(&["drop database", "drop table", "drop schema", "truncate ", "delete from", "dropdatabase"])
+        }
+        ["redis-cli", ..] => says(&["flushall", "flushdb"]),
+        ["terraform" | "tofu", ..] => has(&["destroy", "apply"]),
+        ["kubectl", ..] => has(&["delete", "drain"]),
+        ["helm", ..] => has(&["uninstall", "delete"]),
+        ["aws", ..] => has(&["rm", "rb"]) || says(&["delete-", "terminate-"]),
+        ["gh", ..] => has(&["delete"]),
+        ["npm", ..] => has(&["unpublish"]),
+        ["crontab", ..] => has(&["-r"]),
         [name, ..] => name.starts_with("mkfs"),
         [] => false,
+    }
+}
+
+fn git_destroys(words: &[&str]) -> bool {
+    let has = |flags: &[&str]| words.iter().any(|word| flags.contains(word));
+    let short = |letter: char| {
+        words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
+    };
+    match shell::git_verb(words).and_then(|at| words.get(at)).copied() {
+        Some("reset") => has(&["--hard", "--merge"]),
+        Some("clean") => (short('f') || has(&["--force"])) && !short('n') && !has(&["--dry-run"]),
+        Some("checkout") => has(&["--", "."]),
+        Some("restore") => !has(&["--staged"]) || has(&["--worktree"]),
+        Some("push") => {
+            short('f')
+                || has(&["--force", "--delete", "--mirror", "--prune"])
+                || words.iter().any(|word| word.starts_with('+'))
+        }
+        Some("branch") => has(&["-D"]),
+        Some("stash") => has(&["drop", "clear"]),
+        Some("filter-branch" | "filter-repo") => true,
+        _ => false,
     }
 }

@@ -1,49 +1,88 @@
 //! Turns what brush-parser reads into our own tree, with byte offsets for its character offsets.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use brush_parser::ast::{self, SourceLocation};
-use brush_parser::word::{self, WordPiece, WordPieceWithSource};
+use brush_parser::word::{self, Parameter, ParameterExpr, WordPiece, WordPieceWithSource};
 use brush_parser::{ParseError, Parser, ParserOptions, SourceSpan};
 
-use super::limits::{is_uncertain, nests_too_deeply};
-use super::{Command, Compound, CompoundKind, Item, Join, Pipeline, Reading, Redirect, Script, Simple, Word};
+use super::gaps::closed;
+use super::limits::{has_endless_number, is_uncertain, nests_too_deeply};
+use super::text::Text;
+use super::walk::inline_at;
+use super::{
+    Command, Compound, CompoundKind, Item, Join, Part, Pipeline, Reading, Redirect, Script, Simple, Test,
+    Word,
+};
 use crate::source::Span;
 
 const BYTES_MAX: usize = 16 * 1024;
 const SUBSTITUTIONS_MAX: usize = 6;
 
 pub(super) fn read(script: &str) -> Reading {
-    if script.len() > BYTES_MAX || nests_too_deeply(script) {
+    if script.len() > BYTES_MAX || nests_too_deeply(script) || has_endless_number(script) {
         return Reading::TooDeep;
     }
-    // The parser is young; a panic in it must cost one finding, not the whole verification.
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let offsets = Offsets::new(script);
-        parse(script).map(|program| Converter { offsets: &offsets, depth: 0 }.program(&program))
-    }));
-    match outcome {
-        Ok(Ok(Ok(script))) => Reading::Read(script),
-        Ok(Ok(Err(fault))) => refused(script, fault.why, fault.offset),
-        Ok(Err(error)) => {
-            let offset = Offsets::new(script).of_error(&error);
-            refused(script, describe(&error), offset)
+    match attempt(&Text::of(script)) {
+        Some(Ok(read)) => Reading::Read(read),
+        None => Reading::TooDeep,
+        Some(Err(fault)) => {
+            // What the parser does not know is tried again in words that it knows.
+            if is_uncertain(script)
+                && let Some(Some(Ok(read))) = closed(script).map(|text| attempt(&text))
+            {
+                return Reading::Read(read);
+            }
+            Reading::Refused {
+                why: fault.why,
+                offset: fault.offset.min(script.len()),
+                is_uncertain: fault.is_uncertain || is_uncertain(script),
+            }
         }
-        Err(_) => Reading::TooDeep,
     }
+}
+
+thread_local! {
+    static IS_READING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Says whether this thread is inside the bash parser, whose panics cost one finding and concern nobody else; for a
+/// program's panic hook.
+pub fn is_reading_contract() -> bool {
+    IS_READING.get()
+}
+
+// The parser is young; a panic in it must cost one finding, not the whole verification.
+fn guarded<T>(read: impl FnOnce() -> T) -> Option<T> {
+    let was = IS_READING.replace(true);
+    let outcome = catch_unwind(AssertUnwindSafe(read));
+    IS_READING.set(was);
+    outcome.ok()
+}
+
+fn attempt(text: &Text) -> Option<Converted<Script>> {
+    guarded(|| script_of(text, 0))
+}
+
+fn script_of(text: &Text, depth: usize) -> Converted<Script> {
+    let program = Parser::new(text.as_str().as_bytes(), &ParserOptions::default()).parse_program();
+    let program = program.map_err(|error| {
+        let offset = match &error {
+            ParseError::ParsingNear(position) => Some(position.index),
+            ParseError::ParsingAtEndOfInput => None,
+            ParseError::Tokenizing { position, .. } => position.as_ref().map(|position| position.index),
+        };
+        let offset = offset.map_or(text.whole().end, |index| text.span(index, index).start);
+        Fault { why: describe(&error), offset, is_uncertain: false }
+    })?;
+    Converter { text, depth }.program(&program)
 }
 
 struct Fault {
     why: String,
     offset: usize,
-}
-
-fn refused(script: &str, why: String, offset: usize) -> Reading {
-    Reading::Refused { why, offset: offset.min(script.len()), is_uncertain: is_uncertain(script) }
-}
-
-fn parse(script: &str) -> Result<ast::Program, ParseError> {
-    Parser::new(script.as_bytes(), &ParserOptions::default()).parse_program()
+    is_uncertain: bool,
 }
 
 fn describe(error: &ParseError) -> String {
@@ -60,37 +99,8 @@ fn describe(error: &ParseError) -> String {
     }
 }
 
-struct Offsets {
-    bytes: Vec<usize>,
-    end: usize,
-}
-
-impl Offsets {
-    fn new(script: &str) -> Offsets {
-        Offsets { bytes: script.char_indices().map(|(at, _)| at).collect(), end: script.len() }
-    }
-
-    fn byte(&self, index: usize) -> usize {
-        self.bytes.get(index).copied().unwrap_or(self.end)
-    }
-
-    fn span(&self, span: &SourceSpan) -> Span {
-        Span::new(self.byte(span.start.index), self.byte(span.end.index))
-    }
-
-    fn of_error(&self, error: &ParseError) -> usize {
-        match error {
-            ParseError::ParsingNear(position) => self.byte(position.index),
-            ParseError::ParsingAtEndOfInput => self.end,
-            ParseError::Tokenizing { position, .. } => {
-                position.as_ref().map_or(self.end, |position| self.byte(position.index))
-            }
-        }
-    }
-}
-
 struct Converter<'a> {
-    offsets: &'a Offsets,
+    text: &'a Text,
     depth: usize,
 }
 
@@ -127,34 +137,42 @@ impl Converter<'_> {
     }
 
     fn pipeline(&self, pipeline: &ast::Pipeline) -> Converted<Pipeline> {
-        let commands = pipeline.seq.iter().map(|command| self.command(command)).collect::<Converted<_>>()?;
-        let span = self.place(pipeline.location().as_ref());
+        let commands: Vec<Command> =
+            pipeline.seq.iter().map(|command| self.command(command)).collect::<Converted<_>>()?;
+        let span = commands.iter().map(Command::span).reduce(Span::to);
+        let span = span.unwrap_or_else(|| self.place(pipeline.location().as_ref()));
         Ok(Pipeline { is_negated: pipeline.bang, commands, span })
     }
 
+    fn span(&self, span: &SourceSpan) -> Span {
+        self.text.span(span.start.index, span.end.index)
+    }
+
     fn place(&self, span: Option<&SourceSpan>) -> Span {
-        span.map_or(Span::at(0), |span| self.offsets.span(span))
+        span.map_or(Span::at(0), |span| self.span(span))
+    }
+
+    fn source(&self, span: &SourceSpan) -> Text {
+        self.text.slice(span.start.index, span.end.index)
     }
 
     fn command(&self, command: &ast::Command) -> Converted<Command> {
         Ok(match command {
             ast::Command::Simple(simple) => Command::Simple(self.simple(simple)?),
             ast::Command::Compound(compound, redirects) => {
-                let mut compound = self.compound(compound)?;
-                compound.redirects.extend(self.redirects(redirects.as_ref())?);
-                Command::Compound(compound)
+                Command::Compound(self.compound(compound, redirects.as_ref())?)
             }
             ast::Command::Function(function) => {
-                let body = self.compound(&function.body.0)?;
-                let mut items = Script::default();
-                items.items.extend(compound_as_item(body));
-                Command::Function { name: function.fname.value.clone(), body: items }
+                let body = self.compound(&function.body.0, function.body.1.as_ref())?;
+                let span = self.place(function.fname.loc.as_ref()).to(body.span);
+                let body = Script { items: vec![item_of(Command::Compound(body), span)] };
+                Command::Function { name: function.fname.value.clone(), body, span }
             }
-            ast::Command::ExtendedTest(test, _) => {
-                let (mut files, mut words) = (Vec::new(), Vec::new());
-                self.test(&test.expr, &mut files, &mut words)?;
-                Command::Test { files, words }
-            }
+            ast::Command::ExtendedTest(test, redirects) => Command::Test {
+                test: self.test(&test.expr)?,
+                redirects: self.redirects(redirects.as_ref())?,
+                span: self.span(&test.loc),
+            },
         })
     }
 
@@ -163,41 +181,77 @@ impl Converter<'_> {
             assignments: Vec::new(),
             words: Vec::new(),
             redirects: Vec::new(),
-            span: self.place(simple.location().as_ref()),
+            inline: Vec::new(),
+            span: Span::at(0),
         };
+        let mut literals = Vec::new();
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
-            self.take(item, &mut made)?;
+            self.take(item, &mut made, &mut literals)?;
         }
         if let Some(name) = &simple.word_or_name {
-            made.words.push(self.word(name)?);
+            self.take_word(name, &mut made, &mut literals)?;
         }
         for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
-            self.take(item, &mut made)?;
+            self.take(item, &mut made, &mut literals)?;
         }
+        for at in inline_at(&made.words) {
+            if let Some(Some(text)) = literals.get(at)
+                && self.depth < SUBSTITUTIONS_MAX
+                && let Ok(script) = script_of(text, self.depth + 1)
+            {
+                made.inline.push(script);
+            }
+        }
+        let words = made.assignments.iter().chain(&made.words).map(|word| word.span);
+        let span = words.chain(made.redirects.iter().map(|redirect| redirect.span)).reduce(Span::to);
+        made.span = span.unwrap_or_else(|| self.place(simple.location().as_ref()));
         Ok(made)
     }
 
-    fn take(&self, item: &ast::CommandPrefixOrSuffixItem, made: &mut Simple) -> Converted<()> {
+    fn take(
+        &self,
+        item: &ast::CommandPrefixOrSuffixItem,
+        made: &mut Simple,
+        literals: &mut Vec<Option<Text>>,
+    ) -> Converted<()> {
         match item {
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
                 made.redirects.extend(self.redirect(redirect)?)
             }
-            ast::CommandPrefixOrSuffixItem::Word(word) => made.words.push(self.word(word)?),
+            ast::CommandPrefixOrSuffixItem::Word(word) => self.take_word(word, made, literals)?,
             ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
-                let word = self.word(word)?;
                 // After the command's name it is an argument (`env A=1`, `export A=1`).
-                if made.words.is_empty() { made.assignments.push(word) } else { made.words.push(word) }
+                if made.words.is_empty() {
+                    made.assignments.push(self.word(word)?.0)
+                } else {
+                    self.take_word(word, made, literals)?
+                }
             }
             ast::CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
                 made.words.push(self.substitution(subshell)?);
+                literals.push(None);
             }
         }
         Ok(())
     }
 
+    fn take_word(
+        &self,
+        word: &ast::Word,
+        made: &mut Simple,
+        literals: &mut Vec<Option<Text>>,
+    ) -> Converted<()> {
+        let (word, literal) = self.word(word)?;
+        made.words.push(word);
+        literals.push(literal);
+        Ok(())
+    }
+
     fn substitution(&self, subshell: &ast::SubshellCommand) -> Converted<Word> {
         let nested = vec![self.list(&subshell.list)?];
-        Ok(Word { raw: String::new(), literal: None, nested, span: self.offsets.span(&subshell.loc) })
+        let span = self.span(&subshell.loc);
+        let raw = self.source(&subshell.loc).as_str().to_owned();
+        Ok(Word { raw, literal: None, parts: vec![Part::Unknown], nested, span })
     }
 
     fn redirects(&self, list: Option<&ast::RedirectList>) -> Converted<Vec<Redirect>> {
@@ -209,56 +263,101 @@ impl Converter<'_> {
     }
 
     fn redirect(&self, redirect: &ast::IoRedirect) -> Converted<Option<Redirect>> {
-        Ok(match redirect {
+        let file = |target: Word, writes: bool, feeds_input: bool| Redirect {
+            span: target.span,
+            writes,
+            target,
+            feeds_input,
+            is_document: false,
+        };
+        Ok(Some(match redirect {
             ast::IoRedirect::File(_, kind, ast::IoFileRedirectTarget::Filename(word)) => {
-                let (writes, feeds_input) = match kind {
-                    ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput => (false, true),
-                    ast::IoFileRedirectKind::ReadAndWrite => (true, true),
+                let word = self.word(word)?.0;
+                match kind {
+                    ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput => {
+                        file(word, false, true)
+                    }
+                    ast::IoFileRedirectKind::ReadAndWrite => file(word, true, true),
                     ast::IoFileRedirectKind::Write
                     | ast::IoFileRedirectKind::Append
                     | ast::IoFileRedirectKind::Clobber
-                    | ast::IoFileRedirectKind::DuplicateOutput => (true, false),
-                };
-                Some(Redirect { writes, target: self.word(word)?, feeds_input })
+                    | ast::IoFileRedirectKind::DuplicateOutput => file(word, true, false),
+                }
             }
             ast::IoRedirect::File(_, _, ast::IoFileRedirectTarget::ProcessSubstitution(_, subshell)) => {
-                Some(Redirect { writes: false, target: self.substitution(subshell)?, feeds_input: true })
+                file(self.substitution(subshell)?, false, true)
             }
-            ast::IoRedirect::File(..) => None,
-            ast::IoRedirect::OutputAndError(word, _) => {
-                Some(Redirect { writes: true, target: self.word(word)?, feeds_input: false })
-            }
-            ast::IoRedirect::HereDocument(_, document) => {
-                let mut target =
-                    Word { raw: String::new(), literal: None, nested: Vec::new(), span: Span::at(0) };
-                if document.requires_expansion {
-                    let pieces = word::parse_heredoc(&document.doc.value, &ParserOptions::default());
-                    if let Ok(pieces) = pieces {
-                        self.nested(&pieces, &mut target.nested, 0)?;
-                    }
+            // `>& FILE` is `&> FILE`; `>&2` and `>&-` name no file.
+            ast::IoRedirect::File(_, kind, ast::IoFileRedirectTarget::Duplicate(word)) => {
+                let word = self.word(word)?.0;
+                let is_fd = word.raw.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+                if is_fd || !matches!(kind, ast::IoFileRedirectKind::DuplicateOutput) {
+                    return Ok(None);
                 }
-                Some(Redirect { writes: false, target, feeds_input: true })
+                file(word, true, false)
+            }
+            ast::IoRedirect::File(_, _, ast::IoFileRedirectTarget::Fd(_)) => return Ok(None),
+            ast::IoRedirect::OutputAndError(word, _) => file(self.word(word)?.0, true, false),
+            ast::IoRedirect::HereDocument(_, document) => {
+                let here = document.doc.loc.as_ref().map(|loc| self.source(loc)).unwrap_or_default();
+                let text = here.placed(&document.doc.value);
+                let mut target =
+                    Word { raw: text.as_str().to_owned(), span: text.whole(), ..Word::default() };
+                if document.requires_expansion {
+                    self.expansions(&text, &mut target.nested)?;
+                }
+                let span = self.place(document.here_end.loc.as_ref());
+                Redirect { is_document: true, span, ..file(target, false, true) }
             }
             ast::IoRedirect::HereString(_, word) => {
-                let word = Word { literal: None, ..self.word(word)? };
-                Some(Redirect { writes: false, target: word, feeds_input: true })
+                Redirect { is_document: true, ..file(self.word(word)?.0, false, true) }
             }
-        })
+        }))
     }
 
-    fn compound(&self, compound: &ast::CompoundCommand) -> Converted<Compound> {
+    // The scripts in a text whose quotes mean nothing: a heredoc, an arithmetic expression.
+    fn expansions(&self, text: &Text, scripts: &mut Vec<Script>) -> Converted<()> {
+        if !text.as_str().contains(['$', '`']) {
+            return Ok(());
+        }
+        match word::parse_heredoc(text.as_str(), &ParserOptions::default()) {
+            Ok(pieces) => self.nested(&pieces, text, scripts),
+            Err(_) => Ok(()),
+        }
+    }
+
+    // An expression is a word without a literal; what counts are the scripts in it.
+    fn expression(&self, expr: &ast::UnexpandedArithmeticExpr, loc: &SourceSpan) -> Converted<Word> {
+        let text = self.source(loc);
+        let mut nested = Vec::new();
+        self.expansions(&text, &mut nested)?;
+        let raw = expr.value.clone();
+        Ok(Word { raw, literal: None, parts: vec![Part::Unknown], nested, span: text.whole() })
+    }
+
+    fn compound(
+        &self,
+        compound: &ast::CompoundCommand,
+        redirects: Option<&ast::RedirectList>,
+    ) -> Converted<Compound> {
         let mut made = Compound {
             kind: CompoundKind::Group,
             conditions: Vec::new(),
             bodies: Vec::new(),
             is_exhaustive: false,
             words: Vec::new(),
-            redirects: Vec::new(),
+            variable: None,
+            redirects: self.redirects(redirects)?,
+            span: self.place(compound.location().as_ref()),
         };
         match compound {
-            ast::CompoundCommand::Arithmetic(_) => made.kind = CompoundKind::Arithmetic,
+            ast::CompoundCommand::Arithmetic(command) => {
+                made.kind = CompoundKind::Arithmetic;
+                made.words.push(self.expression(&command.expr, &command.loc)?);
+            }
             ast::CompoundCommand::ArithmeticForClause(clause) => {
-                made.kind = CompoundKind::Loop;
+                made.kind = CompoundKind::For;
+                self.loop_head(&clause.loc)?;
                 made.bodies.push(self.list(&clause.body.list)?);
             }
             ast::CompoundCommand::BraceGroup(group) => {
@@ -271,185 +370,250 @@ impl Converter<'_> {
                 made.bodies.push(self.list(&subshell.list)?);
             }
             ast::CompoundCommand::ForClause(clause) => {
-                made.kind = CompoundKind::Loop;
+                made.kind = self.kind_of_for(&clause.loc);
                 for value in clause.values.iter().flatten() {
-                    made.words.push(self.word(value)?);
+                    made.words.push(self.word(value)?.0);
                 }
+                made.variable = Some(clause.variable_name.clone());
                 made.bodies.push(self.list(&clause.body.list)?);
             }
             ast::CompoundCommand::CaseClause(clause) => {
                 made.kind = CompoundKind::Case;
-                made.words.push(self.word(&clause.value)?);
+                made.words.push(self.word(&clause.value)?.0);
                 for case in &clause.cases {
                     made.is_exhaustive |= case.patterns.iter().any(|pattern| pattern.value == "*");
                     made.bodies
                         .push(case.cmd.as_ref().map_or(Ok(Script::default()), |list| self.list(list))?);
                 }
             }
-            ast::CompoundCommand::IfClause(clause) => {
-                made.kind = CompoundKind::If;
-                made.conditions.push(self.list(&clause.condition)?);
-                made.bodies.push(self.list(&clause.then)?);
-                for other in clause.elses.iter().flatten() {
-                    match &other.condition {
-                        Some(condition) => made.conditions.push(self.list(condition)?),
-                        None => made.is_exhaustive = true,
-                    }
-                    made.bodies.push(self.list(&other.body)?);
-                }
-            }
+            ast::CompoundCommand::IfClause(clause) => self.if_clause(clause, &mut made)?,
             ast::CompoundCommand::WhileClause(clause) | ast::CompoundCommand::UntilClause(clause) => {
-                made.kind = CompoundKind::Loop;
+                made.kind = CompoundKind::While;
                 made.conditions.push(self.list(&clause.0)?);
                 made.bodies.push(self.list(&clause.1.list)?);
             }
             ast::CompoundCommand::Coprocess(coprocess) => {
                 made.kind = CompoundKind::Coprocess;
                 let command = self.command(&coprocess.body)?;
-                let span = self.offsets.span(&coprocess.loc);
-                made.bodies.push(Script { items: vec![item_of(command, span)] });
+                made.bodies.push(Script { items: vec![item_of(command, made.span)] });
             }
+        }
+        let inside = made.conditions.iter().chain(&made.bodies).flat_map(|script| &script.items);
+        made.span = inside.map(|item| item.span).fold(made.span, Span::to);
+        // The parser places an `if` at its first word.
+        if made.kind == CompoundKind::If {
+            let end = self.text.keyword_after(made.span.end, "fi");
+            made.span = end.map_or(made.span, |end| made.span.to(end));
         }
         Ok(made)
     }
 
-    fn test(
-        &self,
-        expr: &ast::ExtendedTestExpr,
-        files: &mut Vec<Word>,
-        words: &mut Vec<Word>,
-    ) -> Converted<()> {
-        match expr {
-            ast::ExtendedTestExpr::And(a, b) | ast::ExtendedTestExpr::Or(a, b) => {
-                self.test(a, files, words)?;
-                self.test(b, files, words)
-            }
-            ast::ExtendedTestExpr::Not(inner) | ast::ExtendedTestExpr::Parenthesized(inner) => {
-                self.test(inner, files, words)
-            }
-            ast::ExtendedTestExpr::UnaryTest(predicate, word) => {
-                let word = self.word(word)?;
-                let is_text = matches!(
-                    predicate,
-                    ast::UnaryPredicate::StringHasZeroLength
-                        | ast::UnaryPredicate::StringHasNonZeroLength
-                        | ast::UnaryPredicate::ShellOptionEnabled
-                        | ast::UnaryPredicate::ShellVariableIsSetAndAssigned
-                        | ast::UnaryPredicate::ShellVariableIsSetAndNameRef
-                        | ast::UnaryPredicate::FdIsOpenTerminal
-                );
-                if is_text {
-                    words.push(word)
-                } else {
-                    files.push(word)
-                }
-                Ok(())
-            }
-            ast::ExtendedTestExpr::BinaryTest(predicate, left, right) => {
-                let is_file = matches!(
-                    predicate,
-                    ast::BinaryPredicate::FilesReferToSameDeviceAndInodeNumbers
-                        | ast::BinaryPredicate::LeftFileIsNewerOrExistsWhenRightDoesNot
-                        | ast::BinaryPredicate::LeftFileIsOlderOrDoesNotExistWhenRightDoes
-                );
-                let into = if is_file { files } else { words };
-                into.push(self.word(left)?);
-                into.push(self.word(right)?);
-                Ok(())
+    // The parser takes `for ((a; b))` for a loop; bash wants both `;`.
+    fn loop_head(&self, loc: &SourceSpan) -> Converted<()> {
+        let (mut depth, mut count) = (0_usize, 0_usize);
+        for (character, _) in self.source(loc).chars() {
+            match character {
+                '(' => depth += 1,
+                ')' if depth == 1 => break,
+                ')' => depth = depth.saturating_sub(1),
+                ';' => count += 1,
+                _ => {}
             }
         }
+        let why = "the head of `for ((…))` needs two `;`".to_owned();
+        let fault = Fault { why, offset: self.span(loc).start, is_uncertain: false };
+        if count == 2 { Ok(()) } else { Err(fault) }
     }
 
-    fn word(&self, word: &ast::Word) -> Converted<Word> {
-        let span = self.place(word.loc.as_ref());
-        let mut made = Word { raw: word.value.clone(), literal: None, nested: Vec::new(), span };
-        if !word.value.contains(['$', '`', '\'', '"', '\\', '~', '*', '?', '[', '{']) {
+    fn kind_of_for(&self, loc: &SourceSpan) -> CompoundKind {
+        if self.text.was_select(loc.start.index) { CompoundKind::Select } else { CompoundKind::For }
+    }
+
+    fn if_clause(&self, clause: &ast::IfClauseCommand, made: &mut Compound) -> Converted<()> {
+        made.kind = CompoundKind::If;
+        made.conditions.push(self.list(&clause.condition)?);
+        made.bodies.push(self.list(&clause.then)?);
+        for other in clause.elses.iter().flatten() {
+            match &other.condition {
+                Some(condition) => made.conditions.push(self.list(condition)?),
+                None => made.is_exhaustive = true,
+            }
+            made.bodies.push(self.list(&other.body)?);
+        }
+        Ok(())
+    }
+
+    fn test(&self, expr: &ast::ExtendedTestExpr) -> Converted<Test> {
+        Ok(match expr {
+            ast::ExtendedTestExpr::And(a, b) => Test::And(Box::new(self.test(a)?), Box::new(self.test(b)?)),
+            ast::ExtendedTestExpr::Or(a, b) => Test::Or(Box::new(self.test(a)?), Box::new(self.test(b)?)),
+            ast::ExtendedTestExpr::Not(inner) => Test::Not(Box::new(self.test(inner)?)),
+            ast::ExtendedTestExpr::Parenthesized(inner) => self.test(inner)?,
+            ast::ExtendedTestExpr::UnaryTest(predicate, word) => {
+                Test::Unary(predicate.to_string(), self.word(word)?.0)
+            }
+            ast::ExtendedTestExpr::BinaryTest(predicate, left, right) => {
+                Test::Binary(self.word(left)?.0, predicate.to_string(), self.word(right)?.0)
+            }
+        })
+    }
+
+    // The word, and its literal with the places of its characters.
+    fn word(&self, word: &ast::Word) -> Converted<(Word, Option<Text>)> {
+        let here = word.loc.as_ref().map(|loc| self.source(loc)).unwrap_or_default();
+        let written = here.placed(&word.value);
+        let span = written.whole();
+        let mut made = Word { raw: word.value.clone(), span, ..Word::default() };
+        let is_lone = matches!(word.value.as_str(), "[" | "{}");
+        if is_lone || !word.value.contains(['$', '`', '\'', '"', '\\', '~', '*', '?', '[', '{']) {
             made.literal = Some(word.value.clone());
-            return Ok(made);
+            made.parts.push(Part::Text(word.value.clone()));
+            return Ok((made, Some(written)));
         }
         let Ok(pieces) = word::parse(&word.value, &ParserOptions::default()) else {
             return Err(Fault {
                 why: "the quotes or expansions of this word are not complete".into(),
                 offset: span.start,
+                is_uncertain: false,
             });
         };
-        let mut text = String::new();
-        let is_plain = literal(&pieces, &mut text, false);
-        made.literal = is_plain.then_some(text);
-        self.nested(&pieces, &mut made.nested, span.start)?;
-        Ok(made)
+        let mut literal = Text::default();
+        let is_plain = is_literal(&pieces, &written, &mut literal, false);
+        made.literal = is_plain.then(|| literal.as_str().to_owned());
+        parts(&pieces, &mut made.parts);
+        self.nested(&pieces, &written, &mut made.nested)?;
+        Ok((made, is_plain.then_some(literal)))
     }
 
-    fn nested(&self, pieces: &[WordPieceWithSource], scripts: &mut Vec<Script>, at: usize) -> Converted<()> {
+    fn nested(
+        &self,
+        pieces: &[WordPieceWithSource],
+        text: &Text,
+        scripts: &mut Vec<Script>,
+    ) -> Converted<()> {
         for piece in pieces {
+            let whole = || text.bytes(piece.start_index, piece.end_index);
             match &piece.piece {
                 WordPiece::DoubleQuotedSequence(inner) | WordPiece::GettextDoubleQuotedSequence(inner) => {
-                    self.nested(inner, scripts, at)?;
+                    self.nested(inner, text, scripts)?;
                 }
-                WordPiece::CommandSubstitution(text) | WordPiece::BackquotedCommandSubstitution(text) => {
-                    scripts.push(self.substituted(text, at)?);
+                WordPiece::CommandSubstitution(script) => scripts
+                    .push(self.substituted(&text.bytes(piece.start_index + 2, piece.end_index), script)?),
+                WordPiece::BackquotedCommandSubstitution(script) => {
+                    let inside = text.bytes(piece.start_index + 1, piece.end_index);
+                    // Bash looks into backticks when it runs them, not before.
+                    let read = self.substituted(&inside, script);
+                    scripts.push(read.map_err(|fault| Fault { is_uncertain: true, ..fault })?);
+                }
+                WordPiece::ParameterExpansion(ParameterExpr::Parameter { .. }) => {}
+                WordPiece::ParameterExpansion(_) => {
+                    let inside = text.bytes(piece.start_index + 2, piece.end_index.saturating_sub(1));
+                    self.expansions(&inside, scripts)?;
+                }
+                WordPiece::ArithmeticExpression(_) => {
+                    let inside = whole();
+                    let length = inside.chars().count();
+                    self.expansions(&inside.slice(2, length), scripts)?;
                 }
                 WordPiece::Text(_)
                 | WordPiece::SingleQuotedText(_)
                 | WordPiece::AnsiCQuotedText(_)
                 | WordPiece::TildeExpansion(_)
-                | WordPiece::ParameterExpansion(_)
-                | WordPiece::EscapeSequence(_)
-                | WordPiece::ArithmeticExpression(_) => {}
+                | WordPiece::EscapeSequence(_) => {}
             }
         }
         Ok(())
     }
 
-    // Places inside a substitution are those of the word it stands in: near enough to point at.
-    fn substituted(&self, text: &str, at: usize) -> Converted<Script> {
+    fn substituted(&self, here: &Text, script: &str) -> Converted<Script> {
         if self.depth >= SUBSTITUTIONS_MAX {
             return Ok(Script::default());
         }
-        let program = parse(text).map_err(|error| Fault {
-            why: format!("the command inside `$(…)` is not valid: {}", describe(&error)),
-            offset: at,
-        })?;
-        let offsets = Offsets { bytes: Vec::new(), end: at };
-        Converter { offsets: &offsets, depth: self.depth + 1 }.program(&program)
+        let text = here.placed(script);
+        script_of(&text, self.depth + 1).map_err(|fault| Fault {
+            why: format!("the command inside `$(…)` is not valid: {}", fault.why),
+            ..fault
+        })
     }
 }
 
-fn literal(pieces: &[WordPieceWithSource], text: &mut String, is_quoted: bool) -> bool {
-    pieces.iter().all(|piece| match &piece.piece {
-        WordPiece::Text(plain) => {
-            text.push_str(plain);
-            is_quoted || !plain.contains(['*', '?', '[', '{'])
+fn is_literal(pieces: &[WordPieceWithSource], from: &Text, text: &mut Text, is_quoted: bool) -> bool {
+    pieces.iter().all(|piece| {
+        let (start, end) = (piece.start_index, piece.end_index);
+        match &piece.piece {
+            WordPiece::Text(plain) => {
+                text.extend(&from.bytes(start, end).placed(plain));
+                is_quoted || !plain.contains(['*', '?', '[', '{'])
+            }
+            WordPiece::SingleQuotedText(plain) => {
+                text.extend(&from.bytes(start + 1, end).placed(plain));
+                true
+            }
+            WordPiece::EscapeSequence(escape) => {
+                let plain = escape.strip_prefix('\\').unwrap_or(escape);
+                text.extend(&from.bytes(start + escape.len() - plain.len(), end).placed(plain));
+                true
+            }
+            WordPiece::DoubleQuotedSequence(inner) => is_literal(inner, from, text, true),
+            // Kept as written: whatever home it is, it is not in the workspace.
+            WordPiece::TildeExpansion(word::TildeExpr::Home | word::TildeExpr::UserHome(_)) => {
+                text.extend(&from.bytes(start, end));
+                true
+            }
+            WordPiece::AnsiCQuotedText(_)
+            | WordPiece::GettextDoubleQuotedSequence(_)
+            | WordPiece::TildeExpansion(_)
+            | WordPiece::ParameterExpansion(_)
+            | WordPiece::CommandSubstitution(_)
+            | WordPiece::BackquotedCommandSubstitution(_)
+            | WordPiece::ArithmeticExpression(_) => false,
         }
-        WordPiece::SingleQuotedText(plain) => {
-            text.push_str(plain);
-            true
-        }
-        WordPiece::EscapeSequence(escape) => {
-            text.push_str(escape.strip_prefix('\\').unwrap_or(escape));
-            true
-        }
-        WordPiece::DoubleQuotedSequence(inner) => literal(inner, text, true),
-        // Kept as written: whatever home it is, it is not in the workspace.
-        WordPiece::TildeExpansion(word::TildeExpr::Home) => {
-            text.push('~');
-            true
-        }
-        WordPiece::AnsiCQuotedText(_)
-        | WordPiece::GettextDoubleQuotedSequence(_)
-        | WordPiece::TildeExpansion(_)
-        | WordPiece::ParameterExpansion(_)
-        | WordPiece::CommandSubstitution(_)
-        | WordPiece::BackquotedCommandSubstitution(_)
-        | WordPiece::ArithmeticExpression(_) => false,
     })
 }
 
-fn compound_as_item(compound: Compound) -> Option<Item> {
-    Some(item_of(Command::Compound(compound), Span::at(0)))
+fn parts(pieces: &[WordPieceWithSource], into: &mut Vec<Part>) {
+    for piece in pieces {
+        match &piece.piece {
+            WordPiece::Text(plain) | WordPiece::SingleQuotedText(plain) => {
+                into.push(Part::Text(plain.clone()));
+            }
+            WordPiece::EscapeSequence(escape) => {
+                into.push(Part::Text(escape.strip_prefix('\\').unwrap_or(escape).to_owned()));
+            }
+            WordPiece::DoubleQuotedSequence(inner) => parts(inner, into),
+            WordPiece::ParameterExpansion(ParameterExpr::Parameter {
+                parameter: Parameter::Named(name),
+                indirect: false,
+            }) => into.push(Part::Variable(name.clone())),
+            WordPiece::TildeExpansion(word::TildeExpr::Home) => into.push(Part::Text("~".into())),
+            WordPiece::TildeExpansion(_)
+            | WordPiece::AnsiCQuotedText(_)
+            | WordPiece::GettextDoubleQuotedSequence(_)
+            | WordPiece::ParameterExpansion(_)
+            | WordPiece::CommandSubstitution(_)
+            | WordPiece::BackquotedCommandSubstitution(_)
+            | WordPiece::ArithmeticExpression(_) => into.push(Part::Unknown),
+        }
+    }
 }
 
 fn item_of(command: Command, span: Span) -> Item {
     let first = Pipeline { is_negated: false, commands: vec![command], span };
     Item { first, rest: Vec::new(), is_background: false, span }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_of_the_parser_is_caught_and_told_apart_from_others() {
+        assert!(!is_reading_contract());
+        assert_eq!(guarded(is_reading_contract), Some(true));
+        // `resume_unwind` panics without calling the hook.
+        let outcome: Option<()> = guarded(|| std::panic::resume_unwind(Box::new("young")));
+        assert_eq!(outcome, None);
+        assert!(!is_reading_contract());
+        assert_eq!(read("cat ~+99999999999999999999/x"), Reading::TooDeep);
+    }
 }

@@ -1,8 +1,13 @@
 //! Finds the files that a contract or a task names.
 
-use super::walk::{each, inline_scripts};
-use super::{Command, Redirect, Script, Simple, Word};
+use std::collections::BTreeMap;
+
+use super::walk::{chain, each, each_wanted, git_verb};
+use super::{Arguments, Command, Part, Redirect, Script, Test, Word};
 use crate::source::Span;
+
+/// The most values of a variable that are followed.
+const VALUES_MAX: usize = 16;
 
 /// What a script does with a file that it names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -32,149 +37,345 @@ pub struct FileUse {
 
 /// Returns the files that a script names, in order; relative ones and absolute ones.
 pub fn files(script: &Script) -> Vec<FileUse> {
-    let mut found = Vec::new();
-    each(script, &mut |command| match command {
-        Command::Simple(simple) => of_simple(simple, &mut found),
-        Command::Test { files, words } => {
-            files.iter().for_each(|word| add(word, Use::Tests, true, &mut found));
-            words.iter().for_each(|word| add(word, Use::Reads, false, &mut found));
+    let mut named = Named { values: values(script), found: Vec::new() };
+    each_wanted(script, true, &mut |command, is_wanted| match command {
+        Command::Simple(simple) => {
+            named.redirects(&simple.redirects);
+            match Test::of(simple) {
+                Some(test) => named.test(&test, is_wanted),
+                None => chain(&simple.words).into_iter().for_each(|words| named.command(words)),
+            }
+        }
+        Command::Test { test, redirects, .. } => {
+            named.redirects(redirects);
+            named.test(test, is_wanted);
         }
         Command::Compound(compound) => {
-            compound
-                .redirects
-                .iter()
-                .for_each(|redirect| add(&redirect.target, of_redirect(redirect), true, &mut found));
-            compound.words.iter().for_each(|word| add(word, Use::Reads, false, &mut found));
+            named.redirects(&compound.redirects);
+            // The values of a loop's variable count where it is used.
+            if compound.variable.is_none() {
+                compound.words.iter().for_each(|word| named.add(word, Use::Reads, false));
+            }
         }
         Command::Function { .. } => {}
     });
-    found
+    named.found
 }
 
-fn of_simple(simple: &Simple, found: &mut Vec<FileUse>) {
-    for redirect in &simple.redirects {
-        add(&redirect.target, of_redirect(redirect), true, found);
-    }
-    for script in inline_scripts(simple) {
-        found.extend(files(&script).into_iter().map(|file| FileUse { span: simple.span, ..file }));
-    }
-    let Some(name) = simple.words.first().and_then(|word| word.literal.as_deref()) else { return };
-    if name.contains('/') {
-        add(&simple.words[0], Use::Reads, true, found);
-    }
-    let arguments = &simple.words[1..];
-    match name {
-        "test" | "[" => of_test(arguments, found),
-        "echo" | "printf" | "export" | "cd" | "set" => {}
-        "grep" | "egrep" | "fgrep" | "rg" | "sed" | "awk" | "jq" => {
-            let mut is_pattern_due = !arguments.iter().any(|word| matches!(word.raw.as_str(), "-e" | "-f"));
-            let how = if name == "sed" && has_flag(arguments, "-i") { Use::Writes } else { Use::Reads };
-            for word in arguments {
-                if word.raw.starts_with('-') {
-                    continue;
+/// The values that variables may have: those of loops and of plain assignments.
+type Values = BTreeMap<String, Vec<(String, Span)>>;
+
+fn values(script: &Script) -> Values {
+    let mut values = Values::new();
+    let mut add = |name: &str, value: &str, span: Span| {
+        let known = values.entry(name.to_owned()).or_default();
+        if known.len() < VALUES_MAX {
+            known.push((value.to_owned(), span));
+        }
+    };
+    each(script, &mut |command| match command {
+        Command::Compound(compound) => {
+            if let Some(name) = &compound.variable {
+                let words =
+                    compound.words.iter().filter_map(|word| Some((word.literal.as_deref()?, word.span)));
+                words.for_each(|(text, span)| add(name, text, span));
+            }
+        }
+        Command::Simple(simple) => {
+            let declared = matches!(simple.name(), Some("export" | "local" | "declare" | "readonly"));
+            let declared = simple.words.iter().filter(|_| declared);
+            for word in simple.assignments.iter().filter(|_| simple.words.is_empty()).chain(declared) {
+                if let Some((name, value)) = word.literal.as_deref().and_then(|text| text.split_once('=')) {
+                    let start = (word.span.end - word.span.start).min(name.len() + 1);
+                    add(name, value, Span::new(word.span.start + start, word.span.end));
                 }
-                if !std::mem::take(&mut is_pattern_due) {
-                    add(word, how, true, found);
+            }
+        }
+        Command::Function { .. } | Command::Test { .. } => {}
+    });
+    values
+}
+
+struct Named {
+    values: Values,
+    found: Vec<FileUse>,
+}
+
+impl Named {
+    fn redirects(&mut self, redirects: &[Redirect]) {
+        for redirect in redirects.iter().filter(|redirect| !redirect.is_document) {
+            self.add(&redirect.target, if redirect.writes { Use::Writes } else { Use::Reads }, true);
+        }
+    }
+
+    fn test(&mut self, test: &Test, is_wanted: bool) {
+        match test {
+            Test::And(a, b) | Test::Or(a, b) => {
+                self.test(a, is_wanted);
+                self.test(b, is_wanted);
+            }
+            Test::Not(inner) => self.test(inner, !is_wanted),
+            Test::Unary(operator, word) => {
+                let is_file = operator
+                    .strip_prefix('-')
+                    .is_some_and(|letter| letter.len() == 1 && "abcdefghkprsuwxLSOGN".contains(letter));
+                let how = if is_wanted { Use::Tests } else { Use::TestsAbsence };
+                self.add(word, if is_file { how } else { Use::Reads }, is_file);
+            }
+            Test::Binary(left, operator, right) => {
+                let is_file = matches!(operator.as_str(), "-nt" | "-ot" | "-ef");
+                for word in [left, right] {
+                    self.add(word, if is_file { Use::Tests } else { Use::Reads }, is_file);
                 }
             }
         }
-        "bash" | "sh" | "source" | "." | "python" | "python3" | "node" | "ruby" | "perl" => {
-            let inline = arguments.iter().any(|word| matches!(word.raw.as_str(), "-c" | "-e" | "-m"));
-            let mut is_first = true;
-            for word in arguments.iter().filter(|word| !word.raw.starts_with('-')) {
-                add(word, Use::Reads, std::mem::take(&mut is_first) && !inline, found);
-            }
-        }
-        "ls" | "stat" => {
-            for word in arguments.iter().filter(|word| !word.raw.starts_with('-')) {
-                add(word, Use::Tests, true, found);
-            }
-        }
-        "cat" | "head" | "tail" | "wc" | "diff" | "cmp" | "sort" | "sha256sum" => {
-            for word in arguments.iter().filter(|word| !word.raw.starts_with('-')) {
-                let is_count = word.raw.bytes().all(|byte| byte.is_ascii_digit());
-                add(word, Use::Reads, !is_count, found);
-            }
-        }
-        "touch" | "tee" | "rm" | "mkdir" | "rmdir" | "truncate" | "chmod" | "chown" | "ln" | "install" => {
-            for word in arguments.iter().filter(|word| !word.raw.starts_with('-')) {
-                add(word, Use::Writes, true, found);
-            }
-        }
-        "cp" | "mv" => {
-            let words: Vec<_> = arguments.iter().filter(|word| !word.raw.starts_with('-')).collect();
-            for (at, word) in words.iter().enumerate() {
-                let is_target = name == "mv" || at + 1 == words.len();
-                add(word, if is_target { Use::Writes } else { Use::Reads }, true, found);
-            }
-        }
-        _ => arguments.iter().for_each(|word| add(word, Use::Reads, false, found)),
     }
-}
 
-fn has_flag(words: &[Word], flag: &str) -> bool {
-    words.iter().any(|word| word.raw.starts_with(flag))
-}
-
-fn of_test(words: &[Word], found: &mut Vec<FileUse>) {
-    let mut is_file_due = false;
-    let mut how = Use::Tests;
-    for word in words {
-        if word.raw == "!" {
-            how = Use::TestsAbsence;
-            continue;
+    fn command(&mut self, words: &[Word]) {
+        let Some(name) = words.first().and_then(|word| word.literal.as_deref()) else { return };
+        if name.contains('/') {
+            self.add(&words[0], Use::Reads, true);
         }
-        let is_operator = matches!(
-            word.raw.as_str(),
-            "-a" | "-b"
-                | "-c"
-                | "-d"
-                | "-e"
-                | "-f"
-                | "-g"
-                | "-h"
-                | "-k"
-                | "-p"
-                | "-r"
-                | "-s"
-                | "-u"
-                | "-w"
-                | "-x"
-                | "-L"
-                | "-S"
-                | "-O"
-                | "-G"
-                | "-N"
+        let rest = &words[1..];
+        match name {
+            "echo" | "printf" | "export" | "cd" | "set" | "local" | "declare" | "readonly" | "trap"
+            | "command" => {}
+            "grep" | "egrep" | "fgrep" | "zgrep" => {
+                self.pattern_first(rest, "efmABCDd", &["include", "exclude", "max-count"])
+            }
+            "rg" | "ag" => self.pattern_first(rest, "efmABCgtT", &["glob", "type", "max-count"]),
+            "sed" => {
+                let how = if flags(rest, 'i', "in-place") { Use::Writes } else { Use::Reads };
+                self.pattern_first_as(rest, "ef", &["expression", "file"], how);
+            }
+            "awk" | "gawk" => self.pattern_first(rest, "vFf", &[]),
+            "jq" | "yq" => self.jq(rest),
+            "perl" if flags(rest, 'i', "in-place") => {
+                let read = Arguments::read(rest, "eE", &[]);
+                read.positional.into_iter().for_each(|word| self.add(word, Use::Writes, true));
+            }
+            "bash" | "sh" | "source" | "." | "python" | "python3" | "node" | "ruby" | "perl" => {
+                self.run(rest)
+            }
+            "ls" | "stat" => self.all(rest, Use::Tests),
+            "head" | "tail" => {
+                let read = Arguments::read(rest, "nc", &["lines", "bytes"]);
+                read.positional.into_iter().for_each(|word| self.add(word, Use::Reads, true));
+            }
+            "sort" => {
+                let read = Arguments::read(rest, "oktST", &["output", "key"]);
+                read.values("o", "output").for_each(|word| self.add(word, Use::Writes, true));
+                read.positional.into_iter().for_each(|word| self.add(word, Use::Reads, true));
+            }
+            "cat" | "wc" | "diff" | "cmp" | "comm" | "sha256sum" | "sha1sum" | "md5sum" | "nl" | "tac"
+            | "file" | "readlink" | "realpath" => self.all(rest, Use::Reads),
+            "touch" | "tee" | "rm" | "mkdir" | "rmdir" | "unlink" | "shred" => self.all(rest, Use::Writes),
+            "truncate" => {
+                let read = Arguments::read(rest, "s", &["size"]);
+                read.positional.into_iter().for_each(|word| self.add(word, Use::Writes, true));
+            }
+            "chmod" | "chown" => {
+                let read = Arguments::read(rest, "", &[]);
+                read.positional.into_iter().skip(1).for_each(|word| self.add(word, Use::Writes, true));
+            }
+            "cp" | "mv" | "ln" | "install" => self.copy(name, rest),
+            "dd" => {
+                let to = rest.iter().filter(|word| word.raw.starts_with("of="));
+                to.for_each(|word| self.add_text(word, "of=", Use::Writes));
+                let from = rest.iter().filter(|word| word.raw.starts_with("if="));
+                from.for_each(|word| self.add_text(word, "if=", Use::Reads));
+            }
+            "curl" | "wget" => {
+                let read = Arguments::read(rest, if name == "curl" { "oHXd" } else { "O" }, &["output"]);
+                let letter = if name == "curl" { "o" } else { "O" };
+                read.values(letter, "output").for_each(|word| self.add(word, Use::Writes, true));
+            }
+            "make" => {
+                let read = Arguments::read(rest, "Cfj", &["directory", "file"]);
+                for (_, word) in read.valued.iter().filter(|(name, _)| name != "j") {
+                    self.add(word, Use::Reads, true);
+                }
+            }
+            "find" => {
+                let places = rest.iter().take_while(|word| !word.raw.starts_with(['-', '(', '!', '\\']));
+                places.for_each(|word| self.add(word, Use::Reads, true));
+            }
+            "pytest" | "py.test" => self.pytest(rest),
+            "git" => self.git(rest),
+            _ => rest.iter().for_each(|word| self.add(word, Use::Reads, false)),
+        }
+    }
+
+    fn all(&mut self, words: &[Word], how: Use) {
+        for word in words.iter().filter(|word| !word.raw.starts_with('-')) {
+            self.add(word, how, true);
+        }
+    }
+
+    fn pattern_first(&mut self, words: &[Word], short: &str, long: &[&str]) {
+        self.pattern_first_as(words, short, long, Use::Reads);
+    }
+
+    // The first word is a pattern or a program, unless an option gives it.
+    fn pattern_first_as(&mut self, words: &[Word], short: &str, long: &[&str], how: Use) {
+        let read = Arguments::read(words, short, long);
+        let is_given = read.valued.iter().any(|(name, _)| {
+            matches!(name.as_str(), "e" | "f" | "expression" | "file" | "regexp")
+                && short.contains(name.as_str())
+                || matches!(name.as_str(), "expression" | "file" | "regexp")
+        });
+        read.values("f", "file").for_each(|word| self.add(word, Use::Reads, true));
+        for word in read.positional.into_iter().skip(usize::from(!is_given)) {
+            self.add(word, how, true);
+        }
+    }
+
+    fn jq(&mut self, words: &[Word]) {
+        let mut left = Vec::new();
+        let mut words = words.iter();
+        let mut is_given = false;
+        while let Some(word) = words.next() {
+            match word.raw.as_str() {
+                "--arg" | "--argjson" | "--slurpfile" | "--rawfile" => {
+                    words.by_ref().take(2).for_each(drop);
+                }
+                "--indent" | "--tab" | "-L" => drop(words.next()),
+                "-f" | "--from-file" => {
+                    is_given = true;
+                    if let Some(file) = words.next() {
+                        self.add(file, Use::Reads, true);
+                    }
+                }
+                text if text.starts_with('-') => {}
+                _ => left.push(word),
+            }
+        }
+        left.into_iter().skip(usize::from(!is_given)).for_each(|word| self.add(word, Use::Reads, true));
+    }
+
+    fn run(&mut self, words: &[Word]) {
+        let module = words.iter().position(|word| word.raw == "-m");
+        if let Some(at) = module
+            && words.get(at + 1).is_some_and(|word| word.raw == "pytest")
+        {
+            return self.pytest(&words[at + 2..]);
+        }
+        let is_inline = |word: &Word| matches!(word.raw.as_str(), "-c" | "-e" | "-m" | "-lc" | "-p");
+        let inline = words.iter().any(is_inline);
+        let mut is_first = true;
+        for word in words.iter().filter(|word| !word.raw.starts_with('-')) {
+            self.add(word, Use::Reads, std::mem::take(&mut is_first) && !inline);
+        }
+    }
+
+    fn copy(&mut self, name: &str, words: &[Word]) {
+        let read = Arguments::read(words, "tmog", &["target-directory", "mode", "owner", "group"]);
+        let into: Vec<&Word> = read.values("t", "target-directory").collect();
+        let count = read.positional.len();
+        for (at, word) in read.positional.iter().enumerate() {
+            let is_target = into.is_empty() && at + 1 == count;
+            let how = if is_target || name == "mv" { Use::Writes } else { Use::Reads };
+            self.add(word, how, true);
+        }
+        into.into_iter().for_each(|word| self.add(word, Use::Writes, true));
+    }
+
+    fn pytest(&mut self, words: &[Word]) {
+        let read = Arguments::read(
+            words,
+            "kmnpcoW",
+            &["maxfail", "deselect", "ignore", "rootdir", "tb", "durations"],
         );
-        if is_operator {
-            is_file_due = true;
-            continue;
+        read.values("c", "config-file").for_each(|word| self.add(word, Use::Reads, true));
+        read.positional.into_iter().for_each(|word| self.add(word, Use::Reads, true));
+    }
+
+    fn git(&mut self, words: &[Word]) {
+        let texts: Vec<&str> = std::iter::once("git").chain(words.iter().map(Word::text)).collect();
+        let Some(at) = git_verb(&texts).map(|at| at - 1) else { return };
+        let read = Arguments::read(&words[at + 1..], "", &[]);
+        let (how, is_certain) = match words[at].raw.as_str() {
+            "rm" | "mv" | "restore" => (Use::Writes, true),
+            "checkout" => (Use::Writes, false),
+            "ls-files" if read.long.iter().any(|long| long == "error-unmatch") => (Use::Tests, true),
+            _ => (Use::Reads, false),
+        };
+        for word in &read.positional {
+            let is_path = read.after_dashes.iter().any(|after| std::ptr::eq(*after, *word));
+            self.add(word, if is_path || is_certain { how } else { Use::Reads }, is_path || is_certain);
         }
-        if std::mem::take(&mut is_file_due) {
-            add(word, how, true, found);
-            how = Use::Tests;
+    }
+
+    fn add(&mut self, word: &Word, how: Use, is_certain: bool) {
+        if let Some(text) = word.literal.as_deref() {
+            return self.add_path(text, word.span, how, is_certain);
+        }
+        for (text, span) in self.resolved(word) {
+            self.add_path(&text, span, how, is_certain);
+        }
+    }
+
+    fn add_text(&mut self, word: &Word, prefix: &str, how: Use) {
+        if let Some(path) = word.literal.as_deref().and_then(|text| text.strip_prefix(prefix)) {
+            self.add_path(path, Span::new(word.span.start + prefix.len(), word.span.end), how, true);
+        }
+    }
+
+    // What a word is where its variables have plain values.
+    fn resolved(&self, word: &Word) -> Vec<(String, Span)> {
+        if let [Part::Variable(name)] = word.parts.as_slice()
+            && name != "HOME"
+        {
+            return self.values.get(name).cloned().unwrap_or_default();
+        }
+        let mut made = vec![String::new()];
+        for part in &word.parts {
+            match part {
+                Part::Text(text) if text.contains(['*', '?', '[']) => return Vec::new(),
+                Part::Text(text) => made.iter_mut().for_each(|so_far| so_far.push_str(text)),
+                Part::Variable(name) if name == "HOME" => {
+                    made.iter_mut().for_each(|so_far| so_far.push('~'));
+                }
+                Part::Variable(name) => {
+                    let Some(values) = self.values.get(name) else { return Vec::new() };
+                    let longer = made
+                        .iter()
+                        .flat_map(|so_far| values.iter().map(move |(value, _)| format!("{so_far}{value}")));
+                    made = longer.take(VALUES_MAX).collect();
+                }
+                Part::Unknown => return Vec::new(),
+            }
+        }
+        made.into_iter().map(|text| (text, word.span)).collect()
+    }
+
+    fn add_path(&mut self, text: &str, span: Span, how: Use, is_certain: bool) {
+        // `--config=path` and pytest's `path::test` name a path too.
+        let is_option = text.starts_with('-');
+        let text = if is_option { text.split_once('=').map_or("", |(_, value)| value) } else { text };
+        let text = text.split_once("::").map_or(text, |(path, _)| path);
+        let is_certain = is_certain && !is_option && !text.is_empty();
+        if !is_certain && !looks_like_path(text) {
+            return;
+        }
+        let path = normal(text);
+        if !path.is_empty() && path != "." && !path.contains('\n') {
+            self.found.push(FileUse { path, span, how, is_certain });
         }
     }
 }
 
-fn of_redirect(redirect: &Redirect) -> Use {
-    if redirect.writes { Use::Writes } else { Use::Reads }
-}
-
-fn add(word: &Word, how: Use, is_certain: bool, found: &mut Vec<FileUse>) {
-    let Some(text) = word.literal.as_deref() else { return };
-    // `--config=path` and pytest's `path::test` name a path too.
-    let is_option = text.starts_with('-');
-    let text = if is_option { text.split_once('=').map_or("", |(_, value)| value) } else { text };
-    let text = text.split_once("::").map_or(text, |(path, _)| path);
-    let is_certain = is_certain && !is_option && !text.is_empty();
-    if !is_certain && !looks_like_path(text) {
-        return;
-    }
-    let path = normal(text);
-    if !path.is_empty() && path != "." && !path.contains('\n') {
-        found.push(FileUse { path, span: word.span, how, is_certain });
-    }
+fn flags(words: &[Word], letter: char, name: &str) -> bool {
+    words.iter().any(|word| {
+        let text = word.raw.as_str();
+        match text.strip_prefix("--") {
+            Some(long) => long.split('=').next() == Some(name),
+            // Up to a letter that ends the options: `-i.bak`, `-ni`, `-pi`.
+            None => text.strip_prefix('-').is_some_and(|letters| {
+                letters.chars().take_while(|c| c.is_ascii_alphabetic()).any(|c| c == letter)
+            }),
+        }
+    })
 }
 
 fn normal(path: &str) -> String {

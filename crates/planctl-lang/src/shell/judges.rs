@@ -1,7 +1,6 @@
 //! Finds the files whose own verdict a contract asks for: scripts it runs for their exit code, and tests it names.
 
 use super::files::looks_like_path;
-use super::walk::inline_scripts;
 use super::{Command, Script, Simple, Word};
 use crate::source::Span;
 
@@ -43,10 +42,9 @@ fn of_script(script: &Script, found: &mut Vec<Judge>) {
 }
 
 fn of_simple(simple: &Simple, found: &mut Vec<Judge>) {
-    for script in inline_scripts(simple) {
-        let mut inner = Vec::new();
-        of_script(&script, &mut inner);
-        found.extend(inner.into_iter().map(|judge| Judge { span: simple.span, ..judge }));
+    // What a trap runs decides nothing.
+    if simple.name() != Some("trap") {
+        simple.inline.iter().for_each(|script| of_script(script, found));
     }
     let words = unwrapped(&simple.words);
     let Some(program) = words.first() else { return };

@@ -1,11 +1,11 @@
-//! Walks a script: every simple command in it, wherever it is nested, and the programs they start.
+//! Walks a script: every command in it, wherever it is nested, and the programs they start.
 
 use std::collections::BTreeSet;
 
-use super::{Command, Compound, Item, Reading, Script, Simple, Word, read};
+use super::{Command, Compound, CompoundKind, Item, Join, Pipeline, Script, Simple, Word};
 use crate::source::Span;
 
-/// Calls a function with every simple command of a script, substitutions and functions included.
+/// Calls a function with every simple command of a script, substitutions, functions and scripts in words included.
 pub fn each_simple<'a>(script: &'a Script, visit: &mut dyn FnMut(&'a Simple)) {
     each(script, &mut |command| {
         if let Command::Simple(simple) = command {
@@ -16,40 +16,98 @@ pub fn each_simple<'a>(script: &'a Script, visit: &mut dyn FnMut(&'a Simple)) {
 
 /// Calls a function with every command of a script, in order.
 pub(crate) fn each<'a>(script: &'a Script, visit: &mut dyn FnMut(&'a Command)) {
+    each_wanted(script, true, &mut |command, _| visit(command));
+}
+
+/// Calls a function with every list of commands in a script, the script itself first.
+pub(crate) fn each_list<'a>(script: &'a Script, visit: &mut dyn FnMut(&'a Script)) {
+    visit(script);
+    each(script, &mut |command| match command {
+        Command::Compound(compound) => {
+            compound.conditions.iter().chain(&compound.bodies).for_each(&mut *visit)
+        }
+        Command::Function { body, .. } => visit(body),
+        Command::Simple(simple) => {
+            let redirected = simple.redirects.iter().map(|redirect| &redirect.target);
+            let words = simple.assignments.iter().chain(&simple.words).chain(redirected);
+            words.flat_map(|word| &word.nested).chain(&simple.inline).for_each(&mut *visit);
+        }
+        Command::Test { .. } => {}
+    });
+}
+
+/// Calls a function with every command, and with whether the script goes well where that command succeeds: not after
+/// `!`, before `&& exit 1`, or as the condition of `if … then exit 1`.
+pub(super) fn each_wanted<'a>(script: &'a Script, is_wanted: bool, visit: &mut dyn FnMut(&'a Command, bool)) {
     for item in &script.items {
-        each_of_item(item, visit);
+        of_item(item, is_wanted, visit);
     }
 }
 
-fn each_of_item<'a>(item: &'a Item, visit: &mut dyn FnMut(&'a Command)) {
-    let pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline));
-    for command in pipelines.flat_map(|pipeline| &pipeline.commands) {
-        visit(command);
+fn of_item<'a>(item: &'a Item, is_wanted: bool, visit: &mut dyn FnMut(&'a Command, bool)) {
+    let flips = item.rest.first().is_some_and(|(how, next)| *how == Join::And && pipeline_fails(next));
+    of_pipeline(&item.first, is_wanted != flips, visit);
+    for (_, pipeline) in &item.rest {
+        of_pipeline(pipeline, is_wanted, visit);
+    }
+}
+
+fn of_pipeline<'a>(pipeline: &'a Pipeline, is_wanted: bool, visit: &mut dyn FnMut(&'a Command, bool)) {
+    let is_wanted = is_wanted != pipeline.is_negated;
+    for command in &pipeline.commands {
+        visit(command, is_wanted);
         match command {
             Command::Simple(simple) => {
                 let redirected = simple.redirects.iter().map(|redirect| &redirect.target);
-                each_of_words(simple.assignments.iter().chain(&simple.words).chain(redirected), visit);
+                of_words(simple.assignments.iter().chain(&simple.words).chain(redirected), visit);
+                simple.inline.iter().for_each(|script| each_wanted(script, is_wanted, visit));
             }
-            Command::Compound(compound) => each_of_compound(compound, visit),
-            Command::Function { body, .. } => each(body, visit),
-            Command::Test { files, words } => each_of_words(files.iter().chain(words), visit),
+            Command::Compound(compound) => of_compound(compound, is_wanted, visit),
+            Command::Function { body, .. } => each_wanted(body, is_wanted, visit),
+            Command::Test { test, redirects, .. } => {
+                let redirected = redirects.iter().map(|redirect| &redirect.target);
+                of_words(test.words().into_iter().chain(redirected), visit);
+            }
         }
     }
 }
 
-fn each_of_compound<'a>(compound: &'a Compound, visit: &mut dyn FnMut(&'a Command)) {
-    each_of_words(
-        compound.words.iter().chain(compound.redirects.iter().map(|redirect| &redirect.target)),
-        visit,
-    );
-    for script in compound.conditions.iter().chain(&compound.bodies) {
-        each(script, visit);
+fn of_compound<'a>(compound: &'a Compound, is_wanted: bool, visit: &mut dyn FnMut(&'a Command, bool)) {
+    let redirected = compound.redirects.iter().map(|redirect| &redirect.target);
+    of_words(compound.words.iter().chain(redirected), visit);
+    let flips = compound.kind == CompoundKind::If && compound.bodies.first().is_some_and(fails);
+    for condition in &compound.conditions {
+        each_wanted(condition, is_wanted != flips, visit);
+    }
+    for body in &compound.bodies {
+        each_wanted(body, is_wanted, visit);
     }
 }
 
-fn each_of_words<'a>(words: impl Iterator<Item = &'a Word>, visit: &mut dyn FnMut(&'a Command)) {
+fn of_words<'a>(words: impl Iterator<Item = &'a Word>, visit: &mut dyn FnMut(&'a Command, bool)) {
     for script in words.flat_map(|word| &word.nested) {
-        each(script, visit);
+        each_wanted(script, true, visit);
+    }
+}
+
+// Says whether a list ends with `exit 1`, `return 1` or `false`.
+fn fails(script: &Script) -> bool {
+    script.items.last().is_some_and(|item| {
+        pipeline_fails(item.rest.last().map_or(&item.first, |(_, last)| last)) && !item.is_background
+    })
+}
+
+fn pipeline_fails(pipeline: &Pipeline) -> bool {
+    match pipeline.commands.as_slice() {
+        [Command::Simple(simple)] => match simple.texts().as_slice() {
+            ["false"] => !pipeline.is_negated,
+            ["exit" | "return", code] => *code != "0",
+            _ => false,
+        },
+        [Command::Compound(compound)] => {
+            compound.kind == CompoundKind::Group && compound.bodies.iter().all(fails)
+        }
+        _ => false,
     }
 }
 
@@ -62,106 +120,179 @@ pub struct Started {
     pub span: Span,
 }
 
-/// Returns the programs that a script starts by name: no builtins, no functions of its own, and, behind wrappers like
-/// `timeout`, the program they start.
+/// Returns the programs that a script starts by name: no builtins, no functions or aliases of its own, and, behind
+/// wrappers like `timeout`, the program they start. Those that the script looks up itself are left out.
 pub fn commands(script: &Script) -> Vec<Started> {
-    let mut functions = BTreeSet::new();
-    each(script, &mut |command| {
-        if let Command::Function { name, .. } = command {
-            functions.insert(name.clone());
-        }
-    });
+    let mut known = BTreeSet::new();
     let mut started = Vec::new();
-    let mut guarded = BTreeSet::new();
-    each_simple(script, &mut |simple| {
-        guarded.extend(looked_up(simple));
-        started_by(&simple.words, &mut started);
-        for nested in inline_scripts(simple) {
-            started.extend(commands(&nested).into_iter().map(|inner| Started { span: simple.span, ..inner }));
+    let mut is_open = false;
+    each(script, &mut |command| match command {
+        Command::Function { name, .. } => {
+            known.insert(name.clone());
         }
+        Command::Simple(simple) => {
+            known.extend(looked_up(simple));
+            is_open |= brings_names(simple);
+            for words in chain(&simple.words) {
+                if let Some(word) = words.first()
+                    && let Some(name) = word.literal.as_deref().filter(|name| !name.is_empty())
+                {
+                    started.push(Started { name: name.to_owned(), span: word.span });
+                }
+            }
+        }
+        Command::Compound(_) | Command::Test { .. } => {}
     });
-    started.retain(|program| !functions.contains(&program.name) && !is_builtin(&program.name));
-    // A script that asks whether a program is there copes with its absence.
-    started.retain(|program| !guarded.contains(&program.name));
+    started.retain(|program| !known.contains(&program.name) && !is_builtin(&program.name));
+    // Where the script reads other scripts or sets the PATH, a name may mean anything.
+    started.retain(|program| !is_open || program.name.contains('/'));
     started
 }
 
-fn started_by(words: &[Word], started: &mut Vec<Started>) {
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let Some(name) = word.literal.as_deref().filter(|name| !name.is_empty()) else { return };
-        started.push(Started { name: name.to_owned(), span: word.span });
-        let takes_value: &[&str] = match name {
-            "command"
-                if words.clone().next().is_some_and(|next| matches!(next.raw.as_str(), "-v" | "-V")) =>
-            {
-                return;
-            }
-            "exec" | "command" | "builtin" | "time" | "nohup" | "setsid" | "then" => &[],
-            "env" => &["-u", "-C"],
-            "nice" => &["-n"],
-            "timeout" => &["-s", "-k", "--signal", "--kill-after"],
-            "sudo" => &["-u", "-g"],
-            "xargs" => &["-I", "-n", "-P", "-L", "-d", "-a", "-s"],
-            "stdbuf" => &["-i", "-o", "-e"],
-            _ => return,
-        };
-        let mut rest = words.clone().peekable();
-        let mut is_duration_due = name == "timeout";
-        while let Some(next) = rest.peek() {
-            let text = next.raw.as_str();
-            let is_option = text.starts_with('-') && text.len() > 1;
-            let is_assignment = name == "env" && text.contains('=');
-            if is_option {
-                let takes = takes_value.contains(&text);
-                rest.next();
-                if takes {
-                    rest.next();
-                }
-            } else if is_assignment || std::mem::take(&mut is_duration_due) {
-                rest.next();
-            } else {
-                break;
-            }
-        }
-        let left = rest.count();
-        let skip = words.len() - left;
-        if skip > 0 {
-            words.nth(skip - 1);
-        }
-    }
-}
-
-// `command -v X`, `which X`, `type X`, `hash X`.
+// `command -v X`, `which X`, `type X`, `hash X`: a script that asks copes with the absence; `alias X=…` defines.
 fn looked_up(simple: &Simple) -> Vec<String> {
-    let name = simple.words.first().and_then(|word| word.literal.as_deref()).unwrap_or("");
-    if !matches!(name, "command" | "which" | "type" | "hash") {
-        return Vec::new();
+    let texts = simple.texts();
+    match texts.as_slice() {
+        ["command", "-v" | "-V", names @ ..] | ["which" | "type" | "hash", names @ ..] => {
+            names.iter().filter(|name| !name.starts_with('-')).map(|name| (*name).to_owned()).collect()
+        }
+        ["alias", names @ ..] => {
+            names.iter().filter_map(|name| Some(name.split_once('=')?.0.to_owned())).collect()
+        }
+        _ => Vec::new(),
     }
-    let asks =
-        name != "command" || simple.words.get(1).is_some_and(|word| word.raw == "-v" || word.raw == "-V");
-    let words = simple.words.iter().skip(1).filter_map(|word| word.literal.clone());
-    words.filter(|word| asks && !word.starts_with('-')).collect()
 }
 
-/// Returns the scripts that a command is given as text: `bash -c '…'`, `eval '…'`.
-pub(crate) fn inline_scripts(simple: &Simple) -> Vec<Script> {
-    let name = simple.words.first().and_then(|word| word.literal.as_deref()).unwrap_or("");
-    let text = match name {
-        "bash" | "sh" => {
-            let at = simple.words.iter().position(|word| {
-                word.raw.starts_with('-') && !word.raw.starts_with("--") && word.raw.ends_with('c')
-            });
-            at.and_then(|at| simple.words.get(at + 1))
-        }
-        "eval" if simple.words.len() == 2 => simple.words.get(1),
-        _ => None,
-    };
-    let text = text.and_then(|word| word.literal.as_deref());
-    match text.map(read) {
-        Some(Reading::Read(script)) => vec![script],
-        Some(Reading::Refused { .. } | Reading::TooDeep) | None => Vec::new(),
+fn brings_names(simple: &Simple) -> bool {
+    let sets_path = |word: &Word| word.raw.starts_with("PATH=") || word.raw.starts_with("PATH+=");
+    match simple.name() {
+        Some("source" | ".") => true,
+        Some("eval") => simple.inline.is_empty(),
+        Some("export" | "declare") => simple.words.iter().any(sets_path),
+        None => simple.words.is_empty() && simple.assignments.iter().any(sets_path),
+        Some(_) => false,
     }
+}
+
+struct Wrapper {
+    takes_value: &'static [&'static str],
+    positionals: usize,
+    takes_assignments: bool,
+}
+
+fn wrapper(name: &str) -> Option<Wrapper> {
+    let plain = |takes_value| Some(Wrapper { takes_value, positionals: 0, takes_assignments: false });
+    match name {
+        "exec" => plain(&["-a"]),
+        "command" | "builtin" | "nohup" | "setsid" | "unbuffer" => plain(&[]),
+        "time" => plain(&["-f", "-o"]),
+        "nice" => plain(&["-n"]),
+        "ionice" => plain(&["-c", "-n"]),
+        "watch" => plain(&["-n"]),
+        "strace" => plain(&["-e", "-o", "-s"]),
+        "xvfb-run" => plain(&["-n", "-s", "-e", "-f", "-p"]),
+        "stdbuf" => plain(&["-i", "-o", "-e"]),
+        "xargs" => plain(&["-I", "-n", "-P", "-L", "-d", "-a", "-s", "-E"]),
+        "env" => Some(Wrapper { takes_value: &["-u", "-C"], positionals: 0, takes_assignments: true }),
+        "sudo" | "doas" => Some(Wrapper {
+            takes_value: &["-u", "-g", "-h", "-p", "-C", "-D"],
+            positionals: 0,
+            takes_assignments: true,
+        }),
+        "timeout" => Some(Wrapper {
+            takes_value: &["-s", "-k", "--signal", "--kill-after"],
+            positionals: 1,
+            takes_assignments: false,
+        }),
+        "flock" => Some(Wrapper { takes_value: &["-w", "-E"], positionals: 1, takes_assignments: false }),
+        _ => None,
+    }
+}
+
+/// Returns the command, and, behind wrappers like `sudo`, `timeout`, `xargs` and `find -exec`, each that it starts.
+pub(crate) fn chain(words: &[Word]) -> Vec<&[Word]> {
+    let mut found: Vec<&[Word]> = Vec::new();
+    let mut words = words;
+    while let Some(name) = words.first().and_then(|word| word.literal.as_deref()) {
+        found.push(words);
+        let asks = |word: &Word| matches!(word.raw.as_str(), "-v" | "-V");
+        if name == "command" && words.get(1).is_some_and(asks) {
+            break;
+        }
+        if name == "find" {
+            let starts = |word: &Word| matches!(word.raw.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+            for at in (0..words.len()).filter(|at| starts(&words[*at])) {
+                let rest = &words[at + 1..];
+                let ends = |word: &Word| matches!(word.text(), ";" | "+");
+                let end = rest.iter().position(ends).unwrap_or(rest.len());
+                // One level is enough: nobody nests them deeper.
+                found.extend(Some(&rest[..end]).filter(|inner| !inner.is_empty()));
+            }
+            break;
+        }
+        let Some(wrapper) = wrapper(name) else { break };
+        words = behind(&words[1..], &wrapper);
+    }
+    found
+}
+
+fn behind<'a>(words: &'a [Word], wrapper: &Wrapper) -> &'a [Word] {
+    let mut at = 0;
+    let mut positionals = wrapper.positionals;
+    while let Some(word) = words.get(at) {
+        let text = word.raw.as_str();
+        if text.starts_with('-') && text.len() > 1 {
+            at += 1 + usize::from(wrapper.takes_value.contains(&text));
+        } else if wrapper.takes_assignments && text.contains('=') && !text.starts_with('=') {
+            at += 1;
+        } else if positionals > 0 {
+            positionals -= 1;
+            at += 1;
+        } else {
+            break;
+        }
+    }
+    words.get(at..).unwrap_or_default()
+}
+
+/// Returns the place of git's verb among its words: after options like `-C DIR`.
+pub(crate) fn git_verb(words: &[&str]) -> Option<usize> {
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        if !word.starts_with('-') {
+            return Some(at);
+        }
+        at += 1 + usize::from(matches!(*word, "-C" | "-c" | "--git-dir" | "--work-tree"));
+    }
+    None
+}
+
+/// Returns which words of a command are scripts themselves: `bash -c '…'`, `eval '…'`, `trap '…' EXIT`.
+pub(super) fn inline_at(words: &[Word]) -> Vec<usize> {
+    match words.first().and_then(|word| word.literal.as_deref()) {
+        Some("eval") if words.len() == 2 => return vec![1],
+        Some("trap") if words.len() > 2 && words[1].raw != "-" && !words[1].raw.starts_with("--") => {
+            return vec![1];
+        }
+        _ => {}
+    }
+    let mut found = Vec::new();
+    for inner in chain(words) {
+        let name = inner.first().and_then(|word| word.literal.as_deref()).unwrap_or("");
+        let name = name.rsplit('/').next().unwrap_or(name);
+        if !matches!(name, "bash" | "sh" | "dash" | "zsh") {
+            continue;
+        }
+        let is_command =
+            |word: &Word| word.raw.starts_with('-') && !word.raw.starts_with("--") && word.raw.ends_with('c');
+        let options = inner.iter().skip(1).take_while(|word| word.raw.starts_with('-'));
+        let Some(option) = options.clone().position(is_command) else { continue };
+        // The slices are parts of one list, so a place is told by its span.
+        if let Some(script) = inner.get(option + 2) {
+            found.extend(words.iter().position(|word| std::ptr::eq(word, script)));
+        }
+    }
+    found
 }
 
 fn is_builtin(name: &str) -> bool {

@@ -1,7 +1,8 @@
 //! What is said of contracts: those that can't fail or pass, lose failures, wait, write outside, or destroy (P1xx, P6xx).
 
 use crate::sample::{found, with};
-use planctl_lang::Code::{self, P104, P109, P110, P111, P112, P113, P601, P602};
+use planctl_lang::Code::{self, P102, P104, P105, P109, P110, P111, P112, P113, P114, P601, P602, P604};
+use planctl_lang::{Diagnostic, Facts, Source};
 
 fn codes(script: &str) -> Vec<Code> {
     let text = with("test -f one.txt", script);
@@ -48,6 +49,27 @@ fn x_19_contracts_that_can_not_fail_are_found() {
             "set +e; pytest; true",
             "false || true",
             "exit 256",
+            "f() { echo ok; }; pytest; f",
+            "f() { pytest || true; }; f",
+            "if pytest; then echo ok; fi",
+            "for f in a b; do echo $f; done",
+            "while read -r l; do echo $l; done <<< x",
+            "[ x ]",
+            "test done",
+            "[[ x ]]",
+            "[ 1 -eq 1 ]",
+            "test a = a",
+            "[[ -n x && ! -z y ]]",
+            "((1))",
+            "grep -q '' f",
+            "grep -q \".*\" f",
+            "grep -rn ^ src/",
+            "pytest && true || true",
+            "pytest || echo failed",
+            "pytest | wc -l",
+            "wc -l f",
+            "bash -c 'pytest || true'",
+            "pytest > log; echo $?",
         ],
         P104,
     );
@@ -75,6 +97,24 @@ fn contracts_that_can_fail_are_left_alone() {
         "exit $(cat code)",
         "set -o pipefail; pytest | tee log",
         "test -f x || (echo bad; exit 1)",
+        "f() { exit 1; }; pytest || f; echo ok",
+        "f() { pytest; }; f && echo ok",
+        "f() { f; }; f",
+        "until test -f x; do sleep 1; done",
+        "while ! test -f x; do sleep 1; done",
+        "while read -r l; do echo $l; done < f",
+        "[ \"$x\" ]",
+        "test $(wc -l < f) -gt 3",
+        "[[ $x == a ]]",
+        "((x))",
+        "grep -q '^x' f",
+        "! grep -q '' f",
+        "grep -c x f",
+        "test \"$(wc -l < f)\" -ge 10",
+        "pytest | grep -q passed",
+        "wc -l < f | grep -qx 3",
+        "bash -c 'pytest'",
+        "echo < f",
     ];
     none_is(&fine, P104);
     none_is(&fine, P113);
@@ -97,6 +137,10 @@ fn failures_that_do_not_count_are_found() {
             "pytest | tee log",
             "pytest tests | tail -5",
             "set -e; pytest | cat\ntest -f x",
+            "f() { cd src; pytest; }; f",
+            "(pytest; ruff check)",
+            "{ pytest\nruff check; } && test -f x",
+            "set -e; (pytest; ruff check) || exit 1",
         ],
         P110,
     );
@@ -111,6 +155,12 @@ fn failures_that_do_not_count_are_found() {
             "echo start\npytest",
             "echo a | tee f",
             "set -o pipefail\npytest | tee log",
+            "pytest | tail -3; test ${PIPESTATUS[0]} -eq 0",
+            "cmp -s a b || { diff a b; exit 1; }",
+            "cat > /tmp/x <<EOF\na\nEOF\ntest -f x",
+            "i=0; ((i++)); test $i -eq 1",
+            "set -e; (pytest; ruff check)",
+            "f() { pytest && ruff check; }; f",
         ],
         P110,
     );
@@ -188,7 +238,8 @@ fn scripts_beyond_the_reader_are_said_to_be_unchecked_and_never_crash() {
     ] {
         assert!(!codes(&deep).is_empty());
     }
-    all_are(&["for ((;;)); do break; done", "v=$(case x in x) echo 1 ;; esac)"], P109);
+    all_are(&["cat ~99999999999999999999/x", "echo `if`"], P109);
+    none_is(&["for ((;;)); do break; done", "v=$(case x in x) echo 1 ;; esac)"], P109);
 }
 
 #[test]
@@ -201,4 +252,434 @@ fn a_nested_script_is_read_in_a_blink() {
         }
     }
     assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+}
+
+fn found_in(script: &str) -> Vec<Diagnostic> {
+    found(&with("test -f one.txt", script))
+}
+
+/// The text that the first finding of a code points at.
+fn marked(script: &str, code: Code) -> String {
+    marked_in(&with("test -f one.txt", script), code)
+}
+
+fn marked_in(text: &str, code: Code) -> String {
+    let found = found(text);
+    let of_code =
+        found.iter().find(|found| found.code == code).unwrap_or_else(|| panic!("{code}: {found:?}"));
+    let span = of_code.spans[0].span;
+    text[span.start..span.end].to_owned()
+}
+
+#[test]
+fn x_19_a_search_that_finds_either_verdict_proves_nothing() {
+    all_are(
+        &[
+            "grep -q \"APPROVED\\|CHANGES_REQUESTED\" docs/review.md",
+            "grep -qE '^(approved|rejected)$' f",
+            "grep -Eq 'verdict: (pass|fail)' f",
+            "grep -qi -e yes -e no f",
+            "rg -q 'true|false' f",
+            "grep -q approved f || grep -q rejected f",
+            "[[ $verdict =~ ok|error ]]",
+            "egrep 'success|failure' log",
+            "test -f f && grep -qE 'DONE|PENDING' f",
+        ],
+        P104,
+    );
+    none_is(
+        &[
+            "grep -q APPROVED docs/review.md",
+            "grep -qE 'APPROVED|LGTM' f",
+            "grep -Eq 'passed|ok' log",
+            "! grep -qE 'error|fail' log",
+            "grep -qE '0 failed|all passed' log",
+            "grep -q 'approved|rejected' f",
+            "grep -F 'approved|rejected' f",
+            "grep -qE 'approved|rejected' f && grep -q approved f",
+            "grep -q a f || grep -q b f",
+            "grep -vqE 'pass|fail' f",
+        ],
+        P104,
+    );
+    let script = "grep -q \"APPROVED\\|CHANGES_REQUESTED\" docs/review.md";
+    assert_eq!(marked(script, P104), "\"APPROVED\\|CHANGES_REQUESTED\"");
+    let found = found_in(script);
+    let help = found[0].help.as_deref().unwrap_or("");
+    assert!(help.contains("`APPROVED`"), "{help}");
+}
+
+/// The contract as the fix of its first finding leaves it.
+fn mended(script: &str) -> Option<String> {
+    let text = with("test -f one.txt", script);
+    let found = found(&text);
+    let fix = found.iter().find(|found| found.code == P104)?.fix.clone()?;
+    assert!(!fix.safe, "what decides becomes another command");
+    let mut mended = text;
+    for edit in fix.edits.iter().rev() {
+        mended.replace_range(edit.span.start..edit.span.end, &edit.replacement);
+    }
+    assert!(!found_codes(&mended).contains(&P104), "{mended}");
+    let begin = mended.find("```shell\n")? + 9;
+    let end = begin + mended[begin..].find("\n```")?;
+    Some(mended[begin..end].to_owned())
+}
+
+fn found_codes(text: &str) -> Vec<Code> {
+    found(text).into_iter().map(|found| found.code).collect()
+}
+
+#[test]
+fn what_makes_a_contract_vacuous_can_be_dropped() {
+    for (script, fixed) in [
+        ("pytest || true", "pytest"),
+        ("cd src && pytest || :", "cd src && pytest"),
+        ("pytest; exit 0", "pytest"),
+        ("pytest\necho done", "pytest"),
+        ("\tpytest 'é' || echo bad", "\tpytest 'é'"),
+        ("pytest &", "pytest"),
+        ("pytest | wc -l", "pytest"),
+        ("grep -q x <<EOF || true\nx\nEOF", "grep -q x <<EOF\nx\nEOF"),
+    ] {
+        assert_eq!(mended(script).as_deref(), Some(fixed), "{script}");
+    }
+    for script in ["true", "echo done", "if pytest; then echo ok; fi", "echo a; echo b"] {
+        assert_eq!(mended(script), None, "{script}");
+    }
+    let windows = with("test -f one.txt", "pytest\necho done").replace('\n', "\r\n");
+    assert_eq!(marked_in(&windows, P104), "echo done");
+}
+
+fn missing(script: &str, commands: &[&str]) -> Vec<(String, usize)> {
+    let commands = commands.iter().map(|name| ((*name).to_owned(), false)).collect();
+    let facts = Facts { commands, ..crate::sample::facts() };
+    let text = with("test -f one.txt", script);
+    let start = text.find(script).unwrap_or(0);
+    let found = crate::sample::found_with(&text, &facts);
+    let of_code = found.iter().filter(|found| found.code == P102);
+    of_code
+        .map(|found| {
+            let span = found.spans[0].span;
+            (text[span.start..span.end].to_owned(), span.start - start)
+        })
+        .collect()
+}
+
+#[test]
+fn commands_are_looked_for_wherever_they_are_started() {
+    for script in [
+        "frob x",
+        "f() { frob x; }; f",
+        "test -n \"$(frob x)\"",
+        "test -n `frob x`",
+        "ls | xargs -I{} frob {}",
+        "ls | xargs -n 1 frob",
+        "env A=1 B=2 frob x",
+        "timeout 5 frob x",
+        "timeout -k 1 5 frob x",
+        "find . -name x -exec frob {} \\;",
+        "find . -exec frob {} +",
+        "sudo -n frob",
+        "command frob x",
+        "nice -n 5 frob",
+        "time frob x",
+        "bash -c 'frob x'",
+        "bash -lc \"frob x\"",
+        "timeout 5 bash -c 'cd x && frob'",
+        "diff <(frob a) b",
+        "cat <<EOF\né $(frob x)\nEOF",
+        "cat <<-EOF\n\t\t$(frob x)\n\tEOF",
+        "if frob; then true; else false; fi",
+        "[[ -n $(frob) ]]",
+        "(( $(frob) > 3 ))",
+        "echo $(( $(frob) + 1 ))",
+        "x=\"${y:-$(frob)}\"; test $x",
+        "trap 'frob x' EXIT; test -f x",
+        "A=1 frob",
+        "! frob",
+        "echo \\\n  a | \\\n  frob",
+        "v=$(case $x in a) frob ;; esac); test $v",
+        "echo \"é ü 漢\t$(echo `frob`)\"",
+        "echo \"$(echo \"$(echo \"é $(frob)\")\")\"",
+        "a=(1\n  $(frob) # x\n 2)",
+    ] {
+        let at = script.find("frob").unwrap_or(0);
+        assert_eq!(missing(script, &["frob"]), [("frob".to_owned(), at)], "{script}");
+    }
+}
+
+#[test]
+fn names_that_are_no_programs_are_not_looked_for() {
+    for script in [
+        "frob() { test -f x; }; frob",
+        "alias frob='test -f'; frob x",
+        "if command -v frob >/dev/null; then frob x; else test -f x; fi",
+        "command -v frob && frob x",
+        "type frob && frob",
+        "PATH=$PWD/bin:$PATH; frob",
+        "export PATH=bin:$PATH; frob",
+        "source venv/bin/activate; frob",
+        "echo frob",
+        "test -f frob",
+        "grep -q frob f",
+        "cat <<'EOF'\n$(frob)\nEOF",
+        "echo '$(frob)'",
+        "echo \\$\\(frob\\)",
+        "case frob in frob) test -f x ;; esac",
+        "for frob in a; do test -f $frob; done",
+        "# frob\ntest -f x",
+        "\"$frob\" x",
+    ] {
+        assert_eq!(missing(script, &["frob"]), [], "{script}");
+    }
+}
+
+#[test]
+fn places_are_exact_with_tabs_carriage_returns_and_wide_characters() {
+    let script = "\ttest -f 'ü漢🦀' && x=$(\n\t\techo é | curl -s http://e.org/ \\\n\t\t  -o -)";
+    for text in [with("test -f one.txt", script), with("test -f one.txt", script).replace('\n', "\r\n")] {
+        let curl = marked_in(&text, P601);
+        assert!(curl.starts_with("curl -s") && curl.ends_with("-o -"), "{curl}");
+    }
+    assert_eq!(marked("cat <<EOF\n\té $(curl http://e.org/é) x\nEOF", P601), "curl http://e.org/é");
+    assert_eq!(marked("bash -c \"test -f x; curl \\\"http://e.org\\\"\"", P601), "curl \\\"http://e.org\\\"");
+}
+
+#[test]
+fn processes_that_are_left_behind_are_found() {
+    all_are(
+        &[
+            "server & test -f x",
+            "nohup server; test -f x",
+            "server & disown; test -f x",
+            "setsid server; test -f x",
+            "coproc cat; test -f x",
+            "docker run -d x; test -f x",
+            "docker compose up -d && test -f x",
+            "npm start & sleep 1; test -f x",
+            "(server &); test -f x",
+            "f() { server & }; f; test -f x",
+            "bash -c 'server & test -f x'",
+            "server & kill -0 $!",
+        ],
+        P114,
+    );
+    none_is(
+        &[
+            "a & b & wait",
+            "server & pid=$!; test -f x; kill $pid",
+            "server &\ntrap 'kill $!' EXIT\ntest -f x",
+            "docker run --rm x",
+            "docker compose up -d && test -f x; docker compose down",
+            "test -f x && test -f y",
+            "test -f x 2>&1",
+            "test -f 'a & b'",
+        ],
+        P114,
+    );
+    assert_eq!(marked("server --port 1 & test -f x", P114), "server --port 1 &");
+}
+
+#[test]
+fn changes_of_the_workspace_are_found() {
+    all_are(
+        &[
+            "test -f x > out/log",
+            "touch done; test -f x",
+            "sed -i 's/a/b/' f && test -f x",
+            "rm x && test -f y",
+            "mv a b && test -f b",
+            "pytest | tee log",
+            "git commit -m x && test -f x",
+            "git add -A && git diff --cached --quiet",
+            "git checkout main && test -f x",
+            "cargo fmt && git diff --quiet",
+            "mkdir -p out && test -d out",
+            "F=out/log; pytest > $F",
+            "black src && test -f x",
+            "for f in a.txt b.txt; do touch $f; done; test -f a.txt",
+        ],
+        P105,
+    );
+    none_is(
+        &[
+            "test -f x > /dev/null 2>&1",
+            "pytest > /tmp/log",
+            "t=$(mktemp); pytest > $t",
+            "pytest > \"$TMPDIR/log\"",
+            "cd \"$(mktemp -d)\" && touch x && test -f x",
+            "git status --porcelain | grep -q .",
+            "git diff --quiet -- src",
+            "git branch --list x",
+            "git tag -l",
+            "cargo fmt --check",
+            "cargo fmt --all -- --check",
+            "black --check src",
+            "sed -n 1p f | grep -q x",
+            "cat f 2>&1 | grep -q x",
+            "test -f x >&2",
+        ],
+        P105,
+    );
+    assert_eq!(marked("pytest -q > 'out/é.log'", P105), "'out/é.log'");
+}
+
+#[test]
+fn more_writes_outside_and_more_questions_are_found() {
+    all_are(
+        &["touch $HOME/x && test -f x", "H=/etc/x; test -f x > $H", "tee ~/x < f", "dd if=f of=/opt/x"],
+        P112,
+    );
+    none_is(&["H=/tmp/x; test -f x > $H", "test -f $HOME/x", "dd if=f of=/dev/null"], P112);
+    all_are(
+        &[
+            "select x in a b; do break; done",
+            "read -p 'ok?' x && test $x",
+            "docker run -it x",
+            "npm init",
+            "timeout 5 vim x",
+        ],
+        P111,
+    );
+    none_is(&["read -r x < f && test $x", "docker run --rm x", "npm init -y", "echo vim"], P111);
+}
+
+#[test]
+fn more_of_the_network_and_of_destruction_is_found() {
+    all_are(
+        &[
+            "git -C sub fetch && test -f x",
+            "npm ci && npm test",
+            "pip install -r r.txt && pytest",
+            "python -m pip install x && pytest",
+            "cargo install x",
+            "rsync a host:b",
+            "docker pull x",
+            "apt-get install -y x",
+            "exec 3<>/dev/tcp/e.org/80; test -f x",
+            "timeout 5 curl http://e.org",
+            "bash -c 'wget http://e.org'",
+            "terraform plan",
+        ],
+        P601,
+    );
+    none_is(
+        &[
+            "rsync -a a/ b/",
+            "git -C sub diff --quiet",
+            "npm test",
+            "npm run install-check",
+            "docker build .",
+            "pip install --no-index x",
+            "cat < /dev/tcp/localhost/80",
+            "grep -q 'curl' f",
+            "nc -z localhost 80",
+            "curl --version",
+        ],
+        P601,
+    );
+    all_are(
+        &[
+            "git clean -fd && test -f x",
+            "git push --force origin x",
+            "git push origin +x",
+            "dd if=/dev/zero of=x",
+            "mkfs.ext4 /dev/x",
+            "chmod -R 777 .",
+            "psql -c 'DROP TABLE a'",
+            "docker system prune -f",
+            "kill -9 -1",
+            ":(){ :|:& };:",
+            "truncate -s 0 f && test -f x",
+            "terraform destroy",
+            "kubectl delete pod x",
+            "find . -name x -exec rm -rf {} +",
+            "ls | xargs rm -rf",
+        ],
+        P602,
+    );
+    none_is(
+        &[
+            "t=$(mktemp -d); trap 'rm -rf \"$t\"' EXIT; test -d $t",
+            "rm -rf /tmp/x; test -f x",
+            "git clean -n",
+            "git checkout main",
+            "psql -c 'select 1'",
+            "chmod 600 x",
+            "kill $pid",
+            "f() { f2 & }; f",
+            "git restore --staged x",
+        ],
+        P602,
+    );
+}
+
+#[test]
+fn credentials_are_found_and_never_shown() {
+    let token = format!("ghp_{}", "a1B2c3D4".repeat(5));
+    let password = "geh3im-und-lang";
+    let texts = [
+        (with("Make `one.txt`.", &format!("Make `one.txt` with {token}.")), token.as_str()),
+        (with("test -f one.txt", &format!("{token} -H 'é: {token}' x")), token.as_str()),
+        (with("test -f one.txt", &format!("PGPASSWORD={password} psql -c 'select 1'")), password),
+        (
+            with("test -f one.txt", &format!("psql postgres://me:{password}@localhost/x -c 'DROP TABLE a'")),
+            password,
+        ),
+        (
+            with("test -f one.txt", &format!("curl -H 'Authorization: Bearer {password}12' http://e.org")),
+            password,
+        ),
+        (with("# Make two files", &format!("# Make {token}")), token.as_str()),
+        (with("**target:** coder", &format!("**target:** {token}")), token.as_str()),
+        (with("- file:one.txt", &format!("- file:docs/{token}.md")), token.as_str()),
+    ];
+    for (text, secret) in texts {
+        let commands = [(token.clone(), false)].into();
+        let facts = Facts { commands, ..crate::sample::facts() };
+        let verified = planctl_lang::verify(
+            &Source::new("plan.md", text.as_str()),
+            &facts,
+            &planctl_lang::Levels::default(),
+        );
+        let source = Source::new("plan.md", text.as_str());
+        let found = verified.diagnostics;
+        let holds = found.iter().find(|found| found.code == P604).unwrap_or_else(|| panic!("{text}"));
+        let span = holds.spans[0].span;
+        assert!(text[span.start..span.end].contains(secret), "{holds:?}");
+        for found in &found {
+            for colour in [false, true] {
+                assert!(!found.render(&source, colour).contains(secret), "{}", found.render(&source, colour));
+            }
+            let reported =
+                serde_json::to_string(&found.report(&source)).unwrap_or_else(|error| panic!("{error}"));
+            assert!(!reported.contains(secret), "{reported}");
+            assert!(
+                !format!("{}{:?}{:?}", found.message, found.notes, found.help).contains(secret),
+                "{found:?}"
+            );
+        }
+    }
+    let key =
+        "test -n '-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIabc\nxyzMHcCAQ\n-----END EC PRIVATE KEY-----'";
+    let text = with("test -f one.txt", key);
+    let source = Source::new("plan.md", text.as_str());
+    let drawn = planctl_lang::render_all(&found(&text), &source, false);
+    assert!(drawn.contains("P604") && !drawn.contains("MHcC") && !drawn.contains("xyz"), "{drawn}");
+}
+
+#[test]
+fn what_only_looks_like_a_credential_is_left_alone() {
+    none_is(
+        &[
+            "PGPASSWORD=\"$PGPASSWORD\" psql -c 'select 1'",
+            "test -n \"$API_TOKEN\"",
+            "TOKEN=$(cat token); test $TOKEN",
+            "grep -q 'password:' f",
+            "grep -q 'token=' f",
+            "git clone git@github.com:a/b.git",
+            "pytest tests/sk-test-of-something-long-enough-here.py",
+        ],
+        P604,
+    );
 }

@@ -56,7 +56,7 @@ fn row_34_a_syntax_error_has_the_line_of_the_plan() {
 
 #[test]
 fn row_34_what_only_bash_accepts_could_not_be_checked() {
-    let script = "select x in a b; do break; done";
+    let script = "[[ -f a && ]]";
     let text = with("test -f one.txt", script);
     let facts = Facts { syntax: [(script.into(), None)].into(), ..facts() };
     expect_with(&text, &facts, &expected(Code::P109, Warning, "bash accepts what planctl can't read", 22));

@@ -167,3 +167,16 @@ fn a_candidate_has_its_steps_own_time_and_whatever_the_marks_say() {
     assert_eq!(told(1), ("Make two", 3, 20, true));
     assert!(all[1].contract.guard);
 }
+
+#[test]
+fn p105_what_a_trial_shows_counts_in_place_of_what_the_text_says() {
+    let text = with("test -f one.txt", "date > out.log && test -f one.txt");
+    let written = found_with(&text, &facts());
+    assert_eq!(written.iter().map(|found| found.code).collect::<Vec<_>>(), [P105]);
+    assert!(written[0].message.contains("`out.log`"));
+    let ignored = tried(&[run(1, 10), run(1, 10)], &[]);
+    assert_eq!(found_with(&text, &ignored), [], "git ignores it");
+    let shown = found_with(&text, &tried(&[run(1, 10), run(1, 10)], &["out.log"]));
+    assert_eq!(shown.len(), 1);
+    assert_eq!(shown[0].spans[0].text, "changed `out.log`");
+}

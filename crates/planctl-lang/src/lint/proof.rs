@@ -1,0 +1,133 @@
+//! P104, P110, P113: contracts that can't fail or can't pass, and failures that do not count.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::shell::{self, Command, Doubt, Item, Join, Reading, Script, Simple, Status};
+use crate::source::{Span, escape};
+use crate::tree::ContractTree;
+
+pub(super) fn lint(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
+    let before = found.len();
+    outcome(contract, script, found);
+    if found.len() == before {
+        shell::doubtful(script).iter().for_each(|doubt| found.push(doubted(contract, doubt)));
+        count(contract, script, found);
+    }
+    masked(contract, script, found);
+}
+
+fn outcome(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
+    let expected = contract.exit_code.as_ref().map_or(0, |code| code.value);
+    let Status::Fixed(code) = shell::status(script) else { return };
+    let last = script.items.last().map_or(Span::at(0), |item| item.span);
+    let span = if last.end > last.start { contract.in_plan(last) } else { contract.span };
+    if code != expected {
+        let message = format!("the contract can't pass: its exit code is {code}, and {expected} is expected");
+        let never = Diagnostic::new(Code::P113, message).at(span, format!("always ends with {code}"));
+        return found.push(never.help(
+            "delete the part that always ends so, or write the exit code that is meant after `exit_code ==`",
+        ));
+    }
+    let vacuous = Diagnostic::new(Code::P104, "the contract can't fail");
+    let vacuous = vacuous.at(span, format!("the exit code is {code} whatever happens before"));
+    let remedy = remedy(contract, script);
+    let help = match &remedy {
+        Some(dropped) => {
+            format!("leave out `{}`", escape(contract.command[dropped.start..dropped.end].trim()))
+        }
+        None => "end with a command that fails when the step is not done, such as `test -f PATH`".to_owned(),
+    };
+    let vacuous = vacuous.help(help);
+    found.push(match remedy {
+        // What counts is another command then, so a person should look.
+        Some(dropped) => vacuous.fix(contract.in_plan(dropped), "", false),
+        None => vacuous,
+    });
+}
+
+// What can be dropped from the end, so that the status of what stands before it counts.
+fn remedy(contract: &ContractTree, script: &Script) -> Option<Span> {
+    let last = script.items.last()?;
+    let mut dropped = Vec::new();
+    let after = contract.command.get(last.span.end..)?;
+    let blanks = after.len() - after.trim_start().len();
+    if last.is_background && after[blanks..].starts_with('&') {
+        dropped.push(Span::new(last.span.end, last.span.end + blanks + 1));
+    }
+    if let [.., (Join::Or, _)] = last.rest.as_slice() {
+        let kept = last.rest.len().checked_sub(2).and_then(|at| last.rest.get(at));
+        let kept = kept.map_or(last.first.span, |(_, pipeline)| pipeline.span);
+        dropped.push(Span::new(kept.end, last.span.end));
+    }
+    if let [.., before, _] = script.items.as_slice() {
+        dropped.push(Span::new(before.span.end, last.span.end));
+    }
+    if let Some([.., before, _]) = is_single(last).then_some(last.first.commands.as_slice()) {
+        dropped.push(Span::new(before.span().end, last.span.end));
+    }
+    dropped.into_iter().find(|span| {
+        let (Some(before), Some(after)) =
+            (contract.command.get(..span.start), contract.command.get(span.end..))
+        else {
+            return false;
+        };
+        match shell::read(&format!("{before}{after}")) {
+            Reading::Read(left) => !left.items.is_empty() && shell::status(&left) == Status::Varies,
+            Reading::Refused { .. } | Reading::TooDeep => false,
+        }
+    })
+}
+
+fn is_single(item: &Item) -> bool {
+    item.rest.is_empty() && item.first.commands.len() > 1
+}
+
+fn doubted(contract: &ContractTree, doubt: &Doubt) -> Diagnostic {
+    match doubt {
+        Doubt::AnyLine(span) => Diagnostic::new(Code::P104, "the contract hardly can fail: its search finds any line")
+            .at(contract.in_plan(*span), "every line matches")
+            .help("search for a text that is there only when the step is done; for a file with content, `test -s FILE`"),
+        Doubt::EitherVerdict { span, good, bad } => {
+            let message = "the contract hardly can fail: its search finds one verdict as well as the other";
+            let label = format!("finds `{}` and `{}`", escape(good), escape(bad));
+            let doubted = Diagnostic::new(Code::P104, message).at(contract.in_plan(*span), label);
+            doubted.help(format!("search for the verdict that lets the plan go on: `{}`", escape(good)))
+        }
+    }
+}
+
+// A number that is only printed proves nothing.
+fn count(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
+    let Some(item) = script.items.last() else { return };
+    let last = item.rest.last().map_or(&item.first, |(_, pipeline)| pipeline);
+    let [Command::Simple(simple)] = last.commands.as_slice() else { return };
+    if simple.name() == Some("wc") && simple.redirects.iter().all(|redirect| redirect.feeds_input) {
+        let printed =
+            Diagnostic::new(Code::P104, "the contract hardly can fail: its count is printed, not compared");
+        let printed = printed.at(contract.in_plan(simple.span), "succeeds with any count");
+        found.push(printed.help("compare it: `test \"$(wc -l < FILE)\" -ge 10`"));
+    }
+}
+
+fn masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
+    for masked in shell::masked(script) {
+        let (message, label, help) = if masked.in_pipe {
+            (
+                "a failure is lost in a pipe",
+                "only the last command of a pipe counts",
+                "begin the contract with `set -o pipefail`, or leave the pipe out",
+            )
+        } else {
+            (
+                "a failure before the last command does not count",
+                "its exit code is not looked at",
+                "join the commands with `&&`, or begin with `set -e`",
+            )
+        };
+        found.push(Diagnostic::new(Code::P110, message).at(contract.in_plan(masked.span), label).help(help));
+    }
+}
+
+/// Returns the name of a command as people read it.
+pub(super) fn name_of_command(simple: &Simple) -> String {
+    escape(simple.texts().first().copied().unwrap_or(""))
+}
