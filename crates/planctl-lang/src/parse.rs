@@ -14,7 +14,7 @@ pub(crate) use contract::CONTRACT_STUB;
 pub use frontmatter::STATUSES;
 pub use values::RETRIES_MAX;
 
-use crate::diagnostic::{Code, Diagnostic, Edit, Fix, Severity, StepName, did_you_mean};
+use crate::diagnostic::{Code, Diagnostic, Edit, Fix, Severity, StepName};
 use crate::markdown::{Fence, LineKind, Outline, belongs_to_plan};
 use crate::source::{Source, Span, Spanned, escape};
 use crate::tree::{Field, PlanTree, StepNumber, StepTree};
@@ -60,9 +60,15 @@ pub(crate) fn parse_with_layout(source: &Source) -> (PlanTree, Vec<Diagnostic>, 
         parts: vec![Part { line: body, kind: PartKind::Other }],
         ..Reader::new(source, &outline)
     };
-    reader.has_steps_heading = reader.find_steps_heading(body);
+    reader.has_steps_heading = reader.find_heading(body, |heading| is_section(heading, "steps")).is_some();
     for line in body..source.line_count() {
         reader.read_line(line);
+    }
+    if !reader.has_steps_heading {
+        reader.tree.steps_meant = reader.find_heading(body, |heading| {
+            let text = heading.text.trim_end_matches(':').trim();
+            heading.level <= 4 && crate::near::nearest(text, ["steps"]).is_some()
+        });
     }
     reader.close_field(source.line_count());
     reader.report_fences();
@@ -139,13 +145,14 @@ impl<'a> Reader<'a> {
         self.parts.push(Part { line, kind });
     }
 
-    fn find_steps_heading(&self, body: usize) -> bool {
-        (body..self.source.line_count()).any(|line| {
-            let span = self.source.line_span(line);
-            self.outline.kind(line) == LineKind::Text
-                && heading::heading(self.source.slice(span), span.start)
-                    .is_some_and(|heading| is_section(&heading, "steps"))
-        })
+    fn find_heading(&self, body: usize, is_meant: impl Fn(&Heading<'_>) -> bool) -> Option<Span> {
+        let spans = (body..self.source.line_count())
+            .filter(|line| self.outline.kind(*line) == LineKind::Text)
+            .map(|line| self.source.line_span(line));
+        let mut found = spans.filter(|span| {
+            heading::heading(self.source.slice(*span), span.start).is_some_and(|heading| is_meant(&heading))
+        });
+        found.next()
     }
 
     fn read_line(&mut self, line: usize) {
@@ -388,7 +395,8 @@ impl<'a> Reader<'a> {
         let word = found.name.value.as_str();
         let shown = escape(&found.label);
         let known = if self.place == Place::Plan { Field::OF_PLANS } else { Field::OF_STEPS };
-        let near = did_you_mean(word, known.iter().copied());
+        let nearest = crate::near::nearest(word, known.iter().copied());
+        let near = nearest.map(|near| near.word);
         let in_text = self
             .field
             .as_ref()
@@ -411,10 +419,12 @@ impl<'a> Reader<'a> {
                 let meant =
                     if self.place == Place::Plan { Field::of_plan(near) } else { Field::of_step(near) };
                 if let Some(meant) = meant.filter(|field| !self.is_seen(*field)) {
-                    unknown = unknown.fix(found.name.span, near, true);
+                    unknown = unknown.fix(found.name.span, near, nearest.is_some_and(|near| near.is_only));
                     self.guessed.push((meant, self.found.len()));
+                    format!("did you mean `**{near}:**`?")
+                } else {
+                    format!("did you mean `**{near}:**`? It is here already; delete one of the two")
                 }
-                format!("did you mean `**{near}:**`?")
             }
             (None, Some(_)) if self.place == Place::Plan => "this field belongs to a step".to_owned(),
             (None, Some(_)) => "this field belongs to the head of the plan".to_owned(),

@@ -27,6 +27,8 @@ pub struct PlanTree {
     pub red_first: Option<Spanned<RedFirst>>,
     /// The `## Steps` heading.
     pub steps_heading: Option<Span>,
+    /// A heading that was meant to be `## Steps`, where there is none.
+    pub steps_meant: Option<Span>,
     /// The steps, in the order of the text.
     pub steps: Vec<StepTree>,
     /// The lines of `## Flow`, with the heading first.

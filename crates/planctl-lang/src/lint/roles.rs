@@ -15,9 +15,21 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         if !is_role(name) {
             let message = format!("`{}` can't be a role", escape(name));
             let refused = Diagnostic::new(Code::P403, message).at(target.span, "").step(name_of(step));
-            found.push(refused.help(
-                "a role is one word of up to 64 letters, digits, `-`, `_` and `.`, and begins with a letter",
-            ));
+            let form =
+                "a role is one word of up to 64 letters, digits, `-`, `_` and `.`, and begins with a letter";
+            let plain = name.trim_matches(['`', '"', '\'', '*', '@', '<', '>', '[', ']', ' ']);
+            let joined = name.split_whitespace().collect::<Vec<_>>().join("-").to_ascii_lowercase();
+            let known = lint.facts.roles.iter().flatten().find(|role| **role == joined);
+            found.push(match known {
+                _ if is_role(plain) => {
+                    let help = format!("write the name alone: `**target:** {plain}`");
+                    refused.help(help).fix(target.span, plain, true)
+                }
+                Some(role) => {
+                    refused.help(format!("did you mean `{role}`? {form}")).fix(target.span, role, false)
+                }
+                None => refused.help(form),
+            });
             continue;
         }
         match &lint.facts.roles {

@@ -6,7 +6,7 @@ use super::subscriptions::SUBSCRIPTIONS_MAX;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::parse::{CONTRACT_STUB, name_of};
 use crate::source::{Span, escape};
-use crate::tree::{Field, OnFail, StepKind, StepTree, WorkspaceMode};
+use crate::tree::{Field, OnFail, PlanTree, StepKind, StepTree, WorkspaceMode};
 
 const TITLE_CHARACTERS_MAX: usize = 200;
 
@@ -53,6 +53,12 @@ fn plan(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     }
     let after_head = tree.title.as_ref().map_or(top, |title| Span::at(title.span.end));
     match tree.steps_heading {
+        None if let Some(meant) = meant_steps(tree) => {
+            let written = escape(lint.source.slice(meant).trim());
+            let message = format!("the plan has no `## Steps` section, but `{written}`");
+            let missing = Diagnostic::new(Code::P007, message).at(meant, "this section");
+            found.push(missing.help("did you mean `## Steps`?").fix(meant, "## Steps", true));
+        }
         None => {
             let message = "the plan has no `## Steps` section";
             let missing = Diagnostic::new(Code::P007, message)
@@ -88,6 +94,11 @@ fn plan(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
                 .note("paths in it are relative to the workspace, not to the plan"),
         );
     }
+}
+
+// A section after the first step is not the one that holds it.
+fn meant_steps(tree: &PlanTree) -> Option<Span> {
+    tree.steps_meant.filter(|meant| tree.steps.first().is_none_or(|first| meant.start < first.heading.start))
 }
 
 fn long_title(characters: usize, span: Span, found: &mut Vec<Diagnostic>) {

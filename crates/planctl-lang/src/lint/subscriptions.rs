@@ -31,7 +31,11 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             if let Some(first) = seen.insert(&subscription.value, subscription.span) {
                 let twice = Diagnostic::new(Code::P209, "the subscription is given twice")
                     .at(subscription.span, "again here");
-                of_step.push(twice.at(first, "first here").help("delete one of the two"));
+                let twice = twice.at(first, "first here").help("delete one of the two");
+                let line = lint.source.whole_line(subscription.span.start);
+                let text = lint.source.slice(line).trim_start();
+                let is_bullet = ["- ", "* ", "+ "].iter().any(|bullet| text.starts_with(bullet));
+                of_step.push(if is_bullet { twice.fix(line, "", true) } else { twice });
                 continue;
             }
             match &subscription.value {

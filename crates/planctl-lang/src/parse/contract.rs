@@ -2,7 +2,7 @@
 
 use super::field::{RawField, is_separator};
 use super::{Reader, values};
-use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::markdown::{Fence, LineKind};
 use crate::source::{Span, Spanned, escape};
 use crate::tree::{ContractTree, Field};
@@ -98,8 +98,24 @@ impl Reader<'_> {
         if !matches!(fence.language.as_str(), "" | "shell" | "sh" | "bash") {
             let message = format!("a contract can't be written in `{}`", escape(&fence.language));
             let refused = Diagnostic::new(Code::P011, message).at(fence.opener, "contracts are run by bash");
-            let help = "mark the fence `shell`, `sh` or `bash`, or leave the mark out";
-            self.report_value(Field::Contract, refused.help(help));
+            let help = "mark the fence `shell`, `sh` or `bash`, or leave the mark out; \
+                        another language is called from bash: `python3 checks/step.py`";
+            let refused = match meant_language(&fence.language) {
+                Some(near) => {
+                    let text = self.source.slice(fence.opener);
+                    let word = text.trim_start_matches(['`', '~', ' ']);
+                    let at = fence.opener.start + text.len() - word.len();
+                    let refused = refused.help(format!("did you mean `{near}`?"));
+                    let written = word.get(..fence.language.len()).unwrap_or_default();
+                    match written.eq_ignore_ascii_case(&fence.language) {
+                        // All of these are run by bash.
+                        true => refused.fix(Span::new(at, at + fence.language.len()), near, true),
+                        false => refused,
+                    }
+                }
+                None => refused.help(help),
+            };
+            self.report_value(Field::Contract, refused);
             return None;
         }
         let lines: Vec<&str> = fence.content.iter().map(|span| self.source.slice(*span)).collect();
@@ -111,7 +127,7 @@ impl Reader<'_> {
                 .at(fence.opener, "no command follows");
             self.report_value(
                 Field::Contract,
-                empty.help("write a command whose exit code shows that the step is done"),
+                empty.help("write a command whose exit code shows that the step is done, such as `test -s docs/analysis.md`"),
             );
             return None;
         }
@@ -181,6 +197,12 @@ impl Reader<'_> {
         let fence = fences.get(at).filter(|fence| fence.opener == opener && fence.is_closed)?;
         Some(self.source.line_span(fence.last_line).end)
     }
+}
+
+// Other shells are no slip of the pen: what they run, bash may not.
+fn meant_language(language: &str) -> Option<&'static str> {
+    let is_other = ["zsh", "ksh", "csh", "tcsh", "fish", "ash", "dash", "mksh", "xonsh"].contains(&language);
+    did_you_mean(language, ["shell", "bash", "sh"]).filter(|_| !is_other)
 }
 
 pub(crate) fn is_expectation(text: &str) -> bool {

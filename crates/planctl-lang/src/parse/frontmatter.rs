@@ -3,6 +3,7 @@
 use serde_saphyr::granit_parser::{Event, Parser};
 
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
+use crate::near::nearest;
 use crate::source::{Source, Span, Spanned, escape};
 use crate::tree::Frontmatter;
 
@@ -78,7 +79,11 @@ impl Reader<'_> {
         if !tabs.is_empty() {
             return self.read_plainly(first, closing);
         }
+        let before = self.found.len();
         if let Err((offset, why)) = self.read_events(start, end) {
+            // What was said of the part before is said again when the lines are read one by one.
+            self.found.truncate(before);
+            self.near.clear();
             let message = format!("the frontmatter is not valid YAML: {}", escape(&why));
             let invalid = Diagnostic::new(Code::P001, message).at(Span::at(offset), "here");
             self.found.push(invalid.help("write one `key: value` per line"));
@@ -184,10 +189,11 @@ impl Reader<'_> {
         let mut unknown =
             Diagnostic::new(Code::P002, format!("unknown frontmatter key `{name}`; it is kept"));
         unknown = unknown.at(key.span, "planctl does nothing with it");
-        let help = match did_you_mean(&key.value, KEYS) {
+        let near = nearest(&key.value, KEYS);
+        let help = match near.map(|near| near.word) {
             Some(known) => {
                 self.near.push((self.found.len(), known));
-                unknown = unknown.fix(key.span, known, true);
+                unknown = unknown.fix(key.span, known, near.is_some_and(|near| near.is_only));
                 format!("did you mean `{known}`?")
             }
             None if did_you_mean(&key.value, ["budget", "priority", "context"]).is_some() => {

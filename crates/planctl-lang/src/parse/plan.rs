@@ -3,10 +3,11 @@
 use planctl_engine::{Budget, Priority, RedFirst};
 
 use super::field::{RawField, is_separator};
-use super::step::with_meant;
+use super::step::with_near;
 use super::{Reader, budget};
-use crate::diagnostic::{Code, Diagnostic, did_you_mean};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::markdown::LineKind;
+use crate::near::nearest;
 use crate::source::{Span, Spanned, escape};
 use crate::tree::Field;
 
@@ -129,12 +130,12 @@ impl Reader<'_> {
             "urgent" => Priority::Urgent,
             other => {
                 let message = format!("`{}` is no priority", escape(other));
-                let near = did_you_mean(other, ["low", "normal", "high", "urgent"]);
+                let near = nearest(other, ["low", "normal", "high", "urgent"]);
                 let help = near.map_or("write low, normal, high or urgent".into(), |near| {
-                    format!("did you mean `{near}`?")
+                    format!("did you mean `{}`?", near.word)
                 });
                 let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(help);
-                self.found.push(with_meant(refused, value.span, near));
+                self.found.push(with_near(refused, value.span, near));
                 return None;
             }
         };

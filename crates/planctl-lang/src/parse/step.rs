@@ -5,6 +5,7 @@ use planctl_engine::{Subscription, WorkKind};
 use super::field::RawField;
 use super::{Reader, values};
 use crate::diagnostic::{Code, Diagnostic, did_you_mean};
+use crate::near::{Nearest, nearest};
 use crate::source::{Span, Spanned, escape};
 use crate::tree::{Field, StepKind, StepTree, WorkspaceMode};
 
@@ -147,13 +148,13 @@ impl Reader<'_> {
         match KINDS.iter().find(|(name, _)| *name == word) {
             Some((_, kind)) => self.on_step(|step| step.kind = Some(Spanned::new(*kind, value.span))),
             None => {
-                let near = did_you_mean(&word, KINDS.iter().map(|(name, _)| *name));
+                let near = nearest(&word, KINDS.iter().map(|(name, _)| *name));
                 let list = KINDS.map(|(name, _)| name).join(", ");
-                let help =
-                    near.map_or(format!("the types are {list}"), |near| format!("did you mean `{near}`?"));
+                let help = near
+                    .map_or(format!("the types are {list}"), |near| format!("did you mean `{}`?", near.word));
                 let message = format!("`{}` is no type of step", escape(&value.value));
                 let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(help);
-                self.report_value(Field::Kind, with_meant(refused, value.span, near));
+                self.report_value(Field::Kind, with_near(refused, value.span, near));
             }
         }
     }
@@ -163,8 +164,15 @@ impl Reader<'_> {
             Ok(policy) => self.on_step(|step| step.on_fail = Some(Spanned::new(policy, value.span))),
             Err(unread) => {
                 let message = format!("`**on_fail:**` can't be read: {}", unread.why);
-                let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(unread.help);
+                let at = unread
+                    .part
+                    .and_then(|part| value.value.to_ascii_lowercase().find(&part).map(|at| (at, part)));
+                let at = at.map_or(value.span, |(at, part)| {
+                    Span::new(value.span.start + at, value.span.start + at + part.len())
+                });
                 let meant = values::meant_on_fail(&value.value);
+                let help = meant.as_ref().map_or(String::new(), |meant| format!("did you mean `{meant}`? "));
+                let refused = Diagnostic::new(Code::P015, message).at(at, "").help(help + &unread.help);
                 self.report_value(Field::OnFail, with_meant(refused, value.span, meant.as_deref()));
             }
         }
@@ -199,8 +207,8 @@ impl Reader<'_> {
                 let message = format!("`{}` is no value of `**workspace:**`", escape(&value.value));
                 let refused = Diagnostic::new(Code::P015, message).at(value.span, "");
                 let refused = refused.help("write `shared` or `worktree`");
-                let near = did_you_mean(&value.value, ["shared", "worktree"]);
-                self.report_value(Field::Workspace, with_meant(refused, value.span, near));
+                let near = nearest(&value.value, ["shared", "worktree"]);
+                self.report_value(Field::Workspace, with_near(refused, value.span, near));
             }
         }
     }
@@ -256,6 +264,14 @@ pub(super) fn with_meant(diagnostic: Diagnostic, span: Span, meant: Option<&str>
     }
 }
 
+/// Attaches the known word that is near, safe where no other is as near.
+pub(super) fn with_near(diagnostic: Diagnostic, span: Span, near: Option<Nearest<'_>>) -> Diagnostic {
+    match near {
+        Some(near) => diagnostic.fix(span, near.word, near.is_only),
+        None => diagnostic,
+    }
+}
+
 // A path without its kind, or a kind with a slip in it.
 fn meant_subscription(text: &str) -> Option<String> {
     let Some((scheme, rest)) = text.split_once(':') else {
@@ -276,6 +292,8 @@ fn read_subscription(text: &str) -> Result<Subscription, (String, String)> {
         } else {
             format!("`{shown}` has no kind")
         };
+        let help = meant_subscription(text)
+            .map_or(help, |meant| format!("write the kind before it: `{}`", escape(&meant)));
         return Err((why, help));
     };
     let rest = rest.trim();

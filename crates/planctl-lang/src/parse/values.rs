@@ -1,6 +1,7 @@
 //! Reads the small languages of field values: durations, budgets, policies, exit codes.
 
 use crate::diagnostic::did_you_mean;
+use crate::near::nearest;
 use crate::tree::{OnFail, Then};
 
 /// The most retries a policy may grant (DESIGN 3).
@@ -12,11 +13,17 @@ const POLICY: &str = "write `retry(N)`, `escalate`, `abort`, `skip`, `warn`, or 
 pub(crate) struct Unread {
     pub why: String,
     pub help: String,
+    /// What of the value it is about, in lower case; all of it where nothing is said.
+    pub part: Option<String>,
 }
 
 impl Unread {
     pub(crate) fn new(why: impl Into<String>, help: impl Into<String>) -> Unread {
-        Unread { why: why.into(), help: help.into() }
+        Unread { why: why.into(), help: help.into(), part: None }
+    }
+
+    fn of(self, part: &str) -> Unread {
+        Unread { part: Some(part.to_owned()).filter(|part| !part.is_empty()), ..self }
     }
 }
 
@@ -25,11 +32,11 @@ pub(crate) fn on_fail(text: &str) -> Result<OnFail, Unread> {
     let lower = text.trim().trim_end_matches('.').to_lowercase();
     let (first, rest) = split_then(&lower);
     if let Some(inner) = first.strip_prefix("retry").map(str::trim) {
-        let retries = retries(inner)?;
+        let retries = retries(inner).map_err(|unread| unread.of(first))?;
         let then = match rest {
             None => None,
             Some(rest) if rest.starts_with("retry") => {
-                return Err(Unread::new("a policy has one `retry(N)`, and it stands first", POLICY));
+                return Err(Unread::new("a policy has one `retry(N)`, and it stands first", POLICY).of(rest));
             }
             Some(rest) => Some(verb(rest)?),
         };
@@ -78,7 +85,7 @@ fn verb(text: &str) -> Result<Then, Unread> {
         None if text.is_empty() => "the policy is empty".to_owned(),
         None => format!("`{}` is no policy", crate::source::escape(text)),
     };
-    Err(Unread::new(why, POLICY))
+    Err(Unread::new(why, POLICY).of(text))
 }
 
 /// Reads the rest of an `exit_code …` line (row 39).
@@ -119,9 +126,12 @@ pub(crate) fn meant_on_fail(text: &str) -> Option<String> {
         lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let words: Vec<&str> =
         words.into_iter().filter(|word| !matches!(*word, "then" | "times" | "time" | "and")).collect();
-    let verb = |word: &str| did_you_mean(word, ["escalate", "abort", "skip", "warn"]).map(str::to_owned);
+    let only = |word: &str, known: &[&'static str]| {
+        nearest(word, known.iter().copied()).filter(|near| near.is_only).map(|near| near.word)
+    };
+    let verb = |word: &str| only(word, &["escalate", "abort", "skip", "warn"]).map(str::to_owned);
     let retry = |word: &str, number: &str| {
-        let is_retry = did_you_mean(word, ["retry", "retries"]).is_some();
+        let is_retry = nearest(word, ["retry", "retries"]).is_some();
         let count: u16 = number.parse().ok().filter(|_| is_retry)?;
         (1..=RETRIES_MAX).contains(&count).then(|| format!("retry({count})"))
     };

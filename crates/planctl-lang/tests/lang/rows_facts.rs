@@ -44,6 +44,20 @@ fn row_25_a_target_has_letters_only() {
 }
 
 #[test]
+fn row_25_a_role_that_shines_through_is_offered() {
+    let quoted = expect(&with("** coder", "** `coder`"), &expected(P403, Error, "can't be a role", 17));
+    assert_eq!(quoted.help.as_deref(), Some("write the name alone: `**target:** coder`"));
+    let facts = Facts { roles: Some(vec!["code-reviewer".into(), "coder".into()]), ..facts() };
+    let spaced = expect_with(
+        &with("** coder", "** Code Reviewer"),
+        &facts,
+        &expected(P403, Error, "can't be a role", 17),
+    );
+    assert!(spaced.help.unwrap().starts_with("did you mean `code-reviewer`?"));
+    assert!(!spaced.fix.unwrap().safe, "who does a step is for a person to say");
+}
+
+#[test]
 fn row_34_a_syntax_error_has_the_line_of_the_plan() {
     let text = with("test -f one.txt", "test -f one.txt\nif true; then");
     let said = "bash: -c: line 3: syntax error: unexpected end of file\n";
@@ -192,6 +206,10 @@ fn row_52_a_step_has_at_most_50_subscriptions() {
 #[test]
 fn row_53_a_subscription_given_twice_is_a_warning() {
     expect(&reading("file:one.txt\n- file:one.txt"), &expected(P209, Warning, "given twice", 33));
+    expect(
+        &with("**subscriptions:**\n- file:one.txt\n", "**subscriptions:** file:one.txt, file:one.txt\n"),
+        &expected(P209, Warning, "given twice", 31),
+    );
 }
 
 #[test]
@@ -207,6 +225,8 @@ fn row_54_an_unknown_topic_is_a_warning_with_the_known_ones() {
 fn row_55_other_kinds_of_subscription_are_refused() {
     let refused =
         expect(&reading("url:https://example.org"), &expected(P206, Error, "`url:` is no kind", 32));
+    let bare = expect(&reading("src/one.txt"), &expected(P206, Error, "`src/one.txt` has no kind", 32));
+    assert_eq!(bare.help.as_deref(), Some("write the kind before it: `file:src/one.txt`"));
     assert!(refused.help.unwrap().contains("`file:`"));
 }
 

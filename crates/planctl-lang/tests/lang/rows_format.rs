@@ -99,6 +99,15 @@ fn row_11_a_tab_in_the_frontmatter_is_named_with_its_column() {
 }
 
 #[test]
+fn row_11_one_mistake_in_the_frontmatter_is_one_finding() {
+    for owner in ["owner: [a, b", "owner: *x", "owner: \"a"] {
+        let all = found(&with("owner: orchestrator", owner));
+        assert_eq!(all.len(), 1, "{owner}: {all:?}");
+        assert_eq!(all[0].code, P001);
+    }
+}
+
+#[test]
 fn frontmatter_values_are_text_and_tags_anchors_and_aliases_are_refused() {
     assert!(is_verified(&with("owner: orchestrator", "owner: no")));
     for owner in ["owner: !!str x", "owner: &a x", "owner: [a, b]", "owner: {a: b}"] {
@@ -110,6 +119,22 @@ fn frontmatter_values_are_text_and_tags_anchors_and_aliases_are_refused() {
 fn row_12_a_plan_without_steps_section_says_where_it_was_looked_for() {
     let missing = expect(&with("## Steps\n", "\n"), &expected(P007, Error, "no `## Steps` section", 7));
     assert!(missing.spans[0].text.contains("to the end of the file"));
+}
+
+#[test]
+fn row_12_a_section_that_is_nearly_steps_is_named() {
+    let near = expect(
+        &with("## Steps", "## Stpes"),
+        &expected(P007, Error, "no `## Steps` section, but `## Stpes`", 13),
+    );
+    assert_eq!(near.help.as_deref(), Some("did you mean `## Steps`?"));
+    // A section within the steps is not the one that was meant.
+    let within =
+        PLAN.replace("## Steps\n", "").replace("Make `two.txt` from it.", "Make `two.txt`.\n\n#### Stops\n");
+    assert_eq!(
+        expect(&within, &expected(P007, Error, "no `## Steps` section", 7)).message,
+        "the plan has no `## Steps` section"
+    );
 }
 
 #[test]
@@ -252,6 +277,18 @@ fn row_33_a_contract_in_another_language_is_refused() {
 }
 
 #[test]
+fn row_33_a_language_that_is_nearly_a_shell_is_mended_and_another_shell_is_not() {
+    let near = expect(&with("```shell", "```bsh"), &expected(P011, Error, "can't be written in `bsh`", 22));
+    assert_eq!(near.help.as_deref(), Some("did you mean `bash`?"));
+    for other in ["zsh", "dash", "fish", "python"] {
+        let text = with("```shell", &format!("```{other}"));
+        let refused = expect(&text, &expected(P011, Error, "can't be written in", 22));
+        assert_eq!(refused.fix, None, "{other}");
+        assert!(refused.help.unwrap().contains("called from bash"), "{other}");
+    }
+}
+
+#[test]
 fn row_36_a_contract_has_a_limit() {
     let large = "test -f one.txt && ".repeat(6_000) + "true && test -f x";
     expect(&with("test -f one.txt", &large), &expected(P008, Error, "limit is 16384", 22));
@@ -328,6 +365,22 @@ fn row_42_a_policy_out_of_order_is_shown_the_grammar() {
 }
 
 #[test]
+fn row_42_the_word_that_is_wrong_is_pointed_at() {
+    for (policy, part, meant) in [
+        ("retry(2), then esclate", "esclate", "did you mean `retry(2), then escalate`?"),
+        ("retyr(2), then abort", "retyr(2)", "did you mean `retry(2), then abort`?"),
+        ("retry(99), then abort", "retry(99)", "write `retry(N)`"),
+        ("retry(1), then retry(2)", "retry(2)", "write `retry(N)`"),
+    ] {
+        let text = with("retry(2), then escalate", policy);
+        let refused = expect(&text, &expected(P015, Error, "`**on_fail:**` can't be read", 26));
+        let at = refused.spans[0].span;
+        assert_eq!(&text[at.start..at.end], part);
+        assert!(refused.help.as_ref().unwrap().starts_with(meant), "{policy}: {:?}", refused.help);
+    }
+}
+
+#[test]
 fn row_43_an_unknown_policy_is_shown_the_list() {
     is_refused(&["ignore"], "`ignore` is no policy");
 }
@@ -348,6 +401,14 @@ fn row_56_an_unknown_field_has_a_suggestion() {
     let messages: Vec<_> = found(&text).into_iter().map(|found| found.message).collect();
     assert_eq!(messages, ["unknown field `**contrct:**`"], "one mistake, one finding");
     assert_eq!(unknown.help.as_deref(), Some("did you mean `**contract:**`?"));
+}
+
+#[test]
+fn row_56_a_field_that_is_there_already_is_not_offered_a_second_time() {
+    let text = with("**target:** coder", "**target:** coder\n**targt:** reviewer");
+    let unknown = expect(&text, &expected(P015, Error, "unknown field `**targt:**`", 18));
+    assert_eq!(unknown.fix, None);
+    assert!(unknown.help.unwrap().ends_with("It is here already; delete one of the two"));
 }
 
 #[test]
