@@ -4,6 +4,7 @@
 //! [`wants`], and returns every [`Diagnostic`] together with the graph. [`annotate`] draws a run's progress back into the
 //! text without changing its [`digest`].
 
+mod alike;
 mod annotate;
 mod changes;
 mod characters;

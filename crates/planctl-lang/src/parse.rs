@@ -14,6 +14,7 @@ pub(crate) use contract::CONTRACT_STUB;
 pub use frontmatter::STATUSES;
 pub use values::RETRIES_MAX;
 
+use crate::alike;
 use crate::diagnostic::{Code, Diagnostic, Edit, Fix, Severity, StepName};
 use crate::markdown::{Fence, LineKind, Outline, belongs_to_plan};
 use crate::source::{Source, Span, Spanned, escape};
@@ -280,13 +281,16 @@ impl<'a> Reader<'a> {
             Place::Steps | Place::Step if heading.level == self.step_level || heading.level > 2 => {
                 self.close_field(line);
                 self.begin_part(line, PartKind::Other);
+                self.place = Place::Elsewhere;
+                if let Some(number) = alike_number(heading) {
+                    return self.found.push(number);
+                }
                 let message = format!("the heading `{}` has no step number", escape(heading.text));
                 let unnumbered =
                     Diagnostic::new(Code::P015, message).at(span, "a step's heading is `### N. Title`");
                 let help =
                     "number it to make it a step, or write it deeper (`####`) to keep it in the task above";
                 self.found.push(unnumbered.help(help));
-                self.place = Place::Elsewhere;
             }
             Place::Steps | Place::Step | Place::Flow | Place::Elsewhere => {
                 self.close_field(line);
@@ -410,6 +414,10 @@ impl<'a> Reader<'a> {
         }
         self.close_field(line);
         self.begin_part(line, PartKind::Refused);
+        if self.report_alike(found) {
+            self.field = Some(RawField::ignored(found.clone(), line));
+            return;
+        }
         // The field that was meant is not reported as missing as well.
         near.and_then(Field::of_step).into_iter().for_each(|meant| self.mark_unread(meant));
         let mut unknown =
@@ -432,6 +440,25 @@ impl<'a> Reader<'a> {
         };
         self.push_in_step(unknown.help(help));
         self.field = Some(RawField::ignored(found.clone(), line));
+    }
+
+    // A name that only looks like that of a field.
+    fn report_alike(&mut self, found: &FieldLine) -> bool {
+        let Some(word) = alike::in_ascii(&found.name.value) else { return false };
+        let in_plan = self.place == Place::Plan;
+        let Some(meant) = (if in_plan { Field::of_plan(&word) } else { Field::of_step(&word) }) else {
+            return false;
+        };
+        let plain = alike::in_ascii(&found.label).unwrap_or(word);
+        let mut report = alike::report(&found.label, &plain, found.name.span);
+        self.mark_unread(meant);
+        if self.is_seen(meant) {
+            report.fix = None;
+        } else {
+            self.guessed.push((meant, self.found.len()));
+        }
+        self.push_in_step(report);
+        true
     }
 
     fn is_seen(&self, field: Field) -> bool {
@@ -520,6 +547,16 @@ impl Reader<'_> {
         let is_end = next >= self.source.line_count();
         is_script && (is_end || belongs_to_plan(self.source.slice(self.source.line_span(next))))
     }
+}
+
+// A number of digits that only look like digits, or with a point that only looks like one.
+fn alike_number(heading: &Heading<'_>) -> Option<Diagnostic> {
+    let end = heading.text.find(' ')?;
+    let written = &heading.text[..end];
+    let meant = alike::in_ascii(written)?;
+    let number = meant.strip_suffix(['.', ')', ':']).filter(|number| !number.is_empty())?;
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| alike::report(written, &meant, Span::new(heading.at, heading.at + end)))
 }
 
 // Returns how many bytes stand before the field, and its name.

@@ -1,6 +1,7 @@
 //! P004 where a character looks like another: a person approves what they see, and bash runs what is there (DESIGN 3).
 
 use super::Lint;
+use crate::alike::{ascii_of, described};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::parse::name_of;
 use crate::source::{Span, Spanned};
@@ -10,6 +11,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     if lint.source.text().is_ascii() {
         return;
     }
+    lint.tree.frontmatter.owner.iter().for_each(|owner| of_value(owner, found));
     for step in &lint.tree.steps {
         let mut of_step = Vec::new();
         let values = step.target.iter().chain(&step.protects);
@@ -27,7 +29,7 @@ fn of_value(value: &Spanned<String>, found: &mut Vec<Diagnostic>) {
     if let Some((character, like)) = value.value.chars().find_map(|c| Some((c, imitation(c)?))) {
         found.push(report(character, like, value.span));
     } else if let Some((_, _, character)) = mixed_words(&value.value).next() {
-        found.push(report(character, "a Latin letter", value.span));
+        found.push(report(character, &latin(character), value.span));
     }
 }
 
@@ -55,13 +57,20 @@ fn of_contract(contract: &ContractTree, found: &mut Vec<Diagnostic>) {
         before = character;
     }
     for (start, end, character) in mixed_words(&contract.command) {
-        found.push(report(character, "a Latin letter", contract.in_plan(Span::new(start, end))));
+        found.push(report(character, &latin(character), contract.in_plan(Span::new(start, end))));
     }
 }
 
 fn report(character: char, like: &str, span: Span) -> Diagnostic {
-    let message = format!("U+{:04X} looks like {like} and is none", u32::from(character));
+    let like = if like == FULL_WIDTH { latin(character) } else { like.to_owned() };
+    let message = format!("{} looks like {like} and is none", described(character));
     Diagnostic::new(Code::P004, message).at(span, "").help("type the text anew with plain characters")
+}
+
+const FULL_WIDTH: &str = "an ASCII character";
+
+fn latin(character: char) -> String {
+    ascii_of(character).map_or("a Latin letter".to_owned(), |like| format!("`{like}`"))
 }
 
 fn imitation(character: char) -> Option<&'static str> {
@@ -69,22 +78,12 @@ fn imitation(character: char) -> Option<&'static str> {
         '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => {
             Some("a space")
         }
-        '\u{ff01}'..='\u{ff5e}' => Some("an ASCII character"),
+        '\u{ff01}'..='\u{ff5e}' => Some(FULL_WIDTH),
         '\u{2024}' | '\u{2215}' | '\u{2044}' | '\u{29f8}' | '\u{ff61}' | '\u{a789}' => {
             Some("a mark of paths")
         }
         _ => None,
     }
-}
-
-// A letter of another script that Unicode's tables take for an ASCII one; accented Latin letters are what they look like.
-fn looks_latin(character: char) -> bool {
-    if character.is_ascii() || matches!(character, '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}') {
-        return false;
-    }
-    let mut letters = [0; 4];
-    let mut skeleton = unicode_security::skeleton(character.encode_utf8(&mut letters));
-    skeleton.next().is_some_and(|like| like.is_ascii_alphanumeric()) && skeleton.next().is_none()
 }
 
 /// Returns the words that mix Latin letters with others that only look Latin, with the first of those.
@@ -100,7 +99,7 @@ fn mixed_words(text: &str) -> impl Iterator<Item = (usize, usize, char)> {
             continue;
         }
         latin |= character.is_ascii_alphabetic();
-        if looks_latin(character) {
+        if ascii_of(character).is_some_and(|like| like.is_ascii_alphanumeric()) {
             foreign = foreign.or(Some(character));
         }
     }

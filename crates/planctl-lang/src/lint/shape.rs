@@ -3,6 +3,7 @@
 use super::Lint;
 use super::numbers;
 use super::subscriptions::SUBSCRIPTIONS_MAX;
+use crate::alike;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::parse::{CONTRACT_STUB, name_of};
 use crate::source::{Span, escape};
@@ -57,7 +58,10 @@ fn plan(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             let written = escape(lint.source.slice(meant).trim());
             let message = format!("the plan has no `## Steps` section, but `{written}`");
             let missing = Diagnostic::new(Code::P007, message).at(meant, "this section");
-            found.push(missing.help("did you mean `## Steps`?").fix(meant, "## Steps", true));
+            found.push(match alike::in_ascii(lint.source.slice(meant)) {
+                Some(_) => alike::report(lint.source.slice(meant).trim(), "## Steps", meant),
+                None => missing.help("did you mean `## Steps`?").fix(meant, "## Steps", true),
+            });
         }
         None => {
             let message = "the plan has no `## Steps` section";

@@ -2,6 +2,7 @@
 
 use serde_saphyr::granit_parser::{Event, Parser};
 
+use crate::alike;
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::near::nearest;
 use crate::source::{Source, Span, Spanned, escape};
@@ -186,6 +187,13 @@ impl Reader<'_> {
             self.found.push(twice.at(key.span, "again here").at(first.span, "first here"));
             return;
         }
+        if let Some(meant) = alike::in_ascii(&key.value)
+            && let Some(known) = KEYS.iter().find(|known| **known == meant)
+        {
+            self.near.push((self.found.len(), known));
+            self.found.push(alike::report(&key.value, known, key.span));
+            return self.frontmatter.unknown.push(key);
+        }
         let mut unknown =
             Diagnostic::new(Code::P002, format!("unknown frontmatter key `{name}`; it is kept"));
         unknown = unknown.at(key.span, "planctl does nothing with it");
@@ -234,6 +242,9 @@ impl Reader<'_> {
                     false => missing.fix(Span::at(next), "type: plan\n", true),
                 });
             }
+            Some(kind) if alike::in_ascii(&kind.value).is_some_and(|meant| meant == "plan") => {
+                self.found.push(alike::report(&kind.value, "plan", kind.span));
+            }
             Some(kind) if kind.value != "plan" => {
                 let message = format!("`type` must be `plan`, and is `{}`", escape(&kind.value));
                 let wrong = Diagnostic::new(Code::P001, message).at(kind.span, "expected `plan`");
@@ -262,6 +273,12 @@ impl Reader<'_> {
         }
         let Some(status) = &self.frontmatter.status else { return };
         if STATUSES.contains(&status.value.as_str()) {
+            return;
+        }
+        if let Some(meant) = alike::in_ascii(&status.value)
+            && STATUSES.contains(&meant.as_str())
+        {
+            self.found.push(alike::report(&status.value, &meant, status.span));
             return;
         }
         let message = format!("unknown status `{}`; it is ignored", escape(&status.value));

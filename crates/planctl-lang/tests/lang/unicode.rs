@@ -2,7 +2,9 @@
 
 use crate::sample::{PLAN, facts, found, is_verified, with};
 use planctl_lang::Code::{P003, P004};
-use planctl_lang::{Diagnostic, Levels, Severity, Source, Verification, render_all, verify};
+use planctl_lang::{
+    Diagnostic, Levels, Reach, Severity, Source, Verification, apply_fixes, render_all, verify,
+};
 
 /// Returns the one finding of a file that is no plan.
 fn refused(path: &str, bytes: &[u8]) -> Diagnostic {
@@ -169,6 +171,32 @@ fn emoji_and_other_scripts_are_how_people_write() {
             .replace("Make `one.txt`.", &format!("{title}: make `one.txt`."));
         assert_eq!(found(&text), [], "{title}");
     }
+}
+
+#[test]
+fn words_of_the_format_that_only_look_right_are_named_and_mended() {
+    for (right, wrong, names) in [
+        ("**target:** coder", "**t\u{430}rget:** coder", "U+0430 (a Cyrillic letter) looks like `a`"),
+        ("**Priority:** high", "**Pri\u{3bf}rity:** high", "U+03BF (a Greek letter) looks like `o`"),
+        ("type: plan", "typ\u{435}: plan", "U+0435 (a Cyrillic letter) looks like `e`"),
+        ("type: plan", "type: pl\u{430}n", "U+0430 (a Cyrillic letter) looks like `a`"),
+        ("status: draft", "status: dr\u{430}ft", "U+0430 (a Cyrillic letter) looks like `a`"),
+        ("## Steps", "## St\u{435}ps", "U+0435 (a Cyrillic letter) looks like `e`"),
+        ("### 2. Make two", "### \u{ff12}. Make two", "U+FF12 (a full-width character) looks like `2`"),
+    ] {
+        let text = with(right, wrong);
+        let all = found(&text);
+        let named: Vec<_> = all.iter().filter(|found| found.code == P004).collect();
+        assert_eq!(named.len(), 1, "{wrong}: {all:?}");
+        assert!(named[0].message.ends_with(names), "{}", named[0].message);
+        let mended = apply_fixes(&Source::new("p", text), &all, Reach::Safe).unwrap();
+        assert_eq!(mended, PLAN);
+    }
+    let script = found(&with("test -f one.txt", "t\u{435}st -f one.txt"));
+    assert!(
+        script.iter().any(|found| found.message == "U+0435 (a Cyrillic letter) looks like `e` and is none")
+    );
+    assert!(found(&with("owner: orchestrator", "owner: \u{430}da")).iter().any(|found| found.code == P004));
 }
 
 #[test]
