@@ -118,6 +118,7 @@ fn bare_head(mut tree: PlanTree) -> PlanTree {
         parallel,
         red_first,
         steps_heading,
+        steps_meant,
         steps: _,
         flow,
     } = &mut tree;
@@ -132,6 +133,7 @@ fn bare_head(mut tree: PlanTree) -> PlanTree {
     parallel.iter_mut().for_each(none);
     red_first.iter_mut().for_each(none);
     *steps_heading = steps_heading.map(|_| Span::default());
+    *steps_meant = steps_meant.map(|_| Span::default());
     for flow in flow.iter_mut() {
         none(flow);
         flow.value.iter_mut().for_each(none);

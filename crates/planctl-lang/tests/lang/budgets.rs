@@ -221,3 +221,12 @@ fn a_budget_of_many_parts_takes_linear_time() {
     // A reader that looks at the rest of the line for each part takes minutes.
     assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
 }
+
+#[test]
+fn a_budget_in_bullets_keeps_its_limits_when_the_plan_is_formatted() {
+    let text = with(WHOLE, "\n- 200k tokens\n- $1.50\n- 20 minutes");
+    let source = Source::new("p", text);
+    let formatted = planctl_lang::format(&source);
+    let budget = |source: &Source| parse(source).0.budget.map(|budget| budget.value);
+    assert_eq!(budget(&Source::new("p", formatted)), budget(&source));
+}
