@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::config;
 use crate::wire::{
-    AskList, AskPage, AuditView, DatabaseView, Decided, DoctorView, EventLine, LogView, PlanDiffView,
-    PlanView, RunList, RunView, SchemaList, VersionView, WhyView,
+    AskList, AskPage, AuditView, DatabaseView, Decided, DoctorView, EventLine, FormatView, LogView,
+    PlanDiffView, PlanView, RunList, RunView, SchemaList, VersionView, WhyView,
 };
 
 /// The name of each schema, and what it describes.
@@ -19,6 +19,7 @@ pub const ALL: &[(&str, &str)] = &[
     ),
     ("plan-verify-explain", "plan verify --explain --json"),
     ("plan-show", "plan show --json"),
+    ("plan-fmt", "plan fmt --json"),
     ("plan-diff", "plan diff --json"),
     ("plan-status", "plan status --json: one run where one is named, else a list of runs"),
     ("plan-ls", "plan ls --json"),
@@ -42,6 +43,7 @@ pub fn schema(name: &str) -> Option<Value> {
         "plan-verify" => either::<Report, Vec<Report>>(),
         "plan-verify-explain" => of::<ExplainedCodes>(),
         "plan-show" => of::<PlanView>(),
+        "plan-fmt" => of::<FormatView>(),
         "plan-diff" => of::<PlanDiffView>(),
         "plan-status" => either::<RunView, RunList>(),
         "plan-ls" => of::<RunList>(),

@@ -795,6 +795,30 @@ pub struct DatabaseView {
     pub warnings: Vec<String>,
 }
 
+/// The answer of `plan fmt --json`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct FormatView {
+    /// Whether nothing was to be written.
+    pub check: bool,
+    /// The plans that could be read, as they were named.
+    pub files: Vec<FormattedView>,
+}
+
+/// A plan and its form.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct FormattedView {
+    /// The plan, as it was named; `-` is standard input.
+    pub file: String,
+    /// Whether it had another form than planctl's.
+    pub changed: bool,
+    /// The lines that differ, as a unified difference; empty where none does.
+    pub diff: String,
+    /// The formatted text, of standard input; null for files, which hold it.
+    pub text: Option<String>,
+}
+
 /// The answer of `version --json`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]

@@ -252,6 +252,22 @@ items are quoted as the shell needs it, so write {item} without quotes.")]
         #[command(flatten)]
         expanding: Expanding,
     },
+    /// Writes plans in the form that planctl writes; changes nothing that they mean
+    #[command(before_help = "Examples:
+  planctl plan fmt plans/*.md
+  planctl plan fmt --check plans/*.md                 for CI: writes nothing, exits 1 where a plan differs
+  planctl plan fmt --check -v plans/fix.md            and shows what would change
+  planctl plan fmt - < plans/fix.md                   to standard output
+
+Another text has another digest, so an approval of the earlier one no longer holds.")]
+    Fmt {
+        /// The plans; `-` is standard input, which is written to standard output
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// Write nothing; name the plans that differ, with -v each line, and exit 1 where one does
+        #[arg(long)]
+        check: bool,
+    },
     /// Checks plans and reports every finding at once; writes nothing, needs no database
     #[command(before_help = "Examples:
   planctl plan verify plans/*.md

@@ -20,6 +20,7 @@ mod doctor;
 mod expand;
 mod explain;
 mod fix;
+mod format;
 mod help;
 mod history;
 mod new;

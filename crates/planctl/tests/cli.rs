@@ -8,6 +8,8 @@ mod room;
 #[path = "cli/schemas.rs"]
 mod schemas;
 
+#[path = "cli/format.rs"]
+mod format;
 #[path = "cli/formats.rs"]
 mod formats;
 

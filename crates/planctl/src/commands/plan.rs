@@ -19,6 +19,7 @@ pub async fn run(context: &Context, command: PlanCommand) -> Answer {
         PlanCommand::Verify(args) => verify::verify(context, &args).await,
         PlanCommand::New { file, beginning } => super::new::run(context, file.as_deref(), &beginning),
         PlanCommand::Expand { file, expanding } => super::expand::run(context, &file, &expanding).await,
+        PlanCommand::Fmt { files, check } => super::format::run(context, &files, check),
         PlanCommand::Show { plan, step } => show_plan(context, &plan, step).await,
         PlanCommand::Diff { file, since, until, text } => {
             changes::diff(context, &file, &changes::Between { since, until, text }).await

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gen_lsp_types as lsp;
-use planctl_lang::{Code, Diagnostic, Edit, Reach, Severity, fixing_edits, printable};
+use planctl_lang::{Code, Diagnostic, Edit, Reach, Severity, Source, Span, fixing_edits, printable};
 use serde_json::json;
 
 use super::document::Document;
@@ -127,6 +127,16 @@ fn change(document: &Document, places: &Places<'_>, edits: &[Edit]) -> lsp::Work
         .map(|edit| lsp::TextEdit { range: places.range(edit.span), new_text: edit.replacement.clone() })
         .collect();
     lsp::WorkspaceEdit { changes: Some(HashMap::from([(document.uri.clone(), edits)])), ..Default::default() }
+}
+
+/// Returns the edit that gives the text planctl's own form; none where it has it.
+pub fn format(document: &Document) -> Vec<lsp::TextEdit> {
+    let text = document.text.as_str();
+    let new_text = planctl_lang::format(&Source::new(document.path.to_string_lossy(), text));
+    if new_text == text {
+        return Vec::new();
+    }
+    vec![lsp::TextEdit { range: document.text.places().range(Span::new(0, text.len())), new_text }]
 }
 
 /// Returns what to publish for a file.

@@ -282,6 +282,7 @@ impl<'a> Session<'a> {
                 "documentLinkProvider": { "resolveProvider": false },
                 "documentSymbolProvider": true,
                 "foldingRangeProvider": true,
+                "documentFormattingProvider": true,
                 "codeActionProvider": { "codeActionKinds": ["quickfix", "source.fixAll"] },
                 "codeLensProvider": { "resolveProvider": false },
                 "executeCommandProvider": { "commands": [RUN_CONTRACT], "workDoneProgress": true },
@@ -515,6 +516,9 @@ impl<'a> Session<'a> {
             }
             "textDocument/foldingRange" => {
                 self.of_plan(params, |document, _: lsp::FoldingRangeParams| outline::folds(document))
+            }
+            "textDocument/formatting" => {
+                self.of_plan(params, |document, _: lsp::DocumentFormattingParams| findings::format(document))
             }
             "textDocument/codeLens" => {
                 self.of_plan(params, |document, _: lsp::CodeLensParams| outline::lenses(document))

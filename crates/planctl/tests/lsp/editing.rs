@@ -227,3 +227,22 @@ fn a_plan_of_a_mebibyte_is_answered() {
     editor.change("a.md", 21, json!([{ "range": { "start": end, "end": end }, "text": more }]));
     assert_eq!(editor.findings("a.md", 21)[0]["code"], "P008");
 }
+
+#[test]
+fn formatting_is_one_edit_and_a_formatted_plan_needs_none() {
+    for (encoding, line_end) in [("utf-8", "\n"), ("utf-16", "\r\n")] {
+        let mut editor = Editor::new(&[encoding]);
+        let formatted = plan("docs/𝒳.md", "test -s docs/cause.md").replace("```bash", "```shell");
+        let formatted = formatted.replace('\n', line_end);
+        let text = formatted.replace("### 1. ", "## Step 1: ").replace("**task:**", "**Task**:");
+        editor.opened("a.md", text.trim_end());
+        let options = json!({ "tabSize": 4, "insertSpaces": true });
+        let uri = editor.uri("a.md");
+        let wish = json!({ "textDocument": { "uri": uri }, "options": options });
+        let edits = editor.request("textDocument/formatting", wish.clone());
+        assert_eq!(edits.as_array().unwrap().len(), 1, "{edits}");
+        assert_eq!(applied(encoding, text.trim_end(), &edits), formatted);
+        editor.change("a.md", 2, json!([{ "text": formatted }]));
+        assert_eq!(editor.request("textDocument/formatting", wish), json!([]));
+    }
+}

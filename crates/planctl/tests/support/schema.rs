@@ -53,6 +53,7 @@ fn name(words: &[&str]) -> Option<&'static str> {
         ("plan", Some("verify")) if words.contains(&"--explain") => "plan-verify-explain",
         ("plan", Some("verify")) => "plan-verify",
         ("plan", Some("show")) => "plan-show",
+        ("plan", Some("fmt")) => "plan-fmt",
         ("plan", Some("diff")) => "plan-diff",
         ("plan", Some("status")) => "plan-status",
         ("plan", Some("ls")) => "plan-ls",

@@ -1,0 +1,106 @@
+//! `planctl plan fmt`: writes plans in planctl's own form, or names those that have another.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use planctl_lang::{PLAN_BYTES_MAX, Source, digest, parse};
+use planctl_server::wire::{FormatView, FormattedView};
+
+use super::{Context, changes, expand, write};
+use crate::failure::{Answer, Exit, Failure};
+use crate::show::{self, BOLD, styled};
+
+/// Formats plans; with `check`, writes nothing and answers 1 where one has another form.
+pub fn run(context: &Context, files: &[PathBuf], check: bool) -> Answer {
+    let is_json = context.is_json()?;
+    let (mut worst, mut views) = (Exit::Yes, Vec::new());
+    for file in files {
+        match formatted(context, file, check) {
+            Ok((source, view)) => {
+                if check && view.changed {
+                    worst = worst.max(Exit::No);
+                }
+                if !is_json {
+                    report(context, &source, &view, check)?;
+                }
+                views.push(view);
+            }
+            Err(failure) if files.len() == 1 => return Err(failure),
+            Err(failure) => {
+                show::say_failure(&failure);
+                worst = worst.max(failure.exit);
+            }
+        }
+    }
+    if is_json {
+        show::print_json(&FormatView { check, files: views })?;
+    } else {
+        context.say(&told(&views, check));
+    }
+    Ok(worst)
+}
+
+fn formatted(context: &Context, file: &Path, check: bool) -> Result<(Source, FormattedView), Failure> {
+    let is_input = file == Path::new("-");
+    let source = if is_input { standard_input()? } else { expand::read(file)? };
+    let text = planctl_lang::format(&source);
+    let view = FormattedView {
+        file: file.display().to_string(),
+        changed: text != source.text(),
+        diff: planctl_server::diff::unified(source.text(), &text),
+        text: is_input.then(|| text.clone()),
+    };
+    if view.changed && !check && !is_input {
+        write::replace(context, file, source.text(), &text)?;
+    }
+    Ok((source, view))
+}
+
+fn standard_input() -> Result<Source, Failure> {
+    let mut bytes = Vec::new();
+    let most = PLAN_BYTES_MAX as u64 + 1;
+    std::io::stdin()
+        .lock()
+        .take(most)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::new(Exit::Temporary, format!("could not read standard input: {error}")))?;
+    Source::from_bytes("-", bytes).map_err(|unreadable| {
+        let why = show::safe(&unreadable.diagnostic.message);
+        Failure::new(Exit::No, format!("could not read standard input: {why}"))
+    })
+}
+
+fn report(context: &Context, source: &Source, view: &FormattedView, check: bool) -> Result<(), Failure> {
+    if let Some(text) = view.text.as_ref().filter(|_| !check) {
+        return show::print(text);
+    }
+    if !view.changed {
+        return Ok(());
+    }
+    show::print(&format!("{}\n", show::safe(&view.file)))?;
+    if context.global.verbose > 0 {
+        show::print(&changes::lines_drawn(&view.diff))?;
+    }
+    if !check && was_approved(source) {
+        let note = "the text is another one: an approval of the earlier one no longer holds";
+        context.say(&format!("{} {note}", styled(BOLD, "note:")));
+    }
+    Ok(())
+}
+
+fn was_approved(source: &Source) -> bool {
+    let status = parse(source).0.frontmatter.status;
+    status
+        .is_some_and(|status| matches!(status.value.as_str(), "approved" | "in-progress" | "done" | "failed"))
+        && digest(source) != digest(&Source::new(source.path(), planctl_lang::format(source)))
+}
+
+fn told(views: &[FormattedView], check: bool) -> String {
+    let changed = views.iter().filter(|view| view.changed).count();
+    let count = |number: usize| if number == 1 { "1 plan".to_owned() } else { format!("{number} plans") };
+    match (changed, check) {
+        (0, _) => format!("{} in planctl's form already", count(views.len())),
+        (_, true) => format!("{changed} of {} would be formatted; nothing was written", count(views.len())),
+        (_, false) => format!("{changed} of {} formatted", count(views.len())),
+    }
+}
