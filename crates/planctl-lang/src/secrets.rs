@@ -41,6 +41,9 @@ const PREFIXES: &[(&str, usize, &str)] = &[
     ("eyJ", 40, "a JSON web token"),
 ];
 
+/// No known token is shorter, its beginning included.
+const TOKEN_BYTES_MIN: usize = 15;
+
 /// How far the first line of a key is looked at, and a value.
 const HEAD_BYTES_MAX: usize = 100;
 const VALUE_BYTES_MAX: usize = 500;
@@ -150,10 +153,14 @@ fn tokens(text: &str, found: &mut Vec<Secret>) {
 }
 
 fn known(word: &str, at: usize) -> Option<Secret> {
+    // Most words of a text are shorter than any token.
+    if word.len() < TOKEN_BYTES_MIN {
+        return None;
+    }
     let end = word.trim_end_matches(['.', '/']).len();
     let starts = word.match_indices(['/', '.', '+', '~']).map(|(at, _)| at + 1);
     std::iter::once(0).chain(starts).find_map(|from| {
-        let part = word.get(from..end)?;
+        let part = word.get(from..end).filter(|part| part.len() >= TOKEN_BYTES_MIN)?;
         let (_, _, kind) = PREFIXES.iter().find(|(prefix, more, _)| {
             part.strip_prefix(prefix).is_some_and(|rest| rest.len() >= *more && looks_random(rest))
         })?;
