@@ -95,6 +95,14 @@ pub const OF_PLAN: &[FieldHelp] = &[
         values: &[],
         example: "1",
     },
+    FieldHelp {
+        name: "red_first",
+        label: "red_first",
+        meaning: "Run contracts before the work too: a contract that passes already proves nothing.",
+        default: "the configuration's, else off",
+        values: &["off", "warn", "deny"],
+        example: "warn",
+    },
 ];
 
 /// The fields of steps.
@@ -187,6 +195,14 @@ pub const OF_STEP: &[FieldHelp] = &[
         default: "no",
         values: &["yes", "no"],
         example: "yes",
+    },
+    FieldHelp {
+        name: "red_first",
+        label: "red_first",
+        meaning: "Run this contract before the work too: one that passes already proves nothing.",
+        default: "the plan's",
+        values: &["off", "warn", "deny"],
+        example: "warn",
     },
     FieldHelp {
         name: "max_retries",

@@ -119,6 +119,8 @@ struct Reader<'a> {
     guessed: Vec<(Field, usize)>,
     used_fences: Vec<bool>,
     last_stray: Option<usize>,
+    /// An exit code that stands before its contract, with the count of steps at that place.
+    exit_code_ahead: Option<(usize, Spanned<u8>)>,
     parts: Vec<Part>,
 }
 
@@ -138,6 +140,7 @@ impl<'a> Reader<'a> {
             guessed: Vec::new(),
             used_fences: vec![false; outline.fences.len()],
             last_stray: None,
+            exit_code_ahead: None,
             parts: Vec::new(),
         }
     }

@@ -57,6 +57,13 @@ impl Reader<'_> {
         let contract = self.contract(&outline.fences[*first]);
         let Some(mut contract) = contract else { return };
         contract.exit_code = expectation.and_then(|span| self.exit_code(span));
+        let steps = self.tree.steps.len();
+        if let Some((_, ahead)) = self.exit_code_ahead.take().filter(|(step, _)| *step == steps) {
+            match &contract.exit_code {
+                Some(after) => self.report_twice("`exit_code`", after.span, ahead.span),
+                None => contract.exit_code = Some(ahead),
+            }
+        }
         self.on_step(|step| step.contract = Some(contract));
     }
 
@@ -181,11 +188,13 @@ impl Reader<'_> {
             );
         }
         self.push_in_step(drift);
-        self.on_step(|step| {
-            if let Some(contract) = &mut step.contract {
-                contract.exit_code.get_or_insert(Spanned::new(code, value.span));
+        let code = Spanned::new(code, value.span);
+        match self.tree.steps.last_mut().and_then(|step| step.contract.as_mut()) {
+            Some(contract) => {
+                contract.exit_code.get_or_insert(code);
             }
-        });
+            None => self.exit_code_ahead = Some((self.tree.steps.len(), code)),
+        }
     }
 }
 

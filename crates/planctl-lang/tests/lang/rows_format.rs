@@ -14,6 +14,23 @@ fn expected(code: Code, level: Severity, says: &'static str, line: usize) -> Exp
 }
 
 #[test]
+fn an_exit_code_before_its_contract_is_not_lost() {
+    let text = crate::sample::with(
+        "**contract:**\n```shell\ntest -f one.txt\n```\nexit_code == 0\n",
+        "**exit_code:** 3\n**contract:**\n```shell\ntest -f one.txt\n```\n",
+    );
+    let (tree, _) = planctl_lang::parse(&planctl_lang::Source::new("plan.md", text.as_str()));
+    let contract = tree.steps[0].contract.as_ref().unwrap();
+    assert_eq!(contract.exit_code.as_ref().map(|code| code.value), Some(3));
+    let twice = text.replacen("```\n", "```\nexit_code == 1\n", 1);
+    let found = found(&twice);
+    assert!(
+        found.iter().any(|found| found.message.contains("exit_code") && found.spans.len() == 2),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn the_plan_that_the_rows_change_has_no_finding() {
     assert_eq!(found(PLAN), []);
     assert!(is_verified(PLAN));

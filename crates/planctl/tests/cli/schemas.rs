@@ -43,6 +43,7 @@ fn an_unknown_schema_is_refused_with_the_nearest() {
 }
 
 const ACCEPTED: &[&str] = &[
+    "[contracts]\nred_first = \"warn\"\n",
     "",
     "isolation = \"require:0\"\n[project]\nname = \"shop\"\n[contracts]\ntimeout = \"1h30m\"\nenv = { CI = \"1\" }\n\
      path = [\"/opt/tools/bin\"]\n[roles.coder]\nagent = \"exec:./code.sh\"\ntimeout = \"10m\"\nidle_timeout = \"90s\"\n\
@@ -59,7 +60,7 @@ const REFUSED: &[&str] = &[
     "[contracts]\ntimeout = 10\n",
     "[contracts]\ntimeout = \"10\"\n",
     "[contracts]\ntimeout = \"0s\"\n",
-    "[contracts]\nred_first = \"warn\"\n",
+    "[contracts]\nred_first = \"yes\"\n",
     "[contracts]\npath = [\"bin\"]\n",
     "[contracts]\npath = \"/bin\"\n",
     "[contracts]\nenv = { PLANCTL_ITEM_ID = \"x\" }\n",
