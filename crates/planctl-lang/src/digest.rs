@@ -5,13 +5,19 @@ use sha2::{Digest as _, Sha256};
 
 use crate::parse::parse;
 use crate::source::{Source, Span};
+use crate::tree::PlanTree;
 
 /// Returns the digest of the plan's canonical text, `sha256:…`.
 ///
 /// The value of the frontmatter's `status`, the marks in step headings and `**status:**` lines of steps do not count;
 /// every other byte does, line ends included (row 58).
 pub fn digest(source: &Source) -> Digest {
-    Digest::new(format!("sha256:{}", hex(&Sha256::digest(canonical(source).as_bytes()))))
+    digest_of_text(&canonical(source))
+}
+
+/// As [`digest`], of a plan that was read already.
+pub(crate) fn digest_of_plan(source: &Source, tree: &PlanTree) -> Digest {
+    digest_of_text(&without(source, annotations(source, tree)))
 }
 
 /// Returns the sha256 of a text as `sha256:…`, as contracts are named.
@@ -21,9 +27,13 @@ pub fn digest_of_text(text: &str) -> Digest {
 
 /// Returns the plan's text less the marks that planctl writes.
 pub fn canonical(source: &Source) -> String {
+    without(source, annotations(source, &parse(source).0))
+}
+
+fn without(source: &Source, annotations: Vec<Span>) -> String {
     let mut text = String::with_capacity(source.text().len());
     let mut at = 0;
-    for span in annotations(source) {
+    for span in annotations {
         text.push_str(&source.text()[at..span.start]);
         at = span.end;
     }
@@ -38,11 +48,11 @@ fn hex(bytes: &[u8]) -> String {
 /// Returns the places of all annotations, in order: values, marks with the blanks after them, and whole status lines.
 ///
 /// They are found by the plan's own reader, so that what it takes for text counts whatever it looks like.
-fn annotations(source: &Source) -> Vec<Span> {
+fn annotations(source: &Source, tree: &PlanTree) -> Vec<Span> {
     let mut spans: Vec<Span> = status_value(source).into_iter().collect();
-    for step in parse(source).0.steps {
-        spans.extend(step.mark.map(|mark| Span::new(mark.span.start, step.title.span.start)));
-        spans.extend(step.status.map(|status| source.whole_line(status.span.start)));
+    for step in &tree.steps {
+        spans.extend(step.mark.as_ref().map(|mark| Span::new(mark.span.start, step.title.span.start)));
+        spans.extend(step.status.as_ref().map(|status| source.whole_line(status.span.start)));
     }
     spans.sort_unstable();
     spans

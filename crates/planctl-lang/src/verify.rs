@@ -3,7 +3,7 @@
 use planctl_engine::{Digest, Graph};
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::digest::digest;
+use crate::digest::{digest, digest_of_plan};
 use crate::facts::{Facts, Wants, wants_of};
 use crate::levels::Levels;
 use crate::lint::order::Order;
@@ -87,7 +87,8 @@ impl ReadPlan<'_> {
         }
         sort(&mut diagnostics);
         cut(&mut diagnostics);
-        Verification { tree, graph, diagnostics, digest: digest(source) }
+        let digest = digest_of_plan(source, &tree);
+        Verification { tree, graph, diagnostics, digest }
     }
 }
 

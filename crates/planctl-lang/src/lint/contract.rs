@@ -1,5 +1,8 @@
 //! P101, P102, P109: contracts that bash refuses, that can't be read, or that lack their tools.
 
+use std::cell::LazyCell;
+use std::collections::HashMap;
+
 use super::{Lint, effects, proof};
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::facts::{FileFact, named_files};
@@ -10,13 +13,20 @@ use crate::tree::ContractTree;
 use crate::trial::Trial;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
+    let named = LazyCell::new(|| first_named(lint));
     for (at, step) in lint.tree.steps.iter().enumerate() {
         let (Some(contract), Some(reading)) = (&step.contract, lint.scripts.reading(at)) else { continue };
         let mut of_step = Vec::new();
         syntax(lint, contract, reading, &mut of_step);
         if let Reading::Read(script) = reading {
             tools(lint, contract, script, &mut of_step);
-            scripts(lint, at, contract, script, &mut of_step);
+            scripts(
+                lint,
+                |path| named.get(path).is_some_and(|first| *first <= at),
+                contract,
+                script,
+                &mut of_step,
+            );
             proof::lint(contract, script, &mut of_step);
             effects::lint(contract, script, &mut of_step);
         }
@@ -152,18 +162,28 @@ fn tools(lint: &Lint<'_>, contract: &ContractTree, script: &Script, found: &mut 
     }
 }
 
+/// Returns the place of the first step that names each file.
+fn first_named(lint: &Lint<'_>) -> HashMap<String, usize> {
+    let mut named = HashMap::new();
+    for (at, step) in lint.tree.steps.iter().enumerate() {
+        for path in named_files(step) {
+            named.entry(path).or_insert(at);
+        }
+    }
+    named
+}
+
 // A script of the workspace may be made by a step up to this one; then its task names it.
 fn scripts(
     lint: &Lint<'_>,
-    at: usize,
+    is_named: impl Fn(&str) -> bool,
     contract: &ContractTree,
     script: &Script,
     found: &mut Vec<Diagnostic>,
 ) {
     for started in shell::commands(script).into_iter().filter(|started| started.name.contains('/')) {
         let path = started.name.trim_start_matches("./");
-        let is_named = || lint.tree.steps[..=at].iter().any(|step| named_files(step).contains(path));
-        if lint.facts.files.get(path) == Some(&FileFact::Missing) && !is_named() {
+        if lint.facts.files.get(path) == Some(&FileFact::Missing) && !is_named(path) {
             let absent = Diagnostic::new(Code::P102, format!("`{}` is not there", escape(&started.name)));
             let absent = absent.level(Severity::Warning).at(contract.in_plan(started.span), "no such file");
             found.push(absent.help("mend the path, or let the task that makes it name it"));

@@ -123,7 +123,8 @@ impl Reader {
                 rest.find(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '’')).unwrap_or(rest.len());
             let (word, after) = rest.split_at(end);
             if !word.is_empty() {
-                is_made |= self.word(&word.to_lowercase());
+                let is_plain = word.bytes().all(|byte| byte.is_ascii_lowercase());
+                is_made |= if is_plain { self.word(word) } else { self.word(&word.to_lowercase()) };
             }
             let gap = after.find(char::is_alphanumeric).unwrap_or(after.len());
             let is_last = gap == after.len() && !is_before_path;
@@ -136,6 +137,11 @@ impl Reader {
     }
 
     fn gap(&mut self, gap: &str) {
+        // What stands between most words ends nothing.
+        if gap == " " {
+            self.is_number = false;
+            return;
+        }
         let is_line_end = gap.contains('\n');
         if is_line_end && gap.lines().next().is_some_and(|line| line.contains(':')) {
             self.intro = self.verb;

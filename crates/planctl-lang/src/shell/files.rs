@@ -388,6 +388,10 @@ fn normal(path: &str) -> String {
 
 /// Says whether a word looks like a relative path: it has a slash or an extension, and nothing that paths rarely have.
 pub fn looks_like_path(text: &str) -> bool {
+    // Most words of a text have neither, and every word is asked.
+    if !text.contains(['/', '.']) {
+        return false;
+    }
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | '+');
     let is_plain = !text.is_empty() && text.chars().all(plain) && !text.starts_with(['-', '/', '@', '+']);
     let inside = !text.split('/').any(|part| part == "..");
@@ -418,9 +422,9 @@ pub fn paths_in_text(text: &str) -> Vec<(String, Span)> {
     // In backticks even a name without slash or extension is a path (`Makefile`).
     let mut offset = 0;
     for (index, part) in text.split('`').enumerate() {
-        let is_name = part.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
-        let starts = part.starts_with(char::is_uppercase) || part.starts_with('.');
-        if index % 2 == 1 && is_name && starts && !looks_like_path(part) {
+        let starts = index % 2 == 1 && (part.starts_with(char::is_uppercase) || part.starts_with('.'));
+        let is_name = || part.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
+        if starts && is_name() && !looks_like_path(part) {
             found.push((part.to_owned(), Span::new(offset, offset + part.len())));
         }
         offset += part.len() + 1;
