@@ -47,5 +47,5 @@ fn unenforceable(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         format!("the money cap can't be enforced: the role `{}` reports no cost", escape(&target.value));
     let uncounted =
         Diagnostic::new(Code::P502, message).at(budget.span, "this limit").at(target.span, "this role");
-    found.push(uncounted.help("set a price for its model, or cap tokens or time as well"));
+    found.push(uncounted.help("cap tokens or time in place of money: those are counted"));
 }

@@ -32,6 +32,8 @@ pub struct Tested {
     pub flags: Vec<String>,
     /// The text of planctl.toml.
     pub config: Option<String>,
+    /// Says that a person trusts planctl.toml, so that its agents count.
+    pub trusted: bool,
     /// What is there beside the plan.
     pub files: BTreeMap<String, Beside>,
     /// Says that what is true around the plan matters, though nothing is there beside it.
@@ -122,6 +124,9 @@ impl Tested {
             }
         }
         place.write("plan.md", plan);
+        if self.trusted {
+            assert_eq!(place.planctl(&["trust", "."]).code, 0);
+        }
         place
     }
 
