@@ -51,14 +51,14 @@ const NEAR_MAX: usize = 3;
 const EDITS_MAX: usize = 3;
 
 impl<'a> Existing<'a> {
-    pub(crate) fn read(paths: &'a [String]) -> Existing<'a> {
+    pub(crate) fn read(paths: impl Iterator<Item = &'a str>) -> Existing<'a> {
         let mut existing = Existing {
             by_form: BTreeMap::new(),
             by_name: BTreeMap::new(),
             signed: Vec::new(),
             comparisons: Cell::new(COMPARISONS_MAX),
         };
-        for path in paths.iter().take(CANDIDATES_MAX) {
+        for path in paths.take(CANDIDATES_MAX) {
             existing.by_form.entry(form(path)).or_default().push(path);
             existing.by_name.entry(file_name(path)).or_default().push(path);
             existing.signed.push((signature(path), path));
@@ -163,7 +163,7 @@ mod tests {
             "x/very/long/way/to/the/file/that/is/meant/here/one.txt",
         ]
         .map(str::to_owned);
-        let existing = Existing::read(&paths);
+        let existing = Existing::read(paths.iter().map(String::as_str));
         assert_eq!(existing.near("doc/anaylsis.md"), ["docs/analysis.md"]);
         assert_eq!(existing.near("docs/other.md"), ["Docs/Other.md"]);
         assert_eq!(existing.near("src/main.rs"), ["a/b/main.rs"]);

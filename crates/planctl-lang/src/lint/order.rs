@@ -79,6 +79,12 @@ impl Order {
         parts[first..].iter().take_while(move |part| part.step == at)
     }
 
+    /// Returns the paths that some step may make.
+    pub(crate) fn made(&self) -> impl Iterator<Item = &str> {
+        let made = self.by_path.iter().filter(|(_, parts)| parts.iter().any(|part| part.role != Role::Reads));
+        made.map(|(path, _)| path.as_str())
+    }
+
     /// Says whether a step before this one may make the file; whoever only reads it does not.
     pub(crate) fn is_made_before(&self, path: &str, at: usize) -> bool {
         self.before(path, at).any(|part| part.role != Role::Reads)

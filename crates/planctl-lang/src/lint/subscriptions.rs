@@ -21,8 +21,9 @@ pub(super) const SUBSCRIPTIONS_MAX: usize = 50;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let ordering = Ordering { lint, order: lint.order, circles: Circles::read(lint, lint.order) };
-    let existing = Existing::read(&lint.facts.existing);
-    let places = Places { lint, ordering: &ordering, existing: &existing };
+    let existing = Existing::read(lint.facts.existing.iter().map(String::as_str));
+    let made = Existing::read(lint.order.made());
+    let places = Places { lint, ordering: &ordering, existing: &existing, made: &made };
     for (at, step) in lint.tree.steps.iter().enumerate() {
         let mut of_step = Vec::new();
         let mut seen: BTreeMap<&Subscription, Span> = BTreeMap::new();
@@ -65,6 +66,8 @@ struct Places<'a, 'b> {
     lint: &'a Lint<'b>,
     ordering: &'a Ordering<'a, 'b>,
     existing: &'a Existing<'b>,
+    /// What some step makes.
+    made: &'a Existing<'b>,
 }
 
 impl Places<'_, '_> {
@@ -108,7 +111,12 @@ impl Places<'_, '_> {
     }
 
     fn absent(&self, at: usize, path: &str, span: Span, absent: Diagnostic) -> Diagnostic {
-        let near = self.existing.near(path);
+        let made =
+            self.made.near(path).into_iter().filter(|near| self.ordering.order.is_made_before(near, at));
+        let mut near: Vec<&str> = made.collect();
+        near.extend(
+            self.existing.near(path).into_iter().filter(|there| !near.contains(there)).collect::<Vec<_>>(),
+        );
         if let [first, ..] = near.as_slice() {
             let shown: Vec<String> = near.iter().map(|near| escape(near)).collect();
             let absent = absent.note(format!("near names: {}", shown.join(", ")));

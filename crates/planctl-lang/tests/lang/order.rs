@@ -258,3 +258,13 @@ fn thousands_of_missing_files_are_no_quadratic_search() {
     // A build without optimisation on a busy machine; comparing all with all takes many minutes.
     assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
 }
+
+#[test]
+fn row_47_the_near_name_of_a_file_that_an_earlier_step_makes_is_offered() {
+    let text = crate::sample::with("- file:one.txt", "- file:onne.txt");
+    let missing = ("onne.txt".to_owned(), planctl_lang::FileFact::Missing);
+    let facts = planctl_lang::Facts { files: [missing].into(), ..crate::sample::facts() };
+    let found = crate::sample::found_with(&text, &facts);
+    let absent = found.iter().find(|found| found.code == planctl_lang::Code::P201).expect("it is missing");
+    assert_eq!(absent.help.as_deref(), Some("did you mean `file:one.txt`?"));
+}
