@@ -121,22 +121,24 @@ fn keys(text: &str, found: &mut Vec<Secret>) {
     }
 }
 
+// What tokens are made of is ASCII, so bytes are looked at: every text is read here, and most of it is prose.
 fn tokens(text: &str, found: &mut Vec<Secret>) {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '/' | '~');
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.+/~".contains(&byte);
+    let bytes = text.as_bytes();
     let mut at = 0;
-    let mut before = ' ';
+    let mut before = b' ';
     let mut is_bearer_due = false;
-    while let Some(character) = text[at..].chars().next() {
-        if !is_part(character) {
-            if matches!(character, '=' | ':') {
+    while let Some(&byte) = bytes.get(at) {
+        if !is_part(byte) {
+            if matches!(byte, b'=' | b':') {
                 value(text, at, found);
             }
-            is_bearer_due &= character == ' ';
-            before = character;
-            at += character.len_utf8();
+            is_bearer_due &= byte == b' ';
+            before = byte;
+            at += 1;
             continue;
         }
-        let length = text[at..].find(|c| !is_part(c)).unwrap_or(text.len() - at);
+        let length = bytes[at..].iter().position(|byte| !is_part(*byte)).unwrap_or(bytes.len() - at);
         let word = &text[at..at + length];
         if let Some(secret) = known(word, at) {
             found.push(secret);
@@ -144,10 +146,10 @@ fn tokens(text: &str, found: &mut Vec<Secret>) {
             found.push(Secret { span: Span::new(at, at + length), kind: "an authorization header" });
         }
         is_bearer_due = matches!(word, "Bearer" | "Basic");
-        if word.starts_with("//") && before == ':' {
+        if word.starts_with("//") && before == b':' {
             address(text, at + 2, found);
         }
-        before = ' ';
+        before = b' ';
         at += length;
     }
 }

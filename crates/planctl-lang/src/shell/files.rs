@@ -409,15 +409,23 @@ pub fn looks_like_path(text: &str) -> bool {
 pub fn paths_in_text(text: &str) -> Vec<(String, Span)> {
     let is_edge = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | '+'));
     let mut found = Vec::new();
-    let mut at = 0;
-    for part in text.split_inclusive(is_edge) {
-        let word = part.trim_end_matches(is_edge);
-        let body = word.trim_end_matches(['.', ',']);
-        if looks_like_path(body) && !matches!(body, "e.g" | "i.e") {
-            let path = normal(body).trim_end_matches('/').to_owned();
-            found.push((path, Span::new(at, at + body.len())));
+    let mut begin = 0;
+    for chunk in text.split_inclusive([' ', '\n']) {
+        let mut at = begin;
+        begin += chunk.len();
+        // Most words of a text are no paths, and it takes no more to see that.
+        if !chunk.bytes().any(|byte| matches!(byte, b'/' | b'.')) {
+            continue;
         }
-        at += part.len();
+        for part in chunk.split_inclusive(is_edge) {
+            let word = part.trim_end_matches(is_edge);
+            let body = word.trim_end_matches(['.', ',']);
+            if looks_like_path(body) && !matches!(body, "e.g" | "i.e") {
+                let path = normal(body).trim_end_matches('/').to_owned();
+                found.push((path, Span::new(at, at + body.len())));
+            }
+            at += part.len();
+        }
     }
     // In backticks even a name without slash or extension is a path (`Makefile`).
     let mut offset = 0;
