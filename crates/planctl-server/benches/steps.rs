@@ -112,7 +112,7 @@ impl Bench {
         let what = if work == Work::SpawnTrue { "-true" } else { "" };
         for number in 0..runs {
             let run = self.begun(&format!("single-{steps}{what}-{number}"), steps).await;
-            let hands = self.services.hands(run).await.unwrap();
+            let hands = self.services.station().hands(run).await.unwrap();
             let spans = self.walk(run, &hands, work, Some(&mut floor)).await;
             all.steps.extend(spans.steps);
             all.floors.extend(spans.floors);
@@ -126,7 +126,7 @@ impl Bench {
         let mut all = Vec::new();
         for number in 0..runs {
             let run = self.begun(&format!("{}-{number}", name.replace([' ', ','], "-")), steps).await;
-            all.push((run, self.services.hands(run).await.unwrap()));
+            all.push((run, self.services.station().hands(run).await.unwrap()));
         }
         let begun = Instant::now();
         let walking: Vec<_> = all
@@ -179,7 +179,7 @@ impl Bench {
             .await;
         let begun = Instant::now();
         let drive = planctl_server::Drive::default();
-        self.services.drive(run, &drive, std::future::pending()).await.unwrap();
+        self.services.station().drive(run, &drive, std::future::pending()).await.unwrap();
         println!("{:<52} {:>8.1} s", "a worker that prints 5 GB", begun.elapsed().as_secs_f64());
     }
 

@@ -131,7 +131,7 @@ impl Services {
             run: Some(row.run_name.clone()),
             ask: Some(id),
             decision: word.to_owned(),
-            by: self.open.actor.to_string(),
+            by: self.door.actor.to_string(),
             follows: format!("planctl plan watch {}", row.run_name),
             repeated: false,
         })
@@ -148,7 +148,7 @@ impl Services {
             });
         }
         // What is approved includes the configuration, and that of another directory says nothing about this run.
-        if run.workspace_path != self.open.workspace.to_string_lossy() {
+        if run.workspace_path != self.door.workspace.to_string_lossy() {
             return Err(ServiceError::Conflict {
                 what: format!("approve {} from here: its workspace is {}", run.name, run.workspace_path),
                 help: format!("cd {} and approve it there", run.workspace_path),

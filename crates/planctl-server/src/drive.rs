@@ -8,9 +8,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use planctl_engine::{Role, RunId, RunStatus};
+use planctl_engine::{ClockEvent, Event, Role, RunId, RunStatus};
 use planctl_harness::Baseline;
-use planctl_store::{Listener, RunRow};
+use planctl_store::{Listener, Proof, RunRow, StoreError};
 use tokio::sync::watch;
 
 use crate::hands::{Hands, MadeFor};
@@ -18,8 +18,9 @@ use crate::live::Live;
 use crate::protection::files_of_own;
 use crate::revisions::baseline_of;
 use crate::runs::run_state;
-use crate::services::{ServiceError, Services};
+use crate::services::ServiceError;
 use crate::settings::RunSettings;
+use crate::station::Station;
 use crate::wire::RunState;
 
 /// How long a loop waits without a ring before it looks again.
@@ -45,7 +46,7 @@ pub enum Driven {
     Stopped,
 }
 
-impl Services {
+impl Station {
     /// Drives a run until it is over, until it waits and nobody waits for it, or until `stop` resolves.
     ///
     /// # Errors
@@ -142,6 +143,26 @@ impl Services {
         }
     }
 
+    /// Gives a run the workspace, if nobody else has it; returns the name of who has.
+    pub(crate) async fn admit(&self, run: RunId) -> Result<Option<String>, ServiceError> {
+        match self.store.apply(run, &Event::Clock(ClockEvent::Admitted), &Proof::Clock, None).await {
+            Ok(_) => Ok(None),
+            Err(StoreError::WorkspaceBusy { run }) => Ok(Some(run)),
+            // Another process was quicker, or the run was cancelled meanwhile.
+            Err(StoreError::Refused(refusal)) => match self.store.run(run).await?.head.status {
+                RunStatus::Queued { .. } => {
+                    Err(ServiceError::broken(format!("a run can't begin: {refusal}")))
+                }
+                RunStatus::New
+                | RunStatus::Awaiting
+                | RunStatus::Active
+                | RunStatus::Paused
+                | RunStatus::Ended { .. } => Ok(None),
+            },
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Says whether a run that has the workspace waits for a person, so that those behind it do too.
     async fn is_held(&self, holder: &str) -> Result<bool, ServiceError> {
         let row = self.store.find_run(holder, None).await?;
@@ -207,7 +228,7 @@ impl Services {
             spawner: self.spawner()?.clone(),
             holder: self.holder()?,
             scratch: self.scratch()?,
-            locks: self.open.state_dir.join("workspaces"),
+            locks: self.state_dir().join("workspaces"),
             run: row.id,
             plan: row.plan_path.clone(),
             workspace: row.workspace_path.clone().into(),
@@ -233,10 +254,10 @@ impl Services {
     }
 }
 
-impl Services {
+impl Station {
     /// Returns the folder for the private folders of attempts; what crashed attempts left there is cleared away.
     fn scratch(&self) -> Result<PathBuf, ServiceError> {
-        let scratch = self.open.state_dir.join("work");
+        let scratch = self.state_dir().join("work");
         let wrong = || ServiceError::io(format!("use {}", scratch.display()));
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&scratch).map_err(wrong())?;
         planctl_harness::sweep_scratch(&scratch).map_err(wrong())?;

@@ -20,6 +20,7 @@ mod runs;
 pub mod schema;
 mod services;
 mod settings;
+mod station;
 mod tend;
 pub mod wire;
 
@@ -29,8 +30,9 @@ pub use hands::Hands;
 pub use live::{Doing, Live};
 pub use planctl_store::StoreError;
 pub use plans::{Standing, Start, Started};
-pub use services::{Open, ServiceError, Services};
+pub use services::{Door, Open, ServiceError, Services};
 pub use settings::{RoleSettings, RunSettings};
+pub use station::{Station, StationOptions};
 
 #[doc(hidden)]
 pub use planctl_store::testing;

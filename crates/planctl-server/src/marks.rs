@@ -13,12 +13,13 @@ use planctl_lang::{Mark, Source, annotate, digest};
 use planctl_store::{Listener, RunView};
 
 use crate::hands::blocking;
-use crate::services::{ServiceError, Services};
+use crate::services::ServiceError;
+use crate::station::Station;
 
 /// How often the file is written at most.
 const EVERY: Duration = Duration::from_secs(1);
 
-impl Services {
+impl Station {
     /// Draws the marks again whenever the run has moved; returns only with an error.
     pub(crate) async fn mark(&self, run: RunId, bell: Listener) -> ServiceError {
         loop {
@@ -37,7 +38,7 @@ impl Services {
     /// Those of the store; a file that can't be read or written is left alone and said so in the log.
     pub(crate) async fn mark_now(&self, run: RunId) -> Result<(), ServiceError> {
         let view = self.store.run_view(run).await?;
-        if view.run.host != self.host {
+        if view.run.host != self.host() {
             return Ok(());
         }
         let plan = self.store.plan(view.run.plan).await?;

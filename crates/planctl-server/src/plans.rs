@@ -2,14 +2,10 @@
 
 use std::path::PathBuf;
 
-use planctl_engine::{
-    Answer, AskKind, ClockEvent, Decision, Digest, End, Event, Graph, RunId, RunStatus, changed_nodes,
-};
+use planctl_engine::{Answer, AskKind, Decision, Digest, End, Graph, RunId, RunStatus, changed_nodes};
 use planctl_harness::{Baseline, ISOLATION_TIER};
 use planctl_lang::Source;
-use planctl_store::{
-    Approval, NewApproval, NewRevision, NewRun, Plan, PlanStatus, Proof, RunRow, StoreError,
-};
+use planctl_store::{Approval, NewApproval, NewRevision, NewRun, Plan, PlanStatus, RunRow, StoreError};
 
 use crate::check::Checked;
 use crate::services::{ServiceError, Services};
@@ -173,7 +169,7 @@ impl Services {
             run: None,
             ask: None,
             decision: "reject".to_owned(),
-            by: self.open.actor.to_string(),
+            by: self.door.actor.to_string(),
             follows: format!("edit it, then planctl plan verify {}", checked.file.display()),
             repeated: plan.status == PlanStatus::Draft,
         };
@@ -203,10 +199,10 @@ impl Services {
         }
         self.store.void_approvals(plan.id, note).await?;
         if self.store.plan(plan.id).await?.status != PlanStatus::Draft {
-            self.store.move_plan(plan.id, PlanStatus::Draft, self.open.actor.as_str(), note).await?;
+            self.store.move_plan(plan.id, PlanStatus::Draft, self.door.actor.as_str(), note).await?;
         }
         if let Some(run) = newest {
-            self.mark_now(run.id).await?;
+            self.station.mark_now(run.id).await?;
         }
         Ok(decided)
     }
@@ -218,7 +214,7 @@ impl Services {
     /// [`ServiceError::NotVerified`], [`ServiceError::NoAgent`], [`ServiceError::Isolation`], and those of the store.
     pub async fn start(&self, checked: &Checked, start: &Start) -> Result<Started, ServiceError> {
         // Two that start one plan at the same moment share its run; the second takes up what the first began.
-        let _starting = crate::instance::one_at_a_time(&self.open.state_dir, "starting").await?;
+        let _starting = crate::instance::one_at_a_time(self.station.state_dir(), "starting").await?;
         let standing = self.standing(checked).await?;
         if let Some(run) = &standing.newest_run
             && let Some(started) = self.take_up(run, checked, start).await?
@@ -315,7 +311,7 @@ impl Services {
             run: Some(row.name.clone()),
             ask: None,
             decision: "resume".to_owned(),
-            by: self.open.actor.to_string(),
+            by: self.door.actor.to_string(),
             follows: format!("planctl plan watch {}", row.name),
             repeated,
         };
@@ -373,30 +369,10 @@ impl Services {
             run: Some(row.name),
             ask: None,
             decision: "cancel".to_owned(),
-            by: self.open.actor.to_string(),
+            by: self.door.actor.to_string(),
             follows: format!("planctl plan run --again {}", row.plan_path),
             repeated,
         })
-    }
-
-    /// Gives a run the workspace, if nobody else has it; returns the name of who has.
-    pub(crate) async fn admit(&self, run: RunId) -> Result<Option<String>, ServiceError> {
-        match self.store.apply(run, &Event::Clock(ClockEvent::Admitted), &Proof::Clock, None).await {
-            Ok(_) => Ok(None),
-            Err(StoreError::WorkspaceBusy { run }) => Ok(Some(run)),
-            // Another process was quicker, or the run was cancelled meanwhile.
-            Err(StoreError::Refused(refusal)) => match self.store.run(run).await?.head.status {
-                RunStatus::Queued { .. } => {
-                    Err(ServiceError::broken(format!("a run can't begin: {refusal}")))
-                }
-                RunStatus::New
-                | RunStatus::Awaiting
-                | RunStatus::Active
-                | RunStatus::Paused
-                | RunStatus::Ended { .. } => Ok(None),
-            },
-            Err(error) => Err(error.into()),
-        }
     }
 
     /// Refuses to go on with a run whose approval was withdrawn; one that was given since serves too.
@@ -421,7 +397,7 @@ impl Services {
         else {
             return Err(ServiceError::NotVerified { plan: checked.path.clone() });
         };
-        let by = self.open.actor.as_str();
+        let by = self.door.actor.as_str();
         let plan = self
             .store
             .save_revision(&NewRevision {
@@ -465,13 +441,13 @@ impl Services {
         note: Option<&str>,
     ) -> Result<(Approval, bool), ServiceError> {
         let config_digest = self.config_digest();
-        let by = self.open.actor.as_str();
+        let by = self.door.actor.as_str();
         let protected =
             serde_json::to_string(baseline).map_err(|error| ServiceError::broken(error.to_string()))?;
         let (approval, repeated) = match self.store.approval_for(plan.id, digest, &config_digest).await? {
             Some(approval) if approval.protected == protected => (approval, true),
             Some(_) | None => {
-                let config = self.open.config.approved().to_string();
+                let config = self.door.config.approved().to_string();
                 let new = NewApproval {
                     plan: plan.id,
                     digest,
@@ -611,7 +587,7 @@ impl Services {
     }
 
     fn settings_json(&self, exec: Option<String>) -> String {
-        let settings = RunSettings::new(&self.open.config, exec);
+        let settings = RunSettings::new(&self.door.config, exec);
         serde_json::to_string(&settings).expect("settings have string keys and no failing serializer")
     }
 
@@ -621,11 +597,11 @@ impl Services {
         else {
             return Err(ServiceError::NotVerified { plan: checked.path.clone() });
         };
-        let isolation = self.open.config.isolation;
+        let isolation = self.door.config.isolation;
         if !isolation.allows(ISOLATION_TIER) {
             return Err(ServiceError::Isolation { wanted: isolation.to_string(), offered: ISOLATION_TIER });
         }
-        let settings = RunSettings::new(&self.open.config, start.exec.clone());
+        let settings = RunSettings::new(&self.door.config, start.exec.clone());
         for (_, task) in graph.steps() {
             if settings.command(&task.role).is_none() {
                 return Err(ServiceError::NoAgent { role: task.role.clone() });

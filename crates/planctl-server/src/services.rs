@@ -1,19 +1,16 @@
-//! What every door may ask for: the command line today, a socket tomorrow. One handle, opened once per process.
+//! What every door may ask for: the command line, a socket. A handle on one workspace that speaks for somebody.
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use planctl_engine::{Actor, Digest, HumanEvent, Role, RunId};
 use planctl_harness::{ProtectError, Spawner};
-use planctl_store::cluster::{Cluster, ClusterError, ClusterOptions};
-use planctl_store::{
-    Holder, Listener, PgConnectOptions, Proof, RunRow, Settings, Store, StoreError, WorkspaceId,
-};
+use planctl_store::cluster::{Cluster, ClusterError};
+use planctl_store::{Listener, Proof, RunRow, Store, StoreError, WorkspaceId};
 
 use crate::check::CheckError;
 use crate::config::{Config, DatabaseUrl};
-use crate::instance::Instance;
+use crate::station::{Station, StationOptions};
 
 /// What a process has to know before it can open the services.
 #[derive(Clone, Debug)]
@@ -32,23 +29,24 @@ pub struct Open {
     pub program: PathBuf,
 }
 
-/// The handle on everything that needs the database.
-pub struct Services {
-    pub(crate) store: Store,
-    pub(crate) open: Open,
-    pub(crate) workspace: WorkspaceId,
-    pub(crate) host: String,
-    boot: String,
-    process: OnceLock<Process>,
-    cluster: Option<Cluster>,
-    database_line: String,
-    rings: tokio::task::JoinHandle<()>,
+/// Which workspace the services are about, under which configuration, and for whom they speak.
+#[derive(Clone, Debug)]
+pub struct Door {
+    /// The canonical path of the workspace.
+    pub workspace: PathBuf,
+    /// The effective configuration.
+    pub config: Config,
+    /// Who speaks, for the record.
+    pub actor: Actor,
 }
 
-/// What only a process that works needs.
-struct Process {
-    instance: Instance,
-    spawner: Spawner,
+/// The handle on everything that needs the database.
+#[derive(Clone)]
+pub struct Services {
+    pub(crate) station: Station,
+    pub(crate) store: Store,
+    pub(crate) door: Door,
+    pub(crate) workspace: WorkspaceId,
 }
 
 /// Why a service could not do what was asked; each text fits after "could not".
@@ -135,58 +133,40 @@ impl From<io::Error> for ServiceError {
 }
 
 impl Services {
-    /// Connects to the database, starts the private cluster where none is named, and brings the schema up to date.
+    /// Takes a place at the database and opens the services of one workspace.
     ///
     /// # Errors
     ///
     /// Those of the cluster, of the connection and of the migration.
     pub async fn open(open: Open) -> Result<Services, ServiceError> {
-        let (cluster, options, database_line) = match &open.database_url {
-            Some(url) => {
-                let options: PgConnectOptions = url
-                    .expose()
-                    .parse()
-                    .map_err(|source| ServiceError::Store(StoreError::from_configuration(source)))?;
-                (None, options, url.to_string())
-            }
-            None => {
-                let mut wanted = ClusterOptions::new(&open.state_dir);
-                wanted.bin_dir.clone_from(&open.config.postgres.bin_dir);
-                wanted.download = open.config.postgres.download;
-                let cluster = Cluster::attach(wanted).await?;
-                let options = cluster.connect_options();
-                let line = cluster.describe();
-                (Some(cluster), options, line)
-            }
+        let options = StationOptions {
+            state_dir: open.state_dir,
+            database_url: open.database_url,
+            postgres: open.config.postgres.clone(),
+            program: open.program,
+            migrates: true,
         };
-        let store = Store::connect(options, Settings::default()).await?;
-        store.migrate().await?;
-        let host = planctl_harness::host_id();
-        let path = open.workspace.to_string_lossy();
-        let workspace = store.workspace(&host, &path).await?;
-        let ringing = store.clone();
-        let rings = tokio::spawn(async move { ringing.carry_rings().await });
-        Ok(Services {
-            store,
-            workspace,
-            host,
-            boot: planctl_harness::boot_id(),
-            process: OnceLock::new(),
-            cluster,
-            database_line,
-            rings,
-            open,
-        })
+        let station = Station::open(options).await?;
+        station.services(Door { workspace: open.workspace, config: open.config, actor: open.actor }).await
+    }
+
+    pub(crate) fn new(station: Station, door: Door, workspace: WorkspaceId) -> Services {
+        Services { store: station.store.clone(), station, door, workspace }
+    }
+
+    /// Returns the process's place at the database.
+    pub fn station(&self) -> &Station {
+        &self.station
     }
 
     /// Says in one line which database is used, without any password.
     pub fn database_line(&self) -> &str {
-        &self.database_line
+        self.station.database_line()
     }
 
     /// Returns the private cluster, where it is the one in use.
     pub fn cluster(&self) -> Option<&Cluster> {
-        self.cluster.as_ref()
+        self.station.cluster()
     }
 
     /// Returns the store, for tests and for tools that read.
@@ -196,12 +176,12 @@ impl Services {
 
     /// Returns the directory that holds what is not in the database.
     pub fn state_dir(&self) -> &Path {
-        &self.open.state_dir
+        self.station.state_dir()
     }
 
     /// Returns who speaks.
     pub fn actor(&self) -> &Actor {
-        &self.open.actor
+        &self.door.actor
     }
 
     /// Returns what starts and ends child processes.
@@ -210,12 +190,12 @@ impl Services {
     ///
     /// When the helper can't be started.
     pub fn spawner(&self) -> Result<&Spawner, ServiceError> {
-        Ok(&self.process()?.spawner)
+        self.station.spawner()
     }
 
     /// Registers for the transitions of a run. A ring says only "look again"; look again every second without one too.
     pub fn listen(&self, run: RunId) -> Listener {
-        self.store.listen_to(run)
+        self.station.listen(run)
     }
 
     /// Finds the run that a person means: a name, an id, the beginning of either, `@last`, or a plan's path.
@@ -228,7 +208,7 @@ impl Services {
     }
 
     pub(crate) async fn find_row(&self, given: &str) -> Result<RunRow, ServiceError> {
-        let path = crate::check::plan_path(Path::new(given), &self.open.workspace);
+        let path = crate::check::plan_path(Path::new(given), &self.door.workspace);
         match self.store.find_run(given, Some(self.workspace)).await {
             Err(StoreError::NotFound { .. }) if path != given && !given.starts_with('@') => {
                 Ok(self.store.find_run(&path, Some(self.workspace)).await?)
@@ -239,36 +219,7 @@ impl Services {
 
     /// Ends the services: the private cluster goes too where this process is the last that uses it.
     pub async fn close(self) {
-        self.rings.abort();
-        self.store.close().await;
-        if let Some(process) = self.process.get() {
-            process.spawner.shutdown();
-        }
-    }
-
-    pub(crate) fn holder(&self) -> Result<Holder, ServiceError> {
-        Ok(Holder {
-            host: self.host.clone(),
-            boot: self.boot.clone(),
-            instance: self.process()?.instance.id().to_owned(),
-            own: true,
-        })
-    }
-
-    pub(crate) fn boot(&self) -> &str {
-        &self.boot
-    }
-
-    fn process(&self) -> Result<&Process, ServiceError> {
-        if let Some(process) = self.process.get() {
-            return Ok(process);
-        }
-        let wrong = ServiceError::io(format!("use the state directory {}", self.open.state_dir.display()));
-        let instance = Instance::begin(&self.open.state_dir).map_err(wrong)?;
-        let wrong = || ServiceError::io("start the helper for child processes");
-        let lock = instance.lock().map_err(wrong())?;
-        let spawner = Spawner::start(&self.open.program, Some(lock)).map_err(wrong())?;
-        Ok(self.process.get_or_init(|| Process { instance, spawner }))
+        self.station.close().await;
     }
 
     /// Feeds a person's decision to a run.
@@ -286,7 +237,7 @@ impl Services {
             | planctl_engine::Decision::Revise { .. } => Proof::Person { key: None },
         };
         let event = planctl_engine::Event::Human(HumanEvent {
-            by: self.open.actor.clone(),
+            by: self.door.actor.clone(),
             note: note.map(str::to_owned),
             decision,
         });
@@ -294,12 +245,6 @@ impl Services {
     }
 
     pub(crate) fn config_digest(&self) -> Digest {
-        self.open.config.digest()
-    }
-}
-
-impl Drop for Services {
-    fn drop(&mut self) {
-        self.rings.abort();
+        self.door.config.digest()
     }
 }

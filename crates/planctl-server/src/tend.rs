@@ -5,14 +5,15 @@ use std::time::Duration;
 use planctl_store::{Expired, Proof, StoreError};
 
 use crate::instance;
-use crate::services::{ServiceError, Services};
+use crate::services::ServiceError;
+use crate::station::Station;
 
 /// How often it looks.
 const EVERY: Duration = Duration::from_millis(250);
 /// How many leases or timers are taken at once.
 const AT_ONCE: i64 = 100;
 
-impl Services {
+impl Station {
     /// Looks again and again; returns only with an error.
     pub(crate) async fn tend(&self) -> ServiceError {
         loop {
@@ -29,10 +30,10 @@ impl Services {
     ///
     /// Those of the store.
     pub(crate) async fn tend_once(&self) -> Result<(), ServiceError> {
-        for (boot, holder) in self.store.holders(&self.host).await? {
+        for (boot, holder) in self.store.holders(self.host()).await? {
             // A lock proves nothing about a process of an earlier boot: it is gone whatever the file says.
-            if boot != self.boot() || instance::is_gone(&self.open.state_dir, &holder) {
-                for expired in self.store.held_by_dead(&self.host, &holder).await? {
+            if boot != self.boot() || instance::is_gone(self.state_dir(), &holder) {
+                for expired in self.store.held_by_dead(self.host(), &holder).await? {
                     self.expire(&expired).await?;
                 }
             }

@@ -298,7 +298,7 @@ impl Client {
             }
         };
         let drive = Drive { returns_when_waiting: no_wait, live };
-        Ok(match self.services.drive(handle.0, &drive, stop).await.map_err(failure)? {
+        Ok(match self.services.station().drive(handle.0, &drive, stop).await.map_err(failure)? {
             Driven::Ended(_) => Outcome::Ended,
             Driven::Waiting(_) => Outcome::Waiting,
             Driven::Stopped => Outcome::Stopped,

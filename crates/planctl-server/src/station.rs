@@ -1,0 +1,191 @@
+//! A process's place at the database: connections, the private cluster, its instance and its child processes.
+//!
+//! A station serves every workspace of its host; what is about one workspace, and speaks for somebody, is [`Services`].
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use planctl_engine::RunId;
+use planctl_harness::Spawner;
+use planctl_store::cluster::{Cluster, ClusterOptions};
+use planctl_store::{Holder, Listener, PgConnectOptions, Settings, Store, StoreError};
+
+use crate::config::{DatabaseUrl, Postgres};
+use crate::instance::Instance;
+use crate::services::{Door, ServiceError, Services};
+
+/// What a process has to know before it can take its place.
+#[derive(Clone, Debug)]
+pub struct StationOptions {
+    /// Where planctl keeps what is not in the database: the private cluster, trust, instances.
+    pub state_dir: PathBuf,
+    /// The database that was named; the private cluster otherwise.
+    pub database_url: Option<DatabaseUrl>,
+    /// Where the private cluster's programs come from.
+    pub postgres: Postgres,
+    /// This program, to be started as the helper that minds child processes.
+    pub program: PathBuf,
+    /// Says that the schema is brought up to date; without it an older one is refused.
+    pub migrates: bool,
+}
+
+/// A process's place at the database. Cheap to clone; all clones share it.
+#[derive(Clone)]
+pub struct Station {
+    pub(crate) store: Store,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    state_dir: PathBuf,
+    program: PathBuf,
+    host: String,
+    boot: String,
+    process: OnceLock<Process>,
+    cluster: Option<Cluster>,
+    database_line: String,
+    rings: tokio::task::JoinHandle<()>,
+}
+
+/// What only a process that works needs.
+struct Process {
+    instance: Instance,
+    spawner: Spawner,
+}
+
+impl Station {
+    /// Connects to the database, starts the private cluster where none is named, and brings the schema up to date.
+    ///
+    /// # Errors
+    ///
+    /// Those of the cluster, of the connection and of the migration.
+    pub async fn open(options: StationOptions) -> Result<Station, ServiceError> {
+        let (cluster, connect, database_line) = match &options.database_url {
+            Some(url) => {
+                let connect: PgConnectOptions = url
+                    .expose()
+                    .parse()
+                    .map_err(|source| ServiceError::Store(StoreError::from_configuration(source)))?;
+                (None, connect, url.to_string())
+            }
+            None => {
+                let mut wanted = ClusterOptions::new(&options.state_dir);
+                wanted.bin_dir.clone_from(&options.postgres.bin_dir);
+                wanted.download = options.postgres.download;
+                let cluster = Cluster::attach(wanted).await?;
+                let connect = cluster.connect_options();
+                let line = cluster.describe();
+                (Some(cluster), connect, line)
+            }
+        };
+        let store = Store::connect(connect, Settings::default()).await?;
+        if options.migrates {
+            store.migrate().await?;
+        } else {
+            store.check_schema().await?;
+        }
+        let ringing = store.clone();
+        let rings = tokio::spawn(async move { ringing.carry_rings().await });
+        let inner = Inner {
+            state_dir: options.state_dir,
+            program: options.program,
+            host: planctl_harness::host_id(),
+            boot: planctl_harness::boot_id(),
+            process: OnceLock::new(),
+            cluster,
+            database_line,
+            rings,
+        };
+        Ok(Station { store, inner: Arc::new(inner) })
+    }
+
+    /// Opens the services of one workspace for somebody.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn services(&self, door: Door) -> Result<Services, ServiceError> {
+        let path = door.workspace.to_string_lossy();
+        let workspace = self.store.workspace(self.host(), &path).await?;
+        Ok(Services::new(self.clone(), door, workspace))
+    }
+
+    /// Says in one line which database is used, without any password.
+    pub fn database_line(&self) -> &str {
+        &self.inner.database_line
+    }
+
+    /// Returns the private cluster, where it is the one in use.
+    pub fn cluster(&self) -> Option<&Cluster> {
+        self.inner.cluster.as_ref()
+    }
+
+    /// Returns the store, for tests and for tools that read.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Returns the directory that holds what is not in the database.
+    pub fn state_dir(&self) -> &Path {
+        &self.inner.state_dir
+    }
+
+    /// Returns the id of this host.
+    pub fn host(&self) -> &str {
+        &self.inner.host
+    }
+
+    /// Returns what starts and ends child processes.
+    ///
+    /// # Errors
+    ///
+    /// When the helper can't be started.
+    pub fn spawner(&self) -> Result<&Spawner, ServiceError> {
+        Ok(&self.process()?.spawner)
+    }
+
+    /// Registers for the transitions of a run. A ring says only "look again"; look again every second without one too.
+    pub fn listen(&self, run: RunId) -> Listener {
+        self.store.listen_to(run)
+    }
+
+    /// Leaves: the private cluster goes too where this process is the last that uses it.
+    pub async fn close(self) {
+        self.inner.rings.abort();
+        self.store.close().await;
+        if let Some(process) = self.inner.process.get() {
+            process.spawner.shutdown();
+        }
+    }
+
+    pub(crate) fn holder(&self) -> Result<Holder, ServiceError> {
+        Ok(Holder {
+            host: self.inner.host.clone(),
+            boot: self.inner.boot.clone(),
+            instance: self.process()?.instance.id().to_owned(),
+            own: true,
+        })
+    }
+
+    pub(crate) fn boot(&self) -> &str {
+        &self.inner.boot
+    }
+
+    fn process(&self) -> Result<&Process, ServiceError> {
+        if let Some(process) = self.inner.process.get() {
+            return Ok(process);
+        }
+        let wrong = ServiceError::io(format!("use the state directory {}", self.state_dir().display()));
+        let instance = Instance::begin(self.state_dir()).map_err(wrong)?;
+        let wrong = || ServiceError::io("start the helper for child processes");
+        let lock = instance.lock().map_err(wrong())?;
+        let spawner = Spawner::start(&self.inner.program, Some(lock)).map_err(wrong())?;
+        Ok(self.inner.process.get_or_init(|| Process { instance, spawner }))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.rings.abort();
+    }
+}
