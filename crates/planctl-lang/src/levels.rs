@@ -22,7 +22,8 @@ pub enum Wish {
 
 /// The wishes for all codes. Of wishes that touch the same finding the later one wins; `warnings` touches only what would
 /// be a warning, so that what is allowed stays allowed when all warnings are denied afterwards.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(into = "Vec<(String, Wish)>", try_from = "Vec<(String, Wish)>")]
 pub struct Levels {
     codes: BTreeMap<Code, Ranked>,
     warnings: Option<Ranked>,
@@ -50,6 +51,33 @@ pub enum UnknownWish {
     /// The plan has no meaning where this is found.
     #[error("`{0}` is always an error: {title}", title = .0.title())]
     AlwaysError(Code),
+}
+
+/// Equal are wishes of equal effect, in whatever order they were given.
+impl PartialEq for Levels {
+    fn eq(&self, other: &Levels) -> bool {
+        self.wishes() == other.wishes()
+    }
+}
+
+impl Eq for Levels {}
+
+impl From<Levels> for Vec<(String, Wish)> {
+    fn from(levels: Levels) -> Self {
+        levels.wishes().into_iter().map(|(name, wish)| (name.to_owned(), wish)).collect()
+    }
+}
+
+impl TryFrom<Vec<(String, Wish)>> for Levels {
+    type Error = UnknownWish;
+
+    fn try_from(wishes: Vec<(String, Wish)>) -> Result<Levels, UnknownWish> {
+        let mut levels = Levels::default();
+        for (name, wish) in wishes {
+            levels.add(wish, &name)?;
+        }
+        Ok(levels)
+    }
 }
 
 /// What names all warnings at once.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use planctl_engine::{Digest, RedFirst, Role};
 use planctl_lang::Levels;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -24,7 +25,11 @@ pub use schema::schema;
 pub use trust::{TRUST_FILE, Trust, TrustEntry, trust};
 
 /// The effective configuration.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+///
+/// It travels from the command line to a daemon: a key that the daemon does not know is refused there, never dropped, and
+/// the database stays behind, whose address may hold a password.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// What the project is called, for people.
     pub project: Option<String>,
@@ -33,6 +38,7 @@ pub struct Config {
     /// Who serves which role.
     pub roles: BTreeMap<Role, RoleConfig>,
     /// Which database to use; without one, the private cluster.
+    #[serde(skip)]
     pub database: Option<DatabaseUrl>,
     /// Where the private cluster's programs come from.
     pub postgres: Postgres,
@@ -43,7 +49,8 @@ pub struct Config {
 }
 
 /// How contracts run.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Contracts {
     /// How long one evaluation may take, where the plan does not say.
     pub timeout: Option<Duration>,
@@ -56,7 +63,8 @@ pub struct Contracts {
 }
 
 /// Who serves one role, and how.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct RoleConfig {
     /// What does the work; without one the role waits for a worker.
     pub agent: Option<Agent>,
@@ -69,7 +77,8 @@ pub struct RoleConfig {
 }
 
 /// Variables a worker gets beside those of the protocol.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct RoleEnv {
     /// Set to these values (`env = { CI = "1" }`).
     pub set: BTreeMap<String, String>,
@@ -78,7 +87,8 @@ pub struct RoleEnv {
 }
 
 /// What does the work of a role.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Agent {
     /// A command that speaks the `--exec` protocol (INTERFACE 3.5).
     Exec(String),
@@ -93,7 +103,8 @@ impl fmt::Display for Agent {
 }
 
 /// Where the private cluster's programs come from.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Postgres {
     /// The directory that holds `initdb` and `postgres`.
     pub bin_dir: Option<PathBuf>,
@@ -108,7 +119,8 @@ impl Default for Postgres {
 }
 
 /// How much isolation contracts and workers need (PROMISES 3.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Isolation {
     /// The best tier the host offers.
     #[default]

@@ -293,3 +293,19 @@ fn levels_are_part_of_what_is_approved_and_without_any_nothing_changes() {
         read("[verify]\nallow = [\"P102\", \"P104\"]\n").digest()
     );
 }
+
+#[test]
+fn a_configuration_survives_the_way_to_a_daemon_and_its_database_stays_behind() {
+    let text = "isolation = \"require:1\"\n[project]\nname = \"x\"\n[contracts]\ntimeout = \"1m\"\nenv = { A = \"1\" }\npath = [\"/opt\"]\nred_first = \"warn\"\n\
+        [roles.coder]\nagent = \"exec:./x\"\ntimeout = \"2m\"\nidle_timeout = \"3m\"\nenv = [\"KEY\"]\n\
+        [database]\nurl = \"postgres://me:hunter2@h/x\"\n[postgres]\ndownload = false\n[verify]\nallow = [\"P104\"]\ndeny = [\"warnings\"]\n";
+    let config = read::layer(Path::new("planctl.toml"), text).unwrap().effective();
+    let sent = serde_json::to_string(&config).unwrap();
+    assert!(!sent.contains("hunter2"), "{sent}");
+    let arrived: Config = serde_json::from_str(&sent).unwrap();
+    assert_eq!(arrived, Config { database: None, ..config.clone() });
+    assert_eq!(arrived.digest(), config.digest());
+    assert_eq!(serde_json::from_str::<Config>("{}").unwrap(), Config::default());
+    // A key of a later planctl may be a restriction: it is refused, never dropped.
+    assert!(serde_json::from_str::<Config>("{\"contracts\":{\"network\":\"none\"}}").is_err());
+}
