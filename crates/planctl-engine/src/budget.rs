@@ -55,6 +55,9 @@ pub struct Usage {
     /// The model, where the worker names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Says that the money was worked out from the tokens and a configured price, not reported.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
 }
 
 impl Usage {

@@ -1,7 +1,13 @@
 //! Lets an agent work on one item and turns what its process did into what the engine may hear of it.
 
+mod aider;
+mod claude;
+mod codex;
 mod dialect;
 mod exec;
+mod gemini;
+mod known;
+mod opencode;
 
 use std::ffi::OsString;
 use std::future::Future;
@@ -14,6 +20,7 @@ use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Report, Usage};
 
 use self::dialect::{Answer, Listener};
 use self::exec::Room;
+pub use self::known::{Known, KnownAgent, NotKnown, PermissionMode, Permissions};
 use crate::context::ContextEntry;
 use crate::environment::Inherited;
 use crate::excerpt::{Output, excerpt, excerpt_of_text};
@@ -51,10 +58,21 @@ pub enum Program {
     Shell(String),
     /// A program and its arguments (`--no-shell`).
     Arguments(Vec<String>),
+    /// An agent by its name, as `--agent` takes it.
+    Known(Known),
+}
+
+impl Program {
+    fn known(&self) -> Option<&Known> {
+        match self {
+            Program::Known(known) => Some(known),
+            Program::Shell(_) | Program::Arguments(_) => None,
+        }
+    }
 }
 
 impl Agent {
-    /// Describes an `--exec` agent with nothing inherited and a grace of 5 s.
+    /// Describes an agent with nothing inherited and a grace of 5 s.
     pub fn exec(program: Program, scratch: impl Into<PathBuf>) -> Agent {
         Agent {
             program,
@@ -147,7 +165,16 @@ impl Agent {
         };
         let finished = run(spawner, &command, &mut both, cancel).await;
         match finished {
-            Ok(finished) => said(finished, room.result(), listener),
+            Ok(finished) => {
+                let mut answer = listener.finish(&finished.stdout, &finished.stderr);
+                if let Some(file) = room.result() {
+                    answer = file.or_usage_of(answer);
+                }
+                if answer.text.is_none() {
+                    answer.text = room.last_message();
+                }
+                said(finished, answer, self.program.known())
+            }
             Err(error) => could_not_run(format!("its process could not be started: {error}")),
         }
     }
@@ -168,12 +195,12 @@ fn could_not_run(message: String) -> Worked {
 }
 
 /// Decides what the engine hears: our own ending first, then errors by shape, then the exit status (INTERFACE 3.3).
-fn said(finished: Finished, file: Option<Answer>, listener: Listener) -> Worked {
-    let heard = listener.finish(&finished.stdout);
-    let answer = match file {
-        Some(file) => file.or_usage_of(heard),
-        None => heard,
-    };
+fn said(finished: Finished, mut answer: Answer, known: Option<&Known>) -> Worked {
+    if let (Some(usage), Some(known)) = (&mut answer.usage, known)
+        && usage.model.is_none()
+    {
+        usage.model = known.model().map(str::to_owned);
+    }
     let mut outputs = Vec::new();
     let usage = answer.usage.clone();
     let said = match &finished.end {
@@ -183,9 +210,9 @@ fn said(finished: Finished, file: Option<Answer>, listener: Listener) -> Worked 
             kind: FaultKind::Transient,
             message: format!("it could not be started: {}", std::io::Error::from_raw_os_error(*errno)),
         }),
-        End::Exited(_) | End::Signalled(_) | End::Flooded => match fault(&finished, &answer) {
+        End::Exited(_) | End::Signalled(_) | End::Flooded => match fault(&finished, &answer, known) {
             Some(fault) => AgentSaid::Faulted(fault),
-            None => match answer.question.clone() {
+            None => match answer.question.clone().or_else(|| denied(&answer, known)) {
                 Some(question) => AgentSaid::Asked { question, usage },
                 None => AgentSaid::Reported(report(&finished, &answer, &mut outputs)),
             },
@@ -194,17 +221,35 @@ fn said(finished: Finished, file: Option<Answer>, listener: Listener) -> Worked 
     Worked { said, outputs, session: answer.session, artifacts: answer.artifacts }
 }
 
+/// Makes a question of what an agent was denied, where a person is to be asked.
+fn denied(answer: &Answer, known: Option<&Known>) -> Option<String> {
+    let asks = known.is_some_and(|known| known.permissions.mode == PermissionMode::Ask);
+    (asks && !answer.denials.is_empty()).then(|| {
+        format!(
+            "It was not allowed to use: {}. Answer what it should do instead, or allow it in planctl.toml and retry.",
+            answer.denials.join(", ")
+        )
+    })
+}
+
 /// Finds infrastructure trouble, which spends no attempt.
-fn fault(finished: &Finished, answer: &Answer) -> Option<Fault> {
+fn fault(finished: &Finished, answer: &Answer, known: Option<&Known>) -> Option<Fault> {
+    let permission_exits = known.map_or(&[][..], |known| known.agent.permission_exits());
+    let lacks_permission = matches!(finished.end, End::Exited(code) if permission_exits.contains(&code));
     if let Some(error) = &answer.error
         && answer.usage.as_ref().is_none_or(|usage: &Usage| usage.tokens() == 0)
     {
-        let kind = if error.is_permission { FaultKind::Permission } else { FaultKind::Transient };
+        let kind = if error.is_permission || lacks_permission {
+            FaultKind::Permission
+        } else {
+            FaultKind::Transient
+        };
         return Some(Fault { kind, message: shorten(&error.message) });
     }
     let kind = match finished.end {
         End::Exited(EXIT_TEMPORARY) => FaultKind::Transient,
         End::Exited(EXIT_PERMISSION) => FaultKind::Permission,
+        End::Exited(_) if lacks_permission => FaultKind::Permission,
         End::Exited(_)
         | End::Signalled(_)
         | End::Flooded
@@ -216,12 +261,11 @@ fn fault(finished: &Finished, answer: &Answer) -> Option<Fault> {
     };
     let spoken = if finished.stderr.bytes > 0 { &finished.stderr } else { &finished.stdout };
     let message = shorten(&String::from_utf8_lossy(&spoken.last(MESSAGE_CHARACTERS_MAX)));
-    let status = match kind {
-        FaultKind::Transient => EXIT_TEMPORARY,
-        FaultKind::Permission => EXIT_PERMISSION,
+    let message = if let (End::Exited(status), true) = (&finished.end, message.is_empty()) {
+        format!("it exited with status {status} and no word")
+    } else {
+        message
     };
-    let message =
-        if message.is_empty() { format!("it exited with status {status} and no word") } else { message };
     Some(Fault { kind, message })
 }
 

@@ -29,7 +29,9 @@ mod trial;
 mod walk;
 mod workspace;
 
-pub use agent::{Agent, Assignment, Program, Worked};
+pub use agent::{
+    Agent, Assignment, Known, KnownAgent, NotKnown, PermissionMode, Permissions, Program, Worked,
+};
 pub use beneath::Unreadable;
 pub use capture::{Captured, KEPT_BYTES};
 pub use context::{CONTEXT_BYTES_MAX, ContextEntry, FILE_BYTES_MAX, GLOB_FILES_MAX, read_context};

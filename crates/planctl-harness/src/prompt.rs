@@ -25,7 +25,7 @@ pub fn assemble(parts: PromptParts<'_>) -> String {
 }
 
 /// Draws 128 bits that nothing in the data can know.
-fn random_key() -> String {
+pub(crate) fn random_key() -> String {
     let mut bytes = [0_u8; 16];
     let mut filled = 0;
     while filled < bytes.len() {

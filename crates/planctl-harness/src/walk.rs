@@ -10,6 +10,10 @@ pub const ENTRIES_MAX: usize = 200_000;
 /// Folders that hold other programs' files, in any number.
 const SKIPPED: [&str; 4] = [".git", "target", "node_modules", ".venv"];
 
+/// What an agent leaves in every folder it works in: no work of anybody's (INTERFACE 3.3).
+const LEFTOVERS: [&str; 4] =
+    [".aider.chat.history.md", ".aider.input.history", ".aider.llm.history", ".aider.tags.cache"];
+
 /// What a walk found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Found {
@@ -59,9 +63,10 @@ pub fn expand(root: &Path, glob: &str, most: usize) -> Result<Found, NotAGlob> {
         return Ok(Found::default());
     }
     let mut files = BTreeSet::new();
+    let names_leftovers = glob.contains(".aider");
     let skip: &[&str] = &[".git"];
     let is_cut = visit(root, &start, skip, |path, is_file| {
-        if is_file && matcher.is_match(path) {
+        if is_file && matcher.is_match(path) && (names_leftovers || !is_leftover(path)) {
             files.insert(path.to_owned());
         }
         files.len() <= most
@@ -74,7 +79,7 @@ pub fn expand(root: &Path, glob: &str, most: usize) -> Result<Found, NotAGlob> {
 pub fn files(root: &Path, most: usize) -> Found {
     let mut files = Vec::new();
     let is_cut = visit(root, Path::new(""), &SKIPPED, |path, is_file| {
-        if is_file {
+        if is_file && !is_leftover(path) {
             files.push(path.to_owned());
         }
         files.len() < most
@@ -87,6 +92,10 @@ pub fn files(root: &Path, most: usize) -> Found {
 pub(crate) fn stays_inside(path: &Path) -> bool {
     path.components()
         .all(|part| matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir))
+}
+
+fn is_leftover(path: &str) -> bool {
+    LEFTOVERS.iter().any(|name| path.starts_with(name))
 }
 
 /// The folders before the first part that is a pattern.
@@ -155,6 +164,21 @@ mod tests {
         assert_eq!(expand("../*"), [""; 0]);
         assert_eq!(expand("/etc/*"), [""; 0]);
         assert_eq!(expand(".git/*"), [".git/config"; 1], "named by the plan itself");
+    }
+
+    #[test]
+    fn what_aider_leaves_behind_is_no_file_of_the_workspace() {
+        let folder = workspace();
+        for path in [".aider.chat.history.md", ".aider.tags.cache.v4/1.db", ".aider.conf.yml"] {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        let expand = |glob| expand(folder.path(), glob, 100).unwrap().files;
+        assert_eq!(expand("*"), [".aider.conf.yml", "a.md"]);
+        assert_eq!(expand("**/*.db"), [""; 0]);
+        assert_eq!(expand(".aider.*.md"), [".aider.chat.history.md"], "named by the plan itself");
+        assert_eq!(files(folder.path(), 100).files[..2], [".aider.conf.yml", "a.md"]);
     }
 
     #[test]

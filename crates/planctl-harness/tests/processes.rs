@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
 mod processes {
+    pub mod adapters;
     pub mod agents;
     pub mod contracts;
     pub mod endings;
@@ -20,6 +21,7 @@ fn main() {
     make_environment_hostile(folder.path());
     let arguments = libtest_mimic::Arguments::from_args();
     let tests = [
+        processes::adapters::tests(),
         processes::agents::tests(),
         processes::contracts::tests(),
         processes::endings::tests(),

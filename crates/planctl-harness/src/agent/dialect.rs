@@ -9,6 +9,11 @@ use crate::capture::Captured;
 const LINE_BYTES_MAX: usize = 1024 * 1024;
 /// The most text that is collected from a stream of messages.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
+/// How many beginnings of an object are tried on standard error.
+const STDERR_OBJECTS_MAX: usize = 100;
+/// The most denials that are told, and the most of each.
+const DENIALS_MAX: usize = 20;
+const DENIAL_CHARACTERS_MAX: usize = 200;
 /// No count in a report is larger; more is a mistake or a lie.
 const COUNT_MAX: f64 = 1e15;
 
@@ -22,6 +27,8 @@ pub(super) struct Answer {
     pub(super) gave_up: bool,
     pub(super) question: Option<String>,
     pub(super) artifacts: Vec<String>,
+    /// What it wanted to do and was not allowed.
+    pub(super) denials: Vec<String>,
 }
 
 /// An error that the agent itself reports.
@@ -52,6 +59,7 @@ impl Answer {
             gave_up: outcome == "gave_up",
             question,
             artifacts: artifacts.filter_map(|path| path.as_str().map(str::to_owned)).take(1000).collect(),
+            denials: Vec::new(),
             text,
         })
     }
@@ -62,6 +70,7 @@ impl Answer {
             usage: self.usage.or(heard.usage),
             session: self.session.or(heard.session),
             error: heard.error,
+            denials: heard.denials,
             ..self
         }
     }
@@ -74,6 +83,7 @@ fn native_usage(usage: &Value) -> Usage {
         output_tokens: count(&usage["output_tokens"]),
         micro_usd: micro_usd(&usage["cost_usd"]),
         model: usage["model"].as_str().map(str::to_owned),
+        estimated: false,
     }
 }
 
@@ -103,6 +113,7 @@ pub(super) struct Listener {
 struct Aider {
     usage: Option<Usage>,
     error: Option<String>,
+    model: Option<String>,
 }
 
 impl Listener {
@@ -141,8 +152,9 @@ impl Listener {
         self.line.clear();
     }
 
-    /// Returns what was said; `stdout` is for agents that print one object, or plain text.
-    pub(super) fn finish(mut self, stdout: &Captured) -> Answer {
+    /// Returns what was said; `stdout` is for agents that print one object, or plain text, and `stderr` for those that
+    /// tell their failure there.
+    pub(super) fn finish(mut self, stdout: &Captured, stderr: &Captured) -> Answer {
         self.end_line();
         if let Some(native) = self.native {
             return native.or_usage_of(self.known);
@@ -158,6 +170,11 @@ impl Listener {
                 self.known.text = Some(self.messages);
             }
             return self.known;
+        }
+        if stdout.bytes == 0
+            && let Some(error) = gemini_stderr(stderr)
+        {
+            return Answer { error: Some(error), ..Answer::default() };
         }
         self.aider.answer(stdout)
     }
@@ -199,7 +216,23 @@ impl Listener {
     }
 }
 
+/// Gemini's one object goes to standard error where it failed, after whatever else stands there (INTERFACE 3.3).
+fn gemini_stderr(stderr: &Captured) -> Option<AgentError> {
+    let bytes = stderr.joined();
+    let text = std::str::from_utf8(&bytes).ok()?;
+    let starts =
+        text.match_indices('{').map(|(at, _)| at).filter(|at| *at == 0 || text[..*at].ends_with('\n'));
+    let value: Value =
+        starts.take(STDERR_OBJECTS_MAX).find_map(|at| serde_json::from_str(&text[at..]).ok())?;
+    let error = &value["error"];
+    let message = error["message"].as_str()?.to_owned();
+    let is_permission = matches!(error["code"].as_u64(), Some(41 | 55 | 401 | 403));
+    Some(AgentError { message, is_permission })
+}
+
 fn claude(answer: &mut Answer, value: &Value) -> bool {
+    let denials = value["permission_denials"].as_array().into_iter().flatten();
+    answer.denials = denials.take(DENIALS_MAX).filter_map(denial).collect();
     answer.session = value["session_id"].as_str().map(str::to_owned);
     let structured = &value["structured_output"];
     answer.text = if structured.is_null() {
@@ -241,6 +274,15 @@ fn claude(answer: &mut Answer, value: &Value) -> bool {
     true
 }
 
+/// `Bash(rm -rf build)`, `Write(notes.md)`, `WebFetch`.
+fn denial(value: &Value) -> Option<String> {
+    let tool = value["tool_name"].as_str()?;
+    let input = &value["tool_input"];
+    let what = ["command", "file_path", "url"].into_iter().find_map(|key| input[key].as_str());
+    let text = what.map_or_else(|| tool.to_owned(), |what| format!("{tool}({what})"));
+    Some(text.chars().take(DENIAL_CHARACTERS_MAX).collect())
+}
+
 fn codex(answer: &mut Answer, kind: &str, value: &Value) -> bool {
     match kind {
         "item.completed" => {
@@ -256,8 +298,7 @@ fn codex(answer: &mut Answer, kind: &str, value: &Value) -> bool {
                 input_tokens: count(&usage["input_tokens"]),
                 cached_input_tokens: count(&usage["cached_input_tokens"]),
                 output_tokens: count(&usage["output_tokens"]),
-                micro_usd: None,
-                model: None,
+                ..Usage::default()
             });
         }
         _ => {
@@ -287,8 +328,8 @@ fn gemini_usage(stats: &Value) -> Usage {
         input_tokens: count(&stats["input_tokens"]),
         cached_input_tokens: count(&stats["cached"]),
         output_tokens: count(&stats["output_tokens"]),
-        micro_usd: None,
         model: busiest.map(|(name, _)| name.clone()),
+        ..Usage::default()
     }
 }
 
@@ -326,6 +367,9 @@ impl Aider {
         {
             self.error = Some(line.to_owned());
         }
+        if let Some(model) = line.strip_prefix("Main model: ").or_else(|| line.strip_prefix("Model: ")) {
+            self.model = model.split(" with ").next().map(str::to_owned);
+        }
         let Some(tokens) = line.strip_prefix("Tokens: ") else { return };
         let (tokens, cost) = tokens.split_once(" Cost: ").unwrap_or((tokens, ""));
         let (mut sent, mut cached, mut received) = (None, 0, None);
@@ -350,7 +394,8 @@ impl Aider {
 
     /// Plain text otherwise: the caller tells its end.
     fn answer(self, stdout: &Captured) -> Answer {
-        if let Some(usage) = self.usage {
+        if let Some(mut usage) = self.usage {
+            usage.model = self.model;
             let all = String::from_utf8_lossy(&stdout.joined()).into_owned();
             let end = all.rfind("\nTokens: ").unwrap_or(all.len());
             return Answer {

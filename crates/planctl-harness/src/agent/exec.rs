@@ -5,10 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::dialect::Answer;
+use super::known::Line;
 use super::{Agent, Assignment, Program};
 use crate::beneath::{LastLink, Root};
-use crate::environment::{agent_environment, set};
+use crate::environment::{Inherited, agent_environment, set};
 use crate::process::{Command, Input};
+use crate::prompt::random_key;
 use crate::scratch::{ScratchFolder, WORK_PREFIX, create_folder, write_private};
 use crate::walk::stays_inside;
 
@@ -53,6 +55,18 @@ impl Room {
         self.folder.path().join("result.json")
     }
 
+    fn last_message_file(&self) -> PathBuf {
+        self.folder.path().join("last-message.txt")
+    }
+
+    /// Reads the message that an agent left as its last, where it left one.
+    pub(super) fn last_message(&self) -> Option<String> {
+        let root = Root::open(self.folder.path()).ok()?;
+        let content = root.read(Path::new("last-message.txt"), LastLink::Refuse, RESULT_BYTES_MAX).ok()?;
+        let text = String::from_utf8_lossy(&content).trim().to_owned();
+        (!text.is_empty()).then_some(text)
+    }
+
     /// Reads the result file, where the agent wrote one that makes sense.
     pub(super) fn result(&self) -> Option<Answer> {
         let root = Root::open(self.folder.path()).ok()?;
@@ -67,11 +81,23 @@ impl Room {
 ///
 /// Text that says why there can be none.
 pub(super) fn command(agent: &Agent, assignment: &Assignment, room: &Room) -> Result<Command, String> {
-    let environment = environment(agent, assignment, room);
+    let mut environment = environment(agent, assignment, room);
     let places = Places { prompt: &assignment.prompt, prompt_file: &room.prompt_file() };
     let (arguments, has_prompt) = match &agent.program {
         Program::Shell(script) => places.shell(script),
         Program::Arguments(arguments) => places.arguments(arguments),
+        Program::Known(known) => {
+            let Line { arguments, environment: own, reads_file } = known.line(
+                &room.prompt_file(),
+                &room.last_message_file(),
+                &random_uuid(),
+                assignment.budget_micro_usd,
+            )?;
+            for (name, value) in own {
+                set(&mut environment, name.into(), value.into());
+            }
+            (arguments, reads_file)
+        }
     };
     if arguments.iter().any(|argument| argument.len() > ARGUMENT_BYTES_MAX) {
         return Err("the prompt is too long for an argument; use {prompt_file} or standard input".into());
@@ -88,8 +114,26 @@ pub(super) fn command(agent: &Agent, assignment: &Assignment, room: &Room) -> Re
     Ok(command)
 }
 
+/// Draws a UUID of version 4, for a session of this attempt's own.
+fn random_uuid() -> String {
+    let mut key = random_key();
+    key.replace_range(12..13, "4");
+    key.replace_range(16..17, "8");
+    for at in [8, 13, 18, 23] {
+        key.insert(at, '-');
+    }
+    key
+}
+
 fn environment(agent: &Agent, assignment: &Assignment, room: &Room) -> Vec<(OsString, OsString)> {
-    let mut environment = agent_environment(&agent.inherited);
+    let inherited = match (&agent.program, agent.inherited.clone()) {
+        (Program::Known(known), Inherited::Listed(mut names)) => {
+            names.extend(known.agent.variables().map(str::to_owned));
+            Inherited::Listed(names)
+        }
+        (_, inherited) => inherited,
+    };
+    let mut environment = agent_environment(&inherited);
     for (name, value) in &agent.environment {
         set(&mut environment, name.clone(), value.clone());
     }
@@ -226,6 +270,15 @@ mod tests {
         ] {
             assert_eq!(substitute(script).0, expected, "{script}");
         }
+    }
+
+    #[test]
+    fn a_session_is_a_uuid_of_version_4_and_never_the_same() {
+        let uuid = random_uuid();
+        assert_ne!(uuid, random_uuid());
+        let lengths: Vec<usize> = uuid.split('-').map(str::len).collect();
+        assert_eq!(lengths, [8, 4, 4, 4, 12], "{uuid}");
+        assert_eq!((&uuid[14..15], &uuid[19..20]), ("4", "8"));
     }
 
     #[test]

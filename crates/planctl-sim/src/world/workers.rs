@@ -92,7 +92,7 @@ impl World {
             cached_input_tokens: 0,
             output_tokens: self.dice.below(500),
             micro_usd: self.dice.happens(700).then(|| self.dice.below(60_000)),
-            model: None,
+            ..Usage::default()
         })
     }
 

@@ -13,14 +13,14 @@ fn read(output: &[u8]) -> Answer {
     let whole = {
         let mut listener = Listener::default();
         listener.hear(output);
-        listener.finish(&captured)
+        listener.finish(&captured, &Captured::default())
     };
     // However the bytes arrive, the answer is the same.
     let mut listener = Listener::default();
     for chunk in output.chunks(7) {
         listener.hear(chunk);
     }
-    assert_eq!(listener.finish(&captured), whole);
+    assert_eq!(listener.finish(&captured, &Captured::default()), whole);
     whole
 }
 
@@ -31,6 +31,7 @@ fn usage(input: u64, cached: u64, output: u64, micro_usd: Option<u64>, model: Op
         output_tokens: output,
         micro_usd,
         model: model.map(str::to_owned),
+        estimated: false,
     }
 }
 
@@ -143,4 +144,37 @@ fn aiders_counts_may_be_shortened_and_are_summed() {
     let output = b"Fixed.\nTokens: 1.2k sent, 3 cache hit, 7 received. Cost: $0.01 message, $0.01 session.\n\
         Tokens: 2k sent, 1.1k received. Cost: $0.02 message, $0.03 session.\n";
     assert_eq!(read(output).usage, Some(usage(3200, 3, 1107, Some(30_000), None)));
+}
+
+#[test]
+fn aider_names_its_model_in_its_header() {
+    let output =
+        b"Aider v0.86.2\nMain model: gpt-x with diff edit format\nDone.\nTokens: 1 sent, 2 received.\n";
+    assert_eq!(read(output).usage, Some(usage(1, 0, 2, None, Some("gpt-x"))));
+}
+
+#[test]
+fn an_object_that_gemini_prints_on_standard_error_is_an_error() {
+    let on_stderr = |text: &str| {
+        let stderr = Captured { head: text.into(), tail: Vec::new(), bytes: text.len() as u64 };
+        Listener::default().finish(&Captured::default(), &stderr).error
+    };
+    let object = |code: u32| {
+        format!(
+            "Loaded cached credentials.\n{{\n  \"session_id\": \"ID\",\n  \"error\": {{\n    \"type\": \"Error\",\n    \"message\": \"fake failure\",\n    \"code\": {code}\n  }}\n}}\n"
+        )
+    };
+    let error = on_stderr(&object(400)).unwrap();
+    assert_eq!((error.message.as_str(), error.is_permission), ("fake failure", false));
+    assert!(on_stderr(&object(41)).unwrap().is_permission);
+    assert_eq!(on_stderr("{\"a\": 1}\n{broken\nerror: {x}\n"), None);
+    assert_eq!(on_stderr(&"{\n".repeat(60_000)), None);
+}
+
+#[test]
+fn what_claude_was_denied_is_told() {
+    let denied = r#""permission_denials":[{"tool_name":"Bash","tool_use_id":"T","tool_input":{"command":"rm -rf x"}},{"tool_name":"WebFetch","tool_input":{}}]"#;
+    let text = String::from_utf8(fixture!("claude-ok.jsonl").to_vec()).unwrap();
+    let text = text.replace(r#""permission_denials":[]"#, denied);
+    assert_eq!(read(text.as_bytes()).denials, ["Bash(rm -rf x)", "WebFetch"]);
 }

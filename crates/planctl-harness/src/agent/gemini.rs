@@ -1,0 +1,53 @@
+//! Gemini CLI: `gemini`.
+
+use super::known::{Adapter, Line, Order, PermissionMode, Tool};
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    name: "gemini",
+    reports_money: false,
+    reports_denials: false,
+    // Not signed in, and a folder that is not trusted (INTERFACE 3.3).
+    permission_exits: &[41, 55],
+    variables: &[
+        "GEMINI_API_KEY",
+        "GOOGLE_API_KEY",
+        "GOOGLE_GENAI_USE_VERTEXAI",
+        "GOOGLE_CLOUD_PROJECT",
+        "GOOGLE_CLOUD_LOCATION",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "GOOGLE_GEMINI_BASE_URL",
+        "GEMINI_MODEL",
+    ],
+    line,
+};
+
+fn line(order: &Order<'_>) -> Result<Line, String> {
+    let line = Line::new(["gemini", "--skip-trust", "-o", "stream-json", "--approval-mode"]);
+    let line = match (order.permissions.mode, order.permissions.tools()?) {
+        (PermissionMode::Deny, _) => line.with(["plan"]),
+        (PermissionMode::List | PermissionMode::Ask, None) => line.with(["auto_edit"]),
+        (PermissionMode::List | PermissionMode::Ask, Some(tools)) if tools.contains(&Tool::Every) => {
+            line.with(["yolo"])
+        }
+        (PermissionMode::List | PermissionMode::Ask, Some(tools)) => {
+            let mode = if tools.contains(&Tool::Edit) { "auto_edit" } else { "default" };
+            tools
+                .iter()
+                .filter_map(own_name)
+                .fold(line.with([mode]), |line, name| line.with(["--allowed-tools".to_owned(), name]))
+        }
+    };
+    Ok(line.with(order.arguments))
+}
+
+/// Returns its own name for a tool; the mode itself allows edits. Its patterns are beginnings.
+fn own_name(tool: &Tool<'_>) -> Option<String> {
+    match tool {
+        Tool::Every | Tool::Edit => None,
+        Tool::Bash(None) => Some("run_shell_command".to_owned()),
+        Tool::Bash(Some(pattern)) => {
+            Some(format!("run_shell_command({})", pattern.trim_end_matches(['*', ' ', ':'])))
+        }
+        Tool::Named(name) => Some((*name).to_owned()),
+    }
+}

@@ -1,0 +1,342 @@
+//! Agents that planctl knows by name: how each is started, what it is allowed, what it tells of itself.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{aider, claude, codex, gemini, opencode};
+
+/// All of them, in the order in which people are told.
+const ADAPTERS: [&Adapter; 5] =
+    [&claude::ADAPTER, &codex::ADAPTER, &gemini::ADAPTER, &opencode::ADAPTER, &aider::ADAPTER];
+
+/// Variables that every one of them may need to reach its service, through proxies and with the user's own settings.
+const VARIABLES: [&str; 13] = [
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NO_PROXY",
+    "https_proxy",
+    "http_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_STATE_HOME",
+];
+
+/// What is particular to one agent (INTERFACE 3.2); its output is told by shape, whatever its name.
+pub(super) struct Adapter {
+    pub(super) name: &'static str,
+    /// Says that its output tells what it cost.
+    pub(super) reports_money: bool,
+    /// Says that its output tells what it was not allowed to do.
+    pub(super) reports_denials: bool,
+    /// Exit statuses by which it says that a login or a right is missing.
+    pub(super) permission_exits: &'static [i32],
+    /// Its own variables: logins, addresses, folders.
+    pub(super) variables: &'static [&'static str],
+    /// Writes its command line.
+    pub(super) line: fn(&Order<'_>) -> Result<Line, String>,
+}
+
+/// What a command line is made for.
+pub(super) struct Order<'a> {
+    pub(super) permissions: &'a Permissions,
+    /// What follows `NAME:`.
+    pub(super) arguments: &'a [String],
+    pub(super) prompt_file: &'a Path,
+    /// Where it may leave its last message.
+    pub(super) last_file: &'a Path,
+    /// A UUID of this attempt's own.
+    pub(super) session: &'a str,
+    pub(super) budget_micro_usd: Option<u64>,
+}
+
+/// A command line.
+#[derive(Default)]
+pub(super) struct Line {
+    pub(super) arguments: Vec<OsString>,
+    pub(super) environment: Vec<(&'static str, String)>,
+    /// Says that it reads its prompt from the file, and nothing on standard input.
+    pub(super) reads_file: bool,
+}
+
+impl Line {
+    pub(super) fn new<'a>(words: impl IntoIterator<Item = &'a str>) -> Line {
+        Line { arguments: words.into_iter().map(OsString::from).collect(), ..Line::default() }
+    }
+
+    pub(super) fn with(mut self, words: impl IntoIterator<Item = impl Into<OsString>>) -> Line {
+        self.arguments.extend(words.into_iter().map(Into::into));
+        self
+    }
+}
+
+/// An agent that planctl knows by name: `claude`, `codex`, `gemini`, `opencode` or `aider`.
+#[derive(Clone, Copy)]
+pub struct KnownAgent(&'static Adapter);
+
+impl KnownAgent {
+    /// Returns all of them.
+    pub fn all() -> impl Iterator<Item = KnownAgent> {
+        ADAPTERS.into_iter().map(KnownAgent)
+    }
+
+    /// Returns the one of this name.
+    pub fn named(name: &str) -> Option<KnownAgent> {
+        KnownAgent::all().find(|agent| agent.name() == name)
+    }
+
+    /// Returns its name, which is also its program's.
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// Says that its output tells what it cost; the others tell tokens only.
+    pub fn reports_money(self) -> bool {
+        self.0.reports_money
+    }
+
+    pub(super) fn permission_exits(self) -> &'static [i32] {
+        self.0.permission_exits
+    }
+
+    pub(super) fn variables(self) -> impl Iterator<Item = &'static str> {
+        VARIABLES.into_iter().chain(self.0.variables.iter().copied())
+    }
+}
+
+impl PartialEq for KnownAgent {
+    fn eq(&self, other: &KnownAgent) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for KnownAgent {}
+
+impl fmt::Debug for KnownAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for KnownAgent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for KnownAgent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<KnownAgent, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        KnownAgent::named(&name)
+            .ok_or_else(|| serde::de::Error::custom(format!("no agent is called {name:?}")))
+    }
+}
+
+/// What an agent may do without a person.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Permissions {
+    /// How it is held.
+    pub mode: PermissionMode,
+    /// The tools it may use, `Edit`, `Write`, `Bash`, `Bash(git *)`, `*`; `None` is the agent's usual.
+    pub allow: Option<Vec<String>>,
+}
+
+/// How an agent is held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionMode {
+    /// It reads, and changes nothing.
+    Deny,
+    /// It does what the list allows, and the rest is denied.
+    #[default]
+    List,
+    /// As `List`; what was denied becomes a question to a person.
+    Ask,
+}
+
+impl PermissionMode {
+    /// All of them, the strictest first.
+    pub const ALL: [PermissionMode; 3] = [PermissionMode::Deny, PermissionMode::List, PermissionMode::Ask];
+
+    /// Returns the word of configurations.
+    pub fn word(self) -> &'static str {
+        match self {
+            PermissionMode::Deny => "deny",
+            PermissionMode::List => "list",
+            PermissionMode::Ask => "ask",
+        }
+    }
+}
+
+/// One entry of a list of tools.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Tool<'a> {
+    /// `*`
+    Every,
+    /// `Edit`, `Write`
+    Edit,
+    /// `Bash`, or `Bash(git *)`
+    Bash(Option<&'a str>),
+    /// Any other: the agent's own name for it.
+    Named(&'a str),
+}
+
+impl<'a> Tool<'a> {
+    fn read(entry: &'a str) -> Result<Tool<'a>, String> {
+        let wrong =
+            || format!("{entry:?} can't be a tool; write its name, or one with a pattern: \"Bash(git *)\"");
+        if entry == "*" {
+            return Ok(Tool::Every);
+        }
+        let (name, pattern) = match entry.split_once('(') {
+            Some((name, rest)) => {
+                let pattern = rest.strip_suffix(')').ok_or_else(wrong)?;
+                (name, Some(pattern))
+            }
+            None => (entry, None),
+        };
+        let is_name = name.bytes().next().is_some_and(|first| first.is_ascii_alphabetic())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
+        let is_pattern = pattern.is_none_or(|text| {
+            !text.trim().is_empty()
+                && !text.contains(['"', '(', ')', ','])
+                && !text.chars().any(char::is_control)
+        });
+        if !is_name || !is_pattern {
+            return Err(wrong());
+        }
+        Ok(match (name, pattern) {
+            ("Edit" | "Write", None) => Tool::Edit,
+            ("Bash", pattern) => Tool::Bash(pattern),
+            _ => Tool::Named(entry),
+        })
+    }
+}
+
+impl Permissions {
+    /// Reads the list of tools; `None` where there is none.
+    pub(super) fn tools(&self) -> Result<Option<Vec<Tool<'_>>>, String> {
+        self.allow.as_ref().map(|list| list.iter().map(|entry| Tool::read(entry)).collect()).transpose()
+    }
+}
+
+/// An agent by its name, with arguments of the user's own and what it is allowed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Known {
+    /// Which.
+    pub agent: KnownAgent,
+    /// Arguments that follow planctl's own.
+    pub arguments: Vec<String>,
+    /// What it may do.
+    pub permissions: Permissions,
+}
+
+/// Why a text names no agent.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NotKnown {
+    /// No agent has this name.
+    #[error("no agent is called {name:?}")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// The words after the name don't split as a shell would.
+    #[error("a quote in {arguments:?} is not closed")]
+    Arguments {
+        /// The words.
+        arguments: String,
+    },
+}
+
+impl Known {
+    /// Reads `NAME` or `NAME:ARGUMENTS`, whose words are split as a shell would; the permissions are the usual.
+    ///
+    /// # Errors
+    ///
+    /// Where no agent has that name, or a quote is not closed.
+    pub fn parse(text: &str) -> Result<Known, NotKnown> {
+        let (name, words) = text.split_once(':').unwrap_or((text, ""));
+        let agent =
+            KnownAgent::named(name.trim()).ok_or_else(|| NotKnown::Name { name: name.trim().to_owned() })?;
+        let arguments = shlex::split(words)
+            .filter(|words| !words.iter().any(|word| word.contains('\0')))
+            .ok_or_else(|| NotKnown::Arguments { arguments: words.to_owned() })?;
+        Ok(Known { agent, arguments, permissions: Permissions::default() })
+    }
+
+    /// Says whether this agent can be held to its permissions.
+    ///
+    /// # Errors
+    ///
+    /// Text that says what it can't be held to, and what to write instead.
+    pub fn check(&self) -> Result<(), String> {
+        let nowhere = Path::new("/dev/null");
+        self.line(nowhere, nowhere, "", None).map(drop)
+    }
+
+    pub(super) fn line(
+        &self,
+        prompt_file: &Path,
+        last_file: &Path,
+        session: &str,
+        budget_micro_usd: Option<u64>,
+    ) -> Result<Line, String> {
+        let name = self.agent.name();
+        if self.permissions.mode == PermissionMode::Ask && !self.agent.0.reports_denials {
+            return Err(format!(
+                "{name} does not tell what it was denied, so nobody can be asked; write \"deny\" or \"list\""
+            ));
+        }
+        if self.permissions.mode == PermissionMode::Deny && self.permissions.allow.is_some() {
+            return Err("with \"deny\" nothing is allowed; remove `allow`, or write \"list\"".to_owned());
+        }
+        (self.agent.0.line)(&Order {
+            permissions: &self.permissions,
+            arguments: &self.arguments,
+            prompt_file,
+            last_file,
+            session,
+            budget_micro_usd,
+        })
+    }
+
+    /// Returns the model that its arguments name.
+    pub fn model(&self) -> Option<&str> {
+        let mut arguments = self.arguments.iter();
+        let mut model = None;
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "-m" | "--model" => model = arguments.next().map(String::as_str),
+                other => model = other.strip_prefix("--model=").or(model),
+            }
+        }
+        model
+    }
+}
+
+impl fmt::Display for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.agent.name())?;
+        if self.arguments.is_empty() {
+            return Ok(());
+        }
+        let words = self.arguments.iter().map(String::as_str);
+        write!(f, ":{}", shlex::try_join(words).map_err(|_| fmt::Error)?)
+    }
+}
+
+/// Says that an agent can't be held to a list of tools.
+pub(super) fn no_list(name: &str, instead: &str) -> String {
+    format!("{name} can't be held to a list of tools: remove `allow`, or write allow = [\"*\"], {instead}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! OpenCode: `opencode run`. What it may do is told by a variable of its own.
+
+use serde_json::{Map, Value, json};
+
+use super::known::{Adapter, Line, Order, PermissionMode, Tool};
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    name: "opencode",
+    reports_money: true,
+    reports_denials: false,
+    permission_exits: &[],
+    variables: &[
+        "OPENCODE_CONFIG",
+        "OPENCODE_CONFIG_DIR",
+        "ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY",
+        "GEMINI_API_KEY",
+        "GOOGLE_GENERATIVE_AI_API_KEY",
+        "OPENROUTER_API_KEY",
+    ],
+    line,
+};
+
+/// The variable that goes before its configuration files.
+const PERMISSION: &str = "OPENCODE_PERMISSION";
+/// What reads and changes nothing.
+const READING: [&str; 4] = ["read", "glob", "grep", "list"];
+
+fn line(order: &Order<'_>) -> Result<Line, String> {
+    let line = Line::new(["opencode", "run", "--format", "json"]);
+    let mut line = match (order.permissions.mode, order.permissions.tools()?) {
+        (PermissionMode::Deny, _) => held(line, &[]),
+        (PermissionMode::List | PermissionMode::Ask, None) => line.with(["--auto"]),
+        (PermissionMode::List | PermissionMode::Ask, Some(tools)) if tools.contains(&Tool::Every) => {
+            line.with(["--auto"])
+        }
+        (PermissionMode::List | PermissionMode::Ask, Some(tools)) => held(line, &tools),
+    };
+    line = line.with(order.arguments);
+    Ok(line)
+}
+
+/// Denies everything, allows reading, and then what is listed: of its rules the last that matches counts.
+fn held(mut line: Line, tools: &[Tool<'_>]) -> Line {
+    let mut rules = Map::new();
+    rules.insert("*".to_owned(), json!("deny"));
+    for name in READING {
+        rules.insert(name.to_owned(), json!("allow"));
+    }
+    let mut commands = Map::new();
+    commands.insert("*".to_owned(), json!("deny"));
+    for tool in tools {
+        match tool {
+            Tool::Every => {}
+            Tool::Edit => drop(rules.insert("edit".to_owned(), json!("allow"))),
+            Tool::Bash(pattern) => {
+                drop(commands.insert(pattern.unwrap_or("*").to_owned(), json!("allow")));
+                rules.insert("bash".to_owned(), Value::Object(commands.clone()));
+            }
+            Tool::Named(name) => drop(rules.insert(name.to_lowercase(), json!("allow"))),
+        }
+    }
+    line.environment.push((PERMISSION, Value::Object(rules).to_string()));
+    line
+}
