@@ -188,6 +188,22 @@ impl ItemId {
         ItemId::derive(run, at, &format!("ask.{kind}.{ordinal}"))
     }
 
+    /// Returns the run that the id was derived from.
+    pub fn run(&self) -> Option<RunId> {
+        RunId::parse(self.0.get(..32).filter(|_| self.0.as_bytes().get(32) == Some(&b'.'))?)
+    }
+
+    /// Returns what the id of an agent's work was derived from: what a worker says is of this try, even where the item
+    /// is gone.
+    pub fn agent_try(&self) -> Option<(RunId, At)> {
+        let run = self.run()?;
+        let mut parts = self.0.get(33..)?.strip_suffix(".agent")?.rsplitn(3, '.');
+        let attempt = Attempt(parts.next()?.parse().ok()?);
+        let visit = parts.next()?.parse().ok()?;
+        let at = At { node: NodeId::new(parts.next()?), visit, attempt };
+        (ItemId::agent(run, &at) == *self).then_some((run, at))
+    }
+
     fn derive(run: RunId, at: &At, hand: &str) -> ItemId {
         ItemId::new(format!("{:032x}.{}.{}.{}.{hand}", run.0, at.node, at.visit, at.attempt))
     }

@@ -23,7 +23,7 @@ use planctl_lang::{Facts, Source, verify};
 use planctl_server::config::Config;
 use planctl_server::{Hands, Open, RunSettings, Services};
 use planctl_store::testing::Floor;
-use planctl_store::{NewApproval, NewRevision, NewRun, Proof};
+use planctl_store::{NewApproval, NewRevision, NewRun, Proof, Settings};
 use tokio::sync::watch;
 
 fn main() {
@@ -55,6 +55,7 @@ async fn measure(place: &Path) {
         database_url: None,
         actor: Actor::new("bench"),
         program: std::env::current_exe().unwrap(),
+        store: Settings::default(),
     };
     planctl_store::cluster::ensure_state_dir(&open.state_dir).unwrap();
     let services = Arc::new(Services::open(open).await.unwrap());
@@ -221,14 +222,15 @@ impl Bench {
             })
             .await
             .unwrap();
-        let settings = serde_json::to_string(&RunSettings::new(&config, exec)).unwrap();
+        let settings = RunSettings::new(&config, exec);
         let run = store
             .create_run(&NewRun {
                 plan: plan.id,
                 revision: &verified.digest,
                 stem: name,
                 approval: Some(approval.id),
-                settings: &settings,
+                settings: &serde_json::to_string(&settings).unwrap(),
+                served: &settings.served(),
             })
             .await
             .unwrap()

@@ -28,10 +28,8 @@ use crate::services::ServiceError;
 use crate::settings::RunSettings;
 use crate::wire::moment;
 
-/// How long a lease of this process lasts without a renewal.
-const LEASE: Duration = Duration::from_secs(15);
-/// How often it is renewed.
-const HEARTBEAT: Duration = Duration::from_secs(5);
+/// How many renewals of a lease may fail before it runs out.
+const HEARTBEATS: u32 = 3;
 
 /// How long a gate waits before it tries the workspace's lock again.
 const LOCKED_AGAIN: Duration = Duration::from_millis(10);
@@ -110,7 +108,13 @@ impl Hands {
     }
 
     async fn claim(&self, lane: ClaimLane) -> Result<Option<Claimed>, ServiceError> {
-        let claim = Claim { lane, run: Some(self.run), holder: self.holder.clone(), lease: LEASE };
+        let claim = Claim {
+            lane,
+            run: Some(self.run),
+            except: Vec::new(),
+            holder: self.holder.clone(),
+            lease: self.store.own_lease(),
+        };
         Ok(self.store.claim(&claim).await?)
     }
 
@@ -126,7 +130,7 @@ impl Hands {
         stop: &watch::Receiver<bool>,
     ) -> Result<(), ServiceError> {
         let event = Event::Agent(AgentEvent { at: claimed.item.at.clone(), said });
-        let take = Take { holder: self.holder.clone(), lease: LEASE };
+        let take = Take { holder: self.holder.clone(), lease: self.store.own_lease() };
         match self.say(claimed, &event, Some(&take)).await? {
             Some(gate) => self.gate(&gate, stop).await,
             None => Ok(()),
@@ -206,7 +210,7 @@ impl Hands {
         };
         // A gate that is repeated may have to wait; what a verdict leads to is due at once.
         let is_verdict = matches!(found, Found::Evidence(_));
-        let take = is_verdict.then(|| Take { holder: self.holder.clone(), lease: LEASE });
+        let take = is_verdict.then(|| Take { holder: self.holder.clone(), lease: self.store.own_lease() });
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
         self.say(claimed, &event, take.as_ref()).await
     }
@@ -250,9 +254,9 @@ impl Hands {
             // What others do to the run while its item is out, a cancellation above all, may have taken the lease.
             tokio::select! {
                 () = bell.rung() => {}
-                () = tokio::time::sleep(HEARTBEAT) => {}
+                () = tokio::time::sleep(self.store.own_lease() / HEARTBEATS) => {}
             }
-            match self.store.renew(claimed, LEASE).await {
+            match self.store.renew(claimed, self.store.own_lease()).await {
                 Ok(Renewal::Held { .. }) => {}
                 Ok(Renewal::Cancelled | Renewal::Lost) => return,
                 // The lease may outlive an outage; what is said at the end is fenced in any case.

@@ -28,7 +28,7 @@ pub use clock::now;
 pub use drive::{Drive, Driven};
 pub use hands::Hands;
 pub use live::{Doing, Live};
-pub use planctl_store::StoreError;
+pub use planctl_store::{Settings as StoreSettings, StoreError};
 pub use plans::{Standing, Start, Started};
 pub use services::{Door, Open, ServiceError, Services};
 pub use settings::{RoleSettings, RunSettings};

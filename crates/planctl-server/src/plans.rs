@@ -231,7 +231,7 @@ impl Services {
         self.refuse_unless_startable(checked, start)?;
         let plan = self.keep(checked).await?;
         let approval = self.approval_at_start(&plan, checked, start).await?;
-        let settings = self.settings_json(start.exec.clone());
+        let settings = RunSettings::new(&self.door.config, start.exec.clone());
         let run = self
             .store
             .create_run(&NewRun {
@@ -239,7 +239,8 @@ impl Services {
                 revision: &checked.verification.digest,
                 stem: &stem(checked),
                 approval: approval.as_ref().map(|approval| approval.id),
-                settings: &settings,
+                settings: &settings_json(&settings),
+                served: &settings.served(),
             })
             .await?;
         self.decide(run.id, Decision::Submit, None).await?;
@@ -571,8 +572,12 @@ impl Services {
         let before = self.store.run(run).await?.settings;
         let settings: RunSettings = serde_json::from_str(&before)
             .map_err(|error| ServiceError::broken(format!("a run's settings do not read: {error}")))?;
-        let pinned = self.settings_json(settings.exec);
-        if pinned != before { Ok(self.store.set_run_settings(run, &pinned).await?) } else { Ok(()) }
+        let pinned = RunSettings::new(&self.door.config, settings.exec);
+        let text = settings_json(&pinned);
+        if text != before {
+            self.store.set_run_settings(run, &text, &pinned.served()).await?;
+        }
+        Ok(())
     }
 
     /// Notes another command for a run's roles.
@@ -581,14 +586,8 @@ impl Services {
         let mut settings: RunSettings = serde_json::from_str(&run.settings)
             .map_err(|error| ServiceError::broken(format!("a run's settings do not read: {error}")))?;
         settings.exec = Some(exec.clone());
-        let settings =
-            serde_json::to_string(&settings).map_err(|error| ServiceError::broken(error.to_string()))?;
-        Ok(self.store.set_run_settings(run.id, &settings).await?)
-    }
-
-    fn settings_json(&self, exec: Option<String>) -> String {
-        let settings = RunSettings::new(&self.door.config, exec);
-        serde_json::to_string(&settings).expect("settings have string keys and no failing serializer")
+        let text = settings_json(&settings);
+        Ok(self.store.set_run_settings(run.id, &text, &settings.served()).await?)
     }
 
     /// Refuses a run that could not go on: unverified, without an agent for a role, or below the isolation asked for.
@@ -609,6 +608,10 @@ impl Services {
         }
         Ok(())
     }
+}
+
+fn settings_json(settings: &RunSettings) -> String {
+    serde_json::to_string(settings).expect("settings have string keys and no failing serializer")
 }
 
 /// Returns a plan's text without what planctl itself wrote into it, so that a difference shows only what people changed.

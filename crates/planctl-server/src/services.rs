@@ -27,6 +27,8 @@ pub struct Open {
     pub actor: Actor,
     /// This program, to be started as the helper that minds child processes.
     pub program: PathBuf,
+    /// How the store uses the database.
+    pub store: planctl_store::Settings,
 }
 
 /// Which workspace the services are about, under which configuration, and for whom they speak.
@@ -145,6 +147,7 @@ impl Services {
             postgres: open.config.postgres.clone(),
             program: open.program,
             migrates: true,
+            store: open.store,
         };
         let station = Station::open(options).await?;
         station.services(Door { workspace: open.workspace, config: open.config, actor: open.actor }).await

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use planctl_engine::Role;
 use planctl_harness::{Agent, Inherited, Program};
+use planctl_store::ServedRole;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{self, Config};
@@ -60,6 +61,15 @@ impl RunSettings {
     pub fn command(&self, role: &Role) -> Option<&str> {
         let own = self.roles.get(role.as_str()).and_then(|role| role.exec.as_deref());
         self.exec.as_deref().or(own)
+    }
+
+    /// Returns the roles that these settings serve.
+    pub fn served(&self) -> Vec<ServedRole> {
+        if self.exec.is_some() {
+            return vec![ServedRole::Any];
+        }
+        let roles = self.roles.keys().map(|name| Role::new(name.as_str()));
+        roles.filter(|role| self.command(role).is_some()).map(ServedRole::One).collect()
     }
 
     /// Returns the agent that serves a role, if one does.

@@ -27,6 +27,8 @@ pub struct StationOptions {
     pub program: PathBuf,
     /// Says that the schema is brought up to date; without it an older one is refused.
     pub migrates: bool,
+    /// How the store uses the database.
+    pub store: Settings,
 }
 
 /// A process's place at the database. Cheap to clone; all clones share it.
@@ -78,7 +80,7 @@ impl Station {
                 (Some(cluster), connect, line)
             }
         };
-        let store = Store::connect(connect, Settings::default()).await?;
+        let store = Store::connect(connect, options.store).await?;
         if options.migrates {
             store.migrate().await?;
         } else {

@@ -129,7 +129,14 @@ impl Bench {
         };
         let plan = store.save_revision(&revision).await.unwrap();
         store.move_plan(plan.id, PlanStatus::Verified, "bench", "bench").await.unwrap();
-        let new = NewRun { plan: plan.id, revision: &digest, stem: "bench", approval: None, settings: "{}" };
+        let new = NewRun {
+            plan: plan.id,
+            revision: &digest,
+            stem: "bench",
+            approval: None,
+            settings: "{}",
+            served: &[],
+        };
         let run = store.create_run(&new).await.unwrap().id;
         store.apply(run, &human(planctl_engine::Decision::Submit), &Proof::Submit, None).await.unwrap();
         let ask = store.asks(Some(run), None).await.unwrap().remove(0).item;
@@ -193,6 +200,7 @@ async fn step(store: &Store, run: RunId) -> [Duration; 3] {
     let claim = planctl_store::Claim {
         lane: planctl_store::ClaimLane::Agent(vec![planctl_engine::Role::new("coder")]),
         run: Some(run),
+        except: Vec::new(),
         holder: world::holder("bench"),
         lease: Duration::from_secs(15),
     };

@@ -11,6 +11,7 @@ mod connections;
 mod effects;
 mod error;
 mod history;
+mod leases;
 mod listen;
 mod lookups;
 mod migrate;
@@ -19,6 +20,7 @@ mod plans;
 mod proof;
 mod queue;
 mod random;
+mod requests;
 mod rows;
 mod runs;
 mod server;
@@ -26,23 +28,29 @@ mod statements;
 mod store;
 mod timers;
 mod token;
+mod tokens;
+mod workers;
 
 pub use apply::Applied;
 pub use audit::Finding;
 pub use effects::WORK_GRACE;
 pub use error::StoreError;
 pub use history::{Input, Line, Said};
+pub use leases::{Leased, Renewal};
 pub use listen::Listener;
 pub use plans::{
     Approval, ApprovalId, NewApproval, NewRevision, Plan, PlanId, PlanMoved, PlanStatus, Revision,
     WorkspaceId,
 };
 pub use proof::Proof;
-pub use queue::{Claim, ClaimLane, Claimed, Expired, Holder, Renewal, Take};
-pub use runs::{AskRow, NewRun, OpenItem, RefusalRow, RunRow, RunView};
+pub use queue::{Claim, ClaimLane, Claimed, Expired, Holder, Take};
+pub use requests::{Begun, Request, RequestKey};
+pub use runs::{AskRow, NewRun, OpenItem, RefusalRow, RunRow, RunView, ServedRole};
 pub use server::ServerFacts;
 pub use sqlx::postgres::PgConnectOptions;
 pub use statements::STATEMENTS;
 pub use store::{Settings, Store};
 pub use timers::DueTimer;
 pub use token::Token;
+pub use tokens::{NewToken, TokenRow, TokenScope};
+pub use workers::{HeldItem, SeenWorker, WorkerRow};

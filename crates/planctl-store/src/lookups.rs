@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use planctl_engine::{Event, Evidence, Found, Graph, NodeId, Role, RunId};
-use sqlx::Row;
+use sqlx::{Connection, PgConnection, Row};
 
 use crate::connections::repeated;
 use crate::error::StoreError;
 use crate::history::Input;
 use crate::plans::{Approval, PlanId};
 use crate::rows::{from_json, stored_run};
-use crate::runs::RunRow;
+use crate::runs::{RunRow, ServedRole};
 use crate::store::Store;
 
 pub(crate) const PASSED_EVIDENCE: &str = "select h.node, h.body::text as body from history h \
@@ -19,7 +19,11 @@ pub(crate) const PASSED_EVIDENCE: &str = "select h.node, h.body::text as body fr
      order by h.seq";
 pub(crate) const LAST_APPROVAL: &str = "select id, plan, digest, config_digest, config::text as config, \
      protected::text as protected, by, note, at, voided_at from approvals where plan = $1 order by id desc limit 1";
-pub(crate) const SET_SETTINGS: &str = "update runs set settings = $2::json where id = $1";
+pub(crate) const SET_SETTINGS: &str =
+    "update runs set settings = $2::json, served = $3::text[] where id = $1";
+pub(crate) const SET_SERVED_ITEMS: &str = "update items i \
+     set served_on = case when r.served && array['*', i.target] then w.host end \
+     from runs r join workspaces w on w.id = r.workspace where r.id = $1 and i.run = r.id and i.lane = 'agent'";
 pub(crate) const ROLES_WANTED: &str =
     "select distinct target from items where run = $1 and lane = 'agent' and state = 'ready' order by 1";
 
@@ -81,15 +85,19 @@ impl Store {
         row.as_ref().map(Approval::read).transpose()
     }
 
-    /// Notes who works on a run from here on, as JSON.
+    /// Notes who works on a run from here on, as JSON, and the roles that this serves.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn set_run_settings(&self, run: RunId, settings: &str) -> Result<(), StoreError> {
-        let id = stored_run(run);
-        repeated!(self, lent => sqlx::query(SET_SETTINGS).bind(id).bind(settings).execute(&mut *lent))?;
-        Ok(())
+    pub async fn set_run_settings(
+        &self,
+        run: RunId,
+        settings: &str,
+        served: &[ServedRole],
+    ) -> Result<(), StoreError> {
+        let served: Vec<&str> = served.iter().map(ServedRole::word).collect();
+        repeated!(self, lent => set_settings_on(&mut lent, run, settings, &served))
     }
 
     /// Returns the name of the other run that has the workspace of this one.
@@ -100,4 +108,18 @@ impl Store {
     pub async fn workspace_taken_by(&self, run: RunId) -> Result<Option<String>, StoreError> {
         self.run_that_has_the_workspace_of(run).await
     }
+}
+
+/// Two statements, so that the second sees items of a transition that the first had to wait for.
+async fn set_settings_on(
+    connection: &mut PgConnection,
+    run: RunId,
+    settings: &str,
+    served: &[&str],
+) -> Result<(), sqlx::Error> {
+    let id = stored_run(run);
+    let mut transaction = connection.begin().await?;
+    sqlx::query(SET_SETTINGS).bind(id).bind(settings).bind(served).execute(&mut *transaction).await?;
+    sqlx::query(SET_SERVED_ITEMS).bind(id).execute(&mut *transaction).await?;
+    transaction.commit().await
 }

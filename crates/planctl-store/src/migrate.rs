@@ -10,6 +10,7 @@ use crate::store::Store;
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "plans", include_str!("../../../migrations/0001_plans.sql")),
     (2, "runs", include_str!("../../../migrations/0002_runs.sql")),
+    (3, "daemon", include_str!("../../../migrations/0003_daemon.sql")),
 ];
 
 pub(crate) const SCHEMA_VERSION: &str = "select max(version) as version from planctl_migrations";

@@ -12,6 +12,7 @@ use sqlx::postgres::PgRow;
 use crate::connections::{Patience, repeated};
 use crate::effects::micros;
 use crate::error::StoreError;
+use crate::leases::Renewal;
 use crate::proof::Proof;
 use crate::rows::{from_json, run_id, stored_run, time_at};
 use crate::store::Store;
@@ -36,14 +37,24 @@ macro_rules! claim_where {
 
 pub(crate) const CLAIM_IN_RUN: &str =
     claim_where!("i.run = $2 and ($1 = 'harness' or i.target = any($3::text[]))");
-pub(crate) const CLAIM: &str = claim_where!("$2::uuid is null and i.target = any($3::text[])");
-pub(crate) const CLAIMED_BEFORE: &str = "select i.id, i.run, i.node, i.visit, i.attempt, i.work::text as work, i.available_at, \
-     i.generation, i.lease_until, i.hard_deadline, r.graph, r.revision from items i join runs r on r.id = i.run \
-     where i.state = 'leased' and i.token_hash = $1";
-pub(crate) const RENEW: &str = "update items set lease_until = least(hard_deadline, clock_timestamp() + $4::bigint * interval '1 microsecond') \
-     where id = $1 and generation = $2 and token_hash = $3 and state = 'leased' \
-     returning lease_until, hard_deadline, hard_deadline <= clock_timestamp() as is_over";
-pub(crate) const RUN_STATUS_OF: &str = "select status from runs where id = $1";
+pub(crate) const CLAIM: &str = claim_where!(
+    "$2::uuid is null and i.target = any($3::text[]) and i.served_on is null and i.run <> all($10::uuid[])"
+);
+pub(crate) const CLAIM_SERVED: &str = claim_where!(
+    "($2::uuid is null or i.run = $2) and $3::text[] is not null and i.served_on = $5 and i.run <> all($10::uuid[])"
+);
+macro_rules! claimed_where {
+    ($which:literal) => {
+        concat!(
+            "select i.id, i.run, i.node, i.visit, i.attempt, i.work::text as work, i.available_at, i.generation, ",
+            "i.lease_until, i.hard_deadline, i.state, i.token_hash, r.graph, r.revision from items i ",
+            "join runs r on r.id = i.run where ",
+            $which
+        )
+    };
+}
+pub(crate) const CLAIMED_BEFORE: &str = claimed_where!("i.state = 'leased' and i.token_hash = $1");
+pub(crate) const ITEM: &str = claimed_where!("i.id = $1");
 macro_rules! leased_where {
     ($which:literal) => {
         concat!(
@@ -93,6 +104,8 @@ pub struct Claim {
     pub lane: ClaimLane,
     /// Only items of this run.
     pub run: Option<RunId>,
+    /// No items of these runs, where no run is named.
+    pub except: Vec<RunId>,
     /// Who claims.
     pub holder: Holder,
     /// How long the lease lasts without a renewal.
@@ -102,8 +115,10 @@ pub struct Claim {
 /// The lanes that can be claimed; people answer without a lease.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClaimLane {
-    /// Work for an agent of one of these roles.
+    /// Work for an agent of one of these roles; where no run is named, without what runs serve themselves.
     Agent(Vec<Role>),
+    /// Work for an agent that its run serves itself, in a workspace on the holder's host.
+    Served,
     /// Gates of workspaces on the holder's host.
     Gate,
 }
@@ -138,22 +153,6 @@ impl Claimed {
     pub fn proof(&self) -> Proof {
         Proof::Lease { item: self.item.id.clone(), generation: self.generation, token: self.token.clone() }
     }
-}
-
-/// What a renewal of a lease came to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Renewal {
-    /// The holder still holds the item, until this time.
-    Held {
-        /// When the lease ends unless it is renewed again.
-        lease_until: Timestamp,
-        /// Says that the hard deadline has passed: end the work and say so.
-        is_over: bool,
-    },
-    /// The run has ended or was paused: stop at once, nobody waits for a report.
-    Cancelled,
-    /// Somebody else has the item, or nobody: stop at once.
-    Lost,
 }
 
 /// A lease that has run out, or whose holder is gone.
@@ -233,6 +232,7 @@ impl Store {
     pub async fn claim(&self, claim: &Claim) -> Result<Option<Claimed>, StoreError> {
         let (lane, targets): (&str, Vec<&str>) = match &claim.lane {
             ClaimLane::Agent(roles) => ("agent", roles.iter().map(Role::as_str).collect()),
+            ClaimLane::Served => ("agent", Vec::new()),
             ClaimLane::Gate => ("harness", vec![claim.holder.host.as_str()]),
         };
         let token = Token::draw();
@@ -269,7 +269,11 @@ impl Store {
             }
             lent = self.connections().lend().await?;
         }
-        let statement = if claim.run.is_some() { CLAIM_IN_RUN } else { CLAIM };
+        let statement = match (&claim.lane, claim.run) {
+            (ClaimLane::Served, _) => CLAIM_SERVED,
+            (ClaimLane::Agent(_) | ClaimLane::Gate, Some(_)) => CLAIM_IN_RUN,
+            (ClaimLane::Agent(_) | ClaimLane::Gate, None) => CLAIM,
+        };
         let holder = &claim.holder;
         let query = sqlx::query(statement)
             .bind(lane)
@@ -281,11 +285,16 @@ impl Store {
             .bind(&holder.instance)
             .bind(holder.own)
             .bind(micros(claim.lease));
+        let query = if statement == CLAIM_IN_RUN {
+            query
+        } else {
+            query.bind(claim.except.iter().copied().map(stored_run).collect::<Vec<_>>())
+        };
         let result = query.fetch_optional(&mut *lent).await;
         lent.settle(result)
     }
 
-    async fn claimed(&self, row: &PgRow, token: Token) -> Result<Claimed, StoreError> {
+    pub(crate) async fn claimed(&self, row: &PgRow, token: Token) -> Result<Claimed, StoreError> {
         let run = run_id(row.try_get("run")?);
         let fixed = self.fixed(run).await?;
         let work: Work = from_json(row.try_get("work")?, "an item's work")?;
@@ -316,23 +325,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn renew(&self, claimed: &Claimed, lease: Duration) -> Result<Renewal, StoreError> {
-        let hash = claimed.token.hash();
-        let row = repeated!(self, lent => sqlx::query(RENEW)
-            .bind(claimed.item.id.as_str())
-            .bind(claimed.generation)
-            .bind(&hash)
-            .bind(micros(lease))
-            .fetch_optional(&mut *lent))?;
-        if let Some(row) = row {
-            return Ok(Renewal::Held {
-                lease_until: time_at(&row, "lease_until")?,
-                is_over: row.try_get("is_over")?,
-            });
-        }
-        let run = stored_run(claimed.item.run);
-        let row = repeated!(self, lent => sqlx::query(RUN_STATUS_OF).bind(run).fetch_optional(&mut *lent))?;
-        let status: Option<String> = row.map(|row| row.try_get("status")).transpose()?;
-        Ok(if status.as_deref() == Some("active") { Renewal::Lost } else { Renewal::Cancelled })
+        self.renew_by(&claimed.item.id, claimed.generation, &claimed.token, lease).await
     }
 
     /// Returns leases that have run out, for a sweep to apply with [`Expired::event`] and [`Expired::proof`].

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use planctl_engine::{Ask, At, Digest, Head, ItemId, NodeId, Record, Run, RunId, Timestamp, Work};
+use planctl_engine::{Ask, At, Digest, Head, ItemId, NodeId, Record, Role, Run, RunId, Timestamp, Work};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -20,8 +20,9 @@ use crate::store::Store;
 
 pub(crate) const NOW: &str = "select clock_timestamp() as now";
 pub(crate) const NEW_RUN: &str = "insert into runs (id, plan, workspace, stem, number, name, revision, graph, approval, settings, \
-     status, head, chain, created_at) \
-     select $1, p.id, p.workspace, $3, n.number, $3 || '-' || n.number, v.digest, v.graph, $5, $6::json, $7, $8::json, $9, $10 \
+     status, head, chain, created_at, served) \
+     select $1, p.id, p.workspace, $3, n.number, $3 || '-' || n.number, v.digest, v.graph, $5, $6::json, $7, $8::json, $9, $10, \
+       $11::text[] \
      from plans p join revisions v on v.plan = p.id and v.digest = $4, \
        (select coalesce(max(number), 0) + 1 as number from runs where stem = $3) n \
      where p.id = $2 on conflict (id) do nothing";
@@ -90,6 +91,26 @@ pub struct NewRun<'a> {
     pub approval: Option<ApprovalId>,
     /// Who works on it and how, as JSON; the store only keeps it.
     pub settings: &'a str,
+    /// The roles that these settings serve.
+    pub served: &'a [ServedRole],
+}
+
+/// What a run's own settings serve.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ServedRole {
+    /// Every role.
+    Any,
+    /// This one.
+    One(Role),
+}
+
+impl ServedRole {
+    pub(crate) fn word(&self) -> &str {
+        match self {
+            ServedRole::Any => "*",
+            ServedRole::One(role) => role.as_str(),
+        }
+    }
 }
 
 /// A run as it stands.
@@ -289,6 +310,7 @@ impl Store {
         let id = run_id(crate::random::uuid_at(millis));
         let run = Run::new(id, &revision.graph, now);
         let head = to_json(&run.head);
+        let served: Vec<&str> = new.served.iter().map(ServedRole::word).collect();
         let mut patience = Patience::new(self.settings());
         loop {
             let attempt = async {
@@ -304,6 +326,7 @@ impl Store {
                     .bind(&head)
                     .bind(&genesis(id)[..])
                     .bind(stored_time(now))
+                    .bind(&served)
                     .execute(&mut *lent)
                     .await;
                 lent.settle(result)

@@ -1,7 +1,8 @@
 //! Every SQL text of the hot path and the reads, by name, so that a test can prepare them all.
 
 use crate::{
-    apply, connections, history, listen, lookups, migrate, outputs, plans, queue, runs, server, timers,
+    apply, connections, history, leases, listen, lookups, migrate, outputs, plans, queue, requests, runs,
+    server, timers, tokens, workers,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -28,8 +29,10 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("queue: claim in run", queue::CLAIM_IN_RUN),
     ("queue: claim", queue::CLAIM),
     ("queue: claimed before", queue::CLAIMED_BEFORE),
-    ("queue: renew", queue::RENEW),
-    ("queue: run status of", queue::RUN_STATUS_OF),
+    ("queue: claim served", queue::CLAIM_SERVED),
+    ("queue: item", queue::ITEM),
+    ("leases: renew", leases::RENEW),
+    ("leases: run status of", leases::RUN_STATUS_OF),
     ("queue: expired", queue::EXPIRED),
     ("queue: held by", queue::HELD_BY),
     ("queue: holders", queue::HOLDERS),
@@ -38,6 +41,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("lookups: passed evidence", lookups::PASSED_EVIDENCE),
     ("lookups: last approval", lookups::LAST_APPROVAL),
     ("lookups: set settings", lookups::SET_SETTINGS),
+    ("lookups: set served items", lookups::SET_SERVED_ITEMS),
     ("lookups: roles wanted", lookups::ROLES_WANTED),
     ("outputs: put output", outputs::PUT_OUTPUT),
     ("outputs: get output", outputs::GET_OUTPUT),
@@ -79,4 +83,20 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("runs: asks", runs::ASKS),
     ("runs: ask", runs::ASK),
     ("runs: refusals", runs::REFUSALS),
+    ("tokens: new token", tokens::NEW_TOKEN),
+    ("tokens: token of", tokens::TOKEN_OF),
+    ("tokens: token made", tokens::TOKEN_MADE),
+    ("tokens: tokens", tokens::TOKENS),
+    ("tokens: token", tokens::TOKEN),
+    ("tokens: revoke token", tokens::REVOKE_TOKEN),
+    ("requests: begin request", requests::BEGIN_REQUEST),
+    ("requests: read request", requests::READ_REQUEST),
+    ("requests: answer request", requests::ANSWER_REQUEST),
+    ("requests: forget request", requests::FORGET_REQUEST),
+    ("requests: sweep requests", requests::SWEEP_REQUESTS),
+    ("workers: see worker", workers::SEE_WORKER),
+    ("workers: workers", workers::WORKERS),
+    ("workers: items held", workers::ITEMS_HELD),
+    ("workers: pause worker", workers::PAUSE_WORKER),
+    ("workers: forget workers", workers::FORGET_WORKERS),
 ];

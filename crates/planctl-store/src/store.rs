@@ -26,6 +26,10 @@ pub struct Settings {
     pub lock_timeout: Duration,
     /// The longest a transaction of ours may stand still.
     pub idle_in_transaction_timeout: Duration,
+    /// How long a lease of one of planctl's own processes lasts without a renewal.
+    pub own_lease: Duration,
+    /// How long a lease of a remote worker lasts without a renewal.
+    pub remote_lease: Duration,
     /// The name that the server shows for these sessions.
     pub application_name: String,
 }
@@ -39,6 +43,8 @@ impl Default for Settings {
             statement_timeout: Duration::from_secs(15),
             lock_timeout: Duration::from_secs(5),
             idle_in_transaction_timeout: Duration::from_secs(5),
+            own_lease: Duration::from_secs(15),
+            remote_lease: Duration::from_secs(60),
             application_name: "planctl".to_owned(),
         }
     }
@@ -100,6 +106,16 @@ impl Store {
     /// Names the schema's content, for those who keep a migrated database to copy.
     pub fn schema_fingerprint() -> String {
         migrate::fingerprint()
+    }
+
+    /// Returns how long a lease of one of planctl's own processes lasts without a renewal.
+    pub fn own_lease(&self) -> Duration {
+        self.inner.settings.own_lease
+    }
+
+    /// Returns how long a lease of a remote worker lasts without a renewal.
+    pub fn remote_lease(&self) -> Duration {
+        self.inner.settings.remote_lease
     }
 
     /// Closes the connections; calls that are under way end with an error.

@@ -15,5 +15,11 @@ mod outage;
 mod plans;
 #[path = "store/queue.rs"]
 mod queue;
+#[path = "store/requests.rs"]
+mod requests;
 #[path = "store/schema.rs"]
 mod schema;
+#[path = "store/tokens.rs"]
+mod tokens;
+#[path = "store/workers.rs"]
+mod workers;

@@ -16,7 +16,9 @@ use planctl_server::wire::{
     AskList, AskPage, AuditView, DatabaseView, Decided, EventLine, LogView, PlanDiffView, RunList, RunView,
     WhyView,
 };
-use planctl_server::{Drive, Driven, Live, Open, ServiceError, Services, Start, Started, StoreError};
+use planctl_server::{
+    Drive, Driven, Live, Open, ServiceError, Services, Start, Started, StoreError, StoreSettings,
+};
 use tokio::sync::watch;
 
 use crate::commands::{Context, Stop};
@@ -193,6 +195,17 @@ pub enum Outcome {
     Stopped,
 }
 
+/// Reads what tests set in place of the usual: shorter leases.
+fn store_settings(variable: impl Fn(&str) -> Option<String>) -> StoreSettings {
+    let usual = StoreSettings::default();
+    let seconds: Option<u64> = variable("PLANCTL_LEASE_SECONDS").and_then(|text| text.parse().ok());
+    let Some(own_lease) = seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs) else {
+        return usual;
+    };
+    // Both in the usual proportion.
+    StoreSettings { own_lease, remote_lease: own_lease.saturating_mul(4), ..usual }
+}
+
 impl Client {
     /// Makes the database reachable, brings its tables up to date, and says in one line which it is.
     pub async fn open(context: &Context) -> Result<Client, Failure> {
@@ -205,6 +218,7 @@ impl Client {
             actor: Actor::new(context.actor()),
             // The running program itself, also where its file was replaced meanwhile.
             program: "/proc/self/exe".into(),
+            store: store_settings(|name| std::env::var(name).ok()),
         };
         let services = Services::open(open).await.map_err(failure)?;
         context.say(&show::styled(show::FAINT, &show::safe(&format!("using {}", services.database_line()))));

@@ -78,7 +78,8 @@ impl Hand {
 
     async fn claim(&mut self, lane: ClaimLane) -> Option<Claimed> {
         let lease = self.lease();
-        let claim = Claim { lane, run: Some(self.scene.run), holder: self.holder(), lease };
+        let claim =
+            Claim { lane, run: Some(self.scene.run), except: Vec::new(), holder: self.holder(), lease };
         self.scene.store.claim(&claim).await.unwrap()
     }
 

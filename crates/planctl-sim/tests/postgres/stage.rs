@@ -81,7 +81,14 @@ impl Stage {
         let saved = self.store.save_revision(&revision).await.unwrap().id;
         self.store.move_plan(saved, PlanStatus::Verified, "harness", "every check passed").await.unwrap();
         let stem = format!("plan-{seed}");
-        let new = NewRun { plan: saved, revision: &digest, stem: &stem, approval: None, settings: "{}" };
+        let new = NewRun {
+            plan: saved,
+            revision: &digest,
+            stem: &stem,
+            approval: None,
+            settings: "{}",
+            served: &[],
+        };
         let run = self.store.create_run(&new).await.unwrap().id;
         let revisions = Mutex::new((BTreeMap::from([(digest, plan.graph.clone())]), plan));
         Scene { store: self.store.clone(), seed, run, path, workspace, revisions, met: Mutex::default() }

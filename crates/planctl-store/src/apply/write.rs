@@ -22,7 +22,7 @@ with moved as (
     started_at = case when $7::boolean then coalesce(started_at, $8::timestamptz) else started_at end,
     ended_at = case when $6::text <> 'ended' then null when status = 'ended' then ended_at else $8::timestamptz end
   where id = $1::uuid and seq = $2::bigint
-  returning id
+  returning id, served
 ), proven as (
   select i.id from items i
   where i.id = $11::text and i.generation = $12::bigint and i.state = 'leased'
@@ -50,14 +50,15 @@ with moved as (
   delete from items i using fence where fence.holds and i.id = any($28::text[])
 ), put as (
   insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros,
-    generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at)
+    generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on)
   select p.id, $1::uuid, p.node, p.visit, p.attempt, p.lane, p.target,
     case when p.taken then 'leased' else 'ready' end, p.work::json, p.available_at, p.due_at, p.span,
     case when p.taken then 1 else 0 end, case when p.taken then $40::bytea end,
     case when p.taken then $41::text end, case when p.taken then $42::text end,
     case when p.taken then $43::text end, case when p.taken then $44::boolean end,
     case when p.taken then clock_timestamp() + $45::bigint * interval '1 microsecond' end,
-    case when p.taken then clock_timestamp() + p.span * interval '1 microsecond' end, $8::timestamptz
+    case when p.taken then clock_timestamp() + p.span * interval '1 microsecond' end, $8::timestamptz,
+    case when p.lane = 'agent' and (select served from moved) && array['*', p.target] then $46::text end
   from fence, unnest($29::text[], $30::text[], $31::int[], $32::int[], $33::text[], $34::text[], $35::text[],
     $36::timestamptz[], $37::timestamptz[], $38::bigint[], $39::boolean[])
     as p (id, node, visit, attempt, lane, target, work, available_at, due_at, span, taken)
@@ -66,7 +67,7 @@ with moved as (
     available_at = excluded.available_at, due_at = excluded.due_at, span_micros = excluded.span_micros,
     generation = items.generation + 1, token_hash = excluded.token_hash, host = excluded.host, boot = excluded.boot,
     instance = excluded.instance, own = excluded.own, lease_until = excluded.lease_until,
-    hard_deadline = excluded.hard_deadline
+    hard_deadline = excluded.hard_deadline, served_on = excluded.served_on
   returning id, node, visit, attempt, lane, work, state, generation, lease_until, hard_deadline
 )",
             $more
@@ -91,26 +92,26 @@ pub(crate) const WRITE_ALL: &str = write_with!(
   update asks a set closed_at = $8::timestamptz from fence where fence.holds and a.item = any($28::text[])
 ), armed as (
   insert into timers (run, timer, at)
-  select $1::uuid, t.timer, t.at from fence, unnest($46::text[], $47::timestamptz[]) as t (timer, at)
+  select $1::uuid, t.timer, t.at from fence, unnest($47::text[], $48::timestamptz[]) as t (timer, at)
   where fence.holds
   on conflict (run, timer) do update set at = excluded.at
 ), disarmed as (
-  delete from timers t using fence where fence.holds and t.run = $1::uuid and t.timer = any($48::text[])
+  delete from timers t using fence where fence.holds and t.run = $1::uuid and t.timer = any($49::text[])
 ), answered as (
   insert into commands (key, run, body_hash, seq, at)
-  select $49::text, $1::uuid, $50::bytea, $2::bigint + 1, $8::timestamptz
-  from fence where fence.holds and $49::text is not null
+  select $50::text, $1::uuid, $51::bytea, $2::bigint + 1, $8::timestamptz
+  from fence where fence.holds and $50::text is not null
 ), moving as (
   select p.id, p.status, p.digest from plans p, runs r, fence
-  where fence.holds and $51::text is not null and r.id = $1::uuid and p.id = r.plan
-    and p.digest = coalesce($9::text, r.revision) and p.status = any($52::text[])
+  where fence.holds and $52::text is not null and r.id = $1::uuid and p.id = r.plan
+    and p.digest = coalesce($9::text, r.revision) and p.status = any($53::text[])
 ), moved_plan as (
-  update plans p set status = $51::text, updated_at = $8::timestamptz from moving where p.id = moving.id
+  update plans p set status = $52::text, updated_at = $8::timestamptz from moving where p.id = moving.id
 ), recorded as (
   insert into plan_transitions (plan, from_status, to_status, by, why, digest, at)
-  select id, status, $51::text, $53::text, $54::text, digest, $8::timestamptz from moving
+  select id, status, $52::text, $54::text, $55::text, digest, $8::timestamptz from moving
 ), rung as (
-  select pg_notify('planctl', $55::text) from fence where fence.holds and $55::text is not null
+  select pg_notify('planctl', $56::text) from fence where fence.holds and $56::text is not null
 )
 select fence.holds, t.generation, t.lease_until, t.hard_deadline, (select count(*) from rung) as rings
 from fence left join (select * from put where state = 'leased') t on true"
@@ -243,7 +244,8 @@ impl Store {
             .bind(take.map(|take| take.holder.boot.as_str()))
             .bind(take.map(|take| take.holder.instance.as_str()))
             .bind(take.map(|take| take.holder.own))
-            .bind(take.map(|take| effects::micros(take.lease)));
+            .bind(take.map(|take| effects::micros(take.lease)))
+            .bind(&decided.fixed.host);
         let query = if is_plain {
             query
         } else {

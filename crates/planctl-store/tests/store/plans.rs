@@ -127,8 +127,14 @@ async fn runs_are_found_by_what_people_type() {
 #[tokio::test]
 async fn runs_made_at_once_get_different_names() {
     let world = world(1).await;
-    let new =
-        NewRun { plan: world.plan.id, revision: &world.digest, stem: "x", approval: None, settings: "{}" };
+    let new = NewRun {
+        plan: world.plan.id,
+        revision: &world.digest,
+        stem: "x",
+        approval: None,
+        settings: "{}",
+        served: &[],
+    };
     let made = tokio::join!(
         world.store.create_run(&new),
         world.store.create_run(&new),

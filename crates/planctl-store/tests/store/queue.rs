@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use planctl_engine::{ClockEvent, Event, Fact, Role};
-use planctl_store::{Claim, ClaimLane, Holder, Renewal, StoreError, Take};
+use planctl_store::{
+    Claim, ClaimLane, Holder, Leased, NewRun, Proof, Renewal, ServedRole, StoreError, Take, Token,
+};
 
-use crate::world::{evaluated, holder, released, reported, take, world};
+use crate::world::{evaluated, holder, person, released, reported, take, world};
 
 const SOON: Duration = Duration::from_secs(15);
 
@@ -30,6 +32,7 @@ async fn p4_eight_claimers_never_get_the_same_item() {
         let claim = Claim {
             lane: ClaimLane::Agent(vec![Role::new("coder"), Role::new("reviewer")]),
             run: (at % 2 == 0).then_some(run.id),
+            except: Vec::new(),
             holder: holder(&format!("w{at}")),
             lease: SOON,
         };
@@ -55,7 +58,7 @@ async fn p4_eight_claimers_never_get_the_same_item() {
 async fn a_claim_takes_only_its_roles_its_lane_and_its_host() {
     let world = world(1).await;
     let run = world.begun().await;
-    let claim = |lane, holder| Claim { lane, run: None, holder, lease: SOON };
+    let claim = |lane, holder| Claim { lane, run: None, except: Vec::new(), holder, lease: SOON };
     let reviewer = claim(ClaimLane::Agent(vec![Role::new("reviewer")]), holder("a"));
     assert!(world.store.claim(&reviewer).await.unwrap().is_none());
     let gate = claim(ClaimLane::Gate, holder("a"));
@@ -166,7 +169,13 @@ async fn a_dead_instance_loses_its_leases_at_once_as_interruptions() {
             .any(|fact| matches!(fact, Fact::NodeInterrupted { .. } | Fact::GateRepeated { .. }))
     );
     // The gate of the same attempt goes out again, under another generation.
-    let claim = Claim { lane: ClaimLane::Gate, run: Some(run.id), holder: holder("heir"), lease: SOON };
+    let claim = Claim {
+        lane: ClaimLane::Gate,
+        run: Some(run.id),
+        except: Vec::new(),
+        holder: holder("heir"),
+        lease: SOON,
+    };
     let again = world.store.claim(&claim).await.unwrap().unwrap();
     assert_eq!(again.item.id, gate.item.id);
     assert!(again.generation > gate.generation);
@@ -241,4 +250,109 @@ async fn the_bell_rings_here_at_once_and_in_other_processes_soon() {
         () = carry => panic!("rings are carried for ever"),
         () = check => {}
     }
+}
+
+fn any_of(lane: ClaimLane, instance: &str) -> Claim {
+    Claim { lane, run: None, except: Vec::new(), holder: holder(instance), lease: SOON }
+}
+
+fn coder() -> ClaimLane {
+    ClaimLane::Agent(vec![Role::new("coder")])
+}
+
+#[tokio::test]
+async fn what_a_run_serves_itself_is_for_the_daemon_of_its_host_and_for_no_remote_worker() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let settings = |served: ServedRole| {
+        let store = world.store.clone();
+        async move { store.set_run_settings(run.id, "{}", &[served]).await.unwrap() }
+    };
+    assert!(world.store.claim(&any_of(ClaimLane::Served, "d")).await.unwrap().is_none(), "nobody serves it");
+    settings(ServedRole::One(Role::new("coder"))).await;
+    assert!(world.store.claim(&any_of(coder(), "w")).await.unwrap().is_none(), "its own run serves it");
+    let elsewhere = Holder { host: "host-b".to_owned(), ..holder("d") };
+    let elsewhere = Claim { holder: elsewhere, ..any_of(ClaimLane::Served, "d") };
+    assert!(world.store.claim(&elsewhere).await.unwrap().is_none(), "its workspace is on another host");
+    let work = world.store.claim(&any_of(ClaimLane::Served, "d")).await.unwrap().unwrap();
+    // What follows is put by the engine's transition: it goes by the settings as they are then.
+    settings(ServedRole::One(Role::new("reviewer"))).await;
+    world.store.apply(run.id, &released(&work.item.at), &work.proof(), None).await.unwrap();
+    assert!(world.store.claim(&any_of(ClaimLane::Served, "d")).await.unwrap().is_none());
+    let work = world.store.claim(&any_of(coder(), "w")).await.unwrap().unwrap();
+    settings(ServedRole::Any).await;
+    world.store.apply(run.id, &released(&work.item.at), &work.proof(), None).await.unwrap();
+    assert!(world.store.claim(&any_of(coder(), "w")).await.unwrap().is_none());
+    let not_that = Claim { except: vec![run.id], ..any_of(ClaimLane::Served, "d") };
+    assert!(world.store.claim(&not_that).await.unwrap().is_none());
+    let of_that = Claim { run: Some(run.id), ..any_of(ClaimLane::Served, "d") };
+    let work = world.store.claim(&of_that).await.unwrap().unwrap();
+    world.store.apply(run.id, &reported(&work.item.at), &work.proof(), None).await.unwrap();
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn a_new_run_is_served_from_its_first_item_and_an_excepted_run_is_passed_over() {
+    let world = world(1).await;
+    let new = NewRun {
+        plan: world.plan.id,
+        revision: &world.digest,
+        stem: "fix-auth",
+        approval: None,
+        settings: "{}",
+        served: &[ServedRole::Any],
+    };
+    let run = world.store.create_run(&new).await.unwrap();
+    world.submit(run.id).await;
+    let ask = world.store.asks(Some(run.id), None).await.unwrap().remove(0);
+    world.store.apply(run.id, &world.approval(&ask.item), &person(None), None).await.unwrap();
+    world.admit(run.id).await.unwrap();
+    assert!(world.store.claim(&any_of(coder(), "w")).await.unwrap().is_none());
+    world.store.set_run_settings(run.id, "{}", &[]).await.unwrap();
+    let not_that = Claim { except: vec![run.id], ..any_of(coder(), "w") };
+    assert!(world.store.claim(&not_that).await.unwrap().is_none());
+    assert!(world.store.claim(&any_of(coder(), "w")).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn rows_69_70_a_door_without_memory_acts_on_what_the_holder_shows() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let work = world.claim(run.id, "remote").await.unwrap();
+    let (id, generation) = (work.item.id.clone(), work.generation);
+    let secret = Token::parse(&work.token.reveal()).unwrap();
+    let other = Token::parse(&"ab".repeat(32)).unwrap();
+    let Leased::Held(held) = world.store.leased(&id, generation, &secret).await.unwrap() else {
+        panic!("the holder is known");
+    };
+    assert_eq!((held.item.id.clone(), held.workspace.as_str()), (id.clone(), "/somewhere"));
+    for (generation, token) in [(generation, &other), (generation + 1, &secret)] {
+        let unknown = world.store.leased(&id, generation, token).await.unwrap();
+        assert!(matches!(unknown, Leased::Unknown), "{unknown:?}");
+    }
+    let renewed = world.store.renew_by(&id, generation, &secret, SOON).await.unwrap();
+    assert!(matches!(renewed, Renewal::Held { is_over: false, .. }), "{renewed:?}");
+    assert_eq!(world.store.renew_by(&id, generation, &other, SOON).await.unwrap(), Renewal::Lost);
+    world.store.apply(run.id, &released(&held.item.at), &held.proof(), None).await.unwrap();
+    assert!(matches!(world.store.leased(&id, generation, &secret).await.unwrap(), Leased::Lost));
+    let again = world.claim(run.id, "another").await.unwrap();
+    assert!(matches!(world.store.leased(&id, generation, &secret).await.unwrap(), Leased::Lost));
+    world.store.apply(run.id, &reported(&again.item.at), &again.proof(), None).await.unwrap();
+    // The item is gone, and what comes late is still of the try that its id names.
+    assert!(matches!(world.store.leased(&id, generation, &secret).await.unwrap(), Leased::Lost));
+    let (of_run, at) = id.agent_try().unwrap();
+    let proof = Proof::Lease { item: id.clone(), generation, token: secret.clone() };
+    let late = world.store.apply(of_run, &reported(&at), &proof, None).await;
+    assert!(matches!(late, Err(StoreError::StaleLease)), "{late:?}");
+    assert_eq!(world.store.refusals(run.id).await.unwrap().len(), 1);
+    let nowhere = planctl_engine::ItemId::new(format!("{}.1.1.1.agent", "0".repeat(32)));
+    for id in [nowhere, "anything".into(), "".into()] {
+        assert!(matches!(world.store.leased(&id, 1, &secret).await.unwrap(), Leased::Unknown));
+    }
+    world
+        .store
+        .apply(run.id, &crate::world::human(planctl_engine::Decision::Cancel), &person(None), None)
+        .await
+        .unwrap();
+    assert_eq!(world.store.renew_by(&id, generation, &secret, SOON).await.unwrap(), Renewal::Cancelled);
 }

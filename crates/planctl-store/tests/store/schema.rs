@@ -68,3 +68,27 @@ async fn a_wrong_password_or_a_missing_database_is_denied_without_waiting() {
     assert!(matches!(outcome, Err(StoreError::Denied { .. })));
     assert!(began.elapsed() < std::time::Duration::from_secs(4));
 }
+
+#[tokio::test]
+async fn claims_find_their_items_by_index_on_a_table_that_is_nearly_empty() {
+    let database = database().await;
+    let mut connection = PgConnection::connect_with(&database.connect_options()).await.unwrap();
+    connection.execute("set enable_seqscan = off; set plan_cache_mode = force_generic_plan").await.unwrap();
+    let claims =
+        [("claim in run", 9, "items_"), ("claim", 10, "items_due"), ("claim served", 10, "items_served")];
+    for (name, parameters, index) in claims {
+        let (_, text) = STATEMENTS.iter().find(|(known, _)| *known == format!("queue: {name}")).unwrap();
+        let nulls = vec!["null"; parameters].join(", ");
+        let explain = format!("deallocate all; prepare claim as {text}; explain execute claim ({nulls})");
+        let plan: Vec<String> = connection
+            .fetch_all(sqlx::raw_sql(sqlx::AssertSqlSafe(explain)))
+            .await
+            .unwrap()
+            .iter()
+            .map(|row| sqlx::Row::get(row, 0))
+            .collect();
+        let plan = plan.join("\n");
+        assert!(plan.contains(&format!("using {index}")), "{name}: {plan}");
+        assert!(!plan.contains("Seq Scan"), "{name}: {plan}");
+    }
+}

@@ -172,6 +172,7 @@ impl World {
             stem: "fix-auth",
             approval: None,
             settings: "{}",
+            served: &[],
         };
         self.store.create_run(&new).await.unwrap()
     }
@@ -213,6 +214,7 @@ impl World {
         let claim = Claim {
             lane: ClaimLane::Agent(vec![Role::new("coder")]),
             run: Some(run),
+            except: Vec::new(),
             holder: holder(instance),
             lease,
         };

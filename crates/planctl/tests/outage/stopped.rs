@@ -5,6 +5,9 @@ use rustix::process::Signal;
 use crate::support::Place;
 use crate::support::history::{History, must_be_done};
 
+/// Short, since these tests wait until leases are over; long enough for a busy machine to renew one in time.
+const LEASE_SECONDS: u64 = 4;
+
 #[test]
 fn p5_a_worker_that_stopped_itself_is_ended_at_its_deadline_and_tried_again() {
     let place = Place::new();
@@ -27,7 +30,7 @@ fn p5_a_worker_that_stopped_itself_is_ended_at_its_deadline_and_tried_again() {
 
 #[test]
 fn p12_a_planctl_that_slept_past_its_lease_alone_keeps_what_its_worker_did() {
-    let place = Place::new();
+    let place = Place::with_leases_of(LEASE_SECONDS);
     place.plan(2, "");
     place.set("hold-work-1");
     let going = place.start_run();
@@ -50,7 +53,7 @@ fn p12_a_planctl_that_slept_past_its_lease_alone_keeps_what_its_worker_did() {
 
 #[test]
 fn p4_p5_a_planctl_that_slept_past_its_lease_changes_nothing() {
-    let place = Place::new();
+    let place = Place::with_leases_of(LEASE_SECONDS);
     place.plan(2, "");
     place.set("hold-work-1");
     let sleeper = place.start_run();
@@ -81,7 +84,7 @@ fn p4_p5_a_planctl_that_slept_past_its_lease_changes_nothing() {
 
 #[test]
 fn p9_a_gate_of_a_planctl_that_sleeps_is_not_joined_by_another() {
-    let place = Place::new();
+    let place = Place::with_leases_of(LEASE_SECONDS);
     place.plan(1, "");
     place.set("hold-gate-1");
     let sleeper = place.start_run();

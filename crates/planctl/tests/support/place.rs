@@ -65,6 +65,7 @@ exit "$status"
 pub struct Place {
     folder: tempfile::TempDir,
     processes: AtomicU32,
+    lease_seconds: Option<u64>,
 }
 
 /// What a command said.
@@ -97,7 +98,7 @@ impl Place {
         let folder = tempfile::Builder::new().prefix("planctl-test-").tempdir().unwrap();
         // As root, Postgres runs as another user, who must be able to pass through.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let place = Place { folder, processes: AtomicU32::new(0) };
+        let place = Place { folder, processes: AtomicU32::new(0), lease_seconds: None };
         for name in ["work", "home"] {
             fs::create_dir(place.path(name)).unwrap();
         }
@@ -106,6 +107,13 @@ impl Place {
             let script = format!("place='{}'\n{TOOLS}{does}", place.folder.path().display());
             fs::write(place.path(name), script).unwrap();
         }
+        place
+    }
+
+    /// A place whose leases end after so many seconds, for tests that wait for that.
+    pub fn with_leases_of(seconds: u64) -> Place {
+        let mut place = Place::new();
+        place.lease_seconds = Some(seconds);
         place
     }
 
@@ -153,6 +161,7 @@ impl Place {
             .env("HOME", self.path("home"))
             .env("PLANCTL_STATE_DIR", self.path("state"))
             .env("PLANCTL_ACTOR", "ann")
+            .envs(self.lease_seconds.map(|seconds| ("PLANCTL_LEASE_SECONDS", seconds.to_string())))
             .stdin(Stdio::null());
         command
     }

@@ -1,0 +1,115 @@
+//! Leases by what their holders show, an item's id, a generation and a secret: for doors that remember nothing of a claim.
+
+use std::time::Duration;
+
+use planctl_engine::{ItemId, RunId, Timestamp};
+use sqlx::Row;
+
+use crate::connections::repeated;
+use crate::effects::micros;
+use crate::error::StoreError;
+use crate::queue::{Claimed, ITEM};
+use crate::rows::{stored_run, time_at};
+use crate::store::Store;
+use crate::token::Token;
+
+pub(crate) const RENEW: &str = "update items set lease_until = least(hard_deadline, clock_timestamp() + $4::bigint * interval '1 microsecond') \
+     where id = $1 and generation = $2 and token_hash = $3 and state = 'leased' \
+     returning lease_until, hard_deadline, hard_deadline <= clock_timestamp() as is_over";
+pub(crate) const RUN_STATUS_OF: &str = "select status from runs where id = $1";
+/// What a renewal of a lease came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Renewal {
+    /// The holder still holds the item, until this time.
+    Held {
+        /// When the lease ends unless it is renewed again.
+        lease_until: Timestamp,
+        /// Says that the hard deadline has passed: end the work and say so.
+        is_over: bool,
+    },
+    /// The run has ended or was paused: stop at once, nobody waits for a report.
+    Cancelled,
+    /// Somebody else has the item, or nobody: stop at once.
+    Lost,
+}
+
+/// What an item is to somebody who shows a generation and a secret.
+#[derive(Clone, Debug)]
+pub enum Leased {
+    /// They hold it.
+    Held(Box<Claimed>),
+    /// The generation they show is over, or the item is done or taken back.
+    Lost,
+    /// There is no such item, or none that this secret was given with.
+    Unknown,
+}
+
+impl Store {
+    /// Returns the item that somebody holds, with what its work needs, whoever claimed it and wherever.
+    ///
+    /// A lease whose time is over counts as held until a sweep takes it back, as everywhere.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn leased(&self, item: &ItemId, generation: i64, token: &Token) -> Result<Leased, StoreError> {
+        let row = repeated!(self, lent => sqlx::query(ITEM).bind(item.as_str()).fetch_optional(&mut *lent))?;
+        let Some(row) = row else {
+            let run = item.agent_try().map(|(run, _)| run);
+            let is_of_a_run = match run {
+                Some(run) => self.status_of(run).await?.is_some(),
+                None => false,
+            };
+            return Ok(if is_of_a_run { Leased::Lost } else { Leased::Unknown });
+        };
+        let newest: i64 = row.try_get("generation")?;
+        let is_leased = row.try_get::<&str, _>("state")? == "leased";
+        let hash: Option<Vec<u8>> = row.try_get("token_hash")?;
+        if is_leased && newest == generation && hash.as_ref() == Some(&token.hash()) {
+            return Ok(Leased::Held(Box::new(self.claimed(&row, token.clone()).await?)));
+        }
+        let is_past = newest > generation || (newest == generation && !is_leased);
+        Ok(if is_past { Leased::Lost } else { Leased::Unknown })
+    }
+
+    /// Extends a lease, never beyond its hard deadline, for whoever shows its generation and secret.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn renew_by(
+        &self,
+        item: &ItemId,
+        generation: i64,
+        token: &Token,
+        lease: Duration,
+    ) -> Result<Renewal, StoreError> {
+        let hash = token.hash();
+        let row = repeated!(self, lent => sqlx::query(RENEW)
+            .bind(item.as_str())
+            .bind(generation)
+            .bind(&hash)
+            .bind(micros(lease))
+            .fetch_optional(&mut *lent))?;
+        if let Some(row) = row {
+            return Ok(Renewal::Held {
+                lease_until: time_at(&row, "lease_until")?,
+                is_over: row.try_get("is_over")?,
+            });
+        }
+        let status = match item.run() {
+            Some(run) => self.status_of(run).await?,
+            None => None,
+        };
+        Ok(match status.as_deref() {
+            Some("active") | None => Renewal::Lost,
+            Some(_) => Renewal::Cancelled,
+        })
+    }
+
+    async fn status_of(&self, run: RunId) -> Result<Option<String>, StoreError> {
+        let id = stored_run(run);
+        let row = repeated!(self, lent => sqlx::query(RUN_STATUS_OF).bind(id).fetch_optional(&mut *lent))?;
+        Ok(row.map(|row| row.try_get("status")).transpose()?)
+    }
+}

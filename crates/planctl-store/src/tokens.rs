@@ -1,0 +1,203 @@
+//! Tokens of the HTTP API: who may do what there. A secret is shown once and stored as its hash.
+
+use std::time::Duration;
+
+use planctl_engine::{Role, Timestamp};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::connections::repeated;
+use crate::effects::micros;
+use crate::error::StoreError;
+use crate::random;
+use crate::rows::{optional_time_at, time_at};
+use crate::store::Store;
+use crate::token::Token;
+
+macro_rules! tokens_where {
+    ($which:literal) => {
+        concat!(
+            "select id, name, scope, roles, created_at, expires_at, revoked_at, last_used_at, ",
+            "revoked_at is null and (expires_at is null or expires_at > clock_timestamp()) as is_live from tokens where ",
+            $which
+        )
+    };
+}
+pub(crate) const NEW_TOKEN: &str = "insert into tokens (id, name, scope, roles, hash, expires_at) \
+     values ($1, $2, $3, $4::text[], $5, clock_timestamp() + $6::bigint * interval '1 microsecond') \
+     on conflict do nothing";
+pub(crate) const TOKEN_OF: &str = concat!(
+    "with used as (update tokens set last_used_at = clock_timestamp() where hash = $1 and revoked_at is null ",
+    "and (expires_at is null or expires_at > clock_timestamp()) ",
+    "and (last_used_at is null or last_used_at < clock_timestamp() - interval '1 minute')) ",
+    tokens_where!(
+        "hash = $1 and revoked_at is null and (expires_at is null or expires_at > clock_timestamp())"
+    )
+);
+pub(crate) const TOKENS: &str = tokens_where!("true order by created_at, id");
+pub(crate) const TOKEN_MADE: &str = tokens_where!("hash = $1");
+pub(crate) const TOKEN: &str = tokens_where!("id = $1");
+pub(crate) const REVOKE_TOKEN: &str =
+    "update tokens set revoked_at = coalesce(revoked_at, clock_timestamp()) where id = $1";
+
+/// What every secret begins with, so that scanners know one where it does not belong.
+const PREFIX: &str = "planctl_";
+
+/// What the bearer of a token may do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum TokenScope {
+    /// Claim work of its roles and say what came of it.
+    Worker,
+    /// Read, and decide as a person.
+    Approve,
+    /// Read.
+    Read,
+    /// Everything.
+    Admin,
+}
+
+impl TokenScope {
+    /// All scopes.
+    pub const ALL: [TokenScope; 4] =
+        [TokenScope::Worker, TokenScope::Approve, TokenScope::Read, TokenScope::Admin];
+
+    /// Returns the word that people and secrets use.
+    pub fn word(self) -> &'static str {
+        match self {
+            TokenScope::Worker => "worker",
+            TokenScope::Approve => "approve",
+            TokenScope::Read => "read",
+            TokenScope::Admin => "admin",
+        }
+    }
+
+    /// Reads the word.
+    pub fn from_word(word: &str) -> Option<TokenScope> {
+        TokenScope::ALL.into_iter().find(|scope| scope.word() == word)
+    }
+}
+
+/// A token to be made.
+#[derive(Clone, Debug)]
+pub struct NewToken<'a> {
+    /// Who it is for: what is done with it is on record under this name.
+    pub name: &'a str,
+    /// What it allows.
+    pub scope: TokenScope,
+    /// Of a worker's: the roles whose work it may claim; empty means any.
+    pub roles: &'a [Role],
+    /// How long it holds; for ever where it is left out.
+    pub lasts: Option<Duration>,
+}
+
+/// A token as recorded; the secret is nowhere.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TokenRow {
+    /// The short id under which people revoke it.
+    pub id: String,
+    /// Who it is for.
+    pub name: String,
+    /// What it allows.
+    pub scope: TokenScope,
+    /// Of a worker's: the roles whose work it may claim; empty means any.
+    pub roles: Vec<Role>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ceases to hold.
+    pub expires_at: Option<Timestamp>,
+    /// When it was taken back.
+    pub revoked_at: Option<Timestamp>,
+    /// When it was last used, to the minute.
+    pub last_used_at: Option<Timestamp>,
+    /// Says that it holds: neither expired nor revoked.
+    pub is_live: bool,
+}
+
+impl TokenRow {
+    fn read(row: &PgRow) -> Result<TokenRow, StoreError> {
+        let word: &str = row.try_get("scope")?;
+        Ok(TokenRow {
+            id: row.try_get("id")?,
+            name: row.try_get("name")?,
+            scope: TokenScope::from_word(word)
+                .ok_or_else(|| StoreError::corrupt(format!("a token's scope is `{word}`")))?,
+            roles: row.try_get::<Vec<String>, _>("roles")?.into_iter().map(Role::new).collect(),
+            created_at: time_at(row, "created_at")?,
+            expires_at: optional_time_at(row, "expires_at")?,
+            revoked_at: optional_time_at(row, "revoked_at")?,
+            last_used_at: optional_time_at(row, "last_used_at")?,
+            is_live: row.try_get("is_live")?,
+        })
+    }
+}
+
+/// Takes a secret apart: `planctl_worker_` and 64 hexadecimal digits.
+fn parse(secret: &str) -> Option<(TokenScope, Token)> {
+    let (scope, digits) = secret.strip_prefix(PREFIX)?.split_once('_')?;
+    Some((TokenScope::from_word(scope)?, Token::parse(digits)?))
+}
+
+impl Store {
+    /// Makes a token; returns it with its secret, which is shown here and never again.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn create_token(&self, new: &NewToken<'_>) -> Result<(TokenRow, String), StoreError> {
+        let token = Token::draw();
+        let hash = token.hash();
+        let roles: Vec<&str> = new.roles.iter().map(Role::as_str).collect();
+        loop {
+            let id = random::hex().split_off(8);
+            repeated!(self, lent => sqlx::query(NEW_TOKEN)
+                .bind(&id)
+                .bind(new.name)
+                .bind(new.scope.word())
+                .bind(&roles)
+                .bind(&hash)
+                .bind(new.lasts.map(micros))
+                .execute(&mut *lent))?;
+            // Where the short id was taken, nothing was written and another is drawn.
+            let made =
+                repeated!(self, lent => sqlx::query(TOKEN_MADE).bind(&hash).fetch_optional(&mut *lent))?;
+            if let Some(row) = made {
+                let secret = format!("{PREFIX}{}_{}", new.scope.word(), token.reveal());
+                return Ok((TokenRow::read(&row)?, secret));
+            }
+        }
+    }
+
+    /// Returns the token with this secret, where it holds: an unknown, an expired and a revoked one are alike here.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn token_of(&self, secret: &str) -> Result<Option<TokenRow>, StoreError> {
+        let Some((scope, token)) = parse(secret) else { return Ok(None) };
+        let hash = token.hash();
+        let row = repeated!(self, lent => sqlx::query(TOKEN_OF).bind(&hash).fetch_optional(&mut *lent))?;
+        let row = row.as_ref().map(TokenRow::read).transpose()?;
+        Ok(row.filter(|row| row.scope == scope))
+    }
+
+    /// Returns all tokens, oldest first; those that ceased to hold too.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
+        let rows = repeated!(self, lent => sqlx::query(TOKENS).fetch_all(&mut *lent))?;
+        rows.iter().map(TokenRow::read).collect()
+    }
+
+    /// Takes a token back; one that was taken back before stays so since then.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] and those of the connection.
+    pub async fn revoke_token(&self, id: &str) -> Result<TokenRow, StoreError> {
+        repeated!(self, lent => sqlx::query(REVOKE_TOKEN).bind(id).execute(&mut *lent))?;
+        let row = repeated!(self, lent => sqlx::query(TOKEN).bind(id).fetch_optional(&mut *lent))?;
+        TokenRow::read(&row.ok_or_else(|| StoreError::not_found(format!("token {id}")))?)
+    }
+}

@@ -1,0 +1,175 @@
+//! Workers that were seen: who they are, what they hold, whether somebody paused them.
+
+use std::collections::BTreeMap;
+
+use planctl_engine::{At, ItemId, Role, Timestamp};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::connections::repeated;
+use crate::error::StoreError;
+use crate::queue::at_of;
+use crate::rows::time_at;
+use crate::store::Store;
+
+/// A worker that comes often is noted every five seconds.
+pub(crate) const SEE_WORKER: &str = "with seen as (insert into workers (id, roles, agent, host, version, capacity) \
+     values ($1, $2::text[], $3, $4, $5, $6) on conflict (id) do update set roles = excluded.roles, agent = excluded.agent, \
+     host = excluded.host, version = excluded.version, capacity = excluded.capacity, last_seen_at = clock_timestamp() \
+     where workers.last_seen_at < clock_timestamp() - interval '5 seconds' \
+       or (workers.roles, workers.agent, workers.host, workers.version, workers.capacity) \
+         is distinct from (excluded.roles, excluded.agent, excluded.host, excluded.version, excluded.capacity) \
+     returning paused) \
+     select coalesce((select paused from seen), (select paused from workers where id = $1), false) as paused";
+pub(crate) const WORKERS: &str = "select id, roles, agent, host, version, capacity, paused, first_seen_at, last_seen_at \
+     from workers where last_seen_at >= clock_timestamp() - interval '1 day' order by id";
+pub(crate) const ITEMS_HELD: &str = "select i.instance, i.id, i.node, i.visit, i.attempt, i.lease_until, r.name from items i \
+     join runs r on r.id = i.run where i.state = 'leased' order by i.id";
+pub(crate) const PAUSE_WORKER: &str = "update workers set paused = $2 where id = $1";
+pub(crate) const FORGET_WORKERS: &str =
+    "delete from workers where last_seen_at < clock_timestamp() - interval '1 day'";
+
+/// A worker as it presents itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SeenWorker<'a> {
+    /// Its id, which its leases carry too ([`crate::Holder::instance`]).
+    pub id: &'a str,
+    /// Whose work it does.
+    pub roles: &'a [Role],
+    /// What works there, in a line, as in `exec:./worker.sh`.
+    pub agent: &'a str,
+    /// Where it runs.
+    pub host: &'a str,
+    /// The version of its program.
+    pub version: &'a str,
+    /// How many items it holds at once at most.
+    pub capacity: i32,
+}
+
+/// A worker that was seen within a day.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WorkerRow {
+    /// Its id.
+    pub id: String,
+    /// Whose work it does.
+    pub roles: Vec<Role>,
+    /// What works there, in a line.
+    pub agent: String,
+    /// Where it runs.
+    pub host: String,
+    /// The version of its program.
+    pub version: String,
+    /// How many items it holds at once at most.
+    pub capacity: i32,
+    /// Says that it shall get no more work.
+    pub is_paused: bool,
+    /// What it holds.
+    pub holds: Vec<HeldItem>,
+    /// When it was first seen.
+    pub first_seen_at: Timestamp,
+    /// When it was last seen, to five seconds.
+    pub last_seen_at: Timestamp,
+}
+
+/// An item that a worker holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HeldItem {
+    /// Its id.
+    pub item: ItemId,
+    /// The name of its run.
+    pub run: String,
+    /// Its try.
+    pub at: At,
+    /// When the lease ends unless it is renewed.
+    pub lease_until: Timestamp,
+}
+
+impl WorkerRow {
+    fn read(row: &PgRow, holds: Vec<HeldItem>) -> Result<WorkerRow, StoreError> {
+        Ok(WorkerRow {
+            id: row.try_get("id")?,
+            roles: row.try_get::<Vec<String>, _>("roles")?.into_iter().map(Role::new).collect(),
+            agent: row.try_get("agent")?,
+            host: row.try_get("host")?,
+            version: row.try_get("version")?,
+            capacity: row.try_get("capacity")?,
+            is_paused: row.try_get("paused")?,
+            holds,
+            first_seen_at: time_at(row, "first_seen_at")?,
+            last_seen_at: time_at(row, "last_seen_at")?,
+        })
+    }
+}
+
+impl Store {
+    /// Notes that a worker is there; says whether it is paused and shall get no work.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn see_worker(&self, worker: &SeenWorker<'_>) -> Result<bool, StoreError> {
+        let roles: Vec<&str> = worker.roles.iter().map(Role::as_str).collect();
+        let row = repeated!(self, lent => sqlx::query(SEE_WORKER)
+            .bind(worker.id)
+            .bind(&roles)
+            .bind(worker.agent)
+            .bind(worker.host)
+            .bind(worker.version)
+            .bind(worker.capacity)
+            .fetch_one(&mut *lent))?;
+        Ok(row.try_get("paused")?)
+    }
+
+    /// Returns the workers that were seen within a day, by id, with what they hold.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn workers(&self) -> Result<Vec<WorkerRow>, StoreError> {
+        let rows = repeated!(self, lent => sqlx::query(WORKERS).fetch_all(&mut *lent))?;
+        let mut held = self.held_items().await?;
+        rows.iter()
+            .map(|row| WorkerRow::read(row, held.remove(row.try_get::<&str, _>("id")?).unwrap_or_default()))
+            .collect()
+    }
+
+    /// Returns what is leased, by who holds it.
+    async fn held_items(&self) -> Result<BTreeMap<String, Vec<HeldItem>>, StoreError> {
+        let rows = repeated!(self, lent => sqlx::query(ITEMS_HELD).fetch_all(&mut *lent))?;
+        let mut held: BTreeMap<String, Vec<HeldItem>> = BTreeMap::new();
+        for row in &rows {
+            let item = HeldItem {
+                item: ItemId::new(row.try_get::<String, _>("id")?),
+                run: row.try_get("name")?,
+                at: at_of(row)?,
+                lease_until: time_at(row, "lease_until")?,
+            };
+            held.entry(row.try_get("instance")?).or_default().push(item);
+        }
+        Ok(held)
+    }
+
+    /// Lets a worker get no more work, or work again; what it holds it keeps.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] and those of the connection.
+    pub async fn pause_worker(&self, id: &str, is_paused: bool) -> Result<(), StoreError> {
+        let done =
+            repeated!(self, lent => sqlx::query(PAUSE_WORKER).bind(id).bind(is_paused).execute(&mut *lent))?;
+        match done.rows_affected() {
+            0 => Err(StoreError::not_found(format!("worker {id}"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Forgets workers that were not seen for a day.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn forget_workers(&self) -> Result<u64, StoreError> {
+        let forgotten = repeated!(self, lent => sqlx::query(FORGET_WORKERS).execute(&mut *lent))?;
+        Ok(forgotten.rows_affected())
+    }
+}
