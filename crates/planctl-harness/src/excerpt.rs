@@ -34,6 +34,12 @@ pub(crate) fn excerpt_of_text(whole: &str, outputs: &mut Vec<Output>) -> Excerpt
     )
 }
 
+/// Shortens what somebody says; returns what says more than the excerpt's tail, to be stored.
+pub fn excerpt_of(whole: &str) -> (Excerpt, Vec<Output>) {
+    let mut outputs = Vec::new();
+    (excerpt_of_text(whole, &mut outputs), outputs)
+}
+
 /// Reads bytes as text of at most the tail's size that Postgres can hold: lossy, and without NUL.
 fn text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}");

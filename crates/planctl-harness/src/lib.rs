@@ -9,6 +9,7 @@
 //! no file of a workspace is opened in a way that could lead out of it, hang, or fill the memory.
 
 mod agent;
+mod ancestry;
 mod beneath;
 mod capture;
 mod context;
@@ -32,6 +33,7 @@ mod workspace;
 pub use agent::{
     Agent, Assignment, Known, KnownAgent, NotKnown, PermissionMode, Permissions, Program, Worked,
 };
+pub use ancestry::is_inside_worker;
 pub use beneath::Unreadable;
 pub use capture::{Captured, KEPT_BYTES};
 pub use context::{CONTEXT_BYTES_MAX, ContextEntry, FILE_BYTES_MAX, GLOB_FILES_MAX, read_context};
@@ -40,7 +42,7 @@ pub use digest::digest_of;
 pub use environment::{
     Inherited, PATH_DEFAULT, RefusedVariable, agent_environment, contract_environment, safe_path,
 };
-pub use excerpt::Output;
+pub use excerpt::{Output, excerpt_of};
 pub use git::{git_head, git_top_level};
 pub use probe::{PathKind, Syntax, existing_files, near_paths, probe_commands, probe_paths, probe_scripts};
 pub use process::{Command, End, Finished, Input, Stream, find_program};

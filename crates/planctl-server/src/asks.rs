@@ -148,7 +148,8 @@ impl Services {
             });
         }
         // What is approved includes the configuration, and that of another directory says nothing about this run.
-        if run.workspace_path != self.door.workspace.to_string_lossy() {
+        let own = self.door.workspace.as_ref().map(|path| path.to_string_lossy());
+        if own.as_deref() != Some(run.workspace_path.as_str()) {
             return Err(ServiceError::Conflict {
                 what: format!("approve {} from here: its workspace is {}", run.name, run.workspace_path),
                 help: format!("cd {} and approve it there", run.workspace_path),

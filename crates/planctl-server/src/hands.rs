@@ -10,14 +10,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentEvent, AgentSaid, Brief, Budget, Digest, Event, Fault, FaultKind, Found, HarnessEvent, Inconclusive,
-    NodeId, Purpose, Role, RunId, Subscription, Task, Timestamp, Work,
+    AgentEvent, AgentSaid, Digest, Event, Fault, FaultKind, Found, HarnessEvent, Inconclusive, NodeId,
+    Purpose, Role, RunId, Task, Work,
 };
-use planctl_harness::{
-    Assignment, Baseline, Bench, PromptParts, Spawner, WorkspaceLock, assemble, read_context,
-};
+use planctl_harness::{Baseline, Bench, Spawner, WorkspaceLock};
 use planctl_store::{
-    ApprovalId, Claim, ClaimLane, Claimed, Holder, Renewal, RunRow, Store, StoreError, Take, WORK_GRACE,
+    ApprovalId, Claim, ClaimLane, Claimed, Holder, Renewal, RunRow, Store, StoreError, Take,
 };
 use tokio::sync::watch;
 
@@ -26,7 +24,7 @@ use crate::live::{Doing, Live};
 use crate::protection;
 use crate::services::ServiceError;
 use crate::settings::RunSettings;
-use crate::wire::moment;
+use crate::told::Told;
 
 /// How many renewals of a lease may fail before it runs out.
 const HEARTBEATS: u32 = 3;
@@ -152,7 +150,7 @@ impl Hands {
             let said = AgentSaid::Faulted(Fault { kind: FaultKind::Transient, message });
             return self.report(claimed, said, stop).await;
         }
-        let assignment = self.assignment(claimed, task, role, *timeout, brief).await?;
+        let assignment = self.told().assignment(claimed, task, role, *timeout, brief).await?;
         let live = self.live.clone();
         let mut watch = move |_, bytes: &[u8]| live.printed(bytes);
         let work = async |cancel| agent.work(&self.spawner, &assignment, &mut watch, cancel).await;
@@ -293,72 +291,8 @@ impl Hands {
         });
     }
 
-    async fn assignment(
-        &self,
-        claimed: &Claimed,
-        task: &Task,
-        role: &Role,
-        timeout: Duration,
-        brief: &Brief,
-    ) -> Result<Assignment, ServiceError> {
-        let workspace = PathBuf::from(&claimed.workspace);
-        let paths: Vec<String> = task
-            .subscriptions
-            .iter()
-            .filter_map(|subscription| match subscription {
-                Subscription::File { path } => Some(path.clone()),
-                Subscription::Topic { .. } => None,
-            })
-            .collect();
-        let context = if paths.is_empty() {
-            Vec::new()
-        } else {
-            let workspace = workspace.clone();
-            blocking(move || read_context(&workspace, paths.iter().map(String::as_str))).await??
-        };
-        let prompt = assemble(PromptParts {
-            task: &task.prompt,
-            context: &context,
-            brief,
-            command: &task.contract.command,
-        });
-        let title = claimed.graph.node(&claimed.item.at.node).map_or("", |node| node.title.as_str());
-        let left = self.budget_left(claimed).await?;
-        let allowed = 1 + task.max_retries;
-        let grace = i64::try_from(WORK_GRACE.as_micros()).unwrap_or(0);
-        let deadline = Timestamp::from_micros(claimed.hard_deadline.as_micros().saturating_sub(grace));
-        Ok(Assignment {
-            item: claimed.item.id.as_str().to_owned(),
-            run: claimed.run_name.clone(),
-            plan: self.plan.clone(),
-            step: task.step.to_string(),
-            step_title: title.to_owned(),
-            role: role.as_str().to_owned(),
-            attempt: claimed.item.at.attempt.number(),
-            attempts_max: allowed.max(claimed.item.at.attempt.number()),
-            workspace,
-            prompt,
-            context,
-            deadline: timeout,
-            deadline_at: Some(moment(deadline)),
-            budget_tokens: left.tokens,
-            budget_micro_usd: left.micro_usd,
-            traceparent: None,
-            locks: Vec::new(),
-        })
-    }
-
-    /// Returns what is left of the run's budget; a plan without one costs no look.
-    async fn budget_left(&self, claimed: &Claimed) -> Result<Budget, ServiceError> {
-        if claimed.graph.budget() == Budget::default() {
-            return Ok(Budget::default());
-        }
-        let head = self.store.run(self.run).await?.head;
-        Ok(Budget {
-            tokens: head.budget.tokens.map(|limit| limit.saturating_sub(head.spent.tokens)),
-            micro_usd: head.budget.micro_usd.map(|limit| limit.saturating_sub(head.spent.micro_usd)),
-            time: None,
-        })
+    fn told(&self) -> Told<'_> {
+        Told { store: &self.store, plan: &self.plan }
     }
 
     fn bench(&self) -> Result<Bench, String> {

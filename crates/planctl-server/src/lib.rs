@@ -22,6 +22,7 @@ mod services;
 mod settings;
 mod station;
 mod tend;
+mod told;
 pub mod wire;
 
 pub use clock::now;
@@ -29,7 +30,7 @@ pub use drive::{Drive, Driven};
 pub use hands::Hands;
 pub use live::{Doing, Live};
 pub use planctl_store::{Settings as StoreSettings, StoreError};
-pub use plans::{Standing, Start, Started};
+pub use plans::{Approving, Standing, Start, Started};
 pub use services::{Door, Open, ServiceError, Services};
 pub use settings::{RoleSettings, RunSettings};
 pub use station::{Station, StationOptions};

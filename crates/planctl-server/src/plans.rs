@@ -7,10 +7,13 @@ use planctl_harness::{Baseline, ISOLATION_TIER};
 use planctl_lang::Source;
 use planctl_store::{Approval, NewApproval, NewRevision, NewRun, Plan, PlanStatus, RunRow, StoreError};
 
+use serde::{Deserialize, Serialize};
+
 use crate::check::Checked;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::wire::Decided;
+use crate::wire::calls::StandingView;
 
 /// Where a plan stands before anything is done with it.
 #[derive(Clone, Debug)]
@@ -26,14 +29,30 @@ pub struct Standing {
 }
 
 /// What to start.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Start {
     /// The command that serves every role.
+    #[serde(default)]
     pub exec: Option<String>,
     /// Says that the person at the door approves the text, with their note.
-    pub approve: Option<Option<String>>,
+    #[serde(default)]
+    pub approve: Option<Approving>,
     /// Says that a done plan shall run once more.
+    #[serde(default)]
     pub again: bool,
+    /// Says that steps whose role nobody serves here wait for a worker, as beside a daemon they can.
+    #[serde(default)]
+    pub waits_for_workers: bool,
+}
+
+/// The approval that is given with a start.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Approving {
+    /// Why, for the record.
+    #[serde(default)]
+    pub note: Option<String>,
 }
 
 /// What came of starting.
@@ -78,7 +97,7 @@ impl Services {
     ///
     /// Those of the store.
     pub async fn standing(&self, checked: &Checked) -> Result<Standing, ServiceError> {
-        let Some(plan) = self.store.plan_at(self.workspace, &checked.path).await? else {
+        let Some(plan) = self.store.plan_at(self.own_workspace()?, &checked.path).await? else {
             return Ok(Standing {
                 status: PlanStatus::Draft,
                 approval: None,
@@ -92,6 +111,25 @@ impl Services {
         let status = if plan.digest == *digest { plan.status } else { PlanStatus::Draft };
         let approved_before = self.approved_before(&plan, checked).await?;
         Ok(Standing { status, approval, approved_before, newest_run })
+    }
+
+    /// Says what a person has to know before a plan is run; `again` asks for a new run of one that is done or failed.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn standing_view(&self, checked: &Checked, again: bool) -> Result<StandingView, ServiceError> {
+        let standing = self.standing(checked).await?;
+        let begins = standing.newest_run.is_none_or(|run| match run.head.status {
+            RunStatus::New | RunStatus::Awaiting | RunStatus::Ended { end: End::Cancelled } => true,
+            // Of the same text it is taken up, or found done.
+            RunStatus::Ended { end: End::Done | End::Failed | End::Aborted } => {
+                again || run.revision != checked.verification.digest
+            }
+            RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => false,
+        });
+        let needs_approval = begins && standing.approval.is_none();
+        Ok(StandingView { approved_before: standing.approved_before, needs_approval })
     }
 
     async fn approved_before(&self, plan: &Plan, checked: &Checked) -> Result<Option<String>, ServiceError> {
@@ -162,7 +200,7 @@ impl Services {
     /// [`ServiceError::NotFound`] where the plan is not known, [`ServiceError::Conflict`] where a run of it is under way,
     /// and those of the store.
     pub async fn reject(&self, checked: &Checked, note: &str) -> Result<Decided, ServiceError> {
-        let plan = self.store.plan_at(self.workspace, &checked.path).await?.ok_or_else(|| {
+        let plan = self.store.plan_at(self.own_workspace()?, &checked.path).await?.ok_or_else(|| {
             ServiceError::NotFound { what: format!("plan {}: it was never handed in", checked.path) }
         })?;
         let mut decided = Decided {
@@ -260,8 +298,8 @@ impl Services {
                 return Ok(Some(Started::AlreadyDone { name: run.name.clone() }));
             }
             RunStatus::Ended { end: End::Failed | End::Aborted } if is_same_text && !start.again => {
-                if let Some(note) = &start.approve {
-                    self.approve(checked, note.as_deref()).await?;
+                if let Some(given) = &start.approve {
+                    self.approve(checked, given.note.as_deref()).await?;
                 }
                 self.resume(run.id, start.exec.as_ref()).await?;
             }
@@ -283,8 +321,8 @@ impl Services {
             }
             RunStatus::Paused if !is_same_text && start.approve.is_some() => {
                 self.take_over(run, start.exec.as_ref()).await?;
-                let note = start.approve.clone().flatten();
-                self.approve(checked, note.as_deref()).await?;
+                let note = start.approve.as_ref().and_then(|given| given.note.as_deref());
+                self.approve(checked, note).await?;
             }
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused if !is_same_text => {
                 let approved_text = canonical(&self.store.revision(run.plan, &run.revision).await?.source);
@@ -402,7 +440,7 @@ impl Services {
         let plan = self
             .store
             .save_revision(&NewRevision {
-                workspace: self.workspace,
+                workspace: self.own_workspace()?,
                 path: &checked.path,
                 digest: &checked.verification.digest,
                 source: checked.source.text(),
@@ -425,9 +463,10 @@ impl Services {
     ) -> Result<Option<Approval>, ServiceError> {
         let digest = &checked.verification.digest;
         match &start.approve {
-            Some(note) => {
-                let given = self.record_approval(plan, digest, &checked.baseline, note.as_deref()).await?;
-                Ok(Some(given.0))
+            Some(given) => {
+                let note = given.note.as_deref();
+                let (approval, _) = self.record_approval(plan, digest, &checked.baseline, note).await?;
+                Ok(Some(approval))
             }
             None => Ok(self.store.approval_for(plan.id, digest, &self.config_digest()).await?),
         }
@@ -602,7 +641,7 @@ impl Services {
         }
         let settings = RunSettings::new(&self.door.config, start.exec.clone());
         for (_, task) in graph.steps() {
-            if settings.command(&task.role).is_none() {
+            if settings.command(&task.role).is_none() && !start.waits_for_workers {
                 return Err(ServiceError::NoAgent { role: task.role.clone() });
             }
         }

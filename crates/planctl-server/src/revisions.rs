@@ -42,7 +42,7 @@ impl Services {
         until: Option<&str>,
     ) -> Result<PlanDiffView, ServiceError> {
         let name = checked.file.display();
-        let Some(plan) = self.store.plan_at(self.workspace, &checked.path).await? else {
+        let Some(plan) = self.store.plan_at(self.own_workspace()?, &checked.path).await? else {
             return Err(ServiceError::NotFound {
                 what: format!("{name}: it was never approved or run here"),
             });

@@ -47,9 +47,27 @@ impl Services {
     ///
     /// Those of the store.
     pub async fn list(&self, is_everywhere: bool) -> Result<RunList, ServiceError> {
-        let workspace = (!is_everywhere).then_some(self.workspace);
+        self.list_page(is_everywhere, None, None).await
+    }
+
+    /// Returns a page of the runs of this workspace, or of all, newest first: those before a run, at most so many.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn list_page(
+        &self,
+        is_everywhere: bool,
+        limit: Option<u64>,
+        before: Option<RunId>,
+    ) -> Result<RunList, ServiceError> {
+        let workspace = self.workspace.filter(|_| !is_everywhere);
+        let limit = limit.and_then(|limit| i64::try_from(limit).ok()).unwrap_or(RUNS_MAX);
         let mut runs = Vec::new();
-        for row in self.store.runs(workspace, RUNS_MAX).await? {
+        let rows = self.store.runs(workspace, before, limit).await?;
+        let is_full = i64::try_from(rows.len()).is_ok_and(|count| count == limit);
+        let next = rows.last().filter(|_| is_full).map(|row| format!("runs:{}", row.id));
+        for row in rows {
             let shown = match row.head.status {
                 // Nothing of a line about these stands in the records of their steps, and most runs are such.
                 RunStatus::Ended { end: End::Done | End::Cancelled } => {
@@ -66,7 +84,7 @@ impl Services {
             };
             runs.push(shown.summary());
         }
-        Ok(RunList { runs })
+        Ok(RunList { runs, next })
     }
 
     async fn shown(&self, run: RunId) -> Result<Shown, ServiceError> {
@@ -300,7 +318,7 @@ impl Services {
     pub async fn audit(&self, run: Option<RunId>) -> Result<AuditView, ServiceError> {
         let rows = match run {
             Some(run) => vec![self.store.run(run).await?],
-            None => self.store.runs(None, i64::MAX).await?,
+            None => self.store.runs(None, None, i64::MAX).await?,
         };
         let mut runs = Vec::new();
         for row in rows {

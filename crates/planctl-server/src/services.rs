@@ -34,8 +34,8 @@ pub struct Open {
 /// Which workspace the services are about, under which configuration, and for whom they speak.
 #[derive(Clone, Debug)]
 pub struct Door {
-    /// The canonical path of the workspace.
-    pub workspace: PathBuf,
+    /// The canonical path of the workspace; without one, runs of all are found, and no plan is handed in.
+    pub workspace: Option<PathBuf>,
     /// The effective configuration.
     pub config: Config,
     /// Who speaks, for the record.
@@ -48,7 +48,7 @@ pub struct Services {
     pub(crate) station: Station,
     pub(crate) store: Store,
     pub(crate) door: Door,
-    pub(crate) workspace: WorkspaceId,
+    pub(crate) workspace: Option<WorkspaceId>,
 }
 
 /// Why a service could not do what was asked; each text fits after "could not".
@@ -150,10 +150,12 @@ impl Services {
             store: open.store,
         };
         let station = Station::open(options).await?;
-        station.services(Door { workspace: open.workspace, config: open.config, actor: open.actor }).await
+        station
+            .services(Door { workspace: Some(open.workspace), config: open.config, actor: open.actor })
+            .await
     }
 
-    pub(crate) fn new(station: Station, door: Door, workspace: WorkspaceId) -> Services {
+    pub(crate) fn new(station: Station, door: Door, workspace: Option<WorkspaceId>) -> Services {
         Services { store: station.store.clone(), station, door, workspace }
     }
 
@@ -211,10 +213,13 @@ impl Services {
     }
 
     pub(crate) async fn find_row(&self, given: &str) -> Result<RunRow, ServiceError> {
-        let path = crate::check::plan_path(Path::new(given), &self.door.workspace);
-        match self.store.find_run(given, Some(self.workspace)).await {
-            Err(StoreError::NotFound { .. }) if path != given && !given.starts_with('@') => {
-                Ok(self.store.find_run(&path, Some(self.workspace)).await?)
+        let named = self.door.workspace.as_ref();
+        let path = named.map(|workspace| crate::check::plan_path(Path::new(given), workspace));
+        match self.store.find_run(given, self.workspace).await {
+            Err(StoreError::NotFound { .. })
+                if path.as_ref().is_some_and(|path| path != given) && !given.starts_with('@') =>
+            {
+                Ok(self.store.find_run(&path.unwrap_or_default(), self.workspace).await?)
             }
             found => Ok(found?),
         }
@@ -245,6 +250,14 @@ impl Services {
             decision,
         });
         Ok(self.store.apply(run, &event, &proof, None).await?)
+    }
+
+    /// Returns the workspace that a plan is handed in for.
+    pub(crate) fn own_workspace(&self) -> Result<WorkspaceId, ServiceError> {
+        self.workspace.ok_or_else(|| ServiceError::Conflict {
+            what: "tell which workspace the plan is for".to_owned(),
+            help: "name the workspace".to_owned(),
+        })
     }
 
     pub(crate) fn config_digest(&self) -> Digest {

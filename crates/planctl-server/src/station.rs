@@ -107,8 +107,10 @@ impl Station {
     ///
     /// Those of the store.
     pub async fn services(&self, door: Door) -> Result<Services, ServiceError> {
-        let path = door.workspace.to_string_lossy();
-        let workspace = self.store.workspace(self.host(), &path).await?;
+        let workspace = match &door.workspace {
+            Some(path) => Some(self.store.workspace(self.host(), &path.to_string_lossy()).await?),
+            None => None,
+        };
         Ok(Services::new(self.clone(), door, workspace))
     }
 

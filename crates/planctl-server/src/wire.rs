@@ -1,5 +1,7 @@
 //! What programs read: the request and answer types of every door, as JSON says them (DESIGN 11).
 
+pub mod calls;
+
 use std::collections::BTreeMap;
 
 use planctl_engine::{Budget, Spent, Timestamp};
@@ -279,6 +281,9 @@ impl From<Budget> for BudgetView {
 pub struct RunList {
     /// The runs.
     pub runs: Vec<RunSummary>,
+    /// Names the page of older runs, where there may be one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// One run in a list.

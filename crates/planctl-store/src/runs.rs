@@ -52,8 +52,9 @@ pub(crate) const RUN_OF_PATH: &str =
 pub(crate) const RUNS_BEGINNING: &str = runs_where!(
     "(r.name like $1 || '%' or replace(r.id::text, '-', '') like replace($1, '-', '') || '%') order by r.id desc limit 9"
 );
-pub(crate) const RUNS: &str =
-    runs_where!("($1::bigint is null or r.workspace = $1) order by r.id desc limit $2");
+pub(crate) const RUNS: &str = runs_where!(
+    "($1::bigint is null or r.workspace = $1) and ($3::uuid is null or r.id < $3) order by r.id desc limit $2"
+);
 pub(crate) const RUNS_IN_STATUS: &str = runs_where!("r.status = $1 order by r.id limit $2");
 pub(crate) const RECORDS: &str =
     "select array_agg(node) as names, array_agg(record::text) as records from nodes where run = $1";
@@ -437,15 +438,23 @@ impl Store {
         row.as_ref().map(RunRow::read).transpose()
     }
 
-    /// Returns the runs of a workspace, or of all, newest first.
+    /// Returns the runs of a workspace, or of all, newest first; only those made before a run, where one is given.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn runs(&self, workspace: Option<WorkspaceId>, limit: i64) -> Result<Vec<RunRow>, StoreError> {
-        let workspace = workspace.map(|workspace| workspace.0);
-        let rows =
-            repeated!(self, lent => sqlx::query(RUNS).bind(workspace).bind(limit).fetch_all(&mut *lent))?;
+    pub async fn runs(
+        &self,
+        workspace: Option<WorkspaceId>,
+        before: Option<RunId>,
+        limit: i64,
+    ) -> Result<Vec<RunRow>, StoreError> {
+        let (workspace, before) = (workspace.map(|workspace| workspace.0), before.map(stored_run));
+        let rows = repeated!(self, lent => sqlx::query(RUNS)
+            .bind(workspace)
+            .bind(limit)
+            .bind(before)
+            .fetch_all(&mut *lent))?;
         rows.iter().map(RunRow::read).collect()
     }
 

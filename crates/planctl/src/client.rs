@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use planctl_engine::{Actor, Answer, End, RunId, RunStatus};
+use planctl_engine::{Actor, Answer, RunId};
 use planctl_harness::{ReplicaError, ReplicaLimits, Spawner, Unreadable};
 use planctl_lang::{Levels, Source};
 use planctl_server::check::{self, CheckError, Checked, Checking};
@@ -232,18 +232,8 @@ impl Client {
 
     /// Says where a plan stands; `again` asks for a new run of a plan that is done or failed.
     pub async fn standing(&self, checked: &Checked, again: bool) -> Result<Standing, Failure> {
-        let standing = self.services.standing(checked).await.map_err(failure)?;
-        let is_approved = standing.approval.is_some();
-        let begins = standing.newest_run.is_none_or(|run| match run.head.status {
-            RunStatus::New | RunStatus::Awaiting | RunStatus::Ended { end: End::Cancelled } => true,
-            // Of the same text it is taken up, or found done.
-            RunStatus::Ended { end: End::Done | End::Failed | End::Aborted } => {
-                again || run.revision != checked.verification.digest
-            }
-            RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => false,
-        });
-        let needs_approval = begins && !is_approved;
-        Ok(Standing { approved_before: standing.approved_before, needs_approval })
+        let view = self.services.standing_view(checked, again).await.map_err(failure)?;
+        Ok(Standing { approved_before: view.approved_before, needs_approval: view.needs_approval })
     }
 
     /// Returns the plan as a run executes it: the stored revision.

@@ -176,11 +176,8 @@ impl Context {
         if !is_in_worker() {
             return Ok(());
         }
-        Err(Failure::new(
-            Exit::Denied,
-            format!("could not {what}: this is a worker's process (PLANCTL_ITEM_ID is set)"),
-        )
-        .help("a person decides, in a terminal of their own"))
+        Err(Failure::new(Exit::Denied, format!("could not {what}: this is a worker's process"))
+            .help("a person decides, in a terminal of their own"))
     }
 
     /// Makes sure that a person means it, where something is lost for good.
@@ -206,8 +203,10 @@ fn login() -> Option<String> {
     entries.find(|fields| fields.get(2) == Some(&uid.as_str())).map(|fields| fields[0].to_owned())
 }
 
+/// Says whether a worker or a contract started this process: its parents tell, also where the variable was unset.
 fn is_in_worker() -> bool {
     std::env::var_os("PLANCTL_ITEM_ID").is_some()
+        || planctl_harness::is_inside_worker(rustix::process::getpid().as_raw_nonzero().get())
 }
 
 fn find_workspace(named: Option<&Path>) -> Result<PathBuf, Failure> {

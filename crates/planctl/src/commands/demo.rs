@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use planctl_engine::Answer as Word;
 use planctl_harness::{Command, End, PATH_DEFAULT, Spawner};
-use planctl_server::Start;
 use planctl_server::wire::{AskPage, RunState};
+use planctl_server::{Approving, Start};
 
 use super::plan::{exit_of, shell_word};
 use super::work::{Manner, Stop, Work, Worked, work};
@@ -67,7 +67,8 @@ async fn play(context: &Context, project: &Project) -> Answer {
         ))?;
     }
     let client = Client::open(context).await?;
-    let start = Start { exec: Some(exec), approve: Some(Some("shown by the demo".to_owned())), again: false };
+    let approve = Some(Approving { note: Some("shown by the demo".to_owned()) });
+    let start = Start { exec: Some(exec), approve, ..Start::default() };
     let How::Ready { handle, run, .. } = client.start(&checked, &start).await? else {
         return Err(Failure::new(Exit::Conflict, "could not start the demo: its plan is in use"));
     };

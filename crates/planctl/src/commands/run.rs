@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use planctl_server::Start;
 use planctl_server::check::Checked;
 use planctl_server::wire::RunView;
+use planctl_server::{Approving, Start};
 
 use super::plan::{exit_of, next_of, not_verified, shell_word};
 use super::work::{LOOK, Manner, Stop, Work, follow, work};
@@ -46,7 +46,8 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         return Ok(Exit::Cancelled);
     };
     let stop = Stop::listen()?;
-    let start = Start { exec: wish.exec, approve: approve.then_some(None), again: wish.again };
+    let approve = approve.then(Approving::default);
+    let start = Start { exec: wish.exec, approve, again: wish.again, ..Start::default() };
     match client.start(&checked, &start).await? {
         How::Ready { handle, run, is_taken_up } => {
             let verb = if is_taken_up { "taken up" } else { "run" };

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use planctl_lang::{Source, Wish};
-use planctl_server::{Start, check};
+use planctl_server::{Approving, Start, check};
 
 use super::plan::{not_verified, shell_word};
 use super::run::{manner, refuse_isolation, work_to_the_end};
@@ -52,7 +52,8 @@ async fn one(context: &Context, file: &Path, args: &VerifyArgs) -> Answer {
     let client = Client::open(context).await?;
     let stop = Stop::listen()?;
     let note = Some(format!("asked for with plan verify --via {role}"));
-    let start = Start { exec: review.exec.clone(), approve: Some(note), again: true };
+    let approve = Some(Approving { note });
+    let start = Start { exec: review.exec.clone(), approve, again: true, ..Start::default() };
     let How::Ready { handle, run, is_taken_up } = client.start(&checked, &start).await? else {
         return Err(Failure::new(
             Exit::Conflict,

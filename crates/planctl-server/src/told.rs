@@ -1,0 +1,95 @@
+//! What the agent of an item is told: task, context, what failed before, and what is left of budget and time.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use planctl_engine::{Brief, Budget, Role, Subscription, Task, Timestamp};
+use planctl_harness::{Assignment, PromptParts, assemble, read_context};
+use planctl_store::{Claimed, Store, WORK_GRACE};
+
+use crate::hands::blocking;
+use crate::services::ServiceError;
+use crate::wire::moment;
+
+/// Tells the agents of one plan.
+#[derive(Clone, Copy)]
+pub(crate) struct Told<'a> {
+    pub(crate) store: &'a Store,
+    /// The plan's path.
+    pub(crate) plan: &'a str,
+}
+
+impl Told<'_> {
+    /// Returns what the agent of a claimed item is given.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store and of the workspace's file system.
+    pub(crate) async fn assignment(
+        &self,
+        claimed: &Claimed,
+        task: &Task,
+        role: &Role,
+        timeout: Duration,
+        brief: &Brief,
+    ) -> Result<Assignment, ServiceError> {
+        let workspace = PathBuf::from(&claimed.workspace);
+        let paths: Vec<String> = task
+            .subscriptions
+            .iter()
+            .filter_map(|subscription| match subscription {
+                Subscription::File { path } => Some(path.clone()),
+                Subscription::Topic { .. } => None,
+            })
+            .collect();
+        let context = if paths.is_empty() {
+            Vec::new()
+        } else {
+            let workspace = workspace.clone();
+            blocking(move || read_context(&workspace, paths.iter().map(String::as_str))).await??
+        };
+        let prompt = assemble(PromptParts {
+            task: &task.prompt,
+            context: &context,
+            brief,
+            command: &task.contract.command,
+        });
+        let title = claimed.graph.node(&claimed.item.at.node).map_or("", |node| node.title.as_str());
+        let left = self.budget_left(claimed).await?;
+        let allowed = 1 + task.max_retries;
+        let grace = i64::try_from(WORK_GRACE.as_micros()).unwrap_or(0);
+        let deadline = Timestamp::from_micros(claimed.hard_deadline.as_micros().saturating_sub(grace));
+        Ok(Assignment {
+            item: claimed.item.id.as_str().to_owned(),
+            run: claimed.run_name.clone(),
+            plan: self.plan.to_owned(),
+            step: task.step.to_string(),
+            step_title: title.to_owned(),
+            role: role.as_str().to_owned(),
+            attempt: claimed.item.at.attempt.number(),
+            attempts_max: allowed.max(claimed.item.at.attempt.number()),
+            workspace,
+            prompt,
+            context,
+            deadline: timeout,
+            deadline_at: Some(moment(deadline)),
+            budget_tokens: left.tokens,
+            budget_micro_usd: left.micro_usd,
+            traceparent: None,
+            locks: Vec::new(),
+        })
+    }
+
+    /// Returns what is left of the run's budget; a plan without one costs no look.
+    async fn budget_left(&self, claimed: &Claimed) -> Result<Budget, ServiceError> {
+        if claimed.graph.budget() == Budget::default() {
+            return Ok(Budget::default());
+        }
+        let head = self.store.run(claimed.item.run).await?.head;
+        Ok(Budget {
+            tokens: head.budget.tokens.map(|limit| limit.saturating_sub(head.spent.tokens)),
+            micro_usd: head.budget.micro_usd.map(|limit| limit.saturating_sub(head.spent.micro_usd)),
+            time: None,
+        })
+    }
+}

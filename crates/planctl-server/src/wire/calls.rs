@@ -1,0 +1,455 @@
+//! What clients send to the daemon, and what it answers where no command prints the same.
+
+use std::path::PathBuf;
+
+use planctl_engine::{Answer, Digest, Graph};
+use planctl_harness::Baseline;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::Config;
+use crate::plans::Start;
+
+/// A plan as it is handed in: its text, where it lies, and the configuration that is approved with it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlanCall {
+    /// The workspace on the daemon's host: an absolute path.
+    pub workspace: PathBuf,
+    /// The plan's path, relative to the workspace where it lies inside.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+    /// The effective configuration; the defaults where it is left out.
+    #[serde(default)]
+    #[schemars(with = "Option<serde_json::Value>")]
+    pub config: Option<Config>,
+    /// Says that one command serves every role, so that no role is unknown.
+    #[serde(default)]
+    pub serves_every_role: bool,
+}
+
+/// Where a call is about and under which configuration.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlaceCall {
+    /// The workspace on the daemon's host.
+    #[serde(default)]
+    pub workspace: Option<PathBuf>,
+    /// The effective configuration.
+    #[serde(default)]
+    #[schemars(with = "Option<serde_json::Value>")]
+    pub config: Option<Config>,
+}
+
+/// Asks where a plan stands.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StandingCall {
+    /// The plan.
+    pub plan: PlanCall,
+    /// Says that a new run of a plan that is done is meant.
+    #[serde(default)]
+    pub again: bool,
+}
+
+/// Where a plan stands before anything is done with it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct StandingView {
+    /// The text that was approved last, where it is another one.
+    pub approved_before: Option<String>,
+    /// Says that nothing runs before a person approves this text.
+    pub needs_approval: bool,
+}
+
+/// Approves or rejects a plan.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DecideCall {
+    /// The plan.
+    pub plan: PlanCall,
+    /// Why.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+/// Compares two texts of a plan.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiffCall {
+    /// The plan.
+    pub plan: PlanCall,
+    /// The older text: `approved`, `run`, a run's name, or the beginning of a revision's digest.
+    pub since: String,
+    /// The newer text; the one handed in where it is left out.
+    #[serde(default)]
+    pub until: Option<String>,
+}
+
+/// Starts a run of a plan, or takes up the one that is not finished.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StartCall {
+    /// The plan.
+    pub plan: PlanCall,
+    /// How.
+    #[serde(default)]
+    #[schemars(with = "serde_json::Value")]
+    pub start: Start,
+}
+
+/// What came of starting.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "started", rename_all = "snake_case")]
+pub enum StartedView {
+    /// A run is on its way.
+    Ready {
+        /// Its id.
+        id: String,
+        /// Its name.
+        run: String,
+        /// Says that it had begun before and goes on.
+        is_taken_up: bool,
+    },
+    /// The plan's run is done, and nobody asked for another.
+    AlreadyDone {
+        /// The run's name.
+        run: String,
+    },
+    /// A person has to approve first.
+    NeedsApproval {
+        /// The id of the run that waits.
+        id: String,
+        /// Its name.
+        run: String,
+        /// The ask's number.
+        ask: u64,
+    },
+    /// The text is not the one that was approved.
+    ChangedSinceApproval {
+        /// The text that was approved.
+        approved_text: String,
+        /// The unfinished run that goes on with it, where there is one.
+        run: Option<String>,
+    },
+}
+
+/// Takes a run up.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResumeCall {
+    /// Where, and under which configuration.
+    #[serde(default)]
+    pub place: PlaceCall,
+    /// The command that serves every role from now on.
+    #[serde(default)]
+    pub exec: Option<String>,
+}
+
+/// Cancels a run.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CancelCall {
+    /// Why.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+/// Answers an ask.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerCall {
+    /// Where, and under which configuration; matters where a plan is approved.
+    #[serde(default)]
+    pub place: PlaceCall,
+    /// The answer: `{"answer": "retry"}`, `{"answer": "reassign", "role": "reviewer"}`, …
+    #[schemars(with = "serde_json::Value")]
+    pub answer: Answer,
+    /// Why, or words for the worker.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+/// A run by its id and name.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct RunName {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub run: String,
+}
+
+/// The plan as a run executes it: the stored revision.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct RunPlanView {
+    /// The plan's file on the daemon's host.
+    pub file: PathBuf,
+    /// Its path in the workspace.
+    pub path: String,
+    /// The text that runs.
+    pub source: String,
+    /// Its digest.
+    #[schemars(with = "String")]
+    pub digest: Digest,
+    /// Its compiled graph.
+    #[schemars(with = "serde_json::Value")]
+    pub graph: Graph,
+    /// The protected files as they were approved.
+    #[schemars(with = "serde_json::Value")]
+    pub baseline: Baseline,
+}
+
+/// Claims an item.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimCall {
+    /// The roles whose work is wanted; those of the token where it is left out.
+    #[serde(default)]
+    pub roles: Vec<String>,
+    /// The worker's own name, for people.
+    #[serde(default)]
+    pub worker: Option<String>,
+    /// How long the lease lasts without a heartbeat, in seconds: 5 to 600, 60 where it is left out.
+    #[serde(default)]
+    pub lease_seconds: Option<u64>,
+    /// What works there, in a line, for people.
+    #[serde(default)]
+    pub agent: Option<String>,
+    /// Where it runs, for people.
+    #[serde(default)]
+    pub host: Option<String>,
+    /// The version of its program, for people.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// How many items it works on at once, for people.
+    #[serde(default)]
+    pub capacity: Option<i32>,
+}
+
+/// A claimed item, with all that its worker needs.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ClaimedView {
+    /// The item.
+    pub item: String,
+    /// The generation of the lease.
+    pub generation: i64,
+    /// What proves the lease: the bearer token of the item's own routes.
+    pub token: String,
+    /// When the lease ends unless it is renewed, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
+    pub lease_until: String,
+    /// How often to send a heartbeat, in seconds.
+    pub heartbeat_seconds: u64,
+    /// The work itself.
+    pub work: WorkItem,
+    /// The run's name.
+    pub run: String,
+    /// The step's number.
+    pub step: u32,
+    /// The step's title.
+    pub step_title: String,
+    /// Which try this is.
+    pub attempt: u16,
+    /// How many tries the plan allows.
+    pub attempts_max: u16,
+    /// The role it is for.
+    pub role: String,
+    /// What the agent is told.
+    pub prompt: String,
+    /// The workspace on the host that has it.
+    pub workspace: PathBuf,
+    /// The id of the host that has the workspace.
+    pub host: String,
+    /// The subscribed files, as they stand in the prompt.
+    pub context: Vec<ContextView>,
+    /// When the work is over, RFC 3339; no heartbeat extends it.
+    #[schemars(extend("format" = "date-time"))]
+    pub deadline: String,
+    /// How long it may work, in seconds.
+    pub deadline_seconds: f64,
+    /// What is left of the run's budget.
+    pub budget: LeftView,
+}
+
+/// The work item of the seeds (DESIGN 7).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct WorkItem {
+    /// The role.
+    pub agent_id: String,
+    /// `CODE` or `REVIEW`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What it is about.
+    pub payload: WorkPayload,
+    /// What the agent is told.
+    pub input: WorkInput,
+}
+
+/// What a work item is about.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct WorkPayload {
+    /// The plan's path.
+    pub plan_id: String,
+    /// The step's number.
+    pub step: u32,
+    /// What it reads: `file:PATH`, `topic:NAME`.
+    pub subscriptions: Vec<String>,
+}
+
+/// What the agent of a work item is told.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct WorkInput {
+    /// The task, its context, and what failed before.
+    pub prompt: String,
+}
+
+/// A subscribed file, as it stands in the prompt.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ContextView {
+    /// What was subscribed to: `file:src/auth.py`.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// Its path in the workspace, of a file.
+    pub path: Option<String>,
+    /// The digest of what was read, where something was.
+    pub sha256: Option<String>,
+}
+
+/// What is left of a run's budget; `null` is without limit.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct LeftView {
+    /// Tokens.
+    pub tokens: Option<u64>,
+    /// US dollars.
+    pub usd: Option<f64>,
+}
+
+/// What a heartbeat is answered.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct HeartbeatView {
+    /// When the lease ends unless it is renewed, RFC 3339; `null` where nobody waits for the work any more.
+    #[schemars(extend("format" = "date-time"))]
+    pub lease_until: Option<String>,
+    /// Says that the run was stopped: end the work, nobody waits for a report.
+    pub cancel: bool,
+}
+
+/// What a worker says that its work came to. It decides nothing: the contract does.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CompleteCall {
+    /// Its last words.
+    #[serde(default)]
+    pub text: String,
+    /// Says that it gave up: the contract runs, and a failing one is not retried.
+    #[serde(default)]
+    pub gave_up: bool,
+    /// What it used.
+    #[serde(default)]
+    pub usage: Option<UsageCall>,
+    /// How its process ended, for the record: an exit code.
+    #[serde(default)]
+    pub exit_code: Option<i32>,
+    /// How long it worked, in seconds; since the claim where it is left out.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+}
+
+/// What a worker used.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UsageCall {
+    /// Input tokens, cached ones included.
+    #[serde(default)]
+    pub input_tokens: u64,
+    /// Input tokens that came from a cache.
+    #[serde(default)]
+    pub cached_input_tokens: u64,
+    /// Output tokens.
+    #[serde(default)]
+    pub output_tokens: u64,
+    /// US dollars, where they are known.
+    #[serde(default)]
+    pub cost_usd: Option<f64>,
+    /// The model.
+    #[serde(default)]
+    pub model: Option<String>,
+}
+
+/// Says why the work could not be done.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FailCall {
+    /// What kind of trouble.
+    #[serde(default)]
+    pub kind: FailKind,
+    /// What happened.
+    pub reason: String,
+    /// What was used.
+    #[serde(default)]
+    pub usage: Option<UsageCall>,
+    /// How long it worked, in seconds.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+}
+
+/// What kind of trouble kept a worker from its work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FailKind {
+    /// The worker gave up on the task: the contract decides, and a failing one is not retried.
+    #[default]
+    GaveUp,
+    /// A rate limit, the network: later it may work; spends a delivery, not an attempt.
+    Transient,
+    /// A permission or a login is missing: a person is asked at once.
+    Permission,
+    /// It ran past its deadline and was ended: spends an attempt.
+    Overran,
+}
+
+/// Asks a person something.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskCall {
+    /// The question.
+    pub question: String,
+    /// What was used so far.
+    #[serde(default)]
+    pub usage: Option<UsageCall>,
+}
+
+/// A piece of what a worker prints, for people who watch.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LogCall {
+    /// The text.
+    pub text: String,
+}
+
+/// What the daemon made of a worker's word.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct AcceptedView {
+    /// The item.
+    pub item: String,
+    /// What follows, in one line.
+    pub follows: String,
+    /// Says that the very same word was heard before and nothing changed.
+    pub repeated: bool,
+}
+
+/// An empty body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
