@@ -2,16 +2,11 @@
 //!
 //! The services run in this process. A daemon's socket would stand here, with the same methods.
 
-use std::path::Path;
 use std::time::Duration;
 
 use planctl_engine::{Actor, Answer, RunId};
-use planctl_harness::{ReplicaError, ReplicaLimits, Spawner, Unreadable};
-use planctl_lang::{Levels, Source};
-use planctl_server::check::{self, CheckError, Checked, Checking};
+use planctl_server::check::Checked;
 use planctl_server::database::ClusterError;
-use planctl_server::mend::{self, Mended};
-use planctl_server::probe::{Doing, Probe, ProbeError};
 use planctl_server::wire::{
     AskList, AskPage, AuditView, DatabaseView, Decided, EventLine, LogView, PlanDiffView, RunList, RunView,
     WhyView,
@@ -21,119 +16,10 @@ use planctl_server::{
 };
 use tokio::sync::watch;
 
-use crate::commands::{Context, Stop};
+use crate::checking::check_failure;
+use crate::commands::Context;
 use crate::failure::{Exit, Failure};
 use crate::show;
-
-/// Verifies a plan file; needs no database. These levels go before the configured ones.
-pub async fn check(
-    context: &Context,
-    file: &Path,
-    serves_every_role: bool,
-    levels: &Levels,
-) -> Result<Checked, Failure> {
-    let spawner = Spawner::start_self(None)
-        .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the helper: {error}")))?;
-    let config = &context.config()?.config;
-    let levels = &config.verify.clone().then(levels);
-    let checking =
-        Checking { workspace: context.workspace(), config, serves_every_role, levels, probe: None };
-    let checked = check::check(file, checking, &spawner).await.map_err(check_failure);
-    spawner.shutdown();
-    checked
-}
-
-/// Mends a plan's text by the fixes of its findings, in memory only; needs no database.
-pub async fn mend(
-    context: &Context,
-    file: &Path,
-    levels: &planctl_lang::Levels,
-    reach: planctl_lang::Reach,
-) -> Result<Mended, Failure> {
-    let spawner = Spawner::start_self(None)
-        .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the helper: {error}")))?;
-    let config = &context.config()?.config;
-    let levels = &config.verify.clone().then(levels);
-    let checking =
-        Checking { workspace: context.workspace(), config, serves_every_role: false, levels, probe: None };
-    let mended = mend::mend(file, reach, checking, &spawner).await.map_err(check_failure);
-    spawner.shutdown();
-    mended
-}
-
-/// Verifies a text as the plan at a path of the workspace.
-pub async fn check_text(
-    context: &Context,
-    path: &str,
-    source: Source,
-    serves_every_role: bool,
-) -> Result<Checked, Failure> {
-    let spawner = Spawner::start_self(None)
-        .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the helper: {error}")))?;
-    let levels = Levels::default();
-    let config = &context.config()?.config;
-    let checking =
-        Checking { workspace: context.workspace(), config, serves_every_role, levels: &levels, probe: None };
-    let checked = check::check_text(Path::new(path), path.to_owned(), source, checking, &spawner).await;
-    spawner.shutdown();
-    checked.map_err(check_failure)
-}
-
-/// Verifies plan files and tries their contracts in one throw-away copy of the workspace; needs no database.
-pub struct Prober {
-    spawner: Spawner,
-    probe: Option<Probe>,
-    stopped: watch::Receiver<Option<Exit>>,
-}
-
-impl Prober {
-    /// Prepares to try contracts; Ctrl-C and SIGTERM then end what runs and remove the copy.
-    pub fn new(
-        context: &Context,
-        limits: ReplicaLimits,
-        progress: impl Fn(Doing<'_>) + Send + Sync + 'static,
-    ) -> Result<Prober, Failure> {
-        let spawner = Spawner::start_self(None)
-            .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the helper: {error}")))?;
-        let mut signals = Stop::listen()?;
-        let ((say_stopped, stopped), (stop, is_stopped)) = (watch::channel(None), watch::channel(false));
-        tokio::spawn(async move {
-            say_stopped.send_replace(Some(signals.asked().await));
-            stop.send_replace(true);
-        });
-        let probe = Probe::new(spawner.clone(), context.state_dir()?, limits, is_stopped, progress);
-        Ok(Prober { spawner, probe: Some(probe), stopped })
-    }
-
-    /// Verifies a plan file and tries its contracts.
-    pub async fn check(
-        &self,
-        context: &Context,
-        file: &Path,
-        levels: &planctl_lang::Levels,
-    ) -> Result<Checked, Failure> {
-        let config = &context.config()?.config;
-        let levels = &config.verify.clone().then(levels);
-        let probe = self.probe.as_ref();
-        let checking =
-            Checking { workspace: context.workspace(), config, serves_every_role: false, levels, probe };
-        check::check(file, checking, &self.spawner).await.map_err(|error| {
-            match (&error, *self.stopped.borrow()) {
-                (CheckError::Probe(ProbeError::Interrupted), Some(exit)) => {
-                    Failure::new(exit, "stopped; the copy of the workspace is removed")
-                }
-                _ => check_failure(error),
-            }
-        })
-    }
-}
-
-impl Drop for Prober {
-    fn drop(&mut self) {
-        self.spawner.shutdown();
-        self.probe = None;
-    }
-}
 
 /// A connection to planctl's services.
 pub struct Client {
@@ -450,53 +336,4 @@ fn store_failure(error: &StoreError) -> Failure {
 /// Says why the private Postgres can't be used; the error brings its own way out.
 pub fn cluster_failure(error: ClusterError) -> Failure {
     Failure::new(Exit::Unavailable, format!("could not {error}"))
-}
-
-fn probe_failure(error: &ProbeError, message: String) -> Failure {
-    let without = "or verify without --probe";
-    match error {
-        ProbeError::Isolation { .. } => Failure::new(Exit::Configuration, message)
-            .help("nothing runs below what is demanded; set isolation = \"auto\", or verify without --probe"),
-        ProbeError::Interrupted => Failure::new(Exit::Interrupted, message),
-        ProbeError::Copy {
-            source: ReplicaError::TooLarge { bytes, limit, largest, largest_bytes },
-            workspace,
-        } => {
-            let size = show::bytes;
-            let help = format!(
-                "most of it is `{}` ({}): clear that away, allow more with --probe-max-bytes {}, {without}",
-                show::safe(largest),
-                size(*largest_bytes),
-                bytes.div_ceil(1 << 30).to_string() + "G",
-            );
-            let message = format!(
-                "could not copy the workspace {}: it has {}, and at most {} are copied",
-                workspace.display(),
-                size(*bytes),
-                size(*limit)
-            );
-            Failure::new(Exit::Temporary, message).help(help)
-        }
-        ProbeError::Copy { source: ReplicaError::TooMany { largest, .. }, .. } => {
-            Failure::new(Exit::Temporary, message)
-                .help(format!("most of them are in `{}`: clear that away, {without}", show::safe(largest)))
-        }
-        ProbeError::Copy { source: ReplicaError::NoRoom { .. }, .. } => {
-            Failure::new(Exit::Temporary, message)
-                .help(format!("make room there, name another place with PLANCTL_STATE_DIR, {without}"))
-        }
-        ProbeError::Copy { .. } | ProbeError::Io { .. } => Failure::new(Exit::Temporary, message),
-    }
-}
-
-fn check_failure(error: CheckError) -> Failure {
-    let message = format!("could not {error}");
-    match error {
-        CheckError::Unreadable { source: Unreadable::Missing, .. } => Failure::not_found(message),
-        CheckError::Unreadable { .. } => {
-            Failure::new(Exit::No, message).help("a plan is a markdown file of at most 1 MiB")
-        }
-        CheckError::Probe(error) => probe_failure(&error, message),
-        CheckError::Workspace { .. } | CheckError::Broken { .. } => Failure::new(Exit::Temporary, message),
-    }
 }

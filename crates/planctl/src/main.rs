@@ -8,6 +8,7 @@ use clap::error::ErrorKind;
 
 mod amounts;
 mod args;
+mod checking;
 mod client;
 mod commands;
 mod failure;

@@ -11,7 +11,8 @@ use planctl_server::{Approving, Start};
 use super::plan::{exit_of, shell_word};
 use super::work::{Manner, Stop, Work, Worked, work};
 use super::{Context, approvals, decide, verify};
-use crate::client::{self, Client, Handle, How};
+use crate::checking;
+use crate::client::{Client, Handle, How};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, CARE, FAINT, GOOD, styled};
 
@@ -46,7 +47,7 @@ pub async fn run(context: &Context, keep: bool) -> Answer {
 async fn play(context: &Context, project: &Project) -> Answer {
     heading("verify", "a plan is checked like a program, before anything runs")?;
     let plan = project.workspace.join("till.md");
-    let checked = client::check(context, &plan, true, &planctl_lang::Levels::default()).await?;
+    let checked = checking::check(context, &plan, true, &planctl_lang::Levels::default()).await?;
     let Some(graph) = checked.verification.graph.as_ref() else {
         show::print(&verify::findings(&checked, false))?;
         return Err(super::plan::not_verified(&plan, &checked));

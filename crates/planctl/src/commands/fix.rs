@@ -7,7 +7,7 @@ use planctl_server::mend::Mended;
 
 use super::{Context, changes, verify, write};
 use crate::args::{Fixing, Format};
-use crate::client;
+use crate::checking;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, styled};
 
@@ -42,7 +42,7 @@ async fn mended(
     reach: Reach,
     (how, format): (&Fixing, Format),
 ) -> Result<Mended, Failure> {
-    let mended = client::mend(context, file, levels, reach).await?;
+    let mended = checking::mend(context, file, levels, reach).await?;
     let (old, new) = (mended.before.source.text(), mended.after.source.text());
     if how.diff && format != Format::Human {
         // What programs read is the report alone.

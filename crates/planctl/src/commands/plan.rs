@@ -6,7 +6,8 @@ use planctl_server::wire::{RunState, RunSummary, RunView, WaitingOn};
 
 use super::{Context, changes, explain, verify, via};
 use crate::args::{PlanCommand, VerifyArgs};
-use crate::client::{self, Client};
+use crate::checking;
+use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
 use crate::progress;
 use crate::show::{self, BOLD, styled};
@@ -46,7 +47,7 @@ async fn show_plan(context: &Context, plan: &str, step: Option<u32>) -> Answer {
     let is_json = context.is_json()?;
     let checked = match Path::new(plan) {
         file if file.exists() => {
-            client::check(context, file, false, &planctl_lang::Levels::default()).await?
+            checking::check(context, file, false, &planctl_lang::Levels::default()).await?
         }
         _ => {
             let client = Client::open(context).await?;
@@ -82,7 +83,7 @@ pub fn not_verified(file: &Path, checked: &planctl_server::check::Checked) -> Fa
 async fn approve(context: &Context, file: &Path, note: Option<&str>, exec: Option<&str>) -> Answer {
     context.must_be_human("approve a plan")?;
     let is_json = context.is_json()?;
-    let checked = client::check(context, file, exec.is_some(), &planctl_lang::Levels::default()).await?;
+    let checked = checking::check(context, file, exec.is_some(), &planctl_lang::Levels::default()).await?;
     if !checked.verification.is_verified() {
         show::say(&verify::findings(&checked, context.is_quiet()));
         return Err(not_verified(file, &checked));
@@ -105,7 +106,7 @@ async fn approve(context: &Context, file: &Path, note: Option<&str>, exec: Optio
 async fn reject(context: &Context, file: &Path, note: Option<&str>) -> Answer {
     context.must_be_human("reject a plan")?;
     let is_json = context.is_json()?;
-    let checked = client::check(context, file, false, &planctl_lang::Levels::default()).await?;
+    let checked = checking::check(context, file, false, &planctl_lang::Levels::default()).await?;
     let client = Client::open(context).await?;
     let decided = client.reject(&checked, note.unwrap_or("rejected")).await?;
     recorded(context, &decided, is_json)?;

@@ -10,6 +10,7 @@ use super::plan::{exit_of, next_of, not_verified, shell_word};
 use super::work::{LOOK, Manner, Stop, Work, follow, work};
 use super::{Context, changes, decide, verify};
 use crate::args::Format;
+use crate::checking;
 use crate::client::{self, Client, Handle, How};
 use crate::failure::{Answer, Exit, Failure};
 use crate::progress::Progress;
@@ -34,7 +35,8 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         context.must_be_human("approve a plan")?;
     }
     let manner = manner(context)?;
-    let checked = client::check(context, file, wish.exec.is_some(), &planctl_lang::Levels::default()).await?;
+    let checked =
+        checking::check(context, file, wish.exec.is_some(), &planctl_lang::Levels::default()).await?;
     if !checked.verification.is_verified() {
         show::say(verify::findings(&checked, context.is_quiet()).trim_end());
         return Err(not_verified(file, &checked));

@@ -7,7 +7,7 @@ use planctl_server::check::Checked;
 
 use super::Context;
 use crate::args::{Format, VerifyArgs};
-use crate::client;
+use crate::checking;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show;
 
@@ -56,7 +56,7 @@ async fn look(context: &Context, args: &VerifyArgs) -> Result<Vec<Looked>, Failu
     for file in &args.files {
         let found = match &prober {
             Some(prober) => prober.check(context, file, &args.levels.0).await,
-            None => client::check(context, file, false, &args.levels.0).await,
+            None => checking::check(context, file, false, &args.levels.0).await,
         };
         match found {
             // What is wrong with this machine or its configuration is no finding of a file.

@@ -10,7 +10,8 @@ use super::run::{manner, refuse_isolation, work_to_the_end};
 use super::work::{Stop, Work};
 use super::{Context, verify};
 use crate::args::VerifyArgs;
-use crate::client::{self, Client, How};
+use crate::checking;
+use crate::client::{Client, How};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, styled};
 
@@ -43,7 +44,7 @@ async fn one(context: &Context, file: &Path, args: &VerifyArgs) -> Answer {
     // A plan of ours, kept with its revisions like any other; there is no file to write marks into.
     let path = format!("review-of-{}", plan.replace('/', "-"));
     let source = Source::new(&path, text);
-    let checked = client::check_text(context, &path, source, review.exec.is_some()).await?;
+    let checked = checking::check_text(context, &path, source, review.exec.is_some()).await?;
     if !checked.verification.is_verified() {
         show::say(verify::findings(&checked, context.is_quiet()).trim_end());
         return Err(not_verified(file, &checked));

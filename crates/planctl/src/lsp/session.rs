@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use gen_lsp_types as lsp;
 use planctl_harness::{Spawner, git_top_level};
-use planctl_lang::{Levels, Source, Verification};
+use planctl_lang::{Source, Verification};
 use planctl_server::check::{Checking, plan_path, verify_text};
 use planctl_server::config::Config;
 use serde::Serialize;
@@ -384,12 +384,12 @@ impl<'a> Session<'a> {
                     Ok(source) => source,
                     Err(unreadable) => return Ok(Box::new(Verification::unreadable(&unreadable))),
                 };
-                let (spawner, levels) = (spawner?, Levels::default());
+                let spawner = spawner?;
                 let checking = Checking {
                     workspace: &workspace,
                     config: &config,
                     serves_every_role: false,
-                    levels: &levels,
+                    levels: &config.verify,
                     probe: None,
                 };
                 let shown = plan_path(&path, &workspace);

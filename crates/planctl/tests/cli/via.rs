@@ -56,3 +56,13 @@ fn p_64_a_plan_outside_the_workspace_or_a_role_that_is_none_is_refused() {
     assert!(said.code == 1 && said.err.contains("P403"), "{said:?}");
     assert_eq!(room.planctl(&["plan", "verify", "gone.md", "--via", "reviewer", "--exec", "true"]).code, 4);
 }
+
+#[test]
+fn p_64_a_review_goes_on_where_the_configuration_takes_every_warning_for_an_error() {
+    let room = Room::new();
+    room.write("planctl.toml", "[roles.coder]\n[roles.reviewer]\n[verify]\ndeny = [\"warnings\"]\n");
+    room.write("p.md", &plan("One file", "5 minutes", &[("One", "test -e done-1", "escalate")]));
+    let words = ["plan", "verify", "p.md", "--via", "reviewer", "--exec", "true", "--no-wait"];
+    let said = room.planctl(&words);
+    assert_eq!(said.code, 0, "{said:?}");
+}

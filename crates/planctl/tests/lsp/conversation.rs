@@ -155,3 +155,14 @@ fn a_configuration_that_cannot_be_read_is_said_once() {
     editor.opened("b.md", &plan("docs/cause.md", "test -s docs/cause.md"));
     assert_eq!(editor.came("window/showMessage").len(), 0);
 }
+
+#[test]
+fn what_a_finding_weighs_is_what_the_configuration_says() {
+    let mut editor = Editor::new(&[]);
+    let text = plan("docs/notes.md", "test -s docs/cause.md");
+    let found = editor.opened("a.md", &text);
+    assert_eq!(of_code(&found, "P402")[0]["severity"], 2, "{found:?}");
+    editor.write("planctl.toml", "[verify]\ndeny = [\"P402\"]\n");
+    let found = editor.opened("b.md", &text);
+    assert_eq!(of_code(&found, "P402")[0]["severity"], 1, "{found:?}");
+}

@@ -5,7 +5,7 @@ use planctl_harness::ReplicaLimits;
 use planctl_server::probe::Doing;
 
 use crate::args::Probing;
-use crate::client::Prober;
+use crate::checking::Prober;
 use crate::commands::Context;
 use crate::failure::Failure;
 use crate::show;

@@ -1,0 +1,167 @@
+//! Verifies plans for the commands; needs no database.
+
+use std::path::Path;
+
+use planctl_harness::{ReplicaError, ReplicaLimits, Spawner, Unreadable};
+use planctl_lang::{Levels, Reach, Source};
+use planctl_server::check::{self, CheckError, Checked, Checking};
+use planctl_server::mend::{self, Mended};
+use planctl_server::probe::{Doing, Probe, ProbeError};
+use tokio::sync::watch;
+
+use crate::commands::{Context, Stop};
+use crate::failure::{Exit, Failure};
+use crate::show;
+
+/// Verifies a plan file. These levels go before the configured ones.
+pub async fn check(
+    context: &Context,
+    file: &Path,
+    serves_every_role: bool,
+    levels: &Levels,
+) -> Result<Checked, Failure> {
+    let verify =
+        async |checking: Checking<'_>, spawner: &Spawner| check::check(file, checking, spawner).await;
+    with_helper(context, serves_every_role, levels, verify).await
+}
+
+/// Mends a plan's text by the fixes of its findings, in memory only.
+pub async fn mend(context: &Context, file: &Path, levels: &Levels, reach: Reach) -> Result<Mended, Failure> {
+    let mend =
+        async |checking: Checking<'_>, spawner: &Spawner| mend::mend(file, reach, checking, spawner).await;
+    with_helper(context, false, levels, mend).await
+}
+
+/// Verifies a text as the plan at a path of the workspace.
+pub async fn check_text(
+    context: &Context,
+    path: &str,
+    source: Source,
+    serves_every_role: bool,
+) -> Result<Checked, Failure> {
+    let verify = async |checking: Checking<'_>, spawner: &Spawner| {
+        check::check_text(Path::new(path), path.to_owned(), source, checking, spawner).await
+    };
+    with_helper(context, serves_every_role, &Levels::default(), verify).await
+}
+
+// Starts a helper process for one verification.
+async fn with_helper<T>(
+    context: &Context,
+    serves_every_role: bool,
+    levels: &Levels,
+    verify: impl AsyncFnOnce(Checking<'_>, &Spawner) -> Result<T, CheckError>,
+) -> Result<T, Failure> {
+    let config = &context.config()?.config;
+    let levels = &config.verify.clone().then(levels);
+    let checking =
+        Checking { workspace: context.workspace(), config, serves_every_role, levels, probe: None };
+    let spawner = helper()?;
+    let answer = verify(checking, &spawner).await;
+    spawner.shutdown();
+    answer.map_err(check_failure)
+}
+
+fn helper() -> Result<Spawner, Failure> {
+    Spawner::start_self(None)
+        .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the helper: {error}")))
+}
+
+/// Verifies plan files and tries their contracts in one throw-away copy of the workspace.
+pub struct Prober {
+    spawner: Spawner,
+    probe: Option<Probe>,
+    stopped: watch::Receiver<Option<Exit>>,
+}
+
+impl Prober {
+    /// Prepares to try contracts; Ctrl-C and SIGTERM then end what runs and remove the copy.
+    pub fn new(
+        context: &Context,
+        limits: ReplicaLimits,
+        progress: impl Fn(Doing<'_>) + Send + Sync + 'static,
+    ) -> Result<Prober, Failure> {
+        let spawner = helper()?;
+        let mut signals = Stop::listen()?;
+        let ((say_stopped, stopped), (stop, is_stopped)) = (watch::channel(None), watch::channel(false));
+        tokio::spawn(async move {
+            say_stopped.send_replace(Some(signals.asked().await));
+            stop.send_replace(true);
+        });
+        let probe = Probe::new(spawner.clone(), context.state_dir()?, limits, is_stopped, progress);
+        Ok(Prober { spawner, probe: Some(probe), stopped })
+    }
+
+    /// Verifies a plan file and tries its contracts.
+    pub async fn check(&self, context: &Context, file: &Path, levels: &Levels) -> Result<Checked, Failure> {
+        let config = &context.config()?.config;
+        let levels = &config.verify.clone().then(levels);
+        let (workspace, probe) = (context.workspace(), self.probe.as_ref());
+        let checking = Checking { workspace, config, serves_every_role: false, levels, probe };
+        check::check(file, checking, &self.spawner).await.map_err(|error| {
+            match (&error, *self.stopped.borrow()) {
+                (CheckError::Probe(ProbeError::Interrupted), Some(exit)) => {
+                    Failure::new(exit, "stopped; the copy of the workspace is removed")
+                }
+                _ => check_failure(error),
+            }
+        })
+    }
+}
+
+impl Drop for Prober {
+    fn drop(&mut self) {
+        self.spawner.shutdown();
+        self.probe = None;
+    }
+}
+
+/// Says why a plan could not be verified, and what to type.
+pub fn check_failure(error: CheckError) -> Failure {
+    let message = format!("could not {error}");
+    match error {
+        CheckError::Unreadable { source: Unreadable::Missing, .. } => Failure::not_found(message),
+        CheckError::Unreadable { .. } => {
+            Failure::new(Exit::No, message).help("a plan is a markdown file of at most 1 MiB")
+        }
+        CheckError::Probe(error) => probe_failure(&error, message),
+        CheckError::Workspace { .. } | CheckError::Broken { .. } => Failure::new(Exit::Temporary, message),
+    }
+}
+
+fn probe_failure(error: &ProbeError, message: String) -> Failure {
+    let without = "or verify without --probe";
+    match error {
+        ProbeError::Isolation { .. } => Failure::new(Exit::Configuration, message)
+            .help("nothing runs below what is demanded; set isolation = \"auto\", or verify without --probe"),
+        ProbeError::Interrupted => Failure::new(Exit::Interrupted, message),
+        ProbeError::Copy {
+            source: ReplicaError::TooLarge { bytes, limit, largest, largest_bytes },
+            workspace,
+        } => {
+            let size = show::bytes;
+            let help = format!(
+                "most of it is `{}` ({}): clear that away, allow more with --probe-max-bytes {}, {without}",
+                show::safe(largest),
+                size(*largest_bytes),
+                bytes.div_ceil(1 << 30).to_string() + "G",
+            );
+            let message = format!(
+                "could not copy the workspace {}: it has {}, and at most {} are copied",
+                workspace.display(),
+                size(*bytes),
+                size(*limit)
+            );
+            Failure::new(Exit::Temporary, message).help(help)
+        }
+        ProbeError::Copy { source: ReplicaError::TooMany { largest, .. }, .. } => {
+            Failure::new(Exit::Temporary, message)
+                .help(format!("most of them are in `{}`: clear that away, {without}", show::safe(largest)))
+        }
+        ProbeError::Copy { source: ReplicaError::NoRoom { .. }, .. } => {
+            Failure::new(Exit::Temporary, message)
+                .help(format!("make room there, name another place with PLANCTL_STATE_DIR, {without}"))
+        }
+        ProbeError::Copy { .. } | ProbeError::Io { .. } => Failure::new(Exit::Temporary, message),
+    }
+}
