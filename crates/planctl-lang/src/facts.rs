@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use planctl_engine::Subscription;
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -124,7 +123,7 @@ impl SpecialKind {
 
 /// Returns what the lints want to know about a plan.
 pub fn wants(source: &Source, tree: &PlanTree) -> Wants {
-    let scripts = Scripts::read(source, tree);
+    let scripts = Scripts::read(tree);
     wants_of(tree, &scripts, &Order::read(source, tree, &scripts))
 }
 
@@ -172,15 +171,16 @@ pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Wan
 
 /// Returns the files of the workspace that a step's contract names.
 pub(crate) fn contract_files(scripts: &Scripts, at: usize) -> BTreeSet<String> {
-    let files = scripts.read_of(at).map(shell::files).unwrap_or_default();
-    let paths = files.into_iter().map(|file| file.path.trim_end_matches('/').to_owned());
-    paths.filter(|path| !is_glob(path) && leaves_workspace(path).is_none()).collect()
+    let paths = scripts.files(at).iter().map(|file| file.path.trim_end_matches('/'));
+    paths.filter(|path| !is_glob(path) && leaves_workspace(path).is_none()).map(str::to_owned).collect()
 }
 
 /// Returns the files that a step's task and subscriptions name, less those that the step protects: its own to change.
-pub(crate) fn own_files(step: &StepTree) -> BTreeSet<String> {
+pub(crate) fn own_files<'a>(order: &'a Order, at: usize, step: &'a StepTree) -> BTreeSet<&'a str> {
+    let mut named = named_files(order, at, step);
     let protected = Protected::by(step);
-    named_files(step).into_iter().filter(|path| !protected.holds(path)).collect()
+    named.retain(|path| !protected.holds(path));
+    named
 }
 
 /// What the globs of `**protects:**` match.
@@ -205,18 +205,9 @@ impl Protected {
 }
 
 /// Returns the files that a step's task and subscriptions name.
-pub(crate) fn named_files(step: &StepTree) -> BTreeSet<String> {
-    let mut files: BTreeSet<String> = task_files(step).collect();
-    files.extend(step.subscriptions.iter().filter_map(|subscription| match &subscription.value {
-        Subscription::File { path } => Some(path.clone()),
-        Subscription::Topic { .. } => None,
-    }));
-    files
-}
-
-fn task_files(step: &StepTree) -> impl Iterator<Item = String> {
-    let paths = step.task.iter().flat_map(|task| shell::paths_in_text(&task.value));
-    paths.map(|(path, _)| path)
+pub(crate) fn named_files<'a>(order: &'a Order, at: usize, step: &'a StepTree) -> BTreeSet<&'a str> {
+    let in_task = order.of_task(at).iter().map(|mention| mention.path.as_str());
+    in_task.chain(step.subscribed_files().map(|(path, _)| path)).collect()
 }
 
 /// Says whether a path is a glob.
@@ -249,13 +240,14 @@ pub(crate) fn leaves_workspace(path: &str) -> Option<&'static str> {
 /// Returns, by step number, the files named by its contract and by neither its task nor its subscriptions: the
 /// candidates for protection (DESIGN 8).
 pub fn protected_candidates(source: &Source, tree: &PlanTree) -> BTreeMap<u32, BTreeSet<String>> {
-    let scripts = Scripts::read(source, tree);
+    let scripts = Scripts::read(tree);
+    let order = Order::read(source, tree, &scripts);
     let mut candidates = BTreeMap::new();
     for (at, step) in tree.steps.iter().enumerate() {
         let Some(number) = step.fixed_number() else { continue };
-        let own = own_files(step);
+        let own = own_files(&order, at, step);
         let named = contract_files(&scripts, at);
-        candidates.insert(number, named.into_iter().filter(|path| !own.contains(path)).collect());
+        candidates.insert(number, named.into_iter().filter(|path| !own.contains(path.as_str())).collect());
     }
     candidates
 }

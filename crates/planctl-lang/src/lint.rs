@@ -20,25 +20,40 @@ pub use subscriptions::SUBSCRIPTION_BYTES_MAX;
 use crate::diagnostic::Diagnostic;
 use crate::facts::Facts;
 use crate::parse::sort;
-use crate::shell::{self, Reading, Script};
+use crate::shell::{self, FileUse, Reading, Script};
 use crate::source::Source;
-use crate::tree::PlanTree;
+use crate::tree::{PlanTree, StepTree};
 use order::Order;
 
 /// Each step's contract as bash reads it; read once and shared by all lints.
-pub(crate) struct Scripts(Vec<Option<Reading>>);
+pub(crate) struct Scripts(Vec<Option<Contract>>);
+
+struct Contract {
+    reading: Reading,
+    files: Vec<FileUse>,
+}
 
 impl Scripts {
-    pub(crate) fn read(_source: &Source, tree: &PlanTree) -> Scripts {
-        let read = |step: &crate::tree::StepTree| {
-            step.contract.as_ref().map(|contract| shell::read(&contract.command))
+    pub(crate) fn read(tree: &PlanTree) -> Scripts {
+        let read = |step: &StepTree| {
+            let reading = shell::read(&step.contract.as_ref()?.command);
+            let files = match &reading {
+                Reading::Read(script) => shell::files(script),
+                Reading::Refused { .. } | Reading::TooDeep => Vec::new(),
+            };
+            Some(Contract { reading, files })
         };
         Scripts(tree.steps.iter().map(read).collect())
     }
 
     /// Returns the reading of the contract of the step at this place.
     pub(crate) fn reading(&self, at: usize) -> Option<&Reading> {
-        self.0.get(at)?.as_ref()
+        self.0.get(at)?.as_ref().map(|contract| &contract.reading)
+    }
+
+    /// Returns the files that the contract of the step at this place names, in order.
+    pub(crate) fn files(&self, at: usize) -> &[FileUse] {
+        self.0.get(at).and_then(Option::as_ref).map_or(&[], |contract| &contract.files)
     }
 
     /// Returns the script, where it could be read.
@@ -61,7 +76,7 @@ pub(crate) struct Lint<'a> {
 
 /// Returns every finding about a plan that was read, in the order of the text.
 pub fn lint(source: &Source, tree: &PlanTree, facts: &Facts) -> Vec<Diagnostic> {
-    let scripts = Scripts::read(source, tree);
+    let scripts = Scripts::read(tree);
     let order = Order::read(source, tree, &scripts);
     lint_with(&Lint { source, tree, scripts: &scripts, order: &order, facts })
 }

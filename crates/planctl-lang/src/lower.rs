@@ -11,6 +11,7 @@ use planctl_engine::{
 use crate::digest::digest_of_text;
 use crate::facts::{contract_files, own_files};
 use crate::lint::Scripts;
+use crate::lint::order::Order;
 use crate::source::Spanned;
 use crate::tree::{PlanTree, StepKind, StepTree, Then};
 
@@ -49,7 +50,7 @@ pub(crate) fn policy(step: &StepTree) -> Policy {
 /// # Errors
 ///
 /// Returns the defect where the steps make no graph; a plan without errors has none.
-pub(crate) fn lower(tree: &PlanTree, scripts: &Scripts) -> Result<Graph, GraphDefect> {
+pub(crate) fn lower(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Result<Graph, GraphDefect> {
     let steps: Vec<(usize, &StepTree)> =
         tree.steps.iter().enumerate().filter(|(_, step)| step.fixed_number().is_some()).collect();
     let id = |at: usize| steps.get(at).map_or(NodeId::new(DONE), |(_, step)| NodeId::new(step.number_text()));
@@ -68,7 +69,12 @@ pub(crate) fn lower(tree: &PlanTree, scripts: &Scripts) -> Result<Graph, GraphDe
         aborts |= policy.then == Then::Abort;
         edges.push(Edge { from: id(at), to: id(at + 1), on: On::Success });
         edges.push(Edge { from: id(at), to: target, on: On::Exhaust });
-        nodes.push(node(tree, contract_files(scripts, *place), step, policy, lapse));
+        let task = Task {
+            contract_files: contract_files(scripts, *place),
+            own_files: own_files(order, *place, step).into_iter().map(str::to_owned).collect(),
+            ..task(tree, step, policy, lapse)
+        };
+        nodes.push(node(tree, step, task));
     }
     nodes.push(plain_node(DONE, "done", NodeKind::Exit { success: true }));
     if asks {
@@ -96,29 +102,26 @@ fn plain_node(id: &str, title: &str, kind: NodeKind) -> Node {
     Node { id: NodeId::new(id), title: title.to_owned(), kind, max_visits: MAX_VISITS }
 }
 
-fn node(
-    tree: &PlanTree,
-    contract_files: BTreeSet<String>,
-    step: &StepTree,
-    policy: Policy,
-    lapse: Outcome,
-) -> Node {
+// The step's task, without what is known of files.
+fn task(tree: &PlanTree, step: &StepTree, policy: Policy, lapse: Outcome) -> Task {
     let red_first = red_first(tree, step).unwrap_or_default();
-    let contract = Contract { red_first, ..contract_of(step) };
-    let task = Task {
+    Task {
         step: step.fixed_number().unwrap_or(0),
         role: Role::new(step.target.as_ref().map_or("", |target| target.value.as_str())),
         work: work(step),
         prompt: step.task.as_ref().map_or(String::new(), |task| task.value.clone()),
         subscriptions: step.subscriptions.iter().map(|subscription| subscription.value.clone()).collect(),
-        contract,
+        contract: Contract { red_first, ..contract_of(step) },
         max_retries: policy.retries,
         lapse,
         work_timeout: seconds(step.timeout.as_ref(), WORK_TIMEOUT),
         protects: step.protects.iter().map(|glob| glob.value.clone()).collect(),
-        contract_files,
-        own_files: own_files(step),
-    };
+        contract_files: BTreeSet::new(),
+        own_files: BTreeSet::new(),
+    }
+}
+
+fn node(tree: &PlanTree, step: &StepTree, task: Task) -> Node {
     let max_visits =
         step.max_visits.as_ref().or(tree.max_visits.as_ref()).map_or(MAX_VISITS, |visits| visits.value);
     Node {

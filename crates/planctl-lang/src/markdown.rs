@@ -69,6 +69,10 @@ impl Outline {
         let base = source.line_span(first_line).start;
         let view = mask(&source.text()[base..]);
         for (event, range) in Parser::new(&view).into_offset_iter() {
+            let is_block = matches!(&event, Event::Start(Tag::CodeBlock(_) | Tag::HtmlBlock));
+            if !is_block {
+                continue;
+            }
             let first = source.line_of(base + range.start);
             let last = source.line_of((base + range.end).saturating_sub(1).max(base + range.start));
             if let Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) = &event {
@@ -177,35 +181,33 @@ pub(crate) fn belongs_to_plan(text: &str) -> bool {
 // hidden there; nesting deeper than any person writes is hidden too.
 fn mask(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
-    let mut is_leading = true;
-    let mut depth = 0;
-    for byte in &mut bytes {
-        match *byte {
-            b'\n' => {
-                is_leading = true;
-                depth = 0;
-            }
-            b'>' | b'-' | b'+' | b'*' if is_leading => {
-                depth += 1;
-                if depth > NESTING_MAX {
-                    *byte = b'x';
-                }
-            }
-            b')' | b'.' if is_leading => {
-                depth += 1;
-                if depth > NESTING_MAX {
-                    *byte = b'x';
-                }
-            }
-            b' ' | b'\t' | b'\r' | b'#' | b'`' | b'~' | b'=' | b'<' | b'0'..=b'9' if is_leading => {}
-            b'[' | b']' | b'*' | b'_' | b'&' => {
-                is_leading = false;
+    for line in bytes.split_mut(|byte| *byte == b'\n') {
+        let leading = mask_leading(line);
+        for byte in &mut line[leading..] {
+            if matches!(byte, b'[' | b']' | b'*' | b'_' | b'&') {
                 *byte = b'x';
             }
-            _ => is_leading = false,
         }
     }
     String::from_utf8(bytes).expect("only ASCII was put in the place of ASCII")
+}
+
+// Returns where the text of a line begins.
+fn mask_leading(line: &mut [u8]) -> usize {
+    let mut depth = 0;
+    for (at, byte) in line.iter_mut().enumerate() {
+        match *byte {
+            b'>' | b'-' | b'+' | b'*' | b')' | b'.' => {
+                depth += 1;
+                if depth > NESTING_MAX {
+                    *byte = b'x';
+                }
+            }
+            b' ' | b'\t' | b'\r' | b'#' | b'`' | b'~' | b'=' | b'<' | b'0'..=b'9' => {}
+            _ => return at,
+        }
+    }
+    line.len()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::facts::{contract_files, own_files};
 use crate::lint::Scripts;
+use crate::lint::order::Order;
 use crate::lower::{CONTRACT_TIMEOUT, MAX_VISITS, WORK_TIMEOUT, policy, red_first, work};
 use crate::source::Source;
 use crate::tree::{PlanTree, StepTree};
@@ -47,9 +48,16 @@ pub struct Setting {
 
 /// Returns a plan as it will run.
 pub fn show(source: &Source, tree: &PlanTree) -> Shown {
-    let scripts = Scripts::read(source, tree);
+    let scripts = Scripts::read(tree);
     let title = tree.title.as_ref().map_or(String::new(), |title| title.value.clone());
-    let steps = tree.steps.iter().enumerate().map(|(at, step)| show_step(tree, step, &scripts, at)).collect();
+    let order = Order::read(source, tree, &scripts);
+    let protected = |at: usize, step: &StepTree| {
+        let own = own_files(&order, at, step);
+        let named = contract_files(&scripts, at).into_iter();
+        named.filter(|path| !own.contains(path.as_str())).collect::<Vec<_>>()
+    };
+    let steps = tree.steps.iter().enumerate();
+    let steps = steps.map(|(at, step)| show_step(tree, step, &protected(at, step))).collect();
     Shown { title, settings: plan_settings(tree), steps }
 }
 
@@ -80,7 +88,7 @@ fn plan_settings(tree: &PlanTree) -> Vec<Setting> {
     settings
 }
 
-fn show_step(tree: &PlanTree, step: &StepTree, scripts: &Scripts, at: usize) -> ShownStep {
+fn show_step(tree: &PlanTree, step: &StepTree, protected: &[String]) -> ShownStep {
     let policy = policy(step);
     let policy_words = match policy.retries {
         0 => policy.then.verb().to_owned(),
@@ -97,9 +105,6 @@ fn show_step(tree: &PlanTree, step: &StepTree, scripts: &Scripts, at: usize) -> 
         WorkKind::Review => "review",
     };
     let said_policy = step.on_fail.is_some() || step.max_retries.is_some();
-    let own = own_files(step);
-    let protected: Vec<String> =
-        contract_files(scripts, at).into_iter().filter(|path| !own.contains(path)).collect();
     let mut settings = vec![
         setting("target", step.target.as_ref().map(|target| target.value.clone()), "(missing)"),
         setting("type", step.kind.as_ref().map(|_| kind.to_owned()), kind),

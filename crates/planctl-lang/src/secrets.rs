@@ -121,9 +121,21 @@ fn keys(text: &str, found: &mut Vec<Secret>) {
     }
 }
 
+/// The bytes that tokens are made of.
+const PARTS: [bool; 256] = {
+    let mut parts = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let is_mark = matches!(byte as u8, b'_' | b'-' | b'.' | b'+' | b'/' | b'~');
+        parts[byte] = is_mark || (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    parts
+};
+
 // What tokens are made of is ASCII, so bytes are looked at: every text is read here, and most of it is prose.
 fn tokens(text: &str, found: &mut Vec<Secret>) {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.+/~".contains(&byte);
+    let is_part = |byte: u8| PARTS[usize::from(byte)];
     let bytes = text.as_bytes();
     let mut at = 0;
     let mut before = b' ';

@@ -90,7 +90,8 @@ impl Source {
     /// Takes a text that is known to be UTF-8; its other limits are checked by [`crate::parse`].
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> Source {
         let text = text.into();
-        let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        let line_starts =
+            std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1)).collect();
         let secrets = secrets(&text);
         Source { path: path.into(), text, line_starts, secrets }
     }

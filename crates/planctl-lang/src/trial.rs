@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::lint::Scripts;
 use crate::lower::contract_of;
-use crate::source::{Source, escape};
+use crate::source::escape;
 use crate::tree::PlanTree;
 
 /// What came of trying a step's contract before any work is done.
@@ -77,13 +77,8 @@ pub enum Obstacle {
 /// `places` are paths that the copy stands for: a contract that names one of them would reach the original.
 ///
 /// The marks in the file decide nothing, so every step counts as not done.
-pub fn candidates(
-    source: &Source,
-    tree: &PlanTree,
-    found: &[Diagnostic],
-    places: &[String],
-) -> Vec<Candidate> {
-    let scripts = Scripts::read(source, tree);
+pub fn candidates(tree: &PlanTree, found: &[Diagnostic], places: &[String]) -> Vec<Candidate> {
+    let scripts = Scripts::read(tree);
     let mut of_steps: BTreeMap<&str, Vec<&Diagnostic>> = BTreeMap::new();
     for diagnostic in found {
         if let Some(step) = &diagnostic.step {
@@ -148,9 +143,8 @@ fn names_path(text: &str, path: &str) -> bool {
 
 /// Finds a file beside the workspace that the contract names: a copy has no such neighbours.
 fn outward(scripts: &Scripts, at: usize) -> Option<String> {
-    let files = scripts.read_of(at).map(crate::shell::files).unwrap_or_default();
-    let path = files.into_iter().map(|file| file.path).find(|path| leads_up(path))?;
-    Some(format!("it names `{}`, outside the workspace, and a copy has no such neighbour", escape(&path)))
+    let path = scripts.files(at).iter().map(|file| file.path.as_str()).find(|path| leads_up(path))?;
+    Some(format!("it names `{}`, outside the workspace, and a copy has no such neighbour", escape(path)))
 }
 
 fn leads_up(path: &str) -> bool {

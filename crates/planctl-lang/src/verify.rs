@@ -44,7 +44,7 @@ pub struct ReadPlan<'s> {
 pub fn read(source: &Source) -> ReadPlan<'_> {
     let no_plan = source.no_plan();
     let (tree, diagnostics) = if no_plan.is_none() { parse(source) } else { <_>::default() };
-    let scripts = Scripts::read(source, &tree);
+    let scripts = Scripts::read(&tree);
     let order = Order::read(source, &tree, &scripts);
     ReadPlan { source, tree, diagnostics, scripts, order, no_plan }
 }
@@ -72,7 +72,7 @@ impl ReadPlan<'_> {
         levels.apply(&mut diagnostics);
         let mut graph = None;
         if !diagnostics.iter().any(Diagnostic::is_error) {
-            match lower(&tree, &scripts) {
+            match lower(&tree, &scripts, &order) {
                 Ok(lowered) => graph = Some(lowered),
                 Err(defect) => {
                     diagnostics.push(Diagnostic::new(Code::P301, defect.to_string()).at(Span::at(0), ""))

@@ -191,7 +191,7 @@ async fn judged(
     if let Some(probe) = checking.probe {
         // Which contracts can be tried follows from what is wrong with them, whatever weighs how much.
         let found = read(source).judge(&facts, &Levels::default());
-        let (trials, tried) = probe.trials(source, &found, checking.workspace, checking.config).await?;
+        let (trials, tried) = probe.trials(&found, checking.workspace, checking.config).await?;
         facts.trials = trials.into_iter().collect();
         probed = Some(tried);
     }

@@ -9,7 +9,7 @@ use planctl_harness::{
     ISOLATION_TIER, ReplicaError, ReplicaLimits, Spawner, Trial as Brought, TrialBench, TrialPlace,
     git_top_level, sweep_scratch,
 };
-use planctl_lang::{Candidate, Obstacle, Source, Trial, TrialRun, Tried, Verification, candidates};
+use planctl_lang::{Candidate, Obstacle, Trial, TrialRun, Tried, Verification, candidates};
 use tokio::sync::{OnceCell, watch};
 
 use crate::check::search_path;
@@ -108,7 +108,6 @@ impl Probe {
     /// Tries the contracts of a plan in the order of its steps; `found` is what is found in it at the codes' own levels.
     pub(crate) async fn trials(
         &self,
-        source: &Source,
         found: &Verification,
         workspace: &Path,
         config: &Config,
@@ -119,7 +118,7 @@ impl Probe {
         let began = crate::clock::instant();
         let checkout = git_top_level(workspace).unwrap_or(workspace);
         let places = [checkout, workspace].map(|place| place.to_string_lossy().into_owned());
-        let candidates = candidates(source, &found.tree, &found.diagnostics, &places);
+        let candidates = candidates(&found.tree, &found.diagnostics, &places);
         let of = candidates.iter().filter(|candidate| candidate.obstacle.is_none()).count();
         let (mut trials, mut number) = (Vec::new(), 0);
         let contracts = candidates.len();

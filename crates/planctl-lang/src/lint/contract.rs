@@ -163,10 +163,10 @@ fn tools(lint: &Lint<'_>, contract: &ContractTree, script: &Script, found: &mut 
 }
 
 /// Returns the place of the first step that names each file.
-fn first_named(lint: &Lint<'_>) -> HashMap<String, usize> {
+fn first_named<'a>(lint: &Lint<'a>) -> HashMap<&'a str, usize> {
     let mut named = HashMap::new();
     for (at, step) in lint.tree.steps.iter().enumerate() {
-        for path in named_files(step) {
+        for path in named_files(lint.order, at, step) {
             named.entry(path).or_insert(at);
         }
     }

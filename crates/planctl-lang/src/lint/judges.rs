@@ -48,11 +48,7 @@ fn named_in_step(
         matches!(lint.facts.files.get(path), Some(FileFact::Regular { .. })) || order.is_made_before(path, at)
     };
     let is_beneath = |path: &str| path.strip_prefix(judge).is_some_and(|rest| rest.starts_with('/'));
-    let in_contract = lint.tree.steps[at].contract.as_ref().map(|contract| contract.span);
-    let in_task = order.of_step(at).iter().filter(|mention| {
-        in_contract.is_none_or(|span| mention.span.start < span.start || mention.span.start >= span.end)
-    });
-    for mention in in_task {
+    for mention in order.of_task(at) {
         let is_edited = matches!(mention.role, Role::Makes | Role::Changes);
         let fits = mention.path == judge || (is_edited && is_beneath(&mention.path));
         if fits && is_there(&mention.path) {

@@ -32,6 +32,9 @@ pub(crate) struct Mention {
 /// Returns the paths that a task names, in the order of the text.
 pub(crate) fn of_task(source: &Source, task: &Spanned<String>) -> Vec<Mention> {
     let mut paths = paths_in_text(&task.value);
+    if paths.is_empty() {
+        return Vec::new();
+    }
     paths.sort_by_key(|(_, span)| span.start);
     let mut places = Places::new(source, task);
     let mut reader = Reader::default();
@@ -119,14 +122,21 @@ impl Reader {
         let mut is_made = false;
         let mut rest = text;
         while !rest.is_empty() {
-            let end =
-                rest.find(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '’')).unwrap_or(rest.len());
+            let end = while_all(
+                rest,
+                |byte| byte.is_ascii_alphanumeric() || byte == b'\'',
+                |character| character.is_alphanumeric() || character == '’',
+            );
             let (word, after) = rest.split_at(end);
             if !word.is_empty() {
                 let is_plain = word.bytes().all(|byte| byte.is_ascii_lowercase());
                 is_made |= if is_plain { self.word(word) } else { self.word(&word.to_lowercase()) };
             }
-            let gap = after.find(char::is_alphanumeric).unwrap_or(after.len());
+            let gap = while_all(
+                after,
+                |byte| !byte.is_ascii_alphanumeric(),
+                |character| !character.is_alphanumeric(),
+            );
             let is_last = gap == after.len() && !is_before_path;
             if !is_last {
                 self.gap(&after[..gap]);
@@ -207,6 +217,26 @@ impl Reader {
         self.is_target_due = has_target(word) && !is_negated;
         self.verb = Some(if is_negated { Role::Names } else { role });
     }
+}
+
+// Returns how much of a text has only characters of a kind; most are ASCII, and those are told by their byte.
+fn while_all(text: &str, ascii: impl Fn(u8) -> bool, other: impl Fn(char) -> bool) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        if byte.is_ascii() {
+            if !ascii(*byte) {
+                break;
+            }
+            at += 1;
+        } else {
+            match text[at..].chars().next().filter(|character| other(*character)) {
+                Some(character) => at += character.len_utf8(),
+                None => break,
+            }
+        }
+    }
+    at
 }
 
 fn is_determiner(word: &str) -> bool {

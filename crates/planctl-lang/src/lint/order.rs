@@ -9,14 +9,23 @@ use crate::characters::escape;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::facts::{FileFact, is_glob, leaves_workspace};
 use crate::parse::name_of;
-use crate::shell::{self, Use};
+use crate::shell::{FileUse, Use};
 use crate::source::{Source, Span};
 use crate::tree::{PlanTree, StepTree};
 
 /// What every step does with every file it names.
 pub(crate) struct Order {
     by_path: BTreeMap<String, Vec<Part>>,
-    by_step: Vec<Vec<Mention>>,
+    by_step: Vec<Named>,
+}
+
+/// The files that a step names.
+#[derive(Default)]
+struct Named {
+    /// Those of its task, then those of its contract.
+    mentions: Vec<Mention>,
+    /// How many are the task's.
+    of_task: usize,
 }
 
 /// A step that names a file.
@@ -33,6 +42,7 @@ impl Order {
         for (at, step) in tree.steps.iter().enumerate() {
             let mut mentions =
                 step.task.as_ref().map(|task| mentions::of_task(source, task)).unwrap_or_default();
+            let of_task = mentions.len();
             mentions.extend(of_contract(scripts, at, step));
             let given: BTreeSet<&str> = step.subscribed_files().map(|(path, _)| path).collect();
             for mention in &mut mentions {
@@ -41,16 +51,24 @@ impl Order {
                     mention.role = Role::Reads;
                 }
                 let part = Part { step: at, span: mention.span, role: mention.role };
-                order.by_path.entry(mention.path.clone()).or_default().push(part);
+                match order.by_path.get_mut(&mention.path) {
+                    Some(parts) => parts.push(part),
+                    None => drop(order.by_path.insert(mention.path.clone(), vec![part])),
+                }
             }
-            order.by_step.push(mentions);
+            order.by_step.push(Named { mentions, of_task });
         }
         order
     }
 
     /// Returns what the step at this place names in its task and its contract.
     pub(crate) fn of_step(&self, at: usize) -> &[Mention] {
-        self.by_step.get(at).map_or(&[], Vec::as_slice)
+        self.by_step.get(at).map_or(&[], |named| &named.mentions)
+    }
+
+    /// Returns what the step at this place names in its task.
+    pub(crate) fn of_task(&self, at: usize) -> &[Mention] {
+        self.by_step.get(at).map_or(&[], |named| &named.mentions[..named.of_task])
     }
 
     /// Says whether any step names the path.
@@ -130,9 +148,8 @@ impl Order {
 }
 
 fn of_contract(scripts: &Scripts, at: usize, step: &StepTree) -> Vec<Mention> {
-    let files = scripts.read_of(at).map(shell::files).unwrap_or_default();
     let Some(contract) = &step.contract else { return Vec::new() };
-    let mention = |file: shell::FileUse| {
+    let mention = |file: &FileUse| {
         let role = match file.how {
             Use::Writes => Role::Makes,
             Use::Tests => Role::Proves,
@@ -143,7 +160,7 @@ fn of_contract(scripts: &Scripts, at: usize, step: &StepTree) -> Vec<Mention> {
         let path = file.path.trim_end_matches('/').to_owned();
         Some(Mention { path, span: contract.in_plan(file.span), role })
     };
-    files.into_iter().filter_map(mention).collect()
+    scripts.files(at).iter().filter_map(mention).collect()
 }
 
 /// What the findings about order need.

@@ -9,7 +9,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::facts::{FileFact, named_files};
 use crate::parse::name_of;
 use crate::source::{Span, escape};
-use crate::tree::{ContractTree, StepTree};
+use crate::tree::ContractTree;
 use crate::trial::{Trial, TrialRun, Tried};
 
 /// A contract that takes a larger part of its time than this may run past it one day, in percent.
@@ -19,14 +19,14 @@ const CHANGED_NAMED_MAX: usize = 4;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let mut trials = lint.facts.trials.clone();
-    for step in &lint.tree.steps {
+    for (at, step) in lint.tree.steps.iter().enumerate() {
         let (Some(number), Some(contract)) = (step.fixed_number(), &step.contract) else { continue };
         let mut of_step = Vec::new();
         match trials.remove(&number) {
             Some(Trial::Skipped { reason }) => of_step.push(skipped(contract, &reason)),
             Some(Trial::Tried(tried)) => {
                 changes(contract, &tried, &mut of_step);
-                result(lint, step, contract, &tried, &mut of_step);
+                result(lint, at, contract, &tried, &mut of_step);
                 time(contract, &tried, &mut of_step);
             }
             None => {}
@@ -40,31 +40,26 @@ fn skipped(contract: &ContractTree, reason: &str) -> Diagnostic {
     skipped.at(script(contract), reason).note("whether it passes before any work is done is not known")
 }
 
-fn result(
-    lint: &Lint<'_>,
-    step: &StepTree,
-    contract: &ContractTree,
-    tried: &Tried,
-    found: &mut Vec<Diagnostic>,
-) {
+fn result(lint: &Lint<'_>, at: usize, contract: &ContractTree, tried: &Tried, found: &mut Vec<Diagnostic>) {
     let passes = tried.runs.iter().filter(|run| run.verdict == Verdict::Passed).count();
     let Some(first) = tried.runs.first() else { return };
+    let step = &lint.tree.steps[at];
     let is_guard = step.guard.as_ref().is_some_and(|guard| guard.value);
     let has_timed_out = tried.runs.iter().any(|run| run.ending == Ending::TimedOut);
     if passes > 0 && passes < tried.runs.len() {
         found.push(flipped(contract, tried));
     } else if passes > 0 && !is_guard {
-        found.push(vacuous(lint, step, contract, first));
+        let mut named = named_files(lint.order, at, step).into_iter();
+        let missing = named.find(|path| lint.facts.files.get(*path) == Some(&FileFact::Missing));
+        found.push(vacuous(contract, first, missing));
     } else if passes == 0 && is_guard && !has_timed_out {
         found.push(red_guard(contract, first));
     }
 }
 
-fn vacuous(lint: &Lint<'_>, step: &StepTree, contract: &ContractTree, run: &TrialRun) -> Diagnostic {
+fn vacuous(contract: &ContractTree, run: &TrialRun, missing: Option<&str>) -> Diagnostic {
     let label = format!("{} on a clean copy of the workspace", ended(run));
-    let missing =
-        named_files(step).into_iter().find(|path| lint.facts.files.get(path) == Some(&FileFact::Missing));
-    let example = missing.map_or("test -s PATH".to_owned(), |path| format!("test -s {}", escape(&path)));
+    let example = missing.map_or("test -s PATH".to_owned(), |path| format!("test -s {}", escape(path)));
     Diagnostic::new(Code::P103, "the contract passes before any work is done")
         .at(script(contract), label)
         .note("a step whose contract is already true proves nothing when it finishes")

@@ -409,15 +409,14 @@ pub fn looks_like_path(text: &str) -> bool {
 pub fn paths_in_text(text: &str) -> Vec<(String, Span)> {
     let is_edge = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | '+'));
     let mut found = Vec::new();
+    let bytes = text.as_bytes();
     let mut begin = 0;
-    for chunk in text.split_inclusive([' ', '\n']) {
-        let mut at = begin;
-        begin += chunk.len();
-        // Most words of a text are no paths, and it takes no more to see that.
-        if !chunk.bytes().any(|byte| matches!(byte, b'/' | b'.')) {
-            continue;
-        }
-        for part in chunk.split_inclusive(is_edge) {
+    // Most words of a text have neither mark, so they are not even looked at.
+    while let Some(mark) = memchr::memchr2(b'/', b'.', &bytes[begin..]).map(|mark| begin + mark) {
+        let mut at =
+            memchr::memrchr2(b' ', b'\n', &bytes[begin..mark]).map_or(begin, |blank| begin + blank + 1);
+        begin = memchr::memchr2(b' ', b'\n', &bytes[mark..]).map_or(text.len(), |blank| mark + blank);
+        for part in text[at..begin].split_inclusive(is_edge) {
             let word = part.trim_end_matches(is_edge);
             let body = word.trim_end_matches(['.', ',']);
             if looks_like_path(body) && !matches!(body, "e.g" | "i.e") {

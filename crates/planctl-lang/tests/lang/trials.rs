@@ -132,7 +132,7 @@ fn a_contract_that_would_leave_the_copy_or_do_harm_is_no_candidate() {
         let (tree, _) = parse(&source);
         let facts = Facts { commands: [("nosuch".to_owned(), false)].into(), ..facts() };
         let found = verify(&source, &facts, &Levels::default()).diagnostics;
-        let all = candidates(&source, &tree, &found, &["/home/ada/shop".to_owned()]);
+        let all = candidates(&tree, &found, &["/home/ada/shop".to_owned()]);
         assert_eq!(all.iter().map(|one| one.step).collect::<Vec<_>>(), [1, 2], "{script}");
         assert_eq!(all[1].obstacle, None);
         all[0].obstacle.clone()
@@ -158,7 +158,7 @@ fn a_candidate_has_its_steps_own_time_and_whatever_the_marks_say() {
     );
     let source = Source::new("p.md", &text);
     let (tree, _) = parse(&source);
-    let all = candidates(&source, &tree, &[], &[]);
+    let all = candidates(&tree, &[], &[]);
     let told = |at: usize| {
         let one = &all[at];
         (one.title.as_str(), one.contract.expect, one.contract.timeout.as_secs(), one.names_timeout)
