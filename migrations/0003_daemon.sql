@@ -54,3 +54,22 @@ alter table items add column served_on text;
 update items i set served_on = w.host from runs r join workspaces w on w.id = r.workspace
 where i.lane = 'agent' and r.id = i.run and r.served && array['*', i.target];
 create index items_served on items (served_on, due_at, id) where state = 'ready' and served_on is not null;
+
+-- Streams of notes that steps can subscribe to; notes are only ever added.
+create table topics (
+  id            bigint generated always as identity primary key,
+  name          text not null unique,
+  -- The number of its newest note: notes count from 1 without gaps.
+  newest        bigint not null,
+  posted_at     timestamptz not null default clock_timestamp()
+);
+create table notes (
+  topic         bigint not null references topics,
+  number        bigint not null,
+  by            text not null,
+  body          text not null,
+  at            timestamptz not null default clock_timestamp(),
+  -- The call that posted it, so that its repetition posts nothing.
+  call          uuid not null unique,
+  primary key (topic, number)
+);

@@ -48,7 +48,7 @@ pub struct Facts {
     /// The roles whose agent reports no cost and has no price.
     #[serde(default)]
     pub unpriced_roles: Vec<String>,
-    /// The topics that exist; `None` where there are no topics at all.
+    /// The topics that exist; `None` where nobody looked.
     pub topics: Option<Vec<String>>,
     /// Whether the plan's file lies in the workspace.
     pub plan_is_inside: Option<bool>,

@@ -46,7 +46,7 @@ pub use facts::{Facts, FileFact, Recorded, SpecialKind, Wants, protected_candida
 pub use fix::{Reach, apply_fixes, fixing_edits};
 pub use format::format;
 pub use levels::{Levels, UnknownWish, Wish};
-pub use lint::{SUBSCRIPTION_BYTES_MAX, lint};
+pub use lint::{SUBSCRIPTION_BYTES_MAX, lint, unknown_topics};
 pub use lower::{CONTRACT_TIMEOUT, MAX_VISITS, RETRIES, WORK_TIMEOUT, red_first};
 pub use parse::{RETRIES_MAX, STATUSES, STEPS_MAX, parse};
 pub use render::{Setting, Shown, ShownStep, budget_words, duration_words, show};

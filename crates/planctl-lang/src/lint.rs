@@ -15,7 +15,7 @@ mod shape;
 mod subscriptions;
 mod trial;
 
-pub use subscriptions::SUBSCRIPTION_BYTES_MAX;
+pub use subscriptions::{SUBSCRIPTION_BYTES_MAX, unknown_topics};
 
 use crate::diagnostic::Diagnostic;
 use crate::facts::Facts;

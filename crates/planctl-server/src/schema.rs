@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::config;
 use crate::wire::{
     AskList, AskPage, AuditView, DatabaseView, Decided, DoctorView, EventLine, FormatView, LogView,
-    PlanDiffView, PlanView, RunList, RunView, SchemaList, VersionView, WhyView,
+    PlanDiffView, PlanView, RunList, RunView, SchemaList, TopicList, TopicView, VersionView, WhyView,
 };
 
 /// The name of each schema, and what it describes.
@@ -30,6 +30,8 @@ pub const ALL: &[(&str, &str)] = &[
     ("approvals", "approvals --json"),
     ("approvals-show", "approvals show --json"),
     ("decision", "what every command that decides answers with --json"),
+    ("topics", "topic ls --json"),
+    ("topic", "topic show --json, and topic post --json with the new note alone"),
     ("doctor", "doctor --json"),
     ("db-status", "db status --json"),
     ("version", "version --json"),
@@ -54,6 +56,8 @@ pub fn schema(name: &str) -> Option<Value> {
         "approvals" => of::<AskList>(),
         "approvals-show" => of::<AskPage>(),
         "decision" => of::<Decided>(),
+        "topics" => of::<TopicList>(),
+        "topic" => of::<TopicView>(),
         "doctor" => of::<DoctorView>(),
         "db-status" => of::<DatabaseView>(),
         "version" => of::<VersionView>(),

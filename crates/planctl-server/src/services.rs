@@ -94,6 +94,14 @@ pub enum ServiceError {
         /// What to type instead.
         help: String,
     },
+    /// What was given can't be used.
+    #[error("{what}")]
+    Invalid {
+        /// What does not fit.
+        what: String,
+        /// What is allowed.
+        help: String,
+    },
     /// There is no such thing.
     #[error("find {what}")]
     NotFound {

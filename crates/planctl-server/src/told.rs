@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use planctl_engine::{Brief, Budget, Role, Subscription, Task, Timestamp};
-use planctl_harness::{Assignment, PromptParts, assemble, read_context};
+use planctl_engine::{Brief, Budget, Role, Task, Timestamp};
+use planctl_harness::{Assignment, PromptParts, assemble};
 use planctl_store::{Claimed, Store, WORK_GRACE};
 
-use crate::hands::blocking;
+use crate::context::context_of;
 use crate::services::ServiceError;
 use crate::wire::moment;
 
@@ -34,20 +34,7 @@ impl Told<'_> {
         brief: &Brief,
     ) -> Result<Assignment, ServiceError> {
         let workspace = PathBuf::from(&claimed.workspace);
-        let paths: Vec<String> = task
-            .subscriptions
-            .iter()
-            .filter_map(|subscription| match subscription {
-                Subscription::File { path } => Some(path.clone()),
-                Subscription::Topic { .. } => None,
-            })
-            .collect();
-        let context = if paths.is_empty() {
-            Vec::new()
-        } else {
-            let workspace = workspace.clone();
-            blocking(move || read_context(&workspace, paths.iter().map(String::as_str))).await??
-        };
+        let context = context_of(self.store, &workspace, task).await?;
         let prompt = assemble(PromptParts {
             task: &task.prompt,
             context: &context,

@@ -11,6 +11,10 @@ use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+mod topics;
+
+pub use topics::{NoteView, TopicList, TopicSummary, TopicView};
+
 /// Where a run stands (DESIGN 11).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -59,6 +59,16 @@ pub enum StoreError {
         /// Where it was to go.
         to: String,
     },
+    /// A text is longer than may be kept.
+    #[error("keep {what} of {bytes} bytes: {bytes_max} are the most")]
+    TooLong {
+        /// What it is.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The most it may have.
+        bytes_max: usize,
+    },
     /// The event came with a proof of another kind: a defect of the caller.
     #[error("accept {event} with this proof")]
     Misproved {

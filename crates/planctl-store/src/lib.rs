@@ -29,6 +29,7 @@ mod store;
 mod timers;
 mod token;
 mod tokens;
+mod topics;
 mod workers;
 
 pub use apply::Applied;
@@ -53,4 +54,5 @@ pub use store::{Settings, Store};
 pub use timers::DueTimer;
 pub use token::Token;
 pub use tokens::{NewToken, TokenRow, TokenScope};
+pub use topics::{NOTE_BYTES_MAX, TopicName, TopicNote, TopicRow};
 pub use workers::{HeldItem, SeenWorker, WorkerRow};

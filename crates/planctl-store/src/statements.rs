@@ -2,7 +2,7 @@
 
 use crate::{
     apply, connections, history, leases, listen, lookups, migrate, outputs, plans, queue, requests, runs,
-    server, timers, tokens, workers,
+    server, timers, tokens, topics, workers,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -94,6 +94,11 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("requests: answer request", requests::ANSWER_REQUEST),
     ("requests: forget request", requests::FORGET_REQUEST),
     ("requests: sweep requests", requests::SWEEP_REQUESTS),
+    ("topics: post note", topics::POST_NOTE),
+    ("topics: note of call", topics::NOTE_OF_CALL),
+    ("topics: notes", topics::NOTES),
+    ("topics: newest notes", topics::NEWEST_NOTES),
+    ("topics: topics", topics::TOPICS),
     ("workers: see worker", workers::SEE_WORKER),
     ("workers: workers", workers::WORKERS),
     ("workers: items held", workers::ITEMS_HELD),

@@ -21,5 +21,7 @@ mod requests;
 mod schema;
 #[path = "store/tokens.rs"]
 mod tokens;
+#[path = "store/topics.rs"]
+mod topics;
 #[path = "store/workers.rs"]
 mod workers;

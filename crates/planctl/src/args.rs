@@ -156,6 +156,9 @@ pub enum Command {
         /// The run [default: all]
         run: Option<String>,
     },
+    /// Topics: notes for the steps that subscribe to them (`topic:NAME`)
+    #[command(subcommand)]
+    Topic(TopicCommand),
     /// The database
     #[command(subcommand)]
     Db(DbCommand),
@@ -532,6 +535,36 @@ pub struct AskFilter {
     /// Only asks of this kind
     #[arg(long, value_parser = ["plan", "escalation", "budget", "question"])]
     pub kind: Option<String>,
+}
+
+/// What can be done with topics.
+#[derive(Subcommand, Clone, Debug)]
+#[command(before_help = "Examples:
+  planctl topic post login --note 'the vendor confirms: it is the proxy'
+  git log -1 | planctl topic post releases
+  planctl topic show login --tail 5")]
+pub enum TopicCommand {
+    /// Adds a note; the first one begins the topic
+    Post {
+        /// The topic's name: letters, digits, `-`, `_`, `.` and `/`
+        name: String,
+        /// What it says, up to 64 KiB [default: standard input]
+        #[arg(long, value_name = "TEXT")]
+        note: Option<String>,
+    },
+    /// Lists the topics
+    Ls,
+    /// Shows a topic's notes, oldest first
+    Show {
+        /// The topic's name
+        name: String,
+        /// Begin after this number
+        #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+        since: u64,
+        /// Only the newest
+        #[arg(long, value_name = "NOTES")]
+        tail: Option<u64>,
+    },
 }
 
 /// What can be done with asks.

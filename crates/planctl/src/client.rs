@@ -9,7 +9,7 @@ use planctl_server::check::Checked;
 use planctl_server::database::ClusterError;
 use planctl_server::wire::{
     AskList, AskPage, AuditView, DatabaseView, Decided, EventLine, LogView, PlanDiffView, RunList, RunView,
-    WhyView,
+    TopicList, TopicView, WhyView,
 };
 use planctl_server::{
     Drive, Driven, Live, Open, ServiceError, Services, Start, Started, StoreError, StoreSettings,
@@ -254,6 +254,27 @@ impl Client {
         self.services.audit(handle.map(|handle| handle.0)).await.map_err(failure)
     }
 
+    /// Adds a note to a topic.
+    pub async fn post_note(&self, topic: &str, text: &str) -> Result<TopicView, Failure> {
+        self.services.post_note(topic, text).await.map_err(failure)
+    }
+
+    /// Returns all topics.
+    pub async fn topics(&self) -> Result<TopicList, Failure> {
+        self.services.topics().await.map_err(failure)
+    }
+
+    /// Returns at most so many notes of a topic after number `since`.
+    pub async fn topic(&self, topic: &str, since: u64, limit: usize) -> Result<TopicView, Failure> {
+        self.services.topic(topic, since, limit).await.map_err(failure)
+    }
+
+    /// Draws what is to be said about a plan's topics, which verification without a database can't know.
+    pub async fn topic_findings(&self, checked: &Checked) -> Result<String, Failure> {
+        let found = self.services.unknown_topics(checked).await.map_err(failure)?;
+        Ok(found.iter().map(|finding| finding.render(&checked.source, true) + "\n").collect())
+    }
+
     /// Returns how the database is.
     pub async fn database(&self) -> Result<DatabaseView, Failure> {
         self.services.database().await.map_err(failure)
@@ -303,6 +324,7 @@ fn failure(error: ServiceError) -> Failure {
         )),
         Error::Isolation { .. } => Failure::new(Exit::Configuration, message)
             .help("nothing runs below what is demanded; set isolation = \"auto\" to run as you"),
+        Error::Invalid { help, .. } => Failure::usage(message).help(help),
         Error::Conflict { help, .. } => Failure::new(Exit::Conflict, message).next(help),
         Error::NotFound { .. } => Failure::not_found(message),
         Error::Protect(_) | Error::Io { .. } | Error::Broken { .. } => Failure::new(Exit::Temporary, message),
@@ -329,6 +351,7 @@ fn store_failure(error: &StoreError) -> Failure {
         Error::Refused(_) | Error::StaleLease | Error::KeyReused { .. } | Error::IllegalTransition { .. } => {
             Failure::new(Exit::Conflict, message)
         }
+        Error::TooLong { .. } => Failure::usage(message),
         Error::Misproved { .. } | Error::Corrupt { .. } => Failure::new(Exit::Temporary, message),
     }
 }

@@ -26,6 +26,7 @@ mod history;
 mod new;
 mod plan;
 mod run;
+mod topic;
 mod verify;
 mod via;
 mod work;
@@ -42,6 +43,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Events { run, follow, since } => history::events(&context, &run, follow, since).await,
         Command::Why { run, step } => history::why(&context, &run, step).await,
         Command::Audit { run } => history::audit(&context, run.as_deref()).await,
+        Command::Topic(command) => topic::run(&context, command).await,
         Command::Db(command) => database::run(&context, command).await,
         Command::Demo { keep } => demo::run(&context, keep).await,
         Command::Doctor => doctor::run(&context).await,
@@ -168,6 +170,13 @@ impl Context {
     pub fn say(&self, line: &str) {
         if !self.global.quiet {
             show::say(line);
+        }
+    }
+
+    /// Writes findings to standard error, where there are any and unless `--quiet`.
+    pub fn say_findings(&self, findings: &str) {
+        if !findings.is_empty() {
+            self.say(findings.trim_end());
         }
     }
 

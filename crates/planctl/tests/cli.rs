@@ -22,6 +22,8 @@ mod probe;
 #[path = "cli/words.rs"]
 mod words;
 
+#[path = "cli/topics.rs"]
+mod topics;
 #[path = "cli/verify.rs"]
 mod verify;
 

@@ -1,6 +1,6 @@
 //! P2xx: what steps are given to read, and the order that follows from it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::Subscription;
 use unicode_normalization::char::is_combining_mark;
@@ -8,16 +8,20 @@ use unicode_normalization::char::is_combining_mark;
 use super::Lint;
 use super::order::{Circles, Ordering};
 use crate::characters::escape;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::facts::{FileFact, is_glob, leaves_workspace, other_forms};
+use crate::levels::Levels;
 use crate::near::{Existing, nearest};
 use crate::parse::name_of;
 use crate::source::{Source, Span};
+use crate::tree::PlanTree;
 
 /// The most bytes of a subscribed file that a prompt takes.
 pub const SUBSCRIPTION_BYTES_MAX: u64 = 256 * 1024;
 /// The most subscriptions a step may have (row 52).
 pub(super) const SUBSCRIPTIONS_MAX: usize = 50;
+/// The most topics of a plan that are looked for.
+const UNKNOWN_TOPICS_MAX: usize = 200;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let ordering = Ordering { lint, order: lint.order, circles: Circles::read(lint, lint.order) };
@@ -229,24 +233,58 @@ fn topic(lint: &Lint<'_>, name: &str, span: Span, found: &mut Vec<Diagnostic>) {
         let refused = Diagnostic::new(Code::P206, message).at(span, "");
         return found.push(refused.help("topics have letters, digits, `-`, `_`, `.` and `/`"));
     }
-    let unknown =
-        Diagnostic::new(Code::P210, format!("the topic `{name}` is unknown; nothing will be injected"));
     match &lint.facts.topics {
-        Some(topics) if topics.iter().any(|known| known == name) => {}
-        Some(topics) => {
-            let unknown = unknown.at(span, "no such topic");
-            let near = nearest(name, topics.iter().map(String::as_str));
-            found.push(match near {
-                Some(near) => unknown.help(format!("did you mean `topic:{}`?", escape(near.word))).fix(
-                    path_span(lint.source, span, name),
-                    near.word,
-                    false,
-                ),
-                None => unknown.help(format!("the topics are {}", list(topics))),
-            });
+        Some(topics) => found.extend(unknown_topic(lint.source, name, span, topics)),
+        None => {
+            let message = format!("whether the topic `{name}` has notes was not looked up");
+            let unseen = Diagnostic::new(Code::P210, message).level(Severity::Note);
+            let unseen = unseen.at(span, "topics are in the database, which is not needed here");
+            found.push(unseen.help("planctl topic ls lists them"));
         }
-        None => found.push(unknown.at(span, "no topics exist yet")),
     }
+}
+
+/// Finds subscriptions to topics that are not among these (row 54), for those who know them once the plan is verified;
+/// each topic is named once.
+pub fn unknown_topics(
+    source: &Source,
+    tree: &PlanTree,
+    topics: &[String],
+    levels: &Levels,
+) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    for step in &tree.steps {
+        for subscription in step.subscriptions.iter().take(SUBSCRIPTIONS_MAX) {
+            if let Subscription::Topic { name } = &subscription.value
+                && seen.insert(name)
+                && seen.len() <= UNKNOWN_TOPICS_MAX
+            {
+                let unknown = unknown_topic(source, name, subscription.span, topics);
+                found.extend(unknown.map(|unknown| unknown.step(name_of(step))));
+            }
+        }
+    }
+    levels.apply(&mut found);
+    found.iter_mut().for_each(Diagnostic::make_printable);
+    found
+}
+
+fn unknown_topic(source: &Source, name: &str, span: Span, topics: &[String]) -> Option<Diagnostic> {
+    if topics.iter().any(|known| known == name) {
+        return None;
+    }
+    let message = format!("the topic `{}` is unknown; nothing will be injected", escape(name));
+    let unknown = Diagnostic::new(Code::P210, message).at(span, "nobody has posted to it");
+    Some(match nearest(name, topics.iter().map(String::as_str)) {
+        Some(near) => unknown.help(format!("did you mean `topic:{}`?", escape(near.word))).fix(
+            path_span(source, span, name),
+            near.word,
+            false,
+        ),
+        None if topics.is_empty() => unknown.help("planctl topic post NAME --note TEXT posts the first note"),
+        None => unknown.help(format!("the topics are {}", list(topics))),
+    })
 }
 
 fn list(names: &[String]) -> String {

@@ -5,7 +5,7 @@ use planctl_lang::Code::{
     P008, P101, P102, P201, P202, P203, P204, P205, P206, P207, P208, P209, P210, P401, P402, P403, P603,
 };
 use planctl_lang::Severity::{Error, Note, Warning};
-use planctl_lang::{Code, Facts, FileFact, Severity, Source, SpecialKind, parse, wants};
+use planctl_lang::{Code, Facts, FileFact, Levels, Severity, Source, SpecialKind, parse, wants};
 
 fn expected(code: Code, level: Severity, says: &'static str, line: usize) -> Expected {
     Expected { code, level, says, line }
@@ -218,7 +218,17 @@ fn row_54_an_unknown_topic_is_a_warning_with_the_known_ones() {
     let unknown =
         expect_with(&reading("topic:fix-aut"), &topics, &expected(P210, Warning, "`fix-aut` is unknown", 32));
     assert_eq!(unknown.help.as_deref(), Some("did you mean `topic:fix-auth`?"));
-    expect(&reading("topic:any"), &expected(P210, Warning, "nothing will be injected", 32));
+    let none = Facts { topics: Some(Vec::new()), ..facts() };
+    expect_with(&reading("topic:any"), &none, &expected(P210, Warning, "nothing will be injected", 32));
+    assert!(found_with(&reading("topic:fix-auth"), &topics).iter().all(|found| found.code != P210));
+    let text = reading("topic:fix-aut");
+    let source = Source::new("plan.md", text.as_str());
+    let tree = planctl_lang::parse(&source).0;
+    let late = planctl_lang::unknown_topics(&source, &tree, &["fix-auth".to_owned()], &Levels::default());
+    assert_eq!(late.len(), 1);
+    assert_eq!((late[0].code, late[0].level, &late[0].help), (P210, Warning, &unknown.help));
+    // Where no database was looked at, nothing is known against it.
+    expect(&reading("topic:any"), &expected(P210, Note, "was not looked up", 32));
 }
 
 #[test]

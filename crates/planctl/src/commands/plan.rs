@@ -89,6 +89,7 @@ async fn approve(context: &Context, file: &Path, note: Option<&str>, exec: Optio
         return Err(not_verified(file, &checked));
     }
     let client = Client::open(context).await?;
+    context.say_findings(&client.topic_findings(&checked).await?);
     let decided = client.approve(&checked, note).await?;
     recorded(context, &decided, is_json)?;
     // What follows is said already; a worker that is named here has to be named there as well.

@@ -43,6 +43,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
     }
     refuse_isolation(context)?;
     let client = Client::open(context).await?;
+    context.say_findings(&client.topic_findings(&checked).await?);
     let Some(approve) = approval(context, &client, &checked, &wish).await? else {
         context.say("not approved; nothing ran");
         return Ok(Exit::Cancelled);

@@ -26,6 +26,8 @@ pub struct Tested {
     pub marks: String,
     /// Codes that the wrong example can't do without.
     pub also: Vec<String>,
+    /// Says that the wrong example is only noted: what makes it wrong is not to be seen by `plan verify`.
+    pub noted: bool,
     /// Codes that the fix leaves to a person.
     pub left: Vec<String>,
     /// More words for `plan verify`.

@@ -43,7 +43,7 @@ fn validator(name: &str) -> Arc<Validator> {
 }
 
 fn name(words: &[&str]) -> Option<&'static str> {
-    const WITH_VALUE: [&str; 5] = ["-C", "--format", "--workspace", "--config", "--as"];
+    const WITH_VALUE: [&str; 6] = ["-C", "--format", "--note", "--workspace", "--config", "--as"];
     let takes = |at: usize| at > 0 && WITH_VALUE.contains(&words[at - 1]);
     let plain: Vec<&str> = (0..words.len())
         .filter(|at| !words[*at].starts_with('-') && !takes(*at))
@@ -65,6 +65,8 @@ fn name(words: &[&str]) -> Option<&'static str> {
         ("approvals", None | Some("ls")) => "approvals",
         ("approvals", Some("show")) => "approvals-show",
         ("approvals", Some(_)) => "decision",
+        ("topic", Some("ls")) => "topics",
+        ("topic", Some("show" | "post")) => "topic",
         ("doctor", _) => "doctor",
         ("db", Some("status")) => "db-status",
         ("version", _) => "version",

@@ -1,0 +1,71 @@
+//! What a step subscribes to, read when its work begins: files of the workspace, then the notes of topics.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use planctl_engine::{Subscription, Task};
+use planctl_harness::{ContextEntry, read_context};
+use planctl_store::{Store, TopicNote};
+
+use crate::hands::blocking;
+use crate::services::ServiceError;
+use crate::wire::moment;
+
+/// The most notes of a topic that go into a prompt.
+const NOTES_MAX: i64 = 1_000;
+/// The most bytes of a topic that go into a prompt.
+const TOPIC_BYTES_MAX: i64 = 256 * 1024;
+
+/// Reads what a task subscribes to; what cannot be read is an entry that says why (P-53, P-55).
+///
+/// # Errors
+///
+/// When the workspace can't be opened, and those of the store.
+pub(crate) async fn context_of(
+    store: &Store,
+    workspace: &Path,
+    task: &Task,
+) -> Result<Vec<ContextEntry>, ServiceError> {
+    let (mut paths, mut topics) = (Vec::new(), Vec::new());
+    for subscription in &task.subscriptions {
+        match subscription {
+            Subscription::File { path } => paths.push(path.clone()),
+            Subscription::Topic { name } if topics.contains(&name) => {}
+            Subscription::Topic { name } => topics.push(name),
+        }
+    }
+    let mut entries = Vec::new();
+    if !paths.is_empty() {
+        let workspace = workspace.to_owned();
+        entries = blocking(move || read_context(&workspace, paths.iter().map(String::as_str))).await??;
+    }
+    for topic in topics {
+        let notes = store.newest_notes(topic, NOTES_MAX, TOPIC_BYTES_MAX).await?;
+        entries.push(entry(topic, &notes));
+    }
+    Ok(entries)
+}
+
+fn entry(topic: &str, notes: &[TopicNote]) -> ContextEntry {
+    let all = notes.last().map_or(0, |note| note.of);
+    let shown = i64::try_from(notes.len()).unwrap_or(i64::MAX);
+    let remark = match (all, shown) {
+        (0, _) => Some("no notes yet".to_owned()),
+        (all, shown) if shown < all => Some(format!("the newest {shown} of {all} notes")),
+        _ => None,
+    };
+    let mut text = String::new();
+    for note in notes {
+        // Writing to a String can't fail.
+        writeln!(
+            text,
+            "[note {} by {} at {}]\n{}",
+            note.number,
+            note.by,
+            moment(note.at),
+            note.text.trim_end()
+        )
+        .ok();
+    }
+    ContextEntry { source: format!("topic:{topic}"), text, remark, bytes: None }
+}
