@@ -53,6 +53,7 @@ pub use scratch::sweep_scratch;
 pub use spawn::{Spawner, Stage, helper_main};
 pub use trial::{Trial, TrialBench, TrialPlace};
 pub use walk::{
-    ENTRIES_MAX, Found as FoundFiles, NotAGlob, expand as expand_glob, files as list_files, is_glob,
+    ENTRIES_MAX, Found as FoundFiles, NotAGlob, expand as expand_glob, files as list_files, glob_matches,
+    is_glob,
 };
 pub use workspace::{PLAN_BYTES_MAX, Workspace, WorkspaceLock, boot_id, host_id, read_plan, write_plan};

@@ -48,6 +48,15 @@ pub(crate) fn matcher(glob: &str) -> Result<GlobMatcher, NotAGlob> {
         .map_err(|error| NotAGlob { glob: glob.to_owned(), reason: error.kind().to_string() })
 }
 
+/// Says whether a text matches a glob whose `*` stays within one folder.
+///
+/// # Errors
+///
+/// When the text is not a glob.
+pub fn glob_matches(glob: &str, text: &str) -> Result<bool, NotAGlob> {
+    Ok(matcher(glob)?.is_match(text))
+}
+
 /// Lists the regular files that match, at most `most`; links are not followed, `.git` is not entered.
 ///
 /// # Errors

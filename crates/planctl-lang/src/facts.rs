@@ -48,6 +48,9 @@ pub struct Facts {
     /// The roles whose agent reports no cost and has no price.
     #[serde(default)]
     pub unpriced_roles: Vec<String>,
+    /// Says that the one worker that serves every role reports no cost and has no price.
+    #[serde(default)]
+    pub unpriced_worker: bool,
     /// The topics that exist; `None` where nobody looked.
     pub topics: Option<Vec<String>>,
     /// Whether the plan's file lies in the workspace.

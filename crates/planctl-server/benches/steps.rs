@@ -222,7 +222,7 @@ impl Bench {
             })
             .await
             .unwrap();
-        let settings = RunSettings::new(&config, exec);
+        let settings = RunSettings::new(&config, exec.map(planctl_server::config::Agent::Exec));
         let run = store
             .create_run(&NewRun {
                 plan: plan.id,

@@ -200,10 +200,9 @@ impl Services {
 
 fn will_run(run: &RunRow, graph: &Graph) -> WillRun {
     let settings: RunSettings = serde_json::from_str(&run.settings).unwrap_or_default();
-    let workers = graph
-        .steps()
-        .into_iter()
-        .map(|(_, task)| (task.role.as_str().to_owned(), settings.command(&task.role).map(str::to_owned)));
+    let workers = graph.steps().into_iter().map(|(_, task)| {
+        (task.role.as_str().to_owned(), settings.worker_for(&task.role).map(|agent| agent.shown()))
+    });
     // Where the workspace is on another host there is nothing to look at; approving there takes the files as they are.
     let baseline = protection::baseline_of_plan(graph, Path::new(&run.workspace_path)).unwrap_or_default();
     WillRun {

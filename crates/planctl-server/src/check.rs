@@ -60,8 +60,8 @@ pub struct Checking<'a> {
     pub workspace: &'a Path,
     /// The effective configuration.
     pub config: &'a Config,
-    /// Says that one command serves every role (`--exec`), so that no role is unknown.
-    pub serves_every_role: bool,
+    /// What serves every role (`--exec`, `--agent`), so that no role is unknown.
+    pub worker: Option<&'a Agent>,
     /// How much each code weighs.
     pub levels: &'a Levels,
     /// Tries the contracts in a copy of the workspace; without it nothing of the plan is executed.
@@ -216,12 +216,13 @@ async fn facts(wants: Wants, checking: Checking<'_>, spawner: &Spawner) -> Resul
     facts.path = path.to_string_lossy().into_owned();
     facts.syntax =
         syntax.into_iter().filter_map(|(script, syntax)| Some((script, verdict(syntax)?))).collect();
-    facts.serves_every_role = checking.serves_every_role;
-    if !checking.serves_every_role {
-        facts.unpriced_roles = unpriced_roles(checking.config);
+    facts.serves_every_role = checking.worker.is_some();
+    match checking.worker {
+        Some(worker) => facts.unpriced_worker = worker.is_unpriced(&checking.config.prices),
+        None => facts.unpriced_roles = unpriced_roles(checking.config),
     }
     let roles = &checking.config.roles;
-    facts.roles = (!roles.is_empty() && !checking.serves_every_role)
+    facts.roles = (!roles.is_empty() && checking.worker.is_none())
         .then(|| roles.keys().map(|role| role.as_str().to_owned()).collect());
     Ok(facts)
 }
@@ -273,11 +274,7 @@ fn fact(kind: PathKind) -> FileFact {
 
 /// Returns the roles whose agent is known to report tokens and never money; a script of one's own may report both.
 fn unpriced_roles(config: &Config) -> Vec<String> {
-    let is_unpriced = |agent: &Agent| {
-        let Agent::Exec(command) = agent;
-        let program = command.split_whitespace().find(|word| !word.contains('=')).unwrap_or_default();
-        matches!(program.rsplit('/').next(), Some("codex" | "gemini"))
-    };
+    let is_unpriced = |agent: &Agent| agent.is_unpriced(&config.prices);
     let served = config.roles.iter().filter(|(_, role)| role.agent.as_ref().is_some_and(is_unpriced));
     served.map(|(name, _)| name.as_str().to_owned()).collect()
 }

@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 mod find;
 mod layer;
 mod read;
+mod role;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,9 @@ mod trust;
 
 pub use find::{FILE_NAME, Loaded, Sources, load};
 pub use read::{Finding, parse_duration};
+pub use role::{
+    Agent, Effects, NoSuchAgent, Pace, Price, Responder, RoleConfig, RoleEnv, permission_words, takes_plan,
+};
 pub use schema::schema;
 pub use trust::{TRUST_FILE, Trust, TrustEntry, trust};
 
@@ -46,6 +50,8 @@ pub struct Config {
     pub isolation: Isolation,
     /// How much each finding weighs.
     pub verify: Levels,
+    /// What the tokens of models cost, where an agent does not tell.
+    pub prices: BTreeMap<String, Price>,
 }
 
 /// How contracts run.
@@ -60,46 +66,6 @@ pub struct Contracts {
     pub path: Vec<PathBuf>,
     /// Whether they have to be red before the work, where the plan does not say.
     pub red_first: RedFirst,
-}
-
-/// Who serves one role, and how.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct RoleConfig {
-    /// What does the work; without one the role waits for a worker.
-    pub agent: Option<Agent>,
-    /// How long one attempt may take, where the plan does not say.
-    pub timeout: Option<Duration>,
-    /// How long a worker may stay silent.
-    pub idle_timeout: Option<Duration>,
-    /// Variables the worker gets beside those of the protocol.
-    pub env: RoleEnv,
-}
-
-/// Variables a worker gets beside those of the protocol.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct RoleEnv {
-    /// Set to these values (`env = { CI = "1" }`).
-    pub set: BTreeMap<String, String>,
-    /// Passed on from planctl's own environment (`env = ["API_KEY"]`).
-    pub inherit: Vec<String>,
-}
-
-/// What does the work of a role.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Agent {
-    /// A command that speaks the `--exec` protocol (INTERFACE 3.5).
-    Exec(String),
-}
-
-impl fmt::Display for Agent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Agent::Exec(command) => write!(f, "exec:{command}"),
-        }
-    }
 }
 
 /// Where the private cluster's programs come from.
@@ -183,6 +149,14 @@ impl DatabaseUrl {
         &self.0
     }
 
+    /// Says that a password stands in it, before the host or among the parameters.
+    pub fn has_password(&self) -> bool {
+        self.without_password().1.is_some_and(|password| !password.is_empty())
+            || self.0.split_once('?').is_some_and(|(_, query)| {
+                query.split('&').any(|part| part.starts_with("password=") && part.len() > "password=".len())
+            })
+    }
+
     /// Returns the address without the password of its login, and that password.
     pub fn without_password(&self) -> (String, Option<String>) {
         let split = || {
@@ -242,6 +216,9 @@ impl Config {
         if !self.contracts.red_first.is_off() {
             approved["contracts"]["red_first"] = json!(self.contracts.red_first);
         }
+        if !self.prices.is_empty() {
+            approved["prices"] = json!(self.prices);
+        }
         approved
     }
 
@@ -249,17 +226,6 @@ impl Config {
     pub fn digest(&self) -> Digest {
         // Keys of a JSON value are sorted, so equal configurations have equal texts.
         sha256(self.approved().to_string().as_bytes())
-    }
-}
-
-impl RoleConfig {
-    fn approved(&self) -> Value {
-        json!({
-            "agent": self.agent.as_ref().map(Agent::to_string),
-            "env": { "inherit": self.env.inherit, "set": self.env.set },
-            "idle_timeout_ms": self.idle_timeout.map(millis),
-            "timeout_ms": self.timeout.map(millis),
-        })
     }
 }
 
@@ -295,6 +261,12 @@ pub enum ConfigError {
         path: PathBuf,
         /// All that is wrong in it.
         findings: Vec<Finding>,
+    },
+    /// A file holds a password, and everybody may read it (row 107).
+    #[error("use {}: it holds a password, and every user of this machine may read it", path.display())]
+    Exposed {
+        /// Which.
+        path: PathBuf,
     },
     /// A variable or flag has a value that can't be.
     #[error("use {name}: {what}")]

@@ -247,7 +247,7 @@ impl Station {
         let tasks = graph.nodes().iter().filter_map(|node| graph.task(&node.id));
         let mut roles: Vec<Role> = tasks.map(|task| task.role.clone()).collect();
         roles.extend(self.store.roles_wanted(row.id).await?);
-        roles.retain(|role| settings.command(role).is_some());
+        roles.retain(|role| settings.worker_for(role).is_some() && settings.may_take(role, &row.plan_path));
         roles.sort();
         roles.dedup();
         Ok(roles)

@@ -127,6 +127,7 @@ impl Hands {
         said: AgentSaid,
         stop: &watch::Receiver<bool>,
     ) -> Result<(), ServiceError> {
+        let said = self.settings.priced(said);
         let event = Event::Agent(AgentEvent { at: claimed.item.at.clone(), said });
         let take = Take { holder: self.holder.clone(), lease: self.store.own_lease() };
         match self.say(claimed, &event, Some(&take)).await? {

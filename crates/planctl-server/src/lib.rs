@@ -25,6 +25,7 @@ mod station;
 mod tend;
 mod told;
 mod topics;
+pub mod tryout;
 pub mod wire;
 
 pub use clock::now;

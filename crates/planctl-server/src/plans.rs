@@ -10,6 +10,7 @@ use planctl_store::{Approval, NewApproval, NewRevision, NewRun, Plan, PlanStatus
 use serde::{Deserialize, Serialize};
 
 use crate::check::Checked;
+use crate::config::Agent;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::wire::Decided;
@@ -32,9 +33,9 @@ pub struct Standing {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Start {
-    /// The command that serves every role.
+    /// What serves every role, in place of what is configured.
     #[serde(default)]
-    pub exec: Option<String>,
+    pub worker: Option<Agent>,
     /// Says that the person at the door approves the text, with their note.
     #[serde(default)]
     pub approve: Option<Approving>,
@@ -269,7 +270,7 @@ impl Services {
         self.refuse_unless_startable(checked, start)?;
         let plan = self.keep(checked).await?;
         let approval = self.approval_at_start(&plan, checked, start).await?;
-        let settings = RunSettings::new(&self.door.config, start.exec.clone());
+        let settings = RunSettings::new(&self.door.config, start.worker.clone());
         let run = self
             .store
             .create_run(&NewRun {
@@ -301,7 +302,7 @@ impl Services {
                 if let Some(given) = &start.approve {
                     self.approve(checked, given.note.as_deref()).await?;
                 }
-                self.resume(run.id, start.exec.as_ref()).await?;
+                self.resume(run.id, start.worker.as_ref()).await?;
             }
             RunStatus::Ended { .. } => return Ok(None),
             RunStatus::New | RunStatus::Awaiting if !is_same_text => {
@@ -314,13 +315,13 @@ impl Services {
                     self.decide(run.id, Decision::Submit, None).await?;
                 }
                 self.refuse_unless_startable(checked, start)?;
-                self.take_over(run, start.exec.as_ref()).await?;
+                self.take_over(run, start.worker.as_ref()).await?;
                 let plan = self.keep(checked).await?;
                 let approval = self.approval_at_start(&plan, checked, start).await?;
                 return Ok(Some(self.approved_or_asked(run, approval.as_ref(), true).await?));
             }
             RunStatus::Paused if !is_same_text && start.approve.is_some() => {
-                self.take_over(run, start.exec.as_ref()).await?;
+                self.take_over(run, start.worker.as_ref()).await?;
                 let note = start.approve.as_ref().and_then(|given| given.note.as_deref());
                 self.approve(checked, note).await?;
             }
@@ -332,7 +333,7 @@ impl Services {
                 return Ok(Some(Started::ChangedSinceApproval { approved_text, run }));
             }
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => {
-                self.take_over(run, start.exec.as_ref()).await?;
+                self.take_over(run, start.worker.as_ref()).await?;
             }
         }
         Ok(Some(Started::Ready { run: run.id, name: run.name.clone(), is_taken_up: true }))
@@ -344,7 +345,7 @@ impl Services {
     ///
     /// [`ServiceError::Conflict`] where the run is over for good, waits for an approval or has lost it, and those of the
     /// store.
-    pub async fn resume(&self, run: RunId, exec: Option<&String>) -> Result<Decided, ServiceError> {
+    pub async fn resume(&self, run: RunId, worker: Option<&Agent>) -> Result<Decided, ServiceError> {
         let row = self.store.run(run).await?;
         let decided = |repeated| Decided {
             run: Some(row.name.clone()),
@@ -357,7 +358,7 @@ impl Services {
         match row.head.status {
             RunStatus::Ended { end: End::Failed | End::Aborted } => {
                 self.refuse_unless_approval_holds(&row).await?;
-                self.take_over(&row, exec).await?;
+                self.take_over(&row, worker).await?;
                 match self.decide(run, Decision::Resume, None).await {
                     Ok(_) => Ok(decided(false)),
                     // Somebody else resumed it at the same moment.
@@ -366,7 +367,7 @@ impl Services {
                 }
             }
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => {
-                self.take_over(&row, exec).await?;
+                self.take_over(&row, worker).await?;
                 Ok(decided(true))
             }
             RunStatus::New | RunStatus::Awaiting => Err(ServiceError::Conflict {
@@ -611,7 +612,7 @@ impl Services {
         let before = self.store.run(run).await?.settings;
         let settings: RunSettings = serde_json::from_str(&before)
             .map_err(|error| ServiceError::broken(format!("a run's settings do not read: {error}")))?;
-        let pinned = RunSettings::new(&self.door.config, settings.exec);
+        let pinned = RunSettings::new(&self.door.config, settings.worker);
         let text = settings_json(&pinned);
         if text != before {
             self.store.set_run_settings(run, &text, &pinned.served()).await?;
@@ -619,12 +620,12 @@ impl Services {
         Ok(())
     }
 
-    /// Notes another command for a run's roles.
-    async fn take_over(&self, run: &RunRow, exec: Option<&String>) -> Result<(), ServiceError> {
-        let Some(exec) = exec else { return Ok(()) };
+    /// Notes something else that serves a run's roles.
+    async fn take_over(&self, run: &RunRow, worker: Option<&Agent>) -> Result<(), ServiceError> {
+        let Some(worker) = worker else { return Ok(()) };
         let mut settings: RunSettings = serde_json::from_str(&run.settings)
             .map_err(|error| ServiceError::broken(format!("a run's settings do not read: {error}")))?;
-        settings.exec = Some(exec.clone());
+        settings.worker = Some(worker.clone());
         let text = settings_json(&settings);
         Ok(self.store.set_run_settings(run.id, &text, &settings.served()).await?)
     }
@@ -639,10 +640,17 @@ impl Services {
         if !isolation.allows(ISOLATION_TIER) {
             return Err(ServiceError::Isolation { wanted: isolation.to_string(), offered: ISOLATION_TIER });
         }
-        let settings = RunSettings::new(&self.door.config, start.exec.clone());
+        let settings = RunSettings::new(&self.door.config, start.worker.clone());
         for (_, task) in graph.steps() {
-            if settings.command(&task.role).is_none() && !start.waits_for_workers {
-                return Err(ServiceError::NoAgent { role: task.role.clone() });
+            let role = &task.role;
+            if settings.worker_for(role).is_none() && !start.waits_for_workers {
+                return Err(ServiceError::NoAgent { role: role.clone() });
+            }
+            if !settings.may_take(role, &checked.path) {
+                return Err(ServiceError::NotForRole { role: role.clone(), plan: checked.path.clone() });
+            }
+            if let Err(what) = settings.can_be_held(role) {
+                return Err(ServiceError::Unheld { role: role.clone(), what });
             }
         }
         Ok(())

@@ -11,6 +11,7 @@ use planctl_store::{Line, OpenItem, RunRow, RunView as StoredView, Said};
 use serde_json::{Map, Value};
 
 use crate::asks::failure_line;
+use crate::config::Agent;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::wire::{
@@ -206,6 +207,7 @@ impl Services {
             ending: None,
             seconds: 0.0,
             spent: None,
+            estimated: false,
             bytes: text.len() as u64,
             text,
         };
@@ -235,6 +237,7 @@ impl Services {
                 seconds: report.duration.as_secs_f64(),
                 unmetered: 0,
             }),
+            estimated: report.usage.as_ref().is_some_and(|usage| usage.estimated),
             text: self.text_of(&report.text).await?,
             bytes: report.text.bytes,
         })
@@ -451,7 +454,8 @@ impl Shown {
     }
 
     fn is_served(&self, role: &str) -> bool {
-        self.settings().command(&role.into()).is_some()
+        let (settings, role) = (self.settings(), role.into());
+        settings.worker_for(&role).is_some() && settings.may_take(&role, &self.view.run.plan_path)
     }
 
     fn settings(&self) -> RunSettings {
@@ -521,7 +525,14 @@ impl Shown {
             waiting_on: self.waiting_on(),
             spent: self.spent(),
             budget: row.head.budget.into(),
-            exec: self.settings().exec,
+            exec: match self.settings().worker {
+                Some(Agent::Exec(command)) => Some(command),
+                Some(Agent::Known { .. }) | None => None,
+            },
+            agent: match self.settings().worker {
+                Some(agent @ Agent::Known { .. }) => Some(agent.to_string()),
+                Some(Agent::Exec(_)) | None => None,
+            },
             started_at: row.started_at.map(moment),
             ended_at: row.ended_at.map(moment),
         }

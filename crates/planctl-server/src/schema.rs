@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::config;
 use crate::wire::{
     AskList, AskPage, AuditView, DatabaseView, Decided, DoctorView, EventLine, FormatView, LogView,
-    PlanDiffView, PlanView, RunList, RunView, SchemaList, TopicList, TopicView, VersionView, WhyView,
+    PlanDiffView, PlanView, RoleList, RunList, RunView, SchemaList, TopicList, TopicView, VersionView,
+    WhyView, WorkerTestView,
 };
 
 /// The name of each schema, and what it describes.
@@ -34,6 +35,8 @@ pub const ALL: &[(&str, &str)] = &[
     ("topic", "topic show --json, and topic post --json with the new note alone"),
     ("doctor", "doctor --json"),
     ("db-status", "db status --json"),
+    ("roles", "roles ls --json"),
+    ("worker-test", "worker test --json"),
     ("version", "version --json"),
     ("schema", "schema --json"),
     (config::FILE_NAME, "the configuration file"),
@@ -60,6 +63,8 @@ pub fn schema(name: &str) -> Option<Value> {
         "topic" => of::<TopicView>(),
         "doctor" => of::<DoctorView>(),
         "db-status" => of::<DatabaseView>(),
+        "roles" => of::<RoleList>(),
+        "worker-test" => of::<WorkerTestView>(),
         "version" => of::<VersionView>(),
         "schema" => of::<SchemaList>(),
         config::FILE_NAME => return Some(config::schema()),

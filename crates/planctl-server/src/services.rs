@@ -78,6 +78,22 @@ pub enum ServiceError {
         /// The role.
         role: Role,
     },
+    /// A role's list of plans lacks this one (G-39).
+    #[error("start: the role `{role}` does not take {plan}")]
+    NotForRole {
+        /// The role.
+        role: Role,
+        /// The plan's path.
+        plan: String,
+    },
+    /// What serves a role can't be held to what the role may do.
+    #[error("start: what serves the role `{role}` can't be held to its permissions: {what}")]
+    Unheld {
+        /// The role.
+        role: Role,
+        /// What it can't be held to.
+        what: String,
+    },
     /// The isolation that the configuration asks for is not to be had.
     #[error("start: isolation `{wanted}` is not available, this host offers tier {offered}")]
     Isolation {

@@ -4,84 +4,227 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use planctl_engine::Role;
-use planctl_harness::{Agent, Inherited, Program};
+use planctl_engine::{AgentSaid, Role, Usage};
+use planctl_harness::{Inherited, Permissions};
 use planctl_store::ServedRole;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::config::{self, Config};
+use crate::config::{Agent, Config, Effects, Pace, Price, takes_plan};
 
 /// The effective configuration of one run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct RunSettings {
-    /// The command that serves every role, where the person who started the run named one.
-    pub exec: Option<String>,
+    /// What serves every role, where the person who started the run named it.
+    #[serde(default, alias = "exec", deserialize_with = "stored_agent")]
+    pub worker: Option<Agent>,
     /// What serves each role.
     pub roles: BTreeMap<String, RoleSettings>,
     /// Variables that contracts get.
     pub contract_env: BTreeMap<String, String>,
     /// Directories that stand before the fixed search path of contracts.
     pub contract_path: Vec<PathBuf>,
+    /// What the tokens of models cost, where an agent does not tell.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: BTreeMap<String, Price>,
 }
 
 /// What serves one role.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct RoleSettings {
-    /// The command, in the `--exec` protocol.
-    pub exec: Option<String>,
+    /// What does the work.
+    #[serde(default, alias = "exec", deserialize_with = "stored_agent")]
+    pub agent: Option<Agent>,
     /// How long its worker may print nothing.
     pub idle_timeout: Option<Duration>,
     /// Variables set for it.
     pub env: BTreeMap<String, String>,
     /// Variables passed on to it.
     pub inherit: Vec<String>,
+    /// What an agent that is known by name may do without a person.
+    #[serde(default)]
+    pub permissions: Permissions,
+    /// What its tools may bring about.
+    #[serde(default)]
+    pub effects: Effects,
+    /// The plans that it may take; `None` is all (G-39).
+    #[serde(default)]
+    pub plans: Option<Vec<String>>,
+    /// Who answers when it can't go on.
+    #[serde(default)]
+    pub pace: Pace,
+}
+
+/// Reads an agent as runs have it; those that were started before agents had names hold a plain command.
+fn stored_agent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Agent>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Stored {
+        Command(String),
+        Agent(Agent),
+    }
+    Ok(Option::<Stored>::deserialize(deserializer)?.map(|stored| match stored {
+        Stored::Command(command) => Agent::Exec(command),
+        Stored::Agent(agent) => agent,
+    }))
 }
 
 impl RunSettings {
     /// Takes what matters to a run out of the configuration.
-    pub fn new(config: &Config, exec: Option<String>) -> RunSettings {
+    pub fn new(config: &Config, worker: Option<Agent>) -> RunSettings {
         let roles = config.roles.iter().map(|(role, config)| {
             let settings = RoleSettings {
-                exec: config.agent.as_ref().map(|config::Agent::Exec(command)| command.clone()),
+                agent: config.agent.clone(),
                 idle_timeout: config.idle_timeout,
                 env: config.env.set.clone(),
                 inherit: config.env.inherit.clone(),
+                permissions: config.permissions.clone(),
+                effects: config.effects.clone(),
+                plans: config.plans.clone(),
+                pace: config.pace.clone(),
             };
             (role.as_str().to_owned(), settings)
         });
         RunSettings {
-            exec,
+            worker,
             roles: roles.collect(),
             contract_env: config.contracts.env.clone(),
             contract_path: config.contracts.path.clone(),
+            prices: config.prices.clone(),
         }
     }
 
-    /// Returns the command that serves a role, if one does.
-    pub fn command(&self, role: &Role) -> Option<&str> {
-        let own = self.roles.get(role.as_str()).and_then(|role| role.exec.as_deref());
-        self.exec.as_deref().or(own)
+    /// Returns what serves a role, if something does.
+    pub fn worker_for(&self, role: &Role) -> Option<&Agent> {
+        let own = self.roles.get(role.as_str()).and_then(|role| role.agent.as_ref());
+        self.worker.as_ref().or(own)
+    }
+
+    /// Says whether a role may take a plan at all (G-39).
+    pub fn may_take(&self, role: &Role, plan: &str) -> bool {
+        takes_plan(self.roles.get(role.as_str()).and_then(|role| role.plans.as_deref()), plan)
+    }
+
+    /// Says whether what serves a role can be held to what the role may do.
+    ///
+    /// # Errors
+    ///
+    /// Says what it can't be held to.
+    pub(crate) fn can_be_held(&self, role: &Role) -> Result<(), String> {
+        let permissions = self.roles.get(role.as_str()).map(|role| role.permissions.clone());
+        match (self.worker_for(role), permissions) {
+            (Some(agent), Some(permissions)) => agent.can_keep(&permissions),
+            (Some(_), None) | (None, _) => Ok(()),
+        }
     }
 
     /// Returns the roles that these settings serve.
     pub fn served(&self) -> Vec<ServedRole> {
-        if self.exec.is_some() {
+        if self.worker.is_some() {
             return vec![ServedRole::Any];
         }
         let roles = self.roles.keys().map(|name| Role::new(name.as_str()));
-        roles.filter(|role| self.command(role).is_some()).map(ServedRole::One).collect()
+        roles.filter(|role| self.worker_for(role).is_some()).map(ServedRole::One).collect()
     }
 
     /// Returns the agent that serves a role, if one does.
-    pub(crate) fn agent(&self, role: &Role, scratch: &std::path::Path) -> Option<Agent> {
-        let command = self.command(role)?.to_owned();
-        let mut agent = Agent::exec(Program::Shell(command), scratch);
-        if let Some(settings) = self.roles.get(role.as_str()) {
+    pub(crate) fn agent(&self, role: &Role, scratch: &std::path::Path) -> Option<planctl_harness::Agent> {
+        let settings = self.roles.get(role.as_str());
+        let permissions = settings.map(|settings| settings.permissions.clone()).unwrap_or_default();
+        let mut agent = planctl_harness::Agent::exec(self.worker_for(role)?.program(&permissions), scratch);
+        if let Some(settings) = settings {
             agent.idle_timeout = settings.idle_timeout;
             agent.inherited = Inherited::Listed(settings.inherit.clone());
             agent.environment =
                 settings.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
         }
         Some(agent)
+    }
+
+    /// Works out what it cost where a worker told tokens and no money, and its model has a price.
+    pub fn priced(&self, mut said: AgentSaid) -> AgentSaid {
+        let usage = match &mut said {
+            AgentSaid::Reported(report) => report.usage.as_mut(),
+            AgentSaid::Asked { usage, .. } | AgentSaid::Overran { usage, .. } => usage.as_mut(),
+            AgentSaid::Faulted(_) | AgentSaid::Released => None,
+        };
+        if let Some(usage) = usage {
+            self.price(usage);
+        }
+        said
+    }
+
+    fn price(&self, usage: &mut Usage) {
+        let price = usage.model.as_ref().and_then(|model| self.prices.get(model));
+        if let (None, Some(price)) = (usage.micro_usd, price) {
+            usage.micro_usd = Some(price.micro_usd(usage));
+            usage.estimated = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_was_started_before_agents_had_names_keeps_its_commands() {
+        let stored = r#"{"exec":"claude","roles":{"coder":{"exec":"./x {prompt}","idle_timeout":null,"env":{},"inherit":[]},
+            "writer":{"exec":null,"idle_timeout":null,"env":{},"inherit":[]}},"contract_env":{},"contract_path":[]}"#;
+        let settings: RunSettings = serde_json::from_str(stored).unwrap();
+        assert_eq!(settings.worker, Some(Agent::Exec("claude".into())));
+        assert_eq!(settings.roles["coder"].agent, Some(Agent::Exec("./x {prompt}".into())));
+        assert_eq!(settings.roles["writer"].agent, None);
+        let again: RunSettings = serde_json::from_str(&serde_json::to_string(&settings).unwrap()).unwrap();
+        assert_eq!(again, settings);
+    }
+
+    #[test]
+    fn a_named_agent_is_stored_with_the_run() {
+        let worker = Agent::parse("codex:-m 'gpt x'").unwrap();
+        let settings = RunSettings { worker: Some(worker.clone()), ..RunSettings::default() };
+        let stored = serde_json::to_string(&settings).unwrap();
+        assert_eq!(serde_json::from_str::<RunSettings>(&stored).unwrap().worker, Some(worker));
+    }
+
+    #[test]
+    fn money_is_worked_out_only_where_nobody_told_it_and_is_marked() {
+        let price = Price { input: 1_250_000, cached: 125_000, output: 10_000_000 };
+        let settings =
+            RunSettings { prices: BTreeMap::from([("gpt-x".to_owned(), price)]), ..RunSettings::default() };
+        let priced = |micro_usd, model: Option<&str>| {
+            let usage = Usage {
+                input_tokens: 120,
+                cached_input_tokens: 20,
+                output_tokens: 7,
+                micro_usd,
+                model: model.map(str::to_owned),
+                estimated: false,
+            };
+            let said = settings.priced(AgentSaid::Asked { question: String::new(), usage: Some(usage) });
+            let AgentSaid::Asked { usage: Some(usage), .. } = said else { panic!("{said:?}") };
+            (usage.micro_usd, usage.estimated)
+        };
+        // 100 × $1.25 + 20 × $0.125 + 7 × $10, per million: 197.5 millionths, rounded up.
+        assert_eq!(priced(None, Some("gpt-x")), (Some(198), true));
+        assert_eq!(priced(Some(3), Some("gpt-x")), (Some(3), false));
+        assert_eq!(priced(None, Some("gpt-y")), (None, false));
+        assert_eq!(priced(None, None), (None, false));
+    }
+
+    #[test]
+    fn g_39_a_role_takes_only_the_plans_of_its_list() {
+        let roles = |plans: Option<&[&str]>| {
+            let plans = plans.map(|plans| plans.iter().map(|plan| (*plan).to_owned()).collect());
+            let role = RoleSettings { plans, ..RoleSettings::default() };
+            RunSettings { roles: BTreeMap::from([("coder".to_owned(), role)]), ..RunSettings::default() }
+        };
+        let takes = |plans, plan| roles(plans).may_take(&Role::new("coder"), plan);
+        assert!(takes(None, "plans/anything.md"));
+        assert!(!takes(Some(&[]), "plans/anything.md"));
+        assert!(takes(Some(&["bugfix_workflow"]), "plans/bugfix_workflow.md"));
+        assert!(takes(Some(&["bugfix-*.md"]), "plans/deep/bugfix-7.md"));
+        assert!(takes(Some(&["plans/**/*.md"]), "plans/deep/bugfix-7.md"));
+        assert!(!takes(Some(&["plans/*.md", "feature"]), "plans/deep/bugfix-7.md"));
+        assert!(roles(Some(&[])).may_take(&Role::new("writer"), "x.md"), "another role has no list");
     }
 }

@@ -12,8 +12,10 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 mod topics;
+mod workers;
 
 pub use topics::{NoteView, TopicList, TopicSummary, TopicView};
+pub use workers::{EffectsView, PaceView, RoleList, RoleView, WorkerTestView};
 
 /// Where a run stands (DESIGN 11).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
@@ -158,6 +160,8 @@ pub struct RunView {
     pub budget: BudgetView,
     /// The command that serves every role, where `--exec` named one.
     pub exec: Option<String>,
+    /// The agent that serves every role, where `--agent` named one: `codex:-m gpt-x`.
+    pub agent: Option<String>,
     /// When it began, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub started_at: Option<String>,
@@ -568,6 +572,8 @@ pub struct PlanStepView {
     pub role: String,
     /// What serves the role, as configured.
     pub agent: Option<String>,
+    /// What it may do without a person, in words; `null` is the agent's usual.
+    pub permissions: Option<String>,
     /// What the worker is told.
     pub task: String,
     /// What the worker is given to read.
@@ -680,6 +686,9 @@ pub struct WorkView {
     pub seconds: f64,
     /// What it used; `null` is unmetered.
     pub spent: Option<SpentView>,
+    /// Says that its money was worked out from tokens and a configured price, not reported.
+    #[serde(default)]
+    pub estimated: bool,
     /// Its words, as much as is kept.
     pub text: String,
     /// How many bytes there were in all.

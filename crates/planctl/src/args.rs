@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use planctl_server::config::Agent;
 
 mod levels;
 
@@ -159,6 +160,12 @@ pub enum Command {
     /// Topics: notes for the steps that subscribe to them (`topic:NAME`)
     #[command(subcommand)]
     Topic(TopicCommand),
+    /// What does the work
+    #[command(subcommand)]
+    Worker(WorkerCommand),
+    /// The roles of planctl.toml
+    #[command(subcommand)]
+    Roles(RolesCommand),
     /// The database
     #[command(subcommand)]
     Db(DbCommand),
@@ -210,6 +217,31 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
     Version,
 }
 
+/// What serves every role, in place of what is configured.
+#[derive(Args, Clone, Debug, Default)]
+pub struct WorkerFlags {
+    /// The command that serves every role; it reads the prompt on its input
+    #[arg(long, value_name = "CMD")]
+    pub exec: Option<String>,
+    /// The agent that serves every role: claude, codex, gemini, opencode or aider, and its own arguments
+    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "exec", value_parser = Agent::parse)]
+    pub agent: Option<Agent>,
+}
+
+impl WorkerFlags {
+    /// Returns what was named.
+    pub fn worker(self) -> Option<Agent> {
+        self.agent.or_else(|| self.exec.map(Agent::Exec))
+    }
+}
+
+impl Reviewing {
+    /// Returns what does the review, where it was named.
+    pub fn worker(&self) -> Option<Agent> {
+        self.agent.clone().or_else(|| self.exec.clone().map(Agent::Exec))
+    }
+}
+
 /// An agent's review of a plan.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Reviewing {
@@ -219,6 +251,9 @@ pub struct Reviewing {
     /// With --via: the command that does the review; it reads the prompt on its input
     #[arg(long, value_name = "CMD", requires = "via")]
     pub exec: Option<String>,
+    /// With --via: the agent that does the review, by its name
+    #[arg(long, value_name = "NAME[:ARGS]", requires = "via", conflicts_with = "exec", value_parser = Agent::parse)]
+    pub agent: Option<Agent>,
     /// With --via: exit 3 when a person is needed, in place of waiting
     #[arg(long, requires = "via")]
     pub no_wait: bool,
@@ -319,9 +354,9 @@ Another text has another digest, so an approval of the earlier one no longer hol
         /// Why, for the record
         #[arg(long)]
         note: Option<String>,
-        /// The command that will serve every role, for the record
-        #[arg(long, value_name = "CMD")]
-        exec: Option<String>,
+        /// What will serve every role, for the record.
+        #[command(flatten)]
+        worker: WorkerFlags,
     },
     /// Rejects a plan; it is a draft again
     Reject {
@@ -335,6 +370,7 @@ Another text has another digest, so an approval of the earlier one no longer hol
     #[command(before_help = "Examples:
   planctl plan run plans/fix.md                            asks before it runs
   planctl plan run plans/fix.md --exec './work.sh'         one worker for every role
+  planctl plan run plans/fix.md --agent claude             or an agent by its name
   planctl plan run plans/fix.md --approve --no-wait        in a script; 3 = ask a person
   planctl plan run plans/fix.md --again                    a new run of a plan that is done")]
     Run {
@@ -346,9 +382,9 @@ Another text has another digest, so an approval of the earlier one no longer hol
         /// Start a new run, also of a plan that is done
         #[arg(long)]
         again: bool,
-        /// The command that serves every role; it reads the prompt on its input
-        #[arg(long, value_name = "CMD")]
-        exec: Option<String>,
+        /// What serves every role.
+        #[command(flatten)]
+        worker: WorkerFlags,
         /// Exit 3 when a person is needed, in place of waiting
         #[arg(long)]
         no_wait: bool,
@@ -408,9 +444,9 @@ Another text has another digest, so an approval of the earlier one no longer hol
         /// The run
         #[arg(default_value = "@last")]
         run: String,
-        /// The command that serves every role from here on
-        #[arg(long, value_name = "CMD")]
-        exec: Option<String>,
+        /// What serves every role from here on.
+        #[command(flatten)]
+        worker: WorkerFlags,
         /// Exit 3 when a person is needed, in place of waiting
         #[arg(long)]
         no_wait: bool,
@@ -656,6 +692,45 @@ pub struct Noted {
     /// Why, or words for the worker
     #[arg(long)]
     pub note: Option<String>,
+}
+
+/// What can be done with workers.
+#[derive(Subcommand, Clone, Debug)]
+pub enum WorkerCommand {
+    /// Lets a worker do one small task in a throw-away folder, and says what planctl can tell of it
+    #[command(before_help = "Examples:
+  planctl worker test --agent codex
+  planctl worker test --agent 'claude:--model sonnet'
+  planctl worker test --exec './work.sh'
+
+An agent's service is really asked, once, and may charge for it.")]
+    Test {
+        /// What to test.
+        #[command(flatten)]
+        worker: TestedWorker,
+        /// How long it may take: 90s, 2m
+        #[arg(long, value_name = "DUR", default_value = "2m", value_parser = parse_time)]
+        within: std::time::Duration,
+    },
+}
+
+/// The worker that is tested.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = false)]
+pub struct TestedWorker {
+    /// A command; it reads the prompt on its input
+    #[arg(long, value_name = "CMD")]
+    pub exec: Option<String>,
+    /// An agent by its name: claude, codex, gemini, opencode or aider, and its own arguments
+    #[arg(long, value_name = "NAME[:ARGS]", value_parser = Agent::parse)]
+    pub agent: Option<Agent>,
+}
+
+/// What can be done with roles.
+#[derive(Subcommand, Clone, Debug)]
+pub enum RolesCommand {
+    /// Lists what serves each role, what it may do, which plans it takes, and who answers for it
+    Ls,
 }
 
 /// What can be done with the database.

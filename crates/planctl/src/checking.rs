@@ -5,6 +5,7 @@ use std::path::Path;
 use planctl_harness::{ReplicaError, ReplicaLimits, Spawner, Unreadable};
 use planctl_lang::{Levels, Reach, Source};
 use planctl_server::check::{self, CheckError, Checked, Checking};
+use planctl_server::config::Agent;
 use planctl_server::mend::{self, Mended};
 use planctl_server::probe::{Doing, Probe, ProbeError};
 use tokio::sync::watch;
@@ -17,19 +18,19 @@ use crate::show;
 pub async fn check(
     context: &Context,
     file: &Path,
-    serves_every_role: bool,
+    worker: Option<&Agent>,
     levels: &Levels,
 ) -> Result<Checked, Failure> {
     let verify =
         async |checking: Checking<'_>, spawner: &Spawner| check::check(file, checking, spawner).await;
-    with_helper(context, serves_every_role, levels, verify).await
+    with_helper(context, worker, levels, verify).await
 }
 
 /// Mends a plan's text by the fixes of its findings, in memory only.
 pub async fn mend(context: &Context, file: &Path, levels: &Levels, reach: Reach) -> Result<Mended, Failure> {
     let mend =
         async |checking: Checking<'_>, spawner: &Spawner| mend::mend(file, reach, checking, spawner).await;
-    with_helper(context, false, levels, mend).await
+    with_helper(context, None, levels, mend).await
 }
 
 /// Verifies a text as the plan at a path of the workspace.
@@ -37,25 +38,24 @@ pub async fn check_text(
     context: &Context,
     path: &str,
     source: Source,
-    serves_every_role: bool,
+    worker: Option<&Agent>,
 ) -> Result<Checked, Failure> {
     let verify = async |checking: Checking<'_>, spawner: &Spawner| {
         check::check_text(Path::new(path), path.to_owned(), source, checking, spawner).await
     };
-    with_helper(context, serves_every_role, &Levels::default(), verify).await
+    with_helper(context, worker, &Levels::default(), verify).await
 }
 
 // Starts a helper process for one verification.
 async fn with_helper<T>(
     context: &Context,
-    serves_every_role: bool,
+    worker: Option<&Agent>,
     levels: &Levels,
     verify: impl AsyncFnOnce(Checking<'_>, &Spawner) -> Result<T, CheckError>,
 ) -> Result<T, Failure> {
     let config = &context.config()?.config;
     let levels = &config.verify.clone().then(levels);
-    let checking =
-        Checking { workspace: context.workspace(), config, serves_every_role, levels, probe: None };
+    let checking = Checking { workspace: context.workspace(), config, worker, levels, probe: None };
     let spawner = helper()?;
     let answer = verify(checking, &spawner).await;
     spawner.shutdown();
@@ -97,7 +97,7 @@ impl Prober {
         let config = &context.config()?.config;
         let levels = &config.verify.clone().then(levels);
         let (workspace, probe) = (context.workspace(), self.probe.as_ref());
-        let checking = Checking { workspace, config, serves_every_role: false, levels, probe };
+        let checking = Checking { workspace, config, worker: None, levels, probe };
         check::check(file, checking, &self.spawner).await.map_err(|error| {
             match (&error, *self.stopped.borrow()) {
                 (CheckError::Probe(ProbeError::Interrupted), Some(exit)) => {

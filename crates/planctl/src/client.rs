@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use planctl_engine::{Actor, Answer, RunId};
 use planctl_server::check::Checked;
+use planctl_server::config::Agent;
 use planctl_server::database::ClusterError;
 use planctl_server::wire::{
     AskList, AskPage, AuditView, DatabaseView, Decided, EventLine, LogView, PlanDiffView, RunList, RunView,
@@ -164,8 +165,8 @@ impl Client {
     }
 
     /// Takes a run up by itself.
-    pub async fn resume(&self, handle: Handle, exec: Option<&String>) -> Result<Decided, Failure> {
-        self.services.resume(handle.0, exec).await.map_err(failure)
+    pub async fn resume(&self, handle: Handle, worker: Option<&Agent>) -> Result<Decided, Failure> {
+        self.services.resume(handle.0, worker).await.map_err(failure)
     }
 
     /// Cancels a run for good.
@@ -320,8 +321,13 @@ fn failure(error: ServiceError) -> Failure {
             Failure::new(Exit::No, message).next(format!("planctl plan verify {plan}"))
         }
         Error::NoAgent { role } => Failure::new(Exit::Configuration, message).help(format!(
-            "name a worker with --exec CMD, or in planctl.toml: [roles.{role}] agent = \"exec:CMD\""
+            "name a worker with --agent NAME or --exec CMD, or in planctl.toml: [roles.{role}] agent = \"exec:CMD\""
         )),
+        Error::NotForRole { role, .. } => Failure::new(Exit::Configuration, message).help(format!(
+            "add it to `plans` of [roles.{role}] in planctl.toml, or give the step another target"
+        )),
+        Error::Unheld { role, .. } => Failure::new(Exit::Configuration, message)
+            .help(format!("change `permissions` and `allow` of [roles.{role}] in planctl.toml, or name another agent")),
         Error::Isolation { .. } => Failure::new(Exit::Configuration, message)
             .help("nothing runs below what is demanded; set isolation = \"auto\" to run as you"),
         Error::Invalid { help, .. } => Failure::usage(message).help(help),

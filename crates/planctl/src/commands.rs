@@ -30,6 +30,7 @@ mod topic;
 mod verify;
 mod via;
 mod work;
+mod worker;
 mod write;
 
 pub use work::Stop;
@@ -44,6 +45,8 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Why { run, step } => history::why(&context, &run, step).await,
         Command::Audit { run } => history::audit(&context, run.as_deref()).await,
         Command::Topic(command) => topic::run(&context, command).await,
+        Command::Worker(command) => worker::run(&context, command).await,
+        Command::Roles(command) => worker::roles(&context, &command),
         Command::Db(command) => database::run(&context, command).await,
         Command::Demo { keep } => demo::run(&context, keep).await,
         Command::Doctor => doctor::run(&context).await,
@@ -261,8 +264,13 @@ pub fn config_failure(error: &ConfigError) -> Failure {
         ConfigError::Unreadable { .. }
         | ConfigError::NotAFile { .. }
         | ConfigError::Invalid { .. }
+        | ConfigError::Exposed { .. }
         | ConfigError::Value { .. }
         | ConfigError::TrustDamaged { .. } => Exit::Configuration,
     };
-    Failure::new(exit, message)
+    let failure = Failure::new(exit, message);
+    if let ConfigError::Exposed { path } = error {
+        return failure.next(format!("chmod o-r {}", plan::shell_word(&path.display().to_string())));
+    }
+    failure
 }

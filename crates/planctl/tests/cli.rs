@@ -39,6 +39,9 @@ mod via;
 #[path = "cli/configuration.rs"]
 mod configuration;
 
+#[path = "cli/workers.rs"]
+mod workers;
+
 #[path = "cli/runs.rs"]
 mod runs;
 

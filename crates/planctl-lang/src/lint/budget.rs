@@ -39,13 +39,16 @@ fn unenforceable(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         return;
     };
     let targets = lint.tree.steps.iter().filter_map(|step| step.target.as_ref());
-    let Some(target) = targets.into_iter().find(|target| lint.facts.unpriced_roles.contains(&target.value))
-    else {
+    let facts = lint.facts;
+    let is_unpriced = |role: &String| facts.unpriced_worker || facts.unpriced_roles.contains(role);
+    let Some(target) = targets.into_iter().find(|target| is_unpriced(&target.value)) else {
         return;
     };
     let message =
         format!("the money cap can't be enforced: the role `{}` reports no cost", escape(&target.value));
     let uncounted =
         Diagnostic::new(Code::P502, message).at(budget.span, "this limit").at(target.span, "this role");
-    found.push(uncounted.help("cap tokens or time in place of money: those are counted"));
+    found.push(uncounted.help(
+        "cap tokens or time in place of money, or give its model a price in planctl.toml: [prices.\"MODEL\"]",
+    ));
 }

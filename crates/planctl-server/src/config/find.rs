@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use planctl_lang::did_you_mean;
+
 use super::layer::Layer;
 use super::trust::Standing;
-use super::{Config, ConfigError, DatabaseUrl, Trust, read, read_small, sha256};
+use super::{Config, ConfigError, DatabaseUrl, Responder, Trust, read, read_small, sha256};
 
 /// The name of a configuration file, in a project and in the user's configuration directory.
 pub const FILE_NAME: &str = "planctl.toml";
@@ -49,7 +51,40 @@ pub fn load(sources: &Sources<'_>) -> Result<Loaded, ConfigError> {
     };
     let project = project_layer(sources, &mut warnings, &mut files)?;
     let layer = flags(sources)?.over(environment(sources)?).over(user).over(project);
-    Ok(Loaded { config: layer.effective(), warnings, files })
+    let config = layer.effective();
+    warnings.extend(unknown_responders(&config));
+    Ok(Loaded { config, warnings, files })
+}
+
+/// Says which roles answer for another at some level and are nowhere configured.
+fn unknown_responders(config: &Config) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (role, settings) in &config.roles {
+        for (level, responder) in settings.pace.levels() {
+            let Responder::Role(named) = responder else { continue };
+            if config.roles.contains_key(named) {
+                continue;
+            }
+            let known = config.roles.keys().filter(|other| *other != role).map(|role| role.as_str());
+            let near = did_you_mean(named.as_str(), known.chain(["human"]));
+            let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
+            warnings.push(format!(
+                "roles.{role}.pace.{level} is \"{named}\", and no [roles.{named}] says what serves it{near}"
+            ));
+        }
+    }
+    warnings
+}
+
+/// Refuses a file with a password in it that everybody may read.
+fn refuse_exposed(path: &Path, layer: &Layer) -> Result<(), ConfigError> {
+    use std::os::unix::fs::PermissionsExt;
+    let holds_password = layer.database.as_ref().is_some_and(DatabaseUrl::has_password);
+    let mode = std::fs::metadata(path).map(|meta| meta.permissions().mode()).unwrap_or(0);
+    if holds_password && mode & 0o004 != 0 {
+        return Err(ConfigError::Exposed { path: path.to_owned() });
+    }
+    Ok(())
 }
 
 fn project_layer(
@@ -70,7 +105,10 @@ fn project_layer(
     let standing = Trust::load(sources.state_dir)?.standing(dir, &sha256(text.as_bytes()));
     files.push(path.clone());
     let why = match standing {
-        Standing::Trusted => return Ok(layer),
+        Standing::Trusted => {
+            refuse_exposed(&path, &layer)?;
+            return Ok(layer);
+        }
         Standing::Unknown => "is not trusted",
         Standing::Changed => "has changed since it was trusted",
     };
@@ -105,7 +143,9 @@ fn read_layer(path: &Path, files: &mut Vec<PathBuf>) -> Result<Option<Layer>, Co
         return Ok(None);
     };
     files.push(path.to_owned());
-    read::layer(path, &text).map(Some)
+    let layer = read::layer(path, &text)?;
+    refuse_exposed(path, &layer)?;
+    Ok(Some(layer))
 }
 
 /// Names the user's file; there is none where no home directory is known.

@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use planctl_engine::{RedFirst, Role};
+use planctl_harness::{PermissionMode, Permissions};
 use planctl_lang::Levels;
 
-use super::{Agent, Config, Contracts, DatabaseUrl, Isolation, Postgres, RoleConfig, RoleEnv};
+use super::{
+    Agent, Config, Contracts, DatabaseUrl, Effects, Isolation, Pace, Postgres, Price, RoleConfig, RoleEnv,
+};
 
 /// What one source says.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -23,6 +26,7 @@ pub(super) struct Layer {
     pub(super) download: Option<bool>,
     pub(super) isolation: Option<Isolation>,
     pub(super) verify: Levels,
+    pub(super) prices: BTreeMap<String, Price>,
 }
 
 /// What one source says of one role.
@@ -32,6 +36,11 @@ pub(super) struct RoleLayer {
     pub(super) timeout: Option<Duration>,
     pub(super) idle_timeout: Option<Duration>,
     pub(super) env: Option<RoleEnv>,
+    pub(super) permissions: Option<PermissionMode>,
+    pub(super) allow: Option<Vec<String>>,
+    pub(super) effects: Effects,
+    pub(super) plans: Option<Vec<String>>,
+    pub(super) pace: Pace,
 }
 
 impl Layer {
@@ -51,6 +60,11 @@ impl Layer {
             if layer.env.take().is_some() {
                 ignored.push(format!("roles.{role}.env"));
             }
+            ignored.extend(layer.distrust().into_iter().map(|key| format!("roles.{role}.{key}")));
+        }
+        // A price of nothing would make every money cap hold.
+        if !std::mem::take(&mut self.prices).is_empty() {
+            ignored.push("prices".to_owned());
         }
         // Whoever names the database answers the asks in it.
         if self.database.take().is_some() {
@@ -68,6 +82,8 @@ impl Layer {
     pub(super) fn over(self, weaker: Layer) -> Layer {
         let mut contract_env = weaker.contract_env;
         contract_env.extend(self.contract_env);
+        let mut prices = weaker.prices;
+        prices.extend(self.prices);
         let mut roles = weaker.roles;
         for (role, layer) in self.roles {
             let below = roles.remove(&role).unwrap_or_default();
@@ -84,6 +100,7 @@ impl Layer {
             bin_dir: self.bin_dir.or(weaker.bin_dir),
             download: self.download.or(weaker.download),
             verify: weaker.verify.then(&self.verify),
+            prices,
             // Nothing is downgraded silently: of two demands the stricter one counts.
             isolation: match (self.isolation, weaker.isolation) {
                 (Some(strong), Some(weak)) => Some(strong.stricter(weak)),
@@ -108,26 +125,81 @@ impl Layer {
             postgres: Postgres { bin_dir: self.bin_dir, download: self.download.unwrap_or(true) },
             isolation: self.isolation.unwrap_or_default(),
             verify: self.verify,
+            prices: self.prices,
         }
     }
 }
 
 impl RoleLayer {
+    /// Takes out what lets an agent do more than is usual, or somebody else answer for it, and names it.
+    fn distrust(&mut self) -> Vec<&'static str> {
+        let mut ignored = Vec::new();
+        if self.permissions.is_some_and(|mode| mode != PermissionMode::Deny) {
+            self.permissions = None;
+            ignored.push("permissions");
+        }
+        if self.allow.take().is_some() {
+            ignored.push("allow");
+        }
+        if !std::mem::take(&mut self.effects.allow).is_empty() {
+            ignored.push("effects.allow");
+        }
+        if std::mem::take(&mut self.pace) != Pace::default() {
+            ignored.push("pace");
+        }
+        ignored
+    }
+
+    /// Returns what its agent may do.
+    pub(super) fn permissions(&self) -> Permissions {
+        Permissions { mode: self.permissions.unwrap_or_default(), allow: self.allow.clone() }
+    }
+
     fn over(self, weaker: RoleLayer) -> RoleLayer {
+        // What one source allows is no answer to another's mode.
+        let says_permissions = self.permissions.is_some() || self.allow.is_some();
+        let (permissions, allow) = if says_permissions {
+            (self.permissions, self.allow)
+        } else {
+            (weaker.permissions, weaker.allow)
+        };
+        let mut effects = weaker.effects;
+        for name in &self.effects.allow {
+            effects.deny.remove(name);
+        }
+        for name in &self.effects.deny {
+            effects.allow.remove(name);
+        }
+        effects.allow.extend(self.effects.allow);
+        effects.deny.extend(self.effects.deny);
         RoleLayer {
             agent: self.agent.or(weaker.agent),
             timeout: self.timeout.or(weaker.timeout),
             idle_timeout: self.idle_timeout.or(weaker.idle_timeout),
             env: self.env.or(weaker.env),
+            permissions,
+            allow,
+            effects,
+            plans: self.plans.or(weaker.plans),
+            pace: Pace {
+                alternate: self.pace.alternate.or(weaker.pace.alternate),
+                contingent: self.pace.contingent.or(weaker.pace.contingent),
+                emergency: self.pace.emergency.or(weaker.pace.emergency),
+            },
         }
     }
 
     fn effective(self) -> RoleConfig {
+        let permissions = self.permissions();
         RoleConfig {
             agent: self.agent,
             timeout: self.timeout,
             idle_timeout: self.idle_timeout,
             env: self.env.unwrap_or_default(),
+            permissions,
+            effects: self.effects,
+            plans: self.plans,
+            pace: self.pace,
         }
     }
 }

@@ -11,8 +11,10 @@ use planctl_lang::{Levels, Wish, did_you_mean};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::layer::{Layer, RoleLayer};
-use super::{Agent, ConfigError, DatabaseUrl, Isolation, RoleEnv};
+use super::layer::Layer;
+use super::{ConfigError, DatabaseUrl, Isolation};
+
+mod role;
 
 /// One thing that is wrong in a configuration file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -89,8 +91,8 @@ struct Reader<'t> {
     findings: Vec<Finding>,
 }
 
-const TABLES: [&str; 6] = ["project", "contracts", "roles", "database", "postgres", "verify"];
-const TABLES_LATER: [&str; 7] = ["workspace", "approval", "budget", "prices", "notify", "daemon", "library"];
+const TABLES: [&str; 7] = ["project", "contracts", "roles", "prices", "database", "postgres", "verify"];
+const TABLES_LATER: [&str; 6] = ["workspace", "approval", "budget", "notify", "daemon", "library"];
 
 impl Reader<'_> {
     fn root(&mut self, table: &DeTable<'_>) -> Layer {
@@ -100,6 +102,7 @@ impl Reader<'_> {
                 "project" => self.project(value, &mut layer),
                 "contracts" => self.contracts(value, &mut layer),
                 "roles" => self.roles(value, &mut layer),
+                "prices" => self.prices(value, &mut layer),
                 "database" => self.database(value, &mut layer),
                 "postgres" => self.postgres(value, &mut layer),
                 "verify" => layer.verify = self.verify(value),
@@ -161,52 +164,6 @@ impl Reader<'_> {
             let role = self.role(name, value);
             layer.roles.insert(Role::new(name), role);
         }
-    }
-
-    fn role(&mut self, name: &str, value: &Value<'_>) -> RoleLayer {
-        let mut role = RoleLayer::default();
-        for (key, value) in self.table(value, &format!("roles.{name}")) {
-            match key.get_ref().as_ref() {
-                "agent" => role.agent = self.agent(value),
-                "timeout" => role.timeout = self.duration(value),
-                "idle_timeout" => role.idle_timeout = self.duration(value),
-                "env" => role.env = self.role_env(value),
-                other @ ("permissions" | "allow" | "pace" | "model" | "parse") => {
-                    self.later(key.span(), &format!("roles.{name}.{other}"));
-                }
-                other => self.unknown(key.span(), other, ["agent", "timeout", "idle_timeout", "env"]),
-            }
-        }
-        role
-    }
-
-    fn agent(&mut self, value: &Value<'_>) -> Option<Agent> {
-        let text = self.string(value)?;
-        if let Some(command) = text.strip_prefix("exec:") {
-            if command.trim().is_empty() || command.contains('\0') {
-                let help = "write agent = \"exec:COMMAND\"".to_owned();
-                self.report(value.span(), "the agent has no command".to_owned(), Some(help));
-                return None;
-            }
-            return Some(Agent::Exec(command.to_owned()));
-        }
-        let message = format!("the agent {text:?} is not supported yet");
-        let help = "write agent = \"exec:COMMAND\": any command that reads the prompt on its input";
-        self.report(value.span(), message, Some(help.to_owned()));
-        None
-    }
-
-    fn role_env(&mut self, value: &Value<'_>) -> Option<RoleEnv> {
-        if !value.get_ref().is_array() {
-            return Some(RoleEnv { set: self.variables(value), inherit: Vec::new() });
-        }
-        let mut inherit = Vec::new();
-        for entry in value.get_ref().as_array().into_iter().flatten() {
-            let Some(name) = self.string(entry) else { continue };
-            self.variable_name(entry.span(), name);
-            inherit.push(name.to_owned());
-        }
-        Some(RoleEnv { set: BTreeMap::new(), inherit })
     }
 
     fn database(&mut self, value: &Value<'_>, layer: &mut Layer) {

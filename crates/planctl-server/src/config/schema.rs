@@ -1,9 +1,13 @@
 //! The JSON Schema of planctl.toml, for editors; it says what `read` says, as far as a schema can.
 
 use planctl_engine::RedFirst;
+use planctl_harness::{KnownAgent, PermissionMode};
 use planctl_lang::{Code, Levels, Wish};
 use serde_json::{Value, json};
 
+use super::Effects;
+
+const ROLE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
 const TIME: &str =
     r"^\s*(?=.*[1-9])([0-9]+\s*(s|sec|second|seconds|m|min|minute|minutes|h|hour|hours|d|day|days)\s*)+$";
 
@@ -41,8 +45,13 @@ pub fn schema() -> Value {
             "roles": {
                 "description": "Who serves which role.",
                 "type": "object",
-                "propertyNames": { "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" },
+                "propertyNames": { "pattern": ROLE },
                 "additionalProperties": role(),
+            },
+            "prices": {
+                "description": "What the tokens of a model cost, by its name; needed where an agent reports no money.",
+                "type": "object",
+                "additionalProperties": price(),
             },
             "database": table("Which database to use; without one, a private Postgres.", json!({
                 "url": { "type": "string", "pattern": "^postgres(ql)?://", "description": "The address of a Postgres." },
@@ -78,10 +87,41 @@ fn role() -> Value {
         "Who serves this role, and how.",
         json!({
             "agent": {
-                "description": "What does the work: a command that reads the prompt on its input.",
+                "description": "What does the work: an agent by its name, with arguments of your own after a colon, or exec: and a command that reads the prompt on its input.",
                 "type": "string",
-                "pattern": r"^exec:[\s\S]*\S",
+                "pattern": agent_pattern(),
+                "examples": ["claude", "codex:-m gpt-x", "exec:./work.sh"],
             },
+            "permissions": {
+                "description": "What an agent that is known by name may do without a person: deny (it only reads), list (what `allow` says), ask (as list; what was denied becomes a question to you).",
+                "enum": PermissionMode::ALL.map(PermissionMode::word),
+                "default": PermissionMode::default().word(),
+            },
+            "allow": {
+                "description": "The tools it may use; without a list, its usual ones.",
+                "type": "array",
+                "items": { "type": "string", "examples": ["Edit", "Write", "Bash(git *)", "*"] },
+            },
+            "effects": table(
+                "What the role's tools may bring about; what is denied goes before what is allowed.",
+                json!({
+                    "allow": effects("Without a person."),
+                    "deny": effects("Never without a person."),
+                }),
+            ),
+            "plans": {
+                "description": "The plans that the role may take, as globs over their paths or names; without a list, all.",
+                "type": "array",
+                "items": { "type": "string", "examples": ["plans/bugfix-*.md"] },
+            },
+            "pace": table(
+                "Who answers when the role can't go on, the first to be asked first.",
+                json!({
+                    "alternate": responder(),
+                    "contingent": responder(),
+                    "emergency": responder(),
+                }),
+            ),
             "timeout": time("How long one attempt may take, where the plan does not say."),
             "idle_timeout": time("How long a worker may stay silent."),
             "env": {
@@ -93,6 +133,34 @@ fn role() -> Value {
             },
         }),
     )
+}
+
+fn agent_pattern() -> String {
+    let names: Vec<&str> = KnownAgent::all().map(KnownAgent::name).collect();
+    format!(r"^(exec:[\s\S]*\S|({})\s*(:[\s\S]*)?$)", names.join("|"))
+}
+
+fn effects(description: &str) -> Value {
+    let item = json!({ "type": "string", "pattern": "^[a-z_-]+$", "examples": Effects::KNOWN });
+    json!({ "description": description, "type": "array", "items": item })
+}
+
+fn responder() -> Value {
+    json!({ "type": "string", "pattern": ROLE, "description": "A role, or \"human\"." })
+}
+
+fn price() -> Value {
+    let dollars = |description: &str| json!({ "type": "number", "minimum": 0, "maximum": 100_000, "description": description });
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["input", "output"],
+        "properties": {
+            "input": dollars("US dollars per million input tokens."),
+            "cached": dollars("US dollars per million input tokens from a cache; without it, as input."),
+            "output": dollars("US dollars per million output tokens."),
+        },
+    })
 }
 
 fn time(description: &str) -> Value {

@@ -101,12 +101,12 @@ fn broken_toml_is_named_with_its_place() {
 
 #[test]
 fn keys_and_agents_of_later_are_refused_and_never_ignored() {
-    let text = "[workspace]\nmode = \"worktree\"\n[contracts]\nsecrets = \"warn\"\n[roles.coder]\nagent = \"claude\"\n";
+    let text = "[workspace]\nmode = \"worktree\"\n[contracts]\nsecrets = \"warn\"\n[roles.coder]\nparse = \"text\"\n";
     let found = findings(text);
     assert_eq!(found.len(), 3);
     assert!(found[0].starts_with("1:2: `workspace` is not supported yet"), "{found:?}");
     assert!(found[1].starts_with("4:1: `contracts.secrets` is not supported yet"), "{found:?}");
-    assert!(found[2].starts_with("6:9: the agent \"claude\" is not supported yet"), "{found:?}");
+    assert!(found[2].starts_with("6:1: `roles.coder.parse` is not supported yet"), "{found:?}");
 }
 
 #[test]
@@ -308,4 +308,164 @@ fn a_configuration_survives_the_way_to_a_daemon_and_its_database_stays_behind() 
     assert_eq!(serde_json::from_str::<Config>("{}").unwrap(), Config::default());
     // A key of a later planctl may be a restriction: it is refused, never dropped.
     assert!(serde_json::from_str::<Config>("{\"contracts\":{\"network\":\"none\"}}").is_err());
+}
+
+const ROLES: &str = "[roles.coder]\nagent = \"claude:--model 'opus 4'\"\npermissions = \"ask\"\nallow = [\"Edit\", \"Bash(git *)\"]\n\
+    effects = { allow = [\"network\"], deny = [\"delete\"] }\nplans = [\"plans/*.md\"]\n\
+    [roles.coder.pace]\nalternate = \"coder-strong\"\nemergency = \"human\"\n[roles.coder-strong]\nagent = \"codex\"\n\
+    [prices.\"gpt-x\"]\ninput = 1.25\ncached = 0.125\noutput = 10\n";
+
+#[test]
+fn roles_name_agents_what_they_may_do_their_plans_and_who_answers_for_them() {
+    let config = read::layer(Path::new("planctl.toml"), ROLES).unwrap().effective();
+    let coder = &config.roles[&Role::new("coder")];
+    assert_eq!(coder.agent.as_ref().unwrap().to_string(), "claude:--model 'opus 4'");
+    assert_eq!(coder.permission_words().unwrap(), "may Edit, Bash(git *), else asks you");
+    assert!(coder.effects.allow.contains("network") && coder.effects.deny.contains("delete"));
+    let levels: Vec<_> = coder.pace.levels().map(|(level, who)| (level, who.to_string())).collect();
+    assert_eq!(levels, [("alternate", "coder-strong".to_owned()), ("emergency", "human".to_owned())]);
+    assert_eq!(coder.pace.emergency, Some(Responder::Human));
+    let price = config.prices["gpt-x"];
+    assert_eq!((price.input, price.cached, price.output), (1_250_000, 125_000, 10_000_000));
+    let sent = serde_json::to_string(&config).unwrap();
+    assert_eq!(serde_json::from_str::<Config>(&sent).unwrap(), config);
+}
+
+#[test]
+fn row_108_what_is_wrong_with_a_role_or_a_price_is_named_with_its_place() {
+    for (text, expected) in [
+        ("agent = \"claud\"", "2:9: no agent is called \"claud\"; did you mean claude?"),
+        ("agent = \"exec: \"", "2:9: the agent has no command; write exec:COMMAND"),
+        (
+            "agent = \"codex:'x\"",
+            "2:9: a quote in \"'x\" is not closed; its words are split as a shell would",
+        ),
+        ("permissions = \"aks\"", "2:15: permissions can't be \"aks\"; did you mean \"ask\"?"),
+        ("permissions = true", "2:15: expected a text in quotes, found a value of type boolean"),
+        ("alow = []", "2:1: unknown key `alow`; did you mean `allow`?"),
+        (
+            "agent = \"codex\"\nallow = [\"Bash\"]",
+            "3:9: codex can't be held to a list of tools: remove `allow`, or write allow = [\"*\"], which leaves its sandbox",
+        ),
+        (
+            "agent = \"exec:x\"\npermissions = \"deny\"",
+            "3:15: permissions hold agents that are known by name; planctl can't hold a command of your own",
+        ),
+        (
+            "agent = \"gemini\"\npermissions = \"ask\"",
+            "3:15: gemini does not tell what it was denied, so nobody can be asked; write \"deny\" or \"list\"",
+        ),
+        (
+            "effects = { allow = [\"netwrok\"] }",
+            "2:22: \"netwrok\" can't be an effect; did you mean \"network\"?",
+        ),
+        (
+            "effects = { allow = [\"read\"], deny = [\"read\"] }",
+            "2:11: `read` is both allowed and denied; what is denied would win; leave it in one list",
+        ),
+        ("effects = { alow = [] }", "2:13: unknown key `alow`; did you mean `allow`?"),
+        (
+            "plans = \"x\"",
+            "2:9: expected a list of plans: [\"plans/bugfix-*.md\"], found a value of type string",
+        ),
+        ("pace = { alternat = \"x\" }", "2:10: unknown key `alternat`; did you mean `alternate`?"),
+        ("pace = { alternate = \"a b\" }", "2:22: \"a b\" is neither a role nor \"human\""),
+        (
+            "pace = { alternate = \"x\" }",
+            "2:22: `x` can't answer for itself; it is the primary already; name another role, or \"human\"",
+        ),
+    ] {
+        assert_eq!(findings(&format!("[roles.x]\n{text}\n")), [expected], "{text}");
+    }
+    assert!(findings("[roles.x]\nplans = [\"[\"]\n")[0].starts_with("2:10: `[` is not a glob"));
+    for (text, expected) in [
+        ("input = 1", "1:9: the price of \"m\" needs `input` and `output`; in US dollars per million tokens"),
+        ("input = -1\noutput = 1", "2:9: a price is 0 to 100000 US dollars per million tokens"),
+        ("input = inf\noutput = 1", "2:9: a price is 0 to 100000 US dollars per million tokens"),
+        (
+            "input = \"1\"\noutput = 1",
+            "2:9: expected US dollars per million tokens, such as 1.25, found a value of type string",
+        ),
+        ("inptu = 1\ninput = 1\noutput = 1", "2:1: unknown key `inptu`; did you mean `input`?"),
+    ] {
+        assert_eq!(findings(&format!("[prices.m]\n{text}\n")), [expected], "{text}");
+    }
+}
+
+#[test]
+fn what_roles_may_do_is_approved_and_equal_old_configurations_keep_their_digest() {
+    let digest = |text: &str| read::layer(Path::new("planctl.toml"), text).unwrap().effective().digest();
+    let old = "[roles.coder]\nagent = \"exec:./x\"\ntimeout = \"10m\"\n";
+    // Worked out by a planctl that knew commands only.
+    assert_eq!(
+        read::layer(Path::new("planctl.toml"), old).unwrap().effective().approved(),
+        json!({
+            "contracts": { "env": {}, "path": [], "timeout_ms": null },
+            "isolation": "auto",
+            "roles": { "coder": {
+                "agent": "exec:./x", "env": { "inherit": [], "set": {} }, "idle_timeout_ms": null, "timeout_ms": 600_000,
+            } },
+        })
+    );
+    let base = "[roles.coder]\nagent = \"claude\"\n";
+    for more in [
+        "permissions = \"deny\"",
+        "allow = [\"Edit\"]",
+        "effects = { deny = [\"network\"] }",
+        "plans = []",
+        "pace = { alternate = \"human\" }",
+        "[prices.m]\ninput = 1\noutput = 1",
+    ] {
+        assert_ne!(digest(base), digest(&format!("{base}{more}\n")), "{more}");
+    }
+    assert_eq!(digest(base), digest(&format!("{base}permissions = \"list\"\n")), "it is the usual");
+}
+
+#[test]
+fn an_untrusted_project_lets_no_agent_do_more_and_hides_no_cost() {
+    let project = Project::with(ROLES);
+    let loaded = project.load();
+    let coder = &loaded.config.roles[&Role::new("coder")];
+    assert_eq!(coder.agent, None);
+    assert_eq!(coder.permissions, planctl_harness::Permissions::default());
+    assert_eq!(coder.pace, Pace::default());
+    assert!(
+        coder.effects.allow.is_empty() && coder.effects.deny.contains("delete"),
+        "stricter needs no trust"
+    );
+    assert!(coder.plans.is_some() && loaded.config.prices.is_empty());
+    for key in
+        ["roles.coder.agent", "roles.coder.permissions", "roles.coder.allow", "roles.coder.pace", "prices"]
+    {
+        assert!(loaded.warnings[0].contains(key), "{key}: {:?}", loaded.warnings);
+    }
+}
+
+#[test]
+fn who_answers_for_a_role_and_is_nowhere_configured_is_told() {
+    let project =
+        Project::with("[roles.coder.pace]\nalternate = \"strnog\"\n[roles.strong]\nagent = \"exec:x\"\n");
+    trust(&project.state(), &project.dir()).unwrap();
+    let warnings = project.load().warnings;
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].contains("roles.coder.pace.alternate")
+            && warnings[0].contains("did you mean \"strong\"?")
+    );
+}
+
+#[test]
+fn row_107_a_file_with_a_password_that_everybody_may_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::with("[database]\nurl = \"postgres://me:hunter2@h/x\"\n");
+    let file = project.dir().join(FILE_NAME);
+    let mode = |mode| std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+    trust(&project.state(), &project.dir()).unwrap();
+    mode(0o644);
+    let (dir, state) = (project.dir(), project.state());
+    let error = load(&sources(&dir, &state)).unwrap_err();
+    assert!(matches!(error, ConfigError::Exposed { .. }), "{error:?}");
+    assert!(!error.to_string().contains("hunter2"));
+    mode(0o640);
+    assert!(load(&sources(&dir, &state)).is_ok());
 }

@@ -7,7 +7,7 @@ use planctl_harness::Baseline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::Config;
+use crate::config::{Agent, Config};
 use crate::plans::Start;
 
 /// A plan as it is handed in: its text, where it lies, and the configuration that is approved with it.
@@ -24,9 +24,10 @@ pub struct PlanCall {
     #[serde(default)]
     #[schemars(with = "Option<serde_json::Value>")]
     pub config: Option<Config>,
-    /// Says that one command serves every role, so that no role is unknown.
+    /// What serves every role, so that no role is unknown: `{"exec": COMMAND}`, or an agent by its name.
     #[serde(default)]
-    pub serves_every_role: bool,
+    #[schemars(with = "Option<serde_json::Value>")]
+    pub worker: Option<Agent>,
 }
 
 /// Where a call is about and under which configuration.
@@ -142,9 +143,10 @@ pub struct ResumeCall {
     /// Where, and under which configuration.
     #[serde(default)]
     pub place: PlaceCall,
-    /// The command that serves every role from now on.
+    /// What serves every role from now on.
     #[serde(default)]
-    pub exec: Option<String>,
+    #[schemars(with = "Option<serde_json::Value>")]
+    pub worker: Option<Agent>,
 }
 
 /// Cancels a run.

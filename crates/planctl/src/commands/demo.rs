@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use planctl_engine::Answer as Word;
 use planctl_harness::{Command, End, PATH_DEFAULT, Spawner};
+use planctl_server::config::Agent;
 use planctl_server::wire::{AskPage, RunState};
 use planctl_server::{Approving, Start};
 
@@ -47,7 +48,8 @@ pub async fn run(context: &Context, keep: bool) -> Answer {
 async fn play(context: &Context, project: &Project) -> Answer {
     heading("verify", "a plan is checked like a program, before anything runs")?;
     let plan = project.workspace.join("till.md");
-    let checked = checking::check(context, &plan, true, &planctl_lang::Levels::default()).await?;
+    let scripted = Agent::Exec("a scripted worker".to_owned());
+    let checked = checking::check(context, &plan, Some(&scripted), &planctl_lang::Levels::default()).await?;
     let Some(graph) = checked.verification.graph.as_ref() else {
         show::print(&verify::findings(&checked, false))?;
         return Err(super::plan::not_verified(&plan, &checked));
@@ -57,7 +59,7 @@ async fn play(context: &Context, project: &Project) -> Answer {
 
     heading("approve", "this is what will run; a person has to want it")?;
     let exec = project.exec();
-    show::print(&verify::drawn(&view, Some("a scripted worker"), None))?;
+    show::print(&verify::drawn(&view, Some(&scripted), None))?;
     if context.is_interactive() && decide::choose("\nrun this?", &[('a', "pprove"), ('n', "o")])? != 'a' {
         return Err(Failure::new(Exit::Cancelled, "not approved; nothing ran"));
     }
@@ -69,7 +71,7 @@ async fn play(context: &Context, project: &Project) -> Answer {
     }
     let client = Client::open(context).await?;
     let approve = Some(Approving { note: Some("shown by the demo".to_owned()) });
-    let start = Start { exec: Some(exec), approve, ..Start::default() };
+    let start = Start { worker: Some(Agent::Exec(exec)), approve, ..Start::default() };
     let How::Ready { handle, run, .. } = client.start(&checked, &start).await? else {
         return Err(Failure::new(Exit::Conflict, "could not start the demo: its plan is in use"));
     };

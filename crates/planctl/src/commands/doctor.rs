@@ -32,7 +32,8 @@ pub async fn run(context: &Context) -> Answer {
     Ok(if problems == 0 { Exit::Yes } else { Exit::No })
 }
 
-fn drawn(finding: &Finding) -> String {
+/// Draws one check, with how to mend what it found.
+pub fn drawn(finding: &Finding) -> String {
     let mark = match finding.health {
         Health::Good => styled(GOOD, "✔"),
         Health::Warning => styled(CARE, "!"),
@@ -138,7 +139,9 @@ fn roles(context: &Context) -> Vec<Finding> {
                 check: "role".to_owned(),
                 health: Health::Warning,
                 found: format!("{role}: nothing serves it"),
-                help: Some(format!("[roles.{role}] agent = \"exec:CMD\", or plan run --exec CMD")),
+                help: Some(format!(
+                    "[roles.{role}] agent = \"claude\" or \"exec:CMD\", or plan run --agent NAME"
+                )),
             },
         })
         .collect()

@@ -1,6 +1,6 @@
 //! `planctl events`, `why`, `audit` and `plan logs`: what happened.
 
-use planctl_server::wire::{AttemptView, EventLine, GateView, StepState};
+use planctl_server::wire::{AttemptView, EventLine, GateView, StepState, WorkView};
 
 use super::Context;
 use crate::args::Format;
@@ -178,7 +178,8 @@ fn attempt_drawn(attempt: &AttemptView, tail: Option<usize>) -> String {
     if let Some(work) = &attempt.work {
         let ending =
             work.ending.as_ref().map(|ending| format!(" · {}", show::safe(ending))).unwrap_or_default();
-        text.push_str(&format!("  worker · {}{ending}\n", show::seconds(work.seconds)));
+        let spent = spent_words(work);
+        text.push_str(&format!("  worker · {}{ending}{spent}\n", show::seconds(work.seconds)));
         stream(&mut text, "", &work.text, work.bytes, tail);
     }
     if let Some(gate) = &attempt.gate {
@@ -189,6 +190,17 @@ fn attempt_drawn(attempt: &AttemptView, tail: Option<usize>) -> String {
         }
     }
     text
+}
+
+/// Says what a worker told of its use, and which money was worked out in its place.
+fn spent_words(work: &WorkView) -> String {
+    let Some(spent) = &work.spent else { return String::new() };
+    let money = match (spent.usd > 0.0, work.estimated) {
+        (true, true) => format!(" · ${:.2} estimated", spent.usd),
+        (true, false) => format!(" · ${:.2}", spent.usd),
+        (false, _) => String::new(),
+    };
+    format!(" · {} tok{money}", show::tokens(spent.tokens))
 }
 
 fn gate_drawn(text: &mut String, headline: &str, gate: &GateView, tail: Option<usize>) {

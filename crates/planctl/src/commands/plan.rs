@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use planctl_server::config::Agent;
 use planctl_server::wire::{RunState, RunSummary, RunView, WaitingOn};
 
 use super::{Context, changes, explain, verify, via};
@@ -25,12 +26,13 @@ pub async fn run(context: &Context, command: PlanCommand) -> Answer {
         PlanCommand::Diff { file, since, until, text } => {
             changes::diff(context, &file, &changes::Between { since, until, text }).await
         }
-        PlanCommand::Approve { file, note, exec } => {
-            approve(context, &file, note.as_deref(), exec.as_deref()).await
+        PlanCommand::Approve { file, note, worker } => {
+            approve(context, &file, note.as_deref(), worker.worker().as_ref()).await
         }
         PlanCommand::Reject { file, note } => reject(context, &file, note.as_deref()).await,
-        PlanCommand::Run { file, approve, again, exec, no_wait } => {
-            super::run::run(context, &file, super::run::Wish { approve, again, exec, no_wait }).await
+        PlanCommand::Run { file, approve, again, worker, no_wait } => {
+            let wish = super::run::Wish { approve, again, worker: worker.worker(), no_wait };
+            super::run::run(context, &file, wish).await
         }
         PlanCommand::Watch { run, no_wait } => super::run::watch(context, &run, no_wait).await,
         PlanCommand::Status { run, all, exit_code } => status(context, run.as_deref(), all, exit_code).await,
@@ -38,7 +40,9 @@ pub async fn run(context: &Context, command: PlanCommand) -> Answer {
         PlanCommand::Logs { run, step, attempt, contract, tail } => {
             super::history::logs(context, &run, super::history::Which { step, attempt, contract, tail }).await
         }
-        PlanCommand::Resume { run, exec, no_wait } => super::run::resume(context, &run, exec, no_wait).await,
+        PlanCommand::Resume { run, worker, no_wait } => {
+            super::run::resume(context, &run, worker.worker(), no_wait).await
+        }
         PlanCommand::Cancel { run, note } => cancel(context, &run, note.as_deref()).await,
     }
 }
@@ -47,7 +51,7 @@ async fn show_plan(context: &Context, plan: &str, step: Option<u32>) -> Answer {
     let is_json = context.is_json()?;
     let checked = match Path::new(plan) {
         file if file.exists() => {
-            checking::check(context, file, false, &planctl_lang::Levels::default()).await?
+            checking::check(context, file, None, &planctl_lang::Levels::default()).await?
         }
         _ => {
             let client = Client::open(context).await?;
@@ -80,10 +84,10 @@ pub fn not_verified(file: &Path, checked: &planctl_server::check::Checked) -> Fa
         .next(format!("planctl plan verify {name}"))
 }
 
-async fn approve(context: &Context, file: &Path, note: Option<&str>, exec: Option<&str>) -> Answer {
+async fn approve(context: &Context, file: &Path, note: Option<&str>, worker: Option<&Agent>) -> Answer {
     context.must_be_human("approve a plan")?;
     let is_json = context.is_json()?;
-    let checked = checking::check(context, file, exec.is_some(), &planctl_lang::Levels::default()).await?;
+    let checked = checking::check(context, file, worker, &planctl_lang::Levels::default()).await?;
     if !checked.verification.is_verified() {
         show::say(&verify::findings(&checked, context.is_quiet()));
         return Err(not_verified(file, &checked));
@@ -93,21 +97,25 @@ async fn approve(context: &Context, file: &Path, note: Option<&str>, exec: Optio
     let decided = client.approve(&checked, note).await?;
     recorded(context, &decided, is_json)?;
     // What follows is said already; a worker that is named here has to be named there as well.
-    if let Some(exec) = exec.filter(|_| !is_json && decided.run.is_none()) {
+    if let Some(worker) = worker.filter(|_| !is_json && decided.run.is_none()) {
         let file = shell_word(&file.display().to_string());
-        context.say(&format!(
-            "{} planctl plan run {file} --exec {}",
-            styled(BOLD, "next:"),
-            shell_word(exec)
-        ));
+        context.say(&format!("{} planctl plan run {file} {}", styled(BOLD, "next:"), worker_flag(worker)));
     }
     Ok(Exit::Yes)
+}
+
+/// Writes the flag that names a worker, as it would be typed.
+pub fn worker_flag(worker: &Agent) -> String {
+    match worker {
+        Agent::Exec(command) => format!("--exec {}", shell_word(command)),
+        Agent::Known { .. } => format!("--agent {}", shell_word(&worker.to_string())),
+    }
 }
 
 async fn reject(context: &Context, file: &Path, note: Option<&str>) -> Answer {
     context.must_be_human("reject a plan")?;
     let is_json = context.is_json()?;
-    let checked = checking::check(context, file, false, &planctl_lang::Levels::default()).await?;
+    let checked = checking::check(context, file, None, &planctl_lang::Levels::default()).await?;
     let client = Client::open(context).await?;
     let decided = client.reject(&checked, note.unwrap_or("rejected")).await?;
     recorded(context, &decided, is_json)?;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use planctl_server::check::Checked;
+use planctl_server::config::Agent;
 use planctl_server::wire::RunView;
 use planctl_server::{Approving, Start};
 
@@ -23,8 +24,8 @@ pub struct Wish {
     pub approve: bool,
     /// A new run, also of a plan that is done.
     pub again: bool,
-    /// The command that serves every role.
-    pub exec: Option<String>,
+    /// What serves every role.
+    pub worker: Option<Agent>,
     /// Whether to end when a person is needed.
     pub no_wait: bool,
 }
@@ -36,7 +37,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
     }
     let manner = manner(context)?;
     let checked =
-        checking::check(context, file, wish.exec.is_some(), &planctl_lang::Levels::default()).await?;
+        checking::check(context, file, wish.worker.as_ref(), &planctl_lang::Levels::default()).await?;
     if !checked.verification.is_verified() {
         show::say(verify::findings(&checked, context.is_quiet()).trim_end());
         return Err(not_verified(file, &checked));
@@ -50,7 +51,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
     };
     let stop = Stop::listen()?;
     let approve = approve.then(Approving::default);
-    let start = Start { exec: wish.exec, approve, again: wish.again, ..Start::default() };
+    let start = Start { worker: wish.worker, approve, again: wish.again, ..Start::default() };
     match client.start(&checked, &start).await? {
         How::Ready { handle, run, is_taken_up } => {
             let verb = if is_taken_up { "taken up" } else { "run" };
@@ -84,13 +85,13 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
 }
 
 /// Takes a run up where it stands.
-pub async fn resume(context: &Context, run: &str, exec: Option<String>, no_wait: bool) -> Answer {
+pub async fn resume(context: &Context, run: &str, worker: Option<Agent>, no_wait: bool) -> Answer {
     let manner = manner(context)?;
     refuse_isolation(context)?;
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
     let stop = Stop::listen()?;
-    client.resume(handle, exec.as_ref()).await?;
+    client.resume(handle, worker.as_ref()).await?;
     work_to_the_end(context, client, handle, Work { no_wait, manner, since: None }, stop).await
 }
 
@@ -210,13 +211,13 @@ async fn approval(
         return Ok(Some(false));
     };
     let view = verify::plan_view(context, checked, graph)?;
-    show::say(&verify::drawn(&view, wish.exec.as_deref(), None));
-    let unserved = verify::unserved(&view, wish.exec.as_deref());
+    show::say(&verify::drawn(&view, wish.worker.as_ref(), None));
+    let unserved = verify::unserved(&view, wish.worker.as_ref());
     if !unserved.is_empty() {
         let roles: Vec<String> = unserved.iter().map(|role| show::safe(role.as_str())).collect();
         show::say(&styled(
             show::CARE,
-            &format!("nothing serves {}: name a worker with --exec CMD", roles.join(", ")),
+            &format!("nothing serves {}: name a worker with --agent NAME or --exec CMD", roles.join(", ")),
         ));
     }
     loop {

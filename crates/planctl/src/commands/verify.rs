@@ -56,7 +56,7 @@ async fn look(context: &Context, args: &VerifyArgs) -> Result<Vec<Looked>, Failu
     for file in &args.files {
         let found = match &prober {
             Some(prober) => prober.check(context, file, &args.levels.0).await,
-            None => checking::check(context, file, false, &args.levels.0).await,
+            None => checking::check(context, file, None, &args.levels.0).await,
         };
         match found {
             // What is wrong with this machine or its configuration is no finding of a file.

@@ -44,7 +44,7 @@ async fn one(context: &Context, file: &Path, args: &VerifyArgs) -> Answer {
     // A plan of ours, kept with its revisions like any other; there is no file to write marks into.
     let path = format!("review-of-{}", plan.replace('/', "-"));
     let source = Source::new(&path, text);
-    let checked = checking::check_text(context, &path, source, review.exec.is_some()).await?;
+    let checked = checking::check_text(context, &path, source, review.worker().as_ref()).await?;
     if !checked.verification.is_verified() {
         show::say(verify::findings(&checked, context.is_quiet()).trim_end());
         return Err(not_verified(file, &checked));
@@ -54,7 +54,7 @@ async fn one(context: &Context, file: &Path, args: &VerifyArgs) -> Answer {
     let stop = Stop::listen()?;
     let note = Some(format!("asked for with plan verify --via {role}"));
     let approve = Some(Approving { note });
-    let start = Start { exec: review.exec.clone(), approve, again: true, ..Start::default() };
+    let start = Start { worker: review.worker(), approve, again: true, ..Start::default() };
     let How::Ready { handle, run, is_taken_up } = client.start(&checked, &start).await? else {
         return Err(Failure::new(
             Exit::Conflict,

@@ -388,7 +388,7 @@ impl<'a> Session<'a> {
                 let checking = Checking {
                     workspace: &workspace,
                     config: &config,
-                    serves_every_role: false,
+                    worker: None,
                     levels: &config.verify,
                     probe: None,
                 };

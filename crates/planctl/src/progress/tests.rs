@@ -53,6 +53,7 @@ fn view(steps: Vec<StepView>) -> RunView {
         spent: SpentView::default(),
         budget: BudgetView::default(),
         exec: None,
+        agent: None,
         started_at: None,
         ended_at: None,
     }

@@ -51,6 +51,9 @@ const ACCEPTED: &[&str] = &[
      download = false\n[verify]\nallow = [\"P104\"]\nwarn = [\"P102\"]\ndeny = [\"warnings\", \"P110\"]\n",
     "[roles.a]\nenv = { CI = \"1\" }\n[contracts]\ntimeout = \"2 days\"\n",
     "isolation = \"auto\"\n[verify]\n",
+    "[roles.coder]\nagent = \"claude\"\npermissions = \"ask\"\nallow = [\"Edit\", \"Bash(git *)\"]\nplans = [\"plans/*.md\"]\n\
+     effects = { allow = [\"network\"], deny = [\"delete\"] }\n[roles.coder.pace]\nalternate = \"strong\"\nemergency = \"human\"\n\
+     [roles.strong]\nagent = \"codex:-m 'gpt x'\"\npermissions = \"deny\"\n[prices.\"gpt x\"]\ninput = 1\noutput = 10.5\n",
 ];
 
 const REFUSED: &[&str] = &[
@@ -67,7 +70,16 @@ const REFUSED: &[&str] = &[
     "[contracts]\nenv = { \"a b\" = \"1\" }\n",
     "[contracts]\nenv = { A = 1 }\n",
     "[roles.coder]\nagnet = \"exec:x\"\n",
-    "[roles.coder]\nagent = \"claude\"\n",
+    "[roles.coder]\nagent = \"claud\"\n",
+    "[roles.coder]\npermissions = \"aks\"\n",
+    "[roles.coder]\nallow = \"Edit\"\n",
+    "[roles.coder]\neffects = { deny = [3] }\n",
+    "[roles.coder]\nplans = \"*\"\n",
+    "[roles.coder.pace]\nalternat = \"human\"\n",
+    "[roles.coder.pace]\nalternate = \"a b\"\n",
+    "[prices.m]\ninput = 1\n",
+    "[prices.m]\ninput = -1\noutput = 1\n",
+    "[prices.m]\ninput = \"1\"\noutput = 1\n",
     "[roles.coder]\nagent = \"exec: \"\n",
     "[roles.coder]\nenv = [\"PLANCTL_X\"]\n",
     "[roles.\"a b\"]\ntimeout = \"1m\"\n",

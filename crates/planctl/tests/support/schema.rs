@@ -68,6 +68,8 @@ fn name(words: &[&str]) -> Option<&'static str> {
         ("topic", Some("ls")) => "topics",
         ("topic", Some("show" | "post")) => "topic",
         ("doctor", _) => "doctor",
+        ("roles", Some("ls")) => "roles",
+        ("worker", Some("test")) => "worker-test",
         ("db", Some("status")) => "db-status",
         ("version", _) => "version",
         ("schema", None) => "schema",

@@ -3,7 +3,7 @@
 use planctl_engine::{Graph, NodeKind, Outcome, Role, Signal, Subscription, Task};
 use planctl_lang::{Setting, Shown, duration_words};
 use planctl_server::check::Checked;
-use planctl_server::config::{Agent, Config};
+use planctl_server::config::{Agent, Config, RoleConfig};
 use planctl_server::wire::{ContractView, DefaultFrom, DefaultView, PlanStepView, PlanView};
 
 use super::short_digest;
@@ -66,7 +66,8 @@ fn defaults(settings: &[Setting], applies: impl Fn(&str) -> Option<String>) -> V
 }
 
 fn step_view(graph: &Graph, title: &str, task: &Task, config: &Config, shown: &Shown) -> PlanStepView {
-    let agent = config.roles.get(&task.role).and_then(|role| role.agent.as_ref()).map(Agent::to_string);
+    let role = config.roles.get(&task.role);
+    let agent = role.and_then(|role| role.agent.as_ref()).map(Agent::to_string);
     let subscriptions = task.subscriptions.iter().map(|subscription| match subscription {
         Subscription::File { path } => format!("file:{path}"),
         Subscription::Topic { name } => format!("topic:{name}"),
@@ -76,6 +77,7 @@ fn step_view(graph: &Graph, title: &str, task: &Task, config: &Config, shown: &S
         title: title.to_owned(),
         role: task.role.as_str().to_owned(),
         agent,
+        permissions: role.and_then(RoleConfig::permission_words),
         task: task.prompt.clone(),
         subscriptions: subscriptions.collect(),
         contract: ContractView {
@@ -106,8 +108,8 @@ fn on_fail(graph: &Graph, task: &Task) -> String {
 }
 
 /// Names the steps' roles that nothing serves.
-pub fn unserved(view: &PlanView, exec: Option<&str>) -> Vec<Role> {
-    if exec.is_some() {
+pub fn unserved(view: &PlanView, worker: Option<&Agent>) -> Vec<Role> {
+    if worker.is_some() {
         return Vec::new();
     }
     let mut roles: Vec<Role> = view
@@ -122,15 +124,15 @@ pub fn unserved(view: &PlanView, exec: Option<&str>) -> Vec<Role> {
 }
 
 /// Draws what would run, contracts in full: what a person approves.
-pub fn drawn(view: &PlanView, exec: Option<&str>, only_step: Option<u32>) -> String {
+pub fn drawn(view: &PlanView, worker: Option<&Agent>, only_step: Option<u32>) -> String {
     let mut text = format!("{}\n", styled(BOLD, &show::safe(&view.title)));
     let mut line = |name: &str, value: String| text.push_str(&format!("  {:<11}{value}\n", name));
     line("plan", format!("{} · {}", show::safe(&view.plan), short_digest(&view.digest)));
     line("workspace", show::safe(&view.workspace));
     line("budget", show::budget(&view.budget));
     line("isolation", format!("{} (tier 0: contracts and workers run as you)", view.isolation));
-    if let Some(exec) = exec {
-        line("worker", format!("{} (serves every role)", show::safe(exec)));
+    if let Some(worker) = worker {
+        line("worker", format!("{} (serves every role)", show::safe(&worker.shown())));
     }
     line(
         "protected",
@@ -145,7 +147,7 @@ pub fn drawn(view: &PlanView, exec: Option<&str>, only_step: Option<u32>) -> Str
     }
     for step in view.steps.iter().filter(|step| only_step.is_none_or(|number| number == step.number)) {
         text.push('\n');
-        text.push_str(&step_drawn(step, exec));
+        text.push_str(&step_drawn(step, worker));
     }
     text
 }
@@ -165,10 +167,11 @@ fn defaults_drawn(defaults: &[DefaultView]) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" · "))
 }
 
-fn step_drawn(step: &PlanStepView, exec: Option<&str>) -> String {
-    let worker = match (exec, &step.agent) {
-        (Some(_), _) => String::new(),
-        (None, Some(agent)) => format!(" · {}", show::safe(agent)),
+fn step_drawn(step: &PlanStepView, worker: Option<&Agent>) -> String {
+    let may = step.permissions.as_ref().map(|words| format!(" ({})", show::safe(words))).unwrap_or_default();
+    let worker = match (worker, &step.agent) {
+        (Some(_), _) => may,
+        (None, Some(agent)) => format!(" · {}{may}", show::safe(agent)),
         (None, None) => format!(" · {}", styled(CARE, "no worker configured")),
     };
     let mut text = format!(

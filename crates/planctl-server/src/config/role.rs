@@ -1,0 +1,324 @@
+//! Who serves a role, what it may do, which plans it may take, and who answers for it when it can't go on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::time::Duration;
+
+use planctl_engine::Role;
+use planctl_harness::{Known, KnownAgent, NotKnown, PermissionMode, Permissions, Program, glob_matches};
+use planctl_lang::did_you_mean;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::millis;
+
+/// Who serves one role, and how.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RoleConfig {
+    /// What does the work; without one the role waits for a worker.
+    pub agent: Option<Agent>,
+    /// How long one attempt may take, where the plan does not say.
+    pub timeout: Option<Duration>,
+    /// How long a worker may stay silent.
+    pub idle_timeout: Option<Duration>,
+    /// Variables the worker gets beside those of the protocol.
+    pub env: RoleEnv,
+    /// What an agent that is known by name may do without a person.
+    pub permissions: Permissions,
+    /// What the role's tools may bring about.
+    pub effects: Effects,
+    /// The plans that the role may take; `None` is all (G-39).
+    pub plans: Option<Vec<String>>,
+    /// Who answers when the role can't go on.
+    pub pace: Pace,
+}
+
+/// Variables a worker gets beside those of the protocol.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RoleEnv {
+    /// Set to these values (`env = { CI = "1" }`).
+    pub set: BTreeMap<String, String>,
+    /// Passed on from planctl's own environment (`env = ["API_KEY"]`).
+    pub inherit: Vec<String>,
+}
+
+/// What does the work of a role.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Agent {
+    /// A command that speaks the `--exec` protocol (INTERFACE 3.5).
+    Exec(String),
+    /// An agent that planctl knows by name.
+    Known {
+        /// Which.
+        agent: KnownAgent,
+        /// Arguments that follow planctl's own.
+        arguments: Vec<String>,
+    },
+}
+
+/// Why a text names no agent, and what to write instead.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{what}; {help}")]
+pub struct NoSuchAgent {
+    /// What is wrong.
+    pub what: String,
+    /// What to write.
+    pub help: String,
+}
+
+impl Agent {
+    /// Reads `exec:COMMAND`, `NAME` or `NAME:ARGUMENTS`, as configurations and `--agent` write it.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong and which agents there are.
+    pub fn parse(text: &str) -> Result<Agent, NoSuchAgent> {
+        if let Some(command) = text.strip_prefix("exec:") {
+            if command.trim().is_empty() || command.contains('\0') {
+                let what = "the agent has no command".to_owned();
+                return Err(NoSuchAgent { what, help: "write exec:COMMAND".to_owned() });
+            }
+            return Ok(Agent::Exec(command.to_owned()));
+        }
+        match Known::parse(text) {
+            Ok(Known { agent, arguments, .. }) => Ok(Agent::Known { agent, arguments }),
+            Err(NotKnown::Name { name }) => {
+                let names = || KnownAgent::all().map(KnownAgent::name);
+                let near = did_you_mean(&name, names().chain(["exec"]));
+                let all = names().collect::<Vec<_>>().join(", ");
+                let help = match near {
+                    Some("exec") => "write exec:COMMAND".to_owned(),
+                    Some(near) => format!("did you mean {near}?"),
+                    None => format!("known are {all}; for any other write exec:COMMAND"),
+                };
+                let what = format!("no agent is called {:?}", planctl_lang::escape(&name));
+                Err(NoSuchAgent { what, help })
+            }
+            Err(error @ NotKnown::Arguments { .. }) => Err(NoSuchAgent {
+                what: error.to_string(),
+                help: "its words are split as a shell would".to_owned(),
+            }),
+        }
+    }
+
+    /// Returns what the harness runs.
+    pub fn program(&self, permissions: &Permissions) -> Program {
+        match self {
+            Agent::Exec(command) => Program::Shell(command.clone()),
+            Agent::Known { agent, arguments } => Program::Known(Known {
+                agent: *agent,
+                arguments: arguments.clone(),
+                permissions: permissions.clone(),
+            }),
+        }
+    }
+
+    /// Says whether this agent can be held to these permissions.
+    ///
+    /// # Errors
+    ///
+    /// Says what it can't be held to, and what to write instead.
+    pub fn can_keep(&self, permissions: &Permissions) -> Result<(), String> {
+        match self.program(permissions) {
+            Program::Known(known) => known.check(),
+            Program::Shell(_) | Program::Arguments(_) if *permissions == Permissions::default() => Ok(()),
+            Program::Shell(_) | Program::Arguments(_) => Err(
+                "permissions hold agents that are known by name; planctl can't hold a command of your own"
+                    .to_owned(),
+            ),
+        }
+    }
+
+    /// Returns what a person is shown: the command itself, or the agent with its arguments.
+    pub fn shown(&self) -> String {
+        match self {
+            Agent::Exec(command) => command.clone(),
+            Agent::Known { .. } => self.to_string(),
+        }
+    }
+
+    /// Says that its usage has no money, neither its own nor by these prices.
+    pub(crate) fn is_unpriced(&self, prices: &BTreeMap<String, Price>) -> bool {
+        match self.program(&Permissions::default()) {
+            Program::Known(known) if known.agent.reports_money() => false,
+            // One that tells its model itself, or takes it from its own settings, may tell one that has a price.
+            Program::Known(known) => {
+                known.model().map_or(prices.is_empty(), |model| !prices.contains_key(model))
+            }
+            Program::Shell(command) => {
+                let mut words = command.split_whitespace().skip_while(|word| word.contains('='));
+                let program = words.next().and_then(|word| word.rsplit('/').next());
+                let known = program.and_then(KnownAgent::named);
+                prices.is_empty() && known.is_some_and(|known| !known.reports_money())
+            }
+            Program::Arguments(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Agent::Exec(command) => write!(f, "exec:{command}"),
+            Agent::Known { agent, arguments } => {
+                let (agent, arguments) = (*agent, arguments.clone());
+                write!(f, "{}", Known { agent, arguments, permissions: Permissions::default() })
+            }
+        }
+    }
+}
+
+/// What tools may bring about: what is denied goes before what is allowed (M-34).
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Effects {
+    /// Without a person, whatever is usual.
+    pub allow: BTreeSet<String>,
+    /// Never without a person.
+    pub deny: BTreeSet<String>,
+}
+
+impl Effects {
+    /// The effects that have a meaning of their own (M-33): the first six are safe, the others are risky.
+    pub const KNOWN: [&str; 10] =
+        ["read", "network", "compute", "output", "pure", "llm", "filesystem", "system", "write", "delete"];
+
+    fn is_empty(&self) -> bool {
+        self.allow.is_empty() && self.deny.is_empty()
+    }
+}
+
+/// Who answers when a role can't go on, level by level; the primary is the role itself.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Pace {
+    /// Answers first.
+    pub alternate: Option<Responder>,
+    /// Answers where the alternate can't.
+    pub contingent: Option<Responder>,
+    /// Answers last.
+    pub emergency: Option<Responder>,
+}
+
+impl Pace {
+    /// Returns each level that somebody answers for, with its name, the first to be asked first.
+    pub fn levels(&self) -> impl Iterator<Item = (&'static str, &Responder)> {
+        [("alternate", &self.alternate), ("contingent", &self.contingent), ("emergency", &self.emergency)]
+            .into_iter()
+            .filter_map(|(level, responder)| Some((level, responder.as_ref()?)))
+    }
+}
+
+/// Who answers at a level.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum Responder {
+    /// A person.
+    Human,
+    /// Whatever serves this role.
+    Role(Role),
+}
+
+impl From<String> for Responder {
+    fn from(word: String) -> Responder {
+        if word == "human" { Responder::Human } else { Responder::Role(Role::new(word.as_str())) }
+    }
+}
+
+impl From<Responder> for String {
+    fn from(responder: Responder) -> String {
+        responder.to_string()
+    }
+}
+
+impl fmt::Display for Responder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Responder::Human => f.write_str("human"),
+            Responder::Role(role) => f.write_str(role.as_str()),
+        }
+    }
+}
+
+/// What a model's tokens cost, in millionths of a US dollar per million tokens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// Input tokens.
+    pub input: u64,
+    /// Input tokens that came from a cache.
+    pub cached: u64,
+    /// Output tokens.
+    pub output: u64,
+}
+
+impl Price {
+    /// Returns what this use costs, in millionths of a US dollar.
+    pub fn micro_usd(&self, usage: &planctl_engine::Usage) -> u64 {
+        let cached = usage.cached_input_tokens.min(usage.input_tokens);
+        let parts = [
+            (usage.input_tokens - cached, self.input),
+            (cached, self.cached),
+            (usage.output_tokens, self.output),
+        ];
+        let sum: u128 = parts.into_iter().map(|(tokens, price)| u128::from(tokens) * u128::from(price)).sum();
+        u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+    }
+}
+
+impl RoleConfig {
+    pub(super) fn approved(&self) -> Value {
+        let mut approved = json!({
+            "agent": self.agent.as_ref().map(Agent::to_string),
+            "env": { "inherit": self.env.inherit, "set": self.env.set },
+            "idle_timeout_ms": self.idle_timeout.map(millis),
+            "timeout_ms": self.timeout.map(millis),
+        });
+        // Where nothing is said, the value is that of a planctl that knew none of this, so that approvals given then hold.
+        if self.permissions != Permissions::default() {
+            approved["permissions"] = json!(self.permissions);
+        }
+        if !self.effects.is_empty() {
+            approved["effects"] = json!(self.effects);
+        }
+        if let Some(plans) = &self.plans {
+            approved["plans"] = json!(plans);
+        }
+        if self.pace != Pace::default() {
+            approved["pace"] = json!(self.pace);
+        }
+        approved
+    }
+
+    /// Says in a few words what its agent may do; `None` where that is the agent's usual.
+    pub fn permission_words(&self) -> Option<String> {
+        permission_words(&self.permissions)
+    }
+}
+
+/// Says in a few words what an agent may do; `None` where that is its usual.
+pub fn permission_words(permissions: &Permissions) -> Option<String> {
+    let list = permissions.allow.as_ref().map(|tools| match tools.as_slice() {
+        [] => "only reads".to_owned(),
+        tools => format!("may {}", tools.join(", ")),
+    });
+    match permissions.mode {
+        PermissionMode::Deny => Some("only reads".to_owned()),
+        PermissionMode::List => list,
+        PermissionMode::Ask => Some(format!("{}, else asks you", list.as_deref().unwrap_or("its usual"))),
+    }
+}
+
+/// Says whether a role's list of plans has this one: by its path, or by the name of its file with or without ending.
+pub fn takes_plan(plans: Option<&[String]>, plan: &str) -> bool {
+    let Some(plans) = plans else { return true };
+    let path = std::path::Path::new(plan);
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    plans
+        .iter()
+        .any(|glob| [plan, &name, &stem].into_iter().any(|text| glob_matches(glob, text).unwrap_or(false)))
+}

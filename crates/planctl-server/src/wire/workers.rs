@@ -1,0 +1,106 @@
+//! Roles and workers, as JSON says them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::HealthView;
+use crate::config::{Config, RoleConfig};
+
+/// What serves each role: the answer of `roles ls --json`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct RoleList {
+    /// The roles of the configuration, by name.
+    pub roles: Vec<RoleView>,
+}
+
+/// One role.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct RoleView {
+    /// Its name.
+    pub role: String,
+    /// What serves it: `claude`, `codex:-m gpt-x`, `exec:./work.sh`; `null` waits for a worker.
+    pub agent: Option<String>,
+    /// What an agent that is known by name may do: `deny`, `list`, `ask`.
+    #[schemars(extend("enum" = ["deny", "list", "ask"]))]
+    pub permissions: String,
+    /// The tools it may use; `null` is the agent's usual.
+    pub allow: Option<Vec<String>>,
+    /// How long one attempt may take where the plan does not say, in seconds.
+    pub timeout_seconds: Option<f64>,
+    /// How long it may print nothing, in seconds.
+    pub idle_timeout_seconds: Option<f64>,
+    /// What its tools may bring about.
+    pub effects: EffectsView,
+    /// The plans it may take, as globs; `null` is all.
+    pub plans: Option<Vec<String>>,
+    /// Who answers when it can't go on.
+    pub pace: PaceView,
+}
+
+/// What tools may bring about.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct EffectsView {
+    /// Without a person.
+    pub allow: Vec<String>,
+    /// Never without a person.
+    pub deny: Vec<String>,
+}
+
+/// Who answers at each level: a role, `human`, or nobody.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct PaceView {
+    /// Answers first.
+    pub alternate: Option<String>,
+    /// Answers where the alternate can't.
+    pub contingent: Option<String>,
+    /// Answers last.
+    pub emergency: Option<String>,
+}
+
+impl RoleList {
+    /// Lists the roles of a configuration.
+    pub fn of(config: &Config) -> RoleList {
+        let roles = config.roles.iter().map(|(role, settings)| role_view(role.as_str(), settings));
+        RoleList { roles: roles.collect() }
+    }
+}
+
+fn role_view(role: &str, settings: &RoleConfig) -> RoleView {
+    let pace = &settings.pace;
+    RoleView {
+        role: role.to_owned(),
+        agent: settings.agent.as_ref().map(ToString::to_string),
+        permissions: settings.permissions.mode.word().to_owned(),
+        allow: settings.permissions.allow.clone(),
+        timeout_seconds: settings.timeout.map(|span| span.as_secs_f64()),
+        idle_timeout_seconds: settings.idle_timeout.map(|span| span.as_secs_f64()),
+        effects: EffectsView {
+            allow: settings.effects.allow.iter().cloned().collect(),
+            deny: settings.effects.deny.iter().cloned().collect(),
+        },
+        plans: settings.plans.clone(),
+        pace: PaceView {
+            alternate: pace.alternate.as_ref().map(ToString::to_string),
+            contingent: pace.contingent.as_ref().map(ToString::to_string),
+            emergency: pace.emergency.as_ref().map(ToString::to_string),
+        },
+    }
+}
+
+/// What one small task showed of a worker: the answer of `worker test --json`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct WorkerTestView {
+    /// What was tested: `codex:-m gpt-x`, `exec:./work.sh`.
+    pub worker: String,
+    /// Says that nothing essential failed.
+    pub works: bool,
+    /// How long it worked, in seconds.
+    pub seconds: f64,
+    /// What was looked at.
+    pub checks: Vec<HealthView>,
+}

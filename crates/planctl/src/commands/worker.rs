@@ -1,0 +1,97 @@
+//! `planctl worker …` and `planctl roles …`: what does the work.
+
+use std::time::Duration;
+
+use planctl_harness::Spawner;
+use planctl_server::config::Agent;
+use planctl_server::tryout::{Tryout, try_worker};
+use planctl_server::wire::{RoleList, RoleView};
+
+use super::Context;
+use super::doctor;
+use super::work::Stop;
+use crate::args::{RolesCommand, WorkerCommand};
+use crate::failure::{Answer, Exit, Failure};
+use crate::show;
+
+/// Does what was typed.
+pub async fn run(context: &Context, command: WorkerCommand) -> Answer {
+    match command {
+        WorkerCommand::Test { worker, within } => {
+            let agent = worker.agent.or_else(|| worker.exec.map(Agent::Exec));
+            let agent = agent.ok_or_else(|| Failure::usage("name a worker: --agent NAME or --exec CMD"))?;
+            test(context, &agent, within).await
+        }
+    }
+}
+
+/// Does what was typed.
+pub fn roles(context: &Context, command: &RolesCommand) -> Answer {
+    match command {
+        RolesCommand::Ls => ls(context),
+    }
+}
+
+async fn test(context: &Context, worker: &Agent, within: Duration) -> Answer {
+    let is_json = context.is_json()?;
+    let config = &context.config()?.config;
+    let failed =
+        |error: std::io::Error| Failure::new(Exit::Temporary, format!("could not test the worker: {error}"));
+    let folder = tempfile::Builder::new().prefix("planctl-worker-test-").tempdir().map_err(failed)?;
+    let (workspace, scratch) = (folder.path().join("workspace"), folder.path().join("room"));
+    for path in [&workspace, &scratch] {
+        std::fs::create_dir(path).map_err(failed)?;
+    }
+    let spawner = Spawner::start_self(None).map_err(failed)?;
+    let mut stop = Stop::listen()?;
+    context.say(&format!("one small task for {} …", show::safe(&worker.shown())));
+    let tryout = Tryout { worker, config, workspace: &workspace, scratch: &scratch, within };
+    let stopped = async {
+        stop.asked().await;
+    };
+    let view = try_worker(tryout, &spawner, stopped).await;
+    spawner.shutdown();
+    let view = view.map_err(failed)?;
+    if is_json {
+        show::print_json(&view)?;
+    } else {
+        show::print(&view.checks.iter().map(doctor::drawn).collect::<String>())?;
+    }
+    Ok(if view.works { Exit::Yes } else { Exit::No })
+}
+
+fn ls(context: &Context) -> Answer {
+    let is_json = context.is_json()?;
+    let list = RoleList::of(&context.config()?.config);
+    if is_json {
+        show::print_json(&list)?;
+    } else if list.roles.is_empty() {
+        show::print("no roles are configured; planctl.toml: [roles.coder] agent = \"claude\"\n")?;
+    } else {
+        let header = ["ROLE", "AGENT", "MAY", "TIMEOUT", "IDLE", "PLANS", "PACE"];
+        show::print(&show::table(&header, list.roles.iter().map(row).collect()))?;
+    }
+    Ok(Exit::Yes)
+}
+
+fn row(role: &RoleView) -> Vec<String> {
+    let dash = || "–".to_owned();
+    let span = |seconds: Option<f64>| seconds.map_or_else(dash, show::seconds);
+    let may = match (role.permissions.as_str(), &role.allow) {
+        ("list", None) => dash(),
+        (mode, None) => mode.to_owned(),
+        (mode, Some(tools)) => format!("{mode}: {}", tools.join(", ")),
+    };
+    let pace = &role.pace;
+    let levels = [&pace.alternate, &pace.contingent, &pace.emergency];
+    let levels: Vec<&str> = levels.into_iter().flatten().map(String::as_str).collect();
+    vec![
+        role.role.clone(),
+        role.agent.clone().unwrap_or_else(|| "waits for a worker".to_owned()),
+        may,
+        span(role.timeout_seconds),
+        span(role.idle_timeout_seconds),
+        role.plans.as_ref().map_or_else(|| "all".to_owned(), |plans| plans.join(", ")),
+        if levels.is_empty() { dash() } else { levels.join(" → ") },
+    ]
+}

@@ -1,0 +1,203 @@
+//! Workers by name: chosen on the command line or in planctl.toml, tested, listed, priced.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use crate::room::{Room, Said, plan, schema};
+
+/// A codex that does the step, says so in its own form, and records what it was given.
+const CODEX: &str = r#"#!/bin/bash
+if [ "$1" = --version ]; then echo "codex-cli 0.169.0"; exit 0; fi
+printf '%s\n' "$@" > "$HOME/argv"
+prompt=$(cat)
+touch one
+word=$(grep -o 'planctl-[0-9a-f]*' <<< "$prompt" | tail -n 1)
+echo '{"type":"thread.started","thread_id":"ID"}'
+echo "{\"type\":\"item.completed\",\"item\":{\"id\":\"i\",\"type\":\"agent_message\",\"text\":\"$word done\"}}"
+echo '{"type":"turn.completed","usage":{"input_tokens":1000000,"cached_input_tokens":0,"output_tokens":100000}}'
+"#;
+
+/// A room with an agent on its PATH.
+fn room_with(name: &str, script: &str) -> (Room, String) {
+    let room = Room::new();
+    let bin = room.home().join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    std::fs::write(bin.join(name), script).unwrap();
+    std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
+    (room, path)
+}
+
+/// Runs a command that finds the room's agents.
+fn with_path(room: &Room, path: &str, words: &[&str]) -> Said {
+    let said = Said::from(room.command(words).env("PATH", path).output().unwrap());
+    schema::check(words, &said.out);
+    said
+}
+
+fn must(said: &Said, code: i32) {
+    assert_eq!(said.code, code, "{said:?}");
+}
+
+#[test]
+fn an_agent_named_on_the_command_line_serves_every_role_and_is_stored_with_the_run() {
+    let (room, path) = room_with("codex", CODEX);
+    room.write("p.md", &plan("P", "5 minutes, $9", &[("One", "test -e one", "escalate")]));
+    room.write("planctl.toml", "[prices.\"gpt x\"]\ninput = 1.25\noutput = 10.0\n");
+    must(&room.planctl(&["trust", "."]), 0);
+    let agent = "codex:-m 'gpt x'";
+    let said = with_path(&room, &path, &["plan", "run", "p.md", "--approve", "--agent", agent, "--no-wait"]);
+    must(&said, 0);
+    let status = room.planctl(&["plan", "status", "@last", "--json"]);
+    let status: Value = serde_json::from_str(&status.out).unwrap();
+    assert_eq!(status["agent"], "codex:-m 'gpt x'");
+    assert_eq!(status["exec"], Value::Null);
+    // A million in at $1.25 and a tenth of a million out at $10.
+    assert_eq!(status["spent"]["usd"], 2.25);
+    let logs = room.planctl(&["plan", "logs", "@last", "--json"]);
+    assert!(logs.out.contains("\"estimated\":true"), "{logs:?}");
+    let argv = std::fs::read_to_string(room.home().join("argv")).unwrap();
+    assert!(argv.contains("workspace-write") && argv.contains("-m\ngpt x\n"), "{argv}");
+}
+
+#[test]
+fn p502_knows_what_an_agent_reports_also_from_the_command_line() {
+    let room = Room::new();
+    room.write("p.md", &plan("P", "$1", &[("One", "test -e one", "escalate")]));
+    let approve = |agent: &str| room.planctl(&["plan", "approve", "p.md", "--agent", agent]);
+    room.write("planctl.toml", "[verify]\ndeny = [\"P502\"]\n");
+    for (agent, is_told) in
+        [("codex", true), ("gemini:-m x", true), ("claude", false), ("aider", false), ("exec:./x", false)]
+    {
+        let said = approve(agent);
+        must(&said, i32::from(is_told));
+        assert_eq!(said.err.contains("P502"), is_told, "{agent}: {said:?}");
+    }
+    room.write("planctl.toml", "[verify]\ndeny = [\"P502\"]\n[prices.x]\ninput = 1\noutput = 2\n");
+    must(&room.planctl(&["trust", "."]), 0);
+    must(&approve("gemini:-m x"), 0);
+    must(&approve("codex:-m y"), 1);
+}
+
+#[test]
+fn row_93_an_agent_that_is_not_known_is_refused_with_the_nearest_name() {
+    let room = Room::new();
+    room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    for (agent, expected) in [
+        ("claud", "did you mean claude?"),
+        ("nothing-like-it", "known are claude, codex, gemini, opencode, aider"),
+        ("claude:'x", "is not closed"),
+        ("", "known are claude"),
+    ] {
+        let said = room.planctl(&["plan", "run", "p.md", "--agent", agent]);
+        must(&said, 2);
+        assert!(said.err.contains(expected), "{agent}: {said:?}");
+    }
+    let both = room.planctl(&["plan", "run", "p.md", "--agent", "claude", "--exec", "x"]);
+    must(&both, 2);
+    assert!(both.err.contains("--agent") && both.err.contains("--exec"), "row 94: {both:?}");
+}
+
+#[test]
+fn a_worker_is_tested_on_one_small_task() {
+    let (room, path) = room_with("codex", CODEX);
+    let said = with_path(&room, &path, &["worker", "test", "--agent", "codex:-m gpt-x"]);
+    must(&said, 0);
+    for line in [
+        "✔ program",
+        "codex-cli 0.169.0",
+        "✔ prompt",
+        "✔ final text",
+        "✔ tokens",
+        "! cost",
+        "[prices.\"gpt-x\"]",
+    ] {
+        assert!(said.out.contains(line), "{line}: {said:?}");
+    }
+    let said = with_path(&room, &path, &["worker", "test", "--agent", "codex", "--json"]);
+    let view: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((view["works"].as_bool(), view["worker"].as_str()), (Some(true), Some("codex")));
+    assert!(!room.path("one").exists(), "it worked in a folder of its own");
+}
+
+#[test]
+fn a_worker_test_fails_where_something_essential_does() {
+    let mute = CODEX.replace("$word done", "");
+    let failing = CODEX.replace(
+        "touch one",
+        "echo '{\"type\":\"turn.failed\",\"error\":{\"message\":\"no credit\"}}'; exit 1",
+    );
+    for (script, expected) in [(mute.as_str(), "✖ final text"), (failing.as_str(), "no credit")] {
+        let (room, path) = room_with("codex", script);
+        let said = with_path(&room, &path, &["worker", "test", "--agent", "codex"]);
+        must(&said, 1);
+        assert!(said.out.contains(expected), "{said:?}");
+    }
+    let (room, _) = room_with("codex", CODEX);
+    let said = room.planctl(&["worker", "test", "--agent", "opencode", "--json"]);
+    must(&said, 1);
+    assert!(said.out.contains("is not found"), "{said:?}");
+    must(&room.planctl(&["worker", "test"]), 2);
+    // A command of one's own may be silent.
+    must(&room.planctl(&["worker", "test", "--exec", "cat > /dev/null"]), 0);
+    let said = room.planctl(&["worker", "test", "--exec", "sleep 999", "--within", "1s"]);
+    must(&said, 1);
+    assert!(said.out.contains("still at work"), "{said:?}");
+}
+
+#[test]
+fn roles_are_listed_with_all_that_is_said_of_them() {
+    let room = Room::new();
+    let said = room.planctl(&["roles", "ls"]);
+    must(&said, 0);
+    assert!(said.out.contains("no roles are configured"), "{said:?}");
+    room.write(
+        "planctl.toml",
+        "[roles.coder]\nagent = \"claude:--model opus\"\npermissions = \"ask\"\nallow = [\"Edit\", \"Bash(git *)\"]\n\
+         timeout = \"10m\"\nidle_timeout = \"3m\"\nplans = [\"plans/*.md\"]\neffects = { deny = [\"network\"] }\n\
+         [roles.coder.pace]\nalternate = \"coder-strong\"\nemergency = \"human\"\n[roles.coder-strong]\n",
+    );
+    must(&room.planctl(&["trust", "."]), 0);
+    let said = room.planctl(&["roles", "ls"]);
+    must(&said, 0);
+    for word in [
+        "coder",
+        "claude:--model opus",
+        "ask: Edit, Bash(git *)",
+        "10m",
+        "plans/*.md",
+        "coder-strong → human",
+        "waits for a worker",
+    ] {
+        assert!(said.out.contains(word), "{word}: {said:?}");
+    }
+    let said = room.planctl(&["roles", "ls", "--json"]);
+    let view: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(view["roles"][0]["effects"]["deny"][0], "network");
+    assert_eq!(view["roles"][1]["pace"]["alternate"], Value::Null);
+}
+
+#[test]
+fn g_39_a_role_is_not_given_a_plan_that_it_may_not_take() {
+    let room = Room::new();
+    room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    room.write("planctl.toml", "[roles.coder]\nagent = \"exec:touch one\"\nplans = [\"bugfix-*\"]\n");
+    must(&room.planctl(&["trust", "."]), 0);
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
+    must(&said, 78);
+    assert!(said.err.contains("does not take p.md") && said.err.contains("[roles.coder]"), "{said:?}");
+    room.write("bugfix-1.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    must(&room.planctl(&["plan", "run", "bugfix-1.md", "--approve", "--no-wait"]), 0);
+}
+
+#[test]
+fn what_cannot_be_held_to_its_permissions_does_not_start() {
+    let room = Room::new();
+    room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    room.write("planctl.toml", "[roles.coder]\nagent = \"claude\"\nallow = [\"Bash(git *)\"]\n");
+    must(&room.planctl(&["trust", "."]), 0);
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--agent", "codex"]);
+    must(&said, 78);
+    assert!(said.err.contains("list of tools"), "{said:?}");
+}
