@@ -21,11 +21,21 @@ pub fn render_all(diagnostics: &[Diagnostic], source: &Source, colour: bool) -> 
     drawn.join("\n\n")
 }
 
+/// The columns that a drawing has where nothing is known of the terminal.
+const COLUMNS: usize = annotate_snippets::renderer::DEFAULT_TERM_WIDTH;
+/// Narrower drawings are of no use to anybody; a terminal that is narrower wraps them.
+const COLUMNS_MIN: usize = 40;
+
 impl Diagnostic {
     /// Draws it as rustc draws its own: title, source with carets, notes, help.
     pub fn render(&self, source: &Source, colour: bool) -> String {
-        let renderer =
-            if colour { Renderer::styled() } else { Renderer::plain() }.decor_style(DecorStyle::Ascii);
+        self.render_within(source, colour, COLUMNS)
+    }
+
+    /// As [`Diagnostic::render`], with long lines of the plan cut to so many columns around what is marked in them.
+    pub fn render_within(&self, source: &Source, colour: bool, columns: usize) -> String {
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(columns.max(COLUMNS_MIN));
         let level = match self.level {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,

@@ -22,8 +22,15 @@ pub fn sound(text: &str) {
             assert!(text.get(edit.span.start..edit.span.end).is_some(), "{diagnostic:?}");
         }
     }
+    assert!(
+        verification.diagnostics.iter().all(|found| found.code != Code::P301),
+        "a list of steps is a graph"
+    );
     assert_eq!(verification.is_verified(), verification.diagnostics.iter().all(|found| !found.is_error()));
     render_all(&verification.diagnostics, &source, true);
+    for finding in &verification.diagnostics {
+        finding.render_within(&source, false, 40);
+    }
     verification.report(&source);
     show(&source, &verification.tree);
     let marks = BTreeMap::from([(1, Mark::Passed), (2, Mark::Skipped), (3, Mark::Working)]);

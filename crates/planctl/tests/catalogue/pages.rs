@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use planctl_lang::{Code, Example, Severity, unescape};
 
-use crate::NOT_YET;
 use crate::case::Case;
 use crate::transcripts;
 
@@ -118,9 +117,7 @@ fn page(case: &Case) -> String {
         return text;
     }
     text.push_str(&format!("\n## Wrong\n\n{}", example(&case.bad())));
-    if !NOT_YET.contains(&code) {
-        text.push_str(&format!("\n{}", transcript(case)));
-    }
+    text.push_str(&format!("\n{}", transcript(case)));
     text.push_str(&format!("\n## Right\n\n{}", example(&case.good())));
     text.push_str("\n[All findings](README.md)\n");
     text
@@ -128,7 +125,7 @@ fn page(case: &Case) -> String {
 
 // What planctl can do about the wrong example; other plans with this finding may differ.
 fn mending(case: &Case) -> &'static str {
-    if case.explained.bad.is_none() || NOT_YET.contains(&case.code) {
+    if case.explained.bad.is_none() {
         return "";
     }
     match case.verify_bad().of(case.code).first().and_then(|found| found.fix.as_ref()) {
