@@ -285,6 +285,48 @@ impl Field {
         "workspace",
         "status",
     ];
+
+    /// Returns how its value is written.
+    pub(crate) fn form(self) -> Form {
+        match self {
+            Field::Task | Field::Context | Field::ForEach => Form::Text,
+            Field::Contract => Form::Contract,
+            Field::Subscriptions | Field::Protects | Field::Locks => Form::List,
+            Field::Budget
+            | Field::Priority
+            | Field::StaleAfter
+            | Field::Parallel
+            | Field::MaxVisits
+            | Field::Target
+            | Field::Kind
+            | Field::ExitCode
+            | Field::OnFail
+            | Field::Timeout
+            | Field::ContractTimeout
+            | Field::Guard
+            | Field::RedFirst
+            | Field::MaxRetries
+            | Field::Needs
+            | Field::When
+            | Field::Gate
+            | Field::MinTests
+            | Field::Workspace
+            | Field::Status => Form::Line,
+        }
+    }
+}
+
+/// How the value of a field is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// One value, on the field's line or alone on the next one.
+    Line,
+    /// Text of any length.
+    Text,
+    /// Entries, on the line or below.
+    List,
+    /// A script in a fence, with its exit code.
+    Contract,
 }
 
 impl StepTree {

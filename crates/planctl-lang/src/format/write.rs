@@ -7,7 +7,7 @@ use crate::parse::contract::is_expectation;
 use crate::parse::layout::{Layout, PartKind};
 use crate::parse::values;
 use crate::source::{Source, Span};
-use crate::tree::{Field, PlanTree, StepTree};
+use crate::tree::{Field, Form, PlanTree, StepTree};
 
 use super::portrait::{Portrait, section_of};
 
@@ -345,30 +345,11 @@ impl Writer<'_> {
     fn clean(&self, part: Lines, field: Field, value: Span, step: Option<&StepTree>) -> Option<Clean> {
         let inline = self.source.slice(value).trim().to_owned();
         let body: Vec<usize> = (part.first + 1..part.end).filter(|line| !self.is_blank(*line)).collect();
-        match field {
-            Field::Task | Field::Context | Field::ForEach => self.clean_text(part, inline, value, &body),
-            Field::Contract => self.clean_contract(&inline, &body, step),
-            Field::Subscriptions | Field::Protects | Field::Locks => self.clean_list(inline, &body),
-            Field::Budget
-            | Field::Priority
-            | Field::StaleAfter
-            | Field::Parallel
-            | Field::MaxVisits
-            | Field::Target
-            | Field::Kind
-            | Field::ExitCode
-            | Field::OnFail
-            | Field::Timeout
-            | Field::ContractTimeout
-            | Field::Guard
-            | Field::RedFirst
-            | Field::MaxRetries
-            | Field::Needs
-            | Field::When
-            | Field::Gate
-            | Field::MinTests
-            | Field::Workspace
-            | Field::Status => self.clean_line(inline, &body),
+        match field.form() {
+            Form::Text => self.clean_text(part, inline, value, &body),
+            Form::Contract => self.clean_contract(&inline, &body, step),
+            Form::List => self.clean_list(inline, &body),
+            Form::Line => self.clean_line(inline, &body),
         }
     }
 

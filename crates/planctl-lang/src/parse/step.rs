@@ -7,7 +7,7 @@ use super::{Reader, values};
 use crate::diagnostic::{Code, Diagnostic, did_you_mean};
 use crate::near::{Nearest, nearest};
 use crate::source::{Span, Spanned, escape};
-use crate::tree::{Field, StepKind, StepTree, WorkspaceMode};
+use crate::tree::{Field, Form, StepKind, StepTree, WorkspaceMode};
 
 const KINDS: [(&str, StepKind); 8] = [
     ("code", StepKind::Work(WorkKind::Code)),
@@ -22,46 +22,27 @@ const KINDS: [(&str, StepKind); 8] = [
 
 impl Reader<'_> {
     pub(super) fn take_step_field(&mut self, known: Field, field: &RawField, end: usize) {
-        match known {
-            Field::Task => {
-                let text = self.text(field, end);
-                self.set(known, field, text, |step, task| step.task = Some(task));
-            }
-            Field::Contract => self.take_contract(field, end),
-            Field::Subscriptions => self.take_subscriptions(field, end),
-            Field::Protects => {
-                let globs = self.list(field, end);
-                self.set_list(known, field, globs, |step, globs| step.protects = globs);
-            }
-            Field::Locks => {
-                let locks = self.list(field, end);
-                self.set_list(known, field, locks, |step, locks| step.locks = locks);
-            }
-            Field::ForEach => {
-                let text = self.text(field, end);
-                self.set(known, field, text, |step, text| step.for_each = Some(text));
-            }
-            single @ (Field::Target
-            | Field::Kind
-            | Field::ExitCode
-            | Field::OnFail
-            | Field::Timeout
-            | Field::ContractTimeout
-            | Field::Guard
-            | Field::RedFirst
-            | Field::MaxRetries
-            | Field::MaxVisits
-            | Field::Needs
-            | Field::When
-            | Field::Gate
-            | Field::MinTests
-            | Field::Workspace
-            | Field::Status) => match self.single(field, end) {
-                Some(value) => self.take_value(single, value),
-                None => self.report_empty(single, field),
+        match known.form() {
+            Form::Line => match self.single(field, end) {
+                Some(value) => self.take_value(known, value),
+                None => self.report_empty(known, field),
             },
-            // These belong to the head of the plan and are read there.
-            Field::Context | Field::Budget | Field::Priority | Field::StaleAfter | Field::Parallel => {}
+            Form::Text => {
+                let text = self.text(field, end);
+                let is_task = known == Field::Task;
+                self.set(known, field, text, |step, text| {
+                    *(if is_task { &mut step.task } else { &mut step.for_each }) = Some(text);
+                });
+            }
+            Form::List if known == Field::Subscriptions => self.take_subscriptions(field, end),
+            Form::List => {
+                let entries = self.list(field, end);
+                let is_glob = known == Field::Protects;
+                self.set_list(known, field, entries, |step, entries| {
+                    *(if is_glob { &mut step.protects } else { &mut step.locks }) = entries;
+                });
+            }
+            Form::Contract => self.take_contract(field, end),
         }
     }
 
