@@ -38,8 +38,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             Some(roles) => {
                 let unknown = Diagnostic::new(Code::P401, format!("no agent serves the role `{name}`"));
                 let unknown = unknown.at(target.span, "not in the registry").step(name_of(step));
-                let known = roles.iter().map(|role| escape(role)).collect::<Vec<_>>().join(", ");
-                let unknown = unknown.note(format!("the roles are {known}"));
+                let unknown = unknown.note(known(roles));
                 found.push(match did_you_mean(name, roles.iter().map(String::as_str)) {
                     Some(near) => {
                         unknown.help(format!("did you mean `{near}`?")).fix(target.span, near, false)
@@ -59,6 +58,11 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             None => {}
         }
     }
+}
+
+/// Says which roles there are.
+pub(super) fn known(roles: &[String]) -> String {
+    format!("the roles are {}", roles.iter().map(|role| escape(role)).collect::<Vec<_>>().join(", "))
 }
 
 fn is_role(name: &str) -> bool {

@@ -1,5 +1,7 @@
 //! P0xx: what a plan and its steps must have, numbering, marks, defaults, and fields that come later.
 
+use planctl_engine::RedFirst;
+
 use super::Lint;
 use super::numbers;
 use super::subscriptions::SUBSCRIPTIONS_MAX;
@@ -20,6 +22,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         title(step, &mut of_step);
         required(lint, step, &mut of_step);
         policy(step, &mut of_step);
+        guarded(step, &mut of_step);
         unsupported(step, &mut of_step);
         for_each(lint, step, &mut of_step);
         marks(lint, step, is_like_ours, &mut of_step);
@@ -158,7 +161,13 @@ fn required(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
     let missing = |field: Field| !step.unread.contains(&field);
     if is_work && step.target.is_none() && missing(Field::Target) {
         let diagnostic = Diagnostic::new(Code::P009, format!("step {name}: target is missing"));
-        found.push(diagnostic.at(step.heading, "this step").help("say who does it: `**target:** coder`"));
+        let diagnostic = diagnostic.at(step.heading, "this step");
+        found.push(match lint.facts.roles.as_deref() {
+            Some(roles @ [first, ..]) => diagnostic
+                .note(super::roles::known(roles))
+                .help(format!("say who does it: `**target:** {}`", escape(first))),
+            Some([]) | None => diagnostic.help("say who does it: `**target:** coder`"),
+        });
     }
     if is_work && step.task.is_none() && missing(Field::Task) {
         let diagnostic = Diagnostic::new(Code::P009, format!("step {name}: task is missing"));
@@ -213,6 +222,19 @@ fn policy(step: &StepTree, found: &mut Vec<Diagnostic>) {
             }
         }
     }
+}
+
+// What is green before the work on purpose is not asked to be red.
+fn guarded(step: &StepTree, found: &mut Vec<Diagnostic>) {
+    let (Some(guard), Some(policy)) = (&step.guard, &step.red_first) else { return };
+    if !guard.value || policy.value == RedFirst::Off {
+        return;
+    }
+    let message = format!("`red_first: {}` has no effect on a step that is a guard", policy.value.word());
+    let idle = Diagnostic::new(Code::P015, message).level(Severity::Warning);
+    let idle = idle.at(policy.span, "asks that the contract fails before the work");
+    let idle = idle.at(guard.span, "says that it passes before the work");
+    found.push(idle.help("keep the one that is meant"));
 }
 
 fn later(field: &str, what: &str, span: Span) -> Diagnostic {

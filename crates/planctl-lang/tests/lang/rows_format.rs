@@ -222,8 +222,22 @@ fn row_21_a_number_in_another_form_is_read_with_a_warning_and_a_fix() {
 
 #[test]
 fn row_22_a_missing_target_is_an_error() {
-    expect(&with("**target:** coder\n", ""), &expected(P009, Error, "step 1: target is missing", 15));
+    let missing =
+        expect(&with("**target:** coder\n", ""), &expected(P009, Error, "step 1: target is missing", 15));
+    assert_eq!(missing.notes, ["the roles are coder, reviewer"]);
     expect(&with("**target:** coder", "**target:**\n"), &expected(P009, Error, "`**target:**` is empty", 17));
+}
+
+#[test]
+fn a_guard_that_is_asked_to_be_red_first_is_a_contradiction() {
+    let both = |policy: &str| {
+        with("**on_fail:**", &format!("**guard:** yes\n**red_first:** {policy}\n**on_fail:**"))
+    };
+    let says = "`red_first: deny` has no effect on a step that is a guard";
+    let idle = found(&both("deny")).into_iter().find(|found| found.message == says).unwrap();
+    assert_eq!((idle.code, idle.level, idle.spans.len()), (P015, Warning, 2));
+    assert_eq!(found(&both("off")), []);
+    assert_eq!(found(&both("deny").replace("yes", "no")), []);
 }
 
 #[test]
