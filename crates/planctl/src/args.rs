@@ -246,7 +246,7 @@ impl Reviewing {
 #[derive(Args, Clone, Debug, Default)]
 pub struct Reviewing {
     /// Let an agent of this role review the plan and mend it, until the verifier has nothing against it
-    #[arg(long, value_name = "ROLE", conflicts_with_all = ["explain", "fix", "watch"])]
+    #[arg(long, value_name = "ROLE", conflicts_with_all = ["explain", "fix", "probe", "watch"])]
     pub via: Option<String>,
     /// With --via: the command that does the review; it reads the prompt on its input
     #[arg(long, value_name = "CMD", requires = "via")]

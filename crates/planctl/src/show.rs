@@ -22,6 +22,12 @@ pub const CARE: Style = AnsiColor::Yellow.on_default();
 /// What is beside the point.
 pub const FAINT: Style = Style::new().dimmed();
 
+/// Returns how many columns the terminal has, where standard output is one.
+pub fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 /// Writes a text in a style.
 pub fn styled(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")

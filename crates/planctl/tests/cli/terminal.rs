@@ -7,10 +7,14 @@ use crate::room::{Room, Said, plan};
 
 /// Runs a command line at a terminal and types these lines.
 fn at_a_terminal(room: &Room, line: &str, typed: &str) -> Said {
+    lent(room, &format!("{} {line}", env!("CARGO_BIN_EXE_planctl")), typed)
+}
+
+fn lent(room: &Room, line: &str, typed: &str) -> Said {
     let planctl = room.command(&[]);
     let mut command = Command::new("script");
     command.args(["--quiet", "--return", "--command"]);
-    command.arg(format!("{} {line}", env!("CARGO_BIN_EXE_planctl"))).arg("/dev/null");
+    command.arg(line).arg("/dev/null");
     command.current_dir(room.path("")).env_clear().stdin(Stdio::piped()).stdout(Stdio::piped());
     command.envs(planctl.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm");
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
@@ -79,4 +83,21 @@ fn a_terminal_sees_the_steps_drawn_in_place() {
         said.out.contains('✔') && said.out.contains("\u{1b}[") && !said.out.contains("contract=passed"),
         "{said:?}"
     );
+}
+
+#[test]
+fn findings_fit_the_terminal() {
+    let room = Room::new();
+    let long = format!("true || test -e {}", "x".repeat(200));
+    room.write("p.md", &plan("One step", "5 minutes", &[("One", &long, "escalate")]));
+    let verify = format!("stty cols 60; {} --color never plan verify p.md", env!("CARGO_BIN_EXE_planctl"));
+    let said = lent(&room, &verify, "");
+    let is_of_plan = |line: &&str| line.trim_start().starts_with(|first: char| first.is_ascii_digit());
+    let drawn: Vec<&str> = said.out.lines().map(str::trim_end).filter(is_of_plan).collect();
+    assert!(drawn.iter().any(|line| line.contains("true || ")), "{said:?}");
+    for line in drawn {
+        assert!(line.chars().count() <= 60, "{line}");
+    }
+    let said = room.planctl(&["plan", "verify", "p.md"]);
+    assert!(said.out.lines().any(|line| line.chars().count() > 60), "{said:?}");
 }

@@ -66,3 +66,16 @@ fn p_64_a_review_goes_on_where_the_configuration_takes_every_warning_for_an_erro
     let said = room.planctl(&words);
     assert_eq!(said.code, 0, "{said:?}");
 }
+
+#[test]
+fn p_64_a_review_tries_no_contracts_and_says_so() {
+    let room = Room::new();
+    room.write("p.md", &broken());
+    let words = ["plan", "verify", "p.md", "--via", "reviewer", "--exec", "true", "--probe"];
+    let said = room.planctl(&words);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(
+        said.err.contains("--via <ROLE>") && said.err.contains("cannot be used with '--probe'"),
+        "{said:?}"
+    );
+}

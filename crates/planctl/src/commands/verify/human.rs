@@ -60,12 +60,16 @@ fn total(looked: &[Looked]) -> String {
 
 /// Draws the findings; notes only where more is wanted.
 pub fn findings(checked: &Checked, is_quiet: bool) -> String {
+    let columns = show::columns();
     let mut text = String::new();
     for diagnostic in &checked.verification.diagnostics {
         if diagnostic.level == Severity::Note && (is_quiet || diagnostic.code == Code::P020) {
             continue;
         }
-        text.push_str(&diagnostic.render(&checked.source, true));
+        text.push_str(&match columns {
+            Some(columns) => diagnostic.render_within(&checked.source, true, columns),
+            None => diagnostic.render(&checked.source, true),
+        });
         text.push_str("\n\n");
     }
     text
