@@ -153,11 +153,15 @@ fn tools(lint: &Lint<'_>, contract: &ContractTree, script: &Script, found: &mut 
         missing = missing.note(format!("contracts run with PATH={}", lint.facts.path));
         let known =
             lint.facts.commands.iter().filter(|(_, is_there)| **is_there).map(|(name, _)| name.as_str());
-        let near = did_you_mean(&started.name, known.chain(["test", "grep", "echo", "true", "false"]));
-        let help = near.map_or(format!("install `{name}`, or write another command"), |near| {
-            format!("did you mean `{near}`?")
-        });
-        found.push(missing.help(help));
+        // A slip of the finger rarely hits the first letter: `pytest` is not `test`.
+        let is_like = |name: &&str| name.as_bytes().first() == started.name.as_bytes().first();
+        let near = did_you_mean(
+            &started.name,
+            known.chain(["test", "grep", "echo", "true", "false"]).filter(is_like),
+        );
+        let install =
+            || format!("install `{name}`, or add its directory to `[contracts] path` in planctl.toml");
+        found.push(missing.help(near.map_or_else(install, |near| format!("did you mean `{near}`?"))));
         reported.push(started.name);
     }
 }
@@ -173,6 +177,12 @@ fn first_named<'a>(lint: &Lint<'a>) -> HashMap<&'a str, usize> {
     named
 }
 
+/// Programs that make programs.
+const BUILDERS: [&str; 21] = [
+    "bazel", "cargo", "cc", "clang", "cmake", "g++", "gcc", "go", "gradle", "just", "make", "meson", "mvn",
+    "ninja", "npm", "npx", "pnpm", "rustc", "tsc", "uv", "yarn",
+];
+
 // A script of the workspace may be made by a step up to this one; then its task names it.
 fn scripts(
     lint: &Lint<'_>,
@@ -181,7 +191,13 @@ fn scripts(
     script: &Script,
     found: &mut Vec<Diagnostic>,
 ) {
-    for started in shell::commands(script).into_iter().filter(|started| started.name.contains('/')) {
+    let mut is_built = false;
+    for started in shell::commands(script) {
+        // What is built first is not there yet: `cargo build && ./target/debug/app`.
+        is_built |= BUILDERS.contains(&started.name.as_str());
+        if is_built || !started.name.contains('/') {
+            continue;
+        }
         let path = started.name.trim_start_matches("./");
         if lint.facts.files.get(path) == Some(&FileFact::Missing) && !is_named(path) {
             let absent = Diagnostic::new(Code::P102, format!("`{}` is not there", escape(&started.name)));

@@ -87,9 +87,24 @@ fn row_35_a_missing_tool_is_named_with_the_path() {
     };
     let missing = expect_with(&text, &facts, &expected(P102, Error, "`ruff` is not on the PATH", 23));
     assert_eq!(missing.notes, ["contracts run with PATH=/usr/bin:/bin"]);
+    let install = "install `ruff`, or add its directory to `[contracts] path` in planctl.toml";
+    assert_eq!(missing.help.as_deref(), Some(install));
     let source = Source::new("p", text);
     let wants = wants(&source, &parse(&source).0);
     assert_eq!(wants.commands.into_iter().collect::<Vec<_>>(), ["ruff", "timeout"]);
+}
+
+#[test]
+fn row_35_a_tool_of_another_name_is_no_slip_of_the_finger() {
+    let missing = |name: &str| {
+        let text = with("test -f one.txt", &format!("{name} -q"));
+        let facts =
+            Facts { commands: [(name.to_owned(), false), ("python3".into(), true)].into(), ..facts() };
+        let says = "is not on the PATH";
+        expect_with(&text, &facts, &expected(P102, Error, says, 23)).help.unwrap_or_default()
+    };
+    assert_eq!(missing("python"), "did you mean `python3`?");
+    assert!(missing("pytest").starts_with("install `pytest`"), "not `test`");
 }
 
 #[test]
@@ -277,6 +292,11 @@ fn a_script_that_is_not_there_and_that_no_task_names_is_a_warning() {
     let text = with("test -f one.txt", "./checks/one.sh");
     let facts = file("checks/one.sh", FileFact::Missing);
     expect_with(&text, &facts, &expected(P102, Warning, "`./checks/one.sh` is not there", 23));
+    let built = with("test -f one.txt", "make -s checks && ./checks/one.sh");
+    assert!(
+        !found_with(&built, &facts).iter().any(|found| found.code == P102),
+        "made by the contract itself"
+    );
     let named = text.replace("Make `one.txt`.", "Make `one.txt` and `checks/one.sh`.");
     assert!(!found_with(&named, &facts).iter().any(|found| found.code == P102));
 }
