@@ -12,6 +12,10 @@ build:
 test *ARGS:
     cargo test {{ARGS}}
 
+# The store's tests without notifications: what others do is found by looking alone
+quiet:
+    PLANCTL_NOTIFY=off cargo test -p planctl-store --test store -- --skip bell_rings
+
 # What must be green before a commit
 check: lint
     cargo doc --no-deps --quiet

@@ -55,6 +55,13 @@ update items i set served_on = w.host from runs r join workspaces w on w.id = r.
 where i.lane = 'agent' and r.id = i.run and r.served && array['*', i.target];
 create index items_served on items (served_on, due_at, id) where state = 'ready' and served_on is not null;
 
+-- When the workspace is a queued run's turn: when it was queued, and its class delay. Who waits with it says so again and
+-- again; a run that nobody waits with is passed over.
+alter table runs add column turn_at timestamptz;
+alter table runs add column wanted_at timestamptz;
+update runs set turn_at = created_at where status = 'queued';
+create index runs_queued on runs (workspace, turn_at, id) where status = 'queued';
+
 -- Streams of notes that steps can subscribe to; notes are only ever added.
 create table topics (
   id            bigint generated always as identity primary key,

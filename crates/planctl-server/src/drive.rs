@@ -8,9 +8,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use planctl_engine::{ClockEvent, Event, Role, RunId, RunStatus};
+use planctl_engine::{Role, RunId, RunStatus};
 use planctl_harness::Baseline;
-use planctl_store::{Listener, Proof, RunRow, StoreError};
+use planctl_store::{Listener, RunRow, StoreError};
 use tokio::sync::watch;
 
 use crate::hands::{Hands, MadeFor};
@@ -143,10 +143,10 @@ impl Station {
         }
     }
 
-    /// Gives a run the workspace, if nobody else has it; returns the name of who has.
+    /// Gives a run the workspace, if nobody has it and nobody was first; returns the name of the run it waits for.
     pub(crate) async fn admit(&self, run: RunId) -> Result<Option<String>, ServiceError> {
-        match self.store.apply(run, &Event::Clock(ClockEvent::Admitted), &Proof::Clock, None).await {
-            Ok(_) => Ok(None),
+        match self.store.admit(run).await {
+            Ok(()) => Ok(None),
             Err(StoreError::WorkspaceBusy { run }) => Ok(Some(run)),
             // Another process was quicker, or the run was cancelled meanwhile.
             Err(StoreError::Refused(refusal)) => match self.store.run(run).await?.head.status {

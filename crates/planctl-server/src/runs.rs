@@ -92,7 +92,7 @@ impl Services {
         let view = self.store.run_view(run).await?;
         let graph = self.store.graph_of(&view.run).await?;
         let busy = match view.run.head.status {
-            RunStatus::Queued { .. } => self.store.workspace_taken_by(run).await?,
+            RunStatus::Queued { .. } => self.store.waits_for(run).await?,
             RunStatus::New
             | RunStatus::Awaiting
             | RunStatus::Active

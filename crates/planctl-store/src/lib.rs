@@ -30,6 +30,7 @@ mod timers;
 mod token;
 mod tokens;
 mod topics;
+mod turns;
 mod workers;
 
 pub use apply::Applied;

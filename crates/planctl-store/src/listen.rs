@@ -104,8 +104,11 @@ impl Store {
 
     /// Carries rings between this process and the others for as long as it is polled; reconnects by itself.
     ///
-    /// Without it everything works and is slower to notice what other processes do.
+    /// Without it, and where the settings say so, everything works and is slower to notice what other processes do.
     pub async fn carry_rings(&self) {
+        if !self.settings().notifies {
+            return std::future::pending().await;
+        }
         tokio::join!(self.hear(), self.announce());
     }
 

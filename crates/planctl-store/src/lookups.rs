@@ -99,15 +99,6 @@ impl Store {
         let served: Vec<&str> = served.iter().map(ServedRole::word).collect();
         repeated!(self, lent => set_settings_on(&mut lent, run, settings, &served))
     }
-
-    /// Returns the name of the other run that has the workspace of this one.
-    ///
-    /// # Errors
-    ///
-    /// Those of the connection.
-    pub async fn workspace_taken_by(&self, run: RunId) -> Result<Option<String>, StoreError> {
-        self.run_that_has_the_workspace_of(run).await
-    }
 }
 
 /// Two statements, so that the second sees items of a transition that the first had to wait for.

@@ -2,7 +2,7 @@
 
 use crate::{
     apply, connections, history, leases, listen, lookups, migrate, outputs, plans, queue, requests, runs,
-    server, timers, tokens, topics, workers,
+    server, timers, tokens, topics, turns, workers,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -99,6 +99,8 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("topics: notes", topics::NOTES),
     ("topics: newest notes", topics::NEWEST_NOTES),
     ("topics: topics", topics::TOPICS),
+    ("turns: want", turns::WANT),
+    ("turns: ahead", turns::AHEAD),
     ("workers: see worker", workers::SEE_WORKER),
     ("workers: workers", workers::WORKERS),
     ("workers: items held", workers::ITEMS_HELD),

@@ -30,6 +30,8 @@ pub struct Settings {
     pub own_lease: Duration,
     /// How long a lease of a remote worker lasts without a renewal.
     pub remote_lease: Duration,
+    /// Says that rings of the bell go to other processes and come from them; without, polling alone finds what they do.
+    pub notifies: bool,
     /// The name that the server shows for these sessions.
     pub application_name: String,
 }
@@ -45,6 +47,7 @@ impl Default for Settings {
             idle_in_transaction_timeout: Duration::from_secs(5),
             own_lease: Duration::from_secs(15),
             remote_lease: Duration::from_secs(60),
+            notifies: true,
             application_name: "planctl".to_owned(),
         }
     }

@@ -82,15 +82,17 @@ pub enum Outcome {
     Stopped,
 }
 
-/// Reads what tests set in place of the usual: shorter leases.
+/// Reads what tests set in place of the usual: shorter leases, no notifications.
 fn store_settings(variable: impl Fn(&str) -> Option<String>) -> StoreSettings {
-    let usual = StoreSettings::default();
+    let mut settings = StoreSettings::default();
     let seconds: Option<u64> = variable("PLANCTL_LEASE_SECONDS").and_then(|text| text.parse().ok());
-    let Some(own_lease) = seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs) else {
-        return usual;
-    };
-    // Both in the usual proportion.
-    StoreSettings { own_lease, remote_lease: own_lease.saturating_mul(4), ..usual }
+    if let Some(seconds) = seconds.filter(|seconds| *seconds > 0) {
+        settings.own_lease = Duration::from_secs(seconds);
+        // Both in the usual proportion.
+        settings.remote_lease = settings.own_lease.saturating_mul(4);
+    }
+    settings.notifies = variable("PLANCTL_NOTIFY").is_none_or(|word| word != "off");
+    settings
 }
 
 impl Client {

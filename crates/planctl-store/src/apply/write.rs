@@ -20,6 +20,7 @@ with moved as (
   update runs set seq = $3::bigint, chain = $4::bytea, head = $5::json, status = $6::text, active = $7::boolean,
     revision = coalesce($9::text, revision), graph = coalesce($10::text, graph),
     started_at = case when $7::boolean then coalesce(started_at, $8::timestamptz) else started_at end,
+    turn_at = case when $6::text = 'queued' then case when status = 'queued' then turn_at else $47::timestamptz end end,
     ended_at = case when $6::text <> 'ended' then null when status = 'ended' then ended_at else $8::timestamptz end
   where id = $1::uuid and seq = $2::bigint
   returning id, served
@@ -92,26 +93,26 @@ pub(crate) const WRITE_ALL: &str = write_with!(
   update asks a set closed_at = $8::timestamptz from fence where fence.holds and a.item = any($28::text[])
 ), armed as (
   insert into timers (run, timer, at)
-  select $1::uuid, t.timer, t.at from fence, unnest($47::text[], $48::timestamptz[]) as t (timer, at)
+  select $1::uuid, t.timer, t.at from fence, unnest($48::text[], $49::timestamptz[]) as t (timer, at)
   where fence.holds
   on conflict (run, timer) do update set at = excluded.at
 ), disarmed as (
-  delete from timers t using fence where fence.holds and t.run = $1::uuid and t.timer = any($49::text[])
+  delete from timers t using fence where fence.holds and t.run = $1::uuid and t.timer = any($50::text[])
 ), answered as (
   insert into commands (key, run, body_hash, seq, at)
-  select $50::text, $1::uuid, $51::bytea, $2::bigint + 1, $8::timestamptz
-  from fence where fence.holds and $50::text is not null
+  select $51::text, $1::uuid, $52::bytea, $2::bigint + 1, $8::timestamptz
+  from fence where fence.holds and $51::text is not null
 ), moving as (
   select p.id, p.status, p.digest from plans p, runs r, fence
-  where fence.holds and $52::text is not null and r.id = $1::uuid and p.id = r.plan
-    and p.digest = coalesce($9::text, r.revision) and p.status = any($53::text[])
+  where fence.holds and $53::text is not null and r.id = $1::uuid and p.id = r.plan
+    and p.digest = coalesce($9::text, r.revision) and p.status = any($54::text[])
 ), moved_plan as (
-  update plans p set status = $52::text, updated_at = $8::timestamptz from moving where p.id = moving.id
+  update plans p set status = $53::text, updated_at = $8::timestamptz from moving where p.id = moving.id
 ), recorded as (
   insert into plan_transitions (plan, from_status, to_status, by, why, digest, at)
-  select id, status, $52::text, $54::text, $55::text, digest, $8::timestamptz from moving
+  select id, status, $53::text, $55::text, $56::text, digest, $8::timestamptz from moving
 ), rung as (
-  select pg_notify('planctl', $56::text) from fence where fence.holds and $56::text is not null
+  select pg_notify('planctl', $57::text) from fence where fence.holds and $57::text is not null
 )
 select fence.holds, t.generation, t.lease_until, t.hard_deadline, (select count(*) from rung) as rings
 from fence left join (select * from put where state = 'leased') t on true"
@@ -190,7 +191,8 @@ impl Store {
         let take = call.take.filter(|_| gate.is_some());
         let plan = plan_move(call.event, before.head.status, after.head.status);
         // What a person decides must reach the processes that wait for it even if this one ends at once.
-        let payload = matches!(call.event, Event::Human(_)).then(|| self.payload(call.run));
+        let is_announced = self.settings().notifies && matches!(call.event, Event::Human(_));
+        let payload = is_announced.then(|| self.payload(call.run));
         let lines = &decided.lines;
         let chain = lines.last().map_or(before.chain, |line| line.hash);
         let proof = call.proof.item();
@@ -245,7 +247,8 @@ impl Store {
             .bind(take.map(|take| take.holder.instance.as_str()))
             .bind(take.map(|take| take.holder.own))
             .bind(take.map(|take| effects::micros(take.lease)))
-            .bind(&decided.fixed.host);
+            .bind(&decided.fixed.host)
+            .bind(stored_time(before.now.after(decided.graph.priority().delay())));
         let query = if is_plain {
             query
         } else {

@@ -229,6 +229,53 @@ async fn a_second_run_of_a_workspace_waits_and_is_told_for_whom() {
 }
 
 #[tokio::test]
+async fn runs_have_a_workspace_in_the_order_in_which_they_were_queued() {
+    let world = world(1).await;
+    let first = world.begun().await;
+    let (second, third) = (world.queued().await, world.queued().await);
+    let busy = async |run: planctl_engine::RunId| match world.store.admit(run).await {
+        Err(StoreError::WorkspaceBusy { run }) => run,
+        other => panic!("it was to wait: {other:?}"),
+    };
+    // All wait for the one that has it; the newer came back first.
+    assert_eq!((busy(third.id).await, busy(second.id).await), (first.name.clone(), first.name.clone()));
+    world.step(first.id, 0).await;
+    assert_eq!(world.store.waits_for(third.id).await.unwrap(), Some(second.name.clone()));
+    assert_eq!(busy(third.id).await, second.name, "it was not its turn");
+    assert_eq!(world.store.waits_for(second.id).await.unwrap(), None);
+    world.store.admit(second.id).await.unwrap();
+    assert_eq!(busy(third.id).await, second.name);
+    let again = world.store.admit(second.id).await;
+    assert!(matches!(again, Err(StoreError::WorkspaceBusy { .. } | StoreError::Refused(_))), "{again:?}");
+    world.assert_sound(second.id).await;
+}
+
+#[tokio::test]
+async fn a_queued_run_goes_by_its_class_and_is_passed_over_where_nobody_waits_with_it() {
+    let world = world(1).await;
+    let (first, second) = (world.queued().await, world.queued().await);
+    let mut aside = world.aside().await;
+    let wanted: Option<bool> = sqlx::query_scalar("select bool_and(turn_at is not null) from runs")
+        .fetch_one(&mut aside)
+        .await
+        .unwrap();
+    assert_eq!(wanted, Some(true));
+    // The first is of a low class: ten minutes after its turn.
+    let low = "update runs set turn_at = turn_at + interval '10 minutes', wanted_at = clock_timestamp() where id = $1";
+    let id = sqlx::types::Uuid::from_u128(first.id.as_u128());
+    sqlx::query(low).bind(id).execute(&mut aside).await.unwrap();
+    assert_eq!(world.store.waits_for(first.id).await.unwrap(), None, "nobody waits with the second yet");
+    let ahead = "update runs set turn_at = turn_at - interval '20 minutes' where id = $1";
+    sqlx::query(ahead).bind(id).execute(&mut aside).await.unwrap();
+    assert_eq!(world.store.waits_for(second.id).await.unwrap(), Some(first.name.clone()));
+    let left = "update runs set wanted_at = clock_timestamp() - interval '16 seconds' where id = $1";
+    sqlx::query(left).bind(id).execute(&mut aside).await.unwrap();
+    world.store.admit(second.id).await.unwrap();
+    let busy = world.store.admit(first.id).await;
+    assert!(matches!(&busy, Err(StoreError::WorkspaceBusy { run }) if *run == second.name), "{busy:?}");
+}
+
+#[tokio::test]
 async fn of_two_runs_that_want_a_workspace_at_once_one_has_it() {
     let world = world(1).await;
     let one = world.queued().await;

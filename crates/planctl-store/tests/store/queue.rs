@@ -356,3 +356,42 @@ async fn rows_69_70_a_door_without_memory_acts_on_what_the_holder_shows() {
         .unwrap();
     assert_eq!(world.store.renew_by(&id, generation, &secret, SOON).await.unwrap(), Renewal::Cancelled);
 }
+
+#[tokio::test]
+async fn without_notifications_nothing_is_announced_or_heard_and_looking_again_finds_everything() {
+    let world = world(1).await;
+    let mut listening = sqlx::postgres::PgListener::connect_with(
+        &sqlx::postgres::PgPoolOptions::new().connect_lazy_with(world.database.connect_options()),
+    )
+    .await
+    .unwrap();
+    listening.listen("planctl").await.unwrap();
+    let quiet = planctl_store::Settings { notifies: false, ..planctl_store::Settings::default() };
+    let quiet = planctl_store::Store::connect(world.database.connect_options(), quiet).await.unwrap();
+    let run = world.new_run().await;
+    let everywhere = quiet.listen();
+    let steps = async {
+        quiet
+            .apply(run.id, &crate::world::human(planctl_engine::Decision::Submit), &Proof::Submit, None)
+            .await
+            .unwrap();
+        let ask = quiet.asks(Some(run.id), None).await.unwrap().remove(0);
+        quiet.apply(run.id, &world.approval(&ask.item), &person(None), None).await.unwrap();
+        quiet.admit(run.id).await.unwrap();
+        // Its own rings are heard in the process.
+        everywhere.rung().await;
+        // A ring by hand arrives after all that could have been announced before.
+        sqlx::query("select pg_notify('planctl', 'by hand')")
+            .execute(&mut world.aside().await)
+            .await
+            .unwrap();
+        listening.recv().await.unwrap().payload().to_owned()
+    };
+    let first = tokio::select! {
+        () = quiet.carry_rings() => panic!("rings are carried for ever"),
+        first = steps => first,
+    };
+    assert_eq!(first, "by hand", "something was announced");
+    assert!(world.claim(run.id, "another").await.is_some(), "another process finds the work by looking");
+    world.assert_sound(run.id).await;
+}

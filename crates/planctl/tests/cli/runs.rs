@@ -345,3 +345,24 @@ fn a_second_run_in_one_workspace_waits_and_says_for_whom() {
     let (first, second) = (first.end(), second.end());
     assert_eq!((first.code, second.code), (0, 0), "{first:?} {second:?}");
 }
+
+#[test]
+fn without_notifications_an_answer_from_another_process_is_found_by_looking() {
+    let room = Room::new();
+    room.write("p.md", &plan("Quiet", "5 minutes", &[("Fix", "test -e fixed", "escalate")]));
+    let words = ["plan", "run", "p.md", "--approve", "--exec", "true"];
+    let child = room.command(&words).env("PLANCTL_NOTIFY", "off").spawn().unwrap();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while room.json(&["approvals", "--json"])["asks"].as_array().unwrap().is_empty() {
+        assert!(std::time::Instant::now() < until, "nobody was asked");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    room.write("fixed", "");
+    let ask = room.ask();
+    let answer =
+        room.command(&["approvals", "retry", &ask, "--note", "now"]).env("PLANCTL_NOTIFY", "off").output();
+    assert!(answer.unwrap().status.success());
+    let said = child.wait_with_output().unwrap();
+    assert_eq!(said.status.code(), Some(0), "{said:?}");
+    assert_eq!(room.status()["state"], "done");
+}
