@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
@@ -13,7 +13,11 @@ use rustix::io::Errno;
 const TRIES: u32 = 8;
 
 /// A folder that everything opened through it stays beneath.
-pub(crate) struct Root(OwnedFd);
+pub(crate) struct Root {
+    folder: OwnedFd,
+    /// Whose workspace it is.
+    owner: u32,
+}
 
 /// What stands in place of a readable regular file.
 #[derive(Debug, thiserror::Error)]
@@ -56,54 +60,71 @@ pub(crate) enum LastLink {
 impl Root {
     pub(crate) fn open(folder: &Path) -> io::Result<Root> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Root(rustix::fs::open(folder, flags, Mode::empty())?))
+        let folder = rustix::fs::open(folder, flags, Mode::empty())?;
+        let owner = rustix::fs::fstat(&folder)?.st_uid;
+        Ok(Root { folder, owner })
     }
 
     /// Opens a regular file for reading; never blocks, whatever the path names.
+    ///
+    /// What it is is found out before it is opened: to open a device or a pipe is to do something with it already.
     pub(crate) fn open_file(&self, path: &Path, last: LastLink) -> Result<File, Unreadable> {
-        let mut flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let found = self.find(path, last)?;
+        self.check_regular(&found)?;
+        // The very file that was looked at, whatever has its name by now.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let itself = format!("/proc/self/fd/{}", found.as_raw_fd());
+        let file = rustix::fs::open(itself, flags, Mode::empty());
+        Ok(File::from(file.map_err(|error| Unreadable::Refused(error.into()))?))
+    }
+
+    /// Returns what a path names, without opening it.
+    fn find(&self, path: &Path, last: LastLink) -> Result<File, Unreadable> {
+        let mut flags = OFlags::PATH | OFlags::CLOEXEC;
         if last == LastLink::Refuse {
             flags |= OFlags::NOFOLLOW;
         }
         let mut tries = 0;
-        let file = loop {
+        loop {
             match openat2(
-                &self.0,
+                &self.folder,
                 path,
                 flags,
                 Mode::empty(),
                 ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
             ) {
-                Ok(descriptor) => break File::from(descriptor),
+                Ok(descriptor) => return Ok(File::from(descriptor)),
                 Err(Errno::AGAIN | Errno::INTR) if tries < TRIES => tries += 1,
                 Err(Errno::NOENT | Errno::NOTDIR) => return Err(Unreadable::Missing),
                 Err(Errno::XDEV) => return Err(Unreadable::Outside),
                 Err(Errno::LOOP) => return Err(Unreadable::Symlink),
-                Err(Errno::NXIO) => return Err(Unreadable::NotRegular("socket")),
                 Err(error) => return Err(Unreadable::Refused(error.into())),
             }
-        };
-        check_regular(&file)?;
-        Ok(file)
+        }
+    }
+
+    /// Refuses what is no regular file, and a foreign file under another name.
+    fn check_regular(&self, file: &File) -> Result<(), Unreadable> {
+        let found = file.metadata().map_err(Unreadable::Refused)?;
+        if found.file_type().is_symlink() {
+            return Err(Unreadable::Symlink);
+        }
+        if !found.is_file() {
+            return Err(Unreadable::NotRegular(kind_word(found.file_type())));
+        }
+        // To root every file is readable, so that for root only the workspace's owner counts.
+        let us = rustix::process::geteuid().as_raw();
+        let is_own = found.uid() == self.owner || (us != 0 && found.uid() == us);
+        if found.nlink() > 1 && !is_own {
+            return Err(Unreadable::ForeignHardLink);
+        }
+        Ok(())
     }
 
     /// Reads a regular file of at most `limit` bytes.
     pub(crate) fn read(&self, path: &Path, last: LastLink, limit: u64) -> Result<Vec<u8>, Unreadable> {
         read_capped(self.open_file(path, last)?, limit)
     }
-}
-
-/// Refuses what is no regular file, and a foreign file under another name.
-fn check_regular(file: &File) -> Result<(), Unreadable> {
-    let found = file.metadata().map_err(Unreadable::Refused)?;
-    if !found.is_file() {
-        return Err(Unreadable::NotRegular(kind_word(found.file_type())));
-    }
-    let us = rustix::process::geteuid().as_raw();
-    if found.nlink() > 1 && found.uid() != us && us != 0 {
-        return Err(Unreadable::ForeignHardLink);
-    }
-    Ok(())
 }
 
 /// Reads at most `limit` bytes; a file that grows meanwhile is caught too (A25).
@@ -211,6 +232,46 @@ mod tests {
             Err(Unreadable::Symlink)
         ));
         assert!(started.elapsed() < Duration::from_millis(1000));
+    }
+
+    #[test]
+    fn a25_what_is_no_regular_file_is_not_even_opened() {
+        let (outer, root) = workspace();
+        let fifo = outer.path().join("workspace/fifo");
+        let refused = root.open_file(Path::new("fifo"), LastLink::Follow).unwrap_err();
+        assert!(matches!(refused, Unreadable::NotRegular("named pipe")));
+        // Nobody has it open, so that a writer would still find no reader.
+        let writer = rustix::fs::open(&fifo, OFlags::WRONLY | OFlags::NONBLOCK, Mode::empty());
+        assert_eq!(writer.unwrap_err(), Errno::NXIO);
+        let device = outer.path().join("workspace/device");
+        let kind = rustix::fs::FileType::CharacterDevice;
+        let made = rustix::fs::mknodat(rustix::fs::CWD, &device, kind, Mode::RUSR, rustix::fs::makedev(1, 5));
+        // Only root may make one.
+        if made.is_ok() {
+            let refused = root.open_file(Path::new("device"), LastLink::Follow).unwrap_err();
+            assert!(matches!(refused, Unreadable::NotRegular("device")), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a26_another_name_of_somebody_elses_file_is_refused_also_for_root() {
+        let (outer, root) = workspace();
+        let (secret, link) = (outer.path().join("secret"), outer.path().join("workspace/link"));
+        std::fs::hard_link(&secret, &link).unwrap();
+        let read = |root: &Root| root.read(Path::new("link"), LastLink::Follow, 1024);
+        assert_eq!(read(&root).unwrap(), b"secret", "one's own file may have two names");
+        // Only root can give files away.
+        if std::os::unix::fs::chown(&secret, Some(12_345), None).is_ok() {
+            assert!(matches!(read(&root), Err(Unreadable::ForeignHardLink)));
+            std::os::unix::fs::chown(&secret, Some(0), None).unwrap();
+            std::os::unix::fs::chown(outer.path().join("workspace"), Some(12_345), None).unwrap();
+            let theirs = Root::open(&outer.path().join("workspace")).unwrap();
+            assert!(
+                matches!(read(&theirs), Err(Unreadable::ForeignHardLink)),
+                "root's file in their workspace"
+            );
+            assert_eq!(theirs.read(Path::new("plain"), LastLink::Follow, 1024).unwrap(), b"plain");
+        }
     }
 
     #[test]

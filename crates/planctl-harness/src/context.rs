@@ -12,6 +12,20 @@ pub const FILE_BYTES_MAX: usize = 256 * 1024;
 pub const CONTEXT_BYTES_MAX: usize = 1024 * 1024;
 /// The most files that one glob brings.
 pub const GLOB_FILES_MAX: usize = 50;
+/// Names of files that hold secrets wherever they lie (A28); copies to fill in are none.
+const SECRET_NAMES: [&str; 9] = [
+    ".env",
+    ".netrc",
+    ".pgpass",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".htpasswd",
+    "id_rsa",
+    "id_ed25519",
+];
+/// How the names of other such files end.
+const SECRET_ENDINGS: [&str; 7] = [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx"];
 /// How many bytes of a binary file are shown.
 const BINARY_BYTES_SHOWN: usize = 256;
 
@@ -88,23 +102,61 @@ fn push(entries: &mut Vec<ContextEntry>, root: &Root, path: &str, left: &mut usi
     }
     entries.push(match read(root, path, *left) {
         Err(error) => ContextEntry::absent(path, format!("not available: {error}")),
-        Ok((bytes, size)) => {
-            *left -= bytes.len();
-            entry(path, bytes, size)
-        }
+        Ok((bytes, size)) => match secret(path, &bytes) {
+            Some(why) => ContextEntry::absent(path, why.to_owned()),
+            None => {
+                *left -= bytes.len();
+                entry(path, bytes, size)
+            }
+        },
     });
 }
 
-/// Reads the file's first bytes and tells its size.
+/// Reads the file's first bytes and tells its size, or a greater one where it grew meanwhile.
 fn read(root: &Root, path: &str, left: usize) -> Result<(Vec<u8>, u64), Unreadable> {
     if !stays_inside(Path::new(path)) {
         return Err(Unreadable::Outside);
     }
     let file = root.open_file(Path::new(path), LastLink::Follow)?;
     let size = file.metadata().map_err(Unreadable::Refused)?.len();
+    let most = FILE_BYTES_MAX.min(left);
     let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX.min(left) as u64).read_to_end(&mut bytes).map_err(Unreadable::Refused)?;
+    // One more than is kept: the size that was told says nothing of a file that grows, or of one that tells none.
+    file.take(most as u64 + 1).read_to_end(&mut bytes).map_err(Unreadable::Refused)?;
+    let size = size.max(bytes.len() as u64);
+    bytes.truncate(most);
     Ok((bytes, size))
+}
+
+/// Says why a file is not given to an agent, whoever subscribed to it (A28).
+fn secret(path: &str, bytes: &[u8]) -> Option<&'static str> {
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    let is_sample =
+        [".example", ".sample", ".template", ".dist", ".pub"].iter().any(|ending| name.ends_with(ending));
+    let is_named = SECRET_NAMES.contains(&name.as_str())
+        || name.starts_with(".env.")
+        || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || path.to_lowercase().ends_with(".aws/credentials")
+        || path.to_lowercase().ends_with(".docker/config.json");
+    if is_named && !is_sample {
+        return Some("not given: files of this name hold secrets");
+    }
+    let holds_key = |line: &[u8]| {
+        line.starts_with(b"-----BEGIN ") && line.trim_ascii_end().ends_with(b"PRIVATE KEY-----")
+    };
+    bytes.split(|byte| *byte == b'\n').any(holds_key).then_some("not given: it holds a private key")
+}
+
+/// Shows characters that nobody sees and that change how text reads, or carry text of their own, as `\u{…}`.
+///
+/// Joiners and marks of single letters stay: languages need them.
+fn without_hidden(text: &str) -> Option<String> {
+    let is_hidden = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{206a}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}' | '\u{1b}');
+    text.contains(is_hidden).then(|| {
+        text.chars()
+            .map(|c| if is_hidden(c) { c.escape_unicode().to_string() } else { c.to_string() })
+            .collect()
+    })
 }
 
 fn entry(path: &str, bytes: Vec<u8>, size: u64) -> ContextEntry {
@@ -130,6 +182,13 @@ fn entry(path: &str, bytes: Vec<u8>, size: u64) -> ContextEntry {
                 text
             }
         }
+    };
+    let text = match without_hidden(&text) {
+        Some(shown) => {
+            remarks.push("it holds hidden characters, shown as \\u{…}".into());
+            shown
+        }
+        None => text,
     };
     let remark = (!remarks.is_empty()).then(|| remarks.join("; "));
     ContextEntry { source: format!("file:{path}"), text, remark, bytes: Some(bytes) }
@@ -201,6 +260,145 @@ mod tests {
         assert_eq!(read, CONTEXT_BYTES_MAX);
         assert!(entries.iter().all(|entry| entry.remark.is_some()));
         assert!(entries[1].text.chars().all(|character| character == 'ä'));
+    }
+
+    #[test]
+    fn a25_a_file_that_grows_while_it_is_read_is_cut_and_marked() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let folder = workspace();
+        let path = folder.path().join("log");
+        std::fs::write(&path, "").unwrap();
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut log = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+                let mut written = 0;
+                while !stop.load(Ordering::Relaxed) && written < 64 * FILE_BYTES_MAX {
+                    std::io::Write::write_all(&mut log, &[b'x'; 4096]).unwrap();
+                    written += 4096;
+                }
+            });
+            for _ in 0..200 {
+                let entry = context(&folder, &["log"]).remove(0);
+                let bytes = entry.bytes.unwrap().len();
+                assert!(bytes <= FILE_BYTES_MAX);
+                assert_eq!(entry.text.len(), bytes);
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        std::fs::write(&path, vec![b'x'; FILE_BYTES_MAX + 1]).unwrap();
+        let entry = context(&folder, &["log"]).remove(0);
+        assert_eq!(
+            entry.remark.unwrap(),
+            format!("cut: the first {FILE_BYTES_MAX} of {} bytes", FILE_BYTES_MAX + 1)
+        );
+        std::fs::write(&path, vec![b'x'; FILE_BYTES_MAX]).unwrap();
+        assert_eq!(context(&folder, &["log"]).remove(0).remark, None);
+    }
+
+    /// A link, and a folder on the way, that change a thousand times a second between inside and out.
+    #[test]
+    fn a24_what_flips_while_it_is_read_never_leaks_into_a_prompt() {
+        use std::os::unix::fs::symlink;
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let outer = tempfile::tempdir().unwrap();
+        let inner = outer.path().join("workspace");
+        for folder in ["workspace/real", "outside"] {
+            std::fs::create_dir_all(outer.path().join(folder)).unwrap();
+        }
+        std::fs::write(inner.join("real/a.md"), "inside").unwrap();
+        std::fs::write(outer.path().join("outside/a.md"), "SECRET").unwrap();
+        let flip = |name: &str, target: &str| {
+            symlink(target, inner.join("new")).unwrap();
+            std::fs::rename(inner.join("new"), inner.join(name)).unwrap();
+        };
+        flip("file", "real/a.md");
+        flip("way", "real");
+        let stop = AtomicBool::new(false);
+        let (mut seen, mut refused) = (0_u32, 0_u32);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut tick = std::time::Instant::now();
+                while !stop.load(Ordering::Relaxed) {
+                    flip("file", "../outside/a.md");
+                    flip("way", "../outside");
+                    flip("file", "real/a.md");
+                    flip("way", "real");
+                    tick += std::time::Duration::from_millis(1);
+                    std::thread::sleep(tick.saturating_duration_since(std::time::Instant::now()));
+                }
+            });
+            let until = std::time::Instant::now() + std::time::Duration::from_secs(5);
+            while std::time::Instant::now() < until && seen + refused < 100_000 {
+                for entry in read_context(&inner, ["file", "way/a.md", "way/*.md"]).unwrap() {
+                    assert!(!entry.text.contains("SECRET"), "{entry:?}");
+                    assert!(entry.bytes.as_deref().is_none_or(|bytes| bytes == b"inside"), "{entry:?}");
+                    match entry.bytes {
+                        Some(_) => seen += 1,
+                        None => refused += 1,
+                    }
+                }
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        assert!(seen > 0 && refused > 0, "{seen} read, {refused} refused");
+    }
+
+    #[test]
+    fn a26_a_hard_link_to_somebody_elses_file_becomes_a_remark() {
+        let outer = tempfile::tempdir().unwrap();
+        let (inner, secret) = (outer.path().join("workspace"), outer.path().join("secret"));
+        std::fs::create_dir(&inner).unwrap();
+        std::fs::write(&secret, "SECRET").unwrap();
+        std::fs::hard_link(&secret, inner.join("link")).unwrap();
+        // Only root can give files away.
+        if std::os::unix::fs::chown(&secret, Some(12_345), None).is_ok() {
+            let entry = read_context(&inner, ["link"]).unwrap().remove(0);
+            assert!(entry.remark.unwrap().contains("hard link to a file of another user"));
+            assert_eq!(entry.bytes, None);
+        }
+    }
+
+    #[test]
+    fn a27_hidden_characters_are_shown_and_bytes_stay_as_they_are() {
+        let folder = workspace();
+        let text = "if admin\u{202e} }\u{2066}//\u{e0061}\u{e0070} \u{1b}[2K ok \u{1f469}\u{200d}\u{1f4bb}\n";
+        std::fs::write(folder.path().join("trojan"), text).unwrap();
+        let entry = context(&folder, &["trojan"]).remove(0);
+        assert_eq!(
+            entry.text,
+            "if admin\\u{202e} }\\u{2066}//\\u{e0061}\\u{e0070} \\u{1b}[2K ok \u{1f469}\u{200d}\u{1f4bb}\n"
+        );
+        assert!(entry.remark.unwrap().contains("hidden characters"));
+        assert_eq!(entry.bytes.unwrap(), text.as_bytes());
+        std::fs::write(folder.path().join("utf16"), b"\xff\xfeh\0i\0").unwrap();
+        assert_eq!(context(&folder, &["utf16"])[0].text, "ff fe 68 00 69 00");
+    }
+
+    #[test]
+    fn a28_files_that_hold_secrets_are_not_given_to_an_agent() {
+        let folder = workspace();
+        std::fs::create_dir_all(folder.path().join("deep/.aws")).unwrap();
+        let key = "-----BEGIN OPENSSH PRIVATE KEY-----\nCANARY\n-----END OPENSSH PRIVATE KEY-----\n";
+        let secrets =
+            [".env", ".env.production", "deep/server.PEM", "deep/.aws/credentials", "id_rsa", "notes.txt"];
+        for name in secrets {
+            let text = if name == "notes.txt" { key } else { "TOKEN=CANARY\n" };
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        for name in secrets {
+            let entry = context(&folder, &[name]).remove(0);
+            assert!(entry.remark.as_ref().is_some_and(|remark| remark.starts_with("not given")), "{entry:?}");
+            assert_eq!((entry.text.as_str(), &entry.bytes), ("", &None), "{name}");
+        }
+        let all = context(&folder, &["**/*", ".*"]);
+        assert!(!format!("{all:?}").contains("CANARY"));
+        for (name, text) in
+            [(".env.example", "TOKEN=\n"), ("id_rsa.pub", "ssh-rsa A\n"), ("monkey.md", "key\n")]
+        {
+            std::fs::write(folder.path().join(name), text).unwrap();
+            assert_eq!(context(&folder, &[name])[0].text, text, "{name}");
+        }
     }
 
     #[test]
