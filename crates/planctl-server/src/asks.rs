@@ -200,9 +200,10 @@ impl Services {
 
 fn will_run(run: &RunRow, graph: &Graph) -> WillRun {
     let settings: RunSettings = serde_json::from_str(&run.settings).unwrap_or_default();
-    let workers = graph.steps().into_iter().map(|(_, task)| {
-        (task.role.as_str().to_owned(), settings.worker_for(&task.role).map(|agent| agent.shown()))
-    });
+    let workers = graph
+        .steps()
+        .into_iter()
+        .map(|(_, task)| (task.role.as_str().to_owned(), settings.shown(&task.role)));
     // Where the workspace is on another host there is nothing to look at; approving there takes the files as they are.
     let baseline = protection::baseline_of_plan(graph, Path::new(&run.workspace_path)).unwrap_or_default();
     WillRun {

@@ -9,7 +9,7 @@ use planctl_harness::{Inherited, Permissions};
 use planctl_store::ServedRole;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::config::{Agent, Config, Effects, Pace, Price, takes_plan};
+use crate::config::{Agent, Config, Effects, Pace, Price, permission_words, takes_plan};
 
 /// The effective configuration of one run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -97,6 +97,16 @@ impl RunSettings {
     pub fn worker_for(&self, role: &Role) -> Option<&Agent> {
         let own = self.roles.get(role.as_str()).and_then(|role| role.agent.as_ref());
         self.worker.as_ref().or(own)
+    }
+
+    /// Returns what people are told serves a role, and what it may do where that is not its usual.
+    pub(crate) fn shown(&self, role: &Role) -> Option<String> {
+        let shown = self.worker_for(role)?.shown();
+        let may = self.roles.get(role.as_str()).and_then(|role| permission_words(&role.permissions));
+        Some(match may {
+            Some(may) => format!("{shown} ({may})"),
+            None => shown,
+        })
     }
 
     /// Says whether a role may take a plan at all (G-39).
