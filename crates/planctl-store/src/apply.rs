@@ -353,7 +353,7 @@ fn finished(store: &Store, decided: &Decided, taken: Option<Claimed>) -> Applied
 }
 
 /// Says whether an item is one that an event's try has in the lane of its speaker.
-fn is_of_speaker(item: &ItemId, run: RunId, event: &Event) -> bool {
+pub(crate) fn is_of_speaker(item: &ItemId, run: RunId, event: &Event) -> bool {
     let Some(at) = event.at() else { return false };
     let is_gate = || *item == ItemId::gate(run, at);
     let is_rehearsal = || item.is_rehearsal(run, at);

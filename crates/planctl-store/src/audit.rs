@@ -2,19 +2,25 @@
 //!
 //! The names in brackets are the invariants of PROMISES 1.3.
 
+mod beside;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
 use planctl_engine::{
-    Attempt, Event, Fact, Found, Graph, NodeId, NodeState, Run, RunId, RunStatus, Work, advance,
+    AgentSaid, Attempt, Digest, Event, Excerpt, Fact, Found, Graph, NodeId, NodeState, Run, RunId, RunStatus,
+    Work, advance,
 };
 use uuid::Uuid;
 
+use crate::apply::is_of_speaker;
 use crate::error::StoreError;
 use crate::history::{Line, Said, genesis};
 use crate::runs::{RunRow, RunView};
 use crate::store::Store;
+
+pub(crate) use beside::AUDIT_BESIDE;
 
 /// One thing that does not hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,7 +47,8 @@ const PAGE: i64 = 1000;
 
 impl Store {
     /// Checks one run: numbers without gaps [I1], the fold of its inputs [I2], command ids [I3], the chain [I4], legal
-    /// inputs only [I5, I9, I13, I14, I16, I24], items [I6, I8], a reason to move [I7], verdicts [I10, I11, I12].
+    /// inputs only [I5, I9, I13–I16, I24], items [I6, I8], a reason to move [I7], verdicts [I10, I11, I12], its approval
+    /// [I12, I18], its workspace [I20], answers that were given [I22], and outputs [I23].
     ///
     /// Run it on a run that nobody moves meanwhile, or run it again where it finds something.
     ///
@@ -68,6 +75,7 @@ impl Store {
             }
         }
         audit.finish(&view);
+        self.audit_beside(&mut audit, &view).await?;
         Ok(audit.findings)
     }
 
@@ -77,7 +85,10 @@ impl Store {
             Said::Input(input) => {
                 if let Some(digest) = &input.graph {
                     match self.graph(digest).await {
-                        Ok(graph) => audit.graph = Some(graph),
+                        Ok(graph) => {
+                            audit.graph = Some(graph);
+                            audit.named_graph = Some(digest.clone());
+                        }
                         Err(StoreError::Corrupt { what }) => audit.find("I12", Some(line.seq), what),
                         Err(error) => return Err(error),
                     }
@@ -96,6 +107,7 @@ struct Audit {
     seq: i64,
     chain: Vec<u8>,
     graph: Option<Arc<Graph>>,
+    named_graph: Option<Digest>,
     folded: Option<Run>,
     /// Facts that the newest input must be followed by, and how many were seen.
     expected: Vec<Fact>,
@@ -104,6 +116,7 @@ struct Audit {
     commands: BTreeSet<Uuid>,
     generations: BTreeMap<String, i64>,
     verdicts: BTreeSet<(NodeId, Attempt)>,
+    outputs: BTreeSet<String>,
     findings: Vec<Finding>,
 }
 
@@ -115,6 +128,7 @@ impl Audit {
             seq: 0,
             chain: genesis(run.id).to_vec(),
             graph: None,
+            named_graph: None,
             folded: None,
             expected: Vec::new(),
             seen: 0,
@@ -122,6 +136,7 @@ impl Audit {
             commands: BTreeSet::new(),
             generations: BTreeMap::new(),
             verdicts: BTreeSet::new(),
+            outputs: BTreeSet::new(),
             findings: Vec::new(),
         }
     }
@@ -155,6 +170,7 @@ impl Audit {
             None => self.find("I3", Some(line.seq), "it has no command id"),
         }
         self.lease_of(line, event);
+        self.texts_of(line, event);
         let Some(graph) = self.graph.clone() else {
             self.find("I2", Some(line.seq), "no graph was named before it");
             return;
@@ -181,6 +197,9 @@ impl Audit {
             }
             return;
         };
+        if !is_of_speaker(item, self.run, event) {
+            self.find("I11", Some(line.seq), format!("it came under {item}, which is not of its try"));
+        }
         let before = self.generations.insert(item.as_str().to_owned(), generation);
         if before.is_some_and(|before| before >= generation) {
             self.find("I8", Some(line.seq), format!("generation {generation} of {item} was over"));
@@ -192,6 +211,33 @@ impl Audit {
             if task.is_none_or(|task| task.contract.digest != evidence.contract) {
                 self.find("I12", Some(line.seq), "its evidence is not of the approved contract");
             }
+        }
+    }
+
+    /// Checks that no text is longer than history may hold [I23].
+    fn texts_of(&mut self, line: &Line, event: &Event) {
+        let texts: Vec<&Excerpt> = match event {
+            Event::Agent(agent) => match &agent.said {
+                AgentSaid::Reported(report) => vec![&report.text],
+                AgentSaid::Asked { .. }
+                | AgentSaid::Overran { .. }
+                | AgentSaid::Faulted(_)
+                | AgentSaid::Released => Vec::new(),
+            },
+            Event::Harness(harness) => match &harness.found {
+                Found::Evidence(evidence) | Found::Rehearsed(evidence) => {
+                    vec![&evidence.stdout, &evidence.stderr]
+                }
+                Found::Nothing(_) => Vec::new(),
+            },
+            Event::Human(_) | Event::Clock(_) => Vec::new(),
+        };
+        for text in texts {
+            // A byte that is no UTF-8 takes three as the replacement character.
+            if text.tail.len() > 3 * Excerpt::TAIL_BYTES_MAX {
+                self.find("I23", Some(line.seq), format!("it holds {} bytes of output", text.tail.len()));
+            }
+            self.outputs.extend(text.stored.iter().map(|digest| digest.as_str().to_owned()));
         }
     }
 

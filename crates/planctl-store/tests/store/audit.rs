@@ -71,6 +71,119 @@ async fn i7_a_lost_item_is_named() {
 }
 
 #[tokio::test]
+async fn i2_a_list_that_shows_another_state_is_named() {
+    assert_eq!(names(&after("update runs set status = 'paused'").await), ["I2"]);
+}
+
+#[tokio::test]
+async fn i7_an_ask_that_nothing_stands_behind_is_named() {
+    let ask = "insert into asks (item, run, node, visit, attempt, work, created_at) \
+        select 'x', id, '1', 1, 1, '{}', created_at from runs";
+    assert_eq!(names(&after(ask).await), ["I7"]);
+}
+
+#[tokio::test]
+async fn i8_an_item_whose_generation_went_back_is_named() {
+    let findings = after(
+        "update items set generation = -1; update items set id = (select item from history \
+        where name = 'agent.reported' order by seq desc limit 1)",
+    )
+    .await;
+    assert!(names(&findings).contains(&"I8"), "{findings:?}");
+}
+
+#[tokio::test]
+async fn i11_news_under_the_lease_of_another_try_is_named() {
+    let trick = "update history set item = (select item from history where name = 'agent.reported' limit 1) \
+        where name = 'harness.evaluated'";
+    let findings = after(trick).await;
+    assert!(names(&findings).contains(&"I11"), "{findings:?}");
+}
+
+#[tokio::test]
+async fn i12_another_graph_and_an_approval_of_another_text_are_named() {
+    let findings = after(
+        "insert into graphs select 'sha256:other', body from graphs; update runs set graph = 'sha256:other'",
+    )
+    .await;
+    assert_eq!(names(&findings), ["I12"], "{findings:?}");
+    let findings = after(APPROVED_OTHERWISE).await;
+    assert_eq!(names(&findings), ["I12"], "{findings:?}");
+}
+
+const APPROVED_OTHERWISE: &str = "with a as (insert into approvals (workspace, plan, digest, config_digest, config, \
+    protected, by, nonce) select workspace, plan, 'sha256:other', 'c', '{}', '{}', 'x', gen_random_uuid() from runs \
+    returning id) update runs set approval = a.id from a";
+
+#[tokio::test]
+async fn i18_a_decision_that_was_used_twice_is_named() {
+    let findings = after(
+        "alter table approvals drop constraint approvals_nonce_key; insert into approvals (workspace, plan, digest, \
+        config_digest, config, protected, by, nonce) select workspace, plan, revision, 'c', '{}', '{}', 'x', n from runs, \
+        (select gen_random_uuid() as n) one, generate_series(1, 2); \
+        update runs set approval = (select min(id) from approvals)",
+    )
+    .await;
+    assert_eq!(names(&findings), ["I18"], "{findings:?}");
+}
+
+#[tokio::test]
+async fn i20_two_active_runs_of_a_workspace_are_named() {
+    let findings = after(
+        "drop index one_active_run_per_workspace; create temp table twin as select * from runs; \
+        update twin set id = gen_random_uuid(), number = 9, name = 'fix-auth-9'; insert into runs select * from twin",
+    )
+    .await;
+    assert_eq!(names(&findings), ["I20"], "{findings:?}");
+    assert!(findings[0].what.contains("fix-auth-9"), "{findings:?}");
+}
+
+#[tokio::test]
+async fn i22_an_answer_that_was_given_and_is_not_in_the_history_is_named() {
+    let findings = after(
+        "insert into commands (key, run, body_hash, seq, at) select 'k7', id, '', 900, created_at from runs",
+    )
+    .await;
+    assert_eq!(names(&findings), ["I22"], "{findings:?}");
+    assert!(findings[0].what.contains("`k7`"), "{findings:?}");
+}
+
+#[tokio::test]
+async fn i23_a_text_beyond_its_cap_and_an_output_that_is_gone_are_named() {
+    let findings = after(
+        "update history set body = replace(body::text, '\"tail\":\"done\"', '\"tail\":\"' || repeat('x', 13000) || '\"')::json \
+        where name = 'agent.reported'",
+    )
+    .await;
+    assert!(names(&findings).contains(&"I23"), "{findings:?}");
+    let findings = after(
+        "update history set body = replace(body::text, '\"tail\":\"done\"', '\"tail\":\"done\",\"stored\":\"sha256:gone\"')::json \
+        where name = 'agent.reported'",
+    )
+    .await;
+    let gone =
+        findings.iter().find(|finding| finding.invariant == "I23").unwrap_or_else(|| panic!("{findings:?}"));
+    assert!(gone.what.contains("sha256:gone"), "{findings:?}");
+}
+
+#[tokio::test]
+async fn i5_i16_news_after_the_end_is_named() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    world.step(run.id, 0).await;
+    tamper(
+        &world,
+        "create temp table last as select * from history where name = 'human.submitted'; \
+        update last set seq = (select max(seq) + 1 from history), command = gen_random_uuid(); \
+        insert into history select * from last; update runs set seq = seq + 1",
+    )
+    .await;
+    let findings = world.store.audit(run.id).await.unwrap();
+    assert!(names(&findings).contains(&"I5"), "{findings:?}");
+    assert!(names(&findings).contains(&"I4"), "{findings:?}");
+}
+
+#[tokio::test]
 async fn i3_a_repeated_command_is_named() {
     let findings = after(
         "update history set command = (select command from history where seq = 1) \

@@ -1,0 +1,82 @@
+//! What stands beside a run's history and must fit it: its columns, its approval, its asks, answers given, outputs named.
+
+use planctl_engine::RunStatus;
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use super::Audit;
+use crate::connections::repeated;
+use crate::error::StoreError;
+use crate::rows::{status_word, stored_run};
+use crate::runs::RunView;
+use crate::store::Store;
+
+pub(crate) const AUDIT_BESIDE: &str = "select r.status, r.active, a.digest as approved, a.plan as approved_plan, \
+     (select count(*) from approvals b where b.nonce = a.nonce) as of_nonce, \
+     (select o.name from runs o where o.workspace = r.workspace and o.active and o.id <> r.id limit 1) as other, \
+     array(select c.key from commands c where c.run = r.id and not exists (select from history h \
+       where h.run = c.run and h.seq = c.seq and h.kind = 'input' and h.name like 'human.%') order by 1 limit 10) as lost, \
+     array(select k.number from asks k where k.run = r.id and k.closed_at is null \
+       and not exists (select from items i where i.id = k.item) order by 1 limit 10) as dangling, \
+     array(select d.digest from unnest($2::text[]) as d (digest) \
+       where not exists (select from outputs o where o.digest = d.digest) order by 1 limit 10) as missing \
+     from runs r left join approvals a on a.id = r.approval where r.id = $1";
+
+impl Store {
+    pub(super) async fn audit_beside(&self, audit: &mut Audit, view: &RunView) -> Result<(), StoreError> {
+        let id = stored_run(view.run.id);
+        let outputs: Vec<&str> = audit.outputs.iter().map(String::as_str).collect();
+        let row =
+            repeated!(self, lent => sqlx::query(AUDIT_BESIDE).bind(id).bind(&outputs).fetch_one(&mut *lent))?;
+        audit.columns(view, &row)?;
+        audit.approval(view, &row)?;
+        for key in row.try_get::<Vec<String>, _>("lost")? {
+            audit.find("I22", None, format!("what was accepted under the key `{key}` is not in its history"));
+        }
+        for number in row.try_get::<Vec<i64>, _>("dangling")? {
+            audit.find("I7", None, format!("ask {number} is open and no item stands behind it"));
+        }
+        for digest in row.try_get::<Vec<String>, _>("missing")? {
+            audit.find("I23", None, format!("output {digest} is named and not kept"));
+        }
+        Ok(())
+    }
+}
+
+impl Audit {
+    fn columns(&mut self, view: &RunView, row: &PgRow) -> Result<(), StoreError> {
+        let status = view.run.head.status;
+        let is_active = status == RunStatus::Active;
+        let (word, active): (&str, bool) = (row.try_get("status")?, row.try_get("active")?);
+        if word != status_word(status) || active != is_active {
+            self.find("I2", None, format!("lists show it as {word} and it is {}", status_word(status)));
+        }
+        if is_active && let Some(other) = row.try_get::<Option<String>, _>("other")? {
+            self.find("I20", None, format!("{other} is active in the same workspace"));
+        }
+        if self.named_graph.as_ref().is_some_and(|named| *named != view.run.graph) {
+            self.find("I12", None, "its graph is not the one that its history names");
+        }
+        for item in &view.items {
+            let spoken = self.generations.get(item.id.as_str());
+            if spoken.is_some_and(|spoken| *spoken > item.generation) {
+                self.find("I8", None, format!("item {} is back at generation {}", item.id, item.generation));
+            }
+        }
+        Ok(())
+    }
+
+    /// Only of a run that goes on: an approval stands beside a run before the decision that it is for.
+    fn approval(&mut self, view: &RunView, row: &PgRow) -> Result<(), StoreError> {
+        let Some(approved) = row.try_get::<Option<&str>, _>("approved")? else { return Ok(()) };
+        let plan: i64 = row.try_get("approved_plan")?;
+        let is_of_it = approved == view.run.revision.as_str() && plan == view.run.plan.number();
+        if view.run.head.status == RunStatus::Active && !is_of_it {
+            self.find("I12", None, "its approval is of another text");
+        }
+        if row.try_get::<i64, _>("of_nonce")? > 1 {
+            self.find("I18", None, "the decision to approve it was used twice");
+        }
+        Ok(())
+    }
+}
