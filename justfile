@@ -16,6 +16,10 @@ test *ARGS:
 quiet:
     PLANCTL_NOTIFY=off cargo test -p planctl-store --test store -- --skip bell_rings
 
+# Keep histories of this version for later ones: writes those of tests/golden that are not there yet
+golden:
+    PLANCTL_GOLDEN=write cargo test -p planctl-store --test store golden
+
 # What must be green before a commit
 check: lint
     cargo doc --no-deps --quiet

@@ -9,6 +9,8 @@ mod world;
 mod apply;
 #[path = "store/audit.rs"]
 mod audit;
+#[path = "store/golden.rs"]
+mod golden;
 #[path = "store/outage.rs"]
 mod outage;
 #[path = "store/plans.rs"]

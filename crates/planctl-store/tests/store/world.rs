@@ -7,7 +7,7 @@ use std::time::Duration;
 use planctl_engine::{
     Actor, AgentEvent, AgentSaid, Answer, At, Budget, ClockEvent, Contract, Decision, Digest, Edge, Ending,
     Event, Evidence, Excerpt, Found, Graph, GraphParts, HarnessEvent, HumanEvent, Limits, Node, NodeKind, On,
-    Outcome, Priority, Report, Resources, Role, RunId, Task, WorkKind,
+    Outcome, Priority, RedFirst, Report, Resources, Role, RunId, Task, WorkKind,
 };
 use planctl_store::testing::{TestCluster, TestDatabase};
 use planctl_store::{
@@ -29,13 +29,18 @@ pub struct World {
 
 /// A plan of `steps` steps in a row; each failing gate is retried once, and then a person is asked.
 pub fn linear(steps: u32) -> Graph {
+    linear_with(steps, Budget::default(), RedFirst::Off)
+}
+
+/// The same with a budget, and with contracts that are tried before the work.
+pub fn linear_with(steps: u32, budget: Budget, red_first: RedFirst) -> Graph {
     let mut nodes = vec![node("start", NodeKind::Start), node("done", NodeKind::Exit { success: true })];
     nodes.push(node("ask", NodeKind::Escalate { reason: None }));
     let mut edges = vec![edge("start", "1", On::Success)];
     for step in 1..=steps {
         let id = step.to_string();
         let next = if step == steps { "done".to_owned() } else { (step + 1).to_string() };
-        nodes.push(node(&id, NodeKind::Task(Box::new(task(step)))));
+        nodes.push(node(&id, NodeKind::Task(Box::new(task(step, red_first)))));
         edges.push(edge(&id, &next, On::Success));
         edges.push(edge(&id, "ask", On::Exhaust));
     }
@@ -45,7 +50,7 @@ pub fn linear(steps: u32) -> Graph {
         start: "start".into(),
         nodes,
         edges,
-        budget: Budget::default(),
+        budget,
         limits,
         priority: Priority::Urgent,
     })
@@ -60,7 +65,7 @@ fn edge(from: &str, to: &str, on: On) -> Edge {
     Edge { from: from.into(), to: to.into(), on }
 }
 
-fn task(step: u32) -> Task {
+fn task(step: u32, red_first: RedFirst) -> Task {
     Task {
         step,
         role: Role::new("coder"),
@@ -73,7 +78,7 @@ fn task(step: u32) -> Task {
             expect: 0,
             timeout: Duration::from_secs(60),
             guard: false,
-            red_first: planctl_engine::RedFirst::Off,
+            red_first,
         },
         max_retries: 1,
         lapse: Outcome::Failed,
@@ -96,12 +101,15 @@ pub async fn database() -> TestDatabase {
 }
 
 pub async fn world(steps: u32) -> World {
+    world_of(linear(steps)).await
+}
+
+pub async fn world_of(graph: Graph) -> World {
     let database = database().await;
     // The whole suite can be run without notifications: only what waits for a ring may take longer.
     let notifies = std::env::var("PLANCTL_NOTIFY").is_ok_and(|word| word == "off").not();
     let settings = Settings { deadline: Duration::from_secs(30), notifies, ..Settings::default() };
     let store = Store::connect(database.connect_options(), settings).await.unwrap();
-    let graph = linear(steps);
     let workspace = store.workspace(HOST, "/somewhere").await.unwrap();
     let digest = Digest::new("sha256:text");
     let plan = store
@@ -247,7 +255,11 @@ impl World {
 
     /// A plain connection beside the store's, to play tricks.
     pub async fn aside(&self) -> sqlx::PgConnection {
-        use sqlx::Connection as _;
-        sqlx::PgConnection::connect_with(&self.database.connect_options()).await.unwrap()
+        connect(&self.database).await
     }
+}
+
+pub async fn connect(database: &TestDatabase) -> sqlx::PgConnection {
+    use sqlx::Connection as _;
+    sqlx::PgConnection::connect_with(&database.connect_options()).await.unwrap()
 }
