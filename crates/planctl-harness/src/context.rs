@@ -26,6 +26,10 @@ const SECRET_NAMES: [&str; 9] = [
 ];
 /// How the names of other such files end.
 const SECRET_ENDINGS: [&str; 7] = [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx"];
+/// How the paths of other such files end.
+const SECRET_PLACES: [&str; 2] = [".aws/credentials", ".docker/config.json"];
+/// How the names of those end that hold no secret after all.
+const SAMPLE_ENDINGS: [&str; 5] = [".example", ".sample", ".template", ".dist", ".pub"];
 /// How many bytes of a binary file are shown.
 const BINARY_BYTES_SHOWN: usize = 256;
 
@@ -102,7 +106,7 @@ fn push(entries: &mut Vec<ContextEntry>, root: &Root, path: &str, left: &mut usi
     }
     entries.push(match read(root, path, *left) {
         Err(error) => ContextEntry::absent(path, format!("not available: {error}")),
-        Ok((bytes, size)) => match secret(path, &bytes) {
+        Ok((bytes, size)) => match withheld(path).or_else(|| holds_secret(&bytes)) {
             Some(why) => ContextEntry::absent(path, why.to_owned()),
             None => {
                 *left -= bytes.len();
@@ -128,23 +132,24 @@ fn read(root: &Root, path: &str, left: usize) -> Result<(Vec<u8>, u64), Unreadab
     Ok((bytes, size))
 }
 
-/// Says why a file is not given to an agent, whoever subscribed to it (A28).
-fn secret(path: &str, bytes: &[u8]) -> Option<&'static str> {
-    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
-    let is_sample =
-        [".example", ".sample", ".template", ".dist", ".pub"].iter().any(|ending| name.ends_with(ending));
-    let is_named = SECRET_NAMES.contains(&name.as_str())
+/// Says why a file of this name is not given to an agent, whoever subscribes to it (A28).
+pub fn withheld(path: &str) -> Option<&'static str> {
+    let path = path.to_lowercase();
+    let name = path.rsplit('/').next().unwrap_or(&path);
+    let is_sample = SAMPLE_ENDINGS.iter().any(|ending| name.ends_with(ending));
+    let is_secret = SECRET_NAMES.contains(&name)
         || name.starts_with(".env.")
         || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
-        || path.to_lowercase().ends_with(".aws/credentials")
-        || path.to_lowercase().ends_with(".docker/config.json");
-    if is_named && !is_sample {
-        return Some("not given: files of this name hold secrets");
-    }
-    let holds_key = |line: &[u8]| {
+        || SECRET_PLACES.iter().any(|place| path.ends_with(place));
+    (is_secret && !is_sample).then_some("not given: files of this name hold secrets")
+}
+
+/// Says why what was read is not given to an agent.
+fn holds_secret(bytes: &[u8]) -> Option<&'static str> {
+    let is_key = |line: &[u8]| {
         line.starts_with(b"-----BEGIN ") && line.trim_ascii_end().ends_with(b"PRIVATE KEY-----")
     };
-    bytes.split(|byte| *byte == b'\n').any(holds_key).then_some("not given: it holds a private key")
+    bytes.split(|byte| *byte == b'\n').any(is_key).then_some("not given: it holds a private key")
 }
 
 /// Shows characters that nobody sees and that change how text reads, or carry text of their own, as `\u{…}`.

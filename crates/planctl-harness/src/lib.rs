@@ -36,7 +36,7 @@ pub use agent::{
 pub use ancestry::is_inside_worker;
 pub use beneath::Unreadable;
 pub use capture::{Captured, KEPT_BYTES};
-pub use context::{CONTEXT_BYTES_MAX, ContextEntry, FILE_BYTES_MAX, GLOB_FILES_MAX, read_context};
+pub use context::{CONTEXT_BYTES_MAX, ContextEntry, FILE_BYTES_MAX, GLOB_FILES_MAX, read_context, withheld};
 pub use contract::{Bench, Gate, ISOLATION_TIER, OUTPUT_BYTES_MAX};
 pub use digest::digest_of;
 pub use environment::{

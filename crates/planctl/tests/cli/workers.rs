@@ -288,3 +288,29 @@ fn a29_what_files_reports_and_contracts_say_moves_no_run() {
         .collect();
     assert_ne!(keys[0], keys[1], "drawn anew for each prompt");
 }
+
+#[test]
+fn a28_a_subscribed_file_of_secrets_is_named_at_approval_and_given_to_nobody() {
+    let room = Room::new();
+    room.write(".env", "TOKEN=CANARY\n");
+    let text = plan("P", "5 minutes", &[("One", "test -e one", "escalate")]);
+    room.write("p.md", &text.replace("One, please.", "One, please.\n\n**subscriptions:**\n- file:.env"));
+    let shown = room.planctl(&["plan", "show", "p.md"]);
+    assert!(shown.out.contains("reads file:.env (not given: files of this name hold secrets)"), "{shown:?}");
+    let script =
+        format!("cat > {0}/prompt; cp -r $PLANCTL_CONTEXT_DIR {0}/context; touch one", room.home().display());
+    must(&room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", &script]), 0);
+    let prompt = std::fs::read_to_string(room.home().join("prompt")).unwrap();
+    assert!(prompt.contains("file:.env (not given") && !prompt.contains("CANARY"), "{prompt}");
+    assert_eq!(std::fs::read_dir(room.home().join("context")).unwrap().count(), 0);
+}
+
+#[test]
+fn an_agent_named_at_resume_serves_from_there_on() {
+    let (room, path) = room_with("codex", CODEX);
+    room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "abort")]));
+    must(&room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "true"]), 1);
+    let said = with_path(&room, &path, &["plan", "resume", "@last", "--no-wait", "--agent", "codex"]);
+    must(&said, 0);
+    assert_eq!((room.status()["agent"].as_str(), room.status()["exec"].as_str()), (Some("codex"), None));
+}

@@ -187,7 +187,9 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>) -> String {
         text.push('\n');
     }
     for subscription in &step.subscriptions {
-        text.push_str(&format!("  reads {}\n", show::safe(subscription)));
+        let withheld = subscription.strip_prefix("file:").and_then(planctl_harness::withheld);
+        let withheld = withheld.map(|why| styled(CARE, &format!(" ({why})"))).unwrap_or_default();
+        text.push_str(&format!("  reads {}{withheld}\n", show::safe(subscription)));
     }
     for line in show::safe_block(step.task.trim()).lines() {
         text.push_str(&styled(FAINT, &format!("  {line}")));
