@@ -74,6 +74,7 @@ fn make_environment_hostile(folder: &std::path::Path) {
         for name in names {
             std::env::set_var(name, &evil);
         }
+        std::env::set_var("ANTHROPIC_API_KEY", "the agent's own key");
         std::env::set_var("BASH_FUNC_test%%", "() { return 0; }");
         std::env::set_var("BASH_FUNC_false%%", "() { return 0; }");
     }

@@ -155,6 +155,8 @@ fn a_known_agent_gets_its_line_its_prompt_and_its_own_variables() {
         for secret in ["PLANCTL_DATABASE_URL", "DATABASE_URL", "NODE_OPTIONS", "PYTHONPATH"] {
             assert!(!names.iter().any(|name| name == secret), "{agent}: {secret}");
         }
+        let has_key = ["claude", "opencode", "aider"].contains(&agent);
+        assert_eq!(names.iter().any(|name| name == "ANTHROPIC_API_KEY"), has_key, "{agent}: its own login");
         if agent == "claude" {
             assert!(argv.windows(2).any(|pair| pair == ["--max-budget-usd", "0.250000"]), "{argv:?}");
             assert_eq!(worked.session.as_deref(), Some("ID"));

@@ -159,8 +159,14 @@ fn the_environment_tells_the_item_and_no_secret() {
     }
     let names: Vec<&str> = environment.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
     assert!(names.contains(&"NODE_OPTIONS"), "listed by name");
-    for secret in ["PLANCTL_DATABASE_URL", "PLANCTL_TOKEN", "DATABASE_URL", "PYTHONPATH", "BASH_FUNC_test%%"]
-    {
+    for secret in [
+        "ANTHROPIC_API_KEY",
+        "PLANCTL_DATABASE_URL",
+        "PLANCTL_TOKEN",
+        "DATABASE_URL",
+        "PYTHONPATH",
+        "BASH_FUNC_test%%",
+    ] {
         assert!(!names.contains(&secret), "{secret}");
     }
 }
