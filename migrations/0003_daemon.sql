@@ -80,3 +80,6 @@ create table notes (
   call          uuid not null unique,
   primary key (topic, number)
 );
+
+-- The runs that are not over, for the loops of daemons; a transition changes no column of it.
+create index runs_open on runs (workspace, id) where ended_at is null;

@@ -32,7 +32,7 @@ pub struct Bench {
     workspace: PathBuf,
     bash: Option<PathBuf>,
     environment: Vec<(OsString, OsString)>,
-    lock: Option<Arc<OwnedFd>>,
+    locks: Vec<Arc<OwnedFd>>,
     file_bytes_max: Option<u64>,
 }
 
@@ -65,12 +65,12 @@ impl Bench {
             .find(|(name, _)| name == "PATH")
             .and_then(|(_, path)| find_program(OsStr::new("bash"), path))
             .or_else(|| find_program(OsStr::new("bash"), OsStr::new(PATH_DEFAULT)));
-        Ok(Bench { spawner, workspace, bash, environment, lock: None, file_bytes_max: None })
+        Ok(Bench { spawner, workspace, bash, environment, locks: Vec::new(), file_bytes_max: None })
     }
 
-    /// Keeps the workspace's lock held until everything a contract started is dead (P9).
-    pub fn with_lock(mut self, lock: Arc<OwnedFd>) -> Bench {
-        self.lock = Some(lock);
+    /// Keeps the workspace's locks held until everything a contract started is dead (P9).
+    pub fn with_locks(mut self, locks: Vec<Arc<OwnedFd>>) -> Bench {
+        self.locks = locks;
         self
     }
 
@@ -169,7 +169,7 @@ impl Bench {
         command.grace = GRACE;
         command.output_bytes_max = Some(OUTPUT_BYTES_MAX);
         command.file_bytes_max = self.file_bytes_max;
-        command.locks = self.lock.iter().cloned().collect();
+        command.locks.clone_from(&self.locks);
         Some(command)
     }
 }

@@ -14,6 +14,7 @@ mod beneath;
 mod capture;
 mod context;
 mod contract;
+mod detached;
 mod digest;
 mod environment;
 mod excerpt;
@@ -38,6 +39,7 @@ pub use beneath::Unreadable;
 pub use capture::{Captured, KEPT_BYTES};
 pub use context::{CONTEXT_BYTES_MAX, ContextEntry, FILE_BYTES_MAX, GLOB_FILES_MAX, read_context, withheld};
 pub use contract::{Bench, Gate, ISOLATION_TIER, OUTPUT_BYTES_MAX};
+pub use detached::{Detached, leave_the_terminal};
 pub use digest::digest_of;
 pub use environment::{
     Inherited, PATH_DEFAULT, RefusedVariable, agent_environment, contract_environment, safe_path,

@@ -98,7 +98,7 @@ impl TrialBench {
         }
         let bench = Bench::new(spawner.clone(), replica.workspace(), Some(&path), variables)
             .map_err(|error| broken(&error))?
-            .with_lock(replica.lock());
+            .with_locks(vec![replica.lock()]);
         Ok(TrialBench {
             spawner,
             bench,

@@ -76,17 +76,19 @@ pub fn boot_id() -> String {
 
 /// The right to run gates in a workspace, on this host (P9).
 ///
-/// Hand [`descriptor`](WorkspaceLock::descriptor) to what runs there: the lock then lasts until the last of those
+/// Hand [`descriptors`](WorkspaceLock::descriptors) to what runs there: the lock then lasts until the last of those
 /// trees is dead, even when planctl is killed.
 #[derive(Clone, Debug)]
 pub struct WorkspaceLock {
-    descriptor: Arc<OwnedFd>,
+    descriptors: Vec<Arc<OwnedFd>>,
 }
 
 impl WorkspaceLock {
     /// Takes the lock without waiting; `None` when somebody else has it.
     ///
-    /// `folder` is shared by everything that runs gates on this host, and holds one small file per workspace.
+    /// `folder` is of one state directory, and holds one small file per workspace. What runs gates under another state
+    /// directory is kept out by a lock on the workspace's own git folder, else on the workspace, where the file system has
+    /// such locks.
     ///
     /// # Errors
     ///
@@ -102,15 +104,26 @@ impl WorkspaceLock {
             .mode(0o600)
             .open(folder.join(format!("{name}.lock")))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(WorkspaceLock { descriptor: Arc::new(file.into()) })),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(error.into()),
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            Err(error) => return Err(error.into()),
         }
+        let mut descriptors = vec![Arc::new(OwnedFd::from(file))];
+        // A contract may lock the workspace itself, with `flock . make`, so the git folder goes before it.
+        if let Ok(own) = File::open(workspace.join(".git")).or_else(|_| File::open(workspace)) {
+            match flock(&own, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => descriptors.push(Arc::new(own.into())),
+                Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+                // Such as a network file system; the lock of the state directory is held.
+                Err(_) => {}
+            }
+        }
+        Ok(Some(WorkspaceLock { descriptors }))
     }
 
-    /// Returns the descriptor that carries the lock.
-    pub fn descriptor(&self) -> Arc<OwnedFd> {
-        self.descriptor.clone()
+    /// Returns the descriptors that carry the lock.
+    pub fn descriptors(&self) -> Vec<Arc<OwnedFd>> {
+        self.descriptors.clone()
     }
 }
 
@@ -218,7 +231,7 @@ mod tests {
         let first = take("/one").unwrap();
         assert!(take("/one").is_none());
         assert!(take("/two").is_some());
-        let inherited = first.descriptor().try_clone().unwrap();
+        let inherited = first.descriptors();
         drop(first);
         assert!(take("/one").is_none(), "whoever inherited it still has it");
         drop(inherited);

@@ -21,6 +21,15 @@ pub fn state_dir() -> Result<PathBuf, ClusterError> {
     cluster::state_dir()
 }
 
+/// Creates planctl's state directory if it is missing, so that the database's user can pass through it.
+///
+/// # Errors
+///
+/// [`ClusterError`] where it can't be made.
+pub fn ensure_state_dir(state_dir: &Path) -> Result<(), ClusterError> {
+    cluster::ensure_state_dir(state_dir)
+}
+
 /// Returns what the private cluster is made from.
 pub fn cluster_options(state_dir: &Path, postgres: &Postgres) -> ClusterOptions {
     ClusterOptions {

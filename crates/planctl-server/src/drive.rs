@@ -101,7 +101,7 @@ impl Station {
                 if claimed.revision != ready.made_for.revision {
                     *ready = self.hands_of(&self.store.run(run).await?, drive.live.clone()).await?;
                 }
-                ready.see_through(&claimed, stop).await?;
+                ready.see_through(&claimed, stop, stop).await?;
                 continue;
             }
             let row = self.store.run(run).await?;
@@ -210,7 +210,7 @@ impl Station {
         self.hands_of(&self.store.run(run).await?, Live::default()).await
     }
 
-    async fn hands_of(&self, row: &RunRow, live: Live) -> Result<Hands, ServiceError> {
+    pub(crate) async fn hands_of(&self, row: &RunRow, live: Live) -> Result<Hands, ServiceError> {
         let approved: Baseline = match row.approval {
             Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
             None => return Err(ServiceError::broken(format!("{} is active without an approval", row.name))),
@@ -237,6 +237,8 @@ impl Station {
             movers,
             made_for: MadeFor::of(row),
             live,
+            in_hand: self.in_hand().clone(),
+            outlasts_outages: false,
             bench: std::sync::OnceLock::new(),
         })
     }

@@ -13,13 +13,14 @@ use planctl_engine::{
     AgentEvent, AgentSaid, Digest, Event, Fault, FaultKind, Found, HarnessEvent, Inconclusive, NodeId,
     Purpose, Role, RunId, Task, Work,
 };
-use planctl_harness::{Baseline, Bench, Spawner, WorkspaceLock};
+use planctl_harness::{Baseline, Bench, Output, Spawner, WorkspaceLock};
 use planctl_store::{
     ApprovalId, Claim, ClaimLane, Claimed, Holder, Renewal, RunRow, Store, StoreError, Take,
 };
 use tokio::sync::watch;
 
 use crate::clock;
+use crate::held::InHand;
 use crate::live::{Doing, Live};
 use crate::protection;
 use crate::services::ServiceError;
@@ -52,6 +53,10 @@ pub struct Hands {
     /// What of the run these hands were made for; where it changes, other hands are due.
     pub(crate) made_for: MadeFor,
     pub(crate) live: Live,
+    /// What this process has in hand.
+    pub(crate) in_hand: InHand,
+    /// Says that what is to be stored waits for the database however long it is away.
+    pub(crate) outlasts_outages: bool,
     /// Where contracts run; made at the first gate.
     pub(crate) bench: OnceLock<Bench>,
 }
@@ -79,15 +84,16 @@ impl Hands {
         }
     }
 
-    /// Sees a claimed item through; a gate that follows the work is run at once.
+    /// Sees a claimed item through; a gate that follows the work is run at once. An agent ends at `stop`, a gate at `cut`.
     pub(crate) async fn see_through(
         &self,
         claimed: &Claimed,
         stop: &watch::Receiver<bool>,
+        cut: &watch::Receiver<bool>,
     ) -> Result<(), ServiceError> {
         let done = match &claimed.item.work {
-            Work::Agent { .. } => self.work(claimed, stop).await,
-            Work::Harness { .. } | Work::Human { .. } => self.gate(claimed, stop).await,
+            Work::Agent { .. } => self.work(claimed, stop, cut).await,
+            Work::Harness { .. } | Work::Human { .. } => self.gate(claimed, cut).await,
         };
         self.live.end();
         done
@@ -137,29 +143,33 @@ impl Hands {
     }
 
     /// Lets an agent work and reports what came of it.
-    async fn work(&self, claimed: &Claimed, stop: &watch::Receiver<bool>) -> Result<(), ServiceError> {
+    async fn work(
+        &self,
+        claimed: &Claimed,
+        stop: &watch::Receiver<bool>,
+        cut: &watch::Receiver<bool>,
+    ) -> Result<(), ServiceError> {
         let Work::Agent { role, timeout, brief, .. } = &claimed.item.work else {
             return Err(ServiceError::broken(format!("item {} is not for an agent", claimed.item.id)));
         };
+        let _held = self.in_hand.hold(&claimed.item.id);
         let task = task_of(claimed)?;
         self.begin(claimed, task, false);
         let Some(agent) = self.settings.agent(role, &self.scratch) else {
-            return self.report(claimed, no_agent(role), stop).await;
+            return self.report(claimed, no_agent(role), cut).await;
         };
         if !Path::new(&claimed.workspace).is_dir() {
             let message = format!("the workspace {} is not there", claimed.workspace);
             let said = AgentSaid::Faulted(Fault { kind: FaultKind::Transient, message });
-            return self.report(claimed, said, stop).await;
+            return self.report(claimed, said, cut).await;
         }
         let assignment = self.told().assignment(claimed, task, role, *timeout, brief).await?;
         let live = self.live.clone();
         let mut watch = move |_, bytes: &[u8]| live.printed(bytes);
         let work = async |cancel| agent.work(&self.spawner, &assignment, &mut watch, cancel).await;
         let Some(worked) = self.minded(claimed, stop, work).await else { return Ok(()) };
-        for output in &worked.outputs {
-            self.store.put_output(&output.digest, &output.bytes).await?;
-        }
-        self.report(claimed, worked.said, stop).await
+        self.keep(&worked.outputs).await?;
+        self.report(claimed, worked.said, cut).await
     }
 
     /// Runs a gate, and a rehearsal of the next step's contract that follows from its verdict.
@@ -176,6 +186,7 @@ impl Hands {
         claimed: &Claimed,
         stop: &watch::Receiver<bool>,
     ) -> Result<Option<Claimed>, ServiceError> {
+        let _held = self.in_hand.hold(&claimed.item.id);
         let task = task_of(claimed)?;
         let is_rehearsal = claimed.item.work == Work::Harness { purpose: Purpose::Rehearsal };
         self.begin(claimed, task, true);
@@ -190,7 +201,7 @@ impl Hands {
                         lock = self.workspace_lock() => lock?,
                         () = &mut cancel => return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new())),
                     };
-                    let bench = bench.with_lock(lock.descriptor());
+                    let bench = bench.with_locks(lock.descriptors());
                     let gate = bench.evaluate(&task.contract, &baseline, &mut watch, cancel).await;
                     Ok::<_, ServiceError>((self.with_own_files(gate.found, task)?, gate.outputs))
                 };
@@ -200,9 +211,7 @@ impl Hands {
                 }
             }
         };
-        for output in &outputs {
-            self.store.put_output(&output.digest, &output.bytes).await?;
-        }
+        self.keep(&outputs).await?;
         let found = match found {
             Found::Evidence(evidence) if is_rehearsal => Found::Rehearsed(evidence),
             other @ (Found::Evidence(_) | Found::Rehearsed(_) | Found::Nothing(_)) => other,
@@ -271,7 +280,13 @@ impl Hands {
         event: &Event,
         take: Option<&Take>,
     ) -> Result<Option<Claimed>, ServiceError> {
-        match self.store.apply(self.run, event, &claimed.proof(), take).await {
+        let applied = loop {
+            match self.store.apply(self.run, event, &claimed.proof(), take).await {
+                Err(error) if self.waits_out(&error) => {}
+                applied => break applied,
+            }
+        };
+        match applied {
             Ok(applied) => Ok(applied.taken),
             Err(StoreError::StaleLease | StoreError::Refused(_)) => {
                 tracing::debug!(item.id = %claimed.item.id, "what was said came too late");
@@ -279,6 +294,27 @@ impl Hands {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    async fn keep(&self, outputs: &[Output]) -> Result<(), ServiceError> {
+        for output in outputs {
+            loop {
+                match self.store.put_output(&output.digest, &output.bytes).await {
+                    Err(error) if self.waits_out(&error) => {}
+                    kept => break kept?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that the same call is tried again: hands of a daemon do so for as long as the database is away.
+    fn waits_out(&self, error: &StoreError) -> bool {
+        let waits = error.is_retryable() && self.outlasts_outages;
+        if waits {
+            tracing::debug!(%error, "what came of an item waits for the database");
+        }
+        waits
     }
 
     fn begin(&self, claimed: &Claimed, task: &Task, is_gate: bool) {

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::config;
 use crate::wire::{
-    AskList, AskPage, AuditView, DatabaseView, Decided, DoctorView, EventLine, FormatView, LogView,
-    PlanDiffView, PlanView, RoleList, RunList, RunView, SchemaList, TopicList, TopicView, VersionView,
-    WhyView, WorkerTestView,
+    AskList, AskPage, AuditView, DaemonView, DatabaseView, Decided, DoctorView, EventLine, FormatView,
+    LogView, PlanDiffView, PlanView, RoleList, RunList, RunView, SchemaList, TopicList, TopicView,
+    VersionView, WhyView, WorkerTestView,
 };
 
 /// The name of each schema, and what it describes.
@@ -37,6 +37,7 @@ pub const ALL: &[(&str, &str)] = &[
     ("db-status", "db status --json"),
     ("roles", "roles ls --json"),
     ("worker-test", "worker test --json"),
+    ("daemon-status", "daemon status --json"),
     ("version", "version --json"),
     ("schema", "schema --json"),
     (config::FILE_NAME, "the configuration file"),
@@ -65,6 +66,7 @@ pub fn schema(name: &str) -> Option<Value> {
         "db-status" => of::<DatabaseView>(),
         "roles" => of::<RoleList>(),
         "worker-test" => of::<WorkerTestView>(),
+        "daemon-status" => of::<DaemonView>(),
         "version" => of::<VersionView>(),
         "schema" => of::<SchemaList>(),
         config::FILE_NAME => return Some(config::schema()),

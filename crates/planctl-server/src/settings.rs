@@ -26,6 +26,9 @@ pub struct RunSettings {
     /// What the tokens of models cost, where an agent does not tell.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
+    /// What serves roles that nothing else serves, in the process that named it; never stored.
+    #[serde(skip)]
+    pub otherwise: Option<Agent>,
 }
 
 /// What serves one role.
@@ -90,13 +93,14 @@ impl RunSettings {
             contract_env: config.contracts.env.clone(),
             contract_path: config.contracts.path.clone(),
             prices: config.prices.clone(),
+            otherwise: None,
         }
     }
 
     /// Returns what serves a role, if something does.
     pub fn worker_for(&self, role: &Role) -> Option<&Agent> {
         let own = self.roles.get(role.as_str()).and_then(|role| role.agent.as_ref());
-        self.worker.as_ref().or(own)
+        self.worker.as_ref().or(own).or(self.otherwise.as_ref())
     }
 
     /// Returns what people are told serves a role, and what it may do where that is not its usual.

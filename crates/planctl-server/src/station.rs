@@ -11,6 +11,7 @@ use planctl_store::cluster::{Cluster, ClusterOptions};
 use planctl_store::{Holder, Listener, PgConnectOptions, Settings, Store, StoreError};
 
 use crate::config::{DatabaseUrl, Postgres};
+use crate::held::InHand;
 use crate::instance::Instance;
 use crate::services::{Door, ServiceError, Services};
 
@@ -47,6 +48,7 @@ struct Inner {
     cluster: Option<Cluster>,
     database_line: String,
     rings: tokio::task::JoinHandle<()>,
+    in_hand: InHand,
 }
 
 /// What only a process that works needs.
@@ -97,6 +99,7 @@ impl Station {
             cluster,
             database_line,
             rings,
+            in_hand: InHand::default(),
         };
         Ok(Station { store, inner: Arc::new(inner) })
     }
@@ -169,6 +172,11 @@ impl Station {
             instance: self.process()?.instance.id().to_owned(),
             own: true,
         })
+    }
+
+    /// Returns what this process has in hand.
+    pub(crate) fn in_hand(&self) -> &InHand {
+        &self.inner.in_hand
     }
 
     pub(crate) fn boot(&self) -> &str {

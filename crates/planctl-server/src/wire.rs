@@ -11,9 +11,11 @@ use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+mod daemon;
 mod topics;
 mod workers;
 
+pub use daemon::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView, TroubleView};
 pub use topics::{NoteView, TopicList, TopicSummary, TopicView};
 pub use workers::{EffectsView, PaceView, RoleList, RoleView, WorkerTestView};
 

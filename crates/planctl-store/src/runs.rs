@@ -56,6 +56,7 @@ pub(crate) const RUNS: &str = runs_where!(
     "($1::bigint is null or r.workspace = $1) and ($3::uuid is null or r.id < $3) order by r.id desc limit $2"
 );
 pub(crate) const RUNS_IN_STATUS: &str = runs_where!("r.status = $1 order by r.id limit $2");
+pub(crate) const RUNS_OPEN: &str = runs_where!("r.ended_at is null and w.host = $1 order by r.id limit $2");
 pub(crate) const RECORDS: &str =
     "select array_agg(node) as names, array_agg(record::text) as records from nodes where run = $1";
 pub(crate) const ITEMS: &str = "select i.id, i.node, i.visit, i.attempt, i.target, i.state, i.work::text as work, i.available_at, \
@@ -465,6 +466,17 @@ impl Store {
     /// Those of the connection.
     pub async fn queued_runs(&self, limit: i64) -> Result<Vec<RunRow>, StoreError> {
         let rows = repeated!(self, lent => sqlx::query(RUNS_IN_STATUS).bind("queued").bind(limit).fetch_all(&mut *lent))?;
+        rows.iter().map(RunRow::read).collect()
+    }
+
+    /// Returns runs of a host's workspaces that are not over, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn open_runs(&self, host: &str, limit: i64) -> Result<Vec<RunRow>, StoreError> {
+        let rows =
+            repeated!(self, lent => sqlx::query(RUNS_OPEN).bind(host).bind(limit).fetch_all(&mut *lent))?;
         rows.iter().map(RunRow::read).collect()
     }
 

@@ -43,6 +43,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("lookups: last approval", lookups::LAST_APPROVAL),
     ("lookups: set settings", lookups::SET_SETTINGS),
     ("lookups: set served items", lookups::SET_SERVED_ITEMS),
+    ("runs: runs open", runs::RUNS_OPEN),
     ("lookups: roles wanted", lookups::ROLES_WANTED),
     ("outputs: put output", outputs::PUT_OUTPUT),
     ("outputs: get output", outputs::GET_OUTPUT),

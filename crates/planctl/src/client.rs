@@ -83,7 +83,7 @@ pub enum Outcome {
 }
 
 /// Reads what tests set in place of the usual: shorter leases, no notifications.
-fn store_settings(variable: impl Fn(&str) -> Option<String>) -> StoreSettings {
+pub fn store_settings(variable: impl Fn(&str) -> Option<String>) -> StoreSettings {
     let mut settings = StoreSettings::default();
     let seconds: Option<u64> = variable("PLANCTL_LEASE_SECONDS").and_then(|text| text.parse().ok());
     if let Some(seconds) = seconds.filter(|seconds| *seconds > 0) {
@@ -312,7 +312,8 @@ pub fn now_unix_micros() -> i64 {
     planctl_server::now().as_micros()
 }
 
-fn failure(error: ServiceError) -> Failure {
+/// Says why a service could not do what was asked.
+pub fn failure(error: ServiceError) -> Failure {
     use ServiceError as Error;
     let message = format!("could not {error}");
     match error {

@@ -13,9 +13,11 @@ use crate::show;
 
 mod approvals;
 mod changes;
+mod daemon;
 mod database;
 mod decide;
 mod demo;
+mod dev;
 mod doctor;
 mod expand;
 mod explain;
@@ -48,6 +50,8 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Worker(command) => worker::run(&context, command).await,
         Command::Roles(command) => worker::roles(&context, &command),
         Command::Db(command) => database::run(&context, command).await,
+        Command::Daemon(command) => daemon::run(&context, command).await,
+        Command::Dev { work, worker } => dev::run(&context, work, worker.worker()).await,
         Command::Demo { keep } => demo::run(&context, keep).await,
         Command::Doctor => doctor::run(&context).await,
         Command::Lsp { .. } => crate::lsp::run(&context).await,
@@ -111,6 +115,21 @@ impl Context {
             env: &|name| std::env::var_os(name),
         })
         .map_err(|error| config_failure(&error))
+    }
+
+    /// Returns the database that was named on the command line; it may hold a password.
+    pub fn named_database(&self) -> Option<&str> {
+        self.global.database_url.as_deref()
+    }
+
+    /// Returns the configuration file that was named on the command line.
+    pub fn config_named(&self) -> Option<&Path> {
+        self.global.config.as_deref()
+    }
+
+    /// Returns how often `-v` was given.
+    pub fn verbosity(&self) -> u8 {
+        self.global.verbose
     }
 
     /// Says that the workspace was named on the command line.

@@ -16,7 +16,7 @@ mod lsp;
 mod progress;
 mod show;
 
-use args::{Cli, Color};
+use args::{Cli, Color, Command, DaemonCommand, LogFormat};
 use failure::{Answer, Exit, Failure};
 
 fn main() -> ExitCode {
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Err(error) => return misused(&error),
     };
     colour(cli.global.color);
-    log(cli.global.verbose);
+    log(cli.global.verbose, &cli.command);
     quieten_the_parser();
     let exit = match started(cli).and_then(|exit| show::flush().map(|()| exit)) {
         Ok(exit) => exit,
@@ -91,8 +91,18 @@ fn colour(choice: Color) {
 }
 
 /// Writes logs to standard error; `PLANCTL_LOG` filters them, and a filter that can't be read is said once (row 109).
-fn log(verbose: u8) {
+fn log(verbose: u8, command: &Command) {
+    let daemon = if let Command::Daemon(DaemonCommand::Run { log_format, .. }) = command {
+        Some(*log_format)
+    } else {
+        None
+    };
     let default = match verbose {
+        // Nobody else tells what a daemon does.
+        0 if daemon.is_some() => {
+            "planctl=info,planctl_server=info,planctl_store=info,planctl_harness=info,warn"
+        }
+        0 if matches!(command, Command::Dev { .. }) => "planctl=warn,planctl_server=warn,error",
         0 => "error",
         1 => "planctl=info,planctl_server=info,planctl_store=info,planctl_harness=info,warn",
         _ => "debug",
@@ -106,9 +116,9 @@ fn log(verbose: u8) {
         }
         None => tracing_subscriber::EnvFilter::new(default),
     };
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match daemon {
+        Some(LogFormat::Json) => lines.json().init(),
+        Some(LogFormat::Human) | None => lines.with_ansi(std::io::stderr().is_terminal()).init(),
+    }
 }

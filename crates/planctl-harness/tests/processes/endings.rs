@@ -318,7 +318,11 @@ fn a_stopped_guardian_ends_the_tree_and_says_so() {
 
 fn p9_a_lock_is_free_when_the_end_is_reported_and_not_before() {
     let folder = tempfile::tempdir().unwrap();
-    let take = || planctl_harness::WorkspaceLock::try_take(folder.path(), "/workspace".as_ref()).unwrap();
+    let (elsewhere, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let taken = |state: &tempfile::TempDir| {
+        planctl_harness::WorkspaceLock::try_take(state.path(), workspace.path()).unwrap()
+    };
+    let take = || taken(&folder);
     let spawner = spawner();
     for _ in 0..50 {
         // Other tests of this program fork at the same time, and for a moment their children have our descriptors.
@@ -329,9 +333,9 @@ fn p9_a_lock_is_free_when_the_end_is_reported_and_not_before() {
         });
         let lock = lock.unwrap();
         let mut command = script("setsid sleep 999 & echo");
-        command.locks = vec![lock.descriptor()];
+        command.locks = lock.descriptors();
         drop(lock);
-        let mut watch = |_: Stream, _: &[u8]| assert!(take().is_none());
+        let mut watch = |_: Stream, _: &[u8]| assert!(take().is_none() && taken(&elsewhere).is_none());
         let finished =
             block_on(async { spawner.run(&command, &mut watch, std::future::pending()).await.unwrap() });
         assert_eq!(finished.stragglers, 1);

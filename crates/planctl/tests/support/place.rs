@@ -168,10 +168,15 @@ impl Place {
 
     /// Starts planctl; what it says goes into files, so that nobody has to read along.
     pub fn start(&self, words: &[&str]) -> Going {
+        self.start_with(words, &[])
+    }
+
+    /// Starts planctl with further variables.
+    pub fn start_with(&self, words: &[&str], variables: &[(&str, &std::ffi::OsStr)]) -> Going {
         let number = self.processes.fetch_add(1, Ordering::Relaxed);
         let talk = self.path(&format!("talk-{number}"));
         let mut command = self.foreign(env!("CARGO_BIN_EXE_planctl"));
-        command.args(words);
+        command.args(words).envs(variables.iter().copied());
         command.stdout(File::create(talk.with_extension("out")).unwrap());
         command.stderr(File::create(talk.with_extension("err")).unwrap());
         Going { child: command.spawn().unwrap(), talk, words: words.join(" ") }
@@ -180,6 +185,27 @@ impl Place {
     /// Starts `plan run p.md`, which begins the run or takes it up.
     pub fn start_run(&self) -> Going {
         self.start(&["plan", "run", "p.md", "--approve", "--exec", &self.exec()])
+    }
+
+    /// Starts a daemon in the foreground.
+    pub fn daemon(&self) -> Going {
+        self.start(&["daemon", "run"])
+    }
+
+    /// Has `p.md` run by whoever drives runs here, and waits for this note in its journal; no process stays for it.
+    pub fn start_and_leave(&self, note: &str) {
+        let said = self.planctl(&["plan", "run", "p.md", "--no-wait", "--exec", &self.exec()]);
+        assert_eq!(said.code, 3, "nobody has approved it: {said:?}");
+        let asks = self.json(&["approvals", "--json"]);
+        self.must(&["approvals", "approve", &asks["asks"][0]["id"].to_string()]);
+        self.await_note(note, 1);
+    }
+
+    /// Waits until the newest run is in this state.
+    pub fn await_state(&self, state: &str) {
+        wait_until(&format!("the run is {state}"), || {
+            self.json(&["plan", "status", "@last", "--json"])["state"] == state
+        });
     }
 
     /// Runs planctl to its end.
@@ -243,7 +269,10 @@ impl Place {
     pub fn trees_alive(&self) -> Vec<String> {
         let is_ours = |line: &String| {
             let line = line.as_str();
-            line.contains("postgres") || line.contains("planctl plan") || line.contains("__spawn")
+            line.contains("postgres")
+                || line.contains("planctl plan")
+                || line.contains("planctl daemon")
+                || line.contains("__spawn")
         };
         self.alive().into_iter().filter(|line| !is_ours(line)).collect()
     }
@@ -298,7 +327,8 @@ impl Place {
         let text = versions
             .flatten()
             .find_map(|version| fs::read_to_string(version.path().join("postmaster.pid")).ok())?;
-        Pid::from_raw(text.lines().next()?.trim().parse().ok()?)
+        // While the cluster is being made it is a negative number.
+        Pid::from_raw(text.lines().next()?.trim().parse().ok().filter(|pid| *pid > 0)?)
     }
 }
 

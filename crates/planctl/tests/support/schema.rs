@@ -71,6 +71,7 @@ fn name(words: &[&str]) -> Option<&'static str> {
         ("roles", Some("ls")) => "roles",
         ("worker", Some("test")) => "worker-test",
         ("db", Some("status")) => "db-status",
+        ("daemon", Some("status")) => "daemon-status",
         ("version", _) => "version",
         ("schema", None) => "schema",
         _ => return None,

@@ -1,0 +1,46 @@
+//! Which items this very process has in hand, so that a lease which nobody minds any more is told from one that is late.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use planctl_engine::ItemId;
+
+/// The items in hand. Cheap to clone; all clones are the same.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct InHand {
+    items: Arc<Mutex<BTreeMap<ItemId, usize>>>,
+}
+
+impl InHand {
+    /// Takes an item in hand until the answer is dropped, also by a panic.
+    pub(crate) fn hold(&self, item: &ItemId) -> Held {
+        *self.lock().entry(item.clone()).or_default() += 1;
+        Held { items: self.clone(), item: item.clone() }
+    }
+
+    pub(crate) fn has(&self, item: &ItemId) -> bool {
+        self.lock().contains_key(item)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ItemId, usize>> {
+        self.items.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One item in hand.
+pub(crate) struct Held {
+    items: InHand,
+    item: ItemId,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut items = self.items.lock();
+        if let Some(count) = items.get_mut(&self.item) {
+            *count -= 1;
+            if *count == 0 {
+                items.remove(&self.item);
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The hands of the runs that this process works on, kept as long as what they were made for holds.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use planctl_engine::RunId;
+use planctl_store::RunRow;
+
+use crate::config::Agent;
+use crate::hands::{Hands, MadeFor};
+use crate::live::Live;
+use crate::services::ServiceError;
+use crate::station::Station;
+
+/// The most runs whose hands are kept; making them again costs a few reads.
+const KEPT_MAX: usize = 256;
+
+/// The hands of several runs.
+#[derive(Default)]
+pub(crate) struct Crew {
+    kept: Mutex<HashMap<RunId, Arc<Hands>>>,
+    /// What serves roles that nothing else serves.
+    otherwise: Option<Agent>,
+}
+
+impl Crew {
+    pub(crate) fn new(otherwise: Option<Agent>) -> Crew {
+        Crew { kept: Mutex::default(), otherwise }
+    }
+
+    /// Says that work of every role is taken on.
+    pub(crate) fn serves_all(&self) -> bool {
+        self.otherwise.is_some()
+    }
+
+    /// Returns the hands of a run as it stands.
+    pub(crate) async fn hands(&self, station: &Station, run: RunId) -> Result<Arc<Hands>, ServiceError> {
+        self.hands_of(station, &station.store().run(run).await?).await
+    }
+
+    /// Returns the hands of a run that was just read.
+    pub(crate) async fn hands_of(&self, station: &Station, row: &RunRow) -> Result<Arc<Hands>, ServiceError> {
+        if let Some(hands) = self.lock().get(&row.id)
+            && hands.made_for == MadeFor::of(row)
+        {
+            return Ok(hands.clone());
+        }
+        let mut hands = station.hands_of(row, Live::default()).await?;
+        hands.settings.otherwise.clone_from(&self.otherwise);
+        hands.outlasts_outages = true;
+        let hands = Arc::new(hands);
+        let mut kept = self.lock();
+        if kept.len() >= KEPT_MAX {
+            // Those at work keep theirs.
+            kept.retain(|_, hands| Arc::strong_count(hands) > 1);
+        }
+        kept.insert(row.id, hands.clone());
+        Ok(hands)
+    }
+
+    /// Forgets runs that are over.
+    pub(crate) fn keep_only(&self, is_open: impl Fn(RunId) -> bool) {
+        self.lock().retain(|run, _| is_open(*run));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Hands>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

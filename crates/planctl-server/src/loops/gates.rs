@@ -1,0 +1,39 @@
+//! Claims gates of this host's workspaces, several at once, and has their contracts run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use planctl_store::ClaimLane;
+
+use super::{Found, Shared, Turns, stopped};
+use crate::services::ServiceError;
+
+/// How long it waits for a gate to end before it shows that it still turns.
+const SHOWS_LIFE: Duration = Duration::from_secs(5);
+
+/// Claims gates.
+#[derive(Default)]
+pub(crate) struct Gates;
+
+impl Turns for Gates {
+    const NAME: &'static str = "gates";
+    const PACE: Duration = Duration::ZERO;
+
+    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
+        let mut stop = shared.stop.clone();
+        let permit = tokio::select! {
+            permit = shared.gates.clone().acquire_owned() => permit,
+            () = tokio::time::sleep(SHOWS_LIFE) => return Ok(Found::More),
+            () = stopped(&mut stop) => return Ok(Found::Nothing),
+        };
+        let permit = permit.map_err(|error| ServiceError::broken(error.to_string()))?;
+        match shared.claim(ClaimLane::Gate).await? {
+            Some(claimed) => {
+                shared.see_through(claimed, "gates", permit);
+                Ok(Found::More)
+            }
+            None if shared.gates.available_permits() == 0 => Ok(Found::Something),
+            None => Ok(Found::Nothing),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Gives queued runs of this host's workspaces their turn, oldest first.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Found, Shared, Turns};
+use crate::services::ServiceError;
+
+/// How many queued runs are looked at.
+const AT_ONCE: i64 = 1000;
+
+/// Admits runs.
+#[derive(Default)]
+pub(crate) struct Runs;
+
+impl Turns for Runs {
+    const NAME: &'static str = "runs";
+    const PACE: Duration = Duration::from_millis(50);
+
+    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
+        let station = &shared.station;
+        let mut taken = BTreeSet::new();
+        let queued = station.store().queued_runs(AT_ONCE).await?;
+        for row in queued.iter().filter(|row| row.host == station.host()) {
+            // Behind one that waits, all others of its workspace wait too.
+            if !taken.insert(row.workspace) {
+                continue;
+            }
+            match station.admit(row.id).await {
+                Ok(None) => tracing::info!(run.name = %row.name, "admitted"),
+                Ok(Some(_)) => {}
+                Err(error) => shared.health.erred(Runs::NAME, &error),
+            }
+        }
+        Ok(if queued.is_empty() { Found::Nothing } else { Found::Something })
+    }
+}

@@ -1,0 +1,206 @@
+//! One daemon per state directory: a lock that its process holds, and a file that says where it listens.
+//!
+//! The lock alone says whether a daemon is there; it goes with the process, however that ends. `daemon.json` is there from
+//! when the sockets listen until the daemon stops, so one beside a free lock is stale.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::wire::DaemonInfo;
+
+const LOCK: &str = "daemon.lock";
+const INFO: &str = "daemon.json";
+
+/// Whoever only looks holds the lock for a moment, so it is tried a few times.
+const TRIES: u32 = 20;
+const BETWEEN_TRIES: Duration = Duration::from_millis(10);
+
+/// What is known of the daemon of a state directory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Seated {
+    /// There is none.
+    Nobody,
+    /// It does not listen yet, or no longer.
+    Busy {
+        /// Its process, where it said so already.
+        pid: Option<u32>,
+    },
+    /// It is there.
+    Running(DaemonInfo),
+}
+
+/// The right to be the daemon of a state directory.
+#[derive(Debug)]
+pub struct Seat {
+    lock: File,
+    info: PathBuf,
+}
+
+/// Why there is no seat.
+#[derive(Debug, thiserror::Error)]
+pub enum SeatError {
+    /// Another daemon has it (row 112).
+    #[error("start a daemon: one is there already")]
+    Taken(Seated),
+    /// The state directory can't be used.
+    #[error("use the state directory {}: {source}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Seat {
+    /// Takes the seat; what an earlier daemon that was killed said about itself is removed.
+    ///
+    /// # Errors
+    ///
+    /// [`SeatError::Taken`] while another process has it.
+    pub fn take(state_dir: &Path) -> Result<Seat, SeatError> {
+        let path = state_dir.join(LOCK);
+        let wrong = |source| SeatError::Io { path: path.clone(), source };
+        planctl_store::cluster::ensure_state_dir(state_dir)
+            .map_err(|error| wrong(io::Error::other(error.to_string())))?;
+        let mut lock = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(wrong)?;
+        if !tried(|| lock.try_lock()).map_err(wrong)? {
+            return Err(SeatError::Taken(seated(state_dir).map_err(wrong)?));
+        }
+        let info = state_dir.join(INFO);
+        removed(&info).map_err(wrong)?;
+        lock.set_len(0).map_err(wrong)?;
+        lock.seek(SeekFrom::Start(0)).map_err(wrong)?;
+        writeln!(lock, "{}", std::process::id()).map_err(wrong)?;
+        Ok(Seat { lock, info })
+    }
+
+    /// Says where the daemon listens, from now on.
+    ///
+    /// # Errors
+    ///
+    /// When the file can't be written.
+    pub fn announce(&self, info: &DaemonInfo) -> io::Result<()> {
+        let draft = self.info.with_extension("json.new");
+        removed(&draft)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+        file.write_all(&serde_json::to_vec(info)?)?;
+        file.sync_all()?;
+        fs::rename(&draft, &self.info)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let left = removed(&self.info).and_then(|()| self.lock.set_len(0));
+        if let Err(error) = left {
+            tracing::debug!(%error, "what the daemon said about itself stays behind");
+        }
+    }
+}
+
+/// Returns what is known of the daemon of a state directory.
+///
+/// # Errors
+///
+/// When the state directory can't be read.
+pub fn seated(state_dir: &Path) -> io::Result<Seated> {
+    let mut lock = match File::open(state_dir.join(LOCK)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Seated::Nobody),
+        opened => opened?,
+    };
+    match lock.try_lock_shared() {
+        Ok(()) => return Ok(Seated::Nobody),
+        Err(TryLockError::WouldBlock) => {}
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    let mut text = String::new();
+    lock.read_to_string(&mut text)?;
+    let pid = text.trim().parse().ok();
+    let info = match fs::read(state_dir.join(INFO)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Seated::Busy { pid }),
+        read => read?,
+    };
+    match serde_json::from_slice::<DaemonInfo>(&info) {
+        Ok(info) if Some(info.pid) == pid => Ok(Seated::Running(info)),
+        Ok(_) | Err(_) => Ok(Seated::Busy { pid }),
+    }
+}
+
+fn tried(mut attempt: impl FnMut() -> Result<(), TryLockError>) -> io::Result<bool> {
+    for _ in 1..TRIES {
+        match attempt() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(BETWEEN_TRIES),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Ok(false)
+}
+
+fn removed(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn info() -> DaemonInfo {
+        DaemonInfo {
+            pid: std::process::id(),
+            socket: "/run/planctl.sock".to_owned(),
+            tcp: None,
+            version: "0.1.0".to_owned(),
+            started_at: "2026-11-21T12:00:00Z".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_second_daemon_is_refused_and_told_who_is_there() {
+        let state = tempfile::tempdir().unwrap();
+        assert_eq!(seated(state.path()).unwrap(), Seated::Nobody);
+        let seat = Seat::take(state.path()).unwrap();
+        assert_eq!(seated(state.path()).unwrap(), Seated::Busy { pid: Some(std::process::id()) });
+        seat.announce(&info()).unwrap();
+        let mode = fs::metadata(state.path().join(INFO)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let refused = Seat::take(state.path());
+        assert!(matches!(&refused, Err(SeatError::Taken(Seated::Running(there))) if *there == info()));
+        drop(seat);
+        assert_eq!(seated(state.path()).unwrap(), Seated::Nobody);
+        assert!(!state.path().join(INFO).exists());
+        Seat::take(state.path()).unwrap();
+    }
+
+    #[test]
+    fn what_a_killed_daemon_said_is_stale() {
+        let state = tempfile::tempdir().unwrap();
+        let seat = Seat::take(state.path()).unwrap();
+        seat.announce(&info()).unwrap();
+        // As a kill leaves it: the lock is free, the files are there.
+        fs::copy(state.path().join(INFO), state.path().join("kept")).unwrap();
+        drop(seat);
+        fs::rename(state.path().join("kept"), state.path().join(INFO)).unwrap();
+        fs::write(state.path().join(LOCK), "1\n").unwrap();
+        assert_eq!(seated(state.path()).unwrap(), Seated::Nobody);
+        let _seat = Seat::take(state.path()).unwrap();
+        assert_eq!(seated(state.path()).unwrap(), Seated::Busy { pid: Some(std::process::id()) });
+    }
+}

@@ -1,0 +1,330 @@
+//! `planctl daemon …`: started, stopped, looked at, and installed as a service.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use planctl_harness::Detached;
+use planctl_server::config::Agent;
+use planctl_server::daemon::{DaemonOptions, serve};
+use planctl_server::seat::{Seat, SeatError, Seated, seated};
+use planctl_server::wire::{DaemonInfo, DaemonView};
+use planctl_server::{Health, ServiceError, Station, StationOptions, StoreError};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{Context, Stop};
+use crate::args::{AtOnce, DaemonCommand};
+use crate::client;
+use crate::failure::{Answer, Exit, Failure};
+use crate::show::{self, BOLD, GOOD, styled};
+
+mod logs;
+mod unit;
+
+/// How often is looked whether the daemon is there, or gone.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long a daemon may take until it is ready, the making of the private Postgres included.
+const READY_WITHIN: Duration = Duration::from_secs(90);
+/// How long it may take until it is gone: the ten seconds that it has, and its Postgres.
+const GONE_WITHIN: Duration = Duration::from_secs(15);
+/// A log that is longer at a start is put aside.
+const LOG_BYTES_MAX: u64 = 10 * 1024 * 1024;
+
+/// Does what was typed.
+pub async fn run(context: &Context, command: DaemonCommand) -> Answer {
+    match command {
+        DaemonCommand::Run { work, detached, .. } => foreground(context, work, detached).await,
+        DaemonCommand::Start { work } => start(context, work).await,
+        DaemonCommand::Stop => stop(context).await,
+        DaemonCommand::Status => status(context),
+        DaemonCommand::Logs { follow, tail } => {
+            logs::run(&log_path(&context.state_dir()?), follow, tail).await
+        }
+        DaemonCommand::Migrate { check } => migrate(context, check).await,
+        DaemonCommand::InstallService { user, system, run_as, print } => {
+            unit::install(context, unit::Wish { user, system, run_as, print })
+        }
+    }
+}
+
+async fn foreground(context: &Context, work: AtOnce, is_detached: bool) -> Answer {
+    if is_detached {
+        planctl_harness::leave_the_terminal().map_err(|error| {
+            Failure::new(Exit::Temporary, format!("could not leave the terminal: {error}"))
+        })?;
+    }
+    let ready = |info: &DaemonInfo| tracing::info!(pid = info.pid, socket = %info.socket, "ready");
+    serve_here(context, options(work, None), ready).await
+}
+
+/// Is the daemon of the state directory in this process, until a signal asks it to stop.
+pub(super) async fn serve_here(
+    context: &Context,
+    options: DaemonOptions,
+    ready: impl FnOnce(&DaemonInfo),
+) -> Answer {
+    context.must_be_human("be a daemon")?;
+    let state_dir = context.state_dir()?;
+    let mut signals = Stop::listen()?;
+    let health = Health::default();
+    let seat = Seat::take(&state_dir).map_err(|error| seat_failure(&error, &state_dir))?;
+    let opening = open(context, true);
+    let station = tokio::select! {
+        station = opening => station?,
+        exit = signals.asked() => return Err(Failure::new(exit, "stopped before it was ready")),
+    };
+    tracing::info!("using {}", station.database_line());
+    let stop = async {
+        signals.asked().await;
+    };
+    let served = serve(&station, &seat, &options, &health, ready, stop).await;
+    station.close().await;
+    drop(seat);
+    served.map_err(client::failure)?;
+    Ok(Exit::Yes)
+}
+
+pub(super) fn options(work: AtOnce, otherwise: Option<Agent>) -> DaemonOptions {
+    let usual = DaemonOptions::default();
+    DaemonOptions {
+        workers: usize::from(work.workers),
+        gates: work.gates.map_or(usual.gates, usize::from),
+        otherwise,
+    }
+}
+
+async fn open(context: &Context, migrates: bool) -> Result<Station, Failure> {
+    station(context, migrates).await?.map_err(client::failure)
+}
+
+async fn station(context: &Context, migrates: bool) -> Result<Result<Station, ServiceError>, Failure> {
+    let config = &context.config()?.config;
+    let options = StationOptions {
+        state_dir: context.state_dir()?,
+        database_url: config.database.clone(),
+        postgres: config.postgres.clone(),
+        // The running program itself, also where its file was replaced meanwhile.
+        program: "/proc/self/exe".into(),
+        migrates,
+        store: client::store_settings(|name| std::env::var(name).ok()),
+    };
+    Ok(Station::open(options).await)
+}
+
+async fn start(context: &Context, work: AtOnce) -> Answer {
+    context.must_be_human("start a daemon")?;
+    let state_dir = context.state_dir()?;
+    // What is wrong with the configuration is said here, where somebody reads it.
+    context.config()?;
+    match look(&state_dir)? {
+        Seated::Running(info) => {
+            context.say(&format!("a daemon is there already: pid {}", info.pid));
+            return Ok(Exit::Yes);
+        }
+        Seated::Busy { .. } | Seated::Nobody => {}
+    }
+    let path = log_path(&state_dir);
+    let log = open_log(&state_dir, &path).map_err(|error| {
+        Failure::new(Exit::Temporary, format!("could not write {}: {error}", path.display()))
+    })?;
+    let from = log.metadata().map_or(0, |found| found.len());
+    let mut daemon =
+        Detached::start(Path::new("/proc/self/exe"), &words(context, work), &variables(context), log)
+            .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the daemon: {error}")))?;
+    let began = planctl_server::instant();
+    while began.elapsed() < READY_WITHIN {
+        if let Seated::Running(info) = look(&state_dir)?
+            && info.pid == daemon.pid()
+        {
+            context.say(&format!("{} pid {} · log {}", styled(GOOD, "started"), info.pid, path.display()));
+            context.say(&format!("{} planctl daemon status", styled(BOLD, "next:")));
+            return Ok(Exit::Yes);
+        }
+        if let Ok(Some(status)) = daemon.ended() {
+            return Err(not_started(status, &logs::after(&path, from)));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    Err(Failure::new(Exit::Temporary, format!("the daemon (pid {}) is not ready yet", daemon.pid()))
+        .next("planctl daemon logs"))
+}
+
+/// Passes on what was typed; a password in the database's address stays out of the list of processes.
+fn words(context: &Context, work: AtOnce) -> Vec<OsString> {
+    let mut words: Vec<OsString> =
+        ["daemon", "run", "--detached", "--workers"].into_iter().map(OsString::from).collect();
+    words.push(work.workers.to_string().into());
+    if let Some(gates) = work.gates {
+        words.extend(["--gates".into(), gates.to_string().into()]);
+    }
+    if let Some(file) = context.config_named() {
+        words.extend(["--config".into(), file.as_os_str().to_owned()]);
+    }
+    words.extend((0..context.verbosity()).map(|_| "-v".into()));
+    words
+}
+
+fn variables(context: &Context) -> Vec<(&'static str, OsString)> {
+    context.named_database().map(|url| ("PLANCTL_DATABASE_URL", OsString::from(url))).into_iter().collect()
+}
+
+fn not_started(status: std::process::ExitStatus, said: &str) -> Failure {
+    let exit = Exit::ALL.into_iter().find(|exit| Some(i32::from(exit.code())) == status.code());
+    let mut message = "the daemon did not start; it said:".to_owned();
+    for line in show::last_lines(said.trim_end(), 12) {
+        message.push_str(&format!("\n  {}", show::safe(line)));
+    }
+    Failure::new(exit.filter(|exit| *exit != Exit::Yes).unwrap_or(Exit::Temporary), message)
+}
+
+async fn stop(context: &Context) -> Answer {
+    let state_dir = context.state_dir()?;
+    let pid = match look(&state_dir)? {
+        Seated::Nobody => {
+            context.say(&format!("no daemon is there for {}", state_dir.display()));
+            return Ok(Exit::Yes);
+        }
+        Seated::Running(info) => Some(info.pid),
+        Seated::Busy { pid } => pid,
+    };
+    let process = pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).unwrap_or(0)));
+    let Some(process) = process else {
+        return Err(
+            Failure::new(Exit::Temporary, "a daemon is just being started").next("planctl daemon stop")
+        );
+    };
+    let asked = planctl_server::instant();
+    match kill_process(process, Signal::TERM) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+        Err(error) => {
+            return Err(Failure::new(
+                Exit::Denied,
+                format!("could not stop the daemon, pid {process}: {error}"),
+            )
+            .help("ask as the user who started it, or as root"));
+        }
+    }
+    while asked.elapsed() < GONE_WITHIN {
+        if look(&state_dir)? == Seated::Nobody {
+            context.say(&format!(
+                "{} within {}",
+                styled(GOOD, "stopped"),
+                show::seconds(asked.elapsed().as_secs_f64())
+            ));
+            return Ok(Exit::Yes);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    Err(Failure::new(
+        Exit::Temporary,
+        format!("the daemon, pid {process}, has not stopped within {} s", GONE_WITHIN.as_secs()),
+    )
+    .help(format!("kill -9 {process} loses nothing: the next daemon goes on")))
+}
+
+fn status(context: &Context) -> Answer {
+    let is_json = context.is_json()?;
+    let state_dir = context.state_dir()?;
+    let (pid, daemon) = match look(&state_dir)? {
+        Seated::Nobody => (None, None),
+        Seated::Busy { pid } => (pid, None),
+        Seated::Running(info) => (Some(info.pid), Some(info)),
+    };
+    let view = DaemonView {
+        is_running: daemon.is_some(),
+        state_dir: state_dir.display().to_string(),
+        pid,
+        daemon,
+        health: None,
+    };
+    if is_json {
+        show::print_json(&view)?;
+    } else if let Some(info) = &view.daemon {
+        show::print(&drawn(info))?;
+    }
+    if view.is_running {
+        return Ok(Exit::Yes);
+    }
+    let what = match view.pid {
+        Some(pid) => format!("the daemon, pid {pid}, does not listen: it starts or stops"),
+        None => format!("no daemon is there for {}", state_dir.display()),
+    };
+    Err(Failure::new(Exit::Unavailable, what).next("planctl daemon start"))
+}
+
+fn drawn(info: &DaemonInfo) -> String {
+    let mut parts = vec![match seconds_since(&info.started_at) {
+        Some(seconds) => format!("{} {}", styled(GOOD, "running"), show::seconds(seconds)),
+        None => styled(GOOD, "running"),
+    }];
+    parts.push(format!("v{}", show::safe(&info.version)));
+    parts.push(format!("pid {}", info.pid));
+    parts.push(show::safe(&info.socket));
+    parts.extend(info.tcp.as_deref().map(show::safe));
+    format!("{}\n", parts.join(" · "))
+}
+
+/// Returns how long ago a moment was, by this machine's clock.
+fn seconds_since(moment: &str) -> Option<f64> {
+    let at = time::OffsetDateTime::parse(moment, &time::format_description::well_known::Rfc3339).ok()?;
+    Some((client::now_unix_seconds() - at.unix_timestamp_nanos() as f64 / 1e9).max(0.0))
+}
+
+async fn migrate(context: &Context, is_check: bool) -> Answer {
+    let opened = station(context, !is_check).await?;
+    match opened {
+        Ok(station) => {
+            let line = station.database_line().to_owned();
+            station.close().await;
+            let what = if is_check { "the schema is up to date" } else { "the schema is brought up to date" };
+            context.say(&format!("{what}: {}", show::safe(&line)));
+            Ok(Exit::Yes)
+        }
+        Err(ServiceError::Store(StoreError::OlderSchema { found, known })) if is_check => {
+            Err(Failure::new(Exit::No, format!("the schema is {found}, and this planctl needs {known}"))
+                .next("planctl daemon migrate"))
+        }
+        Err(error) => Err(client::failure(error)),
+    }
+}
+
+fn look(state_dir: &Path) -> Result<Seated, Failure> {
+    seated(state_dir).map_err(|error| {
+        Failure::new(Exit::Temporary, format!("could not read {}: {error}", state_dir.display()))
+    })
+}
+
+fn seat_failure(error: &SeatError, state_dir: &Path) -> Failure {
+    match error {
+        SeatError::Taken(there) => {
+            let who = match there {
+                Seated::Running(info) => format!("pid {}, since {}", info.pid, show::safe(&info.started_at)),
+                Seated::Busy { pid: Some(pid) } => format!("pid {pid}"),
+                Seated::Busy { pid: None } | Seated::Nobody => "it is just starting or stopping".to_owned(),
+            };
+            Failure::new(Exit::Conflict, format!("could not {error}: {who}"))
+                .help(format!(
+                    "one daemon serves {}; another needs a state directory of its own (PLANCTL_STATE_DIR)",
+                    state_dir.display()
+                ))
+                .next("planctl daemon status")
+        }
+        SeatError::Io { .. } => Failure::new(Exit::Temporary, format!("could not {error}")),
+    }
+}
+
+fn log_path(state_dir: &Path) -> PathBuf {
+    state_dir.join("daemon.log")
+}
+
+fn open_log(state_dir: &Path, path: &Path) -> io::Result<File> {
+    planctl_server::database::ensure_state_dir(state_dir)
+        .map_err(|error| io::Error::other(error.to_string()))?;
+    if std::fs::metadata(path).is_ok_and(|found| found.len() > LOG_BYTES_MAX) {
+        std::fs::rename(path, path.with_extension("log.1"))?;
+    }
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}

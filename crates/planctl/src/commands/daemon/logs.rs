@@ -1,0 +1,84 @@
+//! `planctl daemon logs`: the end of the log file, and what comes after it.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::commands::Stop;
+use crate::failure::{Answer, Exit, Failure};
+use crate::show;
+
+/// How much of a long log is read to find its last lines.
+const READ_MAX: u64 = 4 * 1024 * 1024;
+/// How often is looked for more.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Prints the last lines, and with `follow` what comes, until Ctrl-C.
+pub async fn run(path: &Path, follow: bool, tail: usize) -> Answer {
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(Failure::not_found(format!("there is no log at {}", path.display())).help(
+                "`planctl daemon start` writes it; a daemon of systemd logs to its journal: journalctl -u planctl",
+            ));
+        }
+        opened => opened.map_err(|error| unreadable(path, &error))?,
+    };
+    let text = rest(&mut file).map_err(|error| unreadable(path, &error))?;
+    for line in show::last_lines(&text, tail) {
+        show::print(&format!("{}\n", show::safe(line)))?;
+    }
+    if !follow {
+        return Ok(Exit::Yes);
+    }
+    let mut signals = Stop::listen()?;
+    let mut part = String::new();
+    loop {
+        show::flush()?;
+        tokio::select! {
+            exit = signals.asked() => return Ok(exit),
+            () = tokio::time::sleep(LOOK) => {}
+        }
+        part.push_str(&rest(&mut file).map_err(|error| unreadable(path, &error))?);
+        // Half a line waits for its other half.
+        while let Some(end) = part.find('\n') {
+            let line: String = part.drain(..=end).collect();
+            show::print(&format!("{}\n", show::safe(line.trim_end_matches('\n'))))?;
+        }
+        if is_another(&file, path) {
+            file = File::open(path).map_err(|error| unreadable(path, &error))?;
+        }
+    }
+}
+
+/// Returns what was written after a place in a log.
+pub fn after(path: &Path, place: u64) -> String {
+    let read = || -> io::Result<String> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(place))?;
+        rest(&mut file)
+    };
+    read().unwrap_or_default()
+}
+
+/// Reads on to the end, at most the last few megabytes.
+fn rest(file: &mut File) -> io::Result<String> {
+    let (at, end) = (file.stream_position()?, file.metadata()?.len());
+    file.seek(SeekFrom::Start(at.max(end.saturating_sub(READ_MAX))))?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(READ_MAX).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Says that another file has the name by now: a daemon was started that put the long one aside.
+fn is_another(file: &File, path: &Path) -> bool {
+    match (file.metadata(), std::fs::metadata(path)) {
+        (Ok(open), Ok(named)) => open.ino() != named.ino(),
+        (Ok(_), Err(_)) | (Err(_), _) => false,
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(Exit::Temporary, format!("could not read {}: {error}", path.display()))
+}

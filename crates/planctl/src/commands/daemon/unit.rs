@@ -1,0 +1,174 @@
+//! `planctl daemon install-service`: the unit for systemd, each choice with its reason.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::commands::Context;
+use crate::failure::{Answer, Exit, Failure};
+use crate::show::{self, BOLD, GOOD, styled};
+
+const NAME: &str = "planctl.service";
+/// The first words of every unit that was written here; others are never overwritten.
+const OURS: &str = "# Written by `planctl daemon install-service`";
+
+/// What was asked for.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    pub user: bool,
+    pub system: bool,
+    pub run_as: Option<String>,
+    pub print: bool,
+}
+
+/// What a unit is made of.
+struct Unit<'a> {
+    program: &'a Path,
+    state_dir: &'a Path,
+    is_system: bool,
+    run_as: Option<&'a str>,
+}
+
+/// Writes the unit, and says how to turn it on.
+pub fn install(context: &Context, wish: Wish) -> Answer {
+    let is_root = rustix::process::geteuid().is_root();
+    let is_system = wish.system || (is_root && !wish.user) || wish.run_as.is_some();
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::new(Exit::Temporary, format!("could not find this program: {error}")))?;
+    let state_dir = context.state_dir()?;
+    let unit = Unit { program: &program, state_dir: &state_dir, is_system, run_as: wish.run_as.as_deref() };
+    let text = written(&unit)?;
+    if wish.print {
+        show::print(&text)?;
+        return Ok(Exit::Yes);
+    }
+    let path = folder(is_system)?.join(NAME);
+    place(&path, &text)?;
+    let systemctl = if is_system { "systemctl" } else { "systemctl --user" };
+    context.say(&format!("{} {}", styled(GOOD, "written"), path.display()));
+    context.say(&format!(
+        "{} {systemctl} daemon-reload && {systemctl} enable --now planctl",
+        styled(BOLD, "next:")
+    ));
+    if !is_system {
+        context.say("to have it run while you are not logged in: loginctl enable-linger");
+    }
+    Ok(Exit::Yes)
+}
+
+fn folder(is_system: bool) -> Result<PathBuf, Failure> {
+    if is_system {
+        return Ok("/etc/systemd/system".into());
+    }
+    let named = std::env::var_os("XDG_CONFIG_HOME").filter(|path| Path::new(path).is_absolute());
+    let config =
+        named.map(PathBuf::from).or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".config")));
+    config.map(|config| config.join("systemd/user")).ok_or_else(|| {
+        Failure::new(Exit::Configuration, "could not find the folder of your units: HOME is not set")
+    })
+}
+
+fn place(path: &Path, text: &str) -> Result<(), Failure> {
+    let wrong = |error: io::Error| {
+        let exit =
+            if error.kind() == io::ErrorKind::PermissionDenied { Exit::Denied } else { Exit::Temporary };
+        Failure::new(exit, format!("could not write {}: {error}", path.display()))
+            .help("as root for the system (sudo), or for yourself with --user")
+    };
+    match std::fs::read_to_string(path) {
+        Ok(there) if !there.starts_with(OURS) => {
+            return Err(Failure::new(
+                Exit::Conflict,
+                format!("{} is there and was not written by planctl", path.display()),
+            )
+            .help("compare it with `planctl daemon install-service --print`, and move it away"));
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(wrong(error)),
+    }
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(wrong)?;
+    }
+    std::fs::write(path, text).map_err(wrong)
+}
+
+fn written(unit: &Unit<'_>) -> Result<String, Failure> {
+    let program = word(unit.program)?;
+    let state_dir = word(unit.state_dir)?;
+    let person = match unit.run_as {
+        Some(name) if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) => {
+            format!("# Whose rights the daemon has, and all that it starts.\nUser={name}\n")
+        }
+        Some(name) => return Err(Failure::usage(format!("`{}` is no user's name", show::safe(name)))),
+        None if unit.is_system => {
+            "# Workers and contracts have root's rights; better: User=NAME, the person whose workspaces \
+             it serves.\n#User=\n"
+                .to_owned()
+        }
+        None => String::new(),
+    };
+    // A state directory of another person's daemon is theirs to choose.
+    let place = if unit.run_as.is_some() {
+        String::new()
+    } else {
+        format!("Environment=\"PLANCTL_STATE_DIR={state_dir}\"\n")
+    };
+    let (target, fences) =
+        if unit.is_system { ("multi-user.target", SYSTEM) } else { ("default.target", USER) };
+    Ok(format!(
+        "{OURS}; that command writes it anew.\n\n[Unit]\nDescription=planctl: runs plans with AI agents, contracts decide\n\
+         # Where Postgres is the system's own, it is up first; the private one is started by planctl itself.\n\
+         After=network.target postgresql.service\n\n[Service]\n{SERVICE}ExecStart=\"{program}\" daemon run\n{place}{person}\n\
+         {fences}\n[Install]\nWantedBy={target}\n"
+    ))
+}
+
+const SERVICE: &str = "# Ready once the loops turn. They say so again and again; a daemon whose loops stand still is killed and
+# started anew, which loses nothing.
+Type=notify
+NotifyAccess=main
+WatchdogSec=90
+Restart=on-failure
+RestartSec=2
+# 5: another daemon has the state directory. 78: the configuration is wrong. Neither mends itself.
+RestartPreventExitStatus=5 78
+# The first start makes the private Postgres.
+TimeoutStartSec=120
+# SIGTERM goes to the daemon alone, which hands back what it holds and ends its own processes within ten seconds; after
+# that whatever is left is killed.
+KillMode=mixed
+TimeoutStopSec=15
+";
+
+const USER: &str = "# Contracts and workers can't gain rights by setuid programs, sudo included.
+NoNewPrivileges=yes
+LockPersonality=yes
+RestrictRealtime=yes
+# No file system fences: a user's manager can't set them up everywhere, and workspaces are anywhere in your home.
+";
+
+const SYSTEM: &str = "# Contracts and workers can't gain rights by setuid programs, sudo included. The private Postgres gives rights
+# up, which stays allowed.
+NoNewPrivileges=yes
+# The system's programs and settings are read-only. Not `strict`: workspaces are anywhere.
+ProtectSystem=full
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectKernelLogs=yes
+ProtectControlGroups=yes
+ProtectClock=yes
+ProtectHostname=yes
+LockPersonality=yes
+RestrictRealtime=yes
+# Left open, because work needs it: homes (workspaces, credentials of agents), /tmp (shared with the people who look at
+# results), the network (agents), new programs in memory (interpreters that compile), setgid folders (shared git
+# repositories).
+";
+
+/// Writes a path so that systemd reads it as one word.
+fn word(path: &Path) -> Result<String, Failure> {
+    let text = path.to_str().filter(|text| !text.chars().any(char::is_control)).ok_or_else(|| {
+        Failure::new(Exit::Configuration, format!("systemd can't be told of the path {}", path.display()))
+    })?;
+    Ok(text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$"))
+}

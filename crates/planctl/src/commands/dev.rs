@@ -1,0 +1,46 @@
+//! `planctl dev`: daemon, private Postgres and a worker for every role, in one foreground process.
+
+use planctl_server::config::Agent;
+use planctl_server::wire::DaemonInfo;
+
+use super::Context;
+use super::daemon::{options, serve_here};
+use crate::args::AtOnce;
+use crate::failure::Answer;
+use crate::show::{self, BOLD, FAINT, GOOD, styled};
+
+/// Serves until Ctrl-C.
+pub async fn run(context: &Context, work: AtOnce, agent: Option<Agent>) -> Answer {
+    let worker = agent.as_ref().map(ToString::to_string);
+    let ready = |info: &DaemonInfo| context.say(&screen(context, info, worker.as_deref()));
+    let exit = serve_here(context, options(work, agent), ready).await?;
+    context.say("stopped; what was under way goes on when a daemon or `planctl plan run` takes it up");
+    Ok(exit)
+}
+
+/// One screen that says what is there and what to type next.
+fn screen(context: &Context, info: &DaemonInfo, exec: Option<&str>) -> String {
+    let worker = match exec {
+        Some(command) => format!("every role: {}", show::safe(command)),
+        None => "only roles that planctl.toml or --exec of a run serve; name one for all with --exec CMD"
+            .to_owned(),
+    };
+    let commands = [
+        ("planctl plan new plans/hello.md", "a plan to begin with"),
+        ("planctl plan run plans/hello.md", "approve it and see it run"),
+        ("planctl approvals", "what waits for you"),
+        ("planctl plan status", "where runs stand"),
+    ];
+    let mut text = format!(
+        "{} · pid {} · workspace {}\nworker     {worker}\n\n{}",
+        styled(GOOD, "ready"),
+        info.pid,
+        show::safe(&context.workspace().display().to_string()),
+        styled(BOLD, "next, in another terminal:")
+    );
+    for (command, what) in commands {
+        text.push_str(&format!("\n  {command:<36} {}", styled(FAINT, what)));
+    }
+    text.push_str("\n\nCtrl-C stops all of it");
+    text
+}

@@ -1,0 +1,44 @@
+//! `kill -9` of the daemon at bad moments: the next one goes on (P10).
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::support::Place;
+use crate::support::history::{must_be_done, must_be_in_order};
+
+/// Goes on within this time where it was killed on the same host.
+const GOES_ON_WITHIN: Duration = Duration::from_secs(5);
+
+/// Kills a daemon while `note` is the newest line of the journal, and starts another.
+fn kill(hold: &str, note: &str) {
+    let place = Place::new();
+    place.plan(2, "");
+    place.set(hold);
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    place.start_and_leave(note);
+    daemon.kill().unwrap();
+    let next = place.daemon();
+    let within = place.await_note(note, 2);
+    eprintln!("killed at {note:?}, went on within {within:.2?}");
+    assert!(within < GOES_ON_WITHIN, "{within:?}");
+    place.unset(hold);
+    place.await_state("done");
+    let history = must_be_done(&place, &[1, 1]);
+    assert_eq!(history.count("retry_triggered"), 0);
+    must_be_in_order(&place.journal());
+    next.signal(Signal::TERM);
+    assert_eq!(next.end().code, 0);
+    place.await_quiet();
+}
+
+#[test]
+fn p10_killed_in_mid_work() {
+    kill("hold-work-1", "work begin 1");
+}
+
+#[test]
+fn p10_p11_killed_in_mid_gate() {
+    kill("hold-gate-1", "gate begin 1");
+}

@@ -1,0 +1,287 @@
+//! Started, looked at, refused a second time, asked to leave.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::support::history::{History, must_be_done, must_be_in_order};
+use crate::support::{Place, wait_until};
+
+#[test]
+fn a_daemon_in_the_background_is_started_seen_and_stopped() {
+    let place = Place::new();
+    let said = place.planctl(&["daemon", "status", "--json"]);
+    assert_eq!(said.code, 69, "{said:?}");
+    assert!(said.err.contains("next: planctl daemon start"), "{said:?}");
+    assert!(said.out.contains("\"is_running\":false"), "{said:?}");
+
+    let said = place.must(&["daemon", "start"]);
+    assert!(said.err.contains("started pid "), "{said:?}");
+    let status = place.json(&["daemon", "status", "--json"]);
+    let pid = status["pid"].as_u64().unwrap();
+    assert_eq!(status["daemon"]["pid"].as_u64(), Some(pid));
+    assert!(place.must(&["daemon", "status"]).out.starts_with("running "));
+    let said = place.must(&["daemon", "start"]);
+    assert!(said.err.contains(&format!("a daemon is there already: pid {pid}")), "{said:?}");
+    let logs = place.must(&["daemon", "logs"]);
+    assert!(logs.out.contains("using private Postgres") && logs.out.contains("ready"), "{logs:?}");
+    assert_eq!(place.must(&["daemon", "logs", "--tail", "1"]).out.lines().count(), 1);
+
+    let said = place.must(&["daemon", "stop"]);
+    assert!(said.err.contains("stopped within "), "{said:?}");
+    assert!(!place.path("state/daemon.json").exists());
+    let said = place.must(&["daemon", "stop"]);
+    assert!(said.err.contains("no daemon is there"), "{said:?}");
+    place.await_quiet();
+}
+
+#[test]
+fn a_daemon_that_cannot_start_says_why_where_it_was_started() {
+    let place = Place::new();
+    let wrong = "postgres://nobody@127.0.0.1:1/nothing";
+    let said = place.planctl(&["daemon", "start", "--database-url", wrong]);
+    assert_eq!(said.code, 69, "{said:?}");
+    assert!(said.err.contains("the daemon did not start; it said:\n"), "{said:?}");
+    assert!(said.err.contains("could not reach the database in time"), "{said:?}");
+    place.await_quiet();
+}
+
+#[test]
+fn row_112_a_second_daemon_is_refused_and_told_who_is_there() {
+    let place = Place::new();
+    let mut first = place.daemon();
+    first.hear("ready");
+    let pid = first.pid().as_raw_nonzero();
+    let said = place.planctl(&["daemon", "run"]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(
+        said.err.contains(&format!("could not start a daemon: one is there already: pid {pid}")),
+        "{said:?}"
+    );
+    first.signal(Signal::TERM);
+    assert_eq!(first.end().code, 0);
+    // One that was killed leaves its file, and is in nobody's way.
+    let mut second = place.daemon();
+    second.hear("ready");
+    second.kill().unwrap();
+    assert!(place.path("state/daemon.json").exists());
+    assert_eq!(place.planctl(&["daemon", "status"]).code, 69);
+    let mut third = place.daemon();
+    third.hear("ready");
+    third.signal(Signal::INT);
+    assert_eq!(third.end().code, 0);
+    place.await_quiet();
+}
+
+#[test]
+fn what_others_started_is_finished_by_the_daemon_and_marked_in_the_file() {
+    let place = Place::new();
+    place.plan(3, "");
+    place.set("flaky-2");
+    place.set("hold-work-1");
+    let starting = place.start_run();
+    place.await_note("work begin 1", 1);
+    starting.signal(Signal::TERM);
+    assert_eq!(starting.end().code, 143);
+    place.unset("hold-work-1");
+
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    place.await_state("done");
+    must_be_done(&place, &[1, 2, 1]);
+    must_be_in_order(&place.journal());
+    let text = || std::fs::read_to_string(place.path("work/p.md")).unwrap();
+    wait_until("the marks", || text().contains("status: done") && text().matches('✅').count() == 3);
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
+    place.await_quiet();
+}
+
+#[test]
+fn p8_a_run_that_planctl_works_on_beside_the_daemon_is_done_once() {
+    let place = Place::new();
+    place.plan(6, "");
+    place.set("flaky-3");
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    let said = place.start_run().end();
+    assert_eq!(said.code, 0, "{said:?}");
+    must_be_done(&place, &[1, 1, 2, 1, 1, 1]);
+    must_be_in_order(&place.journal());
+    assert_eq!((place.noted("work begin"), place.noted("gate begin")), (7, 7), "nothing was done twice");
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
+    place.await_quiet();
+}
+
+/// Asks a daemon to leave while `note` is the newest line of the journal.
+fn leave(hold: &str, note: &str) {
+    let place = Place::new();
+    place.plan(2, "");
+    place.set(hold);
+    place.set("stubborn");
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    place.start_and_leave(note);
+    let asked = Instant::now();
+    daemon.signal(Signal::TERM);
+    let said = daemon.end();
+    let within = asked.elapsed();
+    eprintln!("in {note:?}: left within {within:.2?}");
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(!said.err.contains("left to the next process"), "{said:?}");
+    place.await_quiet();
+
+    let leased = "select count(*) from items where state = 'leased'";
+    assert_eq!(place.must(&["db", "psql", "--", "-Atc", leased]).out, "0\n", "leases were given back");
+    let history = History::of(&place, "@last");
+    history.must_be_whole();
+    assert_eq!(history.count("clock.lease_lost"), 0, "given back, not lost: {:?}", history.names());
+    assert_eq!(history.count("retry_triggered"), 0, "no attempt was spent: {:?}", history.names());
+
+    place.unset(hold);
+    let mut next = place.daemon();
+    next.hear("ready");
+    place.await_state("done");
+    must_be_done(&place, &[1, 1]);
+    must_be_in_order(&place.journal());
+    next.signal(Signal::TERM);
+    assert_eq!(next.end().code, 0);
+    place.await_quiet();
+    assert!(within < Duration::from_secs(30), "it hung: {within:?}");
+}
+
+#[test]
+fn p22_terminated_in_mid_work_it_hands_back_and_spends_no_attempt() {
+    leave("hold-work-1", "work begin 1");
+}
+
+#[test]
+fn p22_terminated_in_mid_gate_it_hands_back_and_spends_no_attempt() {
+    leave("hold-gate-1", "gate begin 1");
+}
+
+#[test]
+fn p22_a_gate_that_is_about_to_end_ends_before_the_daemon_does() {
+    let place = Place::new();
+    place.plan(2, "");
+    place.set("hold-gate-1");
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    place.start_and_leave("gate begin 1");
+    daemon.signal(Signal::TERM);
+    daemon.hear("stopping");
+    place.unset("hold-gate-1");
+    assert_eq!(daemon.end().code, 0);
+    let status = place.json(&["plan", "status", "@last", "--json"]);
+    assert_eq!(status["steps"][0]["state"], "passed", "{status}");
+    assert_eq!(place.noted("gate begin 1"), 1);
+    place.await_quiet();
+}
+
+#[test]
+fn row_102_a_newer_schema_is_refused_at_the_start_and_ends_a_daemon_that_meets_it() {
+    let place = Place::new();
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    let said = place.must(&["daemon", "migrate", "--check"]);
+    assert!(said.err.contains("the schema is up to date"), "{said:?}");
+    let newer = "insert into planctl_migrations (version, name) values (900, 'later')";
+    place.must(&["db", "psql", "--", "-Atc", newer]);
+    let said = daemon.end();
+    assert_eq!(said.code, 69, "{said:?}");
+    let words = "could not use this database: its schema is 900 and this planctl knows up to";
+    assert!(said.err.contains(words), "{said:?}");
+    for words_typed in
+        [["daemon", "run"].as_slice(), &["daemon", "migrate"], &["daemon", "migrate", "--check"]]
+    {
+        let said = place.planctl(words_typed);
+        assert_eq!(said.code, 69, "{said:?}");
+        assert!(said.err.contains(words), "{said:?}");
+    }
+    place.await_quiet();
+}
+
+#[test]
+fn row_102_an_older_schema_is_told_and_not_touched_by_a_check() {
+    let place = Place::new();
+    place.must(&["daemon", "migrate"]);
+    let older =
+        "delete from planctl_migrations where version = (select max(version) from planctl_migrations)";
+    place.must(&["db", "psql", "--", "-Atc", older]);
+    let said = place.planctl(&["daemon", "migrate", "--check"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("next: planctl daemon migrate"), "{said:?}");
+    place.await_quiet();
+}
+
+#[test]
+fn the_unit_is_one_that_systemd_takes() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("units")).unwrap();
+    let told = std::process::Command::new("systemd-analyze").arg("--version").output();
+    if !told.is_ok_and(|told| told.status.success()) {
+        eprintln!("SKIPPED: systemd-analyze is not installed, so no unit was checked");
+        return;
+    }
+    for words in [["--system"].as_slice(), &["--user"], &["--system", "--run-as", "root"]] {
+        let said = place.must(&[&["daemon", "install-service", "--print"], words].concat());
+        assert!(said.out.contains("Type=notify\n") && said.out.contains("WatchdogSec="), "{said:?}");
+        let unit = place.path("units/planctl.service");
+        std::fs::write(&unit, &said.out).unwrap();
+        let mut verify = std::process::Command::new("systemd-analyze");
+        verify.args(["verify", "--man=no"]).arg(&unit).env("XDG_RUNTIME_DIR", place.path("units"));
+        let told = verify.output().unwrap();
+        let words_told = String::from_utf8_lossy(&told.stderr);
+        let about_ours: Vec<&str> =
+            words_told.lines().filter(|line| line.contains("planctl.service")).collect();
+        assert!(told.status.success() && about_ours.is_empty(), "{words:?}: {told:?}");
+    }
+    let said = place.planctl(&["daemon", "install-service", "--system", "--run-as", "a b", "--print"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    let said = place.must(&["daemon", "install-service", "--user"]);
+    assert!(said.err.contains("systemctl --user enable --now planctl"), "{said:?}");
+    let unit = place.path("home/.config/systemd/user/planctl.service");
+    assert!(std::fs::read_to_string(&unit).unwrap().starts_with("# Written by"));
+    place.must(&["daemon", "install-service", "--user"]);
+    std::fs::write(&unit, "[Unit]\n").unwrap();
+    assert_eq!(place.planctl(&["daemon", "install-service", "--user"]).code, 5);
+}
+
+#[test]
+fn systemd_is_told_that_it_is_ready_that_it_turns_and_that_it_stops() {
+    let place = Place::new();
+    let path = place.path("notify");
+    let socket = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(crate::support::PATIENCE)).unwrap();
+    let mut heard = String::new();
+    let mut until = |words: &str| {
+        let mut buffer = [0; 4096];
+        while !heard.contains(words) {
+            let length = socket.recv(&mut buffer).unwrap();
+            heard.push_str(&String::from_utf8_lossy(&buffer[..length]));
+            heard.push('\n');
+        }
+    };
+    let daemon = place.start_with(&["daemon", "run"], &[("NOTIFY_SOCKET", path.as_os_str())]);
+    until("READY=1");
+    until("WATCHDOG=1");
+    daemon.signal(Signal::TERM);
+    until("STOPPING=1");
+    assert_eq!(daemon.end().code, 0);
+    place.await_quiet();
+}
+
+#[test]
+fn dev_serves_every_role_and_says_what_to_type() {
+    let place = Place::new();
+    place.plan(2, "");
+    let mut dev = place.start(&["dev", "--exec", &place.exec()]);
+    dev.hear("Ctrl-C stops all of it");
+    // The run names no worker of its own, so the workspace's configuration serves nobody.
+    let said = place.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
+    eprintln!("{said:?}");
+    dev.signal(Signal::INT);
+    assert_eq!(dev.end().code, 0);
+    place.await_quiet();
+}

@@ -1,0 +1,70 @@
+//! The database goes away and comes back: the daemon stays, and goes on by itself (P12).
+
+use rustix::process::{Signal, kill_process};
+
+use crate::support::history::{must_be_done, must_be_in_order};
+use crate::support::{Going, Place, is_alive, wait_until};
+
+/// A run in mid-work under a daemon.
+fn in_mid_work(place: &Place) -> Going {
+    place.plan(4, "");
+    place.set("hold-work-2");
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    place.start_and_leave("work begin 2");
+    daemon
+}
+
+fn ends_well(place: &Place, daemon: Going) {
+    place.await_state("done");
+    must_be_done(place, &[1, 1, 1, 1]);
+    must_be_in_order(&place.journal());
+    assert_eq!(place.noted("work begin"), 4, "no work was done twice: {:#?}", place.journal());
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
+    place.await_quiet();
+}
+
+#[test]
+fn p12_a_postgres_killed_in_mid_work_is_brought_back_and_the_run_goes_on() {
+    let place = Place::new();
+    let daemon = in_mid_work(&place);
+    for _ in 0..3 {
+        let server = place.postmaster().unwrap();
+        kill_process(server, Signal::KILL).unwrap();
+        wait_until("another server", || place.postmaster().is_some_and(|now| now != server && is_alive(now)));
+    }
+    place.unset("hold-work-2");
+    ends_well(&place, daemon);
+}
+
+#[test]
+fn p12_while_the_database_does_not_answer_the_daemon_stays_and_says_so() {
+    let place = Place::with_leases_of(4);
+    let mut daemon = in_mid_work(&place);
+    // It stands still: connections are accepted by the kernel, and nothing answers.
+    let server = place.postmaster().unwrap();
+    let children = || -> Vec<rustix::process::Pid> {
+        crate::support::processes()
+            .filter(|pid| {
+                let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+                let after = stat.rsplit(')').next().unwrap_or_default().to_owned();
+                after.split_whitespace().nth(1) == Some(&server.as_raw_nonzero().to_string())
+            })
+            .filter_map(rustix::process::Pid::from_raw)
+            .collect()
+    };
+    kill_process(server, Signal::STOP).unwrap();
+    for child in children() {
+        kill_process(child, Signal::STOP).ok();
+    }
+    daemon.hear("the database is away");
+    // The work ends meanwhile; what came of it waits.
+    place.unset("hold-work-2");
+    place.await_note("work end 2", 1);
+    for process in children().into_iter().chain([server]) {
+        kill_process(process, Signal::CONT).ok();
+    }
+    daemon.hear("the database is back");
+    ends_well(&place, daemon);
+}
