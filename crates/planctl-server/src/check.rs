@@ -10,11 +10,14 @@ use planctl_harness::{
     Baseline, PATH_DEFAULT, PathKind, Spawner, Syntax, Unreadable, existing_files, expand_glob,
     probe_commands, probe_paths, probe_scripts, read_plan,
 };
-use planctl_lang::{Facts, FileFact, Levels, PlanTree, Source, SpecialKind, Verification, Wants, read};
+use planctl_lang::{
+    Facts, FileFact, Levels, PlanTree, Source, SpecialKind, Verification, Wants, parse, read,
+};
 
 use crate::config::{Agent, Config};
 use crate::probe::{Probe, ProbeError, Probed};
 use crate::protection;
+use crate::wire::calls::RunPlanView;
 
 /// The most files that a glob of a plan is expanded to while it is verified.
 const GLOB_FILES_MAX: usize = 1000;
@@ -83,6 +86,18 @@ pub struct Checked {
     pub baseline: Baseline,
     /// How many contracts were tried, where that was asked for.
     pub probed: Option<Probed>,
+}
+
+/// Puts a plan that was sent as it runs back together.
+pub fn kept(plan: RunPlanView) -> Checked {
+    let source = Source::new(&plan.path, plan.source);
+    let verification = Verification {
+        tree: parse(&source).0,
+        graph: Some(plan.graph),
+        diagnostics: Vec::new(),
+        digest: plan.digest,
+    };
+    Checked { file: plan.file, path: plan.path, source, verification, baseline: plan.baseline, probed: None }
 }
 
 /// Returns what identifies a plan in its workspace.

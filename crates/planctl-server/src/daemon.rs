@@ -1,27 +1,30 @@
 //! The daemon's life: it takes its seat, turns the loops, and leaves within ten seconds when it is asked to.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Semaphore, watch};
 
 use crate::clock;
 use crate::config::Agent;
 use crate::health::Health;
+use crate::http::{self, HttpOptions, Listening, Slots, TakenGate};
 use crate::loops::gates::Gates;
 use crate::loops::leases::Leases;
 use crate::loops::marks::Marks;
 use crate::loops::runs::Runs;
 use crate::loops::served::Served;
-use crate::loops::{Crew, Shared, pulse, take_turns};
+use crate::loops::{Crew, Shared, pulse, stopped, take_turns};
 use crate::seat::Seat;
 use crate::services::ServiceError;
 use crate::station::Station;
 use crate::supervision;
-use crate::wire::{DaemonInfo, moment};
+use crate::wire::DaemonInfo;
 
 /// How long gates may go on when the daemon is asked to stop; agents, who may take hours, are ended at once.
 const GATES_END_WITHIN: Duration = Duration::from_secs(3);
@@ -37,12 +40,16 @@ pub struct DaemonOptions {
     pub gates: usize,
     /// What serves roles that no run's settings serve.
     pub otherwise: Option<Agent>,
+    /// The port to listen on beside the socket.
+    pub listen: Option<SocketAddr>,
+    /// Names by which it may be called on the port, besides loopback's.
+    pub hosts: Vec<String>,
 }
 
 impl Default for DaemonOptions {
     fn default() -> DaemonOptions {
         let cores = std::thread::available_parallelism().map_or(4, usize::from);
-        DaemonOptions { workers: 4, gates: cores.max(4), otherwise: None }
+        DaemonOptions { workers: 4, gates: cores.max(4), otherwise: None, listen: None, hosts: Vec::new() }
     }
 }
 
@@ -75,19 +82,22 @@ pub async fn serve(
         station: station.clone(),
         health: health.clone(),
         crew: Crew::new(options.otherwise.clone()),
-        stop: stop_seen,
+        stop: stop_seen.clone(),
         cut: cut_seen,
         gates: Arc::new(Semaphore::new(options.gates.max(1))),
         workers: Arc::new(Semaphore::new(options.workers.max(1))),
     });
-    // The HTTP layer is joined here: it listens before the daemon says where, and ends with `shared.stop`.
-    let info = DaemonInfo {
-        pid: std::process::id(),
-        socket: socket_of(station.state_dir()).to_string_lossy().into_owned(),
-        tcp: None,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_at: moment(health.started_at()),
+    let (slots, taken) = Slots::new(shared.gates.clone());
+    let doors = HttpOptions {
+        socket: socket_of(station.state_dir()),
+        listen: options.listen,
+        hosts: options.hosts.clone(),
+        health: health.clone(),
+        slots: Some(slots),
+        stop: stop_seen,
     };
+    let doors = Listening::open(doors).await?;
+    let info = doors.info();
     seat.announce(&info).map_err(ServiceError::io("say where the daemon listens"))?;
     health.begins();
     supervision::is_ready();
@@ -95,6 +105,8 @@ pub async fn serve(
 
     let loops = async {
         tokio::join!(
+            http::serve(station.clone(), doors),
+            run_taken(&shared, taken),
             take_turns(&shared, Runs::default),
             take_turns(&shared, Gates::default),
             take_turns(&shared, Served::default),
@@ -131,6 +143,20 @@ pub async fn serve(
     match final_word {
         Some(error) => Err(error.into()),
         None => Ok(()),
+    }
+}
+
+/// Runs the gates that the doors took along with the reports they follow from.
+async fn run_taken(shared: &Arc<Shared>, mut taken: UnboundedReceiver<TakenGate>) {
+    let mut stop = shared.stop.clone();
+    loop {
+        tokio::select! {
+            gate = taken.recv() => match gate {
+                Some(gate) => shared.see_through(gate.claimed, "gates", gate.room, shared.cut.clone()),
+                None => return,
+            },
+            () = stopped(&mut stop) => return,
+        }
     }
 }
 

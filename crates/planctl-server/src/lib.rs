@@ -12,6 +12,7 @@ mod drive;
 mod hands;
 mod health;
 mod held;
+pub mod http;
 mod instance;
 mod live;
 mod loops;

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use planctl_engine::{Digest, RunId};
 use planctl_harness::Baseline;
-use planctl_lang::{Source, Verification, canonical, changes, parse, show};
+use planctl_lang::{Source, canonical, changes, parse, show};
 use planctl_store::{Approval, Plan};
 
-use crate::check::Checked;
+use crate::check::{self, Checked};
 use crate::diff;
 use crate::services::{ServiceError, Services};
+use crate::wire::calls::RunPlanView;
 use crate::wire::{PlanDiffView, RevisionView, moment};
 
 /// The most revisions that are looked through for one.
@@ -86,15 +87,14 @@ impl Services {
             Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
             None => Baseline::default(),
         };
-        let source = Source::new(&run.plan_path, kept.source);
-        let verification = Verification {
-            tree: parse(&source).0,
-            graph: Some((*self.store.graph_of(&run).await?).clone()),
-            diagnostics: Vec::new(),
+        Ok(check::kept(RunPlanView {
+            file: Path::new(&run.workspace_path).join(&run.plan_path),
+            source: kept.source,
+            graph: (*self.store.graph_of(&run).await?).clone(),
+            path: run.plan_path,
             digest: run.revision,
-        };
-        let file = Path::new(&run.workspace_path).join(&run.plan_path);
-        Ok(Checked { file, path: run.plan_path, source, verification, baseline, probed: None })
+            baseline,
+        }))
     }
 
     async fn side(&self, plan: &Plan, which: &str, checked: &Checked) -> Result<Side, ServiceError> {

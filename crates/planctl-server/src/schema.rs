@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, json_schema};
 use serde_json::Value;
 
 use crate::config;
+use crate::wire::work::{TokenList, TokenMade, TokenView};
 use crate::wire::{
     AskList, AskPage, AuditView, DaemonView, DatabaseView, Decided, DoctorView, EventLine, FormatView,
     LogView, PlanDiffView, PlanView, RoleList, RunList, RunView, SchemaList, TopicList, TopicView,
@@ -38,6 +39,9 @@ pub const ALL: &[(&str, &str)] = &[
     ("roles", "roles ls --json"),
     ("worker-test", "worker test --json"),
     ("daemon-status", "daemon status --json"),
+    ("token-made", "token create --json"),
+    ("tokens", "token ls --json"),
+    ("token", "token revoke --json"),
     ("version", "version --json"),
     ("schema", "schema --json"),
     (config::FILE_NAME, "the configuration file"),
@@ -67,6 +71,9 @@ pub fn schema(name: &str) -> Option<Value> {
         "roles" => of::<RoleList>(),
         "worker-test" => of::<WorkerTestView>(),
         "daemon-status" => of::<DaemonView>(),
+        "token-made" => of::<TokenMade>(),
+        "tokens" => of::<TokenList>(),
+        "token" => of::<TokenView>(),
         "version" => of::<VersionView>(),
         "schema" => of::<SchemaList>(),
         config::FILE_NAME => return Some(config::schema()),

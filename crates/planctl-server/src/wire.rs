@@ -1,6 +1,7 @@
 //! What programs read: the request and answer types of every door, as JSON says them (DESIGN 11).
 
 pub mod calls;
+pub mod work;
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-mod daemon;
+pub mod daemon;
 mod topics;
 mod workers;
 
@@ -236,6 +237,13 @@ pub struct WaitingOn {
     pub role: Option<String>,
     /// The run that has the workspace.
     pub run: Option<String>,
+}
+
+impl WaitingOn {
+    /// Says that a person's answer is waited for.
+    pub fn is_for_people(&self) -> bool {
+        self.id.is_some() || self.kind == "revision"
+    }
 }
 
 /// What was used.

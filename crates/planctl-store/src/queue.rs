@@ -38,7 +38,8 @@ macro_rules! claim_where {
 pub(crate) const CLAIM_IN_RUN: &str =
     claim_where!("i.run = $2 and ($1 = 'harness' or i.target = any($3::text[]))");
 pub(crate) const CLAIM: &str = claim_where!(
-    "$2::uuid is null and i.target = any($3::text[]) and i.served_on is null and i.run <> all($10::uuid[])"
+    "$2::uuid is null and i.target = any($3::text[]) and i.served_on is null and i.run <> all($10::uuid[]) \
+     and exists (select from runs o join workspaces w on w.id = o.workspace where o.id = i.run and w.host = $5)"
 );
 pub(crate) const CLAIM_SERVED: &str = claim_where!(
     "($2::uuid is null or i.run = $2) and $3::text[] is not null and i.served_on = $5 and i.run <> all($10::uuid[])"
@@ -55,6 +56,11 @@ macro_rules! claimed_where {
 }
 pub(crate) const CLAIMED_BEFORE: &str = claimed_where!("i.state = 'leased' and i.token_hash = $1");
 pub(crate) const ITEM: &str = claimed_where!("i.id = $1");
+pub(crate) const ITEM_COUNTS: &str = "select count(*) filter (where lane = 'agent' and state = 'ready') as queued, \
+     count(*) filter (where lane = 'agent' and state = 'leased') as working, \
+     count(*) filter (where lane = 'harness') as gates, count(*) filter (where lane = 'human') as asks, \
+     (extract(epoch from clock_timestamp() - min(available_at) filter (where lane = 'agent' and state = 'ready')) \
+       * 1000000)::bigint as oldest_micros from items";
 macro_rules! leased_where {
     ($which:literal) => {
         concat!(
@@ -97,6 +103,21 @@ pub struct Take {
     pub lease: Duration,
 }
 
+/// Items that are out, by what they wait for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ItemCounts {
+    /// Work that nobody has claimed.
+    pub queued: u64,
+    /// Work that somebody does.
+    pub working: u64,
+    /// Contracts to evaluate.
+    pub gates: u64,
+    /// Asks of people.
+    pub asks: u64,
+    /// How long the oldest unclaimed work has been due.
+    pub oldest_queued: Option<Duration>,
+}
+
 /// What to claim.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Claim {
@@ -115,7 +136,8 @@ pub struct Claim {
 /// The lanes that can be claimed; people answer without a lease.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClaimLane {
-    /// Work for an agent of one of these roles; where no run is named, without what runs serve themselves.
+    /// Work for an agent of one of these roles; where no run is named, only in workspaces on the holder's host, and
+    /// without what runs serve themselves.
     Agent(Vec<Role>),
     /// Work for an agent that its run serves itself, in a workspace on the holder's host.
     Served,
@@ -230,14 +252,32 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn claim(&self, claim: &Claim) -> Result<Option<Claimed>, StoreError> {
+        self.claim_with(claim, Token::draw(), false).await
+    }
+
+    /// Claims under a secret that the caller chose; what was claimed under it before, and is still held, is returned.
+    ///
+    /// So a claim whose answer was lost can be repeated.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn claim_again(&self, claim: &Claim, token: Token) -> Result<Option<Claimed>, StoreError> {
+        self.claim_with(claim, token, true).await
+    }
+
+    async fn claim_with(
+        &self,
+        claim: &Claim,
+        token: Token,
+        mut is_unsure: bool,
+    ) -> Result<Option<Claimed>, StoreError> {
         let (lane, targets): (&str, Vec<&str>) = match &claim.lane {
             ClaimLane::Agent(roles) => ("agent", roles.iter().map(Role::as_str).collect()),
             ClaimLane::Served => ("agent", Vec::new()),
             ClaimLane::Gate => ("harness", vec![claim.holder.host.as_str()]),
         };
-        let token = Token::draw();
         let mut patience = Patience::new(self.settings());
-        let mut is_unsure = false;
         let row = loop {
             let attempt = self.try_claim(claim, lane, &targets, &token, is_unsure).await;
             match attempt {
@@ -292,6 +332,26 @@ impl Store {
         };
         let result = query.fetch_optional(&mut *lent).await;
         lent.settle(result)
+    }
+
+    /// Counts the items that are out, by what they wait for.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn item_counts(&self) -> Result<ItemCounts, StoreError> {
+        let row = repeated!(self, lent => sqlx::query(ITEM_COUNTS).fetch_one(&mut *lent))?;
+        let count = |column| -> Result<u64, StoreError> {
+            Ok(u64::try_from(row.try_get::<i64, _>(column)?).unwrap_or(0))
+        };
+        let oldest: Option<i64> = row.try_get("oldest_micros")?;
+        Ok(ItemCounts {
+            queued: count("queued")?,
+            working: count("working")?,
+            gates: count("gates")?,
+            asks: count("asks")?,
+            oldest_queued: oldest.map(|age| Duration::from_micros(u64::try_from(age).unwrap_or(0))),
+        })
     }
 
     pub(crate) async fn claimed(&self, row: &PgRow, token: Token) -> Result<Claimed, StoreError> {

@@ -31,6 +31,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("queue: claimed before", queue::CLAIMED_BEFORE),
     ("queue: claim served", queue::CLAIM_SERVED),
     ("queue: item", queue::ITEM),
+    ("queue: item counts", queue::ITEM_COUNTS),
     ("leases: renew", leases::RENEW),
     ("leases: run status of", leases::RUN_STATUS_OF),
     ("queue: expired", queue::EXPIRED),

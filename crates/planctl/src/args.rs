@@ -70,6 +70,9 @@ pub struct Global {
     /// The Postgres to use in place of the private one [env: PLANCTL_DATABASE_URL]
     #[arg(long, global = true, value_name = "URL")]
     pub database_url: Option<String>,
+    /// The daemon to speak to: a URL or a socket [env: PLANCTL_SERVER] [default: that of the state directory, where one runs]
+    #[arg(long, global = true, value_name = "URL|SOCKET", conflicts_with = "database_url")]
+    pub server: Option<String>,
     /// Work in this directory
     #[arg(short = 'C', global = true, value_name = "DIR")]
     pub directory: Option<PathBuf>,
@@ -166,6 +169,9 @@ pub enum Command {
     /// The roles of planctl.toml
     #[command(subcommand)]
     Roles(RolesCommand),
+    /// Tokens of the daemon's API, for workers and programs
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// The database
     #[command(subcommand)]
     Db(DbCommand),
@@ -258,7 +264,7 @@ impl Reviewing {
 }
 
 /// How much a daemon does at once.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct AtOnce {
     /// How many workers it minds at once, of those that the runs' own settings name
     #[arg(short = 'j', long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -266,6 +272,15 @@ pub struct AtOnce {
     /// How many contracts it runs at once [default: the number of cores, at least 4]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub gates: Option<u16>,
+    /// Listen on this port too, beside the socket in the state directory: 127.0.0.1:7420
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub listen: Option<std::net::SocketAddr>,
+    /// Let --listen be an address that other machines reach; put a proxy with TLS before it
+    #[arg(long, requires = "listen")]
+    pub allow_remote: bool,
+    /// A name by which clients call it on that port, besides localhost; may be repeated
+    #[arg(long = "host", value_name = "NAME", requires = "listen")]
+    pub hosts: Vec<String>,
 }
 
 /// What can be done with the daemon.
@@ -492,6 +507,9 @@ Another text has another digest, so an approval of the earlier one no longer hol
         /// Exit 3 when a person is needed, in place of waiting
         #[arg(long)]
         no_wait: bool,
+        /// Leave the run to the daemon and return at once
+        #[arg(short, long, conflicts_with = "no_wait")]
+        detach: bool,
     },
     /// Follows a run that another process works on
     Watch {
@@ -796,6 +814,48 @@ pub struct Noted {
     /// Why, or words for the worker
     #[arg(long)]
     pub note: Option<String>,
+}
+
+/// What can be done with tokens.
+#[derive(Subcommand, Clone, Debug)]
+pub enum TokenCommand {
+    /// Makes a token; its secret is printed this once
+    #[command(before_help = "Examples:
+  planctl token create worker --name build-box --role coder > worker.token
+  planctl token create read --name dashboard --expires 90d")]
+    Create {
+        /// What it allows
+        scope: TokenScope,
+        /// Who it is for: what is done with it is on record under this name
+        #[arg(long)]
+        name: String,
+        /// Of a worker's: whose work it may claim; may be repeated [default: any role]
+        #[arg(long = "role", value_name = "ROLE")]
+        roles: Vec<String>,
+        /// How long it holds: 12h, 90d [default: until it is revoked]
+        #[arg(long, value_name = "DUR", value_parser = parse_time)]
+        expires: Option<std::time::Duration>,
+    },
+    /// Lists the tokens, without their secrets
+    Ls,
+    /// Takes a token back; it holds no longer from the next request on
+    Revoke {
+        /// Its id, as `token ls` shows it
+        id: String,
+    },
+}
+
+/// What a token allows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum TokenScope {
+    /// Claim work and say what came of it
+    Worker,
+    /// Look, start runs, and decide as a person
+    Approve,
+    /// Look
+    Read,
+    /// Everything
+    Admin,
 }
 
 /// What can be done with workers.

@@ -1,30 +1,50 @@
 //! The one seam behind which plans, runs, asks and history live: commands see these methods and what `wire` says.
 //!
-//! The services run in this process. A daemon's socket would stand here, with the same methods.
+//! Where a daemon of this state directory runs, or one is named, it answers; else the services run in this process.
 
+use std::path::Path;
 use std::time::Duration;
 
 use planctl_engine::{Actor, Answer, RunId};
 use planctl_server::check::Checked;
-use planctl_server::config::Agent;
+use planctl_server::config::{Agent, Config};
 use planctl_server::database::ClusterError;
+use planctl_server::http::Problem;
+use planctl_server::wire::calls::{
+    AnswerCall, CancelCall, DecideCall, DiffCall, NoteCall, PlaceCall, PlanCall, ResumeCall, RunName,
+    RunPlanView, StandingCall, StartCall, StartedView,
+};
+use planctl_server::wire::work::ServiceView;
 use planctl_server::wire::{
     AskList, AskPage, AuditView, DatabaseView, Decided, EventLine, LogView, PlanDiffView, RunList, RunView,
     TopicList, TopicView, WhyView,
 };
-use planctl_server::{
-    Drive, Driven, Live, Open, ServiceError, Services, Start, Started, StoreError, StoreSettings,
-};
+use planctl_server::{Drive, Driven, Live, Open, ServiceError, Services, Start, StoreSettings};
 use tokio::sync::watch;
 
 use crate::checking::check_failure;
 use crate::commands::Context;
 use crate::failure::{Exit, Failure};
+use crate::remote::{self, Address, Remote};
 use crate::show;
 
-/// A connection to planctl's services.
+/// A connection to planctl's services: in this process, or in a daemon.
 pub struct Client {
-    services: Services,
+    via: Via,
+}
+
+enum Via {
+    /// The services run here.
+    Here(Box<Services>),
+    /// A daemon runs them.
+    Daemon(Box<Daemon>),
+}
+
+/// A daemon, and what every call to it says of this side.
+struct Daemon {
+    remote: Remote,
+    workspace: String,
+    config: Config,
 }
 
 /// One run, found by whatever name a person gave it.
@@ -32,12 +52,7 @@ pub struct Client {
 pub struct Handle(RunId);
 
 /// Where a plan stands before anything is done with it.
-pub struct Standing {
-    /// The text that was approved last, where it is another one.
-    pub approved_before: Option<String>,
-    /// Says that nothing runs before a person approves this text.
-    pub needs_approval: bool,
-}
+pub use planctl_server::wire::calls::StandingView as Standing;
 
 /// What came of starting a plan.
 pub enum How {
@@ -82,22 +97,33 @@ pub enum Outcome {
     Stopped,
 }
 
-/// Reads what tests set in place of the usual: shorter leases, no notifications.
-pub fn store_settings(variable: impl Fn(&str) -> Option<String>) -> StoreSettings {
-    let mut settings = StoreSettings::default();
-    let seconds: Option<u64> = variable("PLANCTL_LEASE_SECONDS").and_then(|text| text.parse().ok());
-    if let Some(seconds) = seconds.filter(|seconds| *seconds > 0) {
-        settings.own_lease = Duration::from_secs(seconds);
-        // Both in the usual proportion.
-        settings.remote_lease = settings.own_lease.saturating_mul(4);
-    }
-    settings.notifies = variable("PLANCTL_NOTIFY").is_none_or(|word| word != "off");
-    settings
-}
-
 impl Client {
-    /// Makes the database reachable, brings its tables up to date, and says in one line which it is.
+    /// Finds a daemon, or makes the database reachable from here and brings its tables up to date; says in one line
+    /// which it is.
     pub async fn open(context: &Context) -> Result<Client, Failure> {
+        if let Some(daemon) = Daemon::find(context).await? {
+            let line = format!("using the daemon at {}", daemon.remote.address());
+            context.say(&show::styled(show::FAINT, &show::safe(&line)));
+            return Ok(Client { via: Via::Daemon(Box::new(daemon)) });
+        }
+        Client::open_here(context).await
+    }
+
+    /// Finds the daemon, for what nothing but a daemon can do.
+    pub async fn remote(context: &Context) -> Result<Remote, Failure> {
+        match Daemon::find(context).await? {
+            Some(daemon) => Ok(daemon.remote),
+            None => Err(Failure::new(
+                Exit::Unavailable,
+                format!("could not find a daemon: none runs in {}", context.state_dir()?.display()),
+            )
+            .help("name another with --server URL or PLANCTL_SERVER")
+            .next("planctl daemon start")),
+        }
+    }
+
+    /// Makes the database reachable from this process, whether a daemon runs or not.
+    pub async fn open_here(context: &Context) -> Result<Client, Failure> {
         let config = context.config()?.config.clone();
         let open = Open {
             state_dir: context.state_dir()?,
@@ -111,23 +137,43 @@ impl Client {
         };
         let services = Services::open(open).await.map_err(failure)?;
         context.say(&show::styled(show::FAINT, &show::safe(&format!("using {}", services.database_line()))));
-        Ok(Client { services })
+        Ok(Client { via: Via::Here(Box::new(services)) })
+    }
+
+    /// Says whether a daemon works on runs, so that they go on when this process ends.
+    pub fn is_daemon(&self) -> bool {
+        matches!(self.via, Via::Daemon(_))
     }
 
     /// Closes the connection; a private Postgres that nobody uses any more stops.
     pub async fn close(self) {
-        self.services.close().await;
+        match self.via {
+            Via::Here(services) => services.close().await,
+            Via::Daemon(_) => {}
+        }
     }
 
     /// Says where a plan stands; `again` asks for a new run of a plan that is done or failed.
     pub async fn standing(&self, checked: &Checked, again: bool) -> Result<Standing, Failure> {
-        let view = self.services.standing_view(checked, again).await.map_err(failure)?;
-        Ok(Standing { approved_before: view.approved_before, needs_approval: view.needs_approval })
+        match &self.via {
+            Via::Here(services) => services.standing_view(checked, again).await.map_err(failure),
+            Via::Daemon(daemon) => {
+                let call = StandingCall { plan: daemon.plan(checked, None), again };
+                daemon.remote.post("/v1/plans/standing", &[], &call).await
+            }
+        }
     }
 
     /// Returns the plan as a run executes it: the stored revision.
     pub async fn plan_of_run(&self, run: Handle) -> Result<Checked, Failure> {
-        self.services.plan_of_run(run.0).await.map_err(failure)
+        match &self.via {
+            Via::Here(services) => services.plan_of_run(run.0).await.map_err(failure),
+            Via::Daemon(daemon) => {
+                let path = format!("/v1/runs/{}/plan", run.0);
+                let plan: RunPlanView = daemon.remote.get(&path, &[]).await?;
+                Ok(planctl_server::check::kept(plan))
+            }
+        }
     }
 
     /// Compares two texts of a plan by what they mean.
@@ -137,30 +183,62 @@ impl Client {
         since: &str,
         until: Option<&str>,
     ) -> Result<PlanDiffView, Failure> {
-        self.services.plan_diff(checked, since, until).await.map_err(failure)
+        match &self.via {
+            Via::Here(services) => services.plan_diff(checked, since, until).await.map_err(failure),
+            Via::Daemon(daemon) => {
+                let (since, until) = (since.to_owned(), until.map(str::to_owned));
+                let call = DiffCall { plan: daemon.plan(checked, None), since, until };
+                daemon.remote.post("/v1/plans/diff", &[], &call).await
+            }
+        }
     }
 
-    /// Approves a plan as it stands.
-    pub async fn approve(&self, checked: &Checked, note: Option<&str>) -> Result<Decided, Failure> {
-        self.services.approve(checked, note).await.map_err(failure)
+    /// Approves a plan as it stands, verified with what will serve every role.
+    pub async fn approve(
+        &self,
+        checked: &Checked,
+        note: Option<&str>,
+        worker: Option<&Agent>,
+    ) -> Result<Decided, Failure> {
+        match &self.via {
+            Via::Here(services) => services.approve(checked, note).await.map_err(failure),
+            Via::Daemon(daemon) => {
+                let plan = daemon.plan(checked, worker);
+                let call = DecideCall { plan, note: note.map(str::to_owned) };
+                daemon.remote.post("/v1/plans/approve", &[], &call).await
+            }
+        }
     }
 
     /// Rejects a plan.
     pub async fn reject(&self, checked: &Checked, note: &str) -> Result<Decided, Failure> {
-        self.services.reject(checked, note).await.map_err(failure)
+        match &self.via {
+            Via::Here(services) => services.reject(checked, note).await.map_err(failure),
+            Via::Daemon(daemon) => {
+                let call = DecideCall { plan: daemon.plan(checked, None), note: Some(note.to_owned()) };
+                daemon.remote.post("/v1/plans/reject", &[], &call).await
+            }
+        }
     }
 
     /// Starts a run of a plan, or takes up the one that is not finished.
     pub async fn start(&self, checked: &Checked, start: &Start) -> Result<How, Failure> {
-        Ok(match self.services.start(checked, start).await.map_err(failure)? {
-            Started::Ready { run, name, is_taken_up } => {
-                How::Ready { handle: Handle(run), run: name, is_taken_up }
+        let started = match &self.via {
+            Via::Here(services) => services.start(checked, start).await.map_err(failure)?.into(),
+            Via::Daemon(daemon) => {
+                // Beside a daemon a role that nobody serves here waits for a worker.
+                let start = Start { waits_for_workers: true, ..start.clone() };
+                let call = StartCall { plan: daemon.plan(checked, start.worker.as_ref()), start };
+                daemon.remote.post("/v1/runs", &[], &call).await?
             }
-            Started::AlreadyDone { name } => How::AlreadyDone { run: name },
-            Started::NeedsApproval { name, ask, .. } => {
-                How::NeedsApproval { run: name, ask: u64::try_from(ask).unwrap_or(0) }
+        };
+        Ok(match started {
+            StartedView::Ready { id, run, is_taken_up } => {
+                How::Ready { handle: handle_of(&id)?, run, is_taken_up }
             }
-            Started::ChangedSinceApproval { approved_text, run } => {
+            StartedView::AlreadyDone { run } => How::AlreadyDone { run },
+            StartedView::NeedsApproval { run, ask, .. } => How::NeedsApproval { run, ask },
+            StartedView::ChangedSinceApproval { approved_text, run } => {
                 How::ChangedSinceApproval { approved_text, run }
             }
         })
@@ -168,15 +246,28 @@ impl Client {
 
     /// Takes a run up by itself.
     pub async fn resume(&self, handle: Handle, worker: Option<&Agent>) -> Result<Decided, Failure> {
-        self.services.resume(handle.0, worker).await.map_err(failure)
+        match &self.via {
+            Via::Here(services) => services.resume(handle.0, worker).await.map_err(failure),
+            Via::Daemon(daemon) => {
+                let call = ResumeCall { place: daemon.place(), worker: worker.cloned() };
+                daemon.remote.post(&format!("/v1/runs/{}/resume", handle.0), &[], &call).await
+            }
+        }
     }
 
     /// Cancels a run for good.
     pub async fn cancel(&self, handle: Handle, note: Option<&str>) -> Result<Decided, Failure> {
-        self.services.cancel(handle.0, note).await.map_err(failure)
+        match &self.via {
+            Via::Here(services) => services.cancel(handle.0, note).await.map_err(failure),
+            Via::Daemon(daemon) => {
+                let call = CancelCall { note: note.map(str::to_owned) };
+                daemon.remote.post(&format!("/v1/runs/{}/cancel", handle.0), &[], &call).await
+            }
+        }
     }
 
-    /// Works a run's items in this process until it ends, waits for a person and `no_wait` is set, or is told to stop.
+    /// Works a run's items in this process, or waits while a daemon does, until it ends, waits for a person and
+    /// `no_wait` is set, or is told to stop.
     pub async fn drive(
         &self,
         handle: Handle,
@@ -190,39 +281,95 @@ impl Client {
                 std::future::pending::<()>().await;
             }
         };
-        let drive = Drive { returns_when_waiting: no_wait, live };
-        Ok(match self.services.station().drive(handle.0, &drive, stop).await.map_err(failure)? {
-            Driven::Ended(_) => Outcome::Ended,
-            Driven::Waiting(_) => Outcome::Waiting,
-            Driven::Stopped => Outcome::Stopped,
-        })
+        match &self.via {
+            Via::Here(services) => {
+                let drive = Drive { returns_when_waiting: no_wait, live };
+                Ok(match services.station().drive(handle.0, &drive, stop).await.map_err(failure)? {
+                    Driven::Ended(_) => Outcome::Ended,
+                    Driven::Waiting(_) => Outcome::Waiting,
+                    Driven::Stopped => Outcome::Stopped,
+                })
+            }
+            Via::Daemon(_) => {
+                tokio::select! {
+                    outcome = self.until_settled(handle, no_wait) => outcome,
+                    () = stop => Ok(Outcome::Stopped),
+                }
+            }
+        }
+    }
+
+    async fn until_settled(&self, handle: Handle, no_wait: bool) -> Result<Outcome, Failure> {
+        loop {
+            let view = self.status(handle).await?;
+            if view.state.is_over() {
+                return Ok(Outcome::Ended);
+            }
+            let waits = view.waiting_on.as_ref().is_some_and(|on| on.is_for_people());
+            if no_wait && waits {
+                return Ok(Outcome::Waiting);
+            }
+            self.rung(handle, LOOK).await;
+        }
     }
 
     /// Finds the run that a person means: a name, an id, a beginning of either, `@last`, or a plan's path.
     pub async fn find(&self, given: &str) -> Result<Handle, Failure> {
-        self.services.find(given).await.map(Handle).map_err(failure)
+        match &self.via {
+            Via::Here(services) => services.find(given).await.map(Handle).map_err(failure),
+            Via::Daemon(daemon) => {
+                let path = planctl_server::check::plan_path(Path::new(given), Path::new(&daemon.workspace));
+                let given = if Path::new(given).exists() { &path } else { given };
+                let query = [("workspace", daemon.workspace.as_str())];
+                let found: RunName =
+                    daemon.remote.get(&format!("/v1/runs/{}/name", remote::part(given)), &query).await?;
+                handle_of(&found.id)
+            }
+        }
     }
 
-    /// Waits until a run moved, or for at most this long.
+    /// Waits until a run may have moved, or for at most this long.
     pub async fn rung(&self, handle: Handle, most: Duration) {
-        let listener = self.services.listen(handle.0);
-        // A bell that does not ring in time is no failure: look again then.
-        tokio::time::timeout(most, listener.rung()).await.unwrap_or(());
+        match &self.via {
+            Via::Here(services) => {
+                let listener = services.listen(handle.0);
+                // A bell that does not ring in time is no failure: look again then.
+                tokio::time::timeout(most, listener.rung()).await.unwrap_or(());
+            }
+            Via::Daemon(_) => tokio::time::sleep(most.min(LOOK)).await,
+        }
     }
 
     /// Returns where a run stands.
     pub async fn status(&self, handle: Handle) -> Result<RunView, Failure> {
-        self.services.status(handle.0).await.map_err(failure)
+        match &self.via {
+            Via::Here(services) => services.status(handle.0).await.map_err(failure),
+            Via::Daemon(daemon) => daemon.remote.get(&format!("/v1/runs/{}", handle.0), &[]).await,
+        }
     }
 
     /// Returns the runs of this workspace, or of all.
     pub async fn list(&self, all_workspaces: bool) -> Result<RunList, Failure> {
-        self.services.list(all_workspaces).await.map_err(failure)
+        match &self.via {
+            Via::Here(services) => services.list(all_workspaces).await.map_err(failure),
+            Via::Daemon(daemon) => {
+                let here = [("workspace", daemon.workspace.as_str())];
+                let query: &[(&str, &str)] = if all_workspaces { &[] } else { &here };
+                daemon.remote.get("/v1/runs", query).await
+            }
+        }
     }
 
     /// Returns what happened after a place in a run's history.
     pub async fn events(&self, handle: Handle, since: u64) -> Result<Vec<EventLine>, Failure> {
-        self.services.events(handle.0, since, EVENTS_MAX).await.map_err(failure)
+        match &self.via {
+            Via::Here(services) => services.events(handle.0, since, EVENTS_MAX).await.map_err(failure),
+            Via::Daemon(daemon) => {
+                let (since, limit) = (since.to_string(), EVENTS_MAX.to_string());
+                let query = [("since", since.as_str()), ("limit", limit.as_str())];
+                daemon.remote.get(&format!("/v1/runs/{}/history", handle.0), &query).await
+            }
+        }
     }
 
     /// Returns the place of the newest event in a run's history; none has zero.
@@ -244,60 +391,203 @@ impl Client {
         step: Option<u32>,
         attempt: Option<u16>,
     ) -> Result<LogView, Failure> {
-        self.services.logs(handle.0, step, attempt).await.map_err(failure)
+        match &self.via {
+            Via::Here(services) => services.logs(handle.0, step, attempt).await.map_err(failure),
+            Via::Daemon(daemon) => {
+                let (step, attempt) = (step.map(|step| step.to_string()), attempt.map(|one| one.to_string()));
+                let given = [("step", step.as_deref()), ("attempt", attempt.as_deref())];
+                let query: Vec<(&str, &str)> =
+                    given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+                daemon.remote.get(&format!("/v1/runs/{}/logs", handle.0), &query).await
+            }
+        }
     }
 
     /// Explains why a step is where it is.
     pub async fn why(&self, handle: Handle, step: u32) -> Result<WhyView, Failure> {
-        self.services.why(handle.0, step).await.map_err(failure)
+        match &self.via {
+            Via::Here(services) => services.why(handle.0, step).await.map_err(failure),
+            Via::Daemon(daemon) => daemon.remote.get(&format!("/v1/runs/{}/why/{step}", handle.0), &[]).await,
+        }
     }
 
     /// Checks the history of a run, or of all.
     pub async fn audit(&self, handle: Option<Handle>) -> Result<AuditView, Failure> {
-        self.services.audit(handle.map(|handle| handle.0)).await.map_err(failure)
+        match (&self.via, handle) {
+            (Via::Here(services), _) => services.audit(handle.map(|handle| handle.0)).await.map_err(failure),
+            (Via::Daemon(daemon), None) => daemon.remote.get("/v1/audit", &[]).await,
+            (Via::Daemon(daemon), Some(handle)) => {
+                daemon.remote.get(&format!("/v1/runs/{}/audit", handle.0), &[]).await
+            }
+        }
     }
 
     /// Adds a note to a topic.
     pub async fn post_note(&self, topic: &str, text: &str) -> Result<TopicView, Failure> {
-        self.services.post_note(topic, text).await.map_err(failure)
+        match &self.via {
+            Via::Here(services) => services.post_note(topic, text).await.map_err(failure),
+            Via::Daemon(daemon) => {
+                let call = NoteCall { text: text.to_owned() };
+                daemon.remote.post(&topic_path(topic), &[], &call).await
+            }
+        }
     }
 
     /// Returns all topics.
     pub async fn topics(&self) -> Result<TopicList, Failure> {
-        self.services.topics().await.map_err(failure)
+        match &self.via {
+            Via::Here(services) => services.topics().await.map_err(failure),
+            Via::Daemon(daemon) => daemon.remote.get("/v1/topics", &[]).await,
+        }
     }
 
     /// Returns at most so many notes of a topic after number `since`.
     pub async fn topic(&self, topic: &str, since: u64, limit: usize) -> Result<TopicView, Failure> {
-        self.services.topic(topic, since, limit).await.map_err(failure)
+        match &self.via {
+            Via::Here(services) => services.topic(topic, since, limit).await.map_err(failure),
+            Via::Daemon(daemon) => {
+                let (since, limit) = (since.to_string(), limit.to_string());
+                let query = [("since", since.as_str()), ("limit", limit.as_str())];
+                daemon.remote.get(&topic_path(topic), &query).await
+            }
+        }
     }
 
     /// Draws what is to be said about a plan's topics, which verification without a database can't know.
     pub async fn topic_findings(&self, checked: &Checked) -> Result<String, Failure> {
-        let found = self.services.unknown_topics(checked).await.map_err(failure)?;
+        let found = match &self.via {
+            Via::Here(services) => services.unknown_topics(checked).await.map_err(failure)?,
+            Via::Daemon(daemon) if names_topics(checked) => {
+                let topics = self.topics().await?.topics.into_iter().map(|topic| topic.topic);
+                let topics: Vec<String> = topics.collect();
+                let tree = &checked.verification.tree;
+                planctl_lang::unknown_topics(&checked.source, tree, &topics, &daemon.config.verify)
+            }
+            Via::Daemon(_) => Vec::new(),
+        };
         Ok(found.iter().map(|finding| finding.render(&checked.source, true) + "\n").collect())
     }
 
     /// Returns how the database is.
     pub async fn database(&self) -> Result<DatabaseView, Failure> {
-        self.services.database().await.map_err(failure)
+        match &self.via {
+            Via::Here(services) => services.database().await.map_err(failure),
+            Via::Daemon(daemon) => daemon.remote.get("/v1/database", &[]).await,
+        }
     }
 
     /// Returns the open asks of a run, or of all.
     pub async fn asks(&self, handle: Option<Handle>) -> Result<AskList, Failure> {
-        self.services.asks(handle.map(|handle| handle.0)).await.map_err(failure)
+        match &self.via {
+            Via::Here(services) => services.asks(handle.map(|handle| handle.0)).await.map_err(failure),
+            Via::Daemon(daemon) => {
+                let run = handle.map(|handle| handle.0.to_string());
+                let query: Vec<(&str, &str)> = run.iter().map(|run| ("run", run.as_str())).collect();
+                daemon.remote.get("/v1/approvals", &query).await
+            }
+        }
     }
 
     /// Returns one ask with what a person needs to decide it.
     pub async fn ask(&self, id: u64) -> Result<AskPage, Failure> {
-        self.services.ask(id).await.map_err(failure)
+        match &self.via {
+            Via::Here(services) => services.ask(id).await.map_err(failure),
+            Via::Daemon(daemon) => daemon.remote.get(&format!("/v1/approvals/{id}"), &[]).await,
+        }
     }
 
     /// Answers an ask.
     pub async fn answer(&self, id: u64, answer: Answer, note: Option<&str>) -> Result<Decided, Failure> {
-        self.services.answer(id, answer, note).await.map_err(failure)
+        match &self.via {
+            Via::Here(services) => services.answer(id, answer, note).await.map_err(failure),
+            Via::Daemon(daemon) => {
+                let call = AnswerCall { place: daemon.place(), answer, note: note.map(str::to_owned) };
+                daemon.remote.post(&format!("/v1/approvals/{id}/answer"), &[], &call).await
+            }
+        }
     }
 }
+
+/// Reads what tests set in place of the usual: shorter leases, no notifications.
+pub fn store_settings(variable: impl Fn(&str) -> Option<String>) -> StoreSettings {
+    let mut settings = StoreSettings::default();
+    let seconds: Option<u64> = variable("PLANCTL_LEASE_SECONDS").and_then(|text| text.parse().ok());
+    if let Some(seconds) = seconds.filter(|seconds| *seconds > 0) {
+        settings.own_lease = Duration::from_secs(seconds);
+        // Both in the usual proportion.
+        settings.remote_lease = settings.own_lease.saturating_mul(4);
+    }
+    settings.notifies = variable("PLANCTL_NOTIFY").is_none_or(|word| word != "off");
+    settings
+}
+
+fn topic_path(topic: &str) -> String {
+    format!("/v1/topics/{}", remote::part(topic))
+}
+
+fn names_topics(checked: &Checked) -> bool {
+    let steps = &checked.verification.tree.steps;
+    let mut subscriptions = steps.iter().flat_map(|step| &step.subscriptions);
+    subscriptions.any(|subscription| matches!(subscription.value, planctl_engine::Subscription::Topic { .. }))
+}
+
+fn handle_of(id: &str) -> Result<Handle, Failure> {
+    let run = RunId::parse(id);
+    run.map(Handle)
+        .ok_or_else(|| Failure::new(Exit::Unavailable, format!("could not read the run's id {id:?}")))
+}
+
+impl Daemon {
+    /// Finds the daemon that is meant: the one that was named, else the one of this state directory, unless another
+    /// database is named.
+    async fn find(context: &Context) -> Result<Option<Daemon>, Failure> {
+        let config = &context.config()?.config;
+        let named = context.server();
+        let address = match &named {
+            Some(named) => Address::parse(named),
+            None => Address::Socket(planctl_server::daemon::socket_of(&context.state_dir()?)),
+        };
+        let remote = Remote::new(address, context.token()?.as_deref(), Some(&context.actor()))?;
+        let daemon = Daemon {
+            remote,
+            workspace: context.workspace().to_string_lossy().into_owned(),
+            config: config.clone(),
+        };
+        if named.is_some() {
+            return Ok(Some(daemon));
+        }
+        if !daemon.remote.is_there().await {
+            return Ok(None);
+        }
+        let is_same = match &config.database {
+            Some(database) => daemon.database_line().await? == database.to_string(),
+            None => true,
+        };
+        Ok(is_same.then_some(daemon))
+    }
+
+    async fn database_line(&self) -> Result<String, Failure> {
+        let view: ServiceView = self.remote.get("/v1/daemon", &[]).await?;
+        Ok(view.database)
+    }
+
+    fn plan(&self, checked: &Checked, worker: Option<&Agent>) -> PlanCall {
+        PlanCall {
+            workspace: self.workspace.clone().into(),
+            path: checked.path.clone(),
+            text: checked.source.text().to_owned(),
+            config: Some(self.config.clone()),
+            worker: worker.cloned(),
+        }
+    }
+
+    fn place(&self) -> PlaceCall {
+        PlaceCall { workspace: Some(self.workspace.clone().into()), config: Some(self.config.clone()) }
+    }
+}
+
+/// How often a run that a daemon works on is looked at.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// The most events that are read at once.
 const EVENTS_MAX: usize = 500;
@@ -314,55 +604,13 @@ pub fn now_unix_micros() -> i64 {
 
 /// Says why a service could not do what was asked.
 pub fn failure(error: ServiceError) -> Failure {
-    use ServiceError as Error;
-    let message = format!("could not {error}");
-    match error {
-        Error::Check(error) => check_failure(error),
-        Error::Cluster(error) => cluster_failure(error),
-        Error::Store(error) => store_failure(&error),
-        Error::NotVerified { plan } => {
-            Failure::new(Exit::No, message).next(format!("planctl plan verify {plan}"))
-        }
-        Error::NoAgent { role } => Failure::new(Exit::Configuration, message).help(format!(
-            "name a worker with --agent NAME or --exec CMD, or in planctl.toml: [roles.{role}] agent = \"exec:CMD\""
-        )),
-        Error::NotForRole { role, .. } => Failure::new(Exit::Configuration, message).help(format!(
-            "add it to `plans` of [roles.{role}] in planctl.toml, or give the step another target"
-        )),
-        Error::Unheld { role, .. } => Failure::new(Exit::Configuration, message)
-            .help(format!("change `permissions` and `allow` of [roles.{role}] in planctl.toml, or name another agent")),
-        Error::Isolation { .. } => Failure::new(Exit::Configuration, message)
-            .help("nothing runs below what is demanded; set isolation = \"auto\" to run as you"),
-        Error::Invalid { help, .. } => Failure::usage(message).help(help),
-        Error::Conflict { help, .. } => Failure::new(Exit::Conflict, message).next(help),
-        Error::NotFound { .. } => Failure::not_found(message),
-        Error::Protect(_) | Error::Io { .. } | Error::Broken { .. } => Failure::new(Exit::Temporary, message),
+    if let ServiceError::Check(error) = error {
+        return check_failure(error);
     }
-}
-
-fn store_failure(error: &StoreError) -> Failure {
-    use StoreError as Error;
-    let message = format!("could not {error}");
-    match error {
-        Error::Unavailable { source } => {
-            Failure::new(Exit::Unavailable, format!("{message}: {source}")).next("planctl db status")
-        }
-        Error::Denied { .. }
-        | Error::Foreign { .. }
-        | Error::NewerSchema { .. }
-        | Error::OlderSchema { .. }
-        | Error::OldPostgres { .. } => Failure::new(Exit::Unavailable, message).next("planctl db status"),
-        Error::NotFound { .. } => Failure::not_found(message).next("planctl plan ls"),
-        Error::Ambiguous { .. } => Failure::not_found(message).help("give more of its name"),
-        Error::WorkspaceBusy { run } => {
-            Failure::new(Exit::Conflict, message).next(format!("planctl plan status {run}"))
-        }
-        Error::Refused(_) | Error::StaleLease | Error::KeyReused { .. } | Error::IllegalTransition { .. } => {
-            Failure::new(Exit::Conflict, message)
-        }
-        Error::TooLong { .. } => Failure::usage(message),
-        Error::Misproved { .. } | Error::Corrupt { .. } => Failure::new(Exit::Temporary, message),
+    if let ServiceError::Cluster(error) = error {
+        return cluster_failure(error);
     }
+    remote::failure_of(&Problem::of(&error))
 }
 
 /// Says why the private Postgres can't be used; the error brings its own way out.

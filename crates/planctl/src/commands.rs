@@ -28,6 +28,7 @@ mod history;
 mod new;
 mod plan;
 mod run;
+mod token;
 mod topic;
 mod verify;
 mod via;
@@ -49,6 +50,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Topic(command) => topic::run(&context, command).await,
         Command::Worker(command) => worker::run(&context, command).await,
         Command::Roles(command) => worker::roles(&context, &command),
+        Command::Token(command) => token::run(&context, command).await,
         Command::Db(command) => database::run(&context, command).await,
         Command::Daemon(command) => daemon::run(&context, command).await,
         Command::Dev { work, worker } => dev::run(&context, work, worker.worker()).await,
@@ -135,6 +137,36 @@ impl Context {
     /// Says that the workspace was named on the command line.
     pub fn names_workspace(&self) -> bool {
         self.global.workspace.is_some()
+    }
+
+    /// Returns the daemon that was named.
+    pub fn server(&self) -> Option<String> {
+        let named = self.global.server.clone().or_else(|| std::env::var("PLANCTL_SERVER").ok());
+        named.filter(|named| !named.trim().is_empty())
+    }
+
+    /// Returns the token to show to a daemon.
+    ///
+    /// # Errors
+    ///
+    /// When the file that is said to hold it can't be read, or others can read it too (row 107).
+    pub fn token(&self) -> Result<Option<String>, Failure> {
+        if let Some(token) = std::env::var("PLANCTL_TOKEN").ok().filter(|token| !token.trim().is_empty()) {
+            return Ok(Some(token.trim().to_owned()));
+        }
+        let Some(path) = std::env::var_os("PLANCTL_TOKEN_FILE").map(PathBuf::from) else { return Ok(None) };
+        let wrong = |what: String| {
+            Failure::new(
+                Exit::Configuration,
+                format!("could not read the token in {}: {what}", path.display()),
+            )
+        };
+        let meta = std::fs::metadata(&path).map_err(|error| wrong(error.to_string()))?;
+        if std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o077 != 0 {
+            return Err(wrong("others can read it".to_owned()).next(format!("chmod 600 {}", path.display())));
+        }
+        let token = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+        Ok(Some(token.trim().to_owned()))
     }
 
     /// Returns the configuration files that were read, or the one that was named.

@@ -14,6 +14,7 @@ mod commands;
 mod failure;
 mod lsp;
 mod progress;
+mod remote;
 mod show;
 
 use args::{Cli, Color, Command, DaemonCommand, LogFormat};

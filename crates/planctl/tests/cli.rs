@@ -5,6 +5,9 @@
 #[path = "cli/room.rs"]
 mod room;
 
+#[path = "cli/http.rs"]
+mod http;
+
 #[path = "cli/schemas.rs"]
 mod schemas;
 

@@ -431,6 +431,14 @@ pub struct AskCall {
     pub usage: Option<UsageCall>,
 }
 
+/// Leaves a note in a topic.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoteCall {
+    /// What it says.
+    pub text: String,
+}
+
 /// A piece of what a worker prints, for people who watch.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -172,7 +172,18 @@ impl Store {
             return Ok(None);
         }
         let head = from_json(row.try_get("head")?, "a run's head")?;
-        Ok(Some(self.answered_before(call, row.try_get("seq")?, head).await?))
+        let seq: i64 = row.try_get("seq")?;
+        if let Event::Agent(_) = call.event {
+            // A worker that says something else under the same lease has not said it twice (row 71).
+            let before = self.history(call.run, seq - 1, 1).await?;
+            let is_same = before
+                .iter()
+                .any(|line| matches!(&line.said, Said::Input(input) if input.event == *call.event));
+            if !is_same {
+                return Err(Setback::Final(StoreError::KeyReused { key: item.as_str().to_owned() }));
+            }
+        }
+        Ok(Some(self.answered_before(call, seq, head).await?))
     }
 
     /// Returns the stored answer where a person's key was used before.

@@ -230,7 +230,11 @@ async fn answer(context: &Context, ids: &[u64], word: &Word, note: Option<&str>)
         next = decided.run;
     }
     if let (Some(run), false) = (next, is_json) {
-        context.say(&format!("{} {}", styled(BOLD, "next:"), super::run::after_answer(&run, word)));
+        context.say(&format!(
+            "{} {}",
+            styled(BOLD, "next:"),
+            super::run::after_answer(&run, word, client.is_daemon())
+        ));
     }
     Ok(Exit::Yes)
 }

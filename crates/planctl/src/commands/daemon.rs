@@ -51,6 +51,7 @@ pub async fn run(context: &Context, command: DaemonCommand) -> Answer {
 }
 
 async fn foreground(context: &Context, work: AtOnce, is_detached: bool) -> Answer {
+    refuse_remote(&work)?;
     if is_detached {
         planctl_harness::leave_the_terminal().map_err(|error| {
             Failure::new(Exit::Temporary, format!("could not leave the terminal: {error}"))
@@ -93,6 +94,19 @@ pub(super) fn options(work: AtOnce, otherwise: Option<Agent>) -> DaemonOptions {
         workers: usize::from(work.workers),
         gates: work.gates.map_or(usual.gates, usize::from),
         otherwise,
+        listen: work.listen,
+        hosts: work.hosts,
+    }
+}
+
+/// Refuses a port that other machines reach, unless that was meant (row 106).
+pub(super) fn refuse_remote(work: &AtOnce) -> Result<(), Failure> {
+    match work.listen {
+        Some(address) if !address.ip().is_loopback() && !work.allow_remote => {
+            Err(Failure::usage(format!("could not listen on {address}: other machines reach that address"))
+                .help("take 127.0.0.1, or say --allow-remote and put a proxy with TLS before it"))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -115,6 +129,7 @@ async fn station(context: &Context, migrates: bool) -> Result<Result<Station, Se
 }
 
 async fn start(context: &Context, work: AtOnce) -> Answer {
+    refuse_remote(&work)?;
     context.must_be_human("start a daemon")?;
     let state_dir = context.state_dir()?;
     // What is wrong with the configuration is said here, where somebody reads it.
@@ -159,6 +174,15 @@ fn words(context: &Context, work: AtOnce) -> Vec<OsString> {
     words.push(work.workers.to_string().into());
     if let Some(gates) = work.gates {
         words.extend(["--gates".into(), gates.to_string().into()]);
+    }
+    if let Some(listen) = work.listen {
+        words.extend(["--listen".into(), listen.to_string().into()]);
+    }
+    if work.allow_remote {
+        words.push("--allow-remote".into());
+    }
+    for host in work.hosts {
+        words.extend(["--host".into(), host.into()]);
     }
     if let Some(file) = context.config_named() {
         words.extend(["--config".into(), file.as_os_str().to_owned()]);

@@ -4,13 +4,14 @@ use planctl_server::config::Agent;
 use planctl_server::wire::DaemonInfo;
 
 use super::Context;
-use super::daemon::{options, serve_here};
+use super::daemon::{options, refuse_remote, serve_here};
 use crate::args::AtOnce;
 use crate::failure::Answer;
 use crate::show::{self, BOLD, FAINT, GOOD, styled};
 
 /// Serves until Ctrl-C.
 pub async fn run(context: &Context, work: AtOnce, agent: Option<Agent>) -> Answer {
+    refuse_remote(&work)?;
     let worker = agent.as_ref().map(ToString::to_string);
     let ready = |info: &DaemonInfo| context.say(&screen(context, info, worker.as_deref()));
     let exit = serve_here(context, options(work, agent), ready).await?;

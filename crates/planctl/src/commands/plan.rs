@@ -30,8 +30,8 @@ pub async fn run(context: &Context, command: PlanCommand) -> Answer {
             approve(context, &file, note.as_deref(), worker.worker().as_ref()).await
         }
         PlanCommand::Reject { file, note } => reject(context, &file, note.as_deref()).await,
-        PlanCommand::Run { file, approve, again, worker, no_wait } => {
-            let wish = super::run::Wish { approve, again, worker: worker.worker(), no_wait };
+        PlanCommand::Run { file, approve, again, worker, no_wait, detach } => {
+            let wish = super::run::Wish { approve, again, worker: worker.worker(), no_wait, detach };
             super::run::run(context, &file, wish).await
         }
         PlanCommand::Watch { run, no_wait } => super::run::watch(context, &run, no_wait).await,
@@ -94,7 +94,7 @@ async fn approve(context: &Context, file: &Path, note: Option<&str>, worker: Opt
     }
     let client = Client::open(context).await?;
     context.say_findings(&client.topic_findings(&checked).await?);
-    let decided = client.approve(&checked, note).await?;
+    let decided = client.approve(&checked, note, worker).await?;
     recorded(context, &decided, is_json)?;
     // What follows is said already; a worker that is named here has to be named there as well.
     if let Some(worker) = worker.filter(|_| !is_json && decided.run.is_none()) {

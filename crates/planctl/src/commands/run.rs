@@ -28,6 +28,8 @@ pub struct Wish {
     pub worker: Option<Agent>,
     /// Whether to end when a person is needed.
     pub no_wait: bool,
+    /// Whether to leave the run to a daemon.
+    pub detach: bool,
 }
 
 /// Runs a plan, or takes it up.
@@ -44,6 +46,13 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
     }
     refuse_isolation(context)?;
     let client = Client::open(context).await?;
+    if wish.detach && !client.is_daemon() {
+        return Err(Failure::new(
+            Exit::Unavailable,
+            "could not detach: no daemon runs that would go on with it",
+        )
+        .next("planctl daemon start"));
+    }
     context.say_findings(&client.topic_findings(&checked).await?);
     let Some(approve) = approval(context, &client, &checked, &wish).await? else {
         context.say("not approved; nothing ran");
@@ -59,6 +68,9 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
             let tier = planctl_harness::ISOLATION_TIER;
             let run = styled(BOLD, &show::safe(&run));
             context.say(&format!("{verb} {run} · {} · isolation tier {tier}", show::safe(title)));
+            if wish.detach {
+                return status_at_once(context, &client, handle, manner).await;
+            }
             work_to_the_end(
                 context,
                 client,
@@ -132,14 +144,34 @@ pub async fn work_to_the_end(
     stop: Stop,
 ) -> Answer {
     let worked = work(&client, handle, how, stop).await?;
+    let is_daemon = client.is_daemon();
     client.close().await;
     match worked.asked {
+        Some(exit) if is_daemon => {
+            let run = shell_word(&worked.view.run);
+            context.say(&format!("detached; {run} goes on.   planctl plan watch {run}"));
+            context.say(&format!("stop it for good: planctl plan cancel {run}"));
+            Ok(exit)
+        }
         Some(exit) => {
             context.say(&format!("stopped; planctl plan resume {}", shell_word(&worked.view.run)));
             Ok(exit)
         }
         None => ended(context, &worked.view, how.manner),
     }
+}
+
+/// Says where a run stands that a daemon goes on with, and how to follow it.
+async fn status_at_once(context: &Context, client: &Client, handle: Handle, manner: Manner) -> Answer {
+    let view = client.status(handle).await?;
+    let run = shell_word(&view.run);
+    if manner != Manner::Jsonl {
+        show::print(&format!("{run}\n"))?;
+    } else {
+        show::print_json(&view)?;
+    }
+    context.say(&format!("the daemon goes on with it.   planctl plan watch {run}"));
+    Ok(Exit::Yes)
 }
 
 /// Says how it ended: what happened, where, the last lines that matter, and what to type next.
@@ -291,10 +323,21 @@ fn name(file: &Path) -> String {
 }
 
 /// Returns what to type after an answer, so that the run goes on.
-pub fn after_answer(run: &str, word: &planctl_engine::Answer) -> String {
+pub fn after_answer(run: &str, word: &planctl_engine::Answer, is_daemon: bool) -> String {
     use planctl_engine::Answer as Word;
     let run = shell_word(run);
     match word {
+        Word::Approve
+        | Word::Retry
+        | Word::Skip
+        | Word::Waive
+        | Word::Reassign { .. }
+        | Word::Raise { .. }
+        | Word::Reply
+            if is_daemon =>
+        {
+            format!("planctl plan watch {run}")
+        }
         Word::Approve
         | Word::Retry
         | Word::Skip

@@ -79,7 +79,7 @@ pub async fn work(client: &Client, handle: Handle, how: Work, mut signals: Stop)
                     // Twice means at once: whatever is left behind is found by the next process (DESIGN 7).
                     std::process::exit(i32::from(exit.code()));
                 }
-                progress.say("stopping …");
+                progress.say(if client.is_daemon() { "detaching …" } else { "stopping …" });
                 stop.send_replace(true);
             }
         }

@@ -1,0 +1,191 @@
+//! The daemon's doors: one table of routes behind a Unix socket and, on request, a loopback port.
+//!
+//! Every request goes the same way: limits, host and origin, who it is, whether their scope reaches the route, the key
+//! that makes a mutation safe to repeat, the handler. The table in [`routes`] is the only list of routes; the router,
+//! the OpenAPI document and the tests of the scopes are made from it.
+
+mod approvals;
+mod body;
+mod events;
+mod guard;
+mod items;
+mod openapi;
+mod plans;
+mod problem;
+mod routes;
+mod runs;
+mod serve;
+mod slots;
+mod system;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use planctl_engine::Actor;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::config::Config;
+use crate::services::{Door, Services};
+use crate::station::Station;
+use crate::wire::calls::{PlaceCall, PlanCall};
+
+pub use guard::{Peer, Principal, Scope};
+pub use openapi::document as openapi;
+pub use problem::{Code, MEDIA_TYPE as PROBLEM_MEDIA_TYPE, Problem};
+pub use routes::{Needs, ROUTES, Route, Verb};
+pub use serve::{HttpOptions, Listening, serve};
+pub use slots::{Slots, TakenGate};
+
+/// What all routes share.
+#[derive(Clone)]
+pub struct Doors {
+    inner: Arc<Shared>,
+}
+
+struct Shared {
+    station: Station,
+    options: HttpOptions,
+    items: items::Desk,
+    metrics: system::Metrics,
+}
+
+impl Doors {
+    pub(crate) fn new(station: Station, options: HttpOptions) -> Doors {
+        let inner =
+            Shared { station, options, items: items::Desk::default(), metrics: system::Metrics::default() };
+        Doors { inner: Arc::new(inner) }
+    }
+
+    pub(crate) fn station(&self) -> &Station {
+        &self.inner.station
+    }
+
+    pub(crate) fn options(&self) -> &HttpOptions {
+        &self.inner.options
+    }
+
+    fn desk(&self) -> &items::Desk {
+        &self.inner.items
+    }
+
+    fn metrics(&self) -> &system::Metrics {
+        &self.inner.metrics
+    }
+}
+
+/// One request that may be done: who asks, for what.
+pub struct Call {
+    pub(crate) doors: Doors,
+    pub(crate) principal: Principal,
+    pub(crate) route: &'static Route,
+    parameters: BTreeMap<String, String>,
+    query: BTreeMap<String, String>,
+    pub(crate) headers: HeaderMap,
+    body: Bytes,
+}
+
+/// What a handler gives back.
+pub(crate) type Answer = Result<Response, Problem>;
+
+impl Call {
+    fn station(&self) -> &Station {
+        self.doors.station()
+    }
+
+    /// Returns a part of the path.
+    fn parameter(&self, name: &str) -> &str {
+        self.parameters.get(name).map_or("", String::as_str)
+    }
+
+    /// Returns a part of the path as a value.
+    fn parameter_as<T: FromStr>(&self, name: &str, expected: &str) -> Result<T, Problem> {
+        let given = self.parameter(name);
+        given.parse().map_err(|_| {
+            Problem::new(Code::BadRequest, format!("{name} in the path must be {expected}, found {given:?}"))
+        })
+    }
+
+    /// Returns a parameter of the query as a value.
+    fn query<T: FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, Problem> {
+        let Some(given) = self.query.get(name) else { return Ok(None) };
+        given.parse().map(Some).map_err(|_| {
+            Problem::new(Code::BadRequest, format!("`{name}` must be {expected}, found {given:?}"))
+        })
+    }
+
+    /// Returns a number of the query within bounds.
+    fn number(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, Problem> {
+        let expected = format!("a whole number from {least} to {most}");
+        match self.query::<u64>(name, &expected)? {
+            Some(number) if number < least || number > most => {
+                Err(Problem::new(Code::BadRequest, format!("`{name}` must be {expected}, found {number}")))
+            }
+            number => Ok(number),
+        }
+    }
+
+    /// Reads the body.
+    fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        body::read(&self.body)
+    }
+
+    /// Opens the services of a workspace for who asks.
+    async fn services_at(
+        &self,
+        workspace: Option<PathBuf>,
+        config: Option<Config>,
+    ) -> Result<Services, Problem> {
+        let workspace = match workspace {
+            Some(workspace) => Some(canonical(workspace).await?),
+            None => None,
+        };
+        let door =
+            Door { workspace, config: config.unwrap_or_default(), actor: self.principal.actor.clone() };
+        Ok(self.station().services(door).await?)
+    }
+
+    async fn services_of(&self, place: PlaceCall) -> Result<Services, Problem> {
+        self.services_at(place.workspace, place.config).await
+    }
+
+    /// Opens the services of the workspace that the query names.
+    async fn services(&self) -> Result<Services, Problem> {
+        self.services_at(self.query.get("workspace").map(PathBuf::from), None).await
+    }
+
+    async fn services_of_plan(&self, plan: &PlanCall) -> Result<Services, Problem> {
+        self.services_at(Some(plan.workspace.clone()), plan.config.clone()).await
+    }
+
+    fn actor(&self) -> &Actor {
+        &self.principal.actor
+    }
+}
+
+async fn canonical(workspace: PathBuf) -> Result<PathBuf, Problem> {
+    let shown = workspace.display().to_string();
+    let problem = |what: String| Problem::new(Code::BadRequest, format!("the workspace {shown} {what}"));
+    if !workspace.is_absolute() {
+        return Err(problem("must be an absolute path".to_owned()));
+    }
+    match tokio::fs::canonicalize(&workspace).await {
+        Ok(path) if path.is_dir() => Ok(path),
+        Ok(_) => Err(problem("is not a directory on this host".to_owned())),
+        Err(error) => Err(problem(format!("can't be used on this host: {error}"))),
+    }
+}
+
+fn json<T: Serialize>(value: &T) -> Answer {
+    Ok(Json(value).into_response())
+}
+
+fn nothing() -> Response {
+    StatusCode::NO_CONTENT.into_response()
+}

@@ -1,0 +1,25 @@
+//! Asks: what waits for a person, and their answers.
+
+use super::{Answer, Call, json};
+use crate::wire::calls::AnswerCall;
+
+pub(super) async fn list(call: Call) -> Answer {
+    let services = call.services().await?;
+    let run = match call.query::<String>("run", "a run")? {
+        Some(run) => Some(services.find(&run).await?),
+        None => None,
+    };
+    json(&services.asks(run).await?)
+}
+
+pub(super) async fn show(call: Call) -> Answer {
+    let services = call.services().await?;
+    json(&services.ask(call.parameter_as("ask", "the number of an ask")?).await?)
+}
+
+pub(super) async fn answer(call: Call) -> Answer {
+    let wanted: AnswerCall = call.body()?;
+    let ask = call.parameter_as("ask", "the number of an ask")?;
+    let services = call.services_of(wanted.place).await?;
+    json(&services.answer(ask, wanted.answer, wanted.note.as_deref()).await?)
+}

@@ -1,0 +1,108 @@
+//! A run's history as server-sent events: replayed from where the client was, then live (INTERFACE 4.4).
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::response::IntoResponse;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::stream::{self, Stream};
+use planctl_engine::{RunId, RunStatus};
+use planctl_store::Listener;
+use tokio::sync::watch;
+
+use super::problem::{Code, Problem};
+use super::{Answer, Call};
+use crate::services::{ServiceError, Services};
+use crate::wire::EventLine;
+
+/// How often a line without news is sent, so that nobody takes the connection for dead.
+const PING: Duration = Duration::from_secs(15);
+/// How long to wait without a ring before looking again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The most lines that are read at once.
+const LINES_MAX: usize = 200;
+
+pub(super) async fn stream(call: Call) -> Answer {
+    let services = call.services().await?;
+    let run = match call.query::<String>("run", "a run")? {
+        Some(run) => services.find(&run).await?,
+        None => {
+            return Err(Problem::new(Code::BadRequest, "`run` names whose events to send").help("?run=@last"));
+        }
+    };
+    let last = call.headers.get("last-event-id").map(|value| value.to_str().unwrap_or("?").to_owned());
+    let since = match last {
+        Some(last) => last.parse().map_err(|_| {
+            Problem::new(
+                Code::BadRequest,
+                format!("Last-Event-ID must be a place in the history, found {last:?}"),
+            )
+        })?,
+        None => call.number("since", 0, u64::from(u32::MAX))?.unwrap_or(0),
+    };
+    let stop = call.doors.options().stop.clone();
+    let reader = Reader { bell: services.listen(run), services, run, since, ready: Vec::new(), stop };
+    Ok(Sse::new(lines(reader)).keep_alive(KeepAlive::new().interval(PING)).into_response())
+}
+
+struct Reader {
+    services: Services,
+    run: RunId,
+    since: u64,
+    bell: Listener,
+    ready: Vec<EventLine>,
+    stop: watch::Receiver<bool>,
+}
+
+fn lines(reader: Reader) -> impl Stream<Item = Result<Event, Infallible>> {
+    stream::unfold(reader, async |mut reader| {
+        let line = reader.next().await?;
+        let event = Event::default().id(line.seq.to_string()).event(line.event.clone());
+        // A line of history is JSON that this planctl wrote.
+        let event = event.json_data(&line).unwrap_or_default();
+        Some((Ok(event), reader))
+    })
+}
+
+impl Reader {
+    /// Waits for the next line; `None` where the daemon stops, or the run is over and all was told.
+    async fn next(&mut self) -> Option<EventLine> {
+        loop {
+            if let Some(line) = self.ready.pop() {
+                self.since = line.seq;
+                return Some(line);
+            }
+            let (is_over, read) = match self.read().await {
+                Ok(read) => read,
+                Err(error) => {
+                    // The client connects again and says where it was.
+                    tracing::debug!(%error, "a stream of events ends");
+                    return None;
+                }
+            };
+            self.ready = read;
+            self.ready.reverse();
+            if !self.ready.is_empty() {
+                continue;
+            }
+            if is_over {
+                return None;
+            }
+            tokio::select! {
+                () = self.bell.rung() => {}
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
+                stopped = self.stop.wait_for(|stop| *stop) => {
+                    stopped.ok()?;
+                    return None;
+                }
+            }
+        }
+    }
+
+    async fn read(&self) -> Result<(bool, Vec<EventLine>), ServiceError> {
+        // Whether it is over is asked first: what ends a run is in its history by then.
+        let is_over =
+            matches!(self.services.store().run(self.run).await?.head.status, RunStatus::Ended { .. });
+        Ok((is_over, self.services.events(self.run, self.since, LINES_MAX).await?))
+    }
+}

@@ -1,0 +1,358 @@
+//! Who asks, and whether they may: tokens and scopes, the local socket, hosts and origins, keys of mutations.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::RequestPartsExt;
+use axum::body::{Body, Bytes};
+use axum::extract::{RawPathParams, Request};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use planctl_engine::Actor;
+use planctl_store::{Begun, RequestKey, TokenScope};
+use sha2::{Digest as _, Sha256};
+
+use super::problem::{Code, Problem};
+use super::routes::{Needs, Route};
+use super::{Call, Doors};
+
+/// How long a body may take to arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest answer that is kept for a repeated request.
+const ANSWER_BYTES_MAX: usize = 16 << 20;
+/// Names the key of a mutation.
+pub(super) const KEY_HEADER: &str = "idempotency-key";
+/// Names who speaks, on the local socket only.
+const ACTOR_HEADER: &str = "planctl-actor";
+/// What the token of an item's lease begins with.
+pub(super) const LEASE_PREFIX: &str = "planctl_item_";
+
+/// From where a request comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Peer {
+    /// A process of this host, through the socket in the state directory.
+    Local {
+        /// Its user.
+        uid: u32,
+        /// The process, where the kernel told.
+        pid: Option<i32>,
+    },
+    /// A port.
+    Network(SocketAddr),
+}
+
+/// What a principal may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    /// Nobody in particular.
+    Nobody,
+    /// Looks.
+    Read,
+    /// Looks, starts runs and decides.
+    Approve,
+    /// Claims work.
+    Worker,
+    /// Holds one item.
+    Item,
+    /// Everything.
+    Admin,
+}
+
+impl Scope {
+    /// Says whether the scope reaches a route.
+    pub fn reaches(self, needs: Needs) -> bool {
+        match needs {
+            Needs::Nobody => true,
+            Needs::Read => matches!(self, Scope::Read | Scope::Approve | Scope::Admin),
+            Needs::Approve => matches!(self, Scope::Approve | Scope::Admin),
+            Needs::Worker => matches!(self, Scope::Worker | Scope::Admin),
+            Needs::Item => matches!(self, Scope::Item),
+            Needs::Admin => matches!(self, Scope::Admin),
+        }
+    }
+}
+
+/// Who asks.
+#[derive(Clone, Debug)]
+pub struct Principal {
+    /// By which name they go in the record.
+    pub actor: Actor,
+    /// What they may do.
+    pub scope: Scope,
+    /// The roles of a worker; empty are all.
+    pub roles: Vec<String>,
+    /// What tells them from others, for the keys of their requests.
+    pub(super) id: String,
+    /// The secret they showed.
+    pub(super) secret: Option<String>,
+    pub(super) peer: Peer,
+}
+
+/// Does one request on one route.
+pub(super) async fn guarded(doors: Doors, route: &'static Route, request: Request) -> Response {
+    match through(&doors, route, request).await {
+        Ok(response) => response,
+        Err(problem) => {
+            doors.metrics().refused(&problem);
+            problem.into_response()
+        }
+    }
+}
+
+async fn through(doors: &Doors, route: &'static Route, request: Request) -> Result<Response, Problem> {
+    let (mut parts, body) = request.into_parts();
+    let peer = parts.extensions.get::<Peer>().copied();
+    let peer = peer.ok_or_else(|| Problem::new(Code::Defect, "a request without a peer"))?;
+    refuse_strangers(doors, &peer, &parts.headers, &parts.method)?;
+    let principal = who(doors, peer, route, &parts.headers).await?;
+    if !principal.scope.reaches(route.needs) {
+        return Err(out_of_scope(&principal, route));
+    }
+    if route.is_decision {
+        refuse_workers(&principal)?;
+    }
+    let parameters = parts.extract::<RawPathParams>().await;
+    let parameters = parameters.map_err(|error| Problem::new(Code::BadRequest, error.to_string()))?;
+    let parameters = parameters.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let query = query_of(parts.uri.query().unwrap_or_default(), route)?;
+    let has_body = parts.method != Method::GET;
+    let body = read_body(body, route.body_bytes_max).await?;
+    if has_body && !body.is_empty() {
+        refuse_other_media(&parts.headers)?;
+    }
+    let call = Call {
+        doors: doors.clone(),
+        principal,
+        route,
+        parameters,
+        query,
+        headers: parts.headers,
+        body: body.clone(),
+    };
+    if !route.is_keyed {
+        return (route.handler)(call).await;
+    }
+    keyed(doors, call, &parts.uri.to_string(), &body).await
+}
+
+/// Lets in only who means this daemon: no page of another site, no name that was bent to this address (A37–A39).
+fn refuse_strangers(doors: &Doors, peer: &Peer, headers: &HeaderMap, method: &Method) -> Result<(), Problem> {
+    let Peer::Network(_) = peer else { return Ok(()) };
+    let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
+    let host = text(header::HOST).unwrap_or_default();
+    if !doors.options().lets_in(host) {
+        return Err(Problem::new(Code::Origin, format!("the host {host:?} is not this daemon")));
+    }
+    // A browser names the page that asks; planctl's own page asks from the host that it was served from.
+    if let Some(origin) = text(header::ORIGIN) {
+        let same = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        if same != Some(host) {
+            return Err(Problem::new(Code::Origin, format!("the origin {origin:?} is not let in")));
+        }
+    }
+    let site = text(header::HeaderName::from_static("sec-fetch-site"));
+    if site == Some("cross-site") && method != Method::GET {
+        return Err(Problem::new(Code::Origin, "requests from other sites are not let in"));
+    }
+    Ok(())
+}
+
+async fn who(
+    doors: &Doors,
+    peer: Peer,
+    route: &'static Route,
+    headers: &HeaderMap,
+) -> Result<Principal, Problem> {
+    let bearer = match headers.get(header::AUTHORIZATION) {
+        None => None,
+        Some(value) => Some(bearer_of(value).ok_or_else(unauthenticated)?),
+    };
+    let nobody = Principal {
+        actor: Actor::new("nobody"),
+        scope: Scope::Nobody,
+        roles: Vec::new(),
+        id: String::new(),
+        secret: None,
+        peer,
+    };
+    let Some(secret) = bearer else {
+        return match peer {
+            Peer::Local { uid, .. } => Ok(Principal {
+                actor: local_actor(headers, uid),
+                scope: Scope::Admin,
+                id: format!("uid {uid}"),
+                ..nobody
+            }),
+            Peer::Network(_) if route.needs == Needs::Nobody => Ok(nobody),
+            Peer::Network(_) => Err(unauthenticated()),
+        };
+    };
+    if secret.starts_with(LEASE_PREFIX) {
+        // Whether it holds the item is for the item's own route to say: another item's is simply not there (row 69).
+        let id = hash_of(&[secret.as_bytes()]);
+        return Ok(Principal { scope: Scope::Item, id, secret: Some(secret), ..nobody });
+    }
+    let token = doors.station().store().token_of(&secret).await?.ok_or_else(unauthenticated)?;
+    Ok(Principal {
+        actor: Actor::new(token.name),
+        scope: match token.scope {
+            TokenScope::Read => Scope::Read,
+            TokenScope::Approve => Scope::Approve,
+            TokenScope::Worker => Scope::Worker,
+            TokenScope::Admin => Scope::Admin,
+        },
+        roles: token.roles.iter().map(|role| role.as_str().to_owned()).collect(),
+        id: format!("token {}", token.id),
+        secret: Some(secret),
+        peer,
+    })
+}
+
+fn bearer_of(value: &HeaderValue) -> Option<String> {
+    let (scheme, secret) = value.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim().to_owned())
+}
+
+/// Takes the name that a local client goes by; without one, its user.
+fn local_actor(headers: &HeaderMap, uid: u32) -> Actor {
+    let named = headers.get(ACTOR_HEADER).and_then(|value| std::str::from_utf8(value.as_bytes()).ok());
+    match named.map(str::trim).filter(|name| !name.is_empty() && name.chars().count() <= 200) {
+        Some(name) => Actor::new(name),
+        None => Actor::new(format!("uid {uid}")),
+    }
+}
+
+// One answer for a missing, wrong, expired and revoked token: no oracle (row 67).
+fn unauthenticated() -> Problem {
+    Problem::new(Code::Unauthenticated, "a valid token is needed: Authorization: Bearer …")
+        .next("planctl token create --scope …")
+}
+
+fn out_of_scope(principal: &Principal, route: &Route) -> Problem {
+    if principal.scope == Scope::Item {
+        return Problem::new(Code::NotFound, "there is no such thing for the holder of an item");
+    }
+    if principal.scope == Scope::Nobody {
+        return unauthenticated();
+    }
+    let needs = route.needs.word();
+    Problem::new(Code::Scope, format!("this needs a token of the scope `{needs}`"))
+}
+
+/// Refuses to decide for a process that a worker started, whatever it shows (P-28, A34).
+fn refuse_workers(principal: &Principal) -> Result<(), Problem> {
+    let Peer::Local { pid: Some(pid), .. } = principal.peer else { return Ok(()) };
+    if !planctl_harness::is_inside_worker(pid) {
+        return Ok(());
+    }
+    Err(Problem::new(Code::InsideWorker, "a person decides, and this comes from a worker's process")
+        .help("decide in a terminal of your own"))
+}
+
+fn query_of(query: &str, route: &Route) -> Result<BTreeMap<String, String>, Problem> {
+    let mut read = BTreeMap::new();
+    for (name, value) in form(query) {
+        if !route.query.contains(&name.as_str()) {
+            let known = if route.query.is_empty() { "none".to_owned() } else { route.query.join(", ") };
+            let detail = format!("this route has no parameter {name:?}; it knows {known}");
+            return Err(Problem::new(Code::BadRequest, detail));
+        }
+        if value.contains('\0') {
+            return Err(Problem::new(Code::NulCharacter, format!("`{name}` holds U+0000")));
+        }
+        if read.insert(name.clone(), value).is_some() {
+            return Err(Problem::new(Code::BadRequest, format!("`{name}` is given twice")));
+        }
+    }
+    Ok(read)
+}
+
+fn form(query: &str) -> impl Iterator<Item = (String, String)> + '_ {
+    url::form_urlencoded::parse(query.as_bytes()).map(|(name, value)| (name.into_owned(), value.into_owned()))
+}
+
+async fn read_body(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
+    let collected = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, bytes_max).collect()).await;
+    match collected {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => {
+            Err(Problem::new(Code::TooLarge, format!("the body is larger than {bytes_max} bytes")))
+        }
+        Ok(Err(error)) => Err(Problem::new(Code::BadRequest, format!("the body broke off: {error}"))),
+        Err(_) => Err(Problem::new(Code::BadRequest, "the body took too long to arrive")),
+    }
+}
+
+fn refuse_other_media(headers: &HeaderMap) -> Result<(), Problem> {
+    let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("none");
+    let media = given.split(';').next().unwrap_or_default().trim();
+    if media.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    Err(Problem::new(Code::MediaType, format!("the body must be application/json, found {given:?}")))
+}
+
+/// Does a mutation once for its key: a repeated request gets the stored answer (P14).
+async fn keyed(doors: &Doors, call: Call, route: &str, body: &Bytes) -> Result<Response, Problem> {
+    let key = key_of(&call.headers)?;
+    let store = doors.station().store().clone();
+    let route = format!("{} {route}", call.route.verb.word());
+    let request = planctl_store::Request::new(&call.principal.id, key, &route, body);
+    match store.begin_request(&request).await? {
+        Begun::Fresh => {}
+        Begun::Answered { status, answer } => return Ok(stored(status, answer)),
+        Begun::UnderWay => {
+            return Err(Problem::new(Code::UnderWay, "the same request is under way; ask again"));
+        }
+        Begun::Mismatch => {
+            let detail = "this Idempotency-Key was used for another request";
+            return Err(Problem::new(Code::IdempotencyMismatch, detail));
+        }
+    }
+    let handler = call.route.handler;
+    let response = match handler(call).await {
+        Ok(response) => response,
+        Err(problem) => {
+            doors.metrics().refused(&problem);
+            problem.into_response()
+        }
+    };
+    let status = response.status();
+    if status.is_server_error() {
+        store.forget_request(&request).await?;
+        return Ok(response);
+    }
+    let (parts, body) = response.into_parts();
+    let bytes = axum::body::to_bytes(body, ANSWER_BYTES_MAX)
+        .await
+        .map_err(|error| Problem::new(Code::Defect, error.to_string()))?;
+    store.answer_request(&request, status.as_u16(), &bytes).await?;
+    Ok(Response::from_parts(parts, Body::from(bytes)))
+}
+
+fn stored(status: u16, answer: Vec<u8>) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    let media = if status.is_success() { "application/json" } else { super::problem::MEDIA_TYPE };
+    (status, [(header::CONTENT_TYPE, media)], answer).into_response()
+}
+
+fn key_of(headers: &HeaderMap) -> Result<RequestKey, Problem> {
+    let Some(value) = headers.get(KEY_HEADER) else {
+        let detail = "a mutation needs the header Idempotency-Key, with a value of your own for each intent";
+        return Err(Problem::new(Code::IdempotencyKeyMissing, detail));
+    };
+    let wrong = || Problem::new(Code::BadRequest, "an Idempotency-Key is 1 to 200 visible ASCII characters");
+    value.to_str().ok().and_then(RequestKey::parse).ok_or_else(wrong)
+}
+
+/// Returns the digest of some parts, as hexadecimal digits.
+pub(super) fn hash_of(parts: &[&[u8]]) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,495 @@
+//! Work for whoever can do it: claimed, minded, reported. Nothing said here passes a step; the contract does.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::response::Response;
+use planctl_engine::{
+    AgentEvent, AgentSaid, At, Ending, Event, Fault, FaultKind, ItemId, Report, Role, RunId, Subscription,
+    Task, Usage, Work, WorkKind,
+};
+use planctl_harness::{digest_of, excerpt_of};
+use planctl_store::{
+    Claim, ClaimLane, Claimed, Holder, Leased, Proof, Renewal, SeenWorker, Store, StoreError, Take, Token,
+};
+use tokio::time::Instant;
+
+use super::guard::LEASE_PREFIX;
+use super::problem::{Code, Problem};
+use super::slots::TakenGate;
+use super::{Answer, Call, Scope, guard, json, nothing};
+use crate::clock;
+use crate::told::Told;
+use crate::wire::calls::{
+    AcceptedView, AskCall, ClaimCall, ClaimedView, CompleteCall, ContextView, FailCall, FailKind,
+    HeartbeatView, LeftView, LogCall, Nothing, UsageCall, WorkInput, WorkItem, WorkPayload,
+};
+use crate::wire::moment;
+
+/// The longest that a claim waits for work.
+const WAIT_SECONDS_MAX: u64 = 60;
+/// How long to wait without a ring before looking again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Between which a lease may last, in seconds.
+const LEASE_SECONDS: std::ops::RangeInclusive<u64> = 5..=600;
+/// How many heartbeats fit into a lease.
+const HEARTBEATS: u64 = 3;
+/// The most roles in one claim.
+const ROLES_MAX: usize = 100;
+/// How much of what a worker prints is kept for those who watch.
+const LOG_BYTES_MAX: usize = 64 << 10;
+/// Of how many items something is kept in memory.
+const KEPT_ITEMS_MAX: usize = 4096;
+
+/// What the daemon keeps in memory about work that is out: a convenience, and no part of what is decided.
+#[derive(Default)]
+pub(crate) struct Desk {
+    /// Those who wait for the same roles, one after another: whoever is in front looks, the others do not.
+    fronts: Mutex<HashMap<Vec<Role>, Arc<tokio::sync::Mutex<()>>>>,
+    notes: Mutex<HashMap<(ItemId, i64), Note>>,
+}
+
+#[derive(Default)]
+struct Note {
+    log: String,
+    usage: Option<Usage>,
+}
+
+impl Desk {
+    fn front(&self, roles: &[Role]) -> Arc<tokio::sync::Mutex<()>> {
+        let mut fronts = self.fronts.lock().unwrap_or_else(PoisonError::into_inner);
+        fronts.retain(|_, front| Arc::strong_count(front) > 1);
+        fronts.entry(roles.to_vec()).or_default().clone()
+    }
+
+    fn note(&self, lease: &Lease, change: impl FnOnce(&mut Note)) {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        if notes.len() >= KEPT_ITEMS_MAX {
+            notes.clear();
+        }
+        change(notes.entry((lease.item.clone(), lease.generation)).or_default());
+    }
+
+    fn usage(&self, lease: &Lease) -> Option<Usage> {
+        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.get(&(lease.item.clone(), lease.generation)).and_then(|note| note.usage.clone())
+    }
+
+    /// Returns the end of what the holder of an item printed.
+    pub(crate) fn log(&self, item: &ItemId) -> Option<String> {
+        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let newest =
+            notes.iter().filter(|((of, _), _)| of == item).max_by_key(|((_, generation), _)| *generation);
+        newest.map(|(_, note)| note.log.clone())
+    }
+}
+
+pub(super) async fn claim(call: Call) -> Answer {
+    let wanted: ClaimCall = call.body()?;
+    let roles = roles_of(&call, &wanted)?;
+    let wait = Duration::from_secs(call.number("wait", 0, WAIT_SECONDS_MAX)?.unwrap_or(0));
+    let lease = lease_of(&call, &wanted)?;
+    let worker = worker_of(&call, &wanted)?;
+    if is_paused(&call, &worker, &roles, &wanted).await? {
+        // A paused worker that polls is held back as one that finds nothing.
+        tokio::time::sleep(wait).await;
+        return Ok(nothing());
+    }
+    let station = call.station();
+    let claim = Claim {
+        lane: ClaimLane::Agent(roles.clone()),
+        run: None,
+        except: Vec::new(),
+        holder: Holder { host: station.host().to_owned(), boot: String::new(), instance: worker, own: false },
+        lease,
+    };
+    let token = token_of(&call);
+    match claimed_within(&call, &claim, &roles, token, wait).await? {
+        Some(claimed) => json(&view(&call, &claimed).await?),
+        None => Ok(nothing()),
+    }
+}
+
+/// Claims as soon as there is something; those who want the same roles do so in the order in which they came.
+async fn claimed_within(
+    call: &Call,
+    claim: &Claim,
+    roles: &[Role],
+    token: Option<Token>,
+    wait: Duration,
+) -> Result<Option<Claimed>, Problem> {
+    let until = clock::instant() + wait;
+    let store = call.station().store();
+    let front = call.doors.desk().front(roles);
+    let Ok(_front) = tokio::time::timeout_at(until.max(soon()), front.lock()).await else { return Ok(None) };
+    let bell = store.listen();
+    let mut stop = call.doors.options().stop.clone();
+    loop {
+        if let Some(claimed) = claimed_once(store, claim, token.clone()).await? {
+            return Ok(Some(claimed));
+        }
+        let left = until.saturating_duration_since(clock::instant());
+        if left.is_zero() || *stop.borrow() {
+            return Ok(None);
+        }
+        tokio::select! {
+            () = bell.rung() => {}
+            () = tokio::time::sleep(left.min(LOOK_AGAIN)) => {}
+            // Where nobody can say stop any more, the timer ends it.
+            _ = stop.wait_for(|stop| *stop) => {}
+        }
+    }
+}
+
+async fn claimed_once(
+    store: &Store,
+    claim: &Claim,
+    token: Option<Token>,
+) -> Result<Option<Claimed>, StoreError> {
+    match token {
+        Some(token) => store.claim_again(claim, token).await,
+        None => store.claim(claim).await,
+    }
+}
+
+/// The least that a claim that does not wait may queue for: the one in front looks without waiting.
+fn soon() -> Instant {
+    clock::instant() + Duration::from_millis(50)
+}
+
+fn roles_of(call: &Call, wanted: &ClaimCall) -> Result<Vec<Role>, Problem> {
+    let allowed = &call.principal.roles;
+    let mut roles: Vec<String> = if wanted.roles.is_empty() { allowed.clone() } else { wanted.roles.clone() };
+    roles.sort();
+    roles.dedup();
+    if roles.is_empty() {
+        return Err(Problem::new(
+            Code::BadRequest,
+            "`roles` names whose work is wanted: {\"roles\": [\"coder\"]}",
+        ));
+    }
+    if roles.len() > ROLES_MAX {
+        return Err(Problem::new(Code::BadRequest, format!("`roles` are at most {ROLES_MAX}")));
+    }
+    if let Some(role) = roles.iter().find(|role| !allowed.is_empty() && !allowed.contains(role)) {
+        return Err(Problem::new(Code::Scope, format!("this token is not for the role {role:?}")));
+    }
+    Ok(roles.into_iter().map(Role::new).collect())
+}
+
+fn lease_of(call: &Call, wanted: &ClaimCall) -> Result<Duration, Problem> {
+    match wanted.lease_seconds {
+        None => Ok(call.station().store().remote_lease()),
+        Some(seconds) if LEASE_SECONDS.contains(&seconds) => Ok(Duration::from_secs(seconds)),
+        Some(seconds) => {
+            let (least, most) = LEASE_SECONDS.into_inner();
+            let detail = format!("`lease_seconds` is {least} to {most}, found {seconds}");
+            Err(Problem::new(Code::BadRequest, detail))
+        }
+    }
+}
+
+fn worker_of(call: &Call, wanted: &ClaimCall) -> Result<String, Problem> {
+    let named = wanted.worker.as_deref().map(str::trim).filter(|name| !name.is_empty());
+    let name = named.unwrap_or(call.actor().as_str());
+    let is_fit = name.chars().count() <= 100 && !name.chars().any(char::is_control);
+    if is_fit {
+        Ok(name.to_owned())
+    } else {
+        Err(Problem::new(Code::BadRequest, "`worker` is a name of at most 100 characters on one line"))
+    }
+}
+
+async fn is_paused(call: &Call, worker: &str, roles: &[Role], wanted: &ClaimCall) -> Result<bool, Problem> {
+    let seen = SeenWorker {
+        id: worker,
+        roles,
+        agent: wanted.agent.as_deref().unwrap_or_default(),
+        host: wanted.host.as_deref().unwrap_or_default(),
+        version: wanted.version.as_deref().unwrap_or_default(),
+        capacity: wanted.capacity.unwrap_or(1),
+    };
+    Ok(call.station().store().see_worker(&seen).await?)
+}
+
+/// Derives the lease's secret from the request's key, so that a repeated claim finds what the first one got: the answer
+/// of a claim holds a secret, which is stored nowhere.
+fn token_of(call: &Call) -> Option<Token> {
+    let key = call.headers.get(guard::KEY_HEADER)?;
+    let secret = call.principal.secret.as_deref()?;
+    Token::parse(&guard::hash_of(&[b"planctl claim", secret.as_bytes(), key.as_bytes()]))
+}
+
+async fn view(call: &Call, claimed: &Claimed) -> Result<ClaimedView, Problem> {
+    let Work::Agent { role, timeout, brief, .. } = &claimed.item.work else {
+        return Err(Problem::new(Code::Defect, "an item for agents is for somebody else"));
+    };
+    let task = claimed.graph.task(&claimed.item.at.node);
+    let task = task.ok_or_else(|| Problem::new(Code::Defect, "an item is of no step"))?;
+    let station = call.station();
+    let told = Told { store: &station.store, plan: &station.store.run(claimed.item.run).await?.plan_path };
+    let assignment = told.assignment(claimed, task, role, *timeout, brief).await?;
+    let context = assignment.context.iter().map(|entry| ContextView {
+        reference: entry.source.clone(),
+        path: entry.path().map(str::to_owned),
+        sha256: entry.bytes.as_deref().map(|bytes| digest_of(bytes).as_str().to_owned()),
+    });
+    let lease = claimed.lease_until.as_micros() - clock::now().as_micros();
+    let lease_seconds = u64::try_from(lease / 1_000_000).unwrap_or(0).max(1);
+    Ok(ClaimedView {
+        item: claimed.item.id.as_str().to_owned(),
+        generation: claimed.generation,
+        token: format!("{LEASE_PREFIX}{}_{}", claimed.generation, claimed.token.reveal()),
+        lease_until: moment(claimed.lease_until),
+        heartbeat_seconds: (lease_seconds / HEARTBEATS).max(1),
+        work: work_item(&assignment.plan, task, role, &assignment.prompt),
+        run: assignment.run,
+        step: task.step,
+        step_title: assignment.step_title,
+        attempt: assignment.attempt,
+        attempts_max: assignment.attempts_max,
+        role: assignment.role,
+        context: context.collect(),
+        prompt: assignment.prompt,
+        workspace: PathBuf::from(&claimed.workspace),
+        host: claimed.host.clone(),
+        deadline: assignment.deadline_at.unwrap_or_else(|| moment(claimed.hard_deadline)),
+        deadline_seconds: assignment.deadline.as_secs_f64(),
+        budget: LeftView {
+            tokens: assignment.budget_tokens,
+            usd: assignment.budget_micro_usd.map(|micro| micro as f64 / 1e6),
+        },
+    })
+}
+
+fn work_item(plan: &str, task: &Task, role: &Role, prompt: &str) -> WorkItem {
+    let subscriptions = task.subscriptions.iter().map(|subscription| match subscription {
+        Subscription::File { path } => format!("file:{path}"),
+        Subscription::Topic { name } => format!("topic:{name}"),
+    });
+    WorkItem {
+        agent_id: role.as_str().to_owned(),
+        kind: match task.work {
+            WorkKind::Code => "CODE".to_owned(),
+            WorkKind::Review => "REVIEW".to_owned(),
+        },
+        payload: WorkPayload {
+            plan_id: plan.to_owned(),
+            step: task.step,
+            subscriptions: subscriptions.collect(),
+        },
+        input: WorkInput { prompt: prompt.to_owned() },
+    }
+}
+
+/// What the holder of an item shows.
+struct Lease {
+    item: ItemId,
+    run: RunId,
+    at: At,
+    generation: i64,
+    token: Token,
+}
+
+impl Lease {
+    /// Reads the item of the path and the bearer's secret; anything that does not fit is simply not there (row 69).
+    fn of(call: &Call) -> Result<Lease, Problem> {
+        let item = ItemId::new(call.parameter("item"));
+        let secret = call.principal.secret.as_deref().filter(|_| call.principal.scope == Scope::Item);
+        let shown = secret.and_then(|secret| secret.strip_prefix(LEASE_PREFIX)?.split_once('_'));
+        let read = shown.and_then(|(generation, digits)| {
+            let (run, at) = item.agent_try()?;
+            Some((run, at, generation.parse().ok()?, Token::parse(digits)?))
+        });
+        let (run, at, generation, token) = read.ok_or_else(not_there)?;
+        Ok(Lease { item, run, at, generation, token })
+    }
+
+    /// Says something of the work; the gate that follows is taken along where this process has room for it.
+    async fn say(&self, call: &Call, said: AgentSaid) -> Result<bool, Problem> {
+        let station = call.station();
+        let slots = call.doors.options().slots.as_ref();
+        let room = slots.and_then(super::Slots::try_room);
+        let take = match &room {
+            Some(_) => Some(Take { holder: station.holder()?, lease: station.store.own_lease() }),
+            None => None,
+        };
+        let event = Event::Agent(AgentEvent { at: self.at.clone(), said });
+        let proof =
+            Proof::Lease { item: self.item.clone(), generation: self.generation, token: self.token.clone() };
+        match station.store.apply(self.run, &event, &proof, take.as_ref()).await {
+            Ok(applied) => {
+                if let (Some(slots), Some(room), Some(claimed)) = (slots, room, applied.taken) {
+                    slots.hand(TakenGate { claimed, room });
+                }
+                Ok(applied.duplicate)
+            }
+            Err(StoreError::StaleLease | StoreError::Refused(_)) => Err(self.lost(call).await?),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Says why a lease is none: it was lost, or there never was one.
+    async fn lost(&self, call: &Call) -> Result<Problem, Problem> {
+        Ok(match call.station().store.leased(&self.item, self.generation, &self.token).await? {
+            Leased::Unknown => not_there(),
+            Leased::Held(_) | Leased::Lost => {
+                Problem::new(Code::LeaseLost, "the lease is over: stop working, nobody waits for this report")
+            }
+        })
+    }
+}
+
+fn not_there() -> Problem {
+    Problem::new(Code::NotFound, "there is no such item for this token")
+}
+
+pub(super) async fn show(call: Call) -> Answer {
+    let lease = Lease::of(&call)?;
+    match call.station().store.leased(&lease.item, lease.generation, &lease.token).await? {
+        Leased::Held(claimed) => json(&view(&call, &claimed).await?),
+        Leased::Lost => Err(Problem::new(Code::LeaseLost, "the lease is over: stop working")),
+        Leased::Unknown => Err(not_there()),
+    }
+}
+
+pub(super) async fn heartbeat(call: Call) -> Answer {
+    let _: Nothing = call.body()?;
+    let lease = Lease::of(&call)?;
+    let store = &call.station().store;
+    match store.renew_by(&lease.item, lease.generation, &lease.token, store.remote_lease()).await? {
+        Renewal::Held { lease_until, is_over } => {
+            json(&HeartbeatView { lease_until: Some(moment(lease_until)), cancel: is_over })
+        }
+        Renewal::Cancelled => json(&HeartbeatView { lease_until: None, cancel: true }),
+        Renewal::Lost => Err(lease.lost(&call).await?),
+    }
+}
+
+pub(super) async fn complete(call: Call) -> Answer {
+    let said: CompleteCall = call.body()?;
+    let lease = Lease::of(&call)?;
+    let (text, outputs) = excerpt_of(&said.text);
+    for output in &outputs {
+        call.station().store.put_output(&output.digest, &output.bytes).await?;
+    }
+    let report = Report {
+        text,
+        gave_up: said.gave_up,
+        ending: said.exit_code.map(|code| Ending::Exited { code }),
+        duration: seconds(said.seconds)?,
+        usage: used(&call, &lease, said.usage)?,
+    };
+    accepted(&lease, lease.say(&call, AgentSaid::Reported(report)).await?, "the contract is checked")
+}
+
+pub(super) async fn fail(call: Call) -> Answer {
+    let said: FailCall = call.body()?;
+    let lease = Lease::of(&call)?;
+    let usage = used(&call, &lease, said.usage)?;
+    let duration = seconds(said.seconds)?;
+    let fault = |kind| AgentSaid::Faulted(Fault { kind, message: said.reason.chars().take(2000).collect() });
+    let (event, follows) = match said.kind {
+        FailKind::GaveUp => {
+            let (text, outputs) = excerpt_of(&said.reason);
+            for output in &outputs {
+                call.station().store.put_output(&output.digest, &output.bytes).await?;
+            }
+            let report = Report { text, gave_up: true, ending: None, duration, usage };
+            (AgentSaid::Reported(report), "the contract is checked; if it fails there is no retry")
+        }
+        FailKind::Transient => (fault(FaultKind::Transient), "it is tried again later"),
+        FailKind::Permission => (fault(FaultKind::Permission), "a person is asked"),
+        FailKind::Overran => (AgentSaid::Overran { duration, usage }, "the attempt is spent"),
+    };
+    accepted(&lease, lease.say(&call, event).await?, follows)
+}
+
+pub(super) async fn ask(call: Call) -> Answer {
+    let said: AskCall = call.body()?;
+    let lease = Lease::of(&call)?;
+    if said.question.trim().is_empty() {
+        return Err(Problem::new(Code::BadRequest, "`question` is empty"));
+    }
+    let usage = used(&call, &lease, said.usage)?;
+    let asked = AgentSaid::Asked { question: said.question, usage };
+    accepted(&lease, lease.say(&call, asked).await?, "a person is asked; this worker is free")
+}
+
+pub(super) async fn release(call: Call) -> Answer {
+    let _: Nothing = call.body()?;
+    let lease = Lease::of(&call)?;
+    accepted(&lease, lease.say(&call, AgentSaid::Released).await?, "somebody else can claim it")
+}
+
+pub(super) async fn log(call: Call) -> Answer {
+    let said: LogCall = call.body()?;
+    let lease = held(&call).await?;
+    call.doors.desk().note(&lease, |note| {
+        note.log.push_str(&said.text);
+        let surplus = note.log.len().saturating_sub(LOG_BYTES_MAX);
+        let start = (surplus..=note.log.len()).find(|at| note.log.is_char_boundary(*at)).unwrap_or(0);
+        note.log.drain(..start);
+    });
+    Ok(nothing())
+}
+
+pub(super) async fn usage(call: Call) -> Answer {
+    let said: UsageCall = call.body()?;
+    let lease = held(&call).await?;
+    let usage = said.usage()?;
+    call.doors.desk().note(&lease, |note| note.usage = Some(usage));
+    Ok(nothing())
+}
+
+/// Returns the lease where it is held right now.
+async fn held(call: &Call) -> Result<Lease, Problem> {
+    let lease = Lease::of(call)?;
+    match call.station().store.leased(&lease.item, lease.generation, &lease.token).await? {
+        Leased::Held(_) => Ok(lease),
+        Leased::Lost => Err(Problem::new(Code::LeaseLost, "the lease is over: stop working")),
+        Leased::Unknown => Err(not_there()),
+    }
+}
+
+fn accepted(lease: &Lease, repeated: bool, follows: &str) -> Result<Response, Problem> {
+    json(&AcceptedView { item: lease.item.as_str().to_owned(), follows: follows.to_owned(), repeated })
+}
+
+/// Takes what the call says was used, else what the worker said while it worked.
+fn used(call: &Call, lease: &Lease, said: Option<UsageCall>) -> Result<Option<Usage>, Problem> {
+    match said {
+        Some(said) => said.usage().map(Some),
+        None => Ok(call.doors.desk().usage(lease)),
+    }
+}
+
+impl UsageCall {
+    fn usage(&self) -> Result<Usage, Problem> {
+        let micro_usd = match self.cost_usd {
+            None => None,
+            Some(cost) if cost.is_finite() && (0.0..=1e9).contains(&cost) => {
+                Some((cost * 1e6).round() as u64)
+            }
+            Some(cost) => {
+                return Err(Problem::new(Code::BadRequest, format!("`cost_usd` is 0 or more, found {cost}")));
+            }
+        };
+        Ok(Usage {
+            input_tokens: self.input_tokens,
+            cached_input_tokens: self.cached_input_tokens,
+            output_tokens: self.output_tokens,
+            micro_usd,
+            model: self.model.clone(),
+            estimated: false,
+        })
+    }
+}
+
+fn seconds(given: Option<f64>) -> Result<Duration, Problem> {
+    let given = given.unwrap_or(0.0);
+    Duration::try_from_secs_f64(given)
+        .map_err(|_| Problem::new(Code::BadRequest, format!("`seconds` is 0 or more, found {given}")))
+}

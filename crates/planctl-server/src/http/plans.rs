@@ -1,0 +1,62 @@
+//! Plans: verified, compared, approved, rejected.
+
+use planctl_lang::{Levels, Source};
+
+use super::problem::Problem;
+use super::{Answer, Call, json};
+use crate::check::{self, Checked, Checking};
+use crate::wire::calls::{DecideCall, DiffCall, PlanCall, StandingCall};
+
+pub(super) async fn verify(call: Call) -> Answer {
+    let plan: PlanCall = call.body()?;
+    let checked = checked(&call, &plan).await?;
+    json(&checked.verification.report(&checked.source))
+}
+
+pub(super) async fn standing(call: Call) -> Answer {
+    let wanted: StandingCall = call.body()?;
+    let checked = checked(&call, &wanted.plan).await?;
+    let services = call.services_of_plan(&wanted.plan).await?;
+    json(&services.standing_view(&checked, wanted.again).await?)
+}
+
+pub(super) async fn diff(call: Call) -> Answer {
+    let wanted: DiffCall = call.body()?;
+    let checked = checked(&call, &wanted.plan).await?;
+    let services = call.services_of_plan(&wanted.plan).await?;
+    json(&services.plan_diff(&checked, &wanted.since, wanted.until.as_deref()).await?)
+}
+
+pub(super) async fn approve(call: Call) -> Answer {
+    let wanted: DecideCall = call.body()?;
+    let checked = checked(&call, &wanted.plan).await?;
+    let services = call.services_of_plan(&wanted.plan).await?;
+    json(&services.approve(&checked, wanted.note.as_deref()).await?)
+}
+
+pub(super) async fn reject(call: Call) -> Answer {
+    let wanted: DecideCall = call.body()?;
+    let checked = checked(&call, &wanted.plan).await?;
+    let services = call.services_of_plan(&wanted.plan).await?;
+    json(&services.reject(&checked, wanted.note.as_deref().unwrap_or("rejected")).await?)
+}
+
+/// Verifies a plan as it was handed in: what a client found out about it is not believed.
+pub(super) async fn checked(call: &Call, plan: &PlanCall) -> Result<Checked, Problem> {
+    let workspace = super::canonical(plan.workspace.clone()).await?;
+    let config = plan.config.clone().unwrap_or_default();
+    let levels = Levels::default();
+    let levels = &config.verify.clone().then(&levels);
+    let checking = Checking {
+        workspace: &workspace,
+        config: &config,
+        worker: plan.worker.as_ref(),
+        levels,
+        probe: None,
+    };
+    let source = Source::new(&plan.path, &plan.text);
+    let spawner = call.station().spawner()?;
+    let file = std::path::Path::new(&plan.path);
+    let checked = check::check_text(file, plan.path.clone(), source, checking, spawner).await;
+    checked.map_err(|error| Problem::from(crate::services::ServiceError::from(error)))
+}

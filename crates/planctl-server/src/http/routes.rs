@@ -1,0 +1,605 @@
+//! The table of routes: method, path, scope, what it takes and answers. There is no other list.
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::routing::{MethodFilter, on};
+use futures_util::future::BoxFuture;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use super::problem::{Code, Problem};
+use super::{Answer, Call, Doors, approvals, events, guard, items, plans, runs, system};
+use crate::wire;
+use crate::wire::calls;
+
+/// How large a body may be where nothing else is said.
+const BODY_BYTES_MAX: usize = 1 << 20;
+/// A plan of 1 MiB as a JSON string, at its worst.
+const PLAN_BODY_BYTES_MAX: usize = 7 << 20;
+
+/// The methods that routes have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verb {
+    /// Looks.
+    Get,
+    /// Changes something.
+    Post,
+    /// Takes something away.
+    Delete,
+}
+
+impl Verb {
+    /// Returns its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verb::Get => "GET",
+            Verb::Post => "POST",
+            Verb::Delete => "DELETE",
+        }
+    }
+}
+
+/// Which scope a route needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Needs {
+    /// Anybody.
+    Nobody,
+    /// To look.
+    Read,
+    /// To start runs and to decide.
+    Approve,
+    /// To claim work.
+    Worker,
+    /// To hold the item that the path names.
+    Item,
+    /// Everything else.
+    Admin,
+}
+
+impl Needs {
+    /// Returns its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Needs::Nobody => "none",
+            Needs::Read => "read",
+            Needs::Approve => "approve",
+            Needs::Worker => "worker",
+            Needs::Item => "item",
+            Needs::Admin => "admin",
+        }
+    }
+}
+
+/// Makes the schema of what a route takes or answers.
+pub type Shape = fn(&mut SchemaGenerator) -> Schema;
+
+/// One route.
+#[derive(Debug)]
+pub struct Route {
+    /// The method.
+    pub verb: Verb,
+    /// The path, with parameters in braces.
+    pub path: &'static str,
+    /// Which scope it needs.
+    pub needs: Needs,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// The parameters of the query that it knows.
+    pub query: &'static [&'static str],
+    /// What its body is.
+    pub takes: Option<Shape>,
+    /// What it answers; nothing but a status where there is none.
+    pub answers: Option<Shape>,
+    /// The media type of the answer.
+    pub media: &'static str,
+    /// Says that it needs an `Idempotency-Key`.
+    pub is_keyed: bool,
+    /// Says that a person decides by it, so that no worker's process may call it.
+    pub is_decision: bool,
+    /// How large its body may be.
+    pub body_bytes_max: usize,
+    /// What does it.
+    pub(super) handler: fn(Call) -> BoxFuture<'static, Answer>,
+}
+
+/// The shape of a type.
+fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+macro_rules! handler {
+    ($handler:path) => {
+        |call| Box::pin($handler(call))
+    };
+}
+
+const fn get(
+    path: &'static str,
+    needs: Needs,
+    summary: &'static str,
+    query: &'static [&'static str],
+    answers: Option<Shape>,
+    handler: fn(Call) -> BoxFuture<'static, Answer>,
+) -> Route {
+    Route {
+        verb: Verb::Get,
+        path,
+        needs,
+        summary,
+        query,
+        takes: None,
+        answers,
+        media: "application/json",
+        is_keyed: false,
+        is_decision: false,
+        body_bytes_max: 0,
+        handler,
+    }
+}
+
+/// A mutation that is safe to repeat under its key.
+const fn post(
+    path: &'static str,
+    needs: Needs,
+    summary: &'static str,
+    takes: Option<Shape>,
+    answers: Option<Shape>,
+    handler: fn(Call) -> BoxFuture<'static, Answer>,
+) -> Route {
+    Route {
+        verb: Verb::Post,
+        path,
+        needs,
+        summary,
+        query: &[],
+        takes,
+        answers,
+        media: "application/json",
+        is_keyed: true,
+        is_decision: false,
+        body_bytes_max: BODY_BYTES_MAX,
+        handler,
+    }
+}
+
+impl Route {
+    /// By which a person decides.
+    const fn decision(self) -> Route {
+        Route { is_decision: true, ..self }
+    }
+
+    /// Whose body brings a plan's text.
+    const fn of_a_plan(self) -> Route {
+        Route { body_bytes_max: PLAN_BODY_BYTES_MAX, ..self }
+    }
+
+    /// That needs no key: it changes nothing, or the lease itself makes it safe to repeat.
+    const fn unkeyed(self) -> Route {
+        Route { is_keyed: false, ..self }
+    }
+
+    const fn with_query(self, query: &'static [&'static str]) -> Route {
+        Route { query, ..self }
+    }
+
+    const fn of_media(self, media: &'static str) -> Route {
+        Route { media, ..self }
+    }
+
+    const fn delete(self) -> Route {
+        Route { verb: Verb::Delete, ..self }
+    }
+}
+
+/// All routes.
+pub static ROUTES: &[Route] = &[
+    // The daemon itself.
+    get(
+        "/healthz",
+        Needs::Nobody,
+        "Is it alive: its loops turn",
+        &[],
+        Some(of::<wire::daemon::DaemonHealthView>),
+        handler!(system::live),
+    ),
+    get(
+        "/readyz",
+        Needs::Nobody,
+        "Is it ready: the database answers",
+        &[],
+        Some(of::<wire::daemon::DaemonHealthView>),
+        handler!(system::ready),
+    ),
+    get("/metrics", Needs::Read, "Figures in the OpenMetrics format", &[], None, handler!(system::metrics))
+        .of_media("application/openmetrics-text"),
+    get("/v1/openapi.json", Needs::Nobody, "This document", &[], None, handler!(system::openapi)),
+    get(
+        "/v1/problems",
+        Needs::Nobody,
+        "The codes of problems, and what they mean",
+        &[],
+        None,
+        handler!(system::problems),
+    ),
+    get(
+        "/v1/daemon",
+        Needs::Read,
+        "What the daemon is and does",
+        &[],
+        Some(of::<wire::work::ServiceView>),
+        handler!(system::daemon),
+    ),
+    get(
+        "/v1/database",
+        Needs::Read,
+        "How the database is",
+        &[],
+        Some(of::<wire::DatabaseView>),
+        handler!(system::database),
+    ),
+    // Plans.
+    post(
+        "/v1/plans/verify",
+        Needs::Read,
+        "Verifies a plan; writes nothing",
+        Some(of::<calls::PlanCall>),
+        Some(of::<planctl_lang::Report>),
+        handler!(plans::verify),
+    )
+    .of_a_plan()
+    .unkeyed(),
+    post(
+        "/v1/plans/standing",
+        Needs::Read,
+        "Says where a plan stands; writes nothing",
+        Some(of::<calls::StandingCall>),
+        Some(of::<calls::StandingView>),
+        handler!(plans::standing),
+    )
+    .of_a_plan()
+    .unkeyed(),
+    post(
+        "/v1/plans/diff",
+        Needs::Read,
+        "Compares two texts of a plan by what they mean; writes nothing",
+        Some(of::<calls::DiffCall>),
+        Some(of::<wire::PlanDiffView>),
+        handler!(plans::diff),
+    )
+    .of_a_plan()
+    .unkeyed(),
+    post(
+        "/v1/plans/approve",
+        Needs::Approve,
+        "Approves a verified plan",
+        Some(of::<calls::DecideCall>),
+        Some(of::<wire::Decided>),
+        handler!(plans::approve),
+    )
+    .of_a_plan()
+    .decision(),
+    post(
+        "/v1/plans/reject",
+        Needs::Approve,
+        "Rejects a plan: it is a draft again",
+        Some(of::<calls::DecideCall>),
+        Some(of::<wire::Decided>),
+        handler!(plans::reject),
+    )
+    .of_a_plan()
+    .decision(),
+    // Runs.
+    post(
+        "/v1/runs",
+        Needs::Approve,
+        "Starts a run of a plan, or takes up the one that is not finished",
+        Some(of::<calls::StartCall>),
+        Some(of::<calls::StartedView>),
+        handler!(runs::start),
+    )
+    .of_a_plan()
+    .decision(),
+    get(
+        "/v1/runs",
+        Needs::Read,
+        "Lists runs, newest first",
+        &["workspace", "limit", "cursor"],
+        Some(of::<wire::RunList>),
+        handler!(runs::list),
+    ),
+    get(
+        "/v1/runs/{run}",
+        Needs::Read,
+        "Where a run stands",
+        &["workspace"],
+        Some(of::<wire::RunView>),
+        handler!(runs::status),
+    ),
+    get(
+        "/v1/runs/{run}/name",
+        Needs::Read,
+        "The id and name of the run that is meant",
+        &["workspace"],
+        Some(of::<calls::RunName>),
+        handler!(runs::name),
+    ),
+    get(
+        "/v1/runs/{run}/plan",
+        Needs::Read,
+        "The plan as the run executes it",
+        &["workspace"],
+        Some(of::<calls::RunPlanView>),
+        handler!(runs::plan),
+    ),
+    get(
+        "/v1/runs/{run}/history",
+        Needs::Read,
+        "Lines of a run's history after a place",
+        &["workspace", "since", "limit"],
+        Some(of::<Vec<wire::EventLine>>),
+        handler!(runs::history),
+    ),
+    get(
+        "/v1/runs/{run}/logs",
+        Needs::Read,
+        "The attempts of a run's steps",
+        &["workspace", "step", "attempt"],
+        Some(of::<wire::LogView>),
+        handler!(runs::logs),
+    ),
+    get(
+        "/v1/runs/{run}/why/{step}",
+        Needs::Read,
+        "Why a step is where it is",
+        &["workspace"],
+        Some(of::<wire::WhyView>),
+        handler!(runs::why),
+    ),
+    get(
+        "/v1/runs/{run}/audit",
+        Needs::Read,
+        "Checks the history of a run",
+        &["workspace"],
+        Some(of::<wire::AuditView>),
+        handler!(runs::audit_one),
+    ),
+    post(
+        "/v1/runs/{run}/resume",
+        Needs::Approve,
+        "Takes a failed run up",
+        Some(of::<calls::ResumeCall>),
+        Some(of::<wire::Decided>),
+        handler!(runs::resume),
+    )
+    .decision(),
+    post(
+        "/v1/runs/{run}/cancel",
+        Needs::Approve,
+        "Cancels a run for good",
+        Some(of::<calls::CancelCall>),
+        Some(of::<wire::Decided>),
+        handler!(runs::cancel),
+    )
+    .with_query(&["workspace"])
+    .decision(),
+    get(
+        "/v1/audit",
+        Needs::Read,
+        "Checks every history",
+        &[],
+        Some(of::<wire::AuditView>),
+        handler!(runs::audit),
+    ),
+    get(
+        "/v1/events",
+        Needs::Read,
+        "A run's history as server-sent events; goes on from Last-Event-ID",
+        &["run", "workspace", "since"],
+        None,
+        handler!(events::stream),
+    )
+    .of_media("text/event-stream"),
+    // Approvals.
+    get(
+        "/v1/approvals",
+        Needs::Read,
+        "What waits for a person",
+        &["run", "workspace"],
+        Some(of::<wire::AskList>),
+        handler!(approvals::list),
+    ),
+    get(
+        "/v1/approvals/{ask}",
+        Needs::Read,
+        "One ask, with what a person needs to decide it",
+        &[],
+        Some(of::<wire::AskPage>),
+        handler!(approvals::show),
+    ),
+    post(
+        "/v1/approvals/{ask}/answer",
+        Needs::Approve,
+        "Answers an ask",
+        Some(of::<calls::AnswerCall>),
+        Some(of::<wire::Decided>),
+        handler!(approvals::answer),
+    )
+    .decision(),
+    // Work.
+    post(
+        "/v1/items/claim",
+        Needs::Worker,
+        "Claims an item; waits for one for so many seconds",
+        Some(of::<calls::ClaimCall>),
+        Some(of::<calls::ClaimedView>),
+        handler!(items::claim),
+    )
+    .with_query(&["wait"])
+    .unkeyed(),
+    get(
+        "/v1/items/{item}",
+        Needs::Item,
+        "The item that is held",
+        &[],
+        Some(of::<calls::ClaimedView>),
+        handler!(items::show),
+    ),
+    post(
+        "/v1/items/{item}/heartbeat",
+        Needs::Item,
+        "Renews the lease, and tells of a cancellation",
+        Some(of::<calls::Nothing>),
+        Some(of::<calls::HeartbeatView>),
+        handler!(items::heartbeat),
+    )
+    .unkeyed(),
+    post(
+        "/v1/items/{item}/complete",
+        Needs::Item,
+        "Reports that the work ended; the contract decides",
+        Some(of::<calls::CompleteCall>),
+        Some(of::<calls::AcceptedView>),
+        handler!(items::complete),
+    )
+    .unkeyed(),
+    post(
+        "/v1/items/{item}/fail",
+        Needs::Item,
+        "Says why the work could not be done",
+        Some(of::<calls::FailCall>),
+        Some(of::<calls::AcceptedView>),
+        handler!(items::fail),
+    )
+    .unkeyed(),
+    post(
+        "/v1/items/{item}/ask",
+        Needs::Item,
+        "Asks a person something; the worker is free",
+        Some(of::<calls::AskCall>),
+        Some(of::<calls::AcceptedView>),
+        handler!(items::ask),
+    )
+    .unkeyed(),
+    post(
+        "/v1/items/{item}/release",
+        Needs::Item,
+        "Gives the item back untouched",
+        Some(of::<calls::Nothing>),
+        Some(of::<calls::AcceptedView>),
+        handler!(items::release),
+    )
+    .unkeyed(),
+    post(
+        "/v1/items/{item}/log",
+        Needs::Item,
+        "Adds to what people who watch see",
+        Some(of::<calls::LogCall>),
+        None,
+        handler!(items::log),
+    )
+    .unkeyed(),
+    post(
+        "/v1/items/{item}/usage",
+        Needs::Item,
+        "Says what was used so far",
+        Some(of::<calls::UsageCall>),
+        None,
+        handler!(items::usage),
+    )
+    .unkeyed(),
+    // Topics.
+    get("/v1/topics", Needs::Read, "All topics", &[], Some(of::<wire::TopicList>), handler!(system::topics)),
+    get(
+        "/v1/topics/{topic}",
+        Needs::Read,
+        "Notes of a topic after a number",
+        &["since", "limit"],
+        Some(of::<wire::TopicView>),
+        handler!(system::topic),
+    ),
+    post(
+        "/v1/topics/{topic}",
+        Needs::Approve,
+        "Leaves a note in a topic",
+        Some(of::<calls::NoteCall>),
+        Some(of::<wire::TopicView>),
+        handler!(system::post_note),
+    ),
+    // Those who work, and those who may.
+    get(
+        "/v1/workers",
+        Needs::Read,
+        "The workers that were seen",
+        &[],
+        Some(of::<wire::work::WorkerList>),
+        handler!(system::workers),
+    ),
+    post(
+        "/v1/workers/{worker}/pause",
+        Needs::Admin,
+        "Lets a worker claim nothing",
+        Some(of::<calls::Nothing>),
+        Some(of::<wire::work::WorkerView>),
+        handler!(system::pause_worker),
+    ),
+    post(
+        "/v1/workers/{worker}/resume",
+        Needs::Admin,
+        "Lets a paused worker claim again",
+        Some(of::<calls::Nothing>),
+        Some(of::<wire::work::WorkerView>),
+        handler!(system::resume_worker),
+    ),
+    get(
+        "/v1/tokens",
+        Needs::Admin,
+        "The tokens, without their secrets",
+        &[],
+        Some(of::<wire::work::TokenList>),
+        handler!(system::tokens),
+    ),
+    post(
+        "/v1/tokens",
+        Needs::Admin,
+        "Makes a token; its secret is shown this once",
+        Some(of::<wire::work::TokenCall>),
+        Some(of::<wire::work::TokenMade>),
+        handler!(system::create_token),
+    )
+    .decision(),
+    post(
+        "/v1/tokens/{token}",
+        Needs::Admin,
+        "Revokes a token",
+        Some(of::<calls::Nothing>),
+        None,
+        handler!(system::revoke_token),
+    )
+    .delete()
+    .decision(),
+];
+
+/// Makes the router from the table.
+pub(super) fn router(doors: &Doors) -> Router {
+    let mut router: Router<Doors> = Router::new();
+    for route in ROUTES {
+        let filter = match route.verb {
+            Verb::Get => MethodFilter::GET,
+            Verb::Post => MethodFilter::POST,
+            Verb::Delete => MethodFilter::DELETE,
+        };
+        let handler =
+            move |State(doors): State<Doors>, request: Request| guard::guarded(doors, route, request);
+        router = router.route(route.path, on(filter, handler));
+    }
+    router
+        .fallback(|| async {
+            Problem::new(Code::NotFound, "there is no such route").next("GET /v1/openapi.json")
+        })
+        .method_not_allowed_fallback(|| async {
+            Problem::new(
+                Code::MethodNotAllowed,
+                "this route has no such method; the header Allow names those it has",
+            )
+        })
+        .with_state(doors.clone())
+}

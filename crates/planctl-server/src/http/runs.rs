@@ -1,0 +1,131 @@
+//! Runs: started, looked at, taken up, cancelled.
+
+use planctl_engine::RunId;
+
+use super::problem::{Code, Problem};
+use super::{Answer, Call, json, plans};
+use crate::plans::Started;
+use crate::services::Services;
+use crate::wire::calls::{CancelCall, ResumeCall, RunName, RunPlanView, StartCall, StartedView};
+
+/// The most lines of history in one answer.
+const LINES_MAX: u64 = 1000;
+/// The most runs in one answer.
+const RUNS_MAX: u64 = 500;
+
+pub(super) async fn start(call: Call) -> Answer {
+    let wanted: StartCall = call.body()?;
+    let checked = plans::checked(&call, &wanted.plan).await?;
+    let services = call.services_of_plan(&wanted.plan).await?;
+    json(&StartedView::from(services.start(&checked, &wanted.start).await?))
+}
+
+impl From<Started> for StartedView {
+    fn from(started: Started) -> StartedView {
+        match started {
+            Started::Ready { run, name, is_taken_up } => {
+                StartedView::Ready { id: run.to_string(), run: name, is_taken_up }
+            }
+            Started::AlreadyDone { name } => StartedView::AlreadyDone { run: name },
+            Started::NeedsApproval { run, name, ask } => StartedView::NeedsApproval {
+                id: run.to_string(),
+                run: name,
+                ask: u64::try_from(ask).unwrap_or(0),
+            },
+            Started::ChangedSinceApproval { approved_text, run } => {
+                StartedView::ChangedSinceApproval { approved_text, run }
+            }
+        }
+    }
+}
+
+pub(super) async fn list(call: Call) -> Answer {
+    let services = call.services().await?;
+    let limit = call.number("limit", 1, RUNS_MAX)?;
+    let cursor = call.query::<String>("cursor", "what an earlier page named")?;
+    let before = cursor.map(|cursor| cursor_of(&cursor)).transpose()?;
+    let is_everywhere = call.query::<String>("workspace", "a path")?.is_none();
+    json(&services.list_page(is_everywhere, limit, before).await?)
+}
+
+fn cursor_of(cursor: &str) -> Result<RunId, Problem> {
+    let run = cursor.strip_prefix("runs:").and_then(RunId::parse);
+    run.ok_or_else(|| {
+        Problem::new(Code::BadRequest, format!("`cursor` is not one of this list: {cursor:?}"))
+            .help("take `next` of the page before")
+    })
+}
+
+async fn found(call: &Call) -> Result<(Services, RunId), Problem> {
+    let services = call.services().await?;
+    let run = services.find(call.parameter("run")).await?;
+    Ok((services, run))
+}
+
+pub(super) async fn status(call: Call) -> Answer {
+    let (services, run) = found(&call).await?;
+    json(&services.status(run).await?)
+}
+
+pub(super) async fn name(call: Call) -> Answer {
+    let (services, run) = found(&call).await?;
+    let row = services.store().run(run).await?;
+    json(&RunName { id: run.to_string(), run: row.name })
+}
+
+pub(super) async fn plan(call: Call) -> Answer {
+    let (services, run) = found(&call).await?;
+    let checked = services.plan_of_run(run).await?;
+    let graph =
+        checked.verification.graph.ok_or_else(|| Problem::new(Code::Defect, "a run without a graph"))?;
+    json(&RunPlanView {
+        file: checked.file,
+        path: checked.path,
+        source: checked.source.text().to_owned(),
+        digest: checked.verification.digest,
+        graph,
+        baseline: checked.baseline,
+    })
+}
+
+pub(super) async fn history(call: Call) -> Answer {
+    let (services, run) = found(&call).await?;
+    let since = call.number("since", 0, u64::from(u32::MAX))?.unwrap_or(0);
+    let limit = call.number("limit", 1, LINES_MAX)?.unwrap_or(LINES_MAX);
+    json(&services.events(run, since, usize::try_from(limit).unwrap_or(1)).await?)
+}
+
+pub(super) async fn logs(call: Call) -> Answer {
+    let (services, run) = found(&call).await?;
+    let step = call.query("step", "the number of a step")?;
+    let attempt = call.query("attempt", "the number of an attempt")?;
+    json(&services.logs(run, step, attempt).await?)
+}
+
+pub(super) async fn why(call: Call) -> Answer {
+    let (services, run) = found(&call).await?;
+    let step = call.parameter_as("step", "the number of a step")?;
+    json(&services.why(run, step).await?)
+}
+
+pub(super) async fn audit_one(call: Call) -> Answer {
+    let (services, run) = found(&call).await?;
+    json(&services.audit(Some(run)).await?)
+}
+
+pub(super) async fn audit(call: Call) -> Answer {
+    json(&call.services().await?.audit(None).await?)
+}
+
+pub(super) async fn resume(call: Call) -> Answer {
+    let wanted: ResumeCall = call.body()?;
+    let services = call.services_of(wanted.place).await?;
+    let run = services.find(call.parameter("run")).await?;
+    json(&services.resume(run, wanted.worker.as_ref()).await?)
+}
+
+pub(super) async fn cancel(call: Call) -> Answer {
+    let wanted: CancelCall = call.body()?;
+    let (services, run) = found(&call).await?;
+    json(&services.cancel(run, wanted.note.as_deref()).await?)
+}

@@ -1,0 +1,278 @@
+//! Listens: on a Unix socket in the state directory always, on a port on request.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{Semaphore, watch};
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt;
+
+use super::guard::Peer;
+use super::problem::{Code, Problem};
+use super::slots::Slots;
+use super::{Doors, routes};
+use crate::health::Health;
+use crate::services::ServiceError;
+use crate::station::Station;
+use crate::wire::daemon::DaemonInfo;
+use crate::wire::moment;
+
+/// How long the head of a request may take to arrive.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// How large the head of a request may be.
+const HEAD_BYTES_MAX: usize = 16 << 10;
+/// How many headers it may have.
+const HEADERS_MAX: usize = 64;
+/// How long an address may be.
+const URI_BYTES_MAX: usize = 8 << 10;
+/// How many connections are open at once; further ones wait.
+const CONNECTIONS_MAX: usize = 2048;
+/// How long requests that are under way may take at a stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long to wait where no connection can be accepted, as without file descriptors.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+
+/// How the doors are kept.
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    /// The socket's path.
+    pub socket: PathBuf,
+    /// The port to listen on besides.
+    pub listen: Option<SocketAddr>,
+    /// Names by which the daemon may be called on the port, besides loopback's.
+    pub hosts: Vec<String>,
+    /// How the daemon is.
+    pub health: Health,
+    /// Room for gates in this process; without it they stay in their lane.
+    pub slots: Option<Slots>,
+    /// Becomes true when the daemon stops.
+    pub stop: watch::Receiver<bool>,
+}
+
+impl HttpOptions {
+    /// Says whether a Host header means this daemon (A37).
+    pub(super) fn lets_in(&self, host: &str) -> bool {
+        let name = match host.strip_prefix('[') {
+            Some(v6) => v6.split(']').next().unwrap_or_default(),
+            None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+        };
+        let is_loopback = ["127.0.0.1", "localhost", "::1"].contains(&name);
+        is_loopback || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
+
+    /// Returns where it listens.
+    pub(super) fn info(&self) -> DaemonInfo {
+        DaemonInfo {
+            pid: std::process::id(),
+            socket: self.socket.to_string_lossy().into_owned(),
+            tcp: self.listen.map(|address| address.to_string()),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: moment(self.health.started_at()),
+        }
+    }
+}
+
+/// Doors that are open and not yet served.
+#[derive(Debug)]
+pub struct Listening {
+    socket: UnixListener,
+    port: Option<TcpListener>,
+    options: HttpOptions,
+}
+
+impl Listening {
+    /// Opens the socket, readable for this user only, and the port.
+    ///
+    /// # Errors
+    ///
+    /// What the system says: the port is in use, the folder can't be written.
+    pub async fn open(mut options: HttpOptions) -> Result<Listening, ServiceError> {
+        let wrong = ServiceError::io(format!("listen on {}", options.socket.display()));
+        let socket = bind(&options.socket).map_err(wrong)?;
+        let port = match options.listen {
+            Some(address) => {
+                let wrong = ServiceError::io(format!("listen on {address}"));
+                let port = TcpListener::bind(address).await.map_err(wrong)?;
+                // Port 0 means any; who asks is told which.
+                options.listen = port.local_addr().ok().or(options.listen);
+                Some(port)
+            }
+            None => None,
+        };
+        Ok(Listening { socket, port, options })
+    }
+
+    /// Returns where the doors are.
+    pub fn info(&self) -> DaemonInfo {
+        self.options.info()
+    }
+}
+
+/// Takes the socket's place: what lies there is of a daemon that is gone, since one daemon at a time has the directory.
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    // Nobody can connect between the two: the folder is for its owner only where the state directory is.
+    let socket = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(socket)
+}
+
+/// Serves requests until the daemon stops; those that are under way then are finished, within limits.
+pub async fn serve(station: Station, listening: Listening) {
+    let Listening { socket, port, options } = listening;
+    let mut stop = options.stop.clone();
+    let path = options.socket.clone();
+    let doors = Doors::new(station, options);
+    let door = Door {
+        router: routes::router(&doors),
+        room: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+        tasks: TaskTracker::new(),
+        doors,
+    };
+    let local = door.clone().local(socket);
+    let network = door.clone().network(port);
+    tokio::select! {
+        never = local => match never {},
+        never = network => match never {},
+        // A sender that is gone means stop as well.
+        () = stopped(&mut stop) => {}
+    }
+    door.tasks.close();
+    if tokio::time::timeout(STOP_TIMEOUT, door.tasks.wait()).await.is_err() {
+        tracing::debug!(open = door.tasks.len(), "connections are cut");
+    }
+    if let Err(error) = std::fs::remove_file(&path) {
+        tracing::debug!(%error, "the socket's file stays behind");
+    }
+}
+
+enum Never {}
+
+#[derive(Clone)]
+struct Door {
+    router: Router,
+    room: Arc<Semaphore>,
+    tasks: TaskTracker,
+    doors: Doors,
+}
+
+impl Door {
+    async fn local(self, socket: UnixListener) -> Never {
+        loop {
+            match socket.accept().await {
+                Ok((stream, _)) => {
+                    let Ok(who) = stream.peer_cred() else { continue };
+                    // The socket's file lets in its owner and root only; the kernel says who it is.
+                    let own = rustix::process::geteuid().as_raw();
+                    if who.uid() == own || who.uid() == 0 {
+                        self.take(stream, Peer::Local { uid: who.uid(), pid: who.pid() }).await;
+                    }
+                }
+                Err(error) => cannot_accept(&error).await,
+            }
+        }
+    }
+
+    async fn network(self, port: Option<TcpListener>) -> Never {
+        let Some(port) = port else { return std::future::pending().await };
+        loop {
+            match port.accept().await {
+                Ok((stream, from)) => {
+                    if let Err(error) = stream.set_nodelay(true) {
+                        tracing::debug!(%error, "a connection keeps Nagle's delay");
+                    }
+                    self.take(stream, Peer::Network(from)).await;
+                }
+                Err(error) => cannot_accept(&error).await,
+            }
+        }
+    }
+
+    /// Serves one connection beside the others.
+    async fn take(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: Peer) {
+        let Ok(room) = self.room.clone().acquire_owned().await else { return };
+        let router = self.router.clone();
+        let doors = self.doors.clone();
+        let mut stop = self.doors.options().stop.clone();
+        let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
+            doors.metrics().asked();
+            request.extensions_mut().insert(peer);
+            let router = router.clone();
+            async move {
+                Ok::<_, std::convert::Infallible>(answered(router, request.map(axum::body::Body::new)).await)
+            }
+        });
+        self.tasks.spawn(async move {
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_TIMEOUT)
+                .max_buf_size(HEAD_BYTES_MAX)
+                .max_headers(HEADERS_MAX)
+                .serve_connection(TokioIo::new(stream), service);
+            let mut connection = std::pin::pin!(connection);
+            let served = tokio::select! {
+                served = &mut connection => served,
+                () = stopped(&mut stop) => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            if let Err(error) = served {
+                tracing::debug!(%error, "a connection ended early");
+            }
+            drop(room);
+        });
+    }
+}
+
+/// Resolves when the daemon stops, or nobody can say so any more.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    if let Err(error) = stop.wait_for(|stop| *stop).await {
+        tracing::debug!(%error, "nobody says stop any more");
+    }
+}
+
+async fn cannot_accept(error: &io::Error) {
+    tracing::warn!(%error, "a connection could not be accepted");
+    tokio::time::sleep(ACCEPT_AGAIN).await;
+}
+
+async fn answered(router: Router, request: Request) -> Response {
+    if request.uri().to_string().len() > URI_BYTES_MAX {
+        let detail = format!("an address has at most {URI_BYTES_MAX} bytes");
+        return marked(Problem::new(Code::UriTooLong, detail).into_response());
+    }
+    match router.oneshot(request).await {
+        Ok(response) => marked(response),
+        Err(never) => match never {},
+    }
+}
+
+/// Adds what every answer carries: nobody guesses its type, nobody keeps it.
+fn marked(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    let mark = |name| HeaderName::from_static(name);
+    headers.insert(mark("x-content-type-options"), HeaderValue::from_static("nosniff"));
+    headers.insert(mark("referrer-policy"), HeaderValue::from_static("no-referrer"));
+    headers.entry(mark("cache-control")).or_insert(HeaderValue::from_static("no-store"));
+    response
+}

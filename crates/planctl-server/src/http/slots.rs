@@ -1,0 +1,42 @@
+//! Room for gates in this process, so that who applies a report can take the gate along in the same transaction.
+
+use std::sync::Arc;
+
+use planctl_store::Claimed;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+/// A gate that was taken along, with the room it was promised.
+#[derive(Debug)]
+pub struct TakenGate {
+    /// The leased gate.
+    pub claimed: Claimed,
+    /// Its room; given back when it is dropped.
+    pub room: OwnedSemaphorePermit,
+}
+
+/// How many gates this process runs at once, and a way to those who run them. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Slots {
+    room: Arc<Semaphore>,
+    taken: mpsc::UnboundedSender<TakenGate>,
+}
+
+impl Slots {
+    /// Offers room for gates; what is handed over comes out of the receiver.
+    pub fn new(room: Arc<Semaphore>) -> (Slots, mpsc::UnboundedReceiver<TakenGate>) {
+        let (taken, receiver) = mpsc::unbounded_channel();
+        (Slots { room, taken }, receiver)
+    }
+
+    /// Returns room for one gate, if there is some now.
+    pub fn try_room(&self) -> Option<OwnedSemaphorePermit> {
+        self.room.clone().try_acquire_owned().ok()
+    }
+
+    /// Hands a gate over to who runs it. Where nobody does any more, its lease runs out and it is claimed anew.
+    pub fn hand(&self, gate: TakenGate) {
+        if let Err(refused) = self.taken.send(gate) {
+            tracing::debug!(item.id = %refused.0.claimed.item.id, "a gate came too late for this process");
+        }
+    }
+}

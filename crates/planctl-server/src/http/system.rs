@@ -1,0 +1,253 @@
+//! The daemon itself: health, metrics, workers, tokens.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::Json;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use planctl_engine::Role;
+use planctl_store::{NewToken, TokenRow, TokenScope, WorkerRow};
+use serde_json::json as object;
+
+use super::problem::{Code, Problem};
+use super::{Answer, Call, json};
+use crate::wire::calls::{NoteCall, Nothing};
+use crate::wire::daemon::{DaemonHealthView, DaemonState};
+use crate::wire::moment;
+use crate::wire::work::{
+    ItemCounts, ServiceView, TokenCall, TokenList, TokenMade, TokenView, WorkerItem, WorkerList, WorkerView,
+};
+
+/// How lately a worker was seen that counts as being there.
+const ONLINE: Duration = Duration::from_secs(60);
+/// The longest that a token may hold where an end is given.
+const TOKEN_SECONDS_MAX: u64 = 10 * 365 * 86_400;
+
+/// What the doors count.
+#[derive(Default)]
+pub(super) struct Metrics {
+    refused: Mutex<std::collections::BTreeMap<String, u64>>,
+    requests: AtomicU64,
+}
+
+impl Metrics {
+    pub(super) fn asked(&self) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn refused(&self, problem: &Problem) {
+        let mut refused = self.refused.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *refused.entry(problem.kind.to_string()).or_default() += 1;
+    }
+}
+
+pub(super) async fn live(call: Call) -> Answer {
+    let view = call.doors.options().health.view();
+    // Alive means that the loops turn; a database that is away is no reason to be restarted.
+    Ok(health(view.is_alive, view))
+}
+
+pub(super) async fn ready(call: Call) -> Answer {
+    let view = call.doors.options().health.view();
+    Ok(health(view.state == DaemonState::Running, view))
+}
+
+fn health(is_well: bool, view: DaemonHealthView) -> Response {
+    let status = if is_well { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(view)).into_response()
+}
+
+pub(super) async fn openapi(_: Call) -> Answer {
+    json(&super::openapi())
+}
+
+pub(super) async fn problems(_: Call) -> Answer {
+    let codes = Code::ALL.map(|code| {
+        let (word, status, title) = code.meaning();
+        object!({ "type": format!("/problems/{word}"), "status": status.as_u16(), "title": title })
+    });
+    json(&codes)
+}
+
+pub(super) async fn database(call: Call) -> Answer {
+    json(&call.services().await?.database().await?)
+}
+
+pub(super) async fn daemon(call: Call) -> Answer {
+    let station = call.station();
+    let options = call.doors.options();
+    json(&ServiceView {
+        daemon: options.info(),
+        health: options.health.view(),
+        host: station.host().to_owned(),
+        database: station.database_line().to_owned(),
+        workers: u32::try_from(online(&call).await?).unwrap_or(u32::MAX),
+        items: counts(&call).await?,
+    })
+}
+
+async fn online(call: &Call) -> Result<usize, Problem> {
+    let now = call.station().store.now().await?.as_micros();
+    let since = now - i64::try_from(ONLINE.as_micros()).unwrap_or(0);
+    let workers = call.station().store.workers().await?;
+    Ok(workers.iter().filter(|worker| worker.last_seen_at.as_micros() >= since).count())
+}
+
+async fn counts(call: &Call) -> Result<ItemCounts, Problem> {
+    let counts = call.station().store.item_counts().await?;
+    Ok(ItemCounts {
+        queued: counts.queued,
+        working: counts.working,
+        gates: counts.gates,
+        asks: counts.asks,
+        oldest_queued_seconds: counts.oldest_queued.map(|age| age.as_secs()),
+    })
+}
+
+pub(super) async fn metrics(call: Call) -> Answer {
+    use prometheus_client::encoding::text::encode;
+    use prometheus_client::metrics::counter::Counter;
+    use prometheus_client::metrics::family::Family;
+    use prometheus_client::metrics::gauge::Gauge;
+    use prometheus_client::registry::Registry;
+
+    let mut registry = Registry::with_prefix("planctl");
+    let items = counts(&call).await?;
+    let items =
+        [("queued", items.queued), ("working", items.working), ("gates", items.gates), ("asks", items.asks)];
+    let gauges = Family::<Vec<(String, String)>, Gauge>::default();
+    for (state, count) in items {
+        let gauge = gauges.get_or_create(&vec![("state".to_owned(), state.to_owned())]);
+        gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+    registry.register("items", "Items that are out, by what they wait for", gauges);
+    let workers = Gauge::<i64>::default();
+    workers.set(i64::try_from(online(&call).await?).unwrap_or(i64::MAX));
+    registry.register("workers", "Workers seen within a minute", workers);
+    let up = Gauge::<i64>::default();
+    let health = call.doors.options().health.view();
+    up.set(i64::from(health.state == DaemonState::Running));
+    registry.register("up", "Whether the daemon is neither degraded nor stopping", up);
+    let requests = Counter::<u64>::default();
+    let metrics = call.doors.metrics();
+    requests.inc_by(metrics.requests.load(Ordering::Relaxed));
+    registry.register("requests", "Requests that came to the doors", requests);
+    let expired = Counter::<u64>::default();
+    expired.inc_by(health.leases_expired);
+    registry.register("leases_expired", "Leases ended because their holders were gone or late", expired);
+    let refused = Family::<Vec<(String, String)>, Counter>::default();
+    for (kind, count) in &*metrics.refused.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        refused.get_or_create(&vec![("problem".to_owned(), kind.clone())]).inc_by(*count);
+    }
+    registry.register("refusals", "Requests that were refused, by problem", refused);
+    let mut text = String::new();
+    encode(&mut text, &registry).map_err(|error| Problem::new(Code::Defect, error.to_string()))?;
+    let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, media)], text).into_response())
+}
+
+pub(super) async fn topics(call: Call) -> Answer {
+    json(&call.services().await?.topics().await?)
+}
+
+pub(super) async fn topic(call: Call) -> Answer {
+    let since = call.number("since", 0, u64::from(u32::MAX))?.unwrap_or(0);
+    let limit = call.number("limit", 1, 1000)?.unwrap_or(1000);
+    let limit = usize::try_from(limit).unwrap_or(1);
+    json(&call.services().await?.topic(call.parameter("topic"), since, limit).await?)
+}
+
+pub(super) async fn post_note(call: Call) -> Answer {
+    let wanted: NoteCall = call.body()?;
+    json(&call.services().await?.post_note(call.parameter("topic"), &wanted.text).await?)
+}
+
+pub(super) async fn workers(call: Call) -> Answer {
+    let workers = call.station().store.workers().await?;
+    json(&WorkerList { workers: workers.iter().map(|worker| worker_view(&call, worker)).collect() })
+}
+
+fn worker_view(call: &Call, worker: &WorkerRow) -> WorkerView {
+    let items = worker.holds.iter().map(|held| WorkerItem {
+        item: held.item.as_str().to_owned(),
+        run: held.run.clone(),
+        log: call.doors.desk().log(&held.item),
+    });
+    WorkerView {
+        id: worker.id.clone(),
+        roles: worker.roles.iter().map(|role| role.as_str().to_owned()).collect(),
+        agent: worker.agent.clone(),
+        host: worker.host.clone(),
+        version: worker.version.clone(),
+        capacity: worker.capacity,
+        paused: worker.is_paused,
+        items: items.collect(),
+        last_seen_at: moment(worker.last_seen_at),
+    }
+}
+
+pub(super) async fn pause_worker(call: Call) -> Answer {
+    paused(call, true).await
+}
+
+pub(super) async fn resume_worker(call: Call) -> Answer {
+    paused(call, false).await
+}
+
+async fn paused(call: Call, is_paused: bool) -> Answer {
+    let _: Nothing = call.body()?;
+    let name = call.parameter("worker").to_owned();
+    call.station().store.pause_worker(&name, is_paused).await?;
+    let workers = call.station().store.workers().await?;
+    match workers.iter().find(|worker| worker.id == name) {
+        Some(worker) => json(&worker_view(&call, worker)),
+        None => Err(Problem::new(Code::NotFound, format!("there is no worker {name:?}"))),
+    }
+}
+
+pub(super) async fn tokens(call: Call) -> Answer {
+    let tokens = call.station().store.tokens().await?;
+    json(&TokenList { tokens: tokens.into_iter().map(token_view).collect() })
+}
+
+pub(super) async fn create_token(call: Call) -> Answer {
+    let wanted: TokenCall = call.body()?;
+    let bad = |detail: String| Problem::new(Code::BadRequest, detail);
+    let scope = TokenScope::from_word(&wanted.scope)
+        .ok_or_else(|| bad(format!("`scope` is worker, approve, read or admin, found {:?}", wanted.scope)))?;
+    let name = wanted.name.trim();
+    if name.is_empty() || name.chars().count() > 100 || name.chars().any(char::is_control) {
+        return Err(bad("`name` is 1 to 100 characters on one line".to_owned()));
+    }
+    if scope != TokenScope::Worker && !wanted.roles.is_empty() {
+        return Err(bad("`roles` are for the scope `worker`".to_owned()));
+    }
+    if wanted.seconds.is_some_and(|seconds| seconds == 0 || seconds > TOKEN_SECONDS_MAX) {
+        return Err(bad(format!("`seconds` is 1 to {TOKEN_SECONDS_MAX}")));
+    }
+    let roles: Vec<Role> = wanted.roles.iter().map(|role| Role::new(role.as_str())).collect();
+    let new = NewToken { name, scope, roles: &roles, lasts: wanted.seconds.map(Duration::from_secs) };
+    let (token, secret) = call.station().store.create_token(&new).await?;
+    json(&TokenMade { token: token_view(token), secret })
+}
+
+pub(super) async fn revoke_token(call: Call) -> Answer {
+    let _: Nothing = call.body()?;
+    json(&token_view(call.station().store.revoke_token(call.parameter("token")).await?))
+}
+
+fn token_view(token: TokenRow) -> TokenView {
+    TokenView {
+        id: token.id,
+        name: token.name,
+        scope: token.scope.word().to_owned(),
+        roles: token.roles.iter().map(|role| role.as_str().to_owned()).collect(),
+        created_at: moment(token.created_at),
+        expires_at: token.expires_at.map(moment),
+        revoked_at: token.revoked_at.map(moment),
+        last_used_at: token.last_used_at.map(moment),
+        live: token.is_live,
+    }
+}

@@ -1,0 +1,89 @@
+//! `planctl token …`: who may speak with the daemon, and what they may do.
+
+use clap::ValueEnum;
+use planctl_server::wire::work::{TokenCall, TokenList, TokenMade, TokenView};
+
+use super::Context;
+use crate::args::{TokenCommand, TokenScope};
+use crate::client::Client;
+use crate::failure::{Answer, Exit};
+use crate::remote;
+use crate::show;
+
+/// Does what was typed.
+pub async fn run(context: &Context, command: TokenCommand) -> Answer {
+    match command {
+        TokenCommand::Create { scope, name, roles, expires } => {
+            context.must_be_human("make a token")?;
+            let seconds = expires.map(|expires| expires.as_secs());
+            create(context, TokenCall { name, scope: word(scope), roles, seconds }).await
+        }
+        TokenCommand::Ls => ls(context).await,
+        TokenCommand::Revoke { id } => {
+            context.must_be_human("revoke a token")?;
+            revoke(context, &id).await
+        }
+    }
+}
+
+fn word(scope: TokenScope) -> String {
+    scope.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+async fn create(context: &Context, call: TokenCall) -> Answer {
+    let is_json = context.is_json()?;
+    let made: TokenMade = Client::remote(context).await?.post("/v1/tokens", &[], &call).await?;
+    if is_json {
+        show::print_json(&made)?;
+        return Ok(Exit::Yes);
+    }
+    // The secret alone, so that it can go into a file as it is.
+    show::print(&format!("{}\n", made.secret))?;
+    context.say(&format!("token {} · {} · shown this once", made.token.id, made.token.scope));
+    context.say(&format!("revoke it: planctl token revoke {}", made.token.id));
+    Ok(Exit::Yes)
+}
+
+async fn ls(context: &Context) -> Answer {
+    let is_json = context.is_json()?;
+    let list: TokenList = Client::remote(context).await?.get("/v1/tokens", &[]).await?;
+    if is_json {
+        show::print_json(&list)?;
+    } else if list.tokens.is_empty() {
+        show::print("no tokens; planctl token create worker --name NAME\n")?;
+    } else {
+        let header = ["ID", "NAME", "SCOPE", "ROLES", "HOLDS", "LAST USED"];
+        show::print(&show::table(&header, list.tokens.iter().map(row).collect()))?;
+    }
+    Ok(Exit::Yes)
+}
+
+fn row(token: &TokenView) -> Vec<String> {
+    let dash = || "–".to_owned();
+    let holds = match (&token.revoked_at, &token.expires_at) {
+        (Some(at), _) => format!("no, revoked {at}"),
+        (None, Some(at)) if token.live => format!("until {at}"),
+        (None, Some(at)) => format!("no, expired {at}"),
+        (None, None) => "yes".to_owned(),
+    };
+    vec![
+        token.id.clone(),
+        token.name.clone(),
+        token.scope.clone(),
+        if token.roles.is_empty() { dash() } else { token.roles.join(", ") },
+        holds,
+        token.last_used_at.clone().unwrap_or_else(dash),
+    ]
+}
+
+async fn revoke(context: &Context, id: &str) -> Answer {
+    let is_json = context.is_json()?;
+    let path = format!("/v1/tokens/{}", remote::part(id));
+    let token: TokenView = Client::remote(context).await?.delete(&path).await?;
+    if is_json {
+        show::print_json(&token)?;
+    } else {
+        context.say(&format!("revoked: {} ({})", show::safe(&token.name), token.id));
+    }
+    Ok(Exit::Yes)
+}

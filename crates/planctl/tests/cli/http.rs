@@ -1,0 +1,12 @@
+//! The daemon's doors as programs meet them: real sockets, real requests, well-formed and not.
+
+#[path = "http/attacks.rs"]
+mod attacks;
+#[path = "http/house.rs"]
+mod house;
+#[path = "http/requests.rs"]
+mod requests;
+#[path = "http/scopes.rs"]
+mod scopes;
+#[path = "http/work.rs"]
+mod work;

@@ -1,0 +1,192 @@
+//! A daemon in a place of its own, and a client that sends what it is told to, byte by byte.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::room::Room;
+
+/// A daemon of one test; it is stopped when the test ends.
+pub struct House {
+    pub room: Room,
+    pub port: String,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Reply {
+    pub status: u16,
+    pub headers: String,
+    pub body: String,
+}
+
+/// How a request is sent.
+#[derive(Clone, Debug, Default)]
+pub struct Ask<'a> {
+    pub token: Option<&'a str>,
+    pub key: Option<&'a str>,
+    pub headers: Vec<(&'a str, &'a str)>,
+    pub body: Option<String>,
+}
+
+impl House {
+    pub fn new() -> House {
+        let room = Room::new();
+        let said = room.planctl(&["daemon", "start", "--listen", "127.0.0.1:0"]);
+        assert_eq!(said.code, 0, "{said:?}");
+        let mut house = House { room, port: String::new() };
+        let daemon = house.local("GET", "/v1/daemon", &Ask::default()).json();
+        house.port = daemon["daemon"]["tcp"].as_str().unwrap().to_owned();
+        house
+    }
+
+    /// Makes a token; returns its secret.
+    pub fn token(&self, scope: &str) -> String {
+        let body = format!(r#"{{"name": "{scope}-test", "scope": "{scope}"}}"#);
+        let key = format!("make-{scope}");
+        let made =
+            self.local("POST", "/v1/tokens", &Ask { key: Some(&key), body: Some(body), ..Ask::default() });
+        assert_eq!(made.status, 200, "{made:?}");
+        made.json()["secret"].as_str().unwrap().to_owned()
+    }
+
+    /// Starts a run of one step for the role `coder`, whose contract wants the word in out.txt; returns its name.
+    pub fn run(&self, name: &str, word: &str) -> String {
+        self.room.write(&format!("{name}.md"), &plan(name, word));
+        let said = self.room.planctl(&["plan", "run", &format!("{name}.md"), "--approve", "-d"]);
+        assert_eq!(said.code, 0, "{said:?}");
+        said.out.trim().to_owned()
+    }
+
+    /// Claims the next item of `coder`.
+    pub fn claim(&self) -> Value {
+        let ask = Ask { body: Some(r#"{"roles": ["coder"]}"#.to_owned()), ..Ask::default() };
+        let claimed = self.local("POST", "/v1/items/claim?wait=30", &ask);
+        assert_eq!(claimed.status, 200, "{claimed:?}");
+        claimed.json()
+    }
+
+    /// Waits until a run is in a state.
+    pub fn until(&self, run: &str, state: &str) -> Value {
+        let mut view = Value::Null;
+        for _ in 0..600 {
+            view = self.local("GET", &format!("/v1/runs/{run}"), &Ask::default()).json();
+            if view["state"] == state {
+                return view;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("{run} is not {state} after a minute: {view}");
+    }
+
+    /// Sends a request through the socket.
+    pub fn local(&self, method: &str, path: &str, ask: &Ask<'_>) -> Reply {
+        self.local_raw(&written(method, path, "localhost", ask))
+    }
+
+    pub fn local_raw(&self, request: &[u8]) -> Reply {
+        let stream = UnixStream::connect(self.room.state().join("daemon.sock")).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        exchange(stream, request)
+    }
+
+    /// Sends a request to the port.
+    pub fn network(&self, method: &str, path: &str, ask: &Ask<'_>) -> Reply {
+        self.raw(&written(method, path, &self.port, ask))
+    }
+
+    pub fn raw(&self, request: &[u8]) -> Reply {
+        let stream = TcpStream::connect(&self.port).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        exchange(stream, request)
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        let said = self.room.planctl(&["daemon", "stop"]);
+        if !std::thread::panicking() {
+            assert_eq!(said.code, 0, "{said:?}");
+        }
+    }
+}
+
+impl Reply {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// Returns the code of the problem; every refusal has one, and the media type of problems.
+    pub fn code(&self) -> String {
+        assert!(self.headers.contains("application/problem+json"), "{self:?}");
+        let problem = self.json();
+        assert_eq!(problem["status"], self.status, "{self:?}");
+        problem["type"].as_str().unwrap().strip_prefix("/problems/").unwrap().to_owned()
+    }
+}
+
+pub fn plan(title: &str, word: &str) -> String {
+    format!(
+        "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# {title}\n\n**Context:** a test\n\n## Steps\n\n\
+         ### 1. Write the word\n\n**target:** coder\n\n**task:** Write {word} into out.txt.\n\n**contract:**\n```bash\n\
+         grep -qx {word} out.txt\n```\nexit_code == 0\n"
+    )
+}
+
+pub fn written(method: &str, path: &str, host: &str, ask: &Ask<'_>) -> Vec<u8> {
+    let mut text = format!("{method} {path} HTTP/1.1\r\n");
+    if !ask.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+        text.push_str(&format!("host: {host}\r\n"));
+    }
+    text.push_str("connection: close\r\n");
+    if let Some(token) = ask.token {
+        text.push_str(&format!("authorization: Bearer {token}\r\n"));
+    }
+    if let Some(key) = ask.key {
+        text.push_str(&format!("idempotency-key: {key}\r\n"));
+    }
+    for (name, value) in &ask.headers {
+        text.push_str(&format!("{name}: {value}\r\n"));
+    }
+    let body = ask.body.clone().unwrap_or_default();
+    if ask.body.is_some() {
+        if !ask.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+            text.push_str("content-type: application/json\r\n");
+        }
+        text.push_str(&format!("content-length: {}\r\n", body.len()));
+    }
+    text.push_str("\r\n");
+    text.push_str(&body);
+    text.into_bytes()
+}
+
+fn exchange(mut stream: impl Read + Write, request: &[u8]) -> Reply {
+    // Where a request is refused early, the rest of it finds a closed door, and the answer is there all the same.
+    let sent = stream.write_all(request);
+    let mut bytes = Vec::new();
+    let read = stream.read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    assert!(!text.is_empty(), "no answer: {sent:?} {read:?}");
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    let headers = head.to_lowercase();
+    let body = if headers.contains("transfer-encoding: chunked") { unchunked(body) } else { body.to_owned() };
+    Reply { status, headers, body }
+}
+
+fn unchunked(body: &str) -> String {
+    let mut whole = String::new();
+    let mut rest = body;
+    while let Some((size, after)) = rest.split_once("\r\n") {
+        let size = usize::from_str_radix(size.trim(), 16).unwrap_or(0);
+        if size == 0 || size > after.len() {
+            break;
+        }
+        whole.push_str(&after[..size]);
+        rest = after[size..].trim_start_matches("\r\n");
+    }
+    whole
+}

@@ -1,0 +1,147 @@
+//! Who may do what: every route is listed here with the scope it needs, and every scope tries every route (P19, A41).
+
+use planctl_server::http::{Needs, ROUTES, Route};
+
+use super::house::{Ask, House};
+
+/// Every route and the scope it needs. A route that is added has to be thought about, and written down here.
+const LISTED: &str = "\
+GET /healthz none
+GET /readyz none
+GET /metrics read
+GET /v1/openapi.json none
+GET /v1/problems none
+GET /v1/daemon read
+GET /v1/database read
+POST /v1/plans/verify read
+POST /v1/plans/standing read
+POST /v1/plans/diff read
+POST /v1/plans/approve approve, a person decides
+POST /v1/plans/reject approve, a person decides
+POST /v1/runs approve, a person decides
+GET /v1/runs read
+GET /v1/runs/{run} read
+GET /v1/runs/{run}/name read
+GET /v1/runs/{run}/plan read
+GET /v1/runs/{run}/history read
+GET /v1/runs/{run}/logs read
+GET /v1/runs/{run}/why/{step} read
+GET /v1/runs/{run}/audit read
+POST /v1/runs/{run}/resume approve, a person decides
+POST /v1/runs/{run}/cancel approve, a person decides
+GET /v1/audit read
+GET /v1/events read
+GET /v1/approvals read
+GET /v1/approvals/{ask} read
+POST /v1/approvals/{ask}/answer approve, a person decides
+POST /v1/items/claim worker
+GET /v1/items/{item} item
+POST /v1/items/{item}/heartbeat item
+POST /v1/items/{item}/complete item
+POST /v1/items/{item}/fail item
+POST /v1/items/{item}/ask item
+POST /v1/items/{item}/release item
+POST /v1/items/{item}/log item
+POST /v1/items/{item}/usage item
+GET /v1/topics read
+GET /v1/topics/{topic} read
+POST /v1/topics/{topic} approve
+GET /v1/workers read
+POST /v1/workers/{worker}/pause admin
+POST /v1/workers/{worker}/resume admin
+GET /v1/tokens admin
+POST /v1/tokens admin, a person decides
+DELETE /v1/tokens/{token} admin, a person decides
+";
+
+fn line(route: &Route) -> String {
+    let decides = if route.is_decision { ", a person decides" } else { "" };
+    format!("{} {} {}{decides}\n", route.verb.word(), route.path, route.needs.word())
+}
+
+#[test]
+fn p19_every_route_is_listed_with_its_scope() {
+    let routes: String = ROUTES.iter().map(line).collect();
+    assert_eq!(routes, LISTED);
+}
+
+#[test]
+fn p19_a41_every_scope_reaches_its_routes_and_no_other() {
+    let house = House::new();
+    let tokens = ["read", "approve", "worker", "admin"].map(|scope| (scope, house.token(scope)));
+    for route in ROUTES {
+        let path = route.path.replace("{run}", "nothing-1").replace("{ask}", "999").replace("{step}", "1");
+        let path = path.replace("{item}", "nothing").replace("{worker}", "nobody").replace("{token}", "none");
+        for (scope, secret) in &tokens {
+            let ask = Ask { token: Some(secret), ..Ask::default() };
+            let reply = house.network(route.verb.word(), &path, &ask);
+            let is_let_in = reply.status != 403;
+            assert_eq!(
+                is_let_in,
+                may(scope, route.needs),
+                "{} {path} as {scope}: {reply:?}",
+                route.verb.word()
+            );
+            if !is_let_in {
+                assert_eq!(reply.code(), "scope");
+                assert!(!reply.body.contains(secret.as_str()), "{reply:?}");
+            }
+        }
+        let reply = house.network(route.verb.word(), &path, &Ask::default());
+        assert_eq!(reply.status == 401, route.needs != Needs::Nobody, "{path} as nobody: {reply:?}");
+        // The holder of an item is told of nothing else that there is.
+        let lease = format!("planctl_item_1_{}", "0".repeat(64));
+        let reply = house.network(route.verb.word(), &path, &Ask { token: Some(&lease), ..Ask::default() });
+        if route.needs != Needs::Nobody {
+            assert_eq!(reply.code(), "not_found", "{path} as the holder of an item: {reply:?}");
+        }
+    }
+}
+
+fn may(scope: &str, needs: Needs) -> bool {
+    match needs {
+        Needs::Nobody => true,
+        Needs::Read => ["read", "approve", "admin"].contains(&scope),
+        Needs::Approve => ["approve", "admin"].contains(&scope),
+        Needs::Worker => ["worker", "admin"].contains(&scope),
+        Needs::Item => false,
+        Needs::Admin => scope == "admin",
+    }
+}
+
+#[test]
+fn row_67_one_answer_for_no_bad_and_revoked_tokens() {
+    let house = House::new();
+    let secret = house.token("read");
+    let list = house.local("GET", "/v1/tokens", &Ask::default()).json();
+    let id = list["tokens"][0]["id"].as_str().unwrap().to_owned();
+    assert!(!list.to_string().contains(&secret), "the secret is shown once");
+    let good = house.network("GET", "/v1/runs", &Ask { token: Some(&secret), ..Ask::default() });
+    assert_eq!(good.status, 200, "{good:?}");
+    let revoked =
+        house.local("DELETE", &format!("/v1/tokens/{id}"), &Ask { key: Some("r"), ..Ask::default() });
+    assert_eq!(revoked.status, 200, "{revoked:?}");
+
+    let unknown = format!("planctl_read_{}", "0".repeat(64));
+    let mut bodies = Vec::new();
+    for token in
+        [Some(secret.as_str()), Some(unknown.as_str()), Some("nonsense"), Some("planctl_read_é"), None]
+    {
+        let reply = house.network("GET", "/v1/runs", &Ask { token, ..Ask::default() });
+        assert_eq!(reply.code(), "unauthenticated", "{token:?}");
+        assert!(reply.headers.contains("www-authenticate: bearer"), "{reply:?}");
+        bodies.push(reply.body);
+    }
+    bodies.dedup();
+    assert_eq!(bodies.len(), 1, "no oracle");
+    // An expired one is alike.
+    let body = r#"{"name": "short", "scope": "read", "seconds": 1}"#.to_owned();
+    let made =
+        house.local("POST", "/v1/tokens", &Ask { key: Some("s"), body: Some(body), ..Ask::default() }).json();
+    let secret = made["secret"].as_str().unwrap().to_owned();
+    let mut reply = house.network("GET", "/v1/runs", &Ask { token: Some(&secret), ..Ask::default() });
+    while reply.status == 200 {
+        reply = house.network("GET", "/v1/runs", &Ask { token: Some(&secret), ..Ask::default() });
+    }
+    assert_eq!(reply.body, bodies[0]);
+}

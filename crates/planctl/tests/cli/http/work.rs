@@ -1,0 +1,187 @@
+//! Items over HTTP: claimed, minded, reported, refused (rows 68 to 71; P4, P5, P6).
+
+use serde_json::Value;
+
+use super::house::{Ask, House, Reply};
+
+fn at<'a>(claimed: &'a Value, token: &'a str) -> (String, &'a str) {
+    (claimed["item"].as_str().unwrap().to_owned(), token)
+}
+
+fn say(house: &House, claimed: &Value, verb: &str, body: &str) -> Reply {
+    let (item, token) = at(claimed, claimed["token"].as_str().unwrap());
+    let ask = Ask { token: Some(token), body: Some(body.to_owned()), ..Ask::default() };
+    house.network("POST", &format!("/v1/items/{item}/{verb}"), &ask)
+}
+
+#[test]
+fn a_worker_with_a_token_does_a_step_and_the_contract_passes_it() {
+    let house = House::new();
+    let worker = house.token("worker");
+    let run = house.run("hello", "hello");
+    let ask =
+        Ask { token: Some(&worker), body: Some(r#"{"roles": ["coder"]}"#.to_owned()), ..Ask::default() };
+    let claimed = house.network("POST", "/v1/items/claim?wait=30", &ask).json();
+    assert_eq!((&claimed["role"], &claimed["attempt"]), (&Value::from("coder"), &Value::from(1)));
+    assert!(claimed["prompt"].as_str().unwrap().contains("Write hello"), "{claimed}");
+    assert!(!claimed["prompt"].as_str().unwrap().contains("grep -qx"), "the first prompt names no contract");
+
+    let beat = say(&house, &claimed, "heartbeat", "{}");
+    assert_eq!((beat.status, &beat.json()["cancel"]), (200, &Value::from(false)));
+    assert_eq!(say(&house, &claimed, "log", r#"{"text": "at it\n"}"#).status, 204);
+    assert_eq!(
+        say(&house, &claimed, "usage", r#"{"input_tokens": 100, "output_tokens": 20, "cost_usd": 0.5}"#)
+            .status,
+        204
+    );
+    let workers = house.local("GET", "/v1/workers", &Ask::default()).json();
+    assert_eq!(workers["workers"][0]["items"][0]["log"], "at it\n", "{workers}");
+
+    // It says that it is done and is not: the contract says so, and the next attempt is told.
+    assert_eq!(say(&house, &claimed, "complete", r#"{"text": "done"}"#).status, 200);
+    let again = house.claim();
+    assert_eq!(again["attempt"], 2, "{again}");
+    assert!(again["prompt"].as_str().unwrap().contains("exit"), "{again}");
+    house.room.write("out.txt", "hello\n");
+    assert_eq!(say(&house, &again, "complete", r#"{"text": "now it is"}"#).status, 200);
+    let view = house.until(&run, "done");
+    assert_eq!(view["spent"]["tokens"], 120, "{view}");
+}
+
+#[test]
+fn rows_69_and_70_another_item_is_not_there_and_a_lost_lease_is_lost() {
+    let house = House::new();
+    let run = house.run("hello", "hello");
+    let claimed = house.claim();
+    let (item, token) = at(&claimed, claimed["token"].as_str().unwrap());
+    // Row 69: the token of one item says nothing of another.
+    let other = item.replace(".1.agent", ".7.agent");
+    let reply = house.network(
+        "POST",
+        &format!("/v1/items/{other}/heartbeat"),
+        &Ask { token: Some(token), ..Ask::default() },
+    );
+    assert!([404, 409].contains(&reply.status), "{reply:?}");
+    let forged = format!("planctl_item_1_{}", "1".repeat(64));
+    for verb in ["heartbeat", "complete", "release", "log"] {
+        let ask = Ask { token: Some(&forged), body: Some(r#"{"text": "x"}"#.to_owned()), ..Ask::default() };
+        let body =
+            if verb == "heartbeat" || verb == "release" { Some("{}".to_owned()) } else { ask.body.clone() };
+        let reply = house.network("POST", &format!("/v1/items/{item}/{verb}"), &Ask { body, ..ask });
+        assert_eq!((reply.status, reply.code().as_str()), (404, "not_found"), "{verb}");
+    }
+    // Row 70: given back and claimed by another, the first one's word changes nothing.
+    assert_eq!(say(&house, &claimed, "release", "{}").status, 200);
+    let next = house.claim();
+    assert!(next["generation"].as_i64() > claimed["generation"].as_i64(), "{next}");
+    assert_eq!(next["attempt"], 1, "a release spends no attempt");
+    for (verb, body) in
+        [("heartbeat", "{}"), ("complete", r#"{"text": "x"}"#), ("fail", r#"{"reason": "x"}"#)]
+    {
+        let reply = say(&house, &claimed, verb, body);
+        assert_eq!((reply.status, reply.code().as_str()), (409, "lease_lost"), "{verb}");
+        assert!(!reply.body.contains("generation"), "nothing is told of the next holder: {reply:?}");
+    }
+    let view = house.local("GET", &format!("/v1/runs/{run}"), &Ask::default()).json();
+    assert_eq!(view["steps"][0]["state"], "working", "{view}");
+}
+
+#[test]
+fn row_71_a_report_is_repeated_or_refused() {
+    let house = House::new();
+    let run = house.run("hello", "hello");
+    let claimed = house.claim();
+    house.room.write("out.txt", "hello\n");
+    let first = say(&house, &claimed, "complete", r#"{"text": "done"}"#);
+    assert_eq!((first.status, &first.json()["repeated"]), (200, &Value::from(false)));
+    let again = say(&house, &claimed, "complete", r#"{"text": "done"}"#);
+    assert_eq!((again.status, &again.json()["repeated"]), (200, &Value::from(true)));
+    let other = say(&house, &claimed, "complete", r#"{"text": "something else"}"#);
+    assert_eq!((other.status, other.code().as_str()), (409, "idempotency_mismatch"));
+    house.until(&run, "done");
+    let again = say(&house, &claimed, "complete", r#"{"text": "done"}"#);
+    assert_eq!(again.status, 200, "{again:?}");
+    let lines = house.room.planctl(&["events", "--run", &run, "--json"]).out;
+    assert_eq!(lines.matches("\"event\":\"agent.reported\"").count(), 1, "{lines}");
+}
+
+#[test]
+fn a_claim_that_is_repeated_under_its_key_finds_the_same_lease() {
+    let house = House::new();
+    let worker = house.token("worker");
+    house.run("hello", "hello");
+    let ask = Ask {
+        token: Some(&worker),
+        key: Some("claim-1"),
+        body: Some(r#"{"roles": ["coder"]}"#.to_owned()),
+        ..Ask::default()
+    };
+    let first = house.network("POST", "/v1/items/claim?wait=30", &ask).json();
+    let again = house.network("POST", "/v1/items/claim", &ask).json();
+    assert_eq!((&first["item"], &first["token"]), (&again["item"], &again["token"]));
+    assert_eq!(again["generation"], 1);
+    let other = house.network("POST", "/v1/items/claim", &Ask { key: Some("claim-2"), ..ask });
+    assert_eq!(other.status, 204, "{other:?}");
+}
+
+#[test]
+fn a_worker_s_token_is_for_its_roles() {
+    let house = House::new();
+    let body = r#"{"name": "w", "scope": "worker", "roles": ["reviewer"]}"#.to_owned();
+    let made =
+        house.local("POST", "/v1/tokens", &Ask { key: Some("w"), body: Some(body), ..Ask::default() }).json();
+    let token = made["secret"].as_str().unwrap().to_owned();
+    house.run("hello", "hello");
+    let claim = |body: &str| {
+        let ask = Ask { token: Some(&token), body: Some(body.to_owned()), ..Ask::default() };
+        house.network("POST", "/v1/items/claim", &ask)
+    };
+    assert_eq!(claim(r#"{"roles": ["coder"]}"#).code(), "scope");
+    assert_eq!(claim("{}").status, 204, "its own roles, and there is no work for them");
+}
+
+#[test]
+fn a_question_frees_the_worker_and_its_answer_is_in_the_next_prompt() {
+    let house = House::new();
+    let run = house.run("hello", "hello");
+    let claimed = house.claim();
+    let asked = say(&house, &claimed, "ask", r#"{"question": "which word?"}"#);
+    assert_eq!(asked.status, 200, "{asked:?}");
+    house.until(&run, "waiting");
+    let asks = house.local("GET", "/v1/approvals", &Ask::default()).json();
+    let ask = asks["asks"][0]["id"].to_string();
+    let body = r#"{"answer": {"answer": "reply"}, "note": "the word hello"}"#.to_owned();
+    let path = format!("/v1/approvals/{ask}/answer");
+    let answered = house.local("POST", &path, &Ask { key: Some("a"), body: Some(body), ..Ask::default() });
+    assert_eq!(answered.status, 200, "{answered:?}");
+    let next = house.claim();
+    assert!(next["prompt"].as_str().unwrap().contains("the word hello"), "{next}");
+}
+
+#[test]
+fn a_cancelled_run_tells_its_worker_at_the_next_heartbeat() {
+    let house = House::new();
+    let run = house.run("hello", "hello");
+    let claimed = house.claim();
+    let path = format!("/v1/runs/{run}/cancel");
+    assert_eq!(house.local("POST", &path, &Ask { key: Some("c"), ..Ask::default() }).status, 200);
+    let beat = say(&house, &claimed, "heartbeat", "{}");
+    assert_eq!((beat.status, &beat.json()["cancel"]), (200, &Value::from(true)), "{beat:?}");
+    let late = say(&house, &claimed, "complete", r#"{"text": "done"}"#);
+    assert_eq!(late.code(), "lease_lost");
+}
+
+#[test]
+fn a_paused_worker_gets_nothing() {
+    let house = House::new();
+    house.run("hello", "hello");
+    let ask = Ask { body: Some(r#"{"roles": ["other"], "worker": "mole"}"#.to_owned()), ..Ask::default() };
+    assert_eq!(house.local("POST", "/v1/items/claim", &ask).status, 204);
+    let paused = house.local("POST", "/v1/workers/mole/pause", &Ask { key: Some("p"), ..Ask::default() });
+    assert_eq!(paused.json()["paused"], true, "{paused:?}");
+    let ask = Ask { body: Some(r#"{"roles": ["coder"], "worker": "mole"}"#.to_owned()), ..Ask::default() };
+    assert_eq!(house.local("POST", "/v1/items/claim", &ask).status, 204);
+    let resumed = house.local("POST", "/v1/workers/mole/resume", &Ask { key: Some("r"), ..Ask::default() });
+    assert_eq!(resumed.json()["paused"], false);
+    assert_eq!(house.local("POST", "/v1/items/claim?wait=30", &ask).status, 200);
+}
