@@ -152,7 +152,7 @@ async fn run_taken(shared: &Arc<Shared>, mut taken: UnboundedReceiver<TakenGate>
     loop {
         tokio::select! {
             gate = taken.recv() => match gate {
-                Some(gate) => shared.see_through(gate.claimed, "gates", gate.room, shared.cut.clone()),
+                Some(gate) => shared.see_through(gate.claimed, "gates", gate.room),
                 None => return,
             },
             () = stopped(&mut stop) => return,
