@@ -356,8 +356,8 @@ pub(super) async fn show(call: Call) -> Answer {
 }
 
 pub(super) async fn heartbeat(call: Call) -> Answer {
-    let _: Nothing = call.body()?;
     let lease = Lease::of(&call)?;
+    let _: Nothing = call.body()?;
     let store = &call.station().store;
     match store.renew_by(&lease.item, lease.generation, &lease.token, store.remote_lease()).await? {
         Renewal::Held { lease_until, is_over } => {
@@ -369,8 +369,8 @@ pub(super) async fn heartbeat(call: Call) -> Answer {
 }
 
 pub(super) async fn complete(call: Call) -> Answer {
-    let said: CompleteCall = call.body()?;
     let lease = Lease::of(&call)?;
+    let said: CompleteCall = call.body()?;
     let (text, outputs) = excerpt_of(&said.text);
     for output in &outputs {
         call.station().store.put_output(&output.digest, &output.bytes).await?;
@@ -386,8 +386,8 @@ pub(super) async fn complete(call: Call) -> Answer {
 }
 
 pub(super) async fn fail(call: Call) -> Answer {
-    let said: FailCall = call.body()?;
     let lease = Lease::of(&call)?;
+    let said: FailCall = call.body()?;
     let usage = used(&call, &lease, said.usage)?;
     let duration = seconds(said.seconds)?;
     let fault = |kind| AgentSaid::Faulted(Fault { kind, message: said.reason.chars().take(2000).collect() });
@@ -408,8 +408,8 @@ pub(super) async fn fail(call: Call) -> Answer {
 }
 
 pub(super) async fn ask(call: Call) -> Answer {
-    let said: AskCall = call.body()?;
     let lease = Lease::of(&call)?;
+    let said: AskCall = call.body()?;
     if said.question.trim().is_empty() {
         return Err(Problem::new(Code::BadRequest, "`question` is empty"));
     }
@@ -419,14 +419,14 @@ pub(super) async fn ask(call: Call) -> Answer {
 }
 
 pub(super) async fn release(call: Call) -> Answer {
-    let _: Nothing = call.body()?;
     let lease = Lease::of(&call)?;
+    let _: Nothing = call.body()?;
     accepted(&lease, lease.say(&call, AgentSaid::Released).await?, "somebody else can claim it")
 }
 
 pub(super) async fn log(call: Call) -> Answer {
-    let said: LogCall = call.body()?;
     let lease = held(&call).await?;
+    let said: LogCall = call.body()?;
     call.doors.desk().note(&lease, |note| {
         note.log.push_str(&said.text);
         let surplus = note.log.len().saturating_sub(LOG_BYTES_MAX);
@@ -437,8 +437,8 @@ pub(super) async fn log(call: Call) -> Answer {
 }
 
 pub(super) async fn usage(call: Call) -> Answer {
-    let said: UsageCall = call.body()?;
     let lease = held(&call).await?;
+    let said: UsageCall = call.body()?;
     let usage = said.usage()?;
     call.doors.desk().note(&lease, |note| note.usage = Some(usage));
     Ok(nothing())
