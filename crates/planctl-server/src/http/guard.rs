@@ -17,6 +17,7 @@ use sha2::{Digest as _, Sha256};
 use super::problem::{Code, Problem};
 use super::routes::{Needs, Route};
 use super::{Call, Doors};
+use crate::health::Database;
 
 /// How long a body may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -106,6 +107,7 @@ async fn through(doors: &Doors, route: &'static Route, request: Request) -> Resu
     let peer = parts.extensions.get::<Peer>().copied();
     let peer = peer.ok_or_else(|| Problem::new(Code::Defect, "a request without a peer"))?;
     refuse_strangers(doors, &peer, &parts.headers, &parts.method)?;
+    refuse_while_away(doors, route)?;
     let principal = who(doors, peer, route, &parts.headers).await?;
     if !principal.scope.reaches(route.needs) {
         return Err(out_of_scope(&principal, route));
@@ -135,6 +137,16 @@ async fn through(doors: &Doors, route: &'static Route, request: Request) -> Resu
         return (route.handler)(call).await;
     }
     keyed(doors, call, &parts.uri.to_string(), &body).await
+}
+
+/// Says at once that the database is away, where waiting for it would only use up the client's patience (row 91).
+fn refuse_while_away(doors: &Doors, route: &Route) -> Result<(), Problem> {
+    match doors.options().health.database() {
+        Database::Away { .. } if route.needs != Needs::Nobody => {
+            Err(Problem::new(Code::DatabaseUnavailable, "the database is away; the daemon waits for it"))
+        }
+        Database::Away { .. } | Database::Up => Ok(()),
+    }
 }
 
 /// Lets in only who means this daemon: no page of another site, no name that was bent to this address (A37–A39).

@@ -4,6 +4,8 @@
 mod attacks;
 #[path = "http/house.rs"]
 mod house;
+#[path = "http/reference.rs"]
+mod reference;
 #[path = "http/requests.rs"]
 mod requests;
 #[path = "http/scopes.rs"]

@@ -254,7 +254,7 @@ fn the_openapi_document_tells_of_every_route_and_every_problem_has_its_code() {
 }
 
 #[test]
-fn row_91_without_a_database_the_answer_is_503() {
+fn health_says_that_the_daemon_is_well() {
     let house = House::new();
     let health = house.network("GET", "/healthz", &Ask::default());
     assert_eq!(health.status, 200, "{health:?}");
