@@ -83,3 +83,24 @@ create table notes (
 
 -- The runs that are not over, for the loops of daemons; a transition changes no column of it.
 create index runs_open on runs (workspace, id) where ended_at is null;
+
+-- What no two steps use at once. A lock is taken with the claim of an agent's work and goes with its gate's verdict; an
+-- item names the locks that its claim has to take.
+alter table items add column locks text[];
+create table locks (
+  name          text primary key,
+  run           uuid not null,
+  node          text not null,
+  since         timestamptz not null default clock_timestamp()
+);
+create index locks_run on locks (run, node);
+
+-- Ends the statement that calls it where a claim got some of its locks and not all.
+create function planctl_all_locked(wanted bigint, got bigint) returns boolean
+language plpgsql volatile as $$
+begin
+  if wanted <> got then
+    raise exception 'another claim was quicker' using errcode = 'PL004';
+  end if;
+  return true;
+end $$;

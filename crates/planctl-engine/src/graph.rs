@@ -94,6 +94,10 @@ pub struct Task {
     pub work_timeout: Duration,
     /// Globs whose files no worker of this step may change (`**protects:**`).
     pub protects: Vec<String>,
+    /// What no two steps use at once, whatever run they are of (`**locks:**`): held from the start of an attempt to its
+    /// verdict.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<String>,
     /// Files that the contract names, the candidates for protection (DESIGN 8).
     pub contract_files: BTreeSet<String>,
     /// Files that the task or the subscriptions name: what this step may change.

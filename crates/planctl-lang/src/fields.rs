@@ -189,6 +189,14 @@ pub const OF_STEP: &[FieldHelp] = &[
         example: "\n- tests/**",
     },
     FieldHelp {
+        name: "locks",
+        label: "locks",
+        meaning: "What no two steps may use at once, in whatever runs they are: names of your choice, as of a database or a device.",
+        default: "none",
+        values: &[],
+        example: "staging-database",
+    },
+    FieldHelp {
         name: "guard",
         label: "guard",
         meaning: "`yes`: the contract is meant to be green before the work, too.",
@@ -236,7 +244,7 @@ mod tests {
     use crate::tree::Field;
 
     /// Fields that are read and refused (P017): nothing to offer yet.
-    const REFUSED: [&str; 7] = ["needs", "when", "for_each", "gate", "min_tests", "locks", "workspace"];
+    const REFUSED: [&str; 6] = ["needs", "when", "for_each", "gate", "min_tests", "workspace"];
 
     #[test]
     fn every_field_that_is_supported_has_its_words_once() {

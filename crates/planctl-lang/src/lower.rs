@@ -116,6 +116,13 @@ fn task(tree: &PlanTree, step: &StepTree, policy: Policy, lapse: Outcome) -> Tas
         lapse,
         work_timeout: seconds(step.timeout.as_ref(), WORK_TIMEOUT),
         protects: step.protects.iter().map(|glob| glob.value.clone()).collect(),
+        locks: step
+            .locks
+            .iter()
+            .map(|lock| lock.value.clone())
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect(),
         contract_files: BTreeSet::new(),
         own_files: BTreeSet::new(),
     }

@@ -127,6 +127,9 @@ fn show_step(tree: &PlanTree, step: &StepTree, protected: &[String]) -> ShownSte
     let red_first = red_first(tree, step).map(|policy| policy.word().to_owned());
     settings.push(setting("red_first", red_first, RedFirst::Off.word()));
     settings.push(setting("protects", joined(step.protects.iter().map(|glob| glob.value.clone())), "none"));
+    if !step.locks.is_empty() {
+        settings.push(setting("locks", joined(step.locks.iter().map(|lock| lock.value.clone())), "none"));
+    }
     let by_default = if protected.is_empty() { "none".to_owned() } else { protected.join(", ") };
     settings.push(setting("protected if they exist", None, by_default));
     ShownStep { number: step.number_text(), title: step.title.value.clone(), settings }

@@ -95,6 +95,7 @@ mod tests {
             lapse: Outcome::Failed,
             work_timeout: Duration::from_secs(1),
             protects: protects.iter().map(|glob| (*glob).to_owned()).collect(),
+            locks: Vec::new(),
             contract_files: BTreeSet::new(),
             own_files: own.iter().map(|path| (*path).to_owned()).collect(),
         }

@@ -7,7 +7,7 @@ use planctl_engine::{
     AgentSaid, End, Ending, Event, Evidence, Excerpt, Fact, Found, Graph, NodeId, NodeState, Outcome, Record,
     Rehearsal, Report, RunId, RunStatus, Showing, Spent, Task, Timestamp, Verdict, Work, view,
 };
-use planctl_store::{Line, OpenItem, RunRow, RunView as StoredView, Said};
+use planctl_store::{AwaitedLock, Line, OpenItem, RunRow, RunView as StoredView, Said};
 use serde_json::{Map, Value};
 
 use crate::asks::failure_line;
@@ -30,6 +30,8 @@ struct Shown {
     view: StoredView,
     graph: Arc<Graph>,
     busy: Option<String>,
+    /// The locks that its items wait for.
+    locks: Vec<AwaitedLock>,
 }
 
 impl Services {
@@ -74,7 +76,7 @@ impl Services {
                 RunStatus::Ended { end: End::Done | End::Cancelled } => {
                     let graph = self.store.graph_of(&row).await?;
                     let view = StoredView { run: row, records: BTreeMap::new(), items: Vec::new() };
-                    Shown { view, graph, busy: None }
+                    Shown { view, graph, busy: None, locks: Vec::new() }
                 }
                 RunStatus::New
                 | RunStatus::Awaiting
@@ -99,7 +101,10 @@ impl Services {
             | RunStatus::Paused
             | RunStatus::Ended { .. } => None,
         };
-        Ok(Shown { view, graph, busy })
+        let has_locks = graph.steps().iter().any(|(_, task)| !task.locks.is_empty());
+        let is_out = view.items.iter().any(|item| matches!(item.work, Work::Agent { .. }) && !item.is_leased);
+        let locks = if has_locks && is_out { self.store.awaited_locks(run).await? } else { Vec::new() };
+        Ok(Shown { view, graph, busy, locks })
     }
 
     /// Returns at most `limit` lines of a run's history after line `since`.
@@ -433,7 +438,8 @@ impl Shown {
     }
 
     fn waiting_on(&self) -> Option<WaitingOn> {
-        let of = |kind: &str| WaitingOn { kind: kind.to_owned(), id: None, role: None, run: None };
+        let of =
+            |kind: &str| WaitingOn { kind: kind.to_owned(), id: None, role: None, run: None, lock: None };
         match self.view.run.head.status {
             RunStatus::Queued { .. } => Some(WaitingOn { run: self.busy.clone(), ..of("workspace") }),
             RunStatus::Paused => Some(of("revision")),
@@ -446,7 +452,12 @@ impl Shown {
                     Work::Agent { role, .. } if !item.is_leased && !self.is_served(role.as_str()) => {
                         Some(WaitingOn { role: Some(role.as_str().to_owned()), ..of("worker") })
                     }
-                    Work::Agent { .. } | Work::Harness { .. } => None,
+                    Work::Agent { .. } => {
+                        let awaited = self.locks.iter().find(|lock| lock.item == item.id)?;
+                        let lock = Some(awaited.lock.clone());
+                        Some(WaitingOn { run: Some(awaited.run.clone()), lock, ..of("lock") })
+                    }
+                    Work::Harness { .. } => None,
                 })
             }
             RunStatus::New | RunStatus::Ended { .. } => None,

@@ -228,15 +228,18 @@ pub struct BeforeView {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct WaitingOn {
-    /// `plan`, `escalation`, `budget`, `question` (a person), `worker`, `workspace`, `revision`.
-    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "worker", "workspace", "revision"]))]
+    /// `plan`, `escalation`, `budget`, `question` (a person), `worker`, `workspace`, `lock`, `revision`.
+    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "worker", "workspace", "lock", "revision"]))]
     pub kind: String,
     /// The number of the ask.
     pub id: Option<u64>,
     /// The role that no worker serves yet.
     pub role: Option<String>,
-    /// The run that has the workspace.
+    /// The run that has the workspace or the lock.
     pub run: Option<String>,
+    /// The lock.
+    #[serde(default)]
+    pub lock: Option<String>,
 }
 
 impl WaitingOn {

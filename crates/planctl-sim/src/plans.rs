@@ -219,6 +219,7 @@ fn step(dice: &mut Dice, number: u64, lapse: Outcome) -> Node {
         lapse,
         work_timeout: Duration::from_secs(dice.between(20, 900)),
         protects: Vec::new(),
+        locks: Vec::new(),
         contract_files: BTreeSet::new(),
         own_files: BTreeSet::new(),
     };

@@ -30,6 +30,8 @@ pub(crate) struct Puts {
     pub(crate) due: Vec<OffsetDateTime>,
     pub(crate) spans: Vec<i64>,
     pub(crate) taken: Vec<bool>,
+    /// Names with commas between them.
+    pub(crate) locks: Vec<Option<String>>,
 }
 
 /// Everything the effects of one transition write.
@@ -123,6 +125,8 @@ fn put(
     puts.due.push(stored_time(due));
     puts.spans.push(micros(span));
     puts.taken.push(taken);
+    let locks = graph.task(&item.at.node).map(|task| &task.locks).filter(|_| lane == "agent");
+    puts.locks.push(locks.filter(|locks| !locks.is_empty()).map(|locks| locks.join(",")));
     Ok(())
 }
 

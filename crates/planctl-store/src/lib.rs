@@ -13,6 +13,7 @@ mod error;
 mod history;
 mod leases;
 mod listen;
+mod locks;
 mod lookups;
 mod migrate;
 mod outputs;
@@ -40,6 +41,7 @@ pub use error::StoreError;
 pub use history::{Input, Line, Said};
 pub use leases::{Leased, Renewal};
 pub use listen::Listener;
+pub use locks::AwaitedLock;
 pub use plans::{
     Approval, ApprovalId, NewApproval, NewRevision, Plan, PlanId, PlanMoved, PlanStatus, Revision,
     WorkspaceId,

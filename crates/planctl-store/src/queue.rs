@@ -11,7 +11,7 @@ use sqlx::postgres::PgRow;
 
 use crate::connections::{Patience, repeated};
 use crate::effects::micros;
-use crate::error::StoreError;
+use crate::error::{StoreError, raised};
 use crate::leases::Renewal;
 use crate::proof::Proof;
 use crate::rows::{from_json, run_id, stored_run, time_at};
@@ -23,11 +23,17 @@ macro_rules! claim_where {
         concat!(
             "with candidate as materialized (select i.id from items i where i.state = 'ready' and i.lane = $1 and ",
             $which,
-            " and i.available_at <= clock_timestamp() order by i.due_at, i.id limit 1 for update skip locked), ",
+            " and i.available_at <= clock_timestamp() and (i.locks is null or not exists (select from locks l ",
+            "where l.name = any(i.locks) and (l.run <> i.run or l.node <> i.node))) ",
+            "order by i.due_at, i.id limit 1 for update skip locked), ",
+            "locked as (insert into locks (name, run, node) select unnest(i.locks), i.run, i.node from items i ",
+            "join candidate c on c.id = i.id on conflict (name) do update set since = locks.since ",
+            "where locks.run = excluded.run and locks.node = excluded.node returning name), ",
             "taken as (update items i set state = 'leased', generation = i.generation + 1, token_hash = $4, host = $5, ",
             "boot = $6, instance = $7, own = $8, lease_until = clock_timestamp() + $9::bigint * interval '1 microsecond', ",
             "hard_deadline = clock_timestamp() + i.span_micros * interval '1 microsecond' ",
-            "from candidate c where i.id = c.id returning i.id, i.run, i.node, i.visit, i.attempt, i.work, ",
+            "from candidate c where i.id = c.id and planctl_all_locked(coalesce(cardinality(i.locks), 0), ",
+            "(select count(*) from locked)) returning i.id, i.run, i.node, i.visit, i.attempt, i.work, ",
             "i.available_at, i.generation, i.lease_until, i.hard_deadline) ",
             "select t.id, t.run, t.node, t.visit, t.attempt, t.work::text as work, t.available_at, t.generation, ",
             "t.lease_until, t.hard_deadline, r.graph, r.revision from taken t join runs r on r.id = t.run"
@@ -77,7 +83,9 @@ pub(crate) const HELD_BY: &str = leased_where!("i.host = $2 and i.instance = $3"
 pub(crate) const HOLDERS: &str =
     "select distinct boot, instance from items where state = 'leased' and own and host = $1 order by 1, 2";
 pub(crate) const NEXT_WAKE: &str = "select (extract(epoch from min(t.at) - clock_timestamp()) * 1000000)::bigint as wait_micros from ( \
-     select min(available_at) as at from items where run = $1 and state = 'ready' and lane <> 'human' \
+     select min(i.available_at) as at from items i where i.run = $1 and i.state = 'ready' and i.lane <> 'human' \
+       and (i.locks is null or not exists (select from locks l where l.name = any(i.locks) \
+         and (l.run <> i.run or l.node <> i.node))) \
      union all select min(least(lease_until, hard_deadline)) from items where run = $1 and state = 'leased' \
      union all select min(at) from timers where run = $1) t";
 
@@ -282,6 +290,8 @@ impl Store {
             let attempt = self.try_claim(claim, lane, &targets, &token, is_unsure).await;
             match attempt {
                 Ok(row) => break row,
+                // Another claim took a lock of this item at the same moment: the next look passes it over.
+                Err(error) if raised(&error, "PL004") => continue,
                 Err(error) => patience.after(error).await?,
             }
             // The claim may have been committed before the connection broke: then the item carries our token.

@@ -1,8 +1,8 @@
 //! Every SQL text of the hot path and the reads, by name, so that a test can prepare them all.
 
 use crate::{
-    apply, audit, connections, history, leases, listen, lookups, migrate, outputs, plans, queue, requests,
-    runs, server, timers, tokens, topics, turns, workers,
+    apply, audit, connections, history, leases, listen, locks, lookups, migrate, outputs, plans, queue,
+    requests, runs, server, timers, tokens, topics, turns, workers,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -40,6 +40,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("queue: next wake", queue::NEXT_WAKE),
     ("timers: timers due", timers::TIMERS_DUE),
     ("audit: audit beside", audit::AUDIT_BESIDE),
+    ("locks: locks awaited", locks::LOCKS_AWAITED),
     ("lookups: passed evidence", lookups::PASSED_EVIDENCE),
     ("lookups: last approval", lookups::LAST_APPROVAL),
     ("lookups: set settings", lookups::SET_SETTINGS),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use planctl_engine::view::VACUOUS;
 use planctl_server::Doing;
-use planctl_server::wire::{EventLine, RunView, StepState, StepView};
+use planctl_server::wire::{EventLine, RunView, StepState, StepView, WaitingOn};
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -343,6 +343,9 @@ fn spent_words(step: &StepView) -> String {
 
 fn footer(view: &RunView) -> String {
     match &view.waiting_on {
+        Some(WaitingOn { lock: Some(lock), run: Some(run), .. }) => {
+            format!("waiting for the lock {}, which run {} has", show::safe(lock), show::safe(run))
+        }
         Some(wait) => match (wait.id, &wait.run, &wait.role) {
             (Some(id), _, _) => styled(CARE, &format!("waiting for you: planctl approvals show {id}")),
             (None, Some(run), _) => format!("waiting for run {}, which has the workspace", show::safe(run)),

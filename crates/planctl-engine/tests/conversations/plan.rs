@@ -168,6 +168,7 @@ pub fn task(name: &str, step: u32, max_retries: u16) -> Task {
         lapse: Outcome::Failed,
         work_timeout: Duration::from_secs(600),
         protects: Vec::new(),
+        locks: Vec::new(),
         contract_files: BTreeSet::new(),
         own_files: BTreeSet::new(),
     }

@@ -11,6 +11,9 @@ use crate::parse::{CONTRACT_STUB, name_of};
 use crate::source::{Span, escape};
 use crate::tree::{Field, OnFail, PlanTree, StepKind, StepTree, WorkspaceMode};
 
+/// The most locks that a step may ask for.
+const LOCKS_MAX: usize = 20;
+
 const TITLE_CHARACTERS_MAX: usize = 200;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
@@ -23,6 +26,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         required(lint, step, &mut of_step);
         policy(step, &mut of_step);
         guarded(step, &mut of_step);
+        locks(step, &mut of_step);
         unsupported(step, &mut of_step);
         for_each(lint, step, &mut of_step);
         marks(lint, step, is_like_ours, &mut of_step);
@@ -237,6 +241,21 @@ fn guarded(step: &StepTree, found: &mut Vec<Diagnostic>) {
     found.push(idle.help("keep the one that is meant"));
 }
 
+fn locks(step: &StepTree, found: &mut Vec<Diagnostic>) {
+    let is_name = |name: &str| {
+        name.len() <= 100 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte))
+    };
+    for lock in step.locks.iter().take(LOCKS_MAX).filter(|lock| !is_name(&lock.value)) {
+        let message = format!("`{}` can't be the name of a lock", escape(&lock.value));
+        let refused = Diagnostic::new(Code::P015, message).at(lock.span, "");
+        found.push(refused.help("locks have up to 100 letters, digits, `-`, `_`, `.` and `/`"));
+    }
+    if let Some(surplus) = step.locks.get(LOCKS_MAX) {
+        let message = format!("a step has {} locks, and {LOCKS_MAX} are the most", step.locks.len());
+        found.push(Diagnostic::new(Code::P008, message).at(surplus.span, "the first too many"));
+    }
+}
+
 fn later(field: &str, what: &str, span: Span) -> Diagnostic {
     let message = format!("`{field}` ({what}) is not supported yet");
     Diagnostic::new(Code::P017, message).at(span, "refused, since ignoring it would change the plan")
@@ -254,7 +273,6 @@ fn unsupported(step: &StepTree, found: &mut Vec<Diagnostic>) {
         ("when", "a condition", step.when.as_ref().map(|field| field.span)),
         ("gate", "a gate of another kind", step.gate.as_ref().map(|field| field.span)),
         ("min_tests", "a least number of tests", step.min_tests.as_ref().map(|field| field.span)),
-        ("locks", "locks between runs", step.locks.first().map(|field| field.span)),
     ];
     for (field, what, span) in spans {
         found.extend(span.map(|span| {

@@ -260,7 +260,6 @@ fn fields_that_come_later_are_refused_and_never_ignored() {
         "**type:** human",
         "**gate:** strict",
         "**min_tests:** 3",
-        "**locks:** db",
         "**workspace:** worktree",
     ];
     for field in fields {
@@ -280,7 +279,7 @@ fn fields_that_come_later_are_refused_and_never_ignored() {
         );
     }
     let fine = "**workspace:** shared\n**type:** review\n**timeout:** 5 min\n**contract_timeout:** 90 s\n**guard:** yes\n\
-                **protects:** tests/**, checks/*.sh\n**max_visits:** 3\n**subscriptions:**";
+                **protects:** tests/**, checks/*.sh\n**locks:** db/staging, printer-2\n**max_visits:** 3\n**subscriptions:**";
     assert_eq!(crate::sample::found(&crate::sample::with("**subscriptions:**", fine)), []);
 }
 

@@ -1,6 +1,6 @@
 //! The second round trip: one statement that writes a whole transition, or nothing.
 
-use planctl_engine::{Answer, Decision, End, Event, RunStatus};
+use planctl_engine::{Answer, Decision, End, Event, NodeId, NodeState, Record, RunStatus};
 use sqlx::Row;
 
 use super::read::body_hash;
@@ -51,7 +51,7 @@ with moved as (
   delete from items i using fence where fence.holds and i.id = any($28::text[])
 ), put as (
   insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros,
-    generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on)
+    generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on, locks)
   select p.id, $1::uuid, p.node, p.visit, p.attempt, p.lane, p.target,
     case when p.taken then 'leased' else 'ready' end, p.work::json, p.available_at, p.due_at, p.span,
     case when p.taken then 1 else 0 end, case when p.taken then $40::bytea end,
@@ -59,16 +59,17 @@ with moved as (
     case when p.taken then $43::text end, case when p.taken then $44::boolean end,
     case when p.taken then clock_timestamp() + $45::bigint * interval '1 microsecond' end,
     case when p.taken then clock_timestamp() + p.span * interval '1 microsecond' end, $8::timestamptz,
-    case when p.lane = 'agent' and (select served from moved) && array['*', p.target] then $46::text end
+    case when p.lane = 'agent' and (select served from moved) && array['*', p.target] then $46::text end,
+    string_to_array(p.locks, ',')
   from fence, unnest($29::text[], $30::text[], $31::int[], $32::int[], $33::text[], $34::text[], $35::text[],
-    $36::timestamptz[], $37::timestamptz[], $38::bigint[], $39::boolean[])
-    as p (id, node, visit, attempt, lane, target, work, available_at, due_at, span, taken)
+    $36::timestamptz[], $37::timestamptz[], $38::bigint[], $39::boolean[], $48::text[])
+    as p (id, node, visit, attempt, lane, target, work, available_at, due_at, span, taken, locks)
   where fence.holds
   on conflict (id) do update set state = excluded.state, work = excluded.work, target = excluded.target,
     available_at = excluded.available_at, due_at = excluded.due_at, span_micros = excluded.span_micros,
     generation = items.generation + 1, token_hash = excluded.token_hash, host = excluded.host, boot = excluded.boot,
     instance = excluded.instance, own = excluded.own, lease_until = excluded.lease_until,
-    hard_deadline = excluded.hard_deadline, served_on = excluded.served_on
+    hard_deadline = excluded.hard_deadline, served_on = excluded.served_on, locks = excluded.locks
   returning id, node, visit, attempt, lane, work, state, generation, lease_until, hard_deadline
 )",
             $more
@@ -93,26 +94,28 @@ pub(crate) const WRITE_ALL: &str = write_with!(
   update asks a set closed_at = $8::timestamptz from fence where fence.holds and a.item = any($28::text[])
 ), armed as (
   insert into timers (run, timer, at)
-  select $1::uuid, t.timer, t.at from fence, unnest($48::text[], $49::timestamptz[]) as t (timer, at)
+  select $1::uuid, t.timer, t.at from fence, unnest($49::text[], $50::timestamptz[]) as t (timer, at)
   where fence.holds
   on conflict (run, timer) do update set at = excluded.at
 ), disarmed as (
-  delete from timers t using fence where fence.holds and t.run = $1::uuid and t.timer = any($50::text[])
+  delete from timers t using fence where fence.holds and t.run = $1::uuid and t.timer = any($51::text[])
+), freed as (
+  delete from locks l using fence where fence.holds and l.run = $1::uuid and l.node = any($59::text[])
 ), answered as (
   insert into commands (key, run, body_hash, seq, at)
-  select $51::text, $1::uuid, $52::bytea, $2::bigint + 1, $8::timestamptz
-  from fence where fence.holds and $51::text is not null
+  select $52::text, $1::uuid, $53::bytea, $2::bigint + 1, $8::timestamptz
+  from fence where fence.holds and $52::text is not null
 ), moving as (
   select p.id, p.status, p.digest from plans p, runs r, fence
-  where fence.holds and $53::text is not null and r.id = $1::uuid and p.id = r.plan
-    and p.digest = coalesce($9::text, r.revision) and p.status = any($54::text[])
+  where fence.holds and $54::text is not null and r.id = $1::uuid and p.id = r.plan
+    and p.digest = coalesce($9::text, r.revision) and p.status = any($55::text[])
 ), moved_plan as (
-  update plans p set status = $53::text, updated_at = $8::timestamptz from moving where p.id = moving.id
+  update plans p set status = $54::text, updated_at = $8::timestamptz from moving where p.id = moving.id
 ), recorded as (
   insert into plan_transitions (plan, from_status, to_status, by, why, digest, at)
-  select id, status, $53::text, $55::text, $56::text, digest, $8::timestamptz from moving
+  select id, status, $54::text, $56::text, $57::text, digest, $8::timestamptz from moving
 ), rung as (
-  select pg_notify('planctl', $57::text) from fence where fence.holds and $57::text is not null
+  select pg_notify('planctl', $58::text) from fence where fence.holds and $58::text is not null
 )
 select fence.holds, t.generation, t.lease_until, t.hard_deadline, (select count(*) from rung) as rings
 from fence left join (select * from put where state = 'leased') t on true"
@@ -153,6 +156,12 @@ fn plan_move<'a>(event: &'a Event, before: RunStatus, after: RunStatus) -> Optio
         RunStatus::Queued { resuming: true } | RunStatus::New | RunStatus::Awaiting => return None,
     };
     Some(PlanMove { to, from, by, why })
+}
+
+/// Says whether a node that has locks gives them back: whatever it is in but for its check, nobody works on it now.
+fn frees(decided: &Decided, node: &NodeId, record: &Record) -> bool {
+    let has_locks = decided.graph.task(node).is_some_and(|task| !task.locks.is_empty());
+    has_locks && !matches!(record.state, NodeState::Checking { .. })
 }
 
 impl Store {
@@ -196,7 +205,13 @@ impl Store {
         let lines = &decided.lines;
         let chain = lines.last().map_or(before.chain, |line| line.hash);
         let proof = call.proof.item();
-        let is_plain = rows.is_plain() && plan.is_none() && !matches!(call.event, Event::Human(_));
+        let freed: Vec<&str> = changed
+            .iter()
+            .filter(|(id, record)| frees(decided, id, record))
+            .map(|(id, _)| id.as_str())
+            .collect();
+        let is_plain =
+            rows.is_plain() && freed.is_empty() && plan.is_none() && !matches!(call.event, Event::Human(_));
         let puts = rows.puts;
 
         let query = sqlx::query(if is_plain { WRITE } else { WRITE_ALL })
@@ -248,7 +263,8 @@ impl Store {
             .bind(take.map(|take| take.holder.own))
             .bind(take.map(|take| effects::micros(take.lease)))
             .bind(&decided.fixed.host)
-            .bind(stored_time(before.now.after(decided.graph.priority().delay())));
+            .bind(stored_time(before.now.after(decided.graph.priority().delay())))
+            .bind(puts.locks);
         let query = if is_plain {
             query
         } else {
@@ -263,6 +279,7 @@ impl Store {
                 .bind(plan.as_ref().map(|plan| plan.by))
                 .bind(plan.as_ref().map(|plan| plan.why))
                 .bind(payload)
+                .bind(freed)
         };
         let mut lent = self.connections().lend().await?;
         let result = query.fetch_one(&mut *lent).await;

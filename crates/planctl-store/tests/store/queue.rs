@@ -395,3 +395,111 @@ async fn without_notifications_nothing_is_announced_or_heard_and_looking_again_f
     assert!(world.claim(run.id, "another").await.is_some(), "another process finds the work by looking");
     world.assert_sound(run.id).await;
 }
+
+/// Makes a run of its own workspace whose one step wants these locks, up to its first item.
+async fn locking(world: &crate::world::World, place: &str, locks: &[&str]) -> planctl_store::RunRow {
+    let mut parts = planctl_engine::GraphParts::from(crate::world::linear(1));
+    for node in &mut parts.nodes {
+        if let planctl_engine::NodeKind::Task(task) = &mut node.kind {
+            task.locks = locks.iter().map(|lock| (*lock).to_owned()).collect();
+        }
+    }
+    let workspace = world.store.workspace("host-a", place).await.unwrap();
+    let digest = planctl_engine::Digest::new(format!("sha256:{place}"));
+    let revision = planctl_store::NewRevision {
+        workspace,
+        path: "p.md",
+        digest: &digest,
+        source: "# Locks",
+        graph: &planctl_engine::Graph::new(parts).unwrap(),
+        by: "the author",
+    };
+    let plan = world.store.save_revision(&revision).await.unwrap().id;
+    world.store.move_plan(plan, planctl_store::PlanStatus::Verified, "harness", "fine").await.unwrap();
+    let new = NewRun { plan, revision: &digest, stem: "lock", approval: None, settings: "{}", served: &[] };
+    let run = world.store.create_run(&new).await.unwrap();
+    world.submit(run.id).await;
+    let ask = world.store.asks(Some(run.id), None).await.unwrap().remove(0);
+    world.store.apply(run.id, &world.approval(&ask.item), &person(None), None).await.unwrap();
+    world.admit(run.id).await.unwrap();
+    run
+}
+
+#[tokio::test]
+async fn a_lock_is_held_from_the_claim_to_the_verdict_whatever_run_asks_for_it() {
+    let world = world(1).await;
+    let one = locking(&world, "/one", &["db", "printer"]).await;
+    let two = locking(&world, "/two", &["db"]).await;
+    let free = locking(&world, "/free", &["other"]).await;
+    let work = world.claim(one.id, "a").await.unwrap();
+    assert!(world.claim(two.id, "b").await.is_none(), "the lock is taken");
+    assert_eq!(world.store.next_wake(two.id).await.unwrap().filter(std::time::Duration::is_zero), None);
+    let awaited = world.store.awaited_locks(two.id).await.unwrap();
+    assert_eq!(awaited.len(), 1);
+    assert_eq!(
+        (awaited[0].lock.as_str(), awaited[0].run.as_str(), awaited[0].node.as_str()),
+        ("db", "lock-1", "1")
+    );
+    assert!(world.store.awaited_locks(free.id).await.unwrap().is_empty());
+    // Somebody who takes any work of the role gets what is free.
+    let any = world.store.claim(&any_of(coder(), "c")).await.unwrap().unwrap();
+    assert_eq!(any.item.run, free.id);
+    let gate =
+        world.store.apply(one.id, &reported(&work.item.at), &work.proof(), Some(&take())).await.unwrap();
+    let gate = gate.taken.unwrap();
+    assert!(world.claim(two.id, "b").await.is_none(), "the gate needs it, too");
+    // The verdict fails the attempt: between two attempts it is free.
+    world.store.apply(one.id, &evaluated(&gate.item.at, 1), &gate.proof(), None).await.unwrap();
+    let other = world.claim(two.id, "b").await.unwrap();
+    assert!(world.claim(one.id, "a").await.is_none(), "now the second has it");
+    world.store.apply(two.id, &released(&other.item.at), &other.proof(), None).await.unwrap();
+    let again = world.claim(one.id, "a").await.unwrap();
+    world
+        .store
+        .apply(one.id, &crate::world::human(planctl_engine::Decision::Cancel), &person(None), None)
+        .await
+        .unwrap();
+    let late = world.store.apply(one.id, &reported(&again.item.at), &again.proof(), None).await;
+    assert!(late.is_err(), "{late:?}");
+    let other =
+        world.claim_for(two.id, "b", Duration::ZERO).await.expect("a cancelled run gives its locks back");
+    let expired = world.store.expired(10).await.unwrap().remove(0);
+    world.store.apply(two.id, &expired.event(), &expired.proof(), None).await.unwrap();
+    assert_eq!(expired.item, other.item.id);
+    let left: i64 = sqlx::query_scalar("select count(*) from locks where name <> 'other'")
+        .fetch_one(&mut world.aside().await)
+        .await
+        .unwrap();
+    assert_eq!(left, 0, "a lease that ran out gives its locks back");
+    for run in [one.id, two.id, free.id] {
+        world.assert_sound(run).await;
+    }
+}
+
+#[tokio::test]
+async fn of_eight_that_want_crossing_locks_at_once_no_two_have_one() {
+    let world = world(1).await;
+    let mut runs = Vec::new();
+    for at in 0..8 {
+        let names = [format!("l{}", at % 4), format!("l{}", (at + 1) % 4)];
+        let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+        names.sort_unstable();
+        runs.push(locking(&world, &format!("/at{at}"), &names).await.id);
+    }
+    for _ in 0..5 {
+        let mut claimers = tokio::task::JoinSet::new();
+        for (at, run) in runs.iter().copied().enumerate() {
+            let claim = Claim { run: Some(run), ..any_of(coder(), &format!("w{at}")) };
+            let store = world.store.clone();
+            claimers.spawn(async move { store.claim(&claim).await.unwrap().map(|claimed| (at, claimed)) });
+        }
+        let claimed: Vec<_> = claimers.join_all().await.into_iter().flatten().collect();
+        let names: Vec<usize> = claimed.iter().flat_map(|(at, _)| [at % 4, (at + 1) % 4]).collect();
+        let distinct: BTreeSet<&usize> = names.iter().collect();
+        assert!(!claimed.is_empty() && names.len() == distinct.len(), "{names:?}");
+        for (at, claimed) in claimed {
+            let event = released(&claimed.item.at);
+            world.store.apply(runs[at], &event, &claimed.proof(), None).await.unwrap();
+        }
+    }
+}

@@ -84,6 +84,7 @@ fn task(step: u32, red_first: RedFirst) -> Task {
         lapse: Outcome::Failed,
         work_timeout: Duration::from_secs(600),
         protects: Vec::new(),
+        locks: Vec::new(),
         contract_files: BTreeSet::new(),
         own_files: BTreeSet::new(),
     }

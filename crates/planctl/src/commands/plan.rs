@@ -224,6 +224,9 @@ fn run_table(runs: &[RunSummary]) -> String {
 }
 
 fn waiting(wait: &WaitingOn) -> String {
+    if let (Some(lock), Some(run)) = (&wait.lock, &wait.run) {
+        return format!("lock {lock} of run {run}");
+    }
     match (wait.id, &wait.role, &wait.run) {
         (Some(id), _, _) => format!("you: {} {id}", wait.kind),
         (None, Some(role), _) => format!("a worker of role {role}"),

@@ -366,3 +366,46 @@ fn without_notifications_an_answer_from_another_process_is_found_by_looking() {
     assert_eq!(said.status.code(), Some(0), "{said:?}");
     assert_eq!(room.status()["state"], "done");
 }
+
+#[test]
+fn p_75_two_plans_that_want_one_lock_go_one_after_the_other_and_say_so() {
+    let room = Room::new();
+    let locked = |title: &str| {
+        plan(title, "5 minutes", &[("Use", "test -e done-1", "abort")])
+            .replace("**task:**", "**locks:** staging-db\n\n**task:**")
+    };
+    room.write("p.md", &locked("One")).write("other/q.md", &locked("Two"));
+    let hold = format!(
+        "touch begun; while [ ! -e {} ]; do sleep 0.02; done; touch done-1",
+        room.path("go").display()
+    );
+    let first = room.start(&["plan", "run", "p.md", "--approve", "--exec", &hold]);
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let look_again = |what: &str| {
+        assert!(std::time::Instant::now() < until, "{what}");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    while !room.path("begun").exists() {
+        look_again("the first does not begin");
+    }
+    let other = ["--workspace", "other", "plan"];
+    let words = [&other[..], &["run", "other/q.md", "--approve", "--exec", GOOD_WORKER]].concat();
+    let second = room.start(&words);
+    let waiting = loop {
+        let list = room.json(&["plan", "ls", "--all", "--json"]);
+        let run = list["runs"].as_array().unwrap().iter().find(|run| run["run"] == "q-1").cloned();
+        match run.filter(|run| run["waiting_on"]["kind"] == "lock") {
+            Some(run) => break run,
+            None => look_again("the second does not wait"),
+        }
+    };
+    assert_eq!(waiting["waiting_on"]["lock"], "staging-db", "{waiting}");
+    assert_eq!(waiting["waiting_on"]["run"], "p-1", "{waiting}");
+    let said = room.planctl(&["plan", "ls", "--all"]);
+    assert!(said.out.contains("lock staging-db of run p-1"), "{said:?}");
+    assert!(!room.path("other/done-1").exists());
+    room.write("go", "");
+    assert_eq!(first.end().code, 0);
+    let said = second.end();
+    assert_eq!(said.code, 0, "{said:?}");
+}

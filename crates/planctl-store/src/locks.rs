@@ -1,0 +1,48 @@
+//! Locks: what no two steps use at once, whatever run they are of. Claims take them and verdicts give them back.
+
+use planctl_engine::{ItemId, NodeId, RunId};
+use sqlx::Row;
+
+use crate::connections::repeated;
+use crate::error::StoreError;
+use crate::rows::stored_run;
+use crate::store::Store;
+
+pub(crate) const LOCKS_AWAITED: &str = "select i.id, l.name, r.name as run, l.node from items i \
+     join locks l on l.name = any(i.locks) and (l.run <> i.run or l.node <> i.node) join runs r on r.id = l.run \
+     where i.run = $1 and i.lane = 'agent' and i.state = 'ready' order by i.id, l.name";
+
+/// A lock that an item waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AwaitedLock {
+    /// The item.
+    pub item: ItemId,
+    /// The lock's name.
+    pub lock: String,
+    /// The name of the run that has it.
+    pub run: String,
+    /// The node of that run that has it.
+    pub node: NodeId,
+}
+
+impl Store {
+    /// Returns the locks that a run's items wait for, and who has them.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn awaited_locks(&self, run: RunId) -> Result<Vec<AwaitedLock>, StoreError> {
+        let id = stored_run(run);
+        let rows = repeated!(self, lent => sqlx::query(LOCKS_AWAITED).bind(id).fetch_all(&mut *lent))?;
+        rows.iter()
+            .map(|row| {
+                Ok(AwaitedLock {
+                    item: ItemId::new(row.try_get::<String, _>("id")?),
+                    lock: row.try_get("name")?,
+                    run: row.try_get("run")?,
+                    node: NodeId::new(row.try_get::<String, _>("node")?),
+                })
+            })
+            .collect()
+    }
+}
