@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::work::ServiceView;
+
 /// Where a daemon listens: `daemon.json` in its state directory.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -33,6 +35,8 @@ pub struct DaemonView {
     pub daemon: Option<DaemonInfo>,
     /// How it is, where it answers.
     pub health: Option<DaemonHealthView>,
+    /// What it is there for; not while its database is away.
+    pub service: Option<ServiceView>,
 }
 
 /// How a daemon is.

@@ -19,6 +19,10 @@ fn a_daemon_in_the_background_is_started_seen_and_stopped() {
     assert!(said.err.contains("started pid "), "{said:?}");
     let status = place.json(&["daemon", "status", "--json"]);
     let pid = status["pid"].as_u64().unwrap();
+    assert_eq!(
+        (&status["health"]["state"], &status["service"]["items"]["working"]),
+        (&"running".into(), &0.into())
+    );
     assert_eq!(status["daemon"]["pid"].as_u64(), Some(pid));
     assert!(place.must(&["daemon", "status"]).out.starts_with("running "));
     let said = place.must(&["daemon", "start"]);
@@ -273,15 +277,54 @@ fn systemd_is_told_that_it_is_ready_that_it_turns_and_that_it_stops() {
 }
 
 #[test]
-fn dev_serves_every_role_and_says_what_to_type() {
+fn dev_serves_every_role_that_nothing_else_serves() {
     let place = Place::new();
     place.plan(2, "");
     let mut dev = place.start(&["dev", "--exec", &place.exec()]);
     dev.hear("Ctrl-C stops all of it");
-    // The run names no worker of its own, so the workspace's configuration serves nobody.
-    let said = place.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
-    eprintln!("{said:?}");
+    let said = place.planctl(&["plan", "run", "p.md", "--approve", "--detach"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    place.await_state("done");
+    must_be_done(&place, &[1, 1]);
     dev.signal(Signal::INT);
     assert_eq!(dev.end().code, 0);
+    place.await_quiet();
+}
+
+#[test]
+fn without_notifications_everything_works_and_is_slower_only() {
+    let place = Place::new();
+    place.plan(3, "");
+    place.set("flaky-2");
+    let mut daemon = place.start_with(&["daemon", "run"], &[("PLANCTL_NOTIFY", "off".as_ref())]);
+    daemon.hear("ready");
+    place.start_and_leave("work begin 1");
+    place.await_state("done");
+    must_be_done(&place, &[1, 2, 1]);
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
+    place.await_quiet();
+}
+
+#[test]
+fn p20_what_children_print_costs_the_daemon_no_memory() {
+    let place = Place::new();
+    place.plan(2, "");
+    let flood = "head -c 400000000 /dev/zero | tr '\\0' x; ";
+    let worker = std::fs::read_to_string(place.path("worker.sh")).unwrap();
+    std::fs::write(place.path("worker.sh"), format!("{flood}{worker}")).unwrap();
+    let check = std::fs::read_to_string(place.path("check.sh")).unwrap();
+    std::fs::write(place.path("check.sh"), format!("{flood}{check}")).unwrap();
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    place.start_and_leave("work begin 1");
+    place.await_state("done");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid().as_raw_nonzero())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let kilobytes: u64 = peak.trim().trim_end_matches("kB").trim().parse().unwrap();
+    assert!(kilobytes < 200_000, "{peak}");
+    must_be_done(&place, &[1, 1]);
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
     place.await_quiet();
 }
