@@ -59,6 +59,26 @@ pub enum AgentSaid {
     Released,
 }
 
+impl AgentSaid {
+    /// Returns what was used, where it is told.
+    pub fn usage(&self) -> Option<&Usage> {
+        match self {
+            AgentSaid::Reported(report) => report.usage.as_ref(),
+            AgentSaid::Asked { usage, .. } | AgentSaid::Overran { usage, .. } => usage.as_ref(),
+            AgentSaid::Faulted(_) | AgentSaid::Released => None,
+        }
+    }
+
+    /// Returns what was used, where it is told, to be completed by who minds the worker.
+    pub fn usage_mut(&mut self) -> Option<&mut Usage> {
+        match self {
+            AgentSaid::Reported(report) => report.usage.as_mut(),
+            AgentSaid::Asked { usage, .. } | AgentSaid::Overran { usage, .. } => usage.as_mut(),
+            AgentSaid::Faulted(_) | AgentSaid::Released => None,
+        }
+    }
+}
+
 /// What an agent says it did; decides nothing (P-36).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Report {

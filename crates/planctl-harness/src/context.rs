@@ -155,7 +155,8 @@ fn holds_secret(bytes: &[u8]) -> Option<&'static str> {
 /// Shows characters that nobody sees and that change how text reads, or carry text of their own, as `\u{…}`.
 ///
 /// Joiners and marks of single letters stay: languages need them.
-fn without_hidden(text: &str) -> Option<String> {
+/// `None` where there is nothing of it (A27).
+pub fn without_hidden(text: &str) -> Option<String> {
     let is_hidden = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{206a}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}' | '\u{1b}');
     text.contains(is_hidden).then(|| {
         text.chars()

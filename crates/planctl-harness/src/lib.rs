@@ -37,7 +37,9 @@ pub use agent::{
 pub use ancestry::is_inside_worker;
 pub use beneath::Unreadable;
 pub use capture::{Captured, KEPT_BYTES};
-pub use context::{CONTEXT_BYTES_MAX, ContextEntry, FILE_BYTES_MAX, GLOB_FILES_MAX, read_context, withheld};
+pub use context::{
+    CONTEXT_BYTES_MAX, ContextEntry, FILE_BYTES_MAX, GLOB_FILES_MAX, read_context, withheld, without_hidden,
+};
 pub use contract::{Bench, Gate, ISOLATION_TIER, OUTPUT_BYTES_MAX};
 pub use detached::{Detached, leave_the_terminal};
 pub use digest::digest_of;

@@ -215,7 +215,7 @@ impl Station {
             Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
             None => return Err(ServiceError::broken(format!("{} is active without an approval", row.name))),
         };
-        let settings = settings_of(row)?;
+        let settings = RunSettings::of(row)?;
         let graph = self.store.graph_of(row).await?;
         let movers = graph
             .nodes()
@@ -265,9 +265,4 @@ impl Station {
         planctl_harness::sweep_scratch(&scratch).map_err(wrong())?;
         Ok(scratch)
     }
-}
-
-fn settings_of(row: &RunRow) -> Result<RunSettings, ServiceError> {
-    serde_json::from_str(&row.settings)
-        .map_err(|error| ServiceError::broken(format!("a run's settings do not read: {error}")))
 }

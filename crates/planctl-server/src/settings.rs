@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use planctl_engine::{AgentSaid, Role, Usage};
 use planctl_harness::{Inherited, Permissions};
-use planctl_store::ServedRole;
+use planctl_store::{RunRow, ServedRole};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::config::{Agent, Config, Effects, Pace, Price, permission_words, takes_plan};
+use crate::services::ServiceError;
 
 /// The effective configuration of one run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -97,6 +98,12 @@ impl RunSettings {
         }
     }
 
+    /// Reads what a run was started with.
+    pub(crate) fn of(row: &RunRow) -> Result<RunSettings, ServiceError> {
+        serde_json::from_str(&row.settings)
+            .map_err(|error| ServiceError::broken(format!("a run's settings do not read: {error}")))
+    }
+
     /// Returns what serves a role, if something does.
     pub fn worker_for(&self, role: &Role) -> Option<&Agent> {
         let own = self.roles.get(role.as_str()).and_then(|role| role.agent.as_ref());
@@ -156,12 +163,7 @@ impl RunSettings {
 
     /// Works out what it cost where a worker told tokens and no money, and its model has a price.
     pub fn priced(&self, mut said: AgentSaid) -> AgentSaid {
-        let usage = match &mut said {
-            AgentSaid::Reported(report) => report.usage.as_mut(),
-            AgentSaid::Asked { usage, .. } | AgentSaid::Overran { usage, .. } => usage.as_mut(),
-            AgentSaid::Faulted(_) | AgentSaid::Released => None,
-        };
-        if let Some(usage) = usage {
+        if let Some(usage) = said.usage_mut() {
             self.price(usage);
         }
         said

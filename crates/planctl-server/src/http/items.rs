@@ -21,6 +21,7 @@ use super::problem::{Code, Problem};
 use super::slots::TakenGate;
 use super::{Answer, Call, Scope, guard, json, nothing};
 use crate::clock;
+use crate::settings::RunSettings;
 use crate::told::Told;
 use crate::wire::calls::{
     AcceptedView, AskCall, ClaimCall, ClaimedView, CompleteCall, ContextView, FailCall, FailKind,
@@ -316,6 +317,7 @@ impl Lease {
             Some(_) => Some(Take { holder: station.holder()?, lease: station.store.own_lease() }),
             None => None,
         };
+        let said = self.priced(call, said).await?;
         let event = Event::Agent(AgentEvent { at: self.at.clone(), said });
         let proof =
             Proof::Lease { item: self.item.clone(), generation: self.generation, token: self.token.clone() };
@@ -329,6 +331,15 @@ impl Lease {
             Err(StoreError::StaleLease | StoreError::Refused(_)) => Err(self.lost(call).await?),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Works out the money of what was used, where the worker names its model and not the money.
+    async fn priced(&self, call: &Call, said: AgentSaid) -> Result<AgentSaid, Problem> {
+        if !said.usage().is_some_and(|usage| usage.micro_usd.is_none() && usage.model.is_some()) {
+            return Ok(said);
+        }
+        let row = call.station().store.run(self.run).await?;
+        Ok(RunSettings::of(&row)?.priced(said))
     }
 
     /// Says why a lease is none: it was lost, or there never was one.

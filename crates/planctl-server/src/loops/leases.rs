@@ -1,15 +1,23 @@
-//! Ends what ran out: leases of the dead, leases past their time, timers.
+//! Ends what ran out: leases of the dead, leases past their time, timers, answers and workers that nobody needs any more.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::{Found, Shared, Turns};
+use crate::clock;
 use crate::services::ServiceError;
 use crate::tend::EVERY;
 
-/// Minds leases and timers.
+/// How often what is only kept for a while is cleared away.
+const SWEEP: Duration = Duration::from_secs(600);
+
+/// Minds leases and timers, and clears away what is only kept for a while.
 #[derive(Default)]
-pub(crate) struct Leases;
+pub(crate) struct Leases {
+    swept: Option<Instant>,
+}
 
 impl Turns for Leases {
     const NAME: &'static str = "leases";
@@ -21,6 +29,12 @@ impl Turns for Leases {
             tracing::info!(leases = tended.expired, runs = tended.recovered, "leases were over");
         }
         shared.health.tended(tended.expired, tended.recovered);
+        if self.swept.is_none_or(|swept| swept.elapsed() >= SWEEP) {
+            let store = shared.station.store();
+            store.sweep_requests().await?;
+            store.forget_workers().await?;
+            self.swept = Some(clock::instant());
+        }
         Ok(Found::More)
     }
 }

@@ -126,15 +126,21 @@ async fn say_asks(client: &Client, handle: Handle) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Tells who has the workspace, where the run waits for it.
+/// Tells who has the workspace, where the run waits for it, or which worker is missing.
 async fn say_queued(client: &Client, handle: Handle) -> Result<(), Failure> {
     let view = client.status(handle).await?;
-    if let (RunState::Queued, Some(run)) = (view.state, view.waiting_on.and_then(|wait| wait.run)) {
-        show::say(&styled(
-            show::CARE,
-            &format!("waiting for run {}, which has the workspace", show::safe(&run)),
-        ));
-    }
+    let Some(wait) = view.waiting_on else { return Ok(()) };
+    let line = match (view.state, wait.run, wait.role) {
+        (RunState::Queued, Some(run), _) => {
+            format!("waiting for run {}, which has the workspace", show::safe(&run))
+        }
+        (RunState::Running, _, Some(role)) if wait.kind == "worker" => {
+            let role = show::safe(&role);
+            format!("waiting for a worker of the role {role}: planctl worker run --role {role} --exec CMD")
+        }
+        _ => return Ok(()),
+    };
+    show::say(&styled(show::CARE, &line));
     Ok(())
 }
 
