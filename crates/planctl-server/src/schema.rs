@@ -6,11 +6,12 @@ use schemars::{JsonSchema, Schema, json_schema};
 use serde_json::Value;
 
 use crate::config;
-use crate::wire::work::{TokenList, TokenMade, TokenView};
+use crate::wire::calls::{AcceptedView, ClaimedView, HeartbeatView};
+use crate::wire::work::{TokenList, TokenMade, TokenView, WorkerList, WorkerView};
 use crate::wire::{
     AskList, AskPage, AuditView, DaemonView, DatabaseView, Decided, DoctorView, EventLine, FormatView,
     LogView, PlanDiffView, PlanView, RoleList, RunList, RunView, SchemaList, TopicList, TopicView,
-    VersionView, WhyView, WorkerTestView,
+    VersionView, WhyView, WorkerLine, WorkerTestView,
 };
 
 /// The name of each schema, and what it describes.
@@ -38,6 +39,12 @@ pub const ALL: &[(&str, &str)] = &[
     ("db-status", "db status --json"),
     ("roles", "roles ls --json"),
     ("worker-test", "worker test --json"),
+    ("worker-run", "a line of worker run --json"),
+    ("workers", "worker ls --json"),
+    ("worker", "worker pause --json and worker resume --json"),
+    ("work-claim", "work claim --json and work show --json"),
+    ("work-heartbeat", "work heartbeat --json"),
+    ("work-report", "what work complete, fail, ask and release answer with --json"),
     ("daemon-status", "daemon status --json"),
     ("token-made", "token create --json"),
     ("tokens", "token ls --json"),
@@ -70,6 +77,12 @@ pub fn schema(name: &str) -> Option<Value> {
         "db-status" => of::<DatabaseView>(),
         "roles" => of::<RoleList>(),
         "worker-test" => of::<WorkerTestView>(),
+        "worker-run" => of::<WorkerLine>(),
+        "workers" => of::<WorkerList>(),
+        "worker" => of::<WorkerView>(),
+        "work-claim" => of::<ClaimedView>(),
+        "work-heartbeat" => of::<HeartbeatView>(),
+        "work-report" => of::<AcceptedView>(),
         "daemon-status" => of::<DaemonView>(),
         "token-made" => of::<TokenMade>(),
         "tokens" => of::<TokenList>(),

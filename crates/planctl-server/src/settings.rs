@@ -130,7 +130,7 @@ impl RunSettings {
     /// # Errors
     ///
     /// Says what it can't be held to.
-    pub(crate) fn can_be_held(&self, role: &Role) -> Result<(), String> {
+    pub fn can_be_held(&self, role: &Role) -> Result<(), String> {
         let permissions = self.roles.get(role.as_str()).map(|role| role.permissions.clone());
         match (self.worker_for(role), permissions) {
             (Some(agent), Some(permissions)) => agent.can_keep(&permissions),
@@ -148,7 +148,7 @@ impl RunSettings {
     }
 
     /// Returns the agent that serves a role, if one does.
-    pub(crate) fn agent(&self, role: &Role, scratch: &std::path::Path) -> Option<planctl_harness::Agent> {
+    pub fn agent(&self, role: &Role, scratch: &std::path::Path) -> Option<planctl_harness::Agent> {
         let settings = self.roles.get(role.as_str());
         let permissions = settings.map(|settings| settings.permissions.clone()).unwrap_or_default();
         let mut agent = planctl_harness::Agent::exec(self.worker_for(role)?.program(&permissions), scratch);

@@ -18,7 +18,7 @@ mod workers;
 
 pub use daemon::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView, TroubleView};
 pub use topics::{NoteView, TopicList, TopicSummary, TopicView};
-pub use workers::{EffectsView, PaceView, RoleList, RoleView, WorkerTestView};
+pub use workers::{EffectsView, PaceView, RoleList, RoleView, WorkerEvent, WorkerLine, WorkerTestView};
 
 /// Where a run stands (DESIGN 11).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]

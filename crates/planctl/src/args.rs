@@ -166,6 +166,9 @@ pub enum Command {
     /// What does the work
     #[command(subcommand)]
     Worker(WorkerCommand),
+    /// Items of work for scripts: claimed, minded, reported
+    #[command(subcommand)]
+    Work(WorkCommand),
     /// The roles of planctl.toml
     #[command(subcommand)]
     Roles(RolesCommand),
@@ -861,6 +864,13 @@ pub enum TokenScope {
 /// What can be done with workers.
 #[derive(Subcommand, Clone, Debug)]
 pub enum WorkerCommand {
+    /// Claims work from the daemon, lets an agent do it, and reports; Ctrl-C finishes what it has, twice gives it back
+    #[command(before_help = "Examples:
+  planctl worker run --role coder --agent claude
+  planctl worker run --role lint --exec 'ruff check --fix .' -j 2
+  PLANCTL_TOKEN_FILE=worker.token planctl --server http://127.0.0.1:7420 worker run --role coder --agent codex
+  planctl worker run --role coder --exec ./work.sh --drain      in a script: ends when nothing is left")]
+    Run(WorkerRun),
     /// Lets a worker do one small task in a throw-away folder, and says what planctl can tell of it
     #[command(before_help = "Examples:
   planctl worker test --agent codex
@@ -871,23 +881,216 @@ An agent's service is really asked, once, and may charge for it.")]
     Test {
         /// What to test.
         #[command(flatten)]
-        worker: TestedWorker,
+        worker: NamedWorker,
         /// How long it may take: 90s, 2m
         #[arg(long, value_name = "DUR", default_value = "2m", value_parser = parse_time)]
         within: std::time::Duration,
     },
+    /// Lists the workers that asked the daemon for work
+    Ls,
+    /// Lets a worker claim nothing more; what it has it finishes
+    Pause {
+        /// Its name, as `worker ls` shows it
+        id: String,
+    },
+    /// Lets a paused worker claim again
+    Resume {
+        /// Its name
+        id: String,
+    },
 }
 
-/// The worker that is tested.
+/// A worker that is named.
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
-pub struct TestedWorker {
+pub struct NamedWorker {
     /// A command; it reads the prompt on its input
     #[arg(long, value_name = "CMD")]
     pub exec: Option<String>,
     /// An agent by its name: claude, codex, gemini, opencode or aider, and its own arguments
     #[arg(long, value_name = "NAME[:ARGS]", value_parser = Agent::parse)]
     pub agent: Option<Agent>,
+}
+
+/// How a worker works.
+#[derive(Args, Clone, Debug)]
+pub struct WorkerRun {
+    /// Whose work it does; may be repeated
+    #[arg(long = "role", value_name = "ROLE", required = true)]
+    pub roles: Vec<String>,
+    /// What works.
+    #[command(flatten)]
+    pub worker: NamedWorker,
+    /// How many items it works on at once
+    #[arg(short = 'j', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub at_once: u16,
+    /// End after one item
+    #[arg(long, conflicts_with_all = ["max_items", "drain"])]
+    pub once: bool,
+    /// End after so many items
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_items: Option<u64>,
+    /// End when nothing was to be claimed for 5 seconds
+    #[arg(long)]
+    pub drain: bool,
+    /// How long it may work on an item, where the plan allows more
+    #[arg(long, value_name = "DUR", value_parser = parse_time)]
+    pub timeout: Option<std::time::Duration>,
+    /// How long it may print nothing
+    #[arg(long, value_name = "DUR", value_parser = parse_time)]
+    pub idle_timeout: Option<std::time::Duration>,
+    /// A variable for it; may be repeated
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = parse_variable)]
+    pub variables: Vec<(String, String)>,
+    /// By which name `worker ls` shows it [default: this machine's and the agent's]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+fn parse_variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if name.is_empty() || name.as_bytes()[0].is_ascii_digit() || !name.bytes().all(is_fit) {
+        return Err(format!("{name:?} is no name of a variable"));
+    }
+    if name.starts_with("PLANCTL_") {
+        return Err(format!("{name} is planctl's own"));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// What a script can do with work.
+#[derive(Subcommand, Clone, Debug)]
+#[command(before_help = "Examples:
+  eval \"$(planctl work claim --role coder --shell)\"      exports PLANCTL_ITEM, PLANCTL_ITEM_TOKEN, PLANCTL_PROMPT_FILE, …
+  (cd \"$PLANCTL_WORKSPACE\" && my-agent < \"$PLANCTL_PROMPT_FILE\" > out.txt)
+  planctl work heartbeat                                  within the lease, again and again; 5 = stop, it is lost
+  planctl work complete --result out.txt                  the contract decides")]
+pub enum WorkCommand {
+    /// Claims an item; exits 10 where there is none
+    #[command(before_help = "Examples:
+  eval \"$(planctl work claim --role coder --wait 5m --shell)\"
+  planctl work claim --role coder --no-wait --json")]
+    Claim {
+        /// Whose work; may be repeated [default: the roles of the token]
+        #[arg(long = "role", value_name = "ROLE")]
+        roles: Vec<String>,
+        /// How long to wait for some
+        #[arg(long, value_name = "DUR", default_value = "30s", value_parser = parse_time)]
+        wait: std::time::Duration,
+        /// Do not wait
+        #[arg(long, conflicts_with = "wait")]
+        no_wait: bool,
+        /// How long the lease lasts without a heartbeat: 5s to 10m [default: what the daemon gives]
+        #[arg(long, value_name = "DUR", value_parser = parse_time)]
+        lease: Option<std::time::Duration>,
+        /// Write the prompt to this file [default: a new one in the directory for temporary files]
+        #[arg(long, value_name = "FILE")]
+        prompt_file: Option<PathBuf>,
+        /// Print variables for eval
+        #[arg(long)]
+        shell: bool,
+        /// By which name `worker ls` shows it [default: this machine's]
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// Shows the item that is held
+    Show(HeldItem),
+    /// Renews the lease; exits 5 where it is lost and 7 where the run was stopped: end the work
+    Heartbeat(HeldItem),
+    /// Shows those who watch what is printed
+    Log {
+        /// The item.
+        #[command(flatten)]
+        item: HeldItem,
+        /// The text [default: standard input]
+        #[arg(long)]
+        text: Option<String>,
+    },
+    /// Says what was used so far
+    Usage {
+        /// The item.
+        #[command(flatten)]
+        item: HeldItem,
+        /// What was used.
+        #[command(flatten)]
+        used: Used,
+    },
+    /// Reports that the work ended; the contract decides
+    Complete {
+        /// The item.
+        #[command(flatten)]
+        item: HeldItem,
+        /// A file with the worker's last words; `-` is standard input
+        #[arg(long, value_name = "FILE")]
+        result: Option<PathBuf>,
+        /// It gave up: a failing contract is not retried
+        #[arg(long)]
+        gave_up: bool,
+        /// How its process ended
+        #[arg(long, value_name = "CODE")]
+        exit_code: Option<i32>,
+        /// What was used.
+        #[command(flatten)]
+        used: Used,
+    },
+    /// Says why the work could not be done
+    Fail {
+        /// The item.
+        #[command(flatten)]
+        item: HeldItem,
+        /// What happened
+        #[arg(long)]
+        reason: String,
+        /// gave-up: the contract decides, without a retry; transient: later again; permission: a person is asked;
+        /// overran: it was ended at its deadline
+        #[arg(long, value_parser = ["gave-up", "transient", "permission", "overran"], default_value = "gave-up", hide_possible_values = true)]
+        kind: String,
+        /// What was used.
+        #[command(flatten)]
+        used: Used,
+    },
+    /// Asks a person; the answer is in the next prompt
+    Ask {
+        /// The item.
+        #[command(flatten)]
+        item: HeldItem,
+        /// The question
+        #[arg(long)]
+        question: String,
+    },
+    /// Gives the item back; no attempt is spent
+    Release(HeldItem),
+}
+
+/// An item that is held.
+#[derive(Args, Clone, Debug)]
+pub struct HeldItem {
+    /// The item [env: PLANCTL_ITEM]
+    pub item: Option<String>,
+    /// The token of its lease; others on this machine see what is typed here [env: PLANCTL_ITEM_TOKEN]
+    #[arg(long)]
+    pub token: Option<String>,
+}
+
+/// What a worker used.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Used {
+    /// Input tokens, cached ones included
+    #[arg(long, value_name = "N")]
+    pub input_tokens: Option<u64>,
+    /// Input tokens that came from a cache
+    #[arg(long, value_name = "N")]
+    pub cached_tokens: Option<u64>,
+    /// Output tokens
+    #[arg(long, value_name = "N")]
+    pub output_tokens: Option<u64>,
+    /// US dollars
+    #[arg(long, value_name = "USD")]
+    pub cost: Option<f64>,
+    /// The model
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
 }
 
 /// What can be done with roles.

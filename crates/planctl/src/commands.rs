@@ -25,6 +25,7 @@ mod fix;
 mod format;
 mod help;
 mod history;
+mod items;
 mod new;
 mod plan;
 mod run;
@@ -49,6 +50,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Audit { run } => history::audit(&context, run.as_deref()).await,
         Command::Topic(command) => topic::run(&context, command).await,
         Command::Worker(command) => worker::run(&context, command).await,
+        Command::Work(command) => items::run(&context, command).await,
         Command::Roles(command) => worker::roles(&context, &command),
         Command::Token(command) => token::run(&context, command).await,
         Command::Db(command) => database::run(&context, command).await,

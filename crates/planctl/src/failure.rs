@@ -24,6 +24,8 @@ pub enum Exit {
     Cancelled = 7,
     /// It goes on.
     InProgress = 8,
+    /// There is no work to claim.
+    Nothing = 10,
     /// The database can't be reached.
     Unavailable = 69,
     /// It may work later.
@@ -40,7 +42,7 @@ pub enum Exit {
 
 impl Exit {
     /// All codes, in order.
-    pub const ALL: [Exit; 15] = [
+    pub const ALL: [Exit; 16] = [
         Exit::Yes,
         Exit::No,
         Exit::Usage,
@@ -50,6 +52,7 @@ impl Exit {
         Exit::Budget,
         Exit::Cancelled,
         Exit::InProgress,
+        Exit::Nothing,
         Exit::Unavailable,
         Exit::Temporary,
         Exit::Denied,
@@ -71,12 +74,14 @@ impl Exit {
             Exit::Usage => ("usage error", "fix the command"),
             Exit::Waiting => ("waiting for a human", "planctl approvals"),
             Exit::NotFound => ("not found: plan, run, step, approval", "planctl plan ls"),
-            Exit::Conflict => {
-                ("conflict: plan changed since approval, or already decided", "read again, decide again")
-            }
+            Exit::Conflict => (
+                "conflict: plan changed since approval, already decided, or the lease was lost",
+                "read again, decide again",
+            ),
             Exit::Budget => ("stopped by budget", "planctl approvals raise"),
             Exit::Cancelled => ("cancelled or aborted by a human", "-"),
             Exit::InProgress => ("still in progress (plan status RUN --exit-code)", "poll"),
+            Exit::Nothing => ("nothing to claim (work claim)", "ask again later"),
             Exit::Unavailable => ("database unavailable", "planctl db status"),
             Exit::Temporary => ("temporary trouble", "try again"),
             Exit::Denied => ("not permitted", "ask the owner"),
@@ -145,7 +150,7 @@ mod tests {
     #[test]
     fn exit_codes_are_those_of_the_table_and_never_those_of_others() {
         let codes: Vec<u8> = Exit::ALL.iter().map(|exit| exit.code()).collect();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 69, 75, 77, 78, 130, 143]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 69, 75, 77, 78, 130, 143]);
         assert!(!codes.contains(&101), "a panic has its own code");
     }
 }

@@ -15,6 +15,7 @@ mod failure;
 mod lsp;
 mod progress;
 mod remote;
+mod reports;
 mod show;
 
 use args::{Cli, Color, Command, DaemonCommand, LogFormat};

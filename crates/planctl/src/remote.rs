@@ -117,6 +117,23 @@ impl Remote {
         self.answer(call).await?.ok_or_else(|| self.odd("nothing where something was asked for"))
     }
 
+    /// Changes something where there may be nothing to answer; under one key the same answer is found again.
+    pub async fn post_maybe<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        body: &impl Serialize,
+        key: &str,
+    ) -> Result<Option<T>, Failure> {
+        let body = Some(self.written(body)?);
+        self.answer(Sent { method: Method::POST, path, query, body, key: Some(key) }).await
+    }
+
+    /// Returns a connection to the same daemon that shows another token: an item's.
+    pub fn showing(&self, token: &str) -> Result<Remote, Failure> {
+        Remote::new(self.address.clone(), Some(token), None)
+    }
+
     /// Takes something away, once.
     pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         let key = uuid_of();

@@ -494,7 +494,7 @@ impl UsageCall {
             output_tokens: self.output_tokens,
             micro_usd,
             model: self.model.clone(),
-            estimated: false,
+            estimated: self.estimated,
         })
     }
 }

@@ -383,6 +383,9 @@ pub struct UsageCall {
     /// US dollars, where they are known.
     #[serde(default)]
     pub cost_usd: Option<f64>,
+    /// Says that the money was worked out from the model's price.
+    #[serde(default)]
+    pub estimated: bool,
     /// The model.
     #[serde(default)]
     pub model: Option<String>,

@@ -104,3 +104,64 @@ pub struct WorkerTestView {
     /// What was looked at.
     pub checks: Vec<HealthView>,
 }
+
+/// What a worker did: a line of `worker run --json`. What an event does not tell is `null`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct WorkerLine {
+    /// When, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
+    pub at: String,
+    /// What happened.
+    pub event: WorkerEvent,
+    /// The worker's name.
+    pub worker: String,
+    /// The item.
+    pub item: Option<String>,
+    /// The run.
+    pub run: Option<String>,
+    /// The step's number.
+    pub step: Option<u32>,
+    /// Which try.
+    pub attempt: Option<u16>,
+    /// The role.
+    pub role: Option<String>,
+    /// How long it worked, in seconds.
+    pub seconds: Option<f64>,
+    /// Tokens used.
+    pub tokens: Option<u64>,
+    /// US dollars used.
+    pub usd: Option<f64>,
+    /// How its process ended.
+    pub exit_code: Option<i32>,
+    /// What follows, or what went wrong, in one line.
+    pub message: Option<String>,
+}
+
+/// What happened to a worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkerEvent {
+    /// It asks for work.
+    Ready,
+    /// It began an item.
+    Started,
+    /// It reported that it worked; the contract decides.
+    Worked,
+    /// It reported that it could not work.
+    Failed,
+    /// It asked a person.
+    Asked,
+    /// It gave the item back.
+    Released,
+    /// Its lease ended or the run was stopped: nobody waits for a report.
+    Lost,
+    /// Its report was refused.
+    Refused,
+    /// The daemon does not answer; it is asked again.
+    Away,
+    /// It claims no more and finishes what it has.
+    Draining,
+    /// It ended.
+    Ended,
+}

@@ -1,17 +1,25 @@
 //! `planctl worker …` and `planctl roles …`: what does the work.
 
+mod crew;
+mod hand;
+mod lines;
+
 use std::time::Duration;
 
 use planctl_harness::Spawner;
 use planctl_server::config::Agent;
 use planctl_server::tryout::{Tryout, try_worker};
+use planctl_server::wire::calls::Nothing;
+use planctl_server::wire::work::{WorkerList, WorkerView};
 use planctl_server::wire::{RoleList, RoleView};
 
 use super::Context;
 use super::doctor;
 use super::work::Stop;
 use crate::args::{RolesCommand, WorkerCommand};
+use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
+use crate::remote;
 use crate::show;
 
 /// Does what was typed.
@@ -22,6 +30,10 @@ pub async fn run(context: &Context, command: WorkerCommand) -> Answer {
             let agent = agent.ok_or_else(|| Failure::usage("name a worker: --agent NAME or --exec CMD"))?;
             test(context, &agent, within).await
         }
+        WorkerCommand::Run(given) => crew::run(context, given).await,
+        WorkerCommand::Ls => workers(context).await,
+        WorkerCommand::Pause { id } => paused(context, &id, "pause").await,
+        WorkerCommand::Resume { id } => paused(context, &id, "resume").await,
     }
 }
 
@@ -58,6 +70,49 @@ async fn test(context: &Context, worker: &Agent, within: Duration) -> Answer {
         show::print(&view.checks.iter().map(doctor::drawn).collect::<String>())?;
     }
     Ok(if view.works { Exit::Yes } else { Exit::No })
+}
+
+async fn workers(context: &Context) -> Answer {
+    let is_json = context.is_json()?;
+    let list: WorkerList = Client::remote(context).await?.get("/v1/workers", &[]).await?;
+    if is_json {
+        show::print_json(&list)?;
+    } else if list.workers.is_empty() {
+        show::print("no worker has asked for work; planctl worker run --role ROLE --agent NAME\n")?;
+    } else {
+        let header = ["NAME", "ROLES", "AGENT", "MACHINE", "AT ONCE", "WORKS ON", "LAST SEEN"];
+        show::print(&show::table(&header, list.workers.iter().map(worker_row).collect()))?;
+    }
+    Ok(Exit::Yes)
+}
+
+fn worker_row(worker: &WorkerView) -> Vec<String> {
+    let mut runs: Vec<&str> = worker.items.iter().map(|item| item.run.as_str()).collect();
+    if worker.paused {
+        runs.insert(0, "paused");
+    }
+    vec![
+        worker.id.clone(),
+        worker.roles.join(", "),
+        show::brief(&worker.agent, 40),
+        worker.host.clone(),
+        worker.capacity.to_string(),
+        if runs.is_empty() { "–".to_owned() } else { runs.join(", ") },
+        worker.last_seen_at.clone(),
+    ]
+}
+
+async fn paused(context: &Context, worker: &str, verb: &str) -> Answer {
+    let is_json = context.is_json()?;
+    let path = format!("/v1/workers/{}/{verb}", remote::part(worker));
+    let view: WorkerView = Client::remote(context).await?.post(&path, &[], &Nothing {}).await?;
+    if is_json {
+        show::print_json(&view)?;
+    } else {
+        let follows = if view.paused { "claims nothing more" } else { "claims again" };
+        context.say(&format!("{} {follows}", show::safe(&view.id)));
+    }
+    Ok(Exit::Yes)
 }
 
 fn ls(context: &Context) -> Answer {

@@ -12,3 +12,5 @@ mod requests;
 mod scopes;
 #[path = "http/work.rs"]
 mod work;
+#[path = "http/workers.rs"]
+mod workers;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::room::Room;
+use crate::room::{Room, Said};
 
 /// A daemon of one test; it is stopped when the test ends.
 pub struct House {
@@ -34,8 +34,14 @@ pub struct Ask<'a> {
 
 impl House {
     pub fn new() -> House {
+        House::with(&[])
+    }
+
+    /// Starts a daemon with more variables in its environment.
+    pub fn with(variables: &[(&str, &str)]) -> House {
         let room = Room::new();
-        let said = room.planctl(&["daemon", "start", "--listen", "127.0.0.1:0"]);
+        let mut start = room.command(&["daemon", "start", "--listen", "127.0.0.1:0"]);
+        let said = Said::from(start.envs(variables.iter().copied()).output().unwrap());
         assert_eq!(said.code, 0, "{said:?}");
         let mut house = House { room, port: String::new() };
         let daemon = house.local("GET", "/v1/daemon", &Ask::default()).json();

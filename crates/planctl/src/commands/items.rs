@@ -1,0 +1,267 @@
+//! `planctl work …`: items of work for scripts.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use planctl_server::wire::calls::{
+    AcceptedView, AskCall, ClaimCall, ClaimedView, CompleteCall, FailCall, FailKind, UsageCall,
+};
+
+use super::Context;
+use crate::args::{HeldItem, Used, WorkCommand};
+use crate::client::Client;
+use crate::failure::{Answer, Exit, Failure};
+use crate::remote::{self, Remote};
+use crate::reports::{self, Held, Word};
+use crate::show;
+
+/// The longest that one request waits for work.
+const WAIT_MOST: Duration = Duration::from_secs(30);
+
+/// Does what was typed.
+pub async fn run(context: &Context, command: WorkCommand) -> Answer {
+    match command {
+        WorkCommand::Claim { roles, wait, no_wait, lease, prompt_file, shell, name } => {
+            let lease_seconds = lease.map(|lease| lease.as_secs());
+            let call = ClaimCall {
+                roles,
+                worker: Some(name.unwrap_or_else(machine)),
+                lease_seconds,
+                agent: Some("work claim".to_owned()),
+                host: Some(machine()),
+                version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+                capacity: None,
+            };
+            let wait = if no_wait { Duration::ZERO } else { wait };
+            claim(context, &call, wait, &Shown { shell, prompt_file }).await
+        }
+        WorkCommand::Show(item) => show_item(context, &item).await,
+        WorkCommand::Heartbeat(item) => heartbeat(context, &item).await,
+        WorkCommand::Log { item, text } => {
+            let text = text.map_or_else(|| reports::text_of(Path::new("-")), Ok).map_err(unread)?;
+            held(context, &item).await?.log(&text).await?;
+            Ok(Exit::Yes)
+        }
+        WorkCommand::Usage { item, used } => {
+            held(context, &item).await?.used(&used.call().unwrap_or_default()).await?;
+            Ok(Exit::Yes)
+        }
+        WorkCommand::Complete { item, result, gave_up, exit_code, used } => {
+            let text = result.as_deref().map(reports::text_of).transpose().map_err(unread)?;
+            let text = text.unwrap_or_default();
+            let call = CompleteCall { text, gave_up, usage: used.call(), exit_code, seconds: None };
+            say(context, &item, &Word::Complete(call)).await
+        }
+        WorkCommand::Fail { item, reason, kind, used } => {
+            let kind = match kind.as_str() {
+                "transient" => FailKind::Transient,
+                "permission" => FailKind::Permission,
+                "overran" => FailKind::Overran,
+                _ => FailKind::GaveUp,
+            };
+            say(context, &item, &Word::Fail(FailCall { kind, reason, usage: used.call(), seconds: None }))
+                .await
+        }
+        WorkCommand::Ask { item, question } => {
+            say(context, &item, &Word::Ask(AskCall { question, usage: None })).await
+        }
+        WorkCommand::Release(item) => say(context, &item, &Word::Release).await,
+    }
+}
+
+/// Returns this machine's name, for people.
+pub fn machine() -> String {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    if name.is_empty() { "localhost".to_owned() } else { name }
+}
+
+/// How a claimed item is shown.
+struct Shown {
+    shell: bool,
+    prompt_file: Option<PathBuf>,
+}
+
+async fn claim(context: &Context, call: &ClaimCall, wait: Duration, shown: &Shown) -> Answer {
+    let is_json = context.is_json()?;
+    if is_json && shown.shell {
+        return Err(Failure::usage("--shell and --json are two answers: name one"));
+    }
+    let remote = Client::remote(context).await?;
+    let Some(claimed) = claimed_within(&remote, call, wait).await? else {
+        context.say("no work");
+        return Ok(Exit::Nothing);
+    };
+    if is_json && shown.prompt_file.is_none() {
+        show::print_json(&claimed)?;
+        return Ok(Exit::Yes);
+    }
+    let written = write_prompt(shown.prompt_file.as_deref(), &claimed.prompt);
+    let file = match written {
+        Ok(file) => file,
+        Err(error) => {
+            // Nobody would work on it until the lease is over.
+            Held::new(&remote, &claimed.item, &claimed.token)?.say(&Word::Release).await?;
+            return Err(Failure::new(
+                Exit::Temporary,
+                format!("could not write the prompt: {error}; the item was given back"),
+            ));
+        }
+    };
+    if is_json {
+        show::print_json(&claimed)?;
+    } else if shown.shell {
+        show::print(&exports(&claimed, &file))?;
+    } else {
+        show::print(&drawn(&claimed, Some(&file)))?;
+        context.say("its token: planctl work claim --shell exports it, --json shows it");
+    }
+    Ok(Exit::Yes)
+}
+
+async fn claimed_within(
+    remote: &Remote,
+    call: &ClaimCall,
+    wait: Duration,
+) -> Result<Option<ClaimedView>, Failure> {
+    let until = planctl_server::instant() + wait;
+    loop {
+        let left = until.saturating_duration_since(planctl_server::instant());
+        let seconds = left.min(WAIT_MOST).as_secs_f64().ceil().to_string();
+        let query = [("wait", seconds.as_str())];
+        let claimed = remote.post_maybe("/v1/items/claim", &query, call, &remote::uuid_of()).await?;
+        if claimed.is_some() || left <= WAIT_MOST {
+            return Ok(claimed);
+        }
+    }
+}
+
+fn write_prompt(file: Option<&Path>, prompt: &str) -> std::io::Result<PathBuf> {
+    let Some(file) = file else {
+        let mut made = tempfile::Builder::new()
+            .prefix("planctl-prompt-")
+            .suffix(".md")
+            .disable_cleanup(true)
+            .tempfile()?;
+        made.write_all(prompt.as_bytes())?;
+        return Ok(made.path().to_owned());
+    };
+    let mut open = std::fs::OpenOptions::new();
+    open.write(true).create(true).truncate(true).mode(0o600).open(file)?.write_all(prompt.as_bytes())?;
+    std::path::absolute(file)
+}
+
+/// Writes what was claimed as variables; every value is quoted, since titles and paths are strangers' words.
+fn exports(claimed: &ClaimedView, file: &Path) -> String {
+    let mut text = String::new();
+    for (name, value) in [
+        ("PLANCTL_ITEM", claimed.item.clone()),
+        ("PLANCTL_ITEM_TOKEN", claimed.token.clone()),
+        ("PLANCTL_PROMPT_FILE", file.to_string_lossy().into_owned()),
+        ("PLANCTL_WORKSPACE", claimed.workspace.to_string_lossy().into_owned()),
+        ("PLANCTL_RUN", claimed.run.clone()),
+        ("PLANCTL_STEP", claimed.step.to_string()),
+        ("PLANCTL_STEP_TITLE", claimed.step_title.clone()),
+        ("PLANCTL_ROLE", claimed.role.clone()),
+        ("PLANCTL_ATTEMPT", claimed.attempt.to_string()),
+        ("PLANCTL_MAX_ATTEMPTS", claimed.attempts_max.to_string()),
+        ("PLANCTL_HEARTBEAT_SECONDS", claimed.heartbeat_seconds.to_string()),
+        ("PLANCTL_DEADLINE", claimed.deadline.clone()),
+    ] {
+        let value = value.replace('\'', r"'\''");
+        writeln!(text, "export {name}='{value}'").unwrap_or(());
+    }
+    text
+}
+
+fn drawn(claimed: &ClaimedView, file: Option<&Path>) -> String {
+    let mut rows = vec![
+        ("item", claimed.item.clone()),
+        ("run", claimed.run.clone()),
+        ("step", format!("{} {}", claimed.step, claimed.step_title)),
+        ("attempt", format!("{} of {}", claimed.attempt, claimed.attempts_max)),
+        ("role", claimed.role.clone()),
+        ("workspace", claimed.workspace.display().to_string()),
+        ("lease until", claimed.lease_until.clone()),
+        ("deadline", claimed.deadline.clone()),
+    ];
+    if let Some(file) = file {
+        rows.push(("prompt", file.display().to_string()));
+    }
+    rows.iter().map(|(name, value)| format!("{name:<12} {}\n", show::safe(value))).collect()
+}
+
+async fn held(context: &Context, item: &HeldItem) -> Result<Held, Failure> {
+    let named = |given: &Option<String>, variable: &str| {
+        let given = given.clone().or_else(|| std::env::var(variable).ok());
+        given.map(|given| given.trim().to_owned()).filter(|given| !given.is_empty())
+    };
+    let missing = |what: &str| {
+        Failure::usage(what).help("eval \"$(planctl work claim --role ROLE --shell)\" sets both")
+    };
+    let id = named(&item.item, "PLANCTL_ITEM");
+    let id = id.ok_or_else(|| missing("name the item, or set PLANCTL_ITEM"))?;
+    let token = named(&item.token, "PLANCTL_ITEM_TOKEN");
+    let token = token.ok_or_else(|| missing("the item's token is missing: set PLANCTL_ITEM_TOKEN"))?;
+    Held::new(&Client::remote(context).await?, &id, &token)
+}
+
+async fn show_item(context: &Context, item: &HeldItem) -> Answer {
+    let is_json = context.is_json()?;
+    let claimed: ClaimedView = held(context, item).await?.show().await?;
+    if is_json {
+        show::print_json(&claimed)?;
+    } else {
+        show::print(&drawn(&claimed, None))?;
+        show::print(&format!("\n{}", show::safe_block(&claimed.prompt)))?;
+    }
+    Ok(Exit::Yes)
+}
+
+async fn heartbeat(context: &Context, item: &HeldItem) -> Answer {
+    let is_json = context.is_json()?;
+    let view = held(context, item).await?.beat().await?;
+    if is_json {
+        show::print_json(&view)?;
+    } else if let (Some(until), false) = (&view.lease_until, view.cancel) {
+        show::print(&format!("{until}\n"))?;
+    } else {
+        context.say("the run is over: end the work, nobody waits for a report");
+    }
+    Ok(if view.cancel { Exit::Cancelled } else { Exit::Yes })
+}
+
+async fn say(context: &Context, item: &HeldItem, word: &Word) -> Answer {
+    let is_json = context.is_json()?;
+    let accepted: AcceptedView = held(context, item).await?.say(word).await?;
+    if is_json {
+        show::print_json(&accepted)?;
+    } else {
+        let again = if accepted.repeated { " (heard before)" } else { "" };
+        show::print(&format!("{}{again}\n", show::safe(&accepted.follows)))?;
+    }
+    Ok(Exit::Yes)
+}
+
+impl Used {
+    fn call(self) -> Option<UsageCall> {
+        let says = self.input_tokens.is_some()
+            || self.cached_tokens.is_some()
+            || self.output_tokens.is_some()
+            || self.cost.is_some();
+        says.then(|| UsageCall {
+            input_tokens: self.input_tokens.unwrap_or(0),
+            cached_input_tokens: self.cached_tokens.unwrap_or(0),
+            output_tokens: self.output_tokens.unwrap_or(0),
+            cost_usd: self.cost,
+            estimated: false,
+            model: self.model,
+        })
+    }
+}
+
+fn unread(error: std::io::Error) -> Failure {
+    Failure::not_found(format!("could not read the text: {error}"))
+}

@@ -1,0 +1,287 @@
+//! `planctl worker run`: hands that claim work of a daemon until they are told to end.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use planctl_engine::Role;
+use planctl_harness::Spawner;
+use planctl_server::wire::WorkerEvent;
+use planctl_server::wire::calls::{ClaimCall, ClaimedView};
+use planctl_server::{RunSettings, config::Agent};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::lines::Lines;
+use crate::args::WorkerRun;
+use crate::client::Client;
+use crate::commands::items::machine;
+use crate::commands::{Context, Stop};
+use crate::failure::{Answer, Exit, Failure};
+use crate::remote::{self, Remote};
+use crate::reports::{Held, Word};
+use crate::show;
+
+/// How long one request waits for work.
+const POLL: Duration = Duration::from_secs(30);
+/// How long a worker waits for work that ends when there is none.
+const DRAIN_POLL: Duration = Duration::from_secs(5);
+/// The least time between two claims that found nothing.
+const CLAIM_AGAIN: Duration = Duration::from_millis(500);
+/// How long to leave a daemon alone that does not answer, and an item that can't be done here.
+const AWAY: std::ops::RangeInclusive<Duration> = Duration::from_millis(500)..=Duration::from_secs(10);
+
+/// How far the end is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Phase {
+    /// Work is claimed.
+    Working,
+    /// What was claimed is finished.
+    Draining,
+    /// What was claimed is given back.
+    Ending,
+}
+
+/// What the hands of one worker share.
+pub struct Crew {
+    /// The daemon.
+    pub remote: Remote,
+    /// What works, with what planctl.toml says of roles and prices.
+    pub settings: RunSettings,
+    /// How it was told to work.
+    pub given: WorkerRun,
+    /// Starts processes.
+    pub spawner: Spawner,
+    /// Where the private folders of attempts are made.
+    pub scratch: PathBuf,
+    /// Tells what happens.
+    pub lines: Lines,
+    /// How far the end is.
+    pub phase: watch::Receiver<Phase>,
+    call: ClaimCall,
+    /// How many more items may be claimed.
+    left: AtomicU64,
+    /// Says that the daemon has answered before, so that it is waited for.
+    was_there: AtomicBool,
+}
+
+/// Does what was typed.
+pub async fn run(context: &Context, given: WorkerRun) -> Answer {
+    let is_json = context.is_json()?;
+    let worker = named(&given)?;
+    let settings = RunSettings::new(&context.config()?.config, Some(worker.clone()));
+    for role in &given.roles {
+        settings.can_be_held(&Role::new(role.as_str())).map_err(|what| {
+            Failure::new(
+                Exit::Configuration,
+                format!("could not serve the role {}: {what}", show::safe(role)),
+            )
+        })?;
+    }
+    let name = given.name.clone().unwrap_or_else(|| format!("{}-{}", machine(), word_of(&worker)));
+    let lines = Lines { worker: name.clone(), is_json, is_quiet: context.is_quiet() };
+    let failed =
+        |error: std::io::Error| Failure::new(Exit::Temporary, format!("could not start working: {error}"));
+    let folder = tempfile::Builder::new().prefix("planctl-worker-").tempdir().map_err(failed)?;
+    let (phase, seen) = watch::channel(Phase::Working);
+    let remote = Client::remote(context).await?;
+    let mut stop = Stop::listen()?;
+    let crew = Arc::new(Crew {
+        call: ClaimCall {
+            roles: given.roles.clone(),
+            worker: Some(name.clone()),
+            lease_seconds: None,
+            agent: Some(show::brief(&worker.to_string(), 200)),
+            host: Some(machine()),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            capacity: Some(i32::from(given.at_once)),
+        },
+        left: AtomicU64::new(if given.once { 1 } else { given.max_items.unwrap_or(u64::MAX) }),
+        was_there: AtomicBool::new(false),
+        spawner: Spawner::start_self(None).map_err(failed)?,
+        scratch: folder.path().to_owned(),
+        phase: seen,
+        settings,
+        given,
+        remote,
+        lines,
+    });
+    crew.ready()?;
+    let mut hands = JoinSet::new();
+    for _ in 0..crew.given.at_once {
+        hands.spawn(Arc::clone(&crew).hand());
+    }
+    let mut ended_by = None;
+    let mut trouble = None;
+    loop {
+        tokio::select! {
+            exit = stop.asked() => match ended_by.replace(exit) {
+                None => {
+                    phase.send_replace(Phase::Draining);
+                    crew.lines.tell(WorkerEvent::Draining, "finishing what was claimed; once more gives it back")?;
+                }
+                Some(_) => {
+                    phase.send_replace(Phase::Ending);
+                }
+            },
+            ended = hands.join_next() => match ended {
+                None => break,
+                Some(Ok(Ok(()))) => {}
+                Some(Ok(Err(failure))) => {
+                    trouble.get_or_insert(failure);
+                    phase.send_if_modified(|phase| {
+                        let is_news = *phase < Phase::Draining;
+                        *phase = (*phase).max(Phase::Draining);
+                        is_news
+                    });
+                }
+                Some(Err(error)) => {
+                    trouble.get_or_insert(Failure::new(Exit::Temporary, format!("could not work: {error}")));
+                }
+            },
+        }
+    }
+    crew.spawner.shutdown();
+    crew.lines.tell(WorkerEvent::Ended, "ended")?;
+    let was_cut = *phase.borrow() == Phase::Ending;
+    match (trouble, ended_by) {
+        (Some(failure), _) => Err(failure),
+        (None, Some(exit)) if was_cut => Ok(exit),
+        (None, _) => Ok(Exit::Yes),
+    }
+}
+
+fn named(given: &WorkerRun) -> Result<Agent, Failure> {
+    let worker = given.worker.agent.clone().or_else(|| given.worker.exec.clone().map(Agent::Exec));
+    worker.ok_or_else(|| Failure::usage("name a worker: --agent NAME or --exec CMD"))
+}
+
+fn word_of(worker: &Agent) -> &'static str {
+    match worker {
+        Agent::Exec(_) => "exec",
+        Agent::Known { agent, .. } => agent.name(),
+    }
+}
+
+/// Says that a failure may pass by itself.
+pub fn is_passing(failure: &Failure) -> bool {
+    matches!(failure.exit, Exit::Unavailable | Exit::Temporary)
+}
+
+/// Waits until the end is nearer than this; for ever where nobody brings it any more.
+pub async fn past(mut phase: watch::Receiver<Phase>, than: Phase) {
+    if phase.wait_for(|phase| *phase > than).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+impl Crew {
+    fn ready(&self) -> Result<(), Failure> {
+        let (roles, at_once) = (self.given.roles.join(", "), self.given.at_once);
+        let message = format!(
+            "worker {} ({roles} ×{at_once}) · polling {} · Ctrl-C drains, twice stops",
+            self.lines.worker,
+            self.remote.address()
+        );
+        self.lines.tell(WorkerEvent::Ready, &message)
+    }
+
+    /// Says how far the end is.
+    pub fn phase(&self) -> Phase {
+        *self.phase.borrow()
+    }
+
+    /// Does one item after another.
+    async fn hand(self: Arc<Self>) -> Result<(), Failure> {
+        let mut pause = *AWAY.start();
+        while self.takes_one() {
+            let Some(claimed) = self.claimed().await? else { return Ok(()) };
+            if claimed.workspace.is_dir() {
+                pause = *AWAY.start();
+                self.see_through(&claimed).await?;
+                continue;
+            }
+            self.left.fetch_add(1, Ordering::Relaxed);
+            let message = format!("its workspace {} is not on this machine", claimed.workspace.display());
+            Held::new(&self.remote, &claimed.item, &claimed.token)?.say(&Word::Release).await?;
+            self.lines.of_item(WorkerEvent::Released, &claimed, &message)?;
+            pause = self.rested(pause).await;
+        }
+        Ok(())
+    }
+
+    fn takes_one(&self) -> bool {
+        let take = |left: u64| left.checked_sub(1);
+        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+    }
+
+    /// Waits a while, and returns how long to wait the next time.
+    async fn rested(&self, pause: Duration) -> Duration {
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = past(self.phase.clone(), Phase::Working) => {}
+        }
+        (pause * 2).min(*AWAY.end())
+    }
+
+    /// Claims the next item; there is none when the worker ends, or drains and found nothing.
+    async fn claimed(&self) -> Result<Option<ClaimedView>, Failure> {
+        let mut pause = *AWAY.start();
+        let mut key = remote::uuid_of();
+        while self.phase() == Phase::Working {
+            let began = planctl_server::instant();
+            let asked = tokio::select! {
+                asked = self.ask(&key, if self.given.drain { DRAIN_POLL } else { POLL }) => asked,
+                () = past(self.phase.clone(), Phase::Working) => {
+                    self.give_back_unseen(&key).await;
+                    return Ok(None);
+                }
+            };
+            match asked {
+                Ok(None) if self.given.drain => return Ok(None),
+                Ok(claimed) => {
+                    self.was_there.store(true, Ordering::Relaxed);
+                    if claimed.is_some() {
+                        return Ok(claimed);
+                    }
+                    pause = *AWAY.start();
+                    key = remote::uuid_of();
+                    if began.elapsed() < CLAIM_AGAIN {
+                        self.rested(CLAIM_AGAIN).await;
+                    }
+                }
+                // Under the same key: what the lost answer gave is found again.
+                Err(failure) if is_passing(&failure) && self.was_there.load(Ordering::Relaxed) => {
+                    if pause == *AWAY.start() {
+                        self.lines.tell(WorkerEvent::Away, &failure.message)?;
+                    }
+                    pause = self.rested(pause).await;
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(None)
+    }
+
+    async fn ask(&self, key: &str, wait: Duration) -> Result<Option<ClaimedView>, Failure> {
+        let wait = wait.as_secs().to_string();
+        self.remote.post_maybe("/v1/items/claim", &[("wait", &wait)], &self.call, key).await
+    }
+
+    /// Gives back what a claim got that nobody waited for any more.
+    async fn give_back_unseen(&self, key: &str) {
+        let given_back = async {
+            if let Some(claimed) = self.ask(key, Duration::ZERO).await? {
+                Held::new(&self.remote, &claimed.item, &claimed.token)?.say(&Word::Release).await?;
+            }
+            Ok::<_, Failure>(())
+        };
+        tokio::select! {
+            done = given_back => if let Err(failure) = done {
+                tracing::debug!(error = %failure.message, "a claim may be out until its lease ends");
+            },
+            () = past(self.phase.clone(), Phase::Draining) => {}
+        }
+    }
+}

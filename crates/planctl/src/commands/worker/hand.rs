@@ -1,0 +1,203 @@
+//! One item of `planctl worker run`: an agent works, the lease is renewed, its output is shown, its end is reported.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use planctl_engine::Role;
+use planctl_harness::{Agent, Assignment, ContextEntry, Worked, digest_of, read_context};
+use planctl_server::wire::WorkerEvent;
+use planctl_server::wire::calls::ClaimedView;
+use tokio::sync::watch;
+
+use super::crew::{Crew, Phase, is_passing, past};
+use crate::failure::{Exit, Failure};
+use crate::reports::{Held, Word};
+
+/// How often what was printed is shown to those who watch.
+const LOG_EVERY: Duration = Duration::from_secs(1);
+/// How much of what was printed since is shown; the rest is in the report.
+const LOG_BYTES_MAX: usize = 64 << 10;
+/// The longest pause before a report is tried again.
+const REPORT_AGAIN_MOST: Duration = Duration::from_secs(5);
+
+/// What the agent printed and nobody was shown yet.
+type Printed = Arc<Mutex<Vec<u8>>>;
+
+/// How the work on an item ended.
+enum Done {
+    /// The agent came to its end.
+    Worked(Worked),
+    /// Nobody waits for a report any more.
+    Over(&'static str),
+}
+
+impl Crew {
+    /// Lets the agent work on an item and reports what came of it.
+    pub(super) async fn see_through(&self, claimed: &ClaimedView) -> Result<(), Failure> {
+        let held = Held::new(&self.remote, &claimed.item, &claimed.token)?;
+        let Some(agent) = self.agent(&claimed.role) else {
+            return Err(Failure::new(Exit::Configuration, "no agent was named"));
+        };
+        self.lines.of_item(WorkerEvent::Started, claimed, "started")?;
+        let began = planctl_server::instant();
+        match self.worked(&agent, claimed, &held).await {
+            Done::Over(why) => self.lines.of_item(WorkerEvent::Lost, claimed, why),
+            Done::Worked(worked) => {
+                let word = Word::of(self.settings.priced(worked.said), &worked.outputs);
+                self.report(claimed, &held, &word, began.elapsed()).await
+            }
+        }
+    }
+
+    fn agent(&self, role: &str) -> Option<Agent> {
+        let mut agent = self.settings.agent(&Role::new(role), &self.scratch)?;
+        agent.idle_timeout = self.given.idle_timeout.or(agent.idle_timeout);
+        for (name, value) in &self.given.variables {
+            agent.environment.push((name.into(), value.into()));
+        }
+        Some(agent)
+    }
+
+    /// Lets the agent work as long as the lease is held.
+    async fn worked(&self, agent: &Agent, claimed: &ClaimedView, held: &Held) -> Done {
+        let (let_go, mut gone) = watch::channel(false);
+        let phase = self.phase.clone();
+        let cancel = async move {
+            tokio::select! {
+                _ = gone.wait_for(|gone| *gone) => {}
+                () = past(phase, Phase::Draining) => {}
+            }
+        };
+        let printed = Printed::default();
+        let heard = Arc::clone(&printed);
+        let mut watch = move |_, bytes: &[u8]| keep(&heard, bytes);
+        let assignment = assignment(claimed, self.given.timeout);
+        let mut work = Box::pin(agent.work(&self.spawner, &assignment, &mut watch, cancel));
+        let mut minded = Box::pin(minded(held, claimed.heartbeat_seconds));
+        let mut shown = Box::pin(shown(held, &printed));
+        let over = tokio::select! {
+            worked = &mut work => {
+                drop(shown);
+                show_rest(held, &printed).await;
+                return Done::Worked(worked);
+            }
+            why = &mut minded => why,
+            () = &mut shown => "nothing is shown any more",
+        };
+        let_go.send_replace(true);
+        work.await;
+        Done::Over(over)
+    }
+
+    /// Says the last word until it was heard, or nobody wants to hear it.
+    async fn report(
+        &self,
+        claimed: &ClaimedView,
+        held: &Held,
+        word: &Word,
+        time: Duration,
+    ) -> Result<(), Failure> {
+        let mut pause = LOG_EVERY;
+        loop {
+            match held.say(word).await {
+                Ok(accepted) => return self.lines.said(claimed, word, time, &accepted.follows),
+                Err(failure) if failure.exit == Exit::Conflict => {
+                    return self.lines.of_item(WorkerEvent::Lost, claimed, &failure.message);
+                }
+                Err(failure) if is_passing(&failure) && self.phase() < Phase::Ending => {
+                    self.lines.of_item(WorkerEvent::Away, claimed, &failure.message)?;
+                    tokio::select! {
+                        () = tokio::time::sleep(pause) => {}
+                        () = past(self.phase.clone(), Phase::Draining) => {}
+                    }
+                    pause = (pause * 2).min(REPORT_AGAIN_MOST);
+                }
+                Err(failure) => {
+                    return self.lines.of_item(WorkerEvent::Refused, claimed, &failure.message);
+                }
+            }
+        }
+    }
+}
+
+/// Renews the lease again and again; returns why nobody waits for the work any more.
+async fn minded(held: &Held, heartbeat_seconds: u64) -> &'static str {
+    loop {
+        tokio::time::sleep(jittered(Duration::from_secs(heartbeat_seconds.max(1)))).await;
+        match held.beat().await {
+            Ok(view) if view.cancel => return "the run is over; the work was ended",
+            Ok(_) => {}
+            Err(failure) if matches!(failure.exit, Exit::Conflict | Exit::NotFound) => {
+                return "its lease was lost; the work was ended";
+            }
+            // The lease may outlive an outage; what is said at the end is fenced in any case.
+            Err(failure) => tracing::warn!(error = %failure.message, "a lease was not renewed"),
+        }
+    }
+}
+
+/// Changes a span by up to a tenth, so that many workers do not call at the same moments.
+fn jittered(span: Duration) -> Duration {
+    let random = uuid::Uuid::now_v7().as_bytes()[15];
+    span.mul_f64(0.9 + 0.2 * f64::from(random) / 255.0)
+}
+
+/// Shows what is printed, again and again; never ends.
+async fn shown(held: &Held, printed: &Printed) {
+    loop {
+        tokio::time::sleep(LOG_EVERY).await;
+        show_rest(held, printed).await;
+    }
+}
+
+async fn show_rest(held: &Held, printed: &Printed) {
+    let bytes = std::mem::take(&mut *printed.lock().unwrap_or_else(PoisonError::into_inner));
+    if bytes.is_empty() {
+        return;
+    }
+    if let Err(failure) = held.log(&String::from_utf8_lossy(&bytes)).await {
+        tracing::debug!(error = %failure.message, "what was printed is not shown");
+    }
+}
+
+fn keep(printed: &Printed, bytes: &[u8]) {
+    let mut printed = printed.lock().unwrap_or_else(PoisonError::into_inner);
+    printed.extend_from_slice(bytes);
+    let surplus = printed.len().saturating_sub(LOG_BYTES_MAX);
+    printed.drain(..surplus);
+}
+
+fn assignment(claimed: &ClaimedView, timeout: Option<Duration>) -> Assignment {
+    let allowed = Duration::try_from_secs_f64(claimed.deadline_seconds).unwrap_or(Duration::ZERO);
+    Assignment {
+        item: claimed.item.clone(),
+        run: claimed.run.clone(),
+        plan: claimed.work.payload.plan_id.clone(),
+        step: claimed.step.to_string(),
+        step_title: claimed.step_title.clone(),
+        role: claimed.role.clone(),
+        attempt: claimed.attempt,
+        attempts_max: claimed.attempts_max,
+        workspace: claimed.workspace.clone(),
+        prompt: claimed.prompt.clone(),
+        context: context(claimed),
+        deadline: timeout.map_or(allowed, |timeout| timeout.min(allowed)),
+        deadline_at: Some(claimed.deadline.clone()),
+        budget_tokens: claimed.budget.tokens,
+        budget_micro_usd: claimed.budget.usd.map(|usd| (usd * 1e6).round() as u64),
+        traceparent: None,
+        locks: Vec::new(),
+    }
+}
+
+/// Reads the subscribed files for the context folder, where they are still what the prompt shows.
+fn context(claimed: &ClaimedView) -> Vec<ContextEntry> {
+    let paths = claimed.context.iter().filter_map(|entry| entry.path.as_deref());
+    let read = read_context(&claimed.workspace, paths).unwrap_or_default();
+    let is_same = |entry: &ContextEntry| {
+        let told = claimed.context.iter().find(|told| told.reference == entry.source);
+        let digest = entry.bytes.as_deref().map(|bytes| digest_of(bytes).as_str().to_owned());
+        told.is_some_and(|told| told.sha256 == digest)
+    };
+    read.into_iter().filter(is_same).collect()
+}

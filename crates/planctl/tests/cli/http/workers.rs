@@ -1,0 +1,312 @@
+//! `worker run`, `worker ls`, `work …`: workers that are no part of the daemon (P4, P5, P6; rows 68 to 71).
+
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::house::{Ask, House, plan as one_step};
+use crate::room::{Going, Room, Said, plan, schema};
+
+/// How long a condition is waited for, in tenths of a second.
+const PATIENCE: usize = 600;
+
+/// Starts a run of a plan without waiting for it; returns its name.
+fn begin(room: &Room, file: &str, text: &str) -> String {
+    room.write(file, text);
+    let said = room.planctl(&["plan", "run", file, "--approve", "-d"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    said.out.trim().to_owned()
+}
+
+fn worker(house: &House, exec: &str, more: &[&str]) -> Going {
+    house.room.start(&words(exec, more))
+}
+
+fn words<'a>(exec: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["worker", "run", "--role", "coder", "--exec", exec][..], more].concat()
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..PATIENCE {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("after a minute: {what} is not so");
+}
+
+fn lives(pid: &str) -> bool {
+    // A process that ended and was not waited for yet is dead.
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+}
+
+fn events(room: &Room, run: &str) -> Vec<Value> {
+    let said = room.planctl(&["events", "--run", run, "--json"]);
+    said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_worker_does_three_steps_and_learns_from_what_failed() {
+    let house = House::new();
+    let exec = "p=$(cat); echo \"said $PLANCTL_STEP.$PLANCTL_ATTEMPT\"; \
+                case $PLANCTL_STEP.$PLANCTL_ATTEMPT in 2.1) ;; *) touch done$PLANCTL_STEP;; esac; \
+                case $PLANCTL_ATTEMPT in 2) grep -q 'exit' <<< \"$p\" || rm done2;; esac";
+    let steps: Vec<(String, String)> =
+        (1..=3).map(|at| (format!("Step {at}"), format!("test -e done{at}"))).collect();
+    let steps: Vec<(&str, &str, &str)> =
+        steps.iter().map(|(name, test)| (name.as_str(), test.as_str(), "retry(2), then escalate")).collect();
+    let run = begin(&house.room, "p.md", &plan("Three", "5 minutes", &steps));
+    let said = house.room.planctl(&words(exec, &["--max-items", "4", "--json"]));
+    assert_eq!(said.code, 0, "{said:?}");
+    let view = house.until(&run, "done");
+    let attempts: Vec<u64> =
+        view["steps"].as_array().unwrap().iter().map(|step| step["attempts"].as_u64().unwrap()).collect();
+    assert_eq!(attempts, [1, 2, 1], "{view}");
+    let lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<&str> = lines.iter().map(|line| line["event"].as_str().unwrap()).collect();
+    let pair = ["started", "worked"];
+    assert_eq!(told, [&["ready"][..], &pair, &pair, &pair, &pair, &["ended"]].concat(), "{said:?}");
+    assert!(lines.iter().all(|line| line["event"] != "worked" || line["exit_code"] == 0), "{said:?}");
+    let logs = house.room.planctl(&["plan", "logs", &run]);
+    assert!(logs.out.contains("said 2.2"), "{logs:?}");
+    let audit = house.room.planctl(&["audit", &run]);
+    assert_eq!(audit.code, 0, "{audit:?}");
+}
+
+#[test]
+fn two_items_at_once_and_a_worker_that_is_paused() {
+    let house = House::new();
+    let other = house.room.path("../other");
+    std::fs::create_dir(&other).unwrap();
+    let first = begin(&house.room, "first.md", &one_step("First", "first"));
+    std::fs::write(other.join("second.md"), one_step("Second", "second")).unwrap();
+    let said = house.room.planctl(&[
+        "--workspace",
+        other.to_str().unwrap(),
+        "plan",
+        "run",
+        other.join("second.md").to_str().unwrap(),
+        "--approve",
+        "-d",
+    ]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let second = said.out.trim().to_owned();
+    // Each waits for the other: one after the other they would never end.
+    let meeting = house.room.home();
+    let exec = format!(
+        "touch {0}/$PLANCTL_RUN_ID; until [ $(ls {0} | grep -c -e '^first-' -e '^second-') = 2 ]; do sleep 0.05; done; \
+         case $PLANCTL_RUN_ID in first*) echo first > out.txt;; *) echo second > out.txt;; esac",
+        meeting.display()
+    );
+    let mut going = worker(&house, &exec, &["-j", "2", "--name", "mole"]);
+    house.until(&first, "done");
+    house.until(&second, "done");
+    let workers = house.room.json(&["worker", "ls", "--json"]);
+    let mole = workers["workers"].as_array().unwrap().iter().find(|worker| worker["id"] == "mole").unwrap();
+    assert_eq!((&mole["capacity"], &mole["roles"][0]), (&Value::from(2), &Value::from("coder")), "{mole}");
+    assert_eq!(house.room.json(&["worker", "pause", "mole", "--json"])["paused"], true);
+    assert!(house.room.planctl(&["worker", "ls"]).out.contains("paused"));
+    let paused = house.room.planctl(&["work", "claim", "--role", "coder", "--name", "mole", "--no-wait"]);
+    assert_eq!(paused.code, 10, "{paused:?}");
+    assert_eq!(house.room.json(&["worker", "resume", "mole", "--json"])["paused"], false);
+    assert_eq!(house.room.planctl(&["worker", "pause", "nobody"]).code, 4);
+    // Ctrl-C ends a worker that has nothing, and that is no failure.
+    going.signal(Signal::INT);
+    going.hear("finishing");
+    assert_eq!(going.end().code, 0);
+}
+
+#[test]
+fn a_cancelled_run_ends_the_whole_tree_of_its_worker() {
+    let house = House::with(&[("PLANCTL_LEASE_SECONDS", "1")]);
+    let run = begin(&house.room, "p.md", &one_step("Long", "long"));
+    let exec = "sleep 600 & echo $! > child; echo $$ > parent; wait";
+    let mut going = worker(&house, exec, &["--once"]);
+    until("the worker works", || lives(&house.room.read("child")) && !house.room.read("parent").is_empty());
+    assert_eq!(house.room.planctl(&["plan", "cancel", &run]).code, 0);
+    going.hear("the run is over");
+    assert_eq!(going.end().code, 0);
+    assert!(!lives(&house.room.read("child")) && !lives(&house.room.read("parent")));
+}
+
+#[test]
+fn p5_a_worker_that_is_killed_loses_its_lease_and_another_one_finishes() {
+    let house = House::with(&[("PLANCTL_LEASE_SECONDS", "1")]);
+    let run = begin(&house.room, "p.md", &one_step("Hello", "hello"));
+    let first = worker(&house, "echo $$ > first; sleep 600", &[]);
+    until("the first works", || lives(&house.room.read("first")));
+    first.signal(Signal::KILL);
+    until("nothing outlives it", || !lives(&house.room.read("first")));
+    let said = house.room.planctl(&words("echo hello > out.txt", &["--once"]));
+    assert_eq!(said.code, 0, "{said:?}");
+    let view = house.until(&run, "done");
+    assert_eq!(view["steps"][0]["attempts"], 1, "no attempt was spent: {view}");
+}
+
+#[test]
+fn p4_a_daemon_that_is_killed_and_started_again_hears_the_report() {
+    let house = House::new();
+    let run = begin(&house.room, "p.md", &one_step("Hello", "hello"));
+    let mut going = worker(
+        &house,
+        "touch begun; until [ -e go ]; do sleep 0.05; done; echo hello > out.txt",
+        &["--once"],
+    );
+    until("it works", || house.room.path("begun").exists());
+    let daemon = house.local("GET", "/v1/daemon", &Ask::default()).json();
+    let pid = daemon["daemon"]["pid"].as_i64().unwrap();
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    until("the daemon is gone", || !lives(&pid.as_raw_nonzero().to_string()));
+    // It ends while nobody is there to hear it.
+    house.room.write("go", "");
+    going.hear("could not reach");
+    let said = house.room.planctl(&["daemon", "start"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let said = going.end();
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("worked"), "{said:?}");
+    let view = house.until(&run, "done");
+    assert_eq!(view["steps"][0]["attempts"], 1, "{view}");
+    let reports = events(&house.room, &run).iter().filter(|line| line["event"] == "agent.reported").count();
+    assert_eq!(reports, 1);
+}
+
+#[test]
+fn a_question_frees_the_worker_and_two_interrupts_give_an_item_back() {
+    let house = House::new();
+    let run = begin(&house.room, "p.md", &one_step("Hello", "hello"));
+    let exec = r#"cat > prompt; if grep -q 'the word hello' prompt; then echo $PLANCTL_ATTEMPT > attempt; echo $$ > long; sleep 600; else
+                  echo '{"planctl":"result/1","outcome":"needs_input","question":"Which word?"}'; fi"#;
+    let mut going = worker(&house, exec, &[]);
+    going.hear("Which word?");
+    house.until(&run, "waiting");
+    let ask = house.room.ask();
+    let answered = house.room.planctl(&["approvals", "answer", &ask, "--note", "the word hello"]);
+    assert_eq!(answered.code, 0, "{answered:?}");
+    until("it works again", || lives(&house.room.read("long")));
+    going.signal(Signal::INT);
+    going.hear("finishing");
+    going.signal(Signal::INT);
+    let said = going.end();
+    assert_eq!(said.code, 130, "{said:?}");
+    assert!(!lives(&house.room.read("long")));
+    // What was given back is there at once for the next one, and no attempt was spent.
+    let claimed = house.claim();
+    assert_eq!(claimed["attempt"].to_string(), house.room.read("attempt").trim(), "{claimed}");
+}
+
+#[test]
+fn a_worker_over_the_network_needs_a_token_and_gives_back_what_is_not_here() {
+    let house = House::new();
+    let server = format!("http://{}", house.port);
+    let secret = house.token("worker");
+    let over = |token: &str, words: &[&str]| {
+        let mut command = house.room.command(words);
+        command.env("PLANCTL_SERVER", &server).env("PLANCTL_TOKEN", token);
+        let said = Said::from(command.output().unwrap());
+        schema::check(words, &said.out);
+        said
+    };
+    let refused = over("planctl_wrong", &words("true", &["--once"]));
+    assert_eq!(refused.code, 77, "{refused:?}");
+    let idle = over(&secret, &["work", "claim", "--role", "coder", "--no-wait"]);
+    assert_eq!(idle.code, 10, "{idle:?}");
+    let run = begin(&house.room, "p.md", &one_step("Hello", "hello"));
+    let said = over(&secret, &words("env > env; echo hello > out.txt", &["--once", "--env", "WORD=x y"]));
+    assert_eq!(said.code, 0, "{said:?}");
+    house.until(&run, "done");
+    let env = house.room.read("env");
+    assert!(env.contains("WORD=x y") && env.contains("PLANCTL_STEP=1"), "{env}");
+    assert!(!env.contains(&secret) && !env.contains("PLANCTL_SERVER"), "{env}");
+
+    let gone = house.room.path("../gone");
+    std::fs::create_dir(&gone).unwrap();
+    std::fs::write(gone.join("q.md"), one_step("Gone", "gone")).unwrap();
+    let (folder, file) = (gone.to_str().unwrap(), gone.join("q.md"));
+    let said = house.room.planctl(&[
+        "--workspace",
+        folder,
+        "plan",
+        "run",
+        file.to_str().unwrap(),
+        "--approve",
+        "-d",
+    ]);
+    assert_eq!(said.code, 0, "{said:?}");
+    std::fs::rename(&gone, house.room.path("../away")).unwrap();
+    let mut going = worker(&house, "true", &[]);
+    going.hear("is not on this machine");
+    going.signal(Signal::INT);
+    assert_eq!(going.end().code, 0);
+}
+
+#[test]
+fn a_script_claims_minds_and_completes_an_item() {
+    let house = House::new();
+    let run = begin(&house.room, "p.md", &one_step("it's a `test` $(x)", "hello"));
+    let script = r#"set -eu
+        eval "$("$PLANCTL" work claim --role coder --wait 30s --lease 2m --shell)"
+        printf '%s' "$PLANCTL_STEP_TITLE" > title
+        "$PLANCTL" work show --json > shown.json
+        "$PLANCTL" work heartbeat > beat
+        echo 'at it' | "$PLANCTL" work log
+        "$PLANCTL" work usage --input-tokens 100 --output-tokens 20 --cost 0.5
+        grep -q 'Write hello' "$PLANCTL_PROMPT_FILE"
+        rm "$PLANCTL_PROMPT_FILE"
+        cd "$PLANCTL_WORKSPACE"; echo hello > out.txt
+        echo 'my last words' > said.txt
+        "$PLANCTL" work complete "$PLANCTL_ITEM" --result said.txt
+        "$PLANCTL" work complete "$PLANCTL_ITEM" --result said.txt
+        echo "$PLANCTL_ITEM $PLANCTL_ITEM_TOKEN" > held"#;
+    let template = house.room.command(&[]);
+    let mut bash = Command::new("bash");
+    bash.args(["-c", script]).current_dir(house.room.path("")).env_clear();
+    bash.envs(template.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    bash.env("PLANCTL", env!("CARGO_BIN_EXE_planctl"));
+    let said = Said::from(bash.output().unwrap());
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(said.out, "the contract is checked\nthe contract is checked (heard before)\n");
+    assert_eq!(house.room.read("title"), "Write the word");
+    let view = house.until(&run, "done");
+    assert_eq!(view["spent"]["tokens"], 120, "{view}");
+    assert!(house.room.planctl(&["plan", "logs", &run]).out.contains("my last words"));
+    // Whoever holds nothing any more is told to stop.
+    let held = house.room.read("held");
+    let (item, token) = held.trim().split_once(' ').unwrap();
+    let late = house.room.planctl(&["work", "heartbeat", item, "--token", token]);
+    assert_eq!(late.code, 7, "the run is over: {late:?}");
+    let nameless = house.room.planctl(&["work", "heartbeat"]);
+    assert_eq!(nameless.code, 2, "{nameless:?}");
+}
+
+#[test]
+fn work_can_be_failed_asked_about_released_and_cancelled() {
+    let house = House::new();
+    let run = begin(&house.room, "p.md", &one_step("Hello", "hello"));
+    let claim = || house.room.json(&["work", "claim", "--role", "coder", "--json"]);
+    let tell = |claimed: &Value, verb: &str, more: &[&str]| {
+        let (item, token) = (claimed["item"].as_str().unwrap(), claimed["token"].as_str().unwrap());
+        house.room.planctl(&[&["work", verb, item, "--token", token, "--json"][..], more].concat())
+    };
+    let claimed = claim();
+    assert_eq!(tell(&claimed, "release", &[]).code, 0);
+    assert_eq!(tell(&claimed, "heartbeat", &[]).code, 5, "released is lost");
+    let claimed = claim();
+    assert_eq!(tell(&claimed, "show", &[]).code, 0);
+    assert_eq!(tell(&claimed, "ask", &["--question", "Which word?"]).code, 0);
+    house.until(&run, "waiting");
+    assert_eq!(house.room.planctl(&["approvals", "answer", &house.room.ask(), "--note", "hello"]).code, 0);
+    let claimed = claim();
+    assert_eq!(tell(&claimed, "fail", &["--reason", "no login", "--kind", "permission"]).code, 0);
+    house.until(&run, "waiting");
+    assert_eq!(house.room.planctl(&["approvals", "retry", &house.room.ask()]).code, 0);
+    let claimed = claim();
+    assert_eq!(house.room.planctl(&["plan", "cancel", &run]).code, 0);
+    assert_eq!(tell(&claimed, "heartbeat", &[]).code, 7);
+    assert_eq!(tell(&claimed, "complete", &[]).code, 5);
+}
