@@ -26,7 +26,7 @@ type Printed = Arc<Mutex<Vec<u8>>>;
 /// How the work on an item ended.
 enum Done {
     /// The agent came to its end.
-    Worked(Worked),
+    Worked(Box<Worked>),
     /// Nobody waits for a report any more.
     Over(&'static str),
 }
@@ -79,7 +79,7 @@ impl Crew {
             worked = &mut work => {
                 drop(shown);
                 show_rest(held, &printed).await;
-                return Done::Worked(worked);
+                return Done::Worked(Box::new(worked));
             }
             why = &mut minded => why,
             () = &mut shown => "nothing is shown any more",
