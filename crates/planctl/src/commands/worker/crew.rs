@@ -204,8 +204,11 @@ impl Crew {
             }
             self.left.fetch_add(1, Ordering::Relaxed);
             let message = format!("its workspace {} is not on this machine", claimed.workspace.display());
-            Held::new(&self.remote, &claimed.item, &claimed.token)?.say(&Word::Release).await?;
-            self.lines.of_item(WorkerEvent::Released, &claimed, &message)?;
+            match Held::new(&self.remote, &claimed.item, &claimed.token)?.say(&Word::Release).await {
+                Ok(_) => self.lines.of_item(WorkerEvent::Released, &claimed, &message)?,
+                // It is free again when its lease ends.
+                Err(failure) => self.lines.of_item(WorkerEvent::Refused, &claimed, &failure.message)?,
+            }
             pause = self.rested(pause).await;
         }
         Ok(())

@@ -310,3 +310,35 @@ fn work_can_be_failed_asked_about_released_and_cancelled() {
     assert_eq!(tell(&claimed, "heartbeat", &[]).code, 7);
     assert_eq!(tell(&claimed, "complete", &[]).code, 5);
 }
+
+#[test]
+fn the_examples_of_workers_in_bash_and_python_do_a_step_over_the_network_and_keep_their_leases() {
+    // A lease of 8 s, renewed every 2 s; the work takes longer than a lease.
+    let house = House::with(&[("PLANCTL_LEASE_SECONDS", "2")]);
+    let secret = house.token("worker");
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/workers");
+    let script = "sleep 10; word=$(grep -o 'Write [a-z]* into' | cut -d ' ' -f 2); echo \"$word\" > out.txt";
+    let mut working = Vec::new();
+    for (program, name) in [("curl.sh", "bash"), ("worker.py", "python")] {
+        let folder = house.room.path(&format!("../{name}"));
+        std::fs::create_dir(&folder).unwrap();
+        let file = folder.join(format!("{name}.md"));
+        std::fs::write(&file, one_step(name, name)).unwrap();
+        let (folder, file) = (folder.to_str().unwrap(), file.to_str().unwrap());
+        let said = house.room.planctl(&["--workspace", folder, "plan", "run", file, "--approve", "-d"]);
+        assert_eq!(said.code, 0, "{said:?}");
+        let mut command = Command::new(examples.join(program));
+        command.args(["coder", "bash", "-c", script]).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("ONCE", "1");
+        command.env("PLANCTL_SERVER", format!("http://{}", house.port)).env("PLANCTL_TOKEN", &secret);
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        working.push((said.out.trim().to_owned(), command.spawn().unwrap()));
+    }
+    for (run, worker) in working {
+        let said = Said::from(worker.wait_with_output().unwrap());
+        assert_eq!(said.code, 0, "{said:?}");
+        assert!(said.out.contains("the contract is checked"), "{said:?}");
+        let view = house.until(&run, "done");
+        assert_eq!(view["steps"][0]["attempts"], 1, "{view}");
+    }
+}
