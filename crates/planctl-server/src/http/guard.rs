@@ -37,8 +37,8 @@ pub enum Peer {
     Local {
         /// Its user.
         uid: u32,
-        /// The process, where the kernel told.
-        pid: Option<i32>,
+        /// Says that a worker or a contract started it, as its parents tell.
+        is_inside_worker: bool,
     },
     /// A port.
     Network(SocketAddr),
@@ -109,11 +109,11 @@ async fn through(doors: &Doors, route: &'static Route, request: Request) -> Resu
     refuse_strangers(doors, &peer, &parts.headers, &parts.method)?;
     refuse_while_away(doors, route)?;
     let principal = who(doors, peer, route, &parts.headers).await?;
-    if !principal.scope.reaches(route.needs) {
-        return Err(out_of_scope(&principal, route));
-    }
     if route.is_decision {
         refuse_workers(&principal)?;
+    }
+    if !principal.scope.reaches(route.needs) {
+        return Err(out_of_scope(&principal, route));
     }
     let parameters = parts.extract::<RawPathParams>().await;
     let parameters = parameters.map_err(|error| Problem::new(Code::BadRequest, error.to_string()))?;
@@ -191,9 +191,10 @@ async fn who(
     };
     let Some(secret) = bearer else {
         return match peer {
-            Peer::Local { uid, .. } => Ok(Principal {
+            Peer::Local { uid, is_inside_worker } => Ok(Principal {
                 actor: local_actor(headers, uid),
-                scope: Scope::Admin,
+                // A worker that shows nothing may look, and do nothing in its person's name.
+                scope: if is_inside_worker { Scope::Read } else { Scope::Admin },
                 id: format!("uid {uid}"),
                 ..nobody
             }),
@@ -255,10 +256,7 @@ fn out_of_scope(principal: &Principal, route: &Route) -> Problem {
 
 /// Refuses to decide for a process that a worker started, whatever it shows (P-28, A34).
 fn refuse_workers(principal: &Principal) -> Result<(), Problem> {
-    let Peer::Local { pid: Some(pid), .. } = principal.peer else { return Ok(()) };
-    if !planctl_harness::is_inside_worker(pid) {
-        return Ok(());
-    }
+    let Peer::Local { is_inside_worker: true, .. } = principal.peer else { return Ok(()) };
     Err(Problem::new(Code::InsideWorker, "a person decides, and this comes from a worker's process")
         .help("decide in a terminal of your own"))
 }

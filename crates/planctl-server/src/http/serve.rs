@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use planctl_harness::is_inside_worker;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
@@ -38,7 +39,7 @@ const HEAD_BYTES_MAX: usize = 16 << 10;
 const HEADERS_MAX: usize = 64;
 /// How long an address may be.
 const URI_BYTES_MAX: usize = 8 << 10;
-/// How many connections are open at once; further ones wait.
+/// How many connections are open at once on the socket, and on the port; further ones wait.
 const CONNECTIONS_MAX: usize = 2048;
 /// How long requests that are under way may take at a stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -142,12 +143,7 @@ pub async fn serve(station: Station, listening: Listening) {
     let mut stop = options.stop.clone();
     let path = options.socket.clone();
     let doors = Doors::new(station, options);
-    let door = Door {
-        router: routes::router(&doors),
-        room: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
-        tasks: TaskTracker::new(),
-        doors,
-    };
+    let door = Door { router: routes::router(&doors), tasks: TaskTracker::new(), doors };
     let local = door.clone().local(socket);
     let network = door.clone().network(port);
     tokio::select! {
@@ -170,13 +166,13 @@ enum Never {}
 #[derive(Clone)]
 struct Door {
     router: Router,
-    room: Arc<Semaphore>,
     tasks: TaskTracker,
     doors: Doors,
 }
 
 impl Door {
     async fn local(self, socket: UnixListener) -> Never {
+        let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         loop {
             match socket.accept().await {
                 Ok((stream, _)) => {
@@ -184,7 +180,10 @@ impl Door {
                     // The socket's file lets in its owner and root only; the kernel says who it is.
                     let own = rustix::process::geteuid().as_raw();
                     if who.uid() == own || who.uid() == 0 {
-                        self.take(stream, Peer::Local { uid: who.uid(), pid: who.pid() }).await;
+                        // Of a process that the kernel does not name, as one in a container, nothing is known.
+                        let is_inside_worker = who.pid().is_none_or(is_inside_worker);
+                        let peer = Peer::Local { uid: who.uid(), is_inside_worker };
+                        self.take(stream, peer, &room).await;
                     }
                 }
                 Err(error) => cannot_accept(&error).await,
@@ -194,13 +193,14 @@ impl Door {
 
     async fn network(self, port: Option<TcpListener>) -> Never {
         let Some(port) = port else { return std::future::pending().await };
+        let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         loop {
             match port.accept().await {
                 Ok((stream, from)) => {
                     if let Err(error) = stream.set_nodelay(true) {
                         tracing::debug!(%error, "a connection keeps Nagle's delay");
                     }
-                    self.take(stream, Peer::Network(from)).await;
+                    self.take(stream, Peer::Network(from), &room).await;
                 }
                 Err(error) => cannot_accept(&error).await,
             }
@@ -208,8 +208,13 @@ impl Door {
     }
 
     /// Serves one connection beside the others.
-    async fn take(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: Peer) {
-        let Ok(room) = self.room.clone().acquire_owned().await else { return };
+    async fn take(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: Peer,
+        room: &Arc<Semaphore>,
+    ) {
+        let Ok(room) = room.clone().acquire_owned().await else { return };
         let router = self.router.clone();
         let doors = self.doors.clone();
         let mut stop = self.doors.options().stop.clone();

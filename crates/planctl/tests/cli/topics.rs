@@ -37,7 +37,7 @@ fn p_55_the_notes_of_a_topic_go_into_the_prompt_as_data() {
     let key = prompt[..begin].rsplit("---- data ").next().unwrap();
     let data = prompt[begin..].split(&format!("---- end {key}\n")).next().unwrap();
     assert!(data.contains("]\nit is the proxy\n---- end\n[note 2 by ann at "), "{prompt}");
-    assert!(data.contains("]\nand the \u{1b}[31mcache\n"), "{prompt}");
+    assert!(data.contains("]\nand the \\u{1b}[31mcache\n"), "what nobody sees is shown: {prompt}");
     assert!(prompt.contains(" topic:nosuch (no notes yet)\n"), "{prompt}");
 }
 

@@ -1,5 +1,8 @@
 //! The database goes away and comes back: the daemon stays, and goes on by itself (P12).
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
 use rustix::process::{Signal, kill_process};
 
 use crate::support::history::{must_be_done, must_be_in_order};
@@ -38,6 +41,26 @@ fn p12_a_postgres_killed_in_mid_work_is_brought_back_and_the_run_goes_on() {
     ends_well(&place, daemon);
 }
 
+/// Reads are refused at once and never as a defect; whether the daemon is alive is another question.
+fn row_91_the_doors_say_so(place: &Place) {
+    let ask = |path: &str| {
+        let mut socket = UnixStream::connect(place.path("state/daemon.sock")).unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        socket.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        answer.to_lowercase()
+    };
+    let refused = ask("/v1/runs");
+    assert!(refused.starts_with("http/1.1 503"), "{refused}");
+    assert!(
+        refused.contains("retry-after: 1") && refused.contains("/problems/database_unavailable"),
+        "{refused}"
+    );
+    assert!(ask("/healthz").starts_with("http/1.1 200"));
+    assert!(ask("/readyz").starts_with("http/1.1 503"));
+}
+
 #[test]
 fn p12_while_the_database_does_not_answer_the_daemon_stays_and_says_so() {
     let place = Place::with_leases_of(4);
@@ -59,6 +82,7 @@ fn p12_while_the_database_does_not_answer_the_daemon_stays_and_says_so() {
         kill_process(child, Signal::STOP).ok();
     }
     daemon.hear("the database is away");
+    row_91_the_doors_say_so(&place);
     // The work ends meanwhile; what came of it waits.
     place.unset("hold-work-2");
     place.await_note("work end 2", 1);
