@@ -33,6 +33,10 @@ sim *ARGS:
 soak MINUTES="10":
     SOAK_MINUTES={{MINUTES}} cargo test -p planctl --test kill -- --ignored --nocapture
 
+# Three daemons, forty workers and a nemesis for MINUTES, with seeds never tried before; CHAOS_SEED plays some again
+chaos MINUTES="10":
+    CHAOS_MINUTES={{MINUTES}} cargo test -p planctl --test chaos -- --ignored --nocapture
+
 # Show the database that planctl uses here
 db:
     cargo run --quiet -- db status
@@ -54,9 +58,9 @@ run *ARGS:
 demo:
     cargo run -- demo
 
-# The floor of this machine, and what planctl costs on top of it
+# The floor of this machine, and what planctl costs on top of it; `just bench daemon` measures the daemon alone
 bench *ARGS:
-    cargo bench -p planctl-server --bench steps {{ARGS}}
+    cargo bench -p planctl-server --bench steps -- {{ARGS}}
 
 # What verifying costs as a plan grows: time per byte stays flat
 bench-verify *ARGS:

@@ -24,6 +24,12 @@ impl History {
         self.0.iter().map(|line| line["event"].as_str().unwrap()).collect()
     }
 
+    /// Returns the texts of what workers reported, in order.
+    pub fn reports(&self) -> Vec<&str> {
+        let reported = self.0.iter().filter(|line| line["event"] == "agent.reported");
+        reported.map(|line| text_in(line).unwrap_or_else(|| panic!("no text in {line}"))).collect()
+    }
+
     /// Returns how many verdicts each attempt has, by step and attempt.
     pub fn verdicts(&self) -> BTreeMap<(u32, u64), usize> {
         let mut verdicts = BTreeMap::new();
@@ -42,6 +48,13 @@ impl History {
         assert!(verdicts.values().all(|count| *count == 1), "verdicts by step and attempt: {verdicts:?}");
         assert_eq!(self.count("harness.evaluated"), verdicts.len(), "one evaluation is one verdict");
     }
+}
+
+/// Returns the words of the first excerpt in a line.
+fn text_in(value: &Value) -> Option<&str> {
+    let fields = value.as_object()?;
+    let tail = fields.get("tail").and_then(Value::as_str);
+    tail.or_else(|| fields.values().find_map(text_in))
 }
 
 /// The run is done, every attempt has its one verdict and no others were made, and the audit finds the run sound.
