@@ -1,5 +1,9 @@
 //! Pure pictures of a run for people: one sentence for each fact, one line for each failure.
 
+mod salute;
+
+pub use salute::{Activity, Duty, Equipment, Location, Past, Place, Salute, Size, Times, Who, salute};
+
 use crate::budget::{BudgetPart, Shortfall};
 use crate::contract::{Ending, Showing, Tampering, Verdict};
 use crate::effect::{AskKind, Purpose, Reason};

@@ -23,6 +23,8 @@ mod plan;
 mod red_first;
 #[path = "conversations/retries.rs"]
 mod retries;
+#[path = "conversations/salute.rs"]
+mod salute;
 #[path = "conversations/script.rs"]
 mod script;
 #[path = "conversations/speech.rs"]

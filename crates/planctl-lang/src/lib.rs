@@ -54,6 +54,7 @@ pub use report::{
     EditView, ExplainedCode, ExplainedCodes, Finding, FixView, Place, ProbeReport, REPORT_SCHEMA, Range,
     Report, StepRef,
 };
+pub use secrets::{is_secret_name, masked};
 pub use shell::is_reading_contract;
 pub use source::{PLAN_BYTES_MAX, Position, Source, Span, Spanned, Unreadable};
 pub use template::{TEMPLATES, Template, instantiate, slug};

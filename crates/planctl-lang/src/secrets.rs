@@ -76,8 +76,14 @@ pub(crate) fn secrets(text: &str) -> Vec<Secret> {
     kept
 }
 
+/// Says that what is called so is a credential, as far as a name tells: `API_TOKEN`, `db_password`.
+pub fn is_secret_name(name: &str) -> bool {
+    let name = name.to_lowercase();
+    NAMES.iter().any(|known| name.ends_with(known))
+}
+
 /// Returns a text in which every character of a credential is a `*`.
-pub(crate) fn masked(text: &str) -> Cow<'_, str> {
+pub fn masked(text: &str) -> Cow<'_, str> {
     let found = secrets(text);
     if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(stars(text, &found, 0)) }
 }

@@ -13,20 +13,24 @@ use sha2::{Digest as _, Sha256};
 
 mod find;
 mod layer;
+mod origin;
 mod read;
 mod role;
 mod schema;
 #[cfg(test)]
 mod tests;
 mod trust;
+mod written;
 
-pub use find::{FILE_NAME, Loaded, Sources, load};
+pub use find::{Distrusted, FILE_NAME, Loaded, Place, PlaceOf, Sources, load, places};
+pub use origin::{Ignored, Key, Origin, Origins};
 pub use read::{Finding, parse_duration};
 pub use role::{
     Agent, Effects, NoSuchAgent, Pace, Price, Responder, RoleConfig, RoleEnv, permission_words, takes_plan,
 };
 pub use schema::schema;
-pub use trust::{TRUST_FILE, Trust, TrustEntry, trust};
+pub use trust::{Standing, TRUST_FILE, Trust, TrustEntry, trust};
+pub use written::Entry;
 
 /// The effective configuration.
 ///

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planctl_engine::{
     AgentSaid, End, Ending, Event, Evidence, Excerpt, Fact, Found, Graph, NodeId, NodeState, Outcome, Record,
-    Rehearsal, Report, RunId, RunStatus, Showing, Spent, Task, Timestamp, Verdict, Work, view,
+    Rehearsal, Report, Run, RunId, RunStatus, Scope, Showing, Spent, Task, Timestamp, Verdict, Work, view,
 };
 use planctl_store::{AwaitedLock, Line, OpenItem, RunRow, RunView as StoredView, Said};
 use serde_json::{Map, Value};
@@ -16,8 +16,8 @@ use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::wire::{
     AttemptView, AuditView, AuditedRun, BecauseView, BeforeView, EventLine, GateView, LogView, RunList,
-    RunState, RunSummary, RunView, SpentView, StepName, StepState, StepView, TamperView, WaitingOn, WhyView,
-    WorkView, moment, usd,
+    RunState, RunSummary, RunView, SaluteView, SpentView, StepName, StepState, StepView, TamperView,
+    WaitingOn, WhyView, WorkView, moment, usd,
 };
 
 /// How many runs a list shows at most.
@@ -281,6 +281,25 @@ impl Services {
             return Ok(String::from_utf8_lossy(&bytes).into_owned());
         }
         Ok(excerpt.tail.clone())
+    }
+
+    /// Draws up the SALUTE report of a run (G-38).
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn salute(&self, run: RunId) -> Result<SaluteView, ServiceError> {
+        let shown = self.shown(run).await?;
+        let lines = self.whole_history(run).await?;
+        let fact = |line: Line| match line.said {
+            Said::Fact(fact) => Some((line.at, *fact)),
+            Said::Input(_) => None,
+        };
+        let facts: Vec<(Timestamp, Fact)> = lines.into_iter().filter_map(fact).collect();
+        let row = &shown.view.run;
+        let loaded = Run::loaded(run, row.head.clone(), Scope::All, shown.view.records.clone());
+        let salute = view::salute(&shown.graph, &loaded, &facts, row.read_at);
+        Ok(SaluteView::of(&salute, shown.view(), row.host.clone(), row.read_at))
     }
 
     /// Explains why a step is where it is, from the history.

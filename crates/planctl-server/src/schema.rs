@@ -9,9 +9,9 @@ use crate::config;
 use crate::wire::calls::{AcceptedView, ClaimedView, HeartbeatView};
 use crate::wire::work::{TokenList, TokenMade, TokenView, WorkerList, WorkerView};
 use crate::wire::{
-    AskList, AskPage, AuditView, DaemonView, DatabaseView, Decided, DoctorView, EventLine, FormatView,
-    LogView, PlanDiffView, PlanView, RoleList, RunList, RunView, SchemaList, TopicList, TopicView,
-    VersionView, WhyView, WorkerLine, WorkerTestView,
+    AskList, AskPage, AuditView, ConfigPaths, ConfigView, DaemonView, DatabaseView, Decided, DoctorView,
+    EventLine, FormatView, LogView, PlanDiffView, PlanView, RoleList, RunList, RunView, SaluteView,
+    SchemaList, TopicList, TopicView, VersionView, WhyView, WorkerLine, WorkerTestView,
 };
 
 /// The name of each schema, and what it describes.
@@ -25,6 +25,7 @@ pub const ALL: &[(&str, &str)] = &[
     ("plan-fmt", "plan fmt --json"),
     ("plan-diff", "plan diff --json"),
     ("plan-status", "plan status --json: one run where one is named, else a list of runs"),
+    ("plan-salute", "plan status RUN --salute --json"),
     ("plan-ls", "plan ls --json"),
     ("plan-logs", "plan logs --json"),
     ("event", "a line of events --json, plan run --json, plan resume --json and plan watch --json"),
@@ -45,6 +46,8 @@ pub const ALL: &[(&str, &str)] = &[
     ("work-claim", "work claim --json and work show --json"),
     ("work-heartbeat", "work heartbeat --json"),
     ("work-report", "what work complete, fail, ask and release answer with --json"),
+    ("config-show", "config show --json"),
+    ("config-path", "config path --json"),
     ("daemon-status", "daemon status --json"),
     ("token-made", "token create --json"),
     ("tokens", "token ls --json"),
@@ -63,6 +66,7 @@ pub fn schema(name: &str) -> Option<Value> {
         "plan-fmt" => of::<FormatView>(),
         "plan-diff" => of::<PlanDiffView>(),
         "plan-status" => either::<RunView, RunList>(),
+        "plan-salute" => of::<SaluteView>(),
         "plan-ls" => of::<RunList>(),
         "plan-logs" => of::<LogView>(),
         "event" => of::<EventLine>(),
@@ -83,6 +87,8 @@ pub fn schema(name: &str) -> Option<Value> {
         "work-claim" => of::<ClaimedView>(),
         "work-heartbeat" => of::<HeartbeatView>(),
         "work-report" => of::<AcceptedView>(),
+        "config-show" => of::<ConfigView>(),
+        "config-path" => of::<ConfigPaths>(),
         "daemon-status" => of::<DaemonView>(),
         "token-made" => of::<TokenMade>(),
         "tokens" => of::<TokenList>(),

@@ -13,10 +13,16 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 pub mod daemon;
+mod salute;
+mod settings;
 mod topics;
 mod workers;
 
 pub use daemon::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView, TroubleView};
+pub use salute::{
+    ActivityView, DutyView, EquipmentView, LocationView, PastView, PlaceView, SaluteView, SizeView, TimesView,
+};
+pub use settings::{ConfigFile, ConfigPaths, ConfigValue, ConfigView, IgnoredKey, IgnoredView, OriginView};
 pub use topics::{NoteView, TopicList, TopicSummary, TopicView};
 pub use workers::{EffectsView, PaceView, RoleList, RoleView, WorkerEvent, WorkerLine, WorkerTestView};
 

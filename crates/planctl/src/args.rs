@@ -119,6 +119,20 @@ pub enum Color {
 /// The nouns.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Command {
+    /// Begins a project: planctl.toml, a first plan, what git is to leave out; and trusts it for you
+    #[command(before_help = "Examples:
+  planctl init                what is needed to begin, with comments
+  planctl init --example      also a worker that stands in for an agent, so that the plan runs at once
+
+It writes where you work (the git checkout, else the current directory) and never over what is there.")]
+    Init {
+        /// Also write work.sh, which does the first plan's step without an agent
+        #[arg(long)]
+        example: bool,
+        /// Write over the files that are there
+        #[arg(long)]
+        force: bool,
+    },
     /// Plans and their runs
     #[command(subcommand)]
     Plan(PlanCommand),
@@ -217,6 +231,9 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// The configuration in force, and where it stands
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Lets a directory's planctl.toml start processes, as it stands
     #[command(before_help = "Example:\n  planctl trust .")]
     Trust {
@@ -526,7 +543,8 @@ Another text has another digest, so an approval of the earlier one no longer hol
     /// Where runs stand
     #[command(before_help = "Examples:
   planctl plan status                         all runs of this workspace that are not over
-  planctl plan status @last --json            one run, for programs")]
+  planctl plan status @last --json            one run, for programs
+  planctl plan status @last --salute          one run, for who supervises it")]
     Status {
         /// The run: a name, a prefix, `@last`, or a plan's path
         run: Option<String>,
@@ -536,6 +554,9 @@ Another text has another digest, so an approval of the earlier one no longer hol
         /// Answer with the exit code: 0 done, 1 failed, 3 waiting for a human, 8 in progress, …
         #[arg(long)]
         exit_code: bool,
+        /// Report size, activity, location, unit, time and equipment
+        #[arg(long, requires = "run", conflicts_with = "all")]
+        salute: bool,
     },
     /// Lists runs, newest first
     Ls {
@@ -1091,6 +1112,28 @@ pub struct Used {
     /// The model
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
+}
+
+/// What can be done with the configuration.
+#[derive(Subcommand, Clone, Debug)]
+#[command(before_help = "Examples:
+  planctl config show --origin         every value, and which line, variable or flag says it
+  planctl config path")]
+pub enum ConfigCommand {
+    /// Prints what is in force, as planctl.toml would say it; credentials are masked
+    #[command(before_help = "Examples:
+  planctl config show
+  planctl config show --origin
+  planctl config show --json | jq '.values[] | select(.key == \"contracts.timeout\")'
+
+Flags go before PLANCTL_* variables, your own file, the project's planctl.toml and the defaults.")]
+    Show {
+        /// Say where each value comes from
+        #[arg(long)]
+        origin: bool,
+    },
+    /// Prints which files are read, the strongest first
+    Path,
 }
 
 /// What can be done with roles.

@@ -17,7 +17,7 @@ use planctl_server::wire::calls::{
 use planctl_server::wire::work::ServiceView;
 use planctl_server::wire::{
     AskList, AskPage, AuditView, DatabaseView, Decided, EventLine, LogView, PlanDiffView, RunList, RunView,
-    TopicList, TopicView, WhyView,
+    SaluteView, TopicList, TopicView, WhyView,
 };
 use planctl_server::{Drive, Driven, Live, Open, ServiceError, Services, Start, StoreSettings};
 use tokio::sync::watch;
@@ -400,6 +400,14 @@ impl Client {
                     given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
                 daemon.remote.get(&format!("/v1/runs/{}/logs", handle.0), &query).await
             }
+        }
+    }
+
+    /// Returns the SALUTE report of a run.
+    pub async fn salute(&self, handle: Handle) -> Result<SaluteView, Failure> {
+        match &self.via {
+            Via::Here(services) => services.salute(handle.0).await.map_err(failure),
+            Via::Daemon(daemon) => daemon.remote.get(&format!("/v1/runs/{}/salute", handle.0), &[]).await,
         }
     }
 

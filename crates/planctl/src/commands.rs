@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use planctl_server::config::{self, ConfigError, Loaded, Sources};
+use planctl_server::config::{self, ConfigError, Loaded, Place, Sources};
 
 use crate::args::{Cli, Command, Format, Global};
 use crate::failure::{Answer, Exit, Failure};
@@ -13,6 +13,7 @@ use crate::show;
 
 mod approvals;
 mod changes;
+mod configuration;
 mod daemon;
 mod database;
 mod decide;
@@ -25,10 +26,12 @@ mod fix;
 mod format;
 mod help;
 mod history;
+mod init;
 mod items;
 mod new;
 mod plan;
 mod run;
+mod salute;
 mod token;
 mod topic;
 mod verify;
@@ -60,6 +63,8 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Doctor => doctor::run(&context).await,
         Command::Lsp { .. } => crate::lsp::run(&context).await,
         Command::Completions { shell } => help::completions(shell),
+        Command::Init { example, force } => init::run(&context, example, force),
+        Command::Config(command) => configuration::run(&context, &command),
         Command::Trust { dir } => help::trust(&context, &dir),
         Command::Schema { name } => help::schema(&context, name.as_deref()),
         Command::Help { topic } => help::help(&topic),
@@ -111,7 +116,20 @@ impl Context {
 
     /// Reads the configuration for a workspace anew.
     pub fn load(&self, workspace: &Path) -> Result<Loaded, Failure> {
-        config::load(&Sources {
+        self.with_sources(workspace, config::load)
+    }
+
+    /// Names the files that are read, whatever stands in them.
+    pub fn config_places(&self) -> Result<Vec<Place>, Failure> {
+        self.with_sources(&self.workspace, config::places)
+    }
+
+    fn with_sources<T>(
+        &self,
+        workspace: &Path,
+        asked: impl Fn(&Sources<'_>) -> Result<T, ConfigError>,
+    ) -> Result<T, Failure> {
+        asked(&Sources {
             workspace,
             state_dir: &self.state_dir()?,
             file: self.global.config.as_deref(),

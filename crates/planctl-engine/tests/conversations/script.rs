@@ -13,6 +13,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use planctl_engine::view::{self, Salute};
 use planctl_engine::{
     Effect, End, Event, Fact, Graph, Item, ItemId, Purpose, Refusal, Run, RunId, RunStatus, Scope, Timestamp,
     Work, advance, touched,
@@ -23,6 +24,16 @@ use super::speech::{self, Room};
 
 /// Plays a conversation that says all of its lines.
 pub fn talk(text: &str) {
+    played(text);
+}
+
+/// Plays a conversation and returns the report of the run at its end.
+pub fn salute_after(text: &str) -> Salute {
+    let stage = played(text);
+    view::salute(&stage.graph, &stage.run, &stage.facts, stage.now)
+}
+
+fn played(text: &str) -> Stage {
     let mut played = Vec::new();
     let mut expected = Vec::new();
     let mut stage: Option<Stage> = None;
@@ -62,6 +73,7 @@ pub fn talk(text: &str) {
         played.join("\n"),
         expected.join("\n")
     );
+    stage.unwrap()
 }
 
 struct Stage {
@@ -71,13 +83,14 @@ struct Stage {
     asks: Vec<ItemId>,
     revision: u32,
     history: Vec<(Graph, Event, Timestamp)>,
+    facts: Vec<(Timestamp, Fact)>,
 }
 
 impl Stage {
     fn new(graph: Graph) -> Stage {
         let now = Timestamp::from_micros(0);
         let run = Run::new(RunId::from_u128(1), &graph, now);
-        Stage { graph, run, now, asks: Vec::new(), revision: 1, history: Vec::new() }
+        Stage { graph, run, now, asks: Vec::new(), revision: 1, history: Vec::new(), facts: Vec::new() }
     }
 
     /// Lets the engine hear a line and returns what it made of it, in words.
@@ -103,6 +116,7 @@ impl Stage {
         self.graph = graph;
         self.run = done.run;
         self.history.push((self.graph.clone(), event, self.now));
+        self.facts.extend(done.facts.iter().map(|fact| (self.now, fact.clone())));
         self.fold_gives_the_same_run();
         for effect in &done.effects {
             if let Effect::Dispatch(item) = effect

@@ -7,7 +7,9 @@ use planctl_lang::did_you_mean;
 
 use super::layer::Layer;
 use super::trust::Standing;
-use super::{Config, ConfigError, DatabaseUrl, Responder, Trust, read, read_small, sha256};
+use super::{
+    Config, ConfigError, DatabaseUrl, Ignored, Origin, Origins, Responder, Trust, read, read_small, sha256,
+};
 
 /// The name of a configuration file, in a project and in the user's configuration directory.
 pub const FILE_NAME: &str = "planctl.toml";
@@ -35,6 +37,85 @@ pub struct Loaded {
     pub warnings: Vec<String>,
     /// The files that were read, the strongest first.
     pub files: Vec<PathBuf>,
+    /// Where each value comes from.
+    pub origins: Origins,
+    /// The project's file, where it has keys that do not count until it is trusted.
+    pub distrusted: Option<Distrusted>,
+}
+
+/// A project's file with keys that do not count until a person trusts it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Distrusted {
+    /// The file.
+    pub path: PathBuf,
+    /// Its directory, which `planctl trust` is given.
+    pub dir: PathBuf,
+    /// Why they don't count: `is not trusted`.
+    pub why: &'static str,
+    /// The keys.
+    pub keys: Vec<Ignored>,
+}
+
+impl Distrusted {
+    fn warning(&self) -> String {
+        let keys: Vec<&str> = self.keys.iter().map(|ignored| ignored.key.as_str()).collect();
+        format!(
+            "{} {}, so {} ignored: {}; read it, then type: planctl trust {}",
+            self.path.display(),
+            self.why,
+            if keys.len() == 1 { "this key is" } else { "these keys are" },
+            keys.join(", "),
+            self.dir.display(),
+        )
+    }
+}
+
+/// A place where configuration may stand.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The file.
+    pub path: PathBuf,
+    /// Whose it is.
+    pub of: PlaceOf,
+    /// Says that it is there.
+    pub is_there: bool,
+}
+
+/// Whose configuration a file is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PlaceOf {
+    /// The person's, for all their projects.
+    User,
+    /// The project's, and how far it is trusted.
+    Project(Standing),
+    /// The one that was named, in place of the project's.
+    Named,
+}
+
+/// Names the files that are read, the strongest first, whatever stands in them; and the person's own where there is none.
+///
+/// # Errors
+///
+/// [`ConfigError`] where a file can't be read.
+pub fn places(sources: &Sources<'_>) -> Result<Vec<Place>, ConfigError> {
+    let mut places = Vec::new();
+    if let Some(path) = user_file(sources.env) {
+        let is_there = read_small(&path)?.is_some();
+        places.push(Place { path, of: PlaceOf::User, is_there });
+    }
+    if let Some(path) = named(sources) {
+        let is_there = read_small(&path)?.is_some();
+        places.push(Place { path, of: PlaceOf::Named, is_there });
+    } else if let Some((path, text)) = found_upward(sources.workspace)? {
+        let dir = path.parent().unwrap_or(Path::new("/"));
+        let standing = Trust::load(sources.state_dir)?.standing(dir, &sha256(text.as_bytes()));
+        places.push(Place { path, of: PlaceOf::Project(standing), is_there: true });
+    }
+    Ok(places)
+}
+
+fn named(sources: &Sources<'_>) -> Option<PathBuf> {
+    sources.file.map(Path::to_owned).or_else(|| (sources.env)("PLANCTL_CONFIG").map(PathBuf::from))
 }
 
 /// Reads all sources: flags go before `PLANCTL_*`, the user's file, and the project's.
@@ -43,17 +124,18 @@ pub struct Loaded {
 ///
 /// [`ConfigError`], with every finding of the first file that has any.
 pub fn load(sources: &Sources<'_>) -> Result<Loaded, ConfigError> {
-    let mut warnings = Vec::new();
     let mut files = Vec::new();
     let user = match user_file(sources.env) {
         Some(path) => read_layer(&path, &mut files)?.unwrap_or_default(),
         None => Layer::default(),
     };
-    let project = project_layer(sources, &mut warnings, &mut files)?;
-    let layer = flags(sources)?.over(environment(sources)?).over(user).over(project);
+    let (project, distrusted) = project_layer(sources, &mut files)?;
+    let mut layer = flags(sources)?.over(environment(sources)?).over(user).over(project);
+    let origins = std::mem::take(&mut layer.origins);
     let config = layer.effective();
+    let mut warnings: Vec<String> = distrusted.iter().map(Distrusted::warning).collect();
     warnings.extend(unknown_responders(&config));
-    Ok(Loaded { config, warnings, files })
+    Ok(Loaded { config, warnings, files, origins, distrusted })
 }
 
 /// Says which roles answer for another at some level and are nowhere configured.
@@ -89,16 +171,14 @@ fn refuse_exposed(path: &Path, layer: &Layer) -> Result<(), ConfigError> {
 
 fn project_layer(
     sources: &Sources<'_>,
-    warnings: &mut Vec<String>,
     files: &mut Vec<PathBuf>,
-) -> Result<Layer, ConfigError> {
-    let named =
-        sources.file.map(Path::to_owned).or_else(|| (sources.env)("PLANCTL_CONFIG").map(PathBuf::from));
-    if let Some(path) = named {
-        return read_layer(&path, files)?.ok_or(ConfigError::Missing { path });
+) -> Result<(Layer, Option<Distrusted>), ConfigError> {
+    if let Some(path) = named(sources) {
+        let layer = read_layer(&path, files)?.ok_or(ConfigError::Missing { path })?;
+        return Ok((layer, None));
     }
     let Some((path, text)) = found_upward(sources.workspace)? else {
-        return Ok(Layer::default());
+        return Ok((Layer::default(), None));
     };
     let mut layer = read::layer(&path, &text)?;
     let dir = path.parent().unwrap_or(Path::new("/"));
@@ -107,22 +187,14 @@ fn project_layer(
     let why = match standing {
         Standing::Trusted => {
             refuse_exposed(&path, &layer)?;
-            return Ok(layer);
+            return Ok((layer, None));
         }
         Standing::Unknown => "is not trusted",
         Standing::Changed => "has changed since it was trusted",
     };
-    let ignored = layer.distrust();
-    if !ignored.is_empty() {
-        warnings.push(format!(
-            "{} {why}, so {} ignored: {}; read it, then type: planctl trust {}",
-            path.display(),
-            if ignored.len() == 1 { "this key is" } else { "these keys are" },
-            ignored.join(", "),
-            dir.display(),
-        ));
-    }
-    Ok(layer)
+    let keys = layer.distrust();
+    let distrusted = Distrusted { dir: dir.to_owned(), path, why, keys };
+    Ok((layer, Some(distrusted).filter(|distrusted| !distrusted.keys.is_empty())))
 }
 
 fn found_upward(workspace: &Path) -> Result<Option<(PathBuf, String)>, ConfigError> {
@@ -160,14 +232,19 @@ fn environment(sources: &Sources<'_>) -> Result<Layer, ConfigError> {
     let Some(value) = (sources.env)("PLANCTL_DATABASE_URL").filter(|value| !value.is_empty()) else {
         return Ok(Layer::default());
     };
-    database(&value.to_string_lossy(), "PLANCTL_DATABASE_URL")
+    database(&value.to_string_lossy(), "PLANCTL_DATABASE_URL", Origin::Variable)
 }
 
 fn flags(sources: &Sources<'_>) -> Result<Layer, ConfigError> {
-    sources.database_url.map_or(Ok(Layer::default()), |value| database(value, "--database-url"))
+    sources.database_url.map_or(Ok(Layer::default()), |value| database(value, "--database-url", Origin::Flag))
 }
 
-fn database(value: &str, name: &'static str) -> Result<Layer, ConfigError> {
+fn database(
+    value: &str,
+    name: &'static str,
+    origin: fn(&'static str) -> Origin,
+) -> Result<Layer, ConfigError> {
     let url = DatabaseUrl::parse(value).map_err(|what| ConfigError::Value { name, what })?;
-    Ok(Layer { database: Some(url), ..Layer::default() })
+    let origins = Origins::one(&["database", "url"], origin(name));
+    Ok(Layer { database: Some(url), origins, ..Layer::default() })
 }

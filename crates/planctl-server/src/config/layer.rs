@@ -9,7 +9,8 @@ use planctl_harness::{PermissionMode, Permissions};
 use planctl_lang::Levels;
 
 use super::{
-    Agent, Config, Contracts, DatabaseUrl, Effects, Isolation, Pace, Postgres, Price, RoleConfig, RoleEnv,
+    Agent, Config, Contracts, DatabaseUrl, Effects, Ignored, Isolation, Origins, Pace, Postgres, Price,
+    RoleConfig, RoleEnv,
 };
 
 /// What one source says.
@@ -27,6 +28,7 @@ pub(super) struct Layer {
     pub(super) isolation: Option<Isolation>,
     pub(super) verify: Levels,
     pub(super) prices: BTreeMap<String, Price>,
+    pub(super) origins: Origins,
 }
 
 /// What one source says of one role.
@@ -45,41 +47,52 @@ pub(super) struct RoleLayer {
 
 impl Layer {
     /// Takes out the keys that start processes, hand over secrets, weaken isolation or hide findings, and names them.
-    pub(super) fn distrust(&mut self) -> Vec<String> {
+    pub(super) fn distrust(&mut self) -> Vec<Ignored> {
+        let origins = &mut self.origins;
         let mut ignored = Vec::new();
+        let mut ignore = |words: &[&str]| ignored.push(origins.ignore(words, words.join(".")));
         if !std::mem::take(&mut self.contract_env).is_empty() {
-            ignored.push("contracts.env".to_owned());
+            ignore(&["contracts", "env"]);
         }
         if self.contract_path.take().is_some() {
-            ignored.push("contracts.path".to_owned());
+            ignore(&["contracts", "path"]);
         }
         for (role, layer) in &mut self.roles {
             if layer.agent.take().is_some() {
-                ignored.push(format!("roles.{role}.agent"));
+                ignore(&["roles", role.as_str(), "agent"]);
             }
             if layer.env.take().is_some() {
-                ignored.push(format!("roles.{role}.env"));
+                ignore(&["roles", role.as_str(), "env"]);
             }
-            ignored.extend(layer.distrust().into_iter().map(|key| format!("roles.{role}.{key}")));
+            layer.distrust(role.as_str(), &mut ignore);
         }
         // A price of nothing would make every money cap hold.
         if !std::mem::take(&mut self.prices).is_empty() {
-            ignored.push("prices".to_owned());
+            ignore(&["prices"]);
         }
         // Whoever names the database answers the asks in it.
         if self.database.take().is_some() {
-            ignored.push("database.url".to_owned());
+            ignore(&["database", "url"]);
         }
         if self.bin_dir.take().is_some() {
-            ignored.push("postgres.bin_dir".to_owned());
+            ignore(&["postgres", "bin_dir"]);
         }
         // Whoever hides a finding hides it from the person who approves.
-        ignored.extend(self.verify.only_stricter().into_iter().map(|name| format!("verify: {name}")));
+        for name in self.verify.only_stricter() {
+            ignored.push(self.origins.ignore(&["verify", name], format!("verify: {name}")));
+        }
         ignored
     }
 
     /// Lets this source go before a weaker one.
-    pub(super) fn over(self, weaker: Layer) -> Layer {
+    pub(super) fn over(mut self, mut weaker: Layer) -> Layer {
+        // Nothing is downgraded silently: of two demands the stricter one counts.
+        let isolation = match (self.isolation, weaker.isolation) {
+            (Some(strong), Some(weak)) => Some(strong.stricter(weak)),
+            (one, other) => one.or(other),
+        };
+        let loser = if isolation == self.isolation { &mut weaker } else { &mut self };
+        loser.origins.remove(&["isolation"]);
         let mut contract_env = weaker.contract_env;
         contract_env.extend(self.contract_env);
         let mut prices = weaker.prices;
@@ -101,11 +114,8 @@ impl Layer {
             download: self.download.or(weaker.download),
             verify: weaker.verify.then(&self.verify),
             prices,
-            // Nothing is downgraded silently: of two demands the stricter one counts.
-            isolation: match (self.isolation, weaker.isolation) {
-                (Some(strong), Some(weak)) => Some(strong.stricter(weak)),
-                (one, other) => one.or(other),
-            },
+            isolation,
+            origins: self.origins.over(weaker.origins),
         }
     }
 
@@ -132,22 +142,20 @@ impl Layer {
 
 impl RoleLayer {
     /// Takes out what lets an agent do more than is usual, or somebody else answer for it, and names it.
-    fn distrust(&mut self) -> Vec<&'static str> {
-        let mut ignored = Vec::new();
+    fn distrust(&mut self, role: &str, ignore: &mut impl FnMut(&[&str])) {
         if self.permissions.is_some_and(|mode| mode != PermissionMode::Deny) {
             self.permissions = None;
-            ignored.push("permissions");
+            ignore(&["roles", role, "permissions"]);
         }
         if self.allow.take().is_some() {
-            ignored.push("allow");
+            ignore(&["roles", role, "allow"]);
         }
         if !std::mem::take(&mut self.effects.allow).is_empty() {
-            ignored.push("effects.allow");
+            ignore(&["roles", role, "effects", "allow"]);
         }
         if std::mem::take(&mut self.pace) != Pace::default() {
-            ignored.push("pace");
+            ignore(&["roles", role, "pace"]);
         }
-        ignored
     }
 
     /// Returns what its agent may do.

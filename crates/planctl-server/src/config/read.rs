@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::layer::Layer;
-use super::{ConfigError, DatabaseUrl, Isolation};
+use super::{ConfigError, DatabaseUrl, Isolation, Origins};
 
 mod role;
 
@@ -40,7 +40,10 @@ impl fmt::Display for Finding {
 pub(super) fn layer(path: &Path, text: &str) -> Result<Layer, ConfigError> {
     let mut reader = Reader { text, findings: Vec::new() };
     let layer = match DeTable::parse(text) {
-        Ok(table) => reader.root(table.get_ref()),
+        Ok(table) => {
+            let layer = reader.root(table.get_ref());
+            Layer { origins: Origins::read(path, text, table.get_ref()), ..layer }
+        }
         Err(error) => {
             reader.report(error.span().unwrap_or(0..0), error.message().to_owned(), None);
             Layer::default()

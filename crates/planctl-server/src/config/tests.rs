@@ -469,3 +469,146 @@ fn row_107_a_file_with_a_password_that_everybody_may_read_is_refused() {
     mode(0o640);
     assert!(load(&sources(&dir, &state)).is_ok());
 }
+
+fn origin_of(loaded: &Loaded, key: &str) -> String {
+    let entries = loaded.entries();
+    let entry = entries.iter().find(|entry| entry.key.to_string() == key);
+    let Some(entry) = entry else { return "not there".to_owned() };
+    let said = |origin: &Origin| match origin {
+        Origin::Flag(name) | Origin::Variable(name) => (*name).to_owned(),
+        Origin::File { path, line } => {
+            let is_user = path.components().any(|part| part.as_os_str() == "home");
+            format!("{}:{line}", if is_user { "user" } else { "project" })
+        }
+        Origin::Default => "default".to_owned(),
+    };
+    entry.origins.iter().map(said).collect::<Vec<_>>().join(" ")
+}
+
+const PROJECT: &str = "isolation = \"require:1\"
+[contracts]
+env = { CI = \"1\", API_TOKEN = \"hunter2\" }
+path = [\"/opt/bin\"]
+[roles.coder]
+agent = \"claude\"
+permissions = \"ask\"
+allow = [
+  \"Edit\",
+]
+env = [\"KEY\"]
+effects = { allow = [\"network\", \"delete\"] }
+pace.alternate = \"human\"
+[prices.\"gpt.x\"]
+input = 1
+output = 10.5
+[verify]
+warn = [\"P104\"]
+allow = [\"p602\"]
+";
+const USER: &str = "isolation = \"require:0\"
+[contracts]
+timeout = \"90s\"
+env.CI = \"2\"
+[roles.coder]
+permissions = \"list\"
+effects.deny = [\"delete\"]
+env = { A = \"b\" }
+[roles.reviewer]
+[verify]
+deny = [\"warnings\"]
+";
+
+fn with_user(project: &Project, check: impl Fn(Loaded)) {
+    let home = project.root.path().join("home");
+    std::fs::create_dir_all(home.join(".config/planctl")).unwrap();
+    std::fs::write(home.join(".config/planctl").join(FILE_NAME), USER).unwrap();
+    let env = |name: &str| match name {
+        "HOME" => Some(home.clone().into_os_string()),
+        "PLANCTL_DATABASE_URL" => Some(OsString::from("postgres://me:hunter2@h/x")),
+        _ => None,
+    };
+    let (dir, state) = (project.dir(), project.state());
+    check(load(&Sources { env: &env, ..sources(&dir, &state) }).unwrap());
+}
+
+#[test]
+fn every_value_knows_the_line_the_variable_or_the_default_it_comes_from() {
+    let project = Project::with(PROJECT);
+    trust(&project.state(), &project.dir()).unwrap();
+    with_user(&project, |loaded| {
+        for (key, origin) in [
+            ("isolation", "project:1"),
+            ("contracts.timeout", "user:3"),
+            ("contracts.env.CI", "user:4"),
+            ("contracts.env.API_TOKEN", "project:3"),
+            ("contracts.path", "project:4"),
+            ("contracts.red_first", "default"),
+            ("roles.coder.agent", "project:6"),
+            ("roles.coder.permissions", "user:6"),
+            ("roles.coder.allow", "not there"),
+            ("roles.coder.env", "not there"),
+            ("roles.coder.env.A", "user:8"),
+            ("roles.coder.effects.allow", "project:12"),
+            ("roles.coder.effects.deny", "user:7"),
+            ("roles.coder.pace.alternate", "project:13"),
+            ("roles.reviewer", "user:9"),
+            ("prices.\"gpt.x\".output", "project:16"),
+            ("prices.\"gpt.x\".cached", "not there"),
+            ("database.url", "PLANCTL_DATABASE_URL"),
+            ("postgres.download", "default"),
+            ("verify.allow", "project:19"),
+            ("verify.warn", "not there"),
+            ("verify.deny", "project:18 user:11"),
+        ] {
+            assert_eq!(origin_of(&loaded, key), origin, "{key}");
+        }
+    });
+}
+
+#[test]
+fn row_101_what_is_shown_of_the_configuration_holds_no_credential() {
+    let project = Project::with(PROJECT);
+    trust(&project.state(), &project.dir()).unwrap();
+    with_user(&project, |loaded| {
+        assert!(!format!("{:?}", loaded.entries()).contains("hunter2"));
+        assert_eq!(loaded.config.contracts.env["API_TOKEN"], "hunter2");
+    });
+}
+
+#[test]
+fn keys_that_do_not_count_are_told_with_their_lines_and_lend_nobody_their_origin() {
+    let project = Project::with(PROJECT);
+    with_user(&project, |loaded| {
+        let distrusted = loaded.distrusted.clone().unwrap();
+        let keys: Vec<_> = distrusted.keys.iter().map(|key| (key.key.as_str(), key.line)).collect();
+        assert_eq!(
+            keys,
+            [
+                ("contracts.env", Some(3)),
+                ("contracts.path", Some(4)),
+                ("roles.coder.agent", Some(6)),
+                ("roles.coder.env", Some(11)),
+                ("roles.coder.permissions", Some(7)),
+                ("roles.coder.allow", Some(8)),
+                ("roles.coder.effects.allow", Some(12)),
+                ("roles.coder.pace", Some(13)),
+                ("prices", Some(15)),
+                ("verify: P104", Some(18)),
+                ("verify: P602", Some(19)),
+            ]
+        );
+        assert_eq!(origin_of(&loaded, "contracts.env.API_TOKEN"), "not there");
+        assert_eq!(origin_of(&loaded, "verify.deny"), "user:11");
+        assert_eq!(origin_of(&loaded, "isolation"), "project:1", "stricter needs no trust");
+    });
+}
+
+#[test]
+fn where_configuration_stands_is_told_whatever_stands_in_it() {
+    let project = Project::with("isolation = 3\n");
+    let (dir, state) = (project.dir().join("src"), project.state());
+    let found = places(&sources(&dir, &state)).unwrap();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].of, PlaceOf::Project(Standing::Unknown));
+    assert!(found[0].path.ends_with("shop/planctl.toml") && found[0].is_there);
+}

@@ -30,9 +30,12 @@ pub struct TrustEntry {
 
 /// What the record says of one file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Standing {
+pub enum Standing {
+    /// A person trusts it as it stands.
     Trusted,
+    /// A person trusted another text.
     Changed,
+    /// Nobody trusted it.
     Unknown,
 }
 

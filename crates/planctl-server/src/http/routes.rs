@@ -347,6 +347,14 @@ pub static ROUTES: &[Route] = &[
         handler!(runs::logs),
     ),
     get(
+        "/v1/runs/{run}/salute",
+        Needs::Read,
+        "The SALUTE report of a run: size, activity, location, unit, time, equipment",
+        &["workspace"],
+        Some(of::<wire::SaluteView>),
+        handler!(runs::salute),
+    ),
+    get(
         "/v1/runs/{run}/why/{step}",
         Needs::Read,
         "Why a step is where it is",

@@ -102,6 +102,11 @@ pub(super) async fn logs(call: Call) -> Answer {
     json(&services.logs(run, step, attempt).await?)
 }
 
+pub(super) async fn salute(call: Call) -> Answer {
+    let (services, run) = found(&call).await?;
+    json(&services.salute(run).await?)
+}
+
 pub(super) async fn why(call: Call) -> Answer {
     let (services, run) = found(&call).await?;
     let step = call.parameter_as("step", "the number of a step")?;

@@ -36,7 +36,8 @@ pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
     Ok(Exit::Yes)
 }
 
-fn put(context: &Context, file: &Path, text: &str, is_forced: bool) -> Result<(), Failure> {
+/// Writes a plan that is not there yet, or over one that is.
+pub fn put(context: &Context, file: &Path, text: &str, is_forced: bool) -> Result<(), Failure> {
     if is_forced && file.exists() {
         let old = expand::read(file)?;
         return if old.text() == text { Ok(()) } else { write::replace(context, file, old.text(), text) };

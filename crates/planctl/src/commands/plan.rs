@@ -35,7 +35,12 @@ pub async fn run(context: &Context, command: PlanCommand) -> Answer {
             super::run::run(context, &file, wish).await
         }
         PlanCommand::Watch { run, no_wait } => super::run::watch(context, &run, no_wait).await,
-        PlanCommand::Status { run, all, exit_code } => status(context, run.as_deref(), all, exit_code).await,
+        PlanCommand::Status { run: Some(run), salute: true, exit_code, .. } => {
+            super::salute::run(context, &run, exit_code).await
+        }
+        PlanCommand::Status { run, all, exit_code, .. } => {
+            status(context, run.as_deref(), all, exit_code).await
+        }
         PlanCommand::Ls { state, all } => ls(context, &state, all).await,
         PlanCommand::Logs { run, step, attempt, contract, tail } => {
             super::history::logs(context, &run, super::history::Which { step, attempt, contract, tail }).await

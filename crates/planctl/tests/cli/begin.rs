@@ -100,3 +100,57 @@ fn what_gives_no_items_says_why_and_writes_nothing() {
     assert_eq!(none.code, 1);
     assert!(none.out.contains("nothing says what `2–N` stands for"), "{none:?}");
 }
+
+#[test]
+fn a_project_begins_with_a_plan_that_verifies_clean_and_is_trusted() {
+    let room = Room::new();
+    let said = room.planctl(&["init"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let lines: Vec<&str> = said.out.lines().collect();
+    assert_eq!(lines[0], "created planctl.toml, plans/hello.md, .gitignore (+2 lines)");
+    assert!(lines[1].starts_with("trusted /"), "{said:?}");
+    assert!(lines[2].starts_with("next: planctl plan verify plans/hello.md "), "{said:?}");
+    assert!(room.read("plans/hello.md").contains("owner: ann\n"));
+    assert!(room.read(".gitignore").ends_with("\n.planctl-*.tmp\n"));
+    let report = room.json(&["plan", "verify", "plans/hello.md", "--json"]);
+    assert_eq!(report["diagnostics"].as_array().map(Vec::len), Some(0), "{report}");
+    let files = room.json(&["config", "path", "--json"])["files"].clone();
+    assert_eq!(files[1]["trusted"], true, "{files}");
+}
+
+#[test]
+fn beginning_again_says_what_is_there_and_writes_over_it_only_when_it_is_forced() {
+    let room = Room::new();
+    room.write("planctl.toml", "# mine\n").write(".gitignore", "/target");
+    let said = room.planctl(&["init"]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.err.contains("planctl.toml is there already") && said.err.contains("--force"), "{said:?}");
+    assert_eq!(
+        (room.read("planctl.toml").as_str(), room.read(".gitignore").as_str()),
+        ("# mine\n", "/target")
+    );
+    assert!(!room.path("plans").exists(), "nothing was written");
+
+    let said = room.planctl(&["init", "--force"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.starts_with("created plans/hello.md, .gitignore (+2 lines)\nwrote over planctl.toml\n"));
+    assert!(room.read(".gitignore").starts_with("/target\n# "), "{}", room.read(".gitignore"));
+    let before = room.read(".gitignore");
+    let said = room.planctl(&["init", "--force"]);
+    assert!(said.out.starts_with("wrote over planctl.toml, plans/hello.md\ntrusted "), "{said:?}");
+    assert_eq!(room.read(".gitignore"), before, "its lines are added once");
+}
+
+#[test]
+fn the_example_runs_as_it_was_written_and_a_worker_may_not_begin_a_project() {
+    let room = Room::new();
+    assert_eq!(room.planctl(&["init", "--example"]).code, 0);
+    let said = room.planctl(&["plan", "run", "plans/hello.md", "--approve", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(room.read("hello.txt"), "Hello from planctl\n");
+
+    let other = Room::new();
+    let said = other.command(&["init"]).env("PLANCTL_ITEM_ID", "x").output().unwrap();
+    assert_eq!(said.status.code(), Some(77), "{said:?}");
+    assert!(!other.path("planctl.toml").exists());
+}

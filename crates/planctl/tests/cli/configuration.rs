@@ -112,3 +112,73 @@ fn the_doctor_finds_what_is_missing() {
     assert_eq!(of("role"), ["warning"]);
     assert_eq!(of("child processes"), ["good"]);
 }
+
+#[test]
+fn the_configuration_in_force_is_shown_as_a_file_says_it_with_the_origin_of_each_value() {
+    let room = Room::new();
+    room.write("planctl.toml", "[contracts]\ntimeout = \"1m\"\n[roles.coder]\nagent = \"exec:./x\"\n");
+    let said = room.planctl(&["config", "show", "--origin"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let lines: Vec<String> =
+        said.out.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for line in [
+        "isolation = \"auto\" # default",
+        "[contracts]",
+        "timeout = \"1m\" # planctl.toml:2",
+        "# planctl.toml is not trusted, so what it says here is ignored:",
+        "# roles.coder.agent planctl.toml:4",
+    ] {
+        assert!(lines.iter().any(|said| said == line), "{line}\n{}", said.out);
+    }
+    assert!(said.out.contains("# PLANCTL_DATABASE_URL\n"), "{}", said.out);
+    assert!(said.out.contains("read it, then type: planctl trust "), "{}", said.out);
+    assert!(said.err.is_empty(), "{said:?}");
+
+    assert_eq!(room.planctl(&["trust", "."]).code, 0);
+    let shown = room.json(&["config", "show", "--json"]);
+    let values = shown["values"].as_array().unwrap();
+    let agent = values.iter().find(|value| value["key"] == "roles.coder.agent").unwrap();
+    assert_eq!(agent["value"], "exec:./x");
+    assert_eq!((&agent["origins"][0]["from"], &agent["origins"][0]["line"]), (&"file".into(), &4.into()));
+    assert!(shown["ignored"].is_null());
+
+    // What is shown is a configuration again, and the same.
+    let before = room.planctl(&["config", "show"]);
+    room.write("again.toml", &before.out);
+    let again = room.planctl(&["config", "show", "--config", "again.toml"]);
+    assert_eq!(again.out, before.out, "{again:?}");
+    assert!(again.out.contains("[roles.coder]\nagent = \"exec:./x\"\n"), "{}", again.out);
+}
+
+#[test]
+fn row_101_the_shown_configuration_has_no_password_and_a_flag_goes_before_the_variable() {
+    let room = Room::new();
+    let url = "postgres://me:hunter2@127.0.0.1:1/none";
+    for words in [&["config", "show", "--origin"][..], &["config", "show", "--json"]] {
+        let said = room.planctl(&[words, &["--database-url", url]].concat());
+        assert_eq!(said.code, 0, "{said:?}");
+        assert!(!said.out.contains("hunter2") && said.out.contains("--database-url"), "{said:?}");
+    }
+}
+
+#[test]
+fn where_configuration_stands_is_told_also_when_it_is_wrong() {
+    let room = Room::new();
+    let said = room.planctl(&["config", "path"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(
+        said.out.contains(".config/planctl/planctl.toml") && said.out.contains("not there"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("planctl init"), "{}", said.out);
+    room.write("planctl.toml", "[roles.x.pace]\nalternat = \"human\"\n");
+    let files = room.json(&["config", "path", "--json"])["files"].clone();
+    assert_eq!((&files[1]["of"], &files[1]["trusted"]), (&"project".into(), &false.into()), "{files}");
+    let said = room.planctl(&["config", "show"]);
+    assert_eq!(said.code, 78, "{said:?}");
+    assert!(
+        said.err.contains("planctl.toml:2:1") && said.err.contains("did you mean `alternate`?"),
+        "{said:?}"
+    );
+}

@@ -409,3 +409,30 @@ fn p_75_two_plans_that_want_one_lock_go_one_after_the_other_and_say_so() {
     let said = second.end();
     assert_eq!(said.code, 0, "{said:?}");
 }
+
+#[test]
+fn g38_a_run_is_reported_in_the_six_parts_that_a_supervisor_asks_for() {
+    let room = Room::new();
+    let steps = [("Write one", "test -e one", "escalate"), ("Write two", "test -e two", "escalate")];
+    room.write("p.md", &plan("Two files", "5 minutes", &steps));
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "touch one"]);
+    assert_eq!(said.code, 3, "{said:?}");
+
+    let report = room.json(&["plan", "status", "@last", "--salute", "--json"]);
+    assert_eq!((&report["size"]["total_steps"], &report["size"]["passed"]), (&2.into(), &1.into()));
+    assert_eq!((&report["size"]["live"], &report["activity"]["state"]), (&1.into(), &"waiting".into()));
+    assert_eq!(report["activity"]["events"].as_array().map(Vec::len), Some(5), "{report}");
+    assert_eq!(report["location"]["run"], "p-1");
+    assert_eq!(report["location"]["steps"][0]["title"], "Write two");
+    assert_eq!((&report["unit"][0]["step"], &report["unit"][0]["who"]), (&2.into(), &"person".into()));
+    assert_eq!(report["equipment"]["exec"], "touch one");
+
+    let said = room.planctl(&["plan", "status", "@last", "--salute", "--exit-code"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    for part in ["size", "activity", "location", "unit", "time", "equipment"] {
+        assert!(said.out.lines().any(|line| line.starts_with(part)), "{part}\n{}", said.out);
+    }
+    assert!(said.out.contains("1 of 2 steps are over, 1 passed, 1 under way"), "{}", said.out);
+    assert!(said.out.contains("step 2: a person") && said.out.contains("every role is served by touch one"));
+    assert_eq!(room.planctl(&["plan", "status", "--salute"]).code, 2, "a report is of one run");
+}

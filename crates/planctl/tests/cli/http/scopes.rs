@@ -25,6 +25,7 @@ GET /v1/runs/{run}/name read
 GET /v1/runs/{run}/plan read
 GET /v1/runs/{run}/history read
 GET /v1/runs/{run}/logs read
+GET /v1/runs/{run}/salute read
 GET /v1/runs/{run}/why/{step} read
 GET /v1/runs/{run}/audit read
 POST /v1/runs/{run}/resume approve, a person decides

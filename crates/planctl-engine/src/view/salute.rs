@@ -1,0 +1,273 @@
+//! The SALUTE report of a run: size, activity, location, unit, time, equipment (G-38).
+
+use std::time::Duration;
+
+use super::{ask_name, node_name, outcomes_line, sentence};
+use crate::budget::{Budget, Spent};
+use crate::effect::AskKind;
+use crate::fact::Fact;
+use crate::graph::{Graph, Subscription, Task};
+use crate::ids::{NodeId, Role};
+use crate::run::{End, NodeState, Outcomes, Record, Run, RunStatus};
+use crate::time::Timestamp;
+
+/// How many of the last events the activity tells.
+const EVENTS: usize = 5;
+/// How many of the last steps entered the path tells.
+const PATH: usize = 50;
+
+/// Where a run stands, in the six parts that a supervisor asks for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Salute {
+    /// How much there is of it.
+    pub size: Size,
+    /// What it does, and what happened last.
+    pub activity: Activity,
+    /// Where it is.
+    pub location: Location,
+    /// Who has to act for each step that is live, or for the run as a whole.
+    pub unit: Vec<Duty>,
+    /// Since when.
+    pub time: Times,
+    /// What it has to go on with.
+    pub equipment: Equipment,
+}
+
+/// How much there is of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Size {
+    /// The plan's steps.
+    pub steps: u32,
+    /// How those that are over went.
+    pub settled: Outcomes,
+    /// Steps that are worked on, checked, or wait for a person.
+    pub live: u32,
+}
+
+/// What a run does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Activity {
+    /// In one sentence for each step that is live; where none is, what the run does.
+    pub now: Vec<String>,
+    /// The last events, oldest first.
+    pub events: Vec<Past>,
+}
+
+/// One event.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Past {
+    /// When.
+    pub at: Timestamp,
+    /// What, in one sentence.
+    pub text: String,
+}
+
+/// Where a run is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Location {
+    /// The steps that are live.
+    pub at: Vec<Place>,
+    /// The numbers of the steps entered, attempt for attempt, the newest last.
+    pub path: Vec<u32>,
+}
+
+/// A step that is live.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Its node.
+    pub node: NodeId,
+    /// Its number.
+    pub step: u32,
+    /// Its title.
+    pub title: String,
+    /// Which entering of it.
+    pub visit: u16,
+    /// Which try, or none yet.
+    pub attempt: u16,
+}
+
+/// Who has to act for a step.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Duty {
+    /// The step's number; `None` where it is the run as a whole.
+    pub step: Option<u32>,
+    /// Who.
+    pub who: Who,
+}
+
+/// Who has to act.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Who {
+    /// A worker of this role.
+    Role(Role),
+    /// The harness, with the contract.
+    Harness,
+    /// A person.
+    Person,
+}
+
+/// Since when.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Times {
+    /// When the run first began.
+    pub began: Option<Timestamp>,
+    /// When work last moved.
+    pub moved: Timestamp,
+    /// How long it was active, up to now.
+    pub active: Duration,
+}
+
+/// What a run has to go on with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Equipment {
+    /// What it may use.
+    pub budget: Budget,
+    /// What it has used.
+    pub spent: Spent,
+    /// Attempts of all steps so far.
+    pub attempts: u32,
+    /// Files and topics that the live steps are given.
+    pub given: Vec<String>,
+}
+
+/// Draws up the report of a run that is wholly loaded, from its facts in order.
+pub fn salute(graph: &Graph, run: &Run, history: &[(Timestamp, Fact)], now: Timestamp) -> Salute {
+    let live = live(graph, run);
+    let mut spent = run.head.spent;
+    spent.time = run.time_spent(now);
+    Salute {
+        size: Size {
+            steps: graph.task_count(),
+            settled: run.head.settled,
+            live: u32::try_from(live.len()).unwrap_or(u32::MAX),
+        },
+        activity: Activity { now: doing(graph, run, &live), events: last_events(graph, history) },
+        location: Location { at: live.iter().map(Live::place).collect(), path: path(graph, history) },
+        unit: unit(run, &live),
+        time: Times { began: began(history), moved: run.head.moved_at, active: spent.time },
+        equipment: Equipment {
+            budget: run.head.budget,
+            spent,
+            attempts: run.head.attempts,
+            given: given(&live),
+        },
+    }
+}
+
+/// A step that is live, with its record.
+struct Live<'a> {
+    node: &'a NodeId,
+    title: &'a str,
+    task: &'a Task,
+    record: &'a Record,
+}
+
+fn live<'a>(graph: &'a Graph, run: &'a Run) -> Vec<Live<'a>> {
+    let steps = graph.steps().into_iter();
+    let with_record = steps.filter_map(|(node, task)| {
+        let record = run.records().get(&node.id)?;
+        Some(Live { node: &node.id, title: &node.title, task, record })
+    });
+    with_record.filter(|step| step.record.state.is_live()).collect()
+}
+
+impl Live<'_> {
+    fn place(&self) -> Place {
+        Place {
+            node: self.node.clone(),
+            step: self.task.step,
+            title: self.title.to_owned(),
+            visit: self.record.tally.visits,
+            attempt: self.record.tally.attempt.number(),
+        }
+    }
+
+    fn role(&self) -> &Role {
+        self.record.role.as_ref().unwrap_or(&self.task.role)
+    }
+
+    fn who(&self) -> Who {
+        match self.record.state {
+            NodeState::Rehearsing | NodeState::Checking { .. } => Who::Harness,
+            NodeState::Held { .. } => Who::Person,
+            NodeState::Working { .. }
+            | NodeState::Resting { .. }
+            | NodeState::Pending
+            | NodeState::Settled { .. } => Who::Role(self.role().clone()),
+        }
+    }
+
+    fn says(&self, graph: &Graph) -> String {
+        let name = node_name(graph, self.node);
+        let role = self.role();
+        match &self.record.state {
+            NodeState::Working { attempt } => format!("attempt {attempt} of {name} is the {role}'s"),
+            NodeState::Resting { attempt, .. } => {
+                format!("attempt {attempt} of {name} goes out to the {role} again later")
+            }
+            NodeState::Checking { attempt, .. } => {
+                format!("the contract of {name} judges attempt {attempt}")
+            }
+            NodeState::Rehearsing => format!("the contract of {name} runs before the work"),
+            NodeState::Held { ask, .. } => format!("{name} waits for a person: {}", ask_name(*ask)),
+            NodeState::Pending | NodeState::Settled { .. } => name,
+        }
+    }
+}
+
+fn doing(graph: &Graph, run: &Run, live: &[Live<'_>]) -> Vec<String> {
+    if !live.is_empty() {
+        return live.iter().map(|step| step.says(graph)).collect();
+    }
+    let settled = outcomes_line(run.head.settled);
+    let says = match run.head.status {
+        RunStatus::New => "nothing was said yet".to_owned(),
+        RunStatus::Awaiting => format!("the run waits for a person: {}", ask_name(AskKind::Plan)),
+        RunStatus::Queued { .. } => "the run waits for the workspace".to_owned(),
+        RunStatus::Active => "the run is between two steps".to_owned(),
+        RunStatus::Paused => "the run waits for another revision of its plan".to_owned(),
+        RunStatus::Ended { end: End::Done } => format!("the run is done: {settled}"),
+        RunStatus::Ended { end: End::Failed } => format!("the run failed: {settled}"),
+        RunStatus::Ended { end: End::Aborted } => format!("a person ended the run: {settled}"),
+        RunStatus::Ended { end: End::Cancelled } => format!("the run was cancelled: {settled}"),
+    };
+    vec![says]
+}
+
+fn unit(run: &Run, live: &[Live<'_>]) -> Vec<Duty> {
+    if matches!(run.head.status, RunStatus::Awaiting | RunStatus::Paused) {
+        return vec![Duty { step: None, who: Who::Person }];
+    }
+    live.iter().map(|step| Duty { step: Some(step.task.step), who: step.who() }).collect()
+}
+
+fn last_events(graph: &Graph, history: &[(Timestamp, Fact)]) -> Vec<Past> {
+    let from = history.len().saturating_sub(EVENTS);
+    history[from..].iter().map(|(at, fact)| Past { at: *at, text: sentence(graph, fact) }).collect()
+}
+
+fn path(graph: &Graph, history: &[(Timestamp, Fact)]) -> Vec<u32> {
+    let entered = history.iter().rev().filter_map(|(_, fact)| {
+        let (Fact::NodeEntered { node, .. } | Fact::RetryTriggered { node, .. }) = fact else { return None };
+        graph.task(node).map(|task| task.step)
+    });
+    let mut path: Vec<u32> = entered.take(PATH).collect();
+    path.reverse();
+    path
+}
+
+fn began(history: &[(Timestamp, Fact)]) -> Option<Timestamp> {
+    let begins = |fact: &Fact| matches!(fact, Fact::PlanActivated { resumed: false });
+    history.iter().find(|(_, fact)| begins(fact)).map(|(at, _)| *at)
+}
+
+fn given(live: &[Live<'_>]) -> Vec<String> {
+    let named = |given: &Subscription| match given {
+        Subscription::File { path } => format!("file:{path}"),
+        Subscription::Topic { name } => format!("topic:{name}"),
+    };
+    let mut given: Vec<String> = live.iter().flat_map(|step| &step.task.subscriptions).map(named).collect();
+    given.sort();
+    given.dedup();
+    given
+}

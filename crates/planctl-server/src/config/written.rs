@@ -1,0 +1,164 @@
+//! The effective configuration as planctl.toml would say it, value for value, with the origin of each.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use planctl_harness::PermissionMode;
+use planctl_lang::{CONTRACT_TIMEOUT, Wish, is_secret_name, masked};
+use serde_json::{Value, json};
+
+use super::{Config, Key, Loaded, Origin, Price, RoleConfig};
+
+/// One value of the effective configuration.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Entry {
+    /// Its key.
+    pub key: Key,
+    /// How many of the key's words name its table: `[contracts]` is one, `[roles.coder]` two.
+    pub table: usize,
+    /// The value; credentials are masked. `{}` where there is only the table.
+    pub value: Value,
+    /// Where it comes from; a list may come from several places.
+    pub origins: Vec<Origin>,
+}
+
+impl Loaded {
+    /// Returns every value of the effective configuration, in the order of a file. Credentials are masked (row 101).
+    pub fn entries(&self) -> Vec<Entry> {
+        let mut writer = Writer { loaded: self, entries: Vec::new() };
+        writer.write(&self.config);
+        writer.entries
+    }
+}
+
+struct Writer<'a> {
+    loaded: &'a Loaded,
+    entries: Vec<Entry>,
+}
+
+impl Writer<'_> {
+    fn write(&mut self, config: &Config) {
+        self.add(0, &["isolation"], json!(config.isolation.to_string()));
+        self.add_some(1, &["project", "name"], config.project.as_ref().map(|name| json!(masked(name))));
+        self.contracts(config);
+        for (role, settings) in &config.roles {
+            self.role(role.as_str(), settings);
+        }
+        for (model, price) in &config.prices {
+            self.price(model, *price);
+        }
+        self.add_some(1, &["database", "url"], config.database.as_ref().map(|url| json!(url.to_string())));
+        self.add_some(1, &["postgres", "bin_dir"], config.postgres.bin_dir.as_ref().map(|dir| json!(dir)));
+        self.add(1, &["postgres", "download"], json!(config.postgres.download));
+        self.verify(config);
+    }
+
+    fn contracts(&mut self, config: &Config) {
+        let contracts = &config.contracts;
+        self.add(1, &["contracts", "timeout"], time(contracts.timeout.unwrap_or(CONTRACT_TIMEOUT)));
+        for (name, value) in &contracts.env {
+            self.add(1, &["contracts", "env", name], variable(name, value));
+        }
+        let path: &Vec<PathBuf> = &contracts.path;
+        self.add_some(1, &["contracts", "path"], (!path.is_empty()).then(|| json!(path)));
+        self.add(1, &["contracts", "red_first"], json!(contracts.red_first.word()));
+    }
+
+    fn role(&mut self, role: &str, settings: &RoleConfig) {
+        let before = self.entries.len();
+        let origins = &self.loaded.origins;
+        let says = |words: &[&str]| origins.get(&Key::of(&[&["roles", role], words].concat())).is_some();
+        let mut say = |words: &[&str], value: Option<Value>| {
+            self.add_some(2, &[&["roles", role], words].concat(), value);
+        };
+        say(&["agent"], settings.agent.as_ref().map(|agent| json!(masked(&agent.to_string()))));
+        let permissions = &settings.permissions;
+        let says_mode = permissions.mode != PermissionMode::default() || says(&["permissions"]);
+        say(&["permissions"], says_mode.then(|| json!(permissions.mode.word())));
+        say(&["allow"], permissions.allow.as_ref().map(|tools| json!(tools)));
+        say(&["timeout"], settings.timeout.map(time));
+        say(&["idle_timeout"], settings.idle_timeout.map(time));
+        for (name, value) in &settings.env.set {
+            say(&["env", name], Some(variable(name, value)));
+        }
+        let inherit = &settings.env.inherit;
+        say(&["env"], (!inherit.is_empty()).then(|| json!(inherit)));
+        say(&["plans"], settings.plans.as_ref().map(|plans| json!(plans)));
+        for (level, responder) in settings.pace.levels() {
+            say(&["pace", level], Some(json!(responder.to_string())));
+        }
+        for (list, names) in [("allow", &settings.effects.allow), ("deny", &settings.effects.deny)] {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            self.list(2, &["roles", role, "effects"], list, &names);
+        }
+        if self.entries.len() == before {
+            let key = Key::of(&["roles", role]);
+            let origins = self.loaded.origins.get(&key).cloned().into_iter().collect();
+            self.entries.push(Entry { key, table: 2, value: json!({}), origins });
+        }
+    }
+
+    fn price(&mut self, model: &str, price: Price) {
+        for (name, micro) in [("input", price.input), ("cached", price.cached), ("output", price.output)] {
+            let is_said = self.loaded.origins.get(&Key::of(&["prices", model, name])).is_some();
+            if name == "cached" && !is_said {
+                continue;
+            }
+            self.add(2, &["prices", model, name], json!(micro as f64 / 1e6));
+        }
+    }
+
+    // In a file a code goes before `warnings` wherever it stands, so a code that all warnings overrode later has their level.
+    fn verify(&mut self, config: &Config) {
+        let wishes = config.verify.wishes();
+        let all = wishes.iter().position(|(name, _)| *name == "warnings");
+        let mut lists: BTreeMap<Wish, Vec<&str>> = BTreeMap::new();
+        for (at, (name, wish)) in wishes.iter().enumerate() {
+            let overridden = all.filter(|all| at < *all && *wish == Wish::Warn);
+            lists.entry(overridden.map_or(*wish, |all| wishes[all].1)).or_default().push(name);
+        }
+        for (wish, list) in [(Wish::Allow, "allow"), (Wish::Warn, "warn"), (Wish::Deny, "deny")] {
+            self.list(1, &["verify"], list, lists.get(&wish).map_or(&[], Vec::as_slice));
+        }
+    }
+
+    // A list whose names come from many places.
+    fn list(&mut self, table: usize, parent: &[&str], list: &str, names: &[&str]) {
+        if names.is_empty() {
+            return;
+        }
+        let mut origins: Vec<Origin> = Vec::new();
+        for name in names {
+            let of = |words: &[&str]| self.loaded.origins.get(&Key::of(&[parent, words].concat()));
+            let origin = of(&[list, *name]).or_else(|| of(&[*name]));
+            origins.extend(origin.filter(|origin| !origins.contains(origin)).cloned());
+        }
+        let key = Key::of(&[parent, &[list]].concat());
+        self.entries.push(Entry { key, table, value: json!(names), origins });
+    }
+
+    fn add_some(&mut self, table: usize, words: &[&str], value: Option<Value>) {
+        if let Some(value) = value {
+            self.add(table, words, value);
+        }
+    }
+
+    fn add(&mut self, table: usize, words: &[&str], value: Value) {
+        let key = Key::of(words);
+        let origin = self.loaded.origins.get(&key).cloned();
+        self.entries.push(Entry { key, table, value, origins: vec![origin.unwrap_or(Origin::Default)] });
+    }
+}
+
+fn variable(name: &str, value: &str) -> Value {
+    if is_secret_name(name) { json!("…") } else { json!(masked(value)) }
+}
+
+fn time(span: Duration) -> Value {
+    let seconds = span.as_secs();
+    let parts = [(seconds / 3600, 'h'), (seconds % 3600 / 60, 'm'), (seconds % 60, 's')];
+    let words =
+        parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count}{unit}"));
+    json!(words.collect::<String>())
+}

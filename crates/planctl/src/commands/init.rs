@@ -1,0 +1,154 @@
+//! `planctl init`: what a project needs to begin, written where nothing is yet.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use planctl_lang::{Source, TEMPLATES, instantiate};
+use planctl_server::config;
+
+use super::{Context, config_failure, expand, new, write};
+use crate::args::Format;
+use crate::failure::{Answer, Exit, Failure};
+use crate::show::{self, BOLD, styled};
+
+const PLAN: &str = "plans/hello.md";
+const WORKER: &str = "work.sh";
+const IGNORE: &str = ".gitignore";
+
+const SETTINGS: &str = r#"# What planctl does in this project. Every key is optional; `planctl config show --origin` says what is in force.
+# After a change here, read it and type: planctl trust .
+
+# Who does the steps whose target is `coder`.
+[roles.coder]
+AGENT
+# timeout = "10m"               # how long one attempt may take
+
+[contracts]
+# timeout = "10m"               # how long one evaluation may take
+# env = { CI = "1" }            # added to their clean environment
+# red_first = "warn"            # run them before the work too: a pass then proves nothing
+"#;
+const NO_AGENT: &str = r#"# agent = "claude"              # or codex, gemini, opencode, aider; or "exec:./work.sh" for a command of your own"#;
+const EXAMPLE_AGENT: &str =
+    r#"agent = "exec:./work.sh"        # stands in for an agent; or claude, codex, gemini, opencode, aider"#;
+
+const EXAMPLE_WORKER: &str = r#"#!/bin/bash
+# Stands in for an agent: reads the prompt, does the one step of plans/hello.md.
+cat > /dev/null
+echo "Hello from planctl" > hello.txt
+"#;
+
+/// What a git checkout is to leave out.
+const IGNORED: [&str; 2] = ["# drafts of planctl, left where it was killed while it wrote", ".planctl-*.tmp"];
+
+/// One file that is written.
+struct Made {
+    name: &'static str,
+    text: String,
+    is_program: bool,
+}
+
+/// Writes what a project needs, and trusts it for whoever typed this.
+pub fn run(context: &Context, with_example: bool, is_forced: bool) -> Answer {
+    context.must_be_human("set up a project, which trusts its planctl.toml")?;
+    context.format(&[Format::Human])?;
+    let folder = context.workspace();
+    let state_dir = context.state_dir()?;
+    let files = files(context, with_example);
+    let is_there = |made: &&Made| folder.join(made.name).symlink_metadata().is_ok();
+    let present: Vec<&str> = files.iter().filter(is_there).map(|made| made.name).collect();
+    if !present.is_empty() && !is_forced {
+        let verb = if present.len() == 1 { "is" } else { "are" };
+        let message =
+            format!("{} {verb} there already in {}; nothing was written", present.join(", "), shown(folder));
+        return Err(Failure::new(Exit::Conflict, message)
+            .help("write over with --force, or begin a plan with: planctl plan new"));
+    }
+    for made in &files {
+        put(context, made)?;
+    }
+    let added = ignore(context)?;
+    config::trust(&state_dir, folder).map_err(|error| config_failure(&error))?;
+    say(folder, &files, &present, added, with_example)?;
+    Ok(Exit::Yes)
+}
+
+fn files(context: &Context, with_example: bool) -> Vec<Made> {
+    let agent = if with_example { EXAMPLE_AGENT } else { NO_AGENT };
+    let template = &TEMPLATES[0];
+    let plan = instantiate(&Source::new(template.name, template.text), None, &context.actor());
+    let made = |name, text, is_program| Made { name, text, is_program };
+    let mut files =
+        vec![made(config::FILE_NAME, SETTINGS.replace("AGENT", agent), false), made(PLAN, plan, false)];
+    if with_example {
+        files.push(made(WORKER, EXAMPLE_WORKER.to_owned(), true));
+    }
+    files
+}
+
+fn put(context: &Context, made: &Made) -> Result<(), Failure> {
+    let path = context.workspace().join(made.name);
+    new::put(context, &path, &made.text, true)?;
+    if !made.is_program {
+        return Ok(());
+    }
+    let refused = |error: std::io::Error| {
+        Failure::new(Exit::Denied, format!("could not make {} a program: {error}", made.name))
+    };
+    let mode = std::fs::metadata(&path).map_err(refused)?.permissions().mode();
+    // Whoever may read it may run it.
+    let mode = mode | (mode & 0o444) >> 2;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).map_err(refused)
+}
+
+/// Adds the lines that git is to leave out; returns how many were missing.
+fn ignore(context: &Context) -> Result<usize, Failure> {
+    let path = context.workspace().join(IGNORE);
+    if path.symlink_metadata().is_err() {
+        write::create(&path, &format!("{}\n", IGNORED.join("\n")))?;
+        return Ok(IGNORED.len());
+    }
+    let old = expand::read(&path)?;
+    if old.text().lines().any(|line| line.trim_end() == IGNORED[1]) {
+        return Ok(0);
+    }
+    let gap = if old.text().is_empty() || old.text().ends_with('\n') { "" } else { "\n" };
+    let text = format!("{}{gap}{}\n", old.text(), IGNORED.join("\n"));
+    write::replace(context, &path, old.text(), &text)?;
+    Ok(IGNORED.len())
+}
+
+fn say(
+    folder: &Path,
+    files: &[Made],
+    replaced: &[&str],
+    added: usize,
+    with_example: bool,
+) -> Result<(), Failure> {
+    let mut created: Vec<String> = files
+        .iter()
+        .map(|made| made.name)
+        .filter(|name| !replaced.contains(name))
+        .map(str::to_owned)
+        .collect();
+    if added > 0 {
+        created.push(format!("{IGNORE} (+{added} lines)"));
+    }
+    let mut text = String::new();
+    for (verb, names) in [("created", created.join(", ")), ("wrote over", replaced.join(", "))] {
+        if !names.is_empty() {
+            text.push_str(&format!("{verb} {names}\n"));
+        }
+    }
+    text.push_str(&format!("trusted {}, until its {} changes\n", shown(folder), config::FILE_NAME));
+    let worker = if with_example { "" } else { " --agent claude" };
+    let next = styled(BOLD, "next:");
+    text.push_str(&format!(
+        "{next} planctl plan verify {PLAN}      then     planctl plan run {PLAN}{worker}\n"
+    ));
+    show::print(&text)
+}
+
+fn shown(path: &Path) -> String {
+    show::safe(&path.display().to_string())
+}

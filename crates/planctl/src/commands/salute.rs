@@ -1,0 +1,126 @@
+//! `plan status RUN --salute`: the report for who supervises a run.
+
+use planctl_server::wire::{DutyView, SaluteView};
+
+use super::{Context, plan};
+use crate::client::Client;
+use crate::failure::{Answer, Exit};
+use crate::show::{self, BOLD, styled};
+
+/// Draws the report.
+pub async fn run(context: &Context, run: &str, exit_code: bool) -> Answer {
+    let is_json = context.is_json()?;
+    let client = Client::open(context).await?;
+    let handle = client.find(run).await?;
+    let report = client.salute(handle).await?;
+    if is_json {
+        show::print_json(&report)?;
+    } else {
+        show::print(&page(&report))?;
+    }
+    if !exit_code {
+        return Ok(Exit::Yes);
+    }
+    Ok(plan::exit_of(&client.status(handle).await?))
+}
+
+fn page(report: &SaluteView) -> String {
+    let parts = [
+        ("size", size(report)),
+        ("activity", activity(report)),
+        ("location", location(report)),
+        ("unit", unit(&report.unit)),
+        ("time", time(report)),
+        ("equipment", equipment(report)),
+    ];
+    let mut page = String::new();
+    for (name, lines) in parts {
+        for (at, line) in lines.iter().enumerate() {
+            let name = if at == 0 { name } else { "" };
+            page.push_str(&format!("{}{}\n", styled(BOLD, &format!("{name:<11}")), show::safe(line)));
+        }
+    }
+    page
+}
+
+fn size(report: &SaluteView) -> Vec<String> {
+    let size = &report.size;
+    let counts = [
+        (size.passed, "passed"),
+        (size.skipped, "skipped"),
+        (size.waived, "waived"),
+        (size.warned, "warned"),
+        (size.failed, "failed"),
+        (size.live, "under way"),
+    ];
+    let counts =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!(", {count} {word}"));
+    let word = if size.total_steps == 1 { "step is" } else { "steps are" };
+    vec![format!(
+        "{} of {} {word} over{}",
+        size.completed_steps,
+        size.total_steps,
+        counts.collect::<String>()
+    )]
+}
+
+fn activity(report: &SaluteView) -> Vec<String> {
+    let activity = &report.activity;
+    let mut lines = vec![show::run_state(activity.state).to_owned()];
+    lines.extend(activity.now.iter().cloned());
+    lines.extend(activity.events.iter().map(|past| format!("{}  {}", past.at, past.text)));
+    lines
+}
+
+fn location(report: &SaluteView) -> Vec<String> {
+    let location = &report.location;
+    let mut lines = vec![format!("{}: {} in {}", location.run, location.plan, location.workspace)];
+    lines.extend(location.steps.iter().map(|step| {
+        let visit = if step.visit > 1 { format!(", visit {}", step.visit) } else { String::new() };
+        format!("step {} \"{}\", attempt {}{visit}", step.number, step.title, step.attempt)
+    }));
+    let path: Vec<String> = location.path.iter().map(ToString::to_string).collect();
+    if !path.is_empty() {
+        lines.push(format!("path {}", path.join(" → ")));
+    }
+    lines
+}
+
+fn unit(duties: &[DutyView]) -> Vec<String> {
+    if duties.is_empty() {
+        return vec!["nobody".to_owned()];
+    }
+    let who = |duty: &DutyView| {
+        let what = duty.step.map_or_else(|| "the run".to_owned(), |step| format!("step {step}"));
+        match &duty.role {
+            Some(role) => format!("{what}: {role}"),
+            None if duty.who == "person" => format!("{what}: a person"),
+            None => format!("{what}: the harness, with its contract"),
+        }
+    };
+    duties.iter().map(who).collect()
+}
+
+fn time(report: &SaluteView) -> Vec<String> {
+    let time = &report.time;
+    let began = time.began_at.as_ref().map_or("not begun".to_owned(), |at| format!("began {at}"));
+    vec![format!(
+        "{began}, active {}, still for {}",
+        show::seconds(time.active_seconds),
+        show::seconds(time.still_seconds)
+    )]
+}
+
+fn equipment(report: &SaluteView) -> Vec<String> {
+    let equipment = &report.equipment;
+    let attempts = equipment.attempts;
+    let word = if attempts == 1 { "attempt" } else { "attempts" };
+    let mut lines = vec![format!("{} · {attempts} {word}", show::cost(&equipment.spent, &equipment.budget))];
+    if let Some(worker) = equipment.agent.as_ref().or(equipment.exec.as_ref()) {
+        lines.push(format!("every role is served by {worker}"));
+    }
+    if !equipment.given.is_empty() {
+        lines.push(format!("given {}", equipment.given.join(", ")));
+    }
+    lines
+}
