@@ -58,7 +58,7 @@ run *ARGS:
 demo:
     cargo run -- demo
 
-# The floor of this machine, and what planctl costs on top of it; `just bench daemon` measures the daemon alone
+# The floor of this machine, and what planctl costs on top of it
 bench *ARGS:
     cargo bench -p planctl-server --bench steps -- {{ARGS}}
 
