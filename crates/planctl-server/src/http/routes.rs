@@ -239,7 +239,7 @@ pub static ROUTES: &[Route] = &[
     // Plans.
     post(
         "/v1/plans/verify",
-        Needs::Read,
+        Needs::Approve,
         "Verifies a plan; writes nothing",
         Some(of::<calls::PlanCall>),
         Some(of::<planctl_lang::Report>),
@@ -249,7 +249,7 @@ pub static ROUTES: &[Route] = &[
     .unkeyed(),
     post(
         "/v1/plans/standing",
-        Needs::Read,
+        Needs::Approve,
         "Says where a plan stands; writes nothing",
         Some(of::<calls::StandingCall>),
         Some(of::<calls::StandingView>),
@@ -259,7 +259,7 @@ pub static ROUTES: &[Route] = &[
     .unkeyed(),
     post(
         "/v1/plans/diff",
-        Needs::Read,
+        Needs::Approve,
         "Compares two texts of a plan by what they mean; writes nothing",
         Some(of::<calls::DiffCall>),
         Some(of::<wire::PlanDiffView>),

@@ -13,9 +13,9 @@ GET /v1/openapi.json none
 GET /v1/problems none
 GET /v1/daemon read
 GET /v1/database read
-POST /v1/plans/verify read
-POST /v1/plans/standing read
-POST /v1/plans/diff read
+POST /v1/plans/verify approve
+POST /v1/plans/standing approve
+POST /v1/plans/diff approve
 POST /v1/plans/approve approve, a person decides
 POST /v1/plans/reject approve, a person decides
 POST /v1/runs approve, a person decides
