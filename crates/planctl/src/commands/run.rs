@@ -333,18 +333,13 @@ pub fn after_answer(run: &str, word: &planctl_engine::Answer, is_daemon: bool) -
         | Word::Waive
         | Word::Reassign { .. }
         | Word::Raise { .. }
-        | Word::Reply
-            if is_daemon =>
-        {
-            format!("planctl plan watch {run}")
+        | Word::Reply => {
+            if is_daemon {
+                format!("planctl plan watch {run}")
+            } else {
+                format!("planctl plan resume {run}    (where no process works on it already)")
+            }
         }
-        Word::Approve
-        | Word::Retry
-        | Word::Skip
-        | Word::Waive
-        | Word::Reassign { .. }
-        | Word::Raise { .. }
-        | Word::Reply => format!("planctl plan resume {run}    (where no process works on it already)"),
         Word::Reject | Word::Abort => format!("planctl plan status {run}"),
         Word::Revise => "change the plan's file, then: planctl plan approve FILE".to_owned(),
     }
