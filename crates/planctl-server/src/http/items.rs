@@ -108,7 +108,7 @@ pub(super) async fn claim(call: Call) -> Answer {
     };
     let token = token_of(&call);
     match claimed_within(&call, &claim, &roles, token, wait).await? {
-        Some(claimed) => json(&view(&call, &claimed).await?),
+        Some(claimed) => json(&view(&call, &claimed, lease).await?),
         None => Ok(nothing()),
     }
 }
@@ -223,7 +223,9 @@ fn token_of(call: &Call) -> Option<Token> {
     Token::parse(&guard::hash_of(&[b"planctl claim", secret.as_bytes(), key.as_bytes()]))
 }
 
-async fn view(call: &Call, claimed: &Claimed) -> Result<ClaimedView, Problem> {
+/// Shows a claimed item whose lease lasts for so long yet: the database's time, at which it ends, is never compared with
+/// this machine's (P13).
+async fn view(call: &Call, claimed: &Claimed, lease: Duration) -> Result<ClaimedView, Problem> {
     let Work::Agent { role, timeout, brief, .. } = &claimed.item.work else {
         return Err(Problem::new(Code::Defect, "an item for agents is for somebody else"));
     };
@@ -237,14 +239,12 @@ async fn view(call: &Call, claimed: &Claimed) -> Result<ClaimedView, Problem> {
         path: entry.path().map(str::to_owned),
         sha256: entry.bytes.as_deref().map(|bytes| digest_of(bytes).as_str().to_owned()),
     });
-    let lease = claimed.lease_until.as_micros() - clock::now().as_micros();
-    let lease_seconds = u64::try_from(lease / 1_000_000).unwrap_or(0).max(1);
     Ok(ClaimedView {
         item: claimed.item.id.as_str().to_owned(),
         generation: claimed.generation,
         token: format!("{LEASE_PREFIX}{}_{}", claimed.generation, claimed.token.reveal()),
         lease_until: moment(claimed.lease_until),
-        heartbeat_seconds: (lease_seconds / HEARTBEATS).max(1),
+        heartbeat_seconds: (lease.as_secs() / HEARTBEATS).max(1),
         work: work_item(&assignment.plan, task, role, &assignment.prompt),
         run: assignment.run,
         step: task.step,
@@ -359,8 +359,13 @@ fn not_there() -> Problem {
 
 pub(super) async fn show(call: Call) -> Answer {
     let lease = Lease::of(&call)?;
-    match call.station().store.leased(&lease.item, lease.generation, &lease.token).await? {
-        Leased::Held(claimed) => json(&view(&call, &claimed).await?),
+    let store = &call.station().store;
+    match store.leased(&lease.item, lease.generation, &lease.token).await? {
+        Leased::Held(claimed) => {
+            let left = claimed.lease_until.as_micros() - store.now().await?.as_micros();
+            let left = Duration::from_micros(u64::try_from(left).unwrap_or(0));
+            json(&view(&call, &claimed, left).await?)
+        }
         Leased::Lost => Err(Problem::new(Code::LeaseLost, "the lease is over: stop working")),
         Leased::Unknown => Err(not_there()),
     }
