@@ -39,7 +39,7 @@ use crate::wire::calls::{PlaceCall, PlanCall};
 pub use guard::{Peer, Principal, Scope};
 pub use openapi::document as openapi;
 pub use problem::{Code, MEDIA_TYPE as PROBLEM_MEDIA_TYPE, Problem};
-pub use routes::{Needs, ROUTES, Route, Verb};
+pub use routes::{ROUTES, Route, Verb};
 pub use serve::{HttpOptions, Listening, serve};
 pub use slots::{Slots, TakenGate};
 

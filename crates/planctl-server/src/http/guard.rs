@@ -15,7 +15,7 @@ use planctl_store::{Begun, RequestKey, TokenScope};
 use sha2::{Digest as _, Sha256};
 
 use super::problem::{Code, Problem};
-use super::routes::{Needs, Route};
+use super::routes::Route;
 use super::{Call, Doors};
 use crate::health::Database;
 
@@ -44,10 +44,10 @@ pub enum Peer {
     Network(SocketAddr),
 }
 
-/// What a principal may do.
+/// What a principal may do, and what a route needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
-    /// Nobody in particular.
+    /// Nobody in particular; a route that anybody may call.
     Nobody,
     /// Looks.
     Read,
@@ -55,22 +55,34 @@ pub enum Scope {
     Approve,
     /// Claims work.
     Worker,
-    /// Holds one item.
+    /// Holds one item, the one that the path names.
     Item,
     /// Everything.
     Admin,
 }
 
 impl Scope {
-    /// Says whether the scope reaches a route.
-    pub fn reaches(self, needs: Needs) -> bool {
+    /// Returns its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Scope::Nobody => "none",
+            Scope::Read => "read",
+            Scope::Approve => "approve",
+            Scope::Worker => "worker",
+            Scope::Item => "item",
+            Scope::Admin => "admin",
+        }
+    }
+
+    /// Says whether the scope reaches a route that needs another.
+    pub fn reaches(self, needs: Scope) -> bool {
         match needs {
-            Needs::Nobody => true,
-            Needs::Read => matches!(self, Scope::Read | Scope::Approve | Scope::Admin),
-            Needs::Approve => matches!(self, Scope::Approve | Scope::Admin),
-            Needs::Worker => matches!(self, Scope::Worker | Scope::Admin),
-            Needs::Item => matches!(self, Scope::Item),
-            Needs::Admin => matches!(self, Scope::Admin),
+            Scope::Nobody => true,
+            Scope::Read => matches!(self, Scope::Read | Scope::Approve | Scope::Admin),
+            Scope::Approve => matches!(self, Scope::Approve | Scope::Admin),
+            Scope::Worker => matches!(self, Scope::Worker | Scope::Admin),
+            Scope::Item => matches!(self, Scope::Item),
+            Scope::Admin => matches!(self, Scope::Admin),
         }
     }
 }
@@ -142,7 +154,7 @@ async fn through(doors: &Doors, route: &'static Route, request: Request) -> Resu
 /// Says at once that the database is away, where waiting for it would only use up the client's patience (row 91).
 fn refuse_while_away(doors: &Doors, route: &Route) -> Result<(), Problem> {
     match doors.options().health.database() {
-        Database::Away { .. } if route.needs != Needs::Nobody => {
+        Database::Away { .. } if route.needs != Scope::Nobody => {
             Err(Problem::new(Code::DatabaseUnavailable, "the database is away; the daemon waits for it"))
         }
         Database::Away { .. } | Database::Up => Ok(()),
@@ -198,7 +210,7 @@ async fn who(
                 id: format!("uid {uid}"),
                 ..nobody
             }),
-            Peer::Network(_) if route.needs == Needs::Nobody => Ok(nobody),
+            Peer::Network(_) if route.needs == Scope::Nobody => Ok(nobody),
             Peer::Network(_) => Err(unauthenticated()),
         };
     };

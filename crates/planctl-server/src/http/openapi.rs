@@ -3,8 +3,9 @@
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use super::Scope;
 use super::problem::{MEDIA_TYPE, Problem};
-use super::routes::{Needs, ROUTES, Route};
+use super::routes::{ROUTES, Route};
 
 /// Returns the OpenAPI 3.1 document of all routes.
 pub fn document() -> Value {
@@ -58,7 +59,7 @@ fn operation(route: &Route, takes: Option<Value>, answers: Option<Value>, proble
             "default": { "description": "a problem", "content": { MEDIA_TYPE: { "schema": problem } } },
         },
         "x-planctl-scope": route.needs.word(),
-        "security": if route.needs == Needs::Nobody { json!([]) } else { json!([{ "bearer": [] }]) },
+        "security": if route.needs == Scope::Nobody { json!([]) } else { json!([{ "bearer": [] }]) },
     });
     if let Some(schema) = takes {
         operation["requestBody"] = json!({ "content": { "application/json": { "schema": schema } } });

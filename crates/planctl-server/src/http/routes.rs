@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::problem::{Code, Problem};
-use super::{Answer, Call, Doors, approvals, events, guard, items, plans, runs, system};
+use super::{Answer, Call, Doors, Scope, approvals, events, guard, items, plans, runs, system};
 use crate::wire;
 use crate::wire::calls;
 
@@ -38,37 +38,6 @@ impl Verb {
     }
 }
 
-/// Which scope a route needs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Needs {
-    /// Anybody.
-    Nobody,
-    /// To look.
-    Read,
-    /// To start runs and to decide.
-    Approve,
-    /// To claim work.
-    Worker,
-    /// To hold the item that the path names.
-    Item,
-    /// Everything else.
-    Admin,
-}
-
-impl Needs {
-    /// Returns its word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Needs::Nobody => "none",
-            Needs::Read => "read",
-            Needs::Approve => "approve",
-            Needs::Worker => "worker",
-            Needs::Item => "item",
-            Needs::Admin => "admin",
-        }
-    }
-}
-
 /// Makes the schema of what a route takes or answers.
 pub type Shape = fn(&mut SchemaGenerator) -> Schema;
 
@@ -80,7 +49,7 @@ pub struct Route {
     /// The path, with parameters in braces.
     pub path: &'static str,
     /// Which scope it needs.
-    pub needs: Needs,
+    pub needs: Scope,
     /// What it does, in one line.
     pub summary: &'static str,
     /// The parameters of the query that it knows.
@@ -114,7 +83,7 @@ macro_rules! handler {
 
 const fn get(
     path: &'static str,
-    needs: Needs,
+    needs: Scope,
     summary: &'static str,
     query: &'static [&'static str],
     answers: Option<Shape>,
@@ -139,7 +108,7 @@ const fn get(
 /// A mutation that is safe to repeat under its key.
 const fn post(
     path: &'static str,
-    needs: Needs,
+    needs: Scope,
     summary: &'static str,
     takes: Option<Shape>,
     answers: Option<Shape>,
@@ -195,7 +164,7 @@ pub static ROUTES: &[Route] = &[
     // The daemon itself.
     get(
         "/healthz",
-        Needs::Nobody,
+        Scope::Nobody,
         "Is it alive: its loops turn",
         &[],
         Some(of::<wire::daemon::DaemonHealthView>),
@@ -203,18 +172,18 @@ pub static ROUTES: &[Route] = &[
     ),
     get(
         "/readyz",
-        Needs::Nobody,
+        Scope::Nobody,
         "Is it ready: the database answers",
         &[],
         Some(of::<wire::daemon::DaemonHealthView>),
         handler!(system::ready),
     ),
-    get("/metrics", Needs::Read, "Figures in the OpenMetrics format", &[], None, handler!(system::metrics))
+    get("/metrics", Scope::Read, "Figures in the OpenMetrics format", &[], None, handler!(system::metrics))
         .of_media("application/openmetrics-text"),
-    get("/v1/openapi.json", Needs::Nobody, "This document", &[], None, handler!(system::openapi)),
+    get("/v1/openapi.json", Scope::Nobody, "This document", &[], None, handler!(system::openapi)),
     get(
         "/v1/problems",
-        Needs::Nobody,
+        Scope::Nobody,
         "The codes of problems, and what they mean",
         &[],
         None,
@@ -222,7 +191,7 @@ pub static ROUTES: &[Route] = &[
     ),
     get(
         "/v1/daemon",
-        Needs::Read,
+        Scope::Read,
         "What the daemon is and does",
         &[],
         Some(of::<wire::work::ServiceView>),
@@ -230,7 +199,7 @@ pub static ROUTES: &[Route] = &[
     ),
     get(
         "/v1/database",
-        Needs::Read,
+        Scope::Read,
         "How the database is",
         &[],
         Some(of::<wire::DatabaseView>),
@@ -239,7 +208,7 @@ pub static ROUTES: &[Route] = &[
     // Plans.
     post(
         "/v1/plans/verify",
-        Needs::Approve,
+        Scope::Approve,
         "Verifies a plan; writes nothing",
         Some(of::<calls::PlanCall>),
         Some(of::<planctl_lang::Report>),
@@ -249,7 +218,7 @@ pub static ROUTES: &[Route] = &[
     .unkeyed(),
     post(
         "/v1/plans/standing",
-        Needs::Approve,
+        Scope::Approve,
         "Says where a plan stands; writes nothing",
         Some(of::<calls::StandingCall>),
         Some(of::<calls::StandingView>),
@@ -259,7 +228,7 @@ pub static ROUTES: &[Route] = &[
     .unkeyed(),
     post(
         "/v1/plans/diff",
-        Needs::Approve,
+        Scope::Approve,
         "Compares two texts of a plan by what they mean; writes nothing",
         Some(of::<calls::DiffCall>),
         Some(of::<wire::PlanDiffView>),
@@ -269,7 +238,7 @@ pub static ROUTES: &[Route] = &[
     .unkeyed(),
     post(
         "/v1/plans/approve",
-        Needs::Approve,
+        Scope::Approve,
         "Approves a verified plan",
         Some(of::<calls::DecideCall>),
         Some(of::<wire::Decided>),
@@ -279,7 +248,7 @@ pub static ROUTES: &[Route] = &[
     .decision(),
     post(
         "/v1/plans/reject",
-        Needs::Approve,
+        Scope::Approve,
         "Rejects a plan: it is a draft again",
         Some(of::<calls::DecideCall>),
         Some(of::<wire::Decided>),
@@ -290,7 +259,7 @@ pub static ROUTES: &[Route] = &[
     // Runs.
     post(
         "/v1/runs",
-        Needs::Approve,
+        Scope::Approve,
         "Starts a run of a plan, or takes up the one that is not finished",
         Some(of::<calls::StartCall>),
         Some(of::<calls::StartedView>),
@@ -300,7 +269,7 @@ pub static ROUTES: &[Route] = &[
     .decision(),
     get(
         "/v1/runs",
-        Needs::Read,
+        Scope::Read,
         "Lists runs, newest first",
         &["workspace", "limit", "cursor"],
         Some(of::<wire::RunList>),
@@ -308,7 +277,7 @@ pub static ROUTES: &[Route] = &[
     ),
     get(
         "/v1/runs/{run}",
-        Needs::Read,
+        Scope::Read,
         "Where a run stands",
         &["workspace"],
         Some(of::<wire::RunView>),
@@ -316,7 +285,7 @@ pub static ROUTES: &[Route] = &[
     ),
     get(
         "/v1/runs/{run}/name",
-        Needs::Read,
+        Scope::Read,
         "The id and name of the run that is meant",
         &["workspace"],
         Some(of::<calls::RunName>),
@@ -324,7 +293,7 @@ pub static ROUTES: &[Route] = &[
     ),
     get(
         "/v1/runs/{run}/plan",
-        Needs::Read,
+        Scope::Read,
         "The plan as the run executes it",
         &["workspace"],
         Some(of::<calls::RunPlanView>),
@@ -332,7 +301,7 @@ pub static ROUTES: &[Route] = &[
     ),
     get(
         "/v1/runs/{run}/history",
-        Needs::Read,
+        Scope::Read,
         "Lines of a run's history after a place",
         &["workspace", "since", "limit"],
         Some(of::<Vec<wire::EventLine>>),
@@ -340,7 +309,7 @@ pub static ROUTES: &[Route] = &[
     ),
     get(
         "/v1/runs/{run}/logs",
-        Needs::Read,
+        Scope::Read,
         "The attempts of a run's steps",
         &["workspace", "step", "attempt"],
         Some(of::<wire::LogView>),
@@ -348,7 +317,7 @@ pub static ROUTES: &[Route] = &[
     ),
     get(
         "/v1/runs/{run}/salute",
-        Needs::Read,
+        Scope::Read,
         "The SALUTE report of a run: size, activity, location, unit, time, equipment",
         &["workspace"],
         Some(of::<wire::SaluteView>),
@@ -356,7 +325,7 @@ pub static ROUTES: &[Route] = &[
     ),
     get(
         "/v1/runs/{run}/why/{step}",
-        Needs::Read,
+        Scope::Read,
         "Why a step is where it is",
         &["workspace"],
         Some(of::<wire::WhyView>),
@@ -364,7 +333,7 @@ pub static ROUTES: &[Route] = &[
     ),
     get(
         "/v1/runs/{run}/audit",
-        Needs::Read,
+        Scope::Read,
         "Checks the history of a run",
         &["workspace"],
         Some(of::<wire::AuditView>),
@@ -372,7 +341,7 @@ pub static ROUTES: &[Route] = &[
     ),
     post(
         "/v1/runs/{run}/resume",
-        Needs::Approve,
+        Scope::Approve,
         "Takes a failed run up",
         Some(of::<calls::ResumeCall>),
         Some(of::<wire::Decided>),
@@ -381,7 +350,7 @@ pub static ROUTES: &[Route] = &[
     .decision(),
     post(
         "/v1/runs/{run}/cancel",
-        Needs::Approve,
+        Scope::Approve,
         "Cancels a run for good",
         Some(of::<calls::CancelCall>),
         Some(of::<wire::Decided>),
@@ -391,7 +360,7 @@ pub static ROUTES: &[Route] = &[
     .decision(),
     get(
         "/v1/audit",
-        Needs::Read,
+        Scope::Read,
         "Checks every history",
         &[],
         Some(of::<wire::AuditView>),
@@ -399,7 +368,7 @@ pub static ROUTES: &[Route] = &[
     ),
     get(
         "/v1/events",
-        Needs::Read,
+        Scope::Read,
         "A run's history as server-sent events; goes on from Last-Event-ID",
         &["run", "workspace", "since"],
         None,
@@ -409,7 +378,7 @@ pub static ROUTES: &[Route] = &[
     // Approvals.
     get(
         "/v1/approvals",
-        Needs::Read,
+        Scope::Read,
         "What waits for a person",
         &["run", "workspace"],
         Some(of::<wire::AskList>),
@@ -417,7 +386,7 @@ pub static ROUTES: &[Route] = &[
     ),
     get(
         "/v1/approvals/{ask}",
-        Needs::Read,
+        Scope::Read,
         "One ask, with what a person needs to decide it",
         &[],
         Some(of::<wire::AskPage>),
@@ -425,7 +394,7 @@ pub static ROUTES: &[Route] = &[
     ),
     post(
         "/v1/approvals/{ask}/answer",
-        Needs::Approve,
+        Scope::Approve,
         "Answers an ask",
         Some(of::<calls::AnswerCall>),
         Some(of::<wire::Decided>),
@@ -435,7 +404,7 @@ pub static ROUTES: &[Route] = &[
     // Work.
     post(
         "/v1/items/claim",
-        Needs::Worker,
+        Scope::Worker,
         "Claims an item; waits for one for so many seconds",
         Some(of::<calls::ClaimCall>),
         Some(of::<calls::ClaimedView>),
@@ -445,7 +414,7 @@ pub static ROUTES: &[Route] = &[
     .unkeyed(),
     get(
         "/v1/items/{item}",
-        Needs::Item,
+        Scope::Item,
         "The item that is held",
         &[],
         Some(of::<calls::ClaimedView>),
@@ -453,7 +422,7 @@ pub static ROUTES: &[Route] = &[
     ),
     post(
         "/v1/items/{item}/heartbeat",
-        Needs::Item,
+        Scope::Item,
         "Renews the lease, and tells of a cancellation",
         Some(of::<calls::Nothing>),
         Some(of::<calls::HeartbeatView>),
@@ -462,7 +431,7 @@ pub static ROUTES: &[Route] = &[
     .unkeyed(),
     post(
         "/v1/items/{item}/complete",
-        Needs::Item,
+        Scope::Item,
         "Reports that the work ended; the contract decides",
         Some(of::<calls::CompleteCall>),
         Some(of::<calls::AcceptedView>),
@@ -471,7 +440,7 @@ pub static ROUTES: &[Route] = &[
     .unkeyed(),
     post(
         "/v1/items/{item}/fail",
-        Needs::Item,
+        Scope::Item,
         "Says why the work could not be done",
         Some(of::<calls::FailCall>),
         Some(of::<calls::AcceptedView>),
@@ -480,7 +449,7 @@ pub static ROUTES: &[Route] = &[
     .unkeyed(),
     post(
         "/v1/items/{item}/ask",
-        Needs::Item,
+        Scope::Item,
         "Asks a person something; the worker is free",
         Some(of::<calls::AskCall>),
         Some(of::<calls::AcceptedView>),
@@ -489,7 +458,7 @@ pub static ROUTES: &[Route] = &[
     .unkeyed(),
     post(
         "/v1/items/{item}/release",
-        Needs::Item,
+        Scope::Item,
         "Gives the item back untouched",
         Some(of::<calls::Nothing>),
         Some(of::<calls::AcceptedView>),
@@ -498,7 +467,7 @@ pub static ROUTES: &[Route] = &[
     .unkeyed(),
     post(
         "/v1/items/{item}/log",
-        Needs::Item,
+        Scope::Item,
         "Adds to what people who watch see",
         Some(of::<calls::LogCall>),
         None,
@@ -507,7 +476,7 @@ pub static ROUTES: &[Route] = &[
     .unkeyed(),
     post(
         "/v1/items/{item}/usage",
-        Needs::Item,
+        Scope::Item,
         "Says what was used so far",
         Some(of::<calls::UsageCall>),
         None,
@@ -515,10 +484,10 @@ pub static ROUTES: &[Route] = &[
     )
     .unkeyed(),
     // Topics.
-    get("/v1/topics", Needs::Read, "All topics", &[], Some(of::<wire::TopicList>), handler!(system::topics)),
+    get("/v1/topics", Scope::Read, "All topics", &[], Some(of::<wire::TopicList>), handler!(system::topics)),
     get(
         "/v1/topics/{topic}",
-        Needs::Read,
+        Scope::Read,
         "Notes of a topic after a number",
         &["since", "limit"],
         Some(of::<wire::TopicView>),
@@ -526,7 +495,7 @@ pub static ROUTES: &[Route] = &[
     ),
     post(
         "/v1/topics/{topic}",
-        Needs::Approve,
+        Scope::Approve,
         "Leaves a note in a topic",
         Some(of::<calls::NoteCall>),
         Some(of::<wire::TopicView>),
@@ -535,7 +504,7 @@ pub static ROUTES: &[Route] = &[
     // Those who work, and those who may.
     get(
         "/v1/workers",
-        Needs::Read,
+        Scope::Read,
         "The workers that were seen",
         &[],
         Some(of::<wire::work::WorkerList>),
@@ -543,7 +512,7 @@ pub static ROUTES: &[Route] = &[
     ),
     post(
         "/v1/workers/{worker}/pause",
-        Needs::Admin,
+        Scope::Admin,
         "Lets a worker claim nothing",
         Some(of::<calls::Nothing>),
         Some(of::<wire::work::WorkerView>),
@@ -551,7 +520,7 @@ pub static ROUTES: &[Route] = &[
     ),
     post(
         "/v1/workers/{worker}/resume",
-        Needs::Admin,
+        Scope::Admin,
         "Lets a paused worker claim again",
         Some(of::<calls::Nothing>),
         Some(of::<wire::work::WorkerView>),
@@ -559,7 +528,7 @@ pub static ROUTES: &[Route] = &[
     ),
     get(
         "/v1/tokens",
-        Needs::Admin,
+        Scope::Admin,
         "The tokens, without their secrets",
         &[],
         Some(of::<wire::work::TokenList>),
@@ -567,7 +536,7 @@ pub static ROUTES: &[Route] = &[
     ),
     post(
         "/v1/tokens",
-        Needs::Admin,
+        Scope::Admin,
         "Makes a token; its secret is shown this once",
         Some(of::<wire::work::TokenCall>),
         Some(of::<wire::work::TokenMade>),
@@ -576,7 +545,7 @@ pub static ROUTES: &[Route] = &[
     .decision(),
     post(
         "/v1/tokens/{token}",
-        Needs::Admin,
+        Scope::Admin,
         "Revokes a token",
         Some(of::<calls::Nothing>),
         None,

@@ -1,6 +1,6 @@
 //! Who may do what: every route is listed here with the scope it needs, and every scope tries every route (P19, A41).
 
-use planctl_server::http::{Needs, ROUTES, Route};
+use planctl_server::http::{ROUTES, Route, Scope};
 
 use super::house::{Ask, House};
 
@@ -89,24 +89,24 @@ fn p19_a41_every_scope_reaches_its_routes_and_no_other() {
             }
         }
         let reply = house.network(route.verb.word(), &path, &Ask::default());
-        assert_eq!(reply.status == 401, route.needs != Needs::Nobody, "{path} as nobody: {reply:?}");
+        assert_eq!(reply.status == 401, route.needs != Scope::Nobody, "{path} as nobody: {reply:?}");
         // The holder of an item is told of nothing else that there is.
         let lease = format!("planctl_item_1_{}", "0".repeat(64));
         let reply = house.network(route.verb.word(), &path, &Ask { token: Some(&lease), ..Ask::default() });
-        if route.needs != Needs::Nobody {
+        if route.needs != Scope::Nobody {
             assert_eq!(reply.code(), "not_found", "{path} as the holder of an item: {reply:?}");
         }
     }
 }
 
-fn may(scope: &str, needs: Needs) -> bool {
+fn may(scope: &str, needs: Scope) -> bool {
     match needs {
-        Needs::Nobody => true,
-        Needs::Read => ["read", "approve", "admin"].contains(&scope),
-        Needs::Approve => ["approve", "admin"].contains(&scope),
-        Needs::Worker => ["worker", "admin"].contains(&scope),
-        Needs::Item => false,
-        Needs::Admin => scope == "admin",
+        Scope::Nobody => true,
+        Scope::Read => ["read", "approve", "admin"].contains(&scope),
+        Scope::Approve => ["approve", "admin"].contains(&scope),
+        Scope::Worker => ["worker", "admin"].contains(&scope),
+        Scope::Item => false,
+        Scope::Admin => scope == "admin",
     }
 }
 
