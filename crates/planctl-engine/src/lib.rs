@@ -12,6 +12,7 @@
 
 mod advance;
 mod budget;
+pub mod condition;
 mod contract;
 mod effect;
 mod event;
