@@ -1,144 +1,118 @@
-//! Keeps the README true: runs what its transcripts run and compares what they show; follows the links of all pages.
+//! Keeps the README and the pages of docs/ true: types what they type, and compares what they show.
 //!
-//! A transcript is a `console` fence after a line `<!-- tested: NAME -->`. Lines that begin with `$ ` are commands for
-//! bash, run in the top folder of the repository with `planctl` on the `PATH`; the lines that follow are what the
-//! command prints, standard output and standard error together. Times, digests and folders may differ.
-//! `PLANCTL_README=write` puts what is printed in place of what is shown.
+//! Every `console` fence is run. Lines that begin with `$ ` are commands for bash (a backslash at the end of a line, or
+//! `> `, goes on), the lines that follow are what the command prints, standard output and standard error together. The
+//! fences of one page share a scene, in order: one shell, one home, one state directory. Times, digests and ids may
+//! differ, and `…` stands for anything. Fences of `sh` and `bash`, and transcripts that can't be run here, say why after
+//! `no-run:`; one that doesn't fails. `PLANCTL_README=write` puts what is printed in place of what is shown.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[path = "readme/likeness.rs"]
+mod likeness;
+#[path = "readme/page.rs"]
+mod page;
+#[path = "readme/scene.rs"]
+mod scene;
+
+use page::{Page, Piece};
+use scene::Scene;
+
+/// How many pages are played at once.
+const AT_ONCE: usize = 2;
 
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
 }
 
-/// A page whose transcripts were run.
-#[derive(Default)]
-struct Renewed {
-    /// The page as it should be, with what is shown kept where it is true.
-    text: String,
-    /// How many transcripts it has.
-    transcripts: usize,
-    /// What is shown beside what is printed, where they differ.
-    differences: String,
-}
-
-fn renewed(page: &str) -> Renewed {
-    let mut lines = page.split_inclusive('\n').peekable();
-    let Renewed { mut text, mut transcripts, mut differences } = Renewed::default();
-    while let Some(line) = lines.next() {
-        text.push_str(line);
-        if !line.starts_with("<!-- tested: ") {
-            continue;
-        }
-        assert_eq!(lines.peek(), Some(&"```console\n"), "a fence follows {line}");
-        text.push_str(lines.next().unwrap_or_default());
-        transcripts += 1;
-        let (room, mut status) = (Room::new(), 0);
-        while let Some(line) = lines.next_if(|line| *line != "```\n") {
-            let command = line.strip_prefix("$ ").unwrap_or_else(|| panic!("a command was expected: {line}"));
-            let mut shown = String::new();
-            while let Some(line) = lines.next_if(|line| *line != "```\n" && !line.starts_with("$ ")) {
-                shown.push_str(line);
-            }
-            let (printed, ended) = room.run(command.trim_end(), status);
-            status = ended;
-            text.push_str(line);
-            let is_true = normal(&shown) == normal(&printed);
-            text.push_str(if is_true { &shown } else { &printed });
-            if !is_true {
-                differences.push_str(&format!("\n{line}--- shown\n{shown}--- printed\n{printed}"));
+/// Plays a page; returns it as it should be, with what is shown kept where it is true, and what differs.
+fn renewed(name: &str, page: &Page) -> (String, String) {
+    let (mut text, mut differences) = (String::new(), String::new());
+    let mut scene = None;
+    for piece in &page.pieces {
+        match piece {
+            Piece::Text(more) => text.push_str(more),
+            Piece::Transcript { line, opening, turns, closing } => {
+                let scene = scene.get_or_insert_with(|| Scene::new(repository()));
+                text.push_str(opening);
+                for turn in turns {
+                    let (printed, _) = scene.run(&turn.command);
+                    let is_true = likeness::is_shown(&turn.shown, &printed);
+                    text.push_str(&turn.typed);
+                    text.push_str(if is_true { &turn.shown } else { &printed });
+                    if !is_true {
+                        let (typed, shown) = (&turn.typed, &turn.shown);
+                        differences.push_str(&format!(
+                            "\n{name}, transcript at line {line}: {typed}--- shown\n{shown}--- printed\n{printed}"
+                        ));
+                    }
+                }
+                text.push_str(closing);
             }
         }
     }
-    Renewed { text, transcripts, differences }
+    (text, differences)
 }
 
-/// A folder that looks like the repository's top, where transcripts may leave what they like.
-struct Room {
-    folder: tempfile::TempDir,
-}
-
-impl Room {
-    fn new() -> Room {
-        let folder = tempfile::tempdir().unwrap();
-        // As root, Postgres runs as another user, who must be able to pass through.
-        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-        for name in ["examples", "plans"] {
-            std::os::unix::fs::symlink(repository().join(name), folder.path().join(name)).unwrap();
-        }
-        let bin = folder.path().join("bin");
-        std::fs::create_dir(&bin).unwrap();
-        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_planctl"), bin.join("planctl")).unwrap();
-        Room { folder }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// Runs a command as a person would, after one that ended with `status`; returns what it prints, and its status.
-    fn run(&self, command: &str, status: i32) -> (String, i32) {
-        let tmp = self.path("tmp");
-        std::fs::create_dir_all(&tmp).unwrap();
-        let command = command.replace("/tmp/", &format!("{}/", tmp.display()));
-        let path = format!("{}:{}", self.path("bin").display(), std::env::var("PATH").unwrap());
-        let mut bash = Command::new("bash");
-        bash.env_clear()
-            .env("PATH", path)
-            .env("HOME", self.folder.path())
-            .env("PLANCTL_STATE_DIR", self.path("state"));
-        bash.arg("-c").arg(format!("exec 2>&1; (exit {status}); {command}"));
-        bash.env("PLANCTL_ACTOR", "ada");
-        let output = bash.current_dir(self.folder.path()).stdin(Stdio::null()).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        let text = text.replace(&format!("{}/", tmp.display()), "/tmp/");
-        let text = text.replace(&self.path("state").display().to_string(), "~/.local/state/planctl");
-        (text, output.status.code().unwrap_or(-1))
-    }
-}
-
-/// Takes away what differs from run to run and from machine to machine: times, digests, widths of columns, which Postgres.
-fn normal(text: &str) -> Vec<String> {
-    let lines = text.lines().map(|line| match line.split_once(" in ~/.local/state/planctl") {
-        Some(_) => "using a private Postgres".to_owned(),
-        None => line.split_whitespace().map(word).collect::<Vec<_>>().join(" "),
-    });
-    lines.filter(|line| !line.is_empty()).collect()
-}
-
-fn word(word: &str) -> String {
-    let core = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-    let has_only = |text: &str, others: &str| text.chars().all(|c| c.is_ascii_digit() || others.contains(c));
-    let is_clock = core.len() == 8 && core.split(':').count() == 3 && has_only(core, ":");
-    let is_span = core.ends_with(['s', 'm', 'h'])
-        && core.starts_with(|c: char| c.is_ascii_digit())
-        && has_only(core, ".smh");
-    let hex = core.strip_prefix("sha256:").unwrap_or(core);
-    let is_digest = hex.len() >= 6 && has_only(hex, "abcdef") && hex.contains(|c: char| c.is_ascii_digit());
-    match () {
-        () if is_clock => word.replace(core, "CLOCK"),
-        () if is_span => word.replace(core, "SPAN"),
-        () if is_digest => word.replace(core, "DIGEST"),
-        () => word.to_owned(),
-    }
+/// The pages that people read; those of docs/diagnostics are written and run by tests/catalogue.
+fn read_pages() -> Vec<PathBuf> {
+    let written = repository().join("docs/diagnostics");
+    let others = repository().join("examples");
+    pages(repository())
+        .into_iter()
+        .filter(|page| !page.starts_with(&written) && !page.starts_with(&others))
+        .collect()
 }
 
 #[test]
 fn every_transcript_shows_what_its_commands_print() {
-    let path = repository().join("README.md");
-    let page = std::fs::read_to_string(&path).unwrap();
-    let Renewed { text, transcripts, differences } = renewed(&page);
-    assert!(transcripts >= 4, "the README shows planctl at work");
-    if std::env::var_os("PLANCTL_README").is_some_and(|wish| wish == "write") {
-        std::fs::write(&path, text).unwrap();
-        return;
-    }
+    // A page by itself, while it is written: PLANCTL_PAGE=tutorial.
+    let wanted = std::env::var("PLANCTL_PAGE").unwrap_or_default();
+    let paths: Vec<PathBuf> =
+        read_pages().into_iter().filter(|page| page.to_string_lossy().contains(&wanted)).collect();
+    let is_wished = std::env::var_os("PLANCTL_README").is_some_and(|wish| wish == "write");
+    let next = AtomicUsize::new(0);
+    let play = || {
+        let mut wrong = String::new();
+        while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let name = path.strip_prefix(repository()).unwrap().display().to_string();
+            let source = std::fs::read_to_string(path).unwrap();
+            match Page::read(&source) {
+                Err(found) => found.iter().for_each(|what| wrong.push_str(&format!("\n{name}, {what}"))),
+                Ok(page) => {
+                    let (text, differences) = renewed(&name, &page);
+                    match is_wished {
+                        true => std::fs::write(path, text).unwrap(),
+                        false => wrong.push_str(&differences),
+                    }
+                }
+            }
+        }
+        wrong
+    };
+    let wrong: String = std::thread::scope(|scope| {
+        let players: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(play)).collect();
+        players.into_iter().map(|player| player.join().unwrap()).collect()
+    });
     let help = "to show what is printed: PLANCTL_README=write cargo test -p planctl --test readme";
-    assert!(differences.is_empty(), "{differences}\n{help}");
+    assert!(wrong.is_empty(), "{wrong}\n{help}");
+}
+
+#[test]
+fn the_pages_show_planctl_at_work() {
+    let transcripts = |name: &str| {
+        let text = std::fs::read_to_string(repository().join(name)).unwrap();
+        Page::read(&text).map_err(|wrong| wrong.join("\n")).unwrap().transcripts()
+    };
+    for (name, least) in
+        [("README.md", 5), ("docs/tutorial.md", 5), ("docs/api.md", 2), ("docs/workers.md", 3)]
+    {
+        assert!(transcripts(name) >= least, "{name} has {}", transcripts(name));
+    }
 }
 
 #[test]
@@ -146,15 +120,13 @@ fn the_demo_ends_as_it_is_shown() {
     let page = std::fs::read_to_string(repository().join("README.md")).unwrap();
     let shown =
         page.split("<!-- the end of the demo -->\n```\n").nth(1).unwrap().split("```").next().unwrap();
-    let (printed, status) = Room::new().run("planctl demo", 0);
+    let (printed, status) = Scene::new(repository()).run("planctl demo");
     assert_eq!(status, 0, "{printed}");
     let end = printed.rfind("── done ──").unwrap_or_else(|| panic!("{printed}"));
     // How many events there are depends on whether a lease had to be renewed.
     let uncounted = |text: &str| {
-        normal(text)
-            .into_iter()
-            .map(|line| line.replace(|c: char| c.is_ascii_digit(), ""))
-            .collect::<Vec<_>>()
+        let lines = text.lines().map(likeness::line).filter(|line| !line.is_empty());
+        lines.map(|line| line.replace(|c: char| c.is_ascii_digit(), "")).collect::<Vec<_>>()
     };
     assert_eq!(uncounted(&printed[end..]), uncounted(shown));
 }

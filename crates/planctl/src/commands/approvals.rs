@@ -5,7 +5,7 @@ use planctl_server::wire::{AskPage, AskView, FailureView, WillRun};
 
 use super::Context;
 use super::changes::lines_drawn;
-use super::plan::{recorded, shell_word};
+use super::plan::{recorded, recorded_word, shell_word};
 use crate::args::{ApprovalsCommand, AskFilter, Noted};
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit};
@@ -126,7 +126,11 @@ pub fn page_drawn(page: &AskPage) -> String {
         for (name, tail) in [("stdout", &failure.stdout_tail), ("stderr", &failure.stderr_tail)] {
             let lines = show::last_lines(tail, 10);
             if !lines.is_empty() {
-                text.push_str(&styled(FAINT, &format!("  {name}, last {} lines\n", lines.len())));
+                let which = match lines.len() {
+                    1 => "last line".to_owned(),
+                    several => format!("last {several} lines"),
+                };
+                text.push_str(&styled(FAINT, &format!("  {name}, {which}\n")));
                 indented(&mut text, "  ", &lines.join("\n"));
             }
         }
@@ -226,7 +230,11 @@ async fn answer(context: &Context, ids: &[u64], word: &Word, note: Option<&str>)
     let mut next = None;
     for id in ids {
         let decided = client.answer(*id, word.clone(), note).await?;
-        recorded(context, &decided, is_json)?;
+        match &decided.run {
+            // What follows is said below, once.
+            Some(_) if !is_json => context.say(&recorded_word(&decided)),
+            Some(_) | None => recorded(context, &decided, is_json)?,
+        }
         next = decided.run;
     }
     if let (Some(run), false) = (next, is_json) {

@@ -151,13 +151,13 @@ pub fn recorded(
 
 /// Says in one line what was recorded, by whom, and what follows.
 pub fn recorded_line(decided: &planctl_server::wire::Decided) -> String {
+    format!("{} · {}\n", recorded_word(decided), show::safe(&decided.follows))
+}
+
+/// Says what was recorded, and by whom.
+pub fn recorded_word(decided: &planctl_server::wire::Decided) -> String {
     let repeated = if decided.repeated { " (it was before, too)" } else { "" };
-    format!(
-        "recorded: {} by {}{repeated} · {}\n",
-        show::safe(&decided.decision),
-        show::safe(&decided.by),
-        show::safe(&decided.follows)
-    )
+    format!("recorded: {} by {}{repeated}", show::safe(&decided.decision), show::safe(&decided.by))
 }
 
 async fn status(context: &Context, run: Option<&str>, all: bool, exit_code: bool) -> Answer {

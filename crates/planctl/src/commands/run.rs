@@ -116,8 +116,9 @@ pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
     let mut since = 0;
     let mut stop = Stop::listen()?;
     loop {
-        follow(&client, handle, &mut progress, &mut since).await?;
+        // In this order: whatever brought it where it stands is told before it is said where it stands.
         let view = client.status(handle).await?;
+        follow(&client, handle, &mut progress, &mut since).await?;
         progress.draw(&view, client::now_unix_seconds(), None);
         let waits = no_wait && matches!(exit_of(&view), Exit::Waiting | Exit::Budget);
         if view.state.is_over() || waits {
