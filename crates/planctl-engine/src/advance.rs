@@ -6,6 +6,7 @@ mod dispatch;
 mod harness;
 mod hold;
 mod human;
+mod pace;
 mod revise;
 mod route;
 mod settle;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Shortfall;
 use crate::graph::WorkKind;
 use crate::ids::{At, ItemId, Role, RunId};
+use crate::pace::Handover;
 use crate::run::{Failure, Note};
 use crate::time::Timestamp;
 
@@ -118,6 +119,9 @@ pub struct Brief {
     /// Words of a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
+    /// How the step came to the worker, where another had it before (PACE).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handover: Option<Box<Handover>>,
 }
 
 /// Why a person is needed, and what they should know.
@@ -202,6 +206,8 @@ pub enum Reason {
     Budget,
     /// The worker asked.
     Asked,
+    /// The step is entered anew over a success path; only of a PACE level, which is the primary again.
+    Reentered,
 }
 
 impl Reason {
@@ -220,6 +226,7 @@ impl Reason {
             Reason::AttemptsLimit => "attempts_limit",
             Reason::Budget => "budget",
             Reason::Asked => "asked",
+            Reason::Reentered => "reentered",
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::contract::{Ending, Showing, Tampering, Verdict};
 use crate::effect::{AskKind, Purpose, Reason};
 use crate::graph::{On, Signal};
 use crate::ids::{Actor, Attempt, ItemId, NodeId, Role};
+use crate::pace::{Level, Responder};
 use crate::run::{End, Outcome, Outcomes};
 use crate::time::Timestamp;
 
@@ -162,6 +163,19 @@ pub enum Fact {
         /// Why.
         reason: Reason,
     },
+    /// Another PACE level handles a step.
+    PaceChanged {
+        /// The node.
+        node: NodeId,
+        /// The level before.
+        from: Level,
+        /// The level now.
+        to: Level,
+        /// Who answers there.
+        responder: Responder,
+        /// Why.
+        reason: Reason,
+    },
     /// Most of the budget is used.
     BudgetNoticed {
         /// The percentage of the part that is used most.
@@ -216,6 +230,7 @@ impl Fact {
             Fact::AskOpened { .. } => "ask_opened",
             Fact::AskAnswered { .. } => "ask_answered",
             Fact::PlanEscalated { .. } => "plan_escalated",
+            Fact::PaceChanged { .. } => "pace_changed",
             Fact::BudgetNoticed { .. } => "budget_noticed",
             Fact::PlanExpired { .. } => "plan_expired",
             Fact::PlanPaused { .. } => "plan_paused",
@@ -239,6 +254,7 @@ impl Fact {
             | Fact::AskOpened { node, .. }
             | Fact::AskAnswered { node, .. }
             | Fact::PlanEscalated { node, .. }
+            | Fact::PaceChanged { node, .. }
             | Fact::PlanPaused { node }
             | Fact::PlanFailed { node, .. } => Some(node),
             Fact::EdgeFollowed { from, .. } => Some(from),

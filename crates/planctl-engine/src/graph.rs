@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Budget;
 use crate::contract::Contract;
 use crate::ids::{NodeId, Role};
+use crate::pace::{self, Level, Rung};
 use crate::run::Outcome;
 
 /// A compiled plan: immutable, checked, and shared by every run of its revision.
@@ -59,10 +60,13 @@ pub enum NodeKind {
     Start,
     /// Work for an agent, then a gate.
     Task(Box<Task>),
-    /// Asks a human about the node that led here; reached over failing edges only.
+    /// Escalates the node that led here to the next PACE level's responder; reached over failing edges only.
     Escalate {
         /// What the person is told beside the failure itself.
         reason: Option<String>,
+        /// The PACE level to which it raises the step at least (G-06); `None` is the next.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pace_level: Option<Level>,
     },
     /// Ends the run.
     Exit {
@@ -78,6 +82,9 @@ pub struct Task {
     pub step: u32,
     /// Who does it.
     pub role: Role,
+    /// Who takes over when that role can't go on, level by level.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pace: Vec<Rung>,
     /// What kind of work it is; sent along with the item (P-31).
     pub work: WorkKind,
     /// What the worker is told: the text of `**task:**`.
@@ -257,7 +264,7 @@ pub enum GraphDefect {
     /// No way leads from a node to a successful end.
     #[error("no way leads from node `{0}` to an exit")]
     NoExit(NodeId),
-    /// A limit that must be at least one is zero, or a lapse is not failed, skipped or warned.
+    /// A limit that must be at least one is zero, a lapse is not failed, skipped or warned, or PACE levels do not rise.
     #[error("node `{0}` has a limit or an outcome that can never be met")]
     Impossible(NodeId),
 }
@@ -423,7 +430,7 @@ fn index_of(parts: &GraphParts) -> Result<BTreeMap<NodeId, usize>, GraphDefect> 
         }
         if let NodeKind::Task(task) = &node.kind {
             let lapse_fits = matches!(task.lapse, Outcome::Failed | Outcome::Skipped | Outcome::Warned);
-            if node.max_visits == 0 || !lapse_fits {
+            if node.max_visits == 0 || !lapse_fits || !pace::rises(&task.pace) {
                 return Err(GraphDefect::Impossible(node.id.clone()));
             }
         }

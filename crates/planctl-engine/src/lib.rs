@@ -20,6 +20,7 @@ mod fact;
 mod graph;
 mod ids;
 pub mod mutant;
+mod pace;
 mod run;
 mod time;
 pub mod view;
@@ -41,6 +42,7 @@ pub use graph::{
     WorkKind,
 };
 pub use ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
+pub use pace::{Handover, Level, Responder, Rung};
 pub use run::{
     End, Failing, Failure, Head, NodeState, Note, Outcome, Outcomes, Record, Rehearsal, Run, RunStatus,
     Scope, Tally,

@@ -56,11 +56,15 @@ pub enum Mutant {
     RehearsalSkipped,
     /// It is forgotten that the contract passed before the work.
     VacuousForgotten,
+    /// The PACE level is not kept, so that the same responder gets the step for ever.
+    PaceForgotten,
+    /// A PACE level is left out.
+    PaceSkipsLevel,
 }
 
 impl Mutant {
     /// Every deliberate bug.
-    pub const ALL: [Mutant; 25] = [
+    pub const ALL: [Mutant; 27] = [
         Mutant::GateAlwaysPasses,
         Mutant::ReportPassesStep,
         Mutant::StaleAttemptAccepted,
@@ -86,6 +90,8 @@ impl Mutant {
         Mutant::DenialIgnored,
         Mutant::RehearsalSkipped,
         Mutant::VacuousForgotten,
+        Mutant::PaceForgotten,
+        Mutant::PaceSkipsLevel,
     ];
 }
 

@@ -12,6 +12,7 @@ use crate::event::Refusal;
 use crate::graph::Graph;
 use crate::ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
 use crate::mutant::{Mutant, planted};
+use crate::pace::Handover;
 use crate::time::Timestamp;
 
 /// One execution of an approved revision, as far as it is loaded.
@@ -179,6 +180,9 @@ pub struct Record {
     /// The role a person reassigned it to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
+    /// How it came to the PACE level it is at; `None` is the primary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pace: Option<Box<Handover>>,
     /// What is known of the contract before the work, where that was asked for (`red_first`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsal: Option<Rehearsal>,
@@ -317,7 +321,7 @@ pub struct Tally {
     pub attempt: Attempt,
     /// Attempts failed since the allowance was last refilled.
     pub failed: u16,
-    /// Attempts that people granted since then.
+    /// Attempts that people, or a PACE level that took over with none left, added since then.
     pub granted: u16,
     /// Deliveries of the newest attempt lost to infrastructure trouble.
     pub deliveries: u16,
@@ -493,6 +497,7 @@ impl Run {
             question: None,
             note: None,
             role: None,
+            pace: None,
             rehearsal: None,
         };
         let found = self.nodes.get(id);

@@ -10,6 +10,7 @@ use crate::effect::{AskKind, Purpose, Reason};
 use crate::fact::Fact;
 use crate::graph::{Graph, NodeKind, Signal};
 use crate::ids::NodeId;
+use crate::pace::{Level, Responder};
 use crate::run::{End, Failing, Outcomes};
 
 /// Names a node as people do: `step 2 "Write the fix"`.
@@ -94,6 +95,15 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         }
         Fact::PlanEscalated { node, reason } => {
             format!("{} was escalated: {}", name(node), reason_words(*reason))
+        }
+        Fact::PaceChanged { node, to: Level::Primary, responder, .. } => {
+            format!("{} is the {responder}'s again", name(node))
+        }
+        Fact::PaceChanged { node, to, responder: Responder::Human, reason, .. } => {
+            format!("{} went to a person, at PACE level {to}: {}", name(node), reason_words(*reason))
+        }
+        Fact::PaceChanged { node, to, responder: Responder::Role(role), reason, .. } => {
+            format!("{} went to the {role}, at PACE level {to}: {}", name(node), reason_words(*reason))
         }
         Fact::BudgetNoticed { percent } => format!("{percent} % of the budget is used"),
         Fact::PlanExpired { seconds } => format!("nothing moved for {seconds} s"),
@@ -186,6 +196,7 @@ pub fn reason_words(reason: Reason) -> &'static str {
         Reason::AttemptsLimit => "the run has made as many attempts as a run may",
         Reason::Budget => "the budget does not suffice",
         Reason::Asked => "the worker asks",
+        Reason::Reentered => "it is entered anew",
     }
 }
 

@@ -15,6 +15,8 @@ mod edges;
 mod endings;
 #[path = "conversations/flat.rs"]
 mod flat;
+#[path = "conversations/pace.rs"]
+mod pace;
 #[path = "conversations/paths.rs"]
 mod paths;
 #[path = "conversations/plan.rs"]

@@ -78,7 +78,7 @@ pub(crate) fn lower(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Result
     }
     nodes.push(plain_node(DONE, "done", NodeKind::Exit { success: true }));
     if asks {
-        nodes.push(plain_node(ASK, "ask a person", NodeKind::Escalate { reason: None }));
+        nodes.push(plain_node(ASK, "ask a person", NodeKind::Escalate { reason: None, pace_level: None }));
     }
     if aborts {
         nodes.push(plain_node(FAILED, "failed", NodeKind::Exit { success: false }));
@@ -108,6 +108,7 @@ fn task(tree: &PlanTree, step: &StepTree, policy: Policy, lapse: Outcome) -> Tas
     Task {
         step: step.fixed_number().unwrap_or(0),
         role: Role::new(step.target.as_ref().map_or("", |target| target.value.as_str())),
+        pace: Vec::new(),
         work: work(step),
         prompt: step.task.as_ref().map_or(String::new(), |task| task.value.clone()),
         subscriptions: step.subscriptions.iter().map(|subscription| subscription.value.clone()).collect(),

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planctl_engine::{Graph, GraphParts, NodeKind};
+use planctl_engine::{Graph, GraphParts, NodeKind, Responder, Rung};
 use planctl_harness::{
     Baseline, PATH_DEFAULT, PathKind, Spawner, Syntax, Unreadable, existing_files, expand_glob,
     probe_commands, probe_paths, probe_scripts, read_plan,
@@ -309,8 +309,8 @@ pub(crate) fn joined_path(configured: &[PathBuf]) -> OsString {
     path
 }
 
-/// Puts what is configured where the plan says nothing: timeouts, and what is asked of contracts before the work. It is
-/// approved with the plan.
+/// Puts what is configured where the plan says nothing: timeouts, what is asked of contracts before the work, and who takes
+/// over from a role. It is approved with the plan.
 fn with_configuration(graph: Graph, tree: &PlanTree, config: &Config) -> Result<Graph, String> {
     let work = |role: &str| {
         config.roles.iter().find(|(name, _)| name.as_str() == role).and_then(|(_, role)| role.timeout)
@@ -331,6 +331,16 @@ fn with_configuration(graph: Graph, tree: &PlanTree, config: &Config) -> Result<
         if let (None, Some(timeout)) = (&step.timeout, work(task.role.as_str())) {
             task.work_timeout = timeout;
         }
+        let levels = config.roles.get(&task.role).into_iter().flat_map(|role| role.pace.levels());
+        task.pace = levels
+            .map(|(level, responder)| {
+                let timeout = match responder {
+                    Responder::Role(role) if step.timeout.is_none() => work(role.as_str()),
+                    Responder::Role(_) | Responder::Human => None,
+                };
+                Rung { level, responder: responder.clone(), timeout }
+            })
+            .collect();
     }
     Graph::new(parts).map_err(|defect| defect.to_string())
 }

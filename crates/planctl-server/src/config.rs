@@ -25,9 +25,7 @@ mod written;
 pub use find::{Distrusted, FILE_NAME, Loaded, Place, PlaceOf, Sources, load, places};
 pub use origin::{Ignored, Key, Origin, Origins};
 pub use read::{Finding, parse_duration};
-pub use role::{
-    Agent, Effects, NoSuchAgent, Pace, Price, Responder, RoleConfig, RoleEnv, permission_words, takes_plan,
-};
+pub use role::{Agent, Effects, NoSuchAgent, Pace, Price, RoleConfig, RoleEnv, permission_words, takes_plan};
 pub use schema::schema;
 pub use trust::{Standing, TRUST_FILE, Trust, TrustEntry, trust};
 pub use written::Entry;

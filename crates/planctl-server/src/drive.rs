@@ -247,7 +247,7 @@ impl Station {
     async fn served_roles(&self, row: &RunRow, settings: &RunSettings) -> Result<Vec<Role>, ServiceError> {
         let graph = self.store.graph_of(row).await?;
         let tasks = graph.nodes().iter().filter_map(|node| graph.task(&node.id));
-        let mut roles: Vec<Role> = tasks.map(|task| task.role.clone()).collect();
+        let mut roles: Vec<Role> = tasks.flat_map(|task| task.roles().cloned()).collect();
         roles.extend(self.store.roles_wanted(row.id).await?);
         roles.retain(|role| settings.worker_for(role).is_some() && settings.may_take(role, &row.plan_path));
         roles.sort();

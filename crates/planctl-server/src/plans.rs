@@ -646,11 +646,13 @@ impl Services {
             if settings.worker_for(role).is_none() && !start.waits_for_workers {
                 return Err(ServiceError::NoAgent { role: role.clone() });
             }
-            if !settings.may_take(role, &checked.path) {
-                return Err(ServiceError::NotForRole { role: role.clone(), plan: checked.path.clone() });
-            }
-            if let Err(what) = settings.can_be_held(role) {
-                return Err(ServiceError::Unheld { role: role.clone(), what });
+            for role in task.roles() {
+                if !settings.may_take(role, &checked.path) {
+                    return Err(ServiceError::NotForRole { role: role.clone(), plan: checked.path.clone() });
+                }
+                if let Err(what) = settings.can_be_held(role) {
+                    return Err(ServiceError::Unheld { role: role.clone(), what });
+                }
             }
         }
         Ok(())

@@ -80,6 +80,7 @@ mod tests {
         Task {
             step,
             role: Role::new("coder"),
+            pace: Vec::new(),
             work: WorkKind::Code,
             prompt: String::new(),
             subscriptions: Vec::new(),

@@ -431,7 +431,7 @@ impl Shown {
             number: task.step,
             title: title.to_owned(),
             node: node.as_str().to_owned(),
-            role: record.role.as_ref().unwrap_or(&task.role).as_str().to_owned(),
+            role: record.worker(task).as_str().to_owned(),
             state,
             attempts: u32::from(tally.attempt.number()),
             attempts_allowed: self.allowed(task, record),

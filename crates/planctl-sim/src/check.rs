@@ -236,7 +236,8 @@ fn facts_follow_from(store: &Store, entry: &Entry) -> Result<(), String> {
 /// Says whether the next try at a node began with an event.
 fn begins_anew(entry: &Entry, node: &NodeId) -> bool {
     entry.facts.iter().any(|fact| {
-        matches!(fact, Fact::RetryTriggered { node: n, .. } | Fact::NodeEntered { node: n, .. } if n == node)
+        matches!(fact, Fact::RetryTriggered { node: n, .. } | Fact::NodeEntered { node: n, .. }
+            | Fact::PaceChanged { node: n, .. } if n == node)
     })
 }
 

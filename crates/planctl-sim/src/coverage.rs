@@ -23,8 +23,9 @@ pub fn expected() -> Coverage {
         "fact",
         "plan_activated node_entered node_rehearsed node_verified retry_triggered edge_followed node_settled node_resting \
          node_interrupted gate_repeated ask_opened ask_answered plan_escalated budget_noticed plan_expired \
-         plan_paused plan_completed plan_failed plan_cancelled",
+         plan_paused plan_completed plan_failed plan_cancelled pace_changed",
     );
+    add("level", "primary alternate contingent emergency");
     add("answer", "approve reject retry skip waive abort revise reassign raise answer");
     add(
         "reason",

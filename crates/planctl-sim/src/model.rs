@@ -5,6 +5,7 @@
 
 mod journal;
 mod money;
+mod pace;
 mod rules;
 mod verbs;
 
@@ -13,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planctl_engine::{
-    AskKind, Attempt, Budget, Digest, Graph, ItemId, NodeId, NodeState, Note, Outcome, Rehearsal, Role, Run,
-    RunId, Showing, TimerId, Timestamp,
+    AskKind, Attempt, Budget, Digest, Graph, ItemId, Level, NodeId, NodeState, Note, Outcome, Rehearsal,
+    Role, Run, RunId, Showing, TimerId, Timestamp,
 };
 
 use journal::Entry;
@@ -83,6 +84,9 @@ pub enum Place {
     Over(Outcome),
 }
 
+/// What goes with an agent's item of a node, as [`Model::brief`] says.
+pub type Told = (Role, Option<String>, Option<usize>, Option<(Level, Role)>);
+
 /// All that two engines must agree on about one node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeView {
@@ -95,6 +99,7 @@ pub struct NodeView {
     interruptions: usize,
     repeats: usize,
     role: Option<Role>,
+    level: Level,
     note: Option<String>,
     failure_of: Option<usize>,
     rehearsals: usize,
@@ -180,10 +185,10 @@ impl Model {
         }
     }
 
-    /// Returns who an agent's item of a node is for, and what it is told: role, note, attempt that failed before.
-    pub fn brief(&self, id: &NodeId) -> (Role, Option<String>, Option<usize>) {
-        let planned = self.graph.task(id).map_or_else(|| Role::from(""), |task| task.role.clone());
-        (self.role(id).unwrap_or(planned), self.note(id), self.failure_of(id))
+    /// Returns who an agent's item of a node is for, and what it is told: role, note, attempt that failed before, and the
+    /// level at which it took over with whom it took over from.
+    pub fn brief(&self, id: &NodeId) -> Told {
+        (self.worker(id), self.note(id), self.failure_of(id), self.taken_over(id))
     }
 
     fn node_view(&self, id: &NodeId) -> NodeView {
@@ -197,6 +202,7 @@ impl Model {
             interruptions: self.interruptions(id),
             repeats: self.repeats(id),
             role: self.role(id),
+            level: self.level(id),
             note: self.note(id),
             failure_of: self.failure_of(id),
             rehearsals: self.rehearsals(id),
@@ -216,6 +222,7 @@ fn never_entered() -> NodeView {
         interruptions: 0,
         repeats: 0,
         role: None,
+        level: Level::Primary,
         note: None,
         failure_of: None,
         rehearsals: 0,
@@ -249,6 +256,7 @@ pub fn view_of(run: &Run) -> View {
             interruptions: tally.interruptions.into(),
             repeats: tally.repeats.into(),
             role: record.role.clone(),
+            level: record.level(),
             note: record.note.as_ref().map(|note: &Note| note.text.clone()),
             failure_of: record.failure.as_ref().map(|failure| number(failure.attempt)),
             rehearsals: tally.rehearsals.into(),

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use planctl_engine::{
-    Budget, Contract, Digest, Edge, Graph, GraphParts, Limits, Node, NodeId, NodeKind, On, Outcome, Priority,
-    RedFirst, Role, Task, WorkKind,
+    Budget, Contract, Digest, Edge, Graph, GraphParts, Level, Limits, Node, NodeId, NodeKind, On, Outcome,
+    Priority, RedFirst, Responder, Role, Rung, Task, WorkKind,
 };
 
 use crate::dice::Dice;
@@ -27,6 +27,13 @@ pub fn draw(dice: &mut Dice) -> Plan {
     if apart.happens(500) {
         plan.graph = with_red_first(&mut apart, &plan.graph, &BTreeSet::new());
     }
+    let mut apart = dice.clone().fork(8);
+    if apart.happens(500) {
+        plan.graph = with_pace(&mut apart, &plan.graph);
+        if !plan.is_linear && apart.happens(400) {
+            plan.graph = with_way_back(&mut apart, &plan.graph);
+        }
+    }
     plan
 }
 
@@ -43,6 +50,45 @@ fn with_red_first(dice: &mut Dice, graph: &Graph, fixed: &BTreeSet<NodeId>) -> G
         }
     }
     Graph::new(parts).expect("the edges are as they were")
+}
+
+/// Gives some steps levels above their own role, and names a level where the plan escalates.
+fn with_pace(dice: &mut Dice, graph: &Graph) -> Graph {
+    let mut parts = GraphParts::from(graph.clone());
+    for node in &mut parts.nodes {
+        match &mut node.kind {
+            NodeKind::Task(task) => task.pace = pace(dice),
+            NodeKind::Escalate { pace_level, .. } => {
+                *pace_level = dice.happens(300).then(|| *dice.pick(&Level::ALL));
+            }
+            NodeKind::Start | NodeKind::Exit { .. } => {}
+        }
+    }
+    Graph::new(parts).expect("the edges are as they were")
+}
+
+/// Leads the last step's success to a step before, so that steps are entered anew after they passed, and its failure to
+/// the end.
+fn with_way_back(dice: &mut Dice, graph: &Graph) -> Graph {
+    let mut parts = GraphParts::from(graph.clone());
+    let (last, done) = (step_id(u64::from(graph.task_count())), NodeId::from("done"));
+    parts.edges.retain(|edge| edge.from != last || edge.on == On::Retry);
+    parts.edges.push(edge(&last, &step_id(dice.between(1, u64::from(graph.task_count()))), On::Success));
+    parts.edges.push(edge(&last, &done, On::Exhaust));
+    Graph::new(parts).unwrap_or_else(|_| graph.clone())
+}
+
+fn pace(dice: &mut Dice) -> Vec<Rung> {
+    let mut rungs = Vec::new();
+    for (level, role) in Level::ALL.into_iter().zip(["", "strong", "chief", "last"]).skip(1) {
+        if dice.happens(500) {
+            let responder =
+                if dice.happens(250) { Responder::Human } else { Responder::Role(Role::from(role)) };
+            let timeout = dice.happens(300).then(|| Duration::from_secs(dice.between(20, 900)));
+            rungs.push(Rung { level, responder, timeout });
+        }
+    }
+    rungs
 }
 
 fn draw_steps(dice: &mut Dice) -> Plan {
@@ -170,7 +216,10 @@ fn anywhere(dice: &mut Dice, steps: u64, on: On) -> NodeId {
 
 fn finish(dice: &mut Dice, mut nodes: Vec<Node>, edges: Vec<Edge>) -> GraphParts {
     if edges.iter().any(|edge| edge.to == NodeId::from("ask")) {
-        nodes.push(plain("ask", NodeKind::Escalate { reason: Some("the plan says so".to_owned()) }));
+        nodes.push(plain(
+            "ask",
+            NodeKind::Escalate { reason: Some("the plan says so".to_owned()), pace_level: None },
+        ));
     }
     if edges.iter().any(|edge| edge.to == NodeId::from("failed")) {
         nodes.push(plain("failed", NodeKind::Exit { success: false }));
@@ -211,6 +260,7 @@ fn step(dice: &mut Dice, number: u64, lapse: Outcome) -> Node {
     let task = Task {
         step: number as u32,
         role: Role::from(*dice.pick(&["coder", "reviewer"])),
+        pace: Vec::new(),
         work: *dice.pick(&[WorkKind::Code, WorkKind::Review]),
         prompt: format!("do step {number}"),
         subscriptions: Vec::new(),

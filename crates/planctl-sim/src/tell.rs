@@ -2,7 +2,7 @@
 
 use planctl_engine::{
     AgentSaid, ClockEvent, Decision, Edge, Ending, Event, Fact, FaultKind, Found, Graph, NodeKind, On,
-    Outcome, Signal, Timestamp,
+    Outcome, Signal, Task, Timestamp,
 };
 
 /// Returns what an event says.
@@ -89,6 +89,9 @@ pub fn fact(fact: &Fact) -> String {
         }
         Fact::AskAnswered { node, answer, .. } => format!("answered {node} {answer}"),
         Fact::PlanEscalated { node, reason } => format!("escalated {node} {}", reason.word()),
+        Fact::PaceChanged { node, from, to, responder, reason } => {
+            format!("pace {node} {from} -> {to} {responder} {}", reason.word())
+        }
         Fact::BudgetNoticed { .. } => "budget noticed".to_owned(),
         Fact::PlanExpired { .. } => "expired".to_owned(),
         Fact::PlanPaused { node } => format!("paused at {node}"),
@@ -105,22 +108,28 @@ pub fn plan(graph: &Graph) -> Vec<String> {
         let edges: Vec<String> = graph.edges_from(&node.id).iter().map(edge).collect();
         let what = match &node.kind {
             NodeKind::Start => "start".to_owned(),
+            NodeKind::Escalate { pace_level: Some(level), .. } => format!("escalate to {level}"),
             NodeKind::Escalate { .. } => "escalate".to_owned(),
             NodeKind::Exit { success } => format!("exit {}", if *success { "done" } else { "failed" }),
             NodeKind::Task(task) => {
                 let lapse = if task.lapse == Outcome::Failed { "" } else { task.lapse.word() };
                 format!(
-                    "task retry {} visits {} {lapse} expects {} red first {}",
+                    "task retry {} visits {} {lapse} expects {} red first {}{}",
                     task.max_retries,
                     node.max_visits,
                     task.contract.expect,
-                    task.contract.rehearsal().word()
+                    task.contract.rehearsal().word(),
+                    pace(task)
                 )
             }
         };
         lines.push(format!("  {}: {what}   {}", node.id, edges.join("  ")));
     }
     lines
+}
+
+fn pace(task: &Task) -> String {
+    task.pace.iter().map(|rung| format!(" {} {}", rung.level, rung.responder)).collect()
 }
 
 fn edge(edge: &Edge) -> String {

@@ -159,6 +159,7 @@ impl Place {
             | Fact::AskOpened { .. }
             | Fact::AskAnswered { .. }
             | Fact::PlanEscalated { .. }
+            | Fact::PaceChanged { .. }
             | Fact::BudgetNoticed { .. }
             | Fact::PlanExpired { .. }
             | Fact::PlanPaused { .. }

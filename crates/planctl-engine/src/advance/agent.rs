@@ -9,7 +9,7 @@ use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
 use crate::run::{Failing, NodeState, Outcome};
 
-use super::{Turn, dispatch, hold, route, settle};
+use super::{Turn, dispatch, hold, pace, route, settle};
 
 pub(super) fn said(turn: &mut Turn<'_>, event: &AgentEvent) -> Result<(), Refusal> {
     turn.refuse_unless_active()?;
@@ -67,7 +67,7 @@ fn faulted(turn: &mut Turn<'_>, node: &NodeId, fault: &Fault) -> Result<(), Refu
             let what = Failing::Permission { message: fault.message.clone() };
             let failure = settle::failure_without_gate(turn, node, what)?;
             turn.run.record_mut(node)?.failure = Some(Box::new(failure));
-            hold::ask(turn, node, AskKind::Escalation, Reason::Permission, Some(fault.message.clone()))
+            pace::escalate(turn, node, Reason::Permission, Some(fault.message.clone()), None)
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::ids::{At, NodeId};
 use crate::mutant::{Mutant, planted};
 use crate::run::{NodeState, Outcome, RunStatus};
 
-use super::{Turn, agent, dispatch, hold, revise, route, settle};
+use super::{Turn, agent, dispatch, hold, pace, revise, route, settle};
 
 pub(super) fn ticked(turn: &mut Turn<'_>, event: &ClockEvent) -> Result<(), Refusal> {
     match event {
@@ -16,7 +16,7 @@ pub(super) fn ticked(turn: &mut Turn<'_>, event: &ClockEvent) -> Result<(), Refu
         ClockEvent::LeaseLost { at, interrupted } => lease_lost(turn, at, *interrupted),
         ClockEvent::Overran { at } => {
             let node = working(turn, at)?;
-            let timeout = turn.task(&node)?.work_timeout;
+            let timeout = turn.run.record(&node)?.work_timeout(turn.task(&node)?);
             agent::charge(turn, &node, None, timeout)?;
             agent::overran(turn, &node)
         }
@@ -57,10 +57,16 @@ fn stale(turn: &mut Turn<'_>) -> Result<(), Refusal> {
         if !turn.state(&node)?.is_out() {
             continue;
         }
+        // What nobody evaluates is not the worker's fault, and another worker would not help.
+        let is_evaluated = turn.evaluating(&node)?.is_some();
         if let Some(item) = turn.item_out(&node)? {
             turn.effects.push(Effect::Withdraw(item));
         }
-        hold::ask(turn, &node, AskKind::Escalation, Reason::Stale, None)?;
+        if is_evaluated {
+            hold::ask(turn, &node, AskKind::Escalation, Reason::Stale, None)?;
+        } else {
+            pace::escalate(turn, &node, Reason::Stale, None, None)?;
+        }
     }
     turn.arm_stale(turn.now);
     Ok(())

@@ -11,7 +11,7 @@ use crate::mutant::{Mutant, planted};
 use crate::run::{Failing, NodeState};
 use crate::time::Timestamp;
 
-use super::{Turn, hold, settle};
+use super::{Turn, hold, pace, settle};
 
 /// Sends out the next attempt of a step, unless a limit or the budget stands against it; before the first one of a
 /// visit the contract is rehearsed, where that is asked for.
@@ -67,7 +67,7 @@ pub(super) fn after_lost_delivery(turn: &mut Turn<'_>, node: &NodeId, message: &
         let what = Failing::Undelivered { message: message.to_owned() };
         let failure = settle::failure_without_gate(turn, node, what)?;
         turn.run.record_mut(node)?.failure = Some(Box::new(failure));
-        return hold::ask(turn, node, AskKind::Escalation, Reason::Undelivered, Some(message.to_owned()));
+        return pace::escalate(turn, node, Reason::Undelivered, Some(message.to_owned()), None);
     }
     let item = ItemId::agent(turn.run.id, &turn.run.at(node)?);
     let until = turn.now.after(back_off(&item, deliveries));
@@ -134,13 +134,14 @@ fn agent_item(turn: &mut Turn<'_>, node: &NodeId, available_at: Timestamp) -> Re
     let at = turn.run.at(node)?;
     let record = turn.run.record(node)?;
     let work = Work::Agent {
-        role: record.role.clone().unwrap_or_else(|| task.role.clone()),
+        role: record.worker(task).clone(),
         work: task.work,
-        timeout: task.work_timeout,
+        timeout: record.work_timeout(task),
         brief: Box::new(Brief {
             failure: record.failure.clone(),
             question: record.question.clone(),
             note: record.note.clone(),
+            handover: record.handed_over(task).cloned().map(Box::new),
         }),
     };
     let id = ItemId::agent(turn.run.id, &at);

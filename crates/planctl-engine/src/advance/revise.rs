@@ -75,7 +75,8 @@ fn enter_first_unsettled(turn: &mut Turn<'_>) -> Result<(), Refusal> {
 
 /// Names the nodes that differ between two revisions, or are in one of them only.
 ///
-/// What is asked of contracts before the work changes nothing about a step that is settled, so it is no difference.
+/// What is asked of contracts before the work, and who takes over from whom, change nothing about a step that is settled,
+/// so they are no difference.
 pub fn changed_nodes(old: &Graph, new: &Graph) -> Vec<NodeId> {
     let is_same =
         |node: &&Node| new.node(&node.id).is_some_and(|other| other == *node || is_alike(node, other));
@@ -89,6 +90,7 @@ fn is_alike(one: &Node, other: &Node) -> bool {
         let mut node = node.clone();
         if let NodeKind::Task(task) = &mut node.kind {
             task.contract.red_first = RedFirst::Off;
+            task.pace = Vec::new();
         }
         node
     };

@@ -8,7 +8,7 @@ use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
 use crate::run::{End, Outcome, Rehearsal, RunStatus};
 
-use super::{Turn, dispatch, hold, settle};
+use super::{Turn, dispatch, hold, pace, settle};
 
 /// Goes on from a node that counts as met.
 pub(super) fn success(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
@@ -28,14 +28,16 @@ pub(super) fn follow(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
     match &target.kind {
         NodeKind::Start => Err(Refusal::NoSuchNode(edge.to.clone())),
         NodeKind::Task(_) => {
-            if signal != Signal::Success {
+            if signal == Signal::Success {
+                pace::begin_anew(turn, &edge.to)?;
+            } else {
                 hand_over_failure(turn, &edge.from, &edge.to)?;
             }
             enter(turn, &edge.to, signal == Signal::Success)
         }
-        NodeKind::Escalate { reason } => {
-            let reason_text = reason.clone();
-            hold::ask(turn, &edge.from, AskKind::Escalation, Reason::Exhausted, reason_text)
+        NodeKind::Escalate { reason, pace_level } => {
+            let (message, named) = (reason.clone(), *pace_level);
+            pace::escalate(turn, &edge.from, Reason::Exhausted, message, named)
         }
         NodeKind::Exit { success: true } => {
             end_done(turn);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::contract::Excerpt;
-use crate::effect::{AskKind, Reason};
+use crate::effect::Reason;
 use crate::event::Refusal;
 use crate::fact::Fact;
 use crate::graph::{Graph, NodeKind, Signal};
@@ -11,7 +11,7 @@ use crate::ids::{Actor, NodeId};
 use crate::mutant::{Mutant, planted};
 use crate::run::{Failing, Failure, NodeState, Outcome};
 
-use super::{Turn, dispatch, hold, route};
+use super::{Turn, dispatch, pace, route};
 
 /// Who settled a node by hand, and why.
 #[derive(Clone, Copy)]
@@ -46,16 +46,11 @@ pub(super) fn attempt_failed(
     failure: Failure,
     is_last: bool,
 ) -> Result<(), Refusal> {
-    let max_retries = turn.task(node)?.max_retries;
     let record = turn.run.record_mut(node)?;
     record.failure = Some(Box::new(failure));
     record.tally.failed = record.tally.failed.saturating_add(1);
-    let mut allowance = 1 + u32::from(max_retries) + u32::from(record.tally.granted);
-    if planted(Mutant::AllowanceOffByOne) {
-        allowance += 1;
-    }
-    let left = allowance.saturating_sub(u32::from(record.tally.failed));
     let next = record.tally.attempt.next();
+    let left = attempts_left(turn, node)?;
     if left == 0 || is_last || planted(Mutant::RetriesIgnored) {
         return exhausted(turn, node);
     }
@@ -69,10 +64,20 @@ pub(super) fn attempt_failed(
     dispatch::again(turn, node)
 }
 
+/// Returns how many attempts a step has left.
+pub(super) fn attempts_left(turn: &Turn<'_>, node: &NodeId) -> Result<u32, Refusal> {
+    let tally = turn.run.record(node)?.tally;
+    let mut allowance = 1 + u32::from(turn.task(node)?.max_retries) + u32::from(tally.granted);
+    if planted(Mutant::AllowanceOffByOne) {
+        allowance += 1;
+    }
+    Ok(allowance.saturating_sub(u32::from(tally.failed)))
+}
+
 /// Follows the edge of an exhausted node, or asks a person where none fits.
 pub(super) fn exhausted(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     let Some(edge) = exhausted_edge(turn.graph, node) else {
-        return hold::ask(turn, node, AskKind::Escalation, Reason::NoEdge, None);
+        return pace::escalate(turn, node, Reason::NoEdge, None, None);
     };
     let edge = edge.clone();
     let asks = turn.graph.node(&edge.to).is_some_and(|to| matches!(to.kind, NodeKind::Escalate { .. }));

@@ -8,6 +8,7 @@ use crate::effect::AskKind;
 use crate::fact::Fact;
 use crate::graph::{Graph, Subscription, Task};
 use crate::ids::{NodeId, Role};
+use crate::pace::Level;
 use crate::run::{End, NodeState, Outcomes, Record, Run, RunStatus};
 use crate::time::Timestamp;
 
@@ -93,6 +94,8 @@ pub struct Duty {
     pub step: Option<u32>,
     /// Who.
     pub who: Who,
+    /// The PACE level that handles the step.
+    pub level: Level,
 }
 
 /// Who has to act.
@@ -183,7 +186,7 @@ impl Live<'_> {
     }
 
     fn role(&self) -> &Role {
-        self.record.role.as_ref().unwrap_or(&self.task.role)
+        self.record.worker(self.task)
     }
 
     fn who(&self) -> Who {
@@ -236,9 +239,11 @@ fn doing(graph: &Graph, run: &Run, live: &[Live<'_>]) -> Vec<String> {
 
 fn unit(run: &Run, live: &[Live<'_>]) -> Vec<Duty> {
     if matches!(run.head.status, RunStatus::Awaiting | RunStatus::Paused) {
-        return vec![Duty { step: None, who: Who::Person }];
+        return vec![Duty { step: None, who: Who::Person, level: Level::Primary }];
     }
-    live.iter().map(|step| Duty { step: Some(step.task.step), who: step.who() }).collect()
+    live.iter()
+        .map(|step| Duty { step: Some(step.task.step), who: step.who(), level: step.record.level() })
+        .collect()
 }
 
 fn last_events(graph: &Graph, history: &[(Timestamp, Fact)]) -> Vec<Past> {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use planctl_engine::{
-    Budget, Contract, Digest, Edge, Graph, GraphParts, Limits, Node, NodeKind, On, Outcome, Priority,
-    RedFirst, Role, Task, WorkKind,
+    Budget, Contract, Digest, Edge, Graph, GraphParts, Level, Limits, Node, NodeKind, On, Outcome, Priority,
+    RedFirst, Responder, Role, Rung, Task, WorkKind,
 };
 
 /// Reads the parts of a plan. Steps run in the order in which they stand, unless an edge says otherwise.
@@ -42,6 +42,7 @@ struct Drawn {
     edges: Vec<Edge>,
     budget: Budget,
     limits: Limits,
+    asks_at: Option<Level>,
 }
 
 impl Drawn {
@@ -61,6 +62,7 @@ impl Drawn {
             ["stale", "after", amount, "seconds"] => {
                 self.limits.stale_after = Some(Duration::from_secs(number(amount)));
             }
+            ["ask", "at", word] => self.asks_at = Some(level(word)),
             ["limit", "attempts", amount] => self.limits.attempts = number(amount) as u32,
             ["limit", "deliveries", amount] => self.limits.deliveries = number(amount) as u16,
             ["limit", "interruptions", amount] => self.limits.interruptions = number(amount) as u16,
@@ -75,6 +77,7 @@ impl Drawn {
         let mut lapse = Outcome::Failed;
         let mut red_first = RedFirst::Off;
         let mut guard = false;
+        let mut pace = Vec::new();
         let mut fields = fields.iter();
         while let Some(field) = fields.next() {
             match *field {
@@ -85,6 +88,10 @@ impl Drawn {
                     red_first = RedFirst::ALL.into_iter().find(|policy| policy.word() == *word).unwrap();
                 }
                 "guard" => guard = true,
+                word @ ("alternate" | "contingent" | "emergency") => {
+                    let responder = Responder::from((*fields.next().unwrap()).to_owned());
+                    pace.push(Rung { level: level(word), responder, timeout: None });
+                }
                 policy @ ("escalate" | "abort" | "skip" | "warn") => {
                     self.policies.push((name.to_owned(), policy.to_owned()));
                     lapse = match policy {
@@ -96,7 +103,7 @@ impl Drawn {
                 other => panic!("what is “{other}” in a step?"),
             }
         }
-        let mut task = Task { lapse, ..task(name, self.steps.len() as u32 + 1, max_retries) };
+        let mut task = Task { lapse, pace, ..task(name, self.steps.len() as u32 + 1, max_retries) };
         (task.contract.red_first, task.contract.guard) = (red_first, guard);
         let kind = NodeKind::Task(Box::new(task));
         self.steps.push(Node { id: name.into(), title: name.to_owned(), kind, max_visits });
@@ -130,7 +137,7 @@ impl Drawn {
         edges.append(&mut self.edges);
         let leads_to = |name: &str| edges.iter().any(|edge| edge.to.as_str() == name);
         if leads_to("ask") {
-            nodes.push(plain("ask", NodeKind::Escalate { reason: None }));
+            nodes.push(plain("ask", NodeKind::Escalate { reason: None, pace_level: self.asks_at }));
         }
         if leads_to("failed") {
             nodes.push(plain("failed", NodeKind::Exit { success: false }));
@@ -153,6 +160,7 @@ pub fn task(name: &str, step: u32, max_retries: u16) -> Task {
     Task {
         step,
         role: Role::from("coder"),
+        pace: Vec::new(),
         work: WorkKind::Code,
         prompt: format!("do {name}"),
         subscriptions: Vec::new(),
@@ -172,6 +180,11 @@ pub fn task(name: &str, step: u32, max_retries: u16) -> Task {
         contract_files: BTreeSet::new(),
         own_files: BTreeSet::new(),
     }
+}
+
+fn level(word: &str) -> Level {
+    let known = Level::ALL.into_iter().find(|level| level.word() == word);
+    known.unwrap_or_else(|| panic!("what is a level “{word}”?"))
 }
 
 fn on(word: &str) -> On {

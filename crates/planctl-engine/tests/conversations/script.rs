@@ -214,6 +214,12 @@ impl Stage {
             }
             Work::Agent { role, brief, .. } => {
                 let mut told = BTreeSet::new();
+                told.extend(
+                    brief
+                        .handover
+                        .as_ref()
+                        .map(|handover| format!("{} could not ({})", handover.from, handover.reason.word())),
+                );
                 told.extend(brief.failure.as_ref().map(|failure| format!("#{} failed", failure.attempt)));
                 told.extend(brief.note.as_ref().map(|note| format!("“{}”", note.text)));
                 let told: Vec<String> = told.into_iter().collect();
@@ -236,6 +242,9 @@ fn fact_in_words(fact: &Fact) -> Option<String> {
         Fact::NodeSettled { node, outcome, by, .. } if node.as_str() != "start" => {
             let by = by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
             Some(format!("{node} settled {}{by}", outcome.word()))
+        }
+        Fact::PaceChanged { node, from, to, responder, .. } => {
+            Some(format!("{node} from {from} to {to}, {responder}"))
         }
         Fact::BudgetNoticed { percent } => Some(format!("{percent} % used")),
         Fact::PlanExpired { seconds } => Some(format!("expired after {seconds} s")),

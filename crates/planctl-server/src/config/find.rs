@@ -3,13 +3,12 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use planctl_engine::Responder;
 use planctl_lang::did_you_mean;
 
 use super::layer::Layer;
 use super::trust::Standing;
-use super::{
-    Config, ConfigError, DatabaseUrl, Ignored, Origin, Origins, Responder, Trust, read, read_small, sha256,
-};
+use super::{Config, ConfigError, DatabaseUrl, Ignored, Origin, Origins, Trust, read, read_small, sha256};
 
 /// The name of a configuration file, in a project and in the user's configuration directory.
 pub const FILE_NAME: &str = "planctl.toml";

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-use planctl_engine::Role;
+use planctl_engine::{Level, Responder};
 use planctl_harness::{Known, KnownAgent, NotKnown, PermissionMode, Permissions, Program, glob_matches};
 use planctl_lang::did_you_mean;
 use serde::{Deserialize, Serialize};
@@ -204,42 +204,10 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Returns each level that somebody answers for, with its name, the first to be asked first.
-    pub fn levels(&self) -> impl Iterator<Item = (&'static str, &Responder)> {
-        [("alternate", &self.alternate), ("contingent", &self.contingent), ("emergency", &self.emergency)]
-            .into_iter()
-            .filter_map(|(level, responder)| Some((level, responder.as_ref()?)))
-    }
-}
-
-/// Who answers at a level.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
-pub enum Responder {
-    /// A person.
-    Human,
-    /// Whatever serves this role.
-    Role(Role),
-}
-
-impl From<String> for Responder {
-    fn from(word: String) -> Responder {
-        if word == "human" { Responder::Human } else { Responder::Role(Role::new(word.as_str())) }
-    }
-}
-
-impl From<Responder> for String {
-    fn from(responder: Responder) -> String {
-        responder.to_string()
-    }
-}
-
-impl fmt::Display for Responder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Responder::Human => f.write_str("human"),
-            Responder::Role(role) => f.write_str(role.as_str()),
-        }
+    /// Returns each level that somebody answers for, the first to be asked first.
+    pub fn levels(&self) -> impl Iterator<Item = (Level, &Responder)> {
+        let all = [&self.alternate, &self.contingent, &self.emergency];
+        Level::ALL.into_iter().skip(1).zip(all).filter_map(|(level, who)| Some((level, who.as_ref()?)))
     }
 }
 

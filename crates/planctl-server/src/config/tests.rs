@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use planctl_engine::Responder;
 use planctl_lang::Wish;
 
 use super::*;
@@ -322,7 +323,7 @@ fn roles_name_agents_what_they_may_do_their_plans_and_who_answers_for_them() {
     assert_eq!(coder.agent.as_ref().unwrap().to_string(), "claude:--model 'opus 4'");
     assert_eq!(coder.permission_words().unwrap(), "may Edit, Bash(git *), else asks you");
     assert!(coder.effects.allow.contains("network") && coder.effects.deny.contains("delete"));
-    let levels: Vec<_> = coder.pace.levels().map(|(level, who)| (level, who.to_string())).collect();
+    let levels: Vec<_> = coder.pace.levels().map(|(level, who)| (level.word(), who.to_string())).collect();
     assert_eq!(levels, [("alternate", "coder-strong".to_owned()), ("emergency", "human".to_owned())]);
     assert_eq!(coder.pace.emergency, Some(Responder::Human));
     let price = config.prices["gpt-x"];

@@ -86,7 +86,7 @@ impl Writer<'_> {
         say(&["env"], (!inherit.is_empty()).then(|| json!(inherit)));
         say(&["plans"], settings.plans.as_ref().map(|plans| json!(plans)));
         for (level, responder) in settings.pace.levels() {
-            say(&["pace", level], Some(json!(responder.to_string())));
+            say(&["pace", level.word()], Some(json!(responder.to_string())));
         }
         for (list, names) in [("allow", &settings.effects.allow), ("deny", &settings.effects.deny)] {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();

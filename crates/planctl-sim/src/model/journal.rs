@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planctl_engine::{NodeId, Outcome, Role, Timestamp};
+use planctl_engine::{Level, NodeId, Outcome, Role, Timestamp};
 
 use super::{Before, Model, Place};
 
@@ -37,6 +37,8 @@ pub(super) enum Entry {
     Noted { node: NodeId, note: Option<String> },
     /// A person chose another role.
     Reassigned { node: NodeId, role: Role },
+    /// Another PACE level has the step; an agent answers there, or a person.
+    Level { node: NodeId, level: Level, from: Role, by_agent: bool },
     /// The attempt whose failure the next worker is told of.
     Told { node: NodeId, failed: Option<usize> },
     /// A worker's use was charged.
@@ -63,6 +65,7 @@ impl Entry {
             | Entry::Asked { node }
             | Entry::Noted { node, .. }
             | Entry::Reassigned { node, .. }
+            | Entry::Level { node, .. }
             | Entry::Told { node, .. }
             | Entry::Charged { node, .. } => Some(node),
             Entry::Heard { .. } | Entry::Noticed | Entry::Unnoticed => None,
@@ -138,12 +141,26 @@ impl Model {
     }
 
     pub(super) fn role(&self, id: &NodeId) -> Option<Role> {
-        self.newest(
-            id,
-            |entry| {
-                if let Entry::Reassigned { role, .. } = entry { Some(role.clone()) } else { None }
-            },
-        )
+        self.newest(id, |entry| match entry {
+            Entry::Reassigned { role, .. } => Some(Some(role.clone())),
+            Entry::Level { by_agent: true, .. } => Some(None),
+            _ => None,
+        })?
+    }
+
+    pub(super) fn level(&self, id: &NodeId) -> Level {
+        let newest =
+            self.newest(id, |entry| if let Entry::Level { level, .. } = entry { Some(*level) } else { None });
+        newest.unwrap_or(Level::Primary)
+    }
+
+    /// Returns who had the step before the level that has it; nobody at the primary.
+    pub(super) fn had_it_before(&self, id: &NodeId) -> Option<Role> {
+        self.newest(id, |entry| match entry {
+            Entry::Level { level: Level::Primary, .. } => Some(None),
+            Entry::Level { from, .. } => Some(Some(from.clone())),
+            _ => None,
+        })?
     }
 
     pub(super) fn note(&self, id: &NodeId) -> Option<String> {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use planctl_engine::{
     AgentEvent, AgentSaid, Answer, AskKind, At, Budget, ClockEvent, Contract, Decision, Digest, Ending,
-    Event, Evidence, FaultKind, Found, Graph, HarnessEvent, HumanEvent, Inconclusive, ItemId, NodeId, On,
-    Outcome, Role, Showing, TimerId, Timestamp,
+    Event, Evidence, FaultKind, Found, Graph, HarnessEvent, HumanEvent, Inconclusive, ItemId, Level, NodeId,
+    On, Outcome, Role, Showing, TimerId, Timestamp,
 };
 
 use super::journal::{Entry, elapsed};
@@ -80,7 +80,7 @@ impl Model {
                 FaultKind::Transient => self.delivery_lost(node),
                 FaultKind::Permission => {
                     self.tell_next(node, Some(self.attempt(node)));
-                    self.ask(node, AskKind::Escalation, "permission");
+                    self.escalate(node, "permission", Level::Primary);
                 }
             },
             AgentSaid::Released => self.interrupted(node, Place::WithAgent),
@@ -297,7 +297,7 @@ impl Model {
                 if !matches!(self.place(&at.node), Place::WithAgent | Place::Resting) {
                     return Err(No);
                 }
-                let deadline = self.graph.task(&at.node).ok_or(No)?.work_timeout;
+                let deadline = self.deadline(&at.node).ok_or(No)?;
                 self.charge(&at.node, None, deadline);
                 self.attempt_failed(&at.node, false);
                 Ok(())
@@ -319,7 +319,10 @@ impl Model {
         }
         self.stale_timer = Some(later(self.now, limit));
         self.tell("expired".to_owned());
-        self.ask(&node, AskKind::Escalation, "stale");
+        match self.place(&node) {
+            Place::WithAgent | Place::Resting => self.escalate(&node, "stale", Level::Primary),
+            _ => self.ask(&node, AskKind::Escalation, "stale"),
+        }
         Ok(())
     }
 

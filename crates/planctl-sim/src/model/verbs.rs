@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use planctl_engine::{
-    AskKind, At, Attempt, Edge, HumanEvent, ItemId, NodeId, NodeKind, On, Outcome, RedFirst, Showing, Usage,
+    AskKind, At, Attempt, Edge, HumanEvent, ItemId, Level, NodeId, NodeKind, On, Outcome, RedFirst, Showing,
+    Usage,
 };
 
 use super::journal::Entry;
@@ -27,7 +28,7 @@ impl Model {
 
     pub(super) fn exhausted(&mut self, node: &NodeId) {
         let Some(edge) = self.edge(node, &[On::Exhaust, On::Fail, On::Always]) else {
-            return self.ask(node, AskKind::Escalation, "no_edge");
+            return self.escalate(node, "no_edge", Level::Primary);
         };
         if !matches!(self.kind(&edge.to), NodeKind::Escalate { .. }) {
             let lapse = self.graph.task(node).map_or(Outcome::Failed, |task| task.lapse);
@@ -54,12 +55,18 @@ impl Model {
                 self.end(Status::Failed, Some(&edge.from));
                 self.tell(format!("failed at {}", edge.from));
             }
-            NodeKind::Escalate { .. } => self.ask(&edge.from, AskKind::Escalation, "exhausted"),
+            NodeKind::Escalate { .. } => {
+                let named = self.level_named(&edge.to);
+                self.escalate(&edge.from, "exhausted", named);
+            }
             NodeKind::Task(_) | NodeKind::Start => {
                 let passed_over =
                     matches!(self.settled(&edge.from), Some(Outcome::Skipped | Outcome::Warned));
                 if why != "success" && edge.from != edge.to && !passed_over {
                     self.tell_next(&edge.to, self.failure_of(&edge.from));
+                }
+                if why == "success" {
+                    self.lower_level(&edge.to);
                 }
                 self.enter(&edge.to, why == "success");
             }
@@ -129,7 +136,7 @@ impl Model {
         self.journal.push(Entry::Lost { node: node.clone() });
         if self.deliveries(node) >= usize::from(self.graph.limits().deliveries) {
             self.tell_next(node, Some(self.attempt(node)));
-            self.ask(node, AskKind::Escalation, "undelivered");
+            self.escalate(node, "undelivered", Level::Primary);
         } else {
             self.tell(format!("resting {node}#{}", self.attempt(node)));
             self.put(node, Place::Resting);

@@ -147,7 +147,9 @@ impl World {
                 && let Work::Agent { role, brief, .. } = &item.work
             {
                 let failed = brief.failure.as_ref().map(|failure| usize::from(failure.attempt.number()));
-                let seen = (role.clone(), brief.note.as_ref().map(|note| note.text.clone()), failed);
+                let note = brief.note.as_ref().map(|note| note.text.clone());
+                let taken_over = brief.handover.as_ref().map(|over| (over.level, over.from.clone()));
+                let seen = (role.clone(), note, failed, taken_over);
                 let expected = self.model.brief(&item.at.node);
                 if seen != expected {
                     return Err(format!("the worker is told {seen:?}, the model says {expected:?}"));
@@ -199,6 +201,7 @@ fn particulars(fact: &Fact) -> (&'static str, String) {
         Fact::PlanCompleted { .. } => ("end", "Done".to_owned()),
         Fact::PlanFailed { end, .. } => ("end", format!("{end:?}")),
         Fact::PlanCancelled { .. } => ("end", "Cancelled".to_owned()),
+        Fact::PaceChanged { to, .. } => ("level", to.word().to_owned()),
         Fact::PlanActivated { .. }
         | Fact::NodeEntered { .. }
         | Fact::RetryTriggered { .. }

@@ -35,7 +35,7 @@ pub fn linear(steps: u32) -> Graph {
 /// The same with a budget, and with contracts that are tried before the work.
 pub fn linear_with(steps: u32, budget: Budget, red_first: RedFirst) -> Graph {
     let mut nodes = vec![node("start", NodeKind::Start), node("done", NodeKind::Exit { success: true })];
-    nodes.push(node("ask", NodeKind::Escalate { reason: None }));
+    nodes.push(node("ask", NodeKind::Escalate { reason: None, pace_level: None }));
     let mut edges = vec![edge("start", "1", On::Success)];
     for step in 1..=steps {
         let id = step.to_string();
@@ -69,6 +69,7 @@ fn task(step: u32, red_first: RedFirst) -> Task {
     Task {
         step,
         role: Role::new("coder"),
+        pace: Vec::new(),
         work: WorkKind::Code,
         prompt: format!("do step {step}"),
         subscriptions: Vec::new(),

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use planctl_engine::Responder;
 use planctl_harness::{PermissionMode, glob_matches};
 use planctl_lang::did_you_mean;
 
 use super::super::layer::{Layer, RoleLayer};
-use super::super::{Agent, Effects, Pace, Price, Responder, RoleEnv};
+use super::super::{Agent, Effects, Pace, Price, RoleEnv};
 use super::{Reader, Value, is_role};
 
 const KEYS: [&str; 9] =

@@ -1,0 +1,105 @@
+//! How a step that cannot go on comes to the responder of the next PACE level, and at last to a person.
+
+use crate::effect::{AskKind, Reason};
+use crate::event::Refusal;
+use crate::fact::Fact;
+use crate::graph::Task;
+use crate::ids::NodeId;
+use crate::mutant::{Mutant, planted};
+use crate::pace::{Handover, Level, Responder};
+
+use super::{Turn, dispatch, hold, settle};
+
+/// Escalates a step to the next level of its role, at least to the one that the plan names.
+///
+/// An agent that answers gets the step with what attempts are left, one at least; a person is asked. Where nobody is
+/// configured above, a person is asked too.
+pub(super) fn escalate(
+    turn: &mut Turn<'_>,
+    node: &NodeId,
+    reason: Reason,
+    message: Option<String>,
+    named: Option<Level>,
+) -> Result<(), Refusal> {
+    let Some(task) = turn.graph.task(node) else {
+        return hold::ask(turn, node, AskKind::Escalation, reason, message);
+    };
+    let now = turn.run.record(node)?.level();
+    let (level, responder) = next(task, now, named.unwrap_or_default());
+    if level != now {
+        hand_over(turn, node, level, &responder, reason, message.clone())?;
+    }
+    match responder {
+        Responder::Human => hold::ask(turn, node, AskKind::Escalation, reason, message),
+        Responder::Role(_) => {
+            turn.facts.push(Fact::PlanEscalated { node: node.clone(), reason });
+            dispatch::again(turn, node)
+        }
+    }
+}
+
+/// Begins with the step's own role again, where the step is entered and not once too often.
+pub(super) fn begin_anew(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    let max_visits = turn.graph.node(node).map_or(1, |node| node.max_visits);
+    let record = turn.run.record(node)?;
+    if record.pace.is_none() || record.tally.visits >= max_visits {
+        return Ok(());
+    }
+    let Some(before) = turn.run.record_mut(node)?.pace.take() else { return Ok(()) };
+    turn.facts.push(Fact::PaceChanged {
+        node: node.clone(),
+        from: before.level,
+        to: Level::Primary,
+        responder: Responder::Role(turn.task(node)?.role.clone()),
+        reason: Reason::Reentered,
+    });
+    Ok(())
+}
+
+/// Returns the level that follows, and who answers there: the first configured one above this and not below the named.
+/// With none left it is the named one, else the last where any is configured, and a person answers.
+fn next(task: &Task, now: Level, named: Level) -> (Level, Responder) {
+    let mut above = task.pace.iter().filter(|rung| rung.level > now && rung.level >= named);
+    if planted(Mutant::PaceSkipsLevel) {
+        above.next();
+    }
+    match above.next() {
+        Some(rung) => (rung.level, rung.responder.clone()),
+        None if named > now => (named, Responder::Human),
+        None if task.pace.is_empty() => (now, Responder::Human),
+        None => (Level::Emergency, Responder::Human),
+    }
+}
+
+fn hand_over(
+    turn: &mut Turn<'_>,
+    node: &NodeId,
+    level: Level,
+    responder: &Responder,
+    reason: Reason,
+    message: Option<String>,
+) -> Result<(), Refusal> {
+    let task = turn.task(node)?;
+    let from = turn.run.record(node)?.level();
+    let left = settle::attempts_left(turn, node)?;
+    let record = turn.run.record_mut(node)?;
+    let had_it = record.worker(task).clone();
+    let handover = Handover { level, from: had_it, reason, message, after: record.tally.attempt };
+    if !planted(Mutant::PaceForgotten) {
+        record.pace = Some(Box::new(handover));
+    }
+    if let Responder::Role(_) = responder {
+        record.role = None;
+        if left == 0 {
+            record.tally.granted = record.tally.granted.saturating_add(1);
+        }
+    }
+    turn.facts.push(Fact::PaceChanged {
+        node: node.clone(),
+        from,
+        to: level,
+        responder: responder.clone(),
+        reason,
+    });
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! Who handles a step that cannot go on: its own role first, then the responders of the PACE levels above it.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::effect::Reason;
+use crate::graph::Task;
+use crate::ids::{Attempt, Role};
+use crate::run::Record;
+
+/// Which responder handles a step now.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// The step's own role.
+    #[default]
+    Primary,
+    /// Answers first.
+    Alternate,
+    /// Answers where the alternate could not.
+    #[serde(alias = "contingency")]
+    Contingent,
+    /// Answers last.
+    Emergency,
+}
+
+impl Level {
+    /// All levels, the first to handle a step first.
+    pub const ALL: [Level; 4] = [Level::Primary, Level::Alternate, Level::Contingent, Level::Emergency];
+
+    /// Returns the word that plans, history and people use.
+    pub fn word(self) -> &'static str {
+        match self {
+            Level::Primary => "primary",
+            Level::Alternate => "alternate",
+            Level::Contingent => "contingent",
+            Level::Emergency => "emergency",
+        }
+    }
+
+    /// Says whether it is the step's own role's.
+    pub fn is_primary(&self) -> bool {
+        *self == Level::Primary
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// Who answers at a level.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum Responder {
+    /// A person, by an ask.
+    Human,
+    /// Whatever serves this role: it gets the step, and the contract decides.
+    Role(Role),
+}
+
+impl From<String> for Responder {
+    fn from(word: String) -> Responder {
+        if word == "human" { Responder::Human } else { Responder::Role(Role::new(word.as_str())) }
+    }
+}
+
+impl From<Responder> for String {
+    fn from(responder: Responder) -> String {
+        responder.to_string()
+    }
+}
+
+impl fmt::Display for Responder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Responder::Human => f.write_str("human"),
+            Responder::Role(role) => f.write_str(role.as_str()),
+        }
+    }
+}
+
+/// One level above the primary, and who answers there.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Rung {
+    /// The level; never the primary, which is the step's own role.
+    pub level: Level,
+    /// Who answers.
+    pub responder: Responder,
+    /// How long one attempt's work may take there; `None` is as long as the step says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Duration>,
+}
+
+/// How a step came to the level it is at.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Handover {
+    /// The level that has it.
+    pub level: Level,
+    /// Who had it before.
+    pub from: Role,
+    /// Why it could not go on there.
+    pub reason: Reason,
+    /// What the plan or the worker says about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The newest try at that time: so many were made before.
+    pub after: Attempt,
+}
+
+/// Says whether levels rise from one to the next and leave the primary to the step's own role.
+pub(crate) fn rises(rungs: &[Rung]) -> bool {
+    let levels = std::iter::once(Level::Primary).chain(rungs.iter().map(|rung| rung.level));
+    levels.is_sorted_by(|one, next| one < next)
+}
+
+impl Task {
+    /// Returns all roles that may come to work on the step: its own, and those that take over from it.
+    pub fn roles(&self) -> impl Iterator<Item = &Role> {
+        let others = self.pace.iter().filter_map(|rung| match &rung.responder {
+            Responder::Role(role) => Some(role),
+            Responder::Human => None,
+        });
+        std::iter::once(&self.role).chain(others)
+    }
+
+    /// Returns the newest level, up to this one, at which an agent answers; `None` is the step's own role.
+    fn rung_at(&self, level: Level) -> Option<(&Role, &Rung)> {
+        let up_to = self.pace.iter().rev().filter(|rung| rung.level <= level);
+        up_to.into_iter().find_map(|rung| match &rung.responder {
+            Responder::Role(role) => Some((role, rung)),
+            Responder::Human => None,
+        })
+    }
+}
+
+impl Record {
+    /// Returns the PACE level that handles the step.
+    pub fn level(&self) -> Level {
+        self.pace.as_ref().map_or(Level::Primary, |handover| handover.level)
+    }
+
+    /// Returns the role whose worker makes the attempts: the one a person chose, else that of the level; where a person
+    /// answers at the level, that of the level before.
+    pub fn worker<'a>(&'a self, task: &'a Task) -> &'a Role {
+        let at_level = || task.rung_at(self.level()).map_or(&task.role, |(role, _)| role);
+        self.role.as_ref().unwrap_or_else(at_level)
+    }
+
+    /// Returns how long one attempt's work may take.
+    pub fn work_timeout(&self, task: &Task) -> Duration {
+        let own = match self.role {
+            Some(_) => None,
+            None => task.rung_at(self.level()).and_then(|(_, rung)| rung.timeout),
+        };
+        own.unwrap_or(task.work_timeout)
+    }
+
+    /// Returns how the step came to the agent that has it, where it is not the first.
+    pub(crate) fn handed_over(&self, task: &Task) -> Option<&Handover> {
+        let handover = self.pace.as_deref()?;
+        let is_with_level = self.role.is_none() && handover.from != *self.worker(task);
+        is_with_level.then_some(handover)
+    }
+}
