@@ -37,6 +37,8 @@ pub struct Explanation {
 pub struct Example {
     /// What is to be known of the place the plan is in; may be empty.
     pub about: &'static str,
+    /// The language it is written in: `markdown`, `dot` or `json`.
+    pub language: &'static str,
     /// The text as people are shown it: `\u{…}` and `\x…` stand for characters and bytes that can't be shown.
     pub shown: &'static str,
 }
@@ -73,14 +75,24 @@ fn cut(text: &'static str, heading: &str) -> (&'static str, &'static str) {
 }
 
 fn example(section: &'static str) -> Option<Example> {
-    let (about, fenced) = section.split_once("````markdown\n")?;
-    Some(Example { about: about.trim(), shown: fenced.strip_suffix("````")? })
+    let (about, fenced) = section.split_once("````")?;
+    let (language, text) = fenced.split_once('\n')?;
+    Some(Example { about: about.trim(), language, shown: text.strip_suffix("````")? })
 }
 
 impl Example {
     /// Says whether it is a whole plan, and not steps to stand below a common head.
     pub fn is_whole(&self) -> bool {
-        self.shown.starts_with("---") || self.shown.starts_with("# ")
+        self.language != "markdown" || self.shown.starts_with("---") || self.shown.starts_with("# ")
+    }
+
+    /// Returns the name of the file that it would be in.
+    pub fn file(&self) -> &'static str {
+        match self.language {
+            "dot" => "plan.dot",
+            "json" => "plan.json",
+            _ => "plan.md",
+        }
     }
 
     /// Returns the plan as people are shown it, under the common head where it is not whole.

@@ -4,8 +4,12 @@
 mod bash;
 #[path = "lang/budgets.rs"]
 mod budgets;
+#[path = "lang/conditions.rs"]
+mod conditions;
 #[path = "lang/contracts.rs"]
 mod contracts;
+#[path = "lang/dot.rs"]
+mod dot;
 #[path = "lang/examples.rs"]
 mod examples;
 #[path = "lang/expansion.rs"]
@@ -32,3 +36,5 @@ mod sound;
 mod trials;
 #[path = "lang/unicode.rs"]
 mod unicode;
+#[path = "lang/workflows.rs"]
+mod workflows;

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use planctl_lang::{Code, Example, Explanation, Facts, Levels, Source, Verification, unescape, verify};
+use planctl_lang::workflow::{Language, check};
+use planctl_lang::{
+    Code, Example, Explanation, Facts, Levels, Source, Verification, render_all, unescape, verify,
+};
 use serde::Deserialize;
 
 use crate::forms::Form;
@@ -90,19 +93,42 @@ impl Case {
         self.verify_bytes(&self.bad_bytes())
     }
 
+    /// Returns the language of the examples, where they are no markdown.
+    fn graph(&self) -> Option<Language> {
+        Language::of(self.bad().file())
+    }
+
+    /// Draws what is found in the wrong example, where it is a graph.
+    pub fn drawn_graph(&self) -> Option<String> {
+        let language = self.graph()?;
+        let text = String::from_utf8(self.bad_bytes()).unwrap();
+        let source = Source::new(self.bad().file(), text);
+        Some(render_all(&check(&source, language).1, &source, false))
+    }
+
     pub fn verify_good(&self) -> Verified {
         let mut tested = self.tested.clone();
         tested.flags = tested.good.flags.take().unwrap_or(tested.flags);
         tested.config = tested.good.config.take().or(tested.config);
-        verified(&tested, &self.good().bytes(), str::to_owned)
+        let bytes = self.good().bytes();
+        match self.graph() {
+            Some(language) => graph_verified(&bytes, self.good().file(), language),
+            None => verified(&tested, &bytes, str::to_owned),
+        }
     }
 
     pub fn verify_bytes(&self, bytes: &[u8]) -> Verified {
-        verified(&self.tested, bytes, str::to_owned)
+        match self.graph() {
+            Some(language) => graph_verified(bytes, self.bad().file(), language),
+            None => verified(&self.tested, bytes, str::to_owned),
+        }
     }
 
     pub fn verify_form(&self, form: &Form) -> Verified {
-        verified(&self.tested, &form.bytes, form.path)
+        match self.graph() {
+            Some(language) => graph_verified(&form.bytes, self.bad().file(), language),
+            None => verified(&self.tested, &form.bytes, form.path),
+        }
     }
 }
 
@@ -136,6 +162,13 @@ impl Tested {
         let flags = self.flags.iter().map(String::as_str);
         ["plan", "verify"].into_iter().chain(flags).chain(["plan.md"]).collect()
     }
+}
+
+fn graph_verified(bytes: &[u8], file: &str, language: Language) -> Verified {
+    let source = Source::new(file, String::from_utf8(bytes.to_vec()).unwrap());
+    let found = check(&source, language).1;
+    let is_verified = found.iter().all(|finding| !finding.is_error());
+    Verified::found(&found, &source, is_verified)
 }
 
 // Where nothing around the plan matters, the language alone can say what is found.

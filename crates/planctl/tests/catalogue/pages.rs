@@ -143,11 +143,14 @@ fn example(example: &Example) -> String {
     if unescape(example.shown) != example.shown.as_bytes() {
         text.push_str("`\\u{…}` stands for the character of this number, `\\x…` for a byte.\n\n");
     }
-    text.push_str(&format!("````markdown\n{}````\n", example.shown));
+    text.push_str(&format!("````{}\n{}````\n", example.language, example.shown));
     text
 }
 
 fn transcript(case: &Case) -> String {
+    if let Some(drawn) = case.drawn_graph() {
+        return format!("```text\n{drawn}```\n");
+    }
     let tested = &case.tested;
     let place = tested.place(&case.bad_bytes(), str::to_owned);
     let mut words = tested.words();

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use planctl_lang::{Code, Severity, Source, Verification, render_all};
+use planctl_lang::{Code, Diagnostic, Severity, Source, Verification, render_all};
 use serde_json::Value;
 
 use crate::place::Said;
@@ -43,7 +43,11 @@ impl Mended {
 
 impl Verified {
     pub fn judged(verification: &Verification, source: &Source) -> Verified {
-        let found = verification.diagnostics.iter().map(|found| Found {
+        Verified::found(&verification.diagnostics, source, verification.is_verified())
+    }
+
+    pub fn found(diagnostics: &[Diagnostic], source: &Source, is_verified: bool) -> Verified {
+        let found = diagnostics.iter().map(|found| Found {
             code: found.code,
             level: found.level,
             places: found.spans.iter().map(|label| label.span.start..label.span.end).collect(),
@@ -56,11 +60,7 @@ impl Verified {
                 is_safe: fix.safe,
             }),
         });
-        Verified {
-            is_verified: verification.is_verified(),
-            found: found.collect(),
-            drawn: render_all(&verification.diagnostics, source, false),
-        }
+        Verified { is_verified, found: found.collect(), drawn: render_all(diagnostics, source, false) }
     }
 
     /// Reads what `plan verify --json` said of these bytes.

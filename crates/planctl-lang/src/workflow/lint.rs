@@ -1,0 +1,545 @@
+//! What is wrong with a graph, whatever language it is written in: rows L1–L6 and G-12.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planctl_engine::On;
+use planctl_engine::condition::{Clause, Key, STATUS_WORDS, Test};
+
+use super::loops;
+use super::tree::{EdgeTree, Kind, NodeTree, Workflow};
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::near::nearest;
+use crate::source::{Span, Spanned, escape};
+
+/// The most goal gates for which it is asked whether a way leads past them.
+const GATES_MAX: usize = 100;
+/// The most findings of one kind.
+const OF_A_KIND_MAX: usize = 50;
+
+/// A graph with what all lints ask of it.
+pub(super) struct Shape<'w> {
+    pub workflow: &'w Workflow,
+    /// The edges that leave each node, with where they lead.
+    pub ways: Vec<Vec<(usize, &'w EdgeTree)>>,
+    /// The nodes with an edge to each node.
+    pub back: Vec<Vec<usize>>,
+    pub entry: Option<usize>,
+}
+
+impl<'w> Shape<'w> {
+    pub(super) fn of(workflow: &'w Workflow) -> Shape<'w> {
+        let ways = workflow.ways();
+        let mut back = vec![Vec::new(); ways.len()];
+        for (from, ways) in ways.iter().enumerate() {
+            for (to, _) in ways {
+                back[*to].push(from);
+            }
+        }
+        Shape { workflow, ways, back, entry: workflow.entry() }
+    }
+
+    pub(super) fn node(&self, at: usize) -> &'w NodeTree {
+        &self.workflow.nodes[at]
+    }
+
+    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &'w NodeTree> {
+        self.workflow.nodes.iter().filter(move |node| node.kind.value == kind)
+    }
+
+    /// Returns the nodes that a search from some reaches, along edges or against them; `but` is never entered.
+    pub(super) fn reached(
+        &self,
+        from: impl IntoIterator<Item = usize>,
+        is_back: bool,
+        but: Option<usize>,
+    ) -> Vec<bool> {
+        let mut seen = vec![false; self.ways.len()];
+        let mut open: Vec<usize> = from.into_iter().filter(|at| Some(*at) != but).collect();
+        for at in &open {
+            seen[*at] = true;
+        }
+        while let Some(at) = open.pop() {
+            let next: Vec<usize> = if is_back { self.back[at].clone() } else { self.next(at) };
+            for to in next {
+                if !seen[to] && Some(to) != but {
+                    seen[to] = true;
+                    open.push(to);
+                }
+            }
+        }
+        seen
+    }
+
+    // A goal gate that fails, and attempts that are used up, lead back to where it is said.
+    fn next(&self, at: usize) -> Vec<usize> {
+        self.ways[at].iter().map(|(to, _)| *to).collect()
+    }
+}
+
+/// Returns every finding about a graph.
+pub(super) fn lint(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
+    let shape = Shape::of(workflow);
+    names(workflow, found);
+    ends(&shape, found);
+    if workflow.nodes.is_empty() {
+        return;
+    }
+    reachable(&shape, found);
+    edges(&shape, found);
+    for node in &workflow.nodes {
+        said(workflow, node, found);
+    }
+    fallbacks(&shape, found);
+    gates(&shape, found);
+    conditions(workflow, found);
+    loops::lint(&shape, found);
+}
+
+// Two nodes of one name, and names that nothing has (L2).
+fn names(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
+    let places = workflow.places();
+    for (at, node) in workflow.nodes.iter().enumerate() {
+        if let Some(first) = places.get(node.id.value.as_str()).filter(|first| **first != at) {
+            let message = format!("two nodes are named `{}`", escape(&node.id.value));
+            let twice = Diagnostic::new(Code::P009, message).at(node.id.span, "this one is left out");
+            found.push(
+                twice.at(workflow.nodes[*first].id.span, "the first").help("give one of them another name"),
+            );
+        }
+    }
+    let known: Vec<&str> = places.keys().copied().collect();
+    let mut missed = Missed { known, told: BTreeSet::new(), found };
+    if let Some(start) = &workflow.start {
+        missed.look("the start", start);
+    }
+    for edge in &workflow.edges {
+        missed.look("an edge", &edge.from);
+        missed.look("an edge", &edge.to);
+    }
+    let targets = |said: &super::tree::Said| {
+        ["retry_target", "fallback_retry_target"].map(|key| said.text(key).cloned())
+    };
+    for said in std::iter::once(&workflow.said).chain(workflow.nodes.iter().map(|node| &node.said)) {
+        for target in targets(said).iter().flatten() {
+            missed.look("a retry", target);
+        }
+    }
+    for edge in &workflow.edges {
+        for clause in edge.condition.iter().flat_map(|condition| &condition.value.clauses) {
+            if let Key::Step { node, .. } = &clause.key {
+                let span = edge.condition.as_ref().map_or(edge.span, |condition| condition.span);
+                missed.look("a condition", &Spanned::new(node.clone(), span));
+            }
+        }
+    }
+}
+
+struct Missed<'a> {
+    known: Vec<&'a str>,
+    told: BTreeSet<(String, Span)>,
+    found: &'a mut Vec<Diagnostic>,
+}
+
+impl Missed<'_> {
+    fn look(&mut self, who: &str, name: &Spanned<String>) {
+        let is_known = self.known.binary_search(&name.value.as_str()).is_ok();
+        // Each is compared with every name, so only so many are.
+        let is_told = self.told.len() >= OF_A_KIND_MAX || !self.told.insert((name.value.clone(), name.span));
+        if is_known {
+            self.told.remove(&(name.value.clone(), name.span));
+            return;
+        }
+        if is_told {
+            return;
+        }
+        let message = format!("{who} names `{}`, which is no node", escape(&name.value));
+        let finding = Diagnostic::new(Code::P304, message).at(name.span, "");
+        self.found.push(match nearest(&name.value, self.known.iter().copied()) {
+            Some(near) => finding.help(format!("did you mean `{}`?", near.word)),
+            None => finding.help(format!("declare the node `{}`, or mend the name", escape(&name.value))),
+        });
+    }
+}
+
+// L1, and what may lead to a start and away from an end.
+fn ends(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
+    let workflow = shape.workflow;
+    let starts: Vec<&NodeTree> = shape.of_kind(Kind::Start).collect();
+    let top = workflow.name.as_ref().map_or(Span::at(0), |name| name.span);
+    if let [first, second, ..] = starts[..] {
+        let message = "the graph has more than one start node";
+        let many = Diagnostic::new(Code::P306, message).at(second.kind.span, "a second one");
+        found.push(many.at(first.kind.span, "the first").help("a run begins at one node: keep one of them"));
+    } else if starts.is_empty() && workflow.start.is_none() {
+        let missing = Diagnostic::new(Code::P306, "the graph has no start node").at(top, "");
+        found.push(
+            missing.help(
+                "add a node that begins it: `start [shape=Mdiamond]`, or `\"start\": \"NODE\"` in JSON",
+            ),
+        );
+    }
+    let exits: Vec<&NodeTree> = shape.of_kind(Kind::Exit).collect();
+    if exits.iter().all(|exit| exit.is_failed_exit()) {
+        let missing = Diagnostic::new(Code::P306, "the graph has no exit node").at(top, "");
+        let help = "add a node that ends it: `done [shape=Msquare]`, or `{\"type\": \"exit\"}` in JSON";
+        found.push(missing.help(help));
+    }
+    for result in [false, true] {
+        let of_one_result: Vec<_> = exits.iter().filter(|exit| exit.is_failed_exit() == result).collect();
+        if let [first, second, ..] = of_one_result[..] {
+            let message = "the graph has more than one exit of one result";
+            let many = Diagnostic::new(Code::P306, message).at(second.kind.span, "a second one");
+            found.push(
+                many.at(first.kind.span, "the first")
+                    .help("lead all ways to one exit; an exit of a run that failed has `result=failed`"),
+            );
+        }
+    }
+}
+
+// L2, and G-12: no way to it, and no way on from it.
+fn reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(entry) = shape.entry else { return };
+    let targets = retry_targets(shape.workflow);
+    let from_start = shape.reached(std::iter::once(entry).chain(targets), false, None);
+    let is_end = |node: &NodeTree| matches!(node.kind.value, Kind::Exit | Kind::Escalate);
+    let ends = (0..shape.ways.len()).filter(|at| is_end(shape.node(*at)));
+    let to_end = shape.reached(ends, true, None);
+    let mut told = 0;
+    for (at, node) in shape.workflow.nodes.iter().enumerate() {
+        if told >= OF_A_KIND_MAX {
+            return;
+        }
+        let name = escape(&node.id.value);
+        if !from_start[at] {
+            told += 1;
+            let message = format!("nothing leads to node `{name}`: it is unreachable");
+            let finding = Diagnostic::new(Code::P305, message).at(node.id.span, "never entered");
+            found.push(finding.help("lead an edge to it, or delete it"));
+        } else if !to_end[at] && !is_end(node) {
+            told += 1;
+            let has_ways = !shape.ways[at].is_empty();
+            let message = match has_ways {
+                true => format!("no way leads from node `{name}` to an end"),
+                false => format!("no edge leaves node `{name}`"),
+            };
+            let finding =
+                Diagnostic::new(Code::P307, message).at(node.id.span, "a run would stand still here");
+            found.push(finding.help("lead an edge from it to an exit, or to a node that escalates"));
+        }
+    }
+}
+
+fn retry_targets(workflow: &Workflow) -> Vec<usize> {
+    let places = workflow.places();
+    let said = std::iter::once(&workflow.said).chain(workflow.nodes.iter().map(|node| &node.said));
+    let keys = ["retry_target", "fallback_retry_target"];
+    let targets = said.flat_map(|said| keys.map(|key| said.text(key)));
+    targets.flatten().filter_map(|target| places.get(target.value.as_str()).copied()).collect()
+}
+
+// Edges that their nodes can't have, and two for one outcome.
+fn edges(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
+    let before = found.len();
+    for (at, ways) in shape.ways.iter().enumerate() {
+        let node = shape.node(at);
+        if node.kind.value == Kind::Exit
+            && let Some((_, edge)) = ways.first()
+        {
+            let message = format!("an edge leaves the exit `{}`", escape(&node.id.value));
+            let finding = Diagnostic::new(Code::P308, message).at(edge.span, "never followed");
+            found.push(finding.help("delete it, or make the node something else than an exit"));
+        }
+        for (to, edge) in ways {
+            if shape.node(*to).kind.value == Kind::Start {
+                let message = format!("an edge leads back to the start `{}`", escape(&edge.to.value));
+                let finding = Diagnostic::new(Code::P308, message).at(edge.span, "");
+                found.push(finding.help("lead it to the node after the start"));
+            }
+        }
+        if found.len() > before + OF_A_KIND_MAX {
+            return;
+        }
+        several(node, ways, found);
+    }
+}
+
+// P12: several ways that hold at once are one choice only where something tells them apart.
+fn several(node: &NodeTree, ways: &[(usize, &EdgeTree)], found: &mut Vec<Diagnostic>) {
+    if matches!(node.kind.value, Kind::Fork | Kind::Human | Kind::Exit) {
+        return;
+    }
+    for on in [On::Success, On::Fail, On::Retry, On::Exhaust, On::Always] {
+        let plain: Vec<&EdgeTree> = ways
+            .iter()
+            .map(|(_, edge)| *edge)
+            .filter(|edge| edge.on.value == on && edge.is_plain())
+            .collect();
+        let [first, second, ..] = plain[..] else { continue };
+        let mut labels: Vec<Option<&str>> =
+            plain.iter().map(|edge| edge.label.as_ref().map(|label| label.value.as_str())).collect();
+        labels.sort_unstable();
+        let is_told_apart =
+            labels.iter().all(Option::is_some) && labels.windows(2).all(|pair| pair[0] != pair[1]);
+        let mut weights: Vec<i64> = plain.iter().map(|edge| edge.weight).collect();
+        weights.sort_unstable();
+        let is_weighed = weights.windows(2).all(|pair| pair[0] != pair[1]);
+        if is_told_apart || is_weighed {
+            continue;
+        }
+        let name = escape(&node.id.value);
+        if on == On::Success {
+            let message = format!("several edges leave `{name}` at once, and only one is followed");
+            let finding =
+                Diagnostic::new(Code::P311, message).at(second.span, "never followed where the other is");
+            found.push(finding.at(first.span, "the first").help(
+                "to follow all of them, make the node a fork (`shape=component`); to choose, give each a `label` or a `condition`",
+            ));
+        } else {
+            let message = format!("two edges of `{name}` are for one outcome");
+            let finding = Diagnostic::new(Code::P308, message).at(second.span, "a second one");
+            found
+                .push(finding.at(first.span, "the first").help("delete one of them, or give it a condition"));
+        }
+    }
+}
+
+// What a node of its kind must have.
+fn said(workflow: &Workflow, node: &NodeTree, found: &mut Vec<Diagnostic>) {
+    let name = escape(&node.id.value);
+    let missing = |what: &str, help: &str| {
+        let message = format!("node `{name}` has no {what}");
+        Diagnostic::new(Code::P009, message).at(node.id.span, "").help(help)
+    };
+    match node.kind.value {
+        Kind::Task => {
+            if node.contracts.is_empty() && node.said.text("verify.type").is_none() {
+                let message =
+                    format!("node `{name}` has no contract, so nothing could say that its work is done");
+                let finding = Diagnostic::new(Code::P010, message).at(node.id.span, "");
+                found.push(finding.help(
+                    "write `contract=\"COMMAND\"`, whose exit code decides; `contract=none` asks a person",
+                ));
+            }
+            if node.said.text("prompt").is_none() {
+                let help = "write what is to be done into `prompt`; until then the label is all that the worker is told";
+                found.push(missing("prompt", help).level(Severity::Warning));
+            }
+        }
+        Kind::Call if node.said.text("tool_command").is_none() => {
+            found.push(missing("command to call", "write `tool_command=\"COMMAND\"`"));
+        }
+        Kind::SubPlan if child(workflow, node).is_none() => {
+            found.push(missing("plan to run", "write `stack.child_dotfile=\"FILE\"`"));
+        }
+        Kind::Escalate => {
+            if node.said.text("escalate").is_none() {
+                let help = "say what the person is to know: `escalate=\"REASON\"`, or `\"reason\"` in JSON";
+                found.push(missing("reason", help).level(Severity::Warning));
+            }
+            if node.said.text("pace_level").is_none() {
+                let help =
+                    "write `pace_level=contingent`, or another of primary, alternate, contingent, emergency";
+                found.push(missing("PACE level", help).level(Severity::Warning));
+            }
+        }
+        Kind::Start
+        | Kind::Decision
+        | Kind::Human
+        | Kind::Call
+        | Kind::Checkpoint
+        | Kind::Fork
+        | Kind::Join
+        | Kind::SubPlan
+        | Kind::Exit => {}
+    }
+    if let (Some(policy), Some(retries)) = (node.said.text("on_fail"), node.said.text("max_retries"))
+        && policy.value.contains("retry")
+    {
+        let message = format!("`on_fail` and `max_retries` of `{name}` both say how often");
+        let clash = Diagnostic::new(Code::P009, message)
+            .level(Severity::Warning)
+            .at(retries.span, "this has no effect");
+        found.push(clash.at(policy.span, "this counts").help("keep one of them"));
+    }
+}
+
+fn child<'w>(workflow: &'w Workflow, node: &'w NodeTree) -> Option<&'w Spanned<String>> {
+    node.said.text("stack.child_dotfile").or_else(|| workflow.said.text("stack.child_dotfile"))
+}
+
+// L6: a node whose ways all have conditions, so that a run may find none that holds.
+fn fallbacks(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
+    let before = found.len();
+    for (at, ways) in shape.ways.iter().enumerate() {
+        let node = shape.node(at);
+        if ways.is_empty() || found.len() > before + OF_A_KIND_MAX {
+            continue;
+        }
+        let leaves = |outcome: &str| {
+            !ways.iter().any(|(_, edge)| {
+                let on = match edge.on.value {
+                    On::Always => true,
+                    On::Success => outcome == "success",
+                    On::Fail | On::Exhaust | On::Retry => outcome == "fail",
+                };
+                let clauses = edge.condition.as_ref().map_or(&[][..], |condition| &condition.value.clauses);
+                on && clauses.iter().all(|clause| {
+                    clause.key == Key::Outcome
+                        && match &clause.test {
+                            Test::Is(word) => word == outcome,
+                            Test::IsNot(word) => word != outcome && STATUS_WORDS.contains(&word.as_str()),
+                            Test::Truthy => true,
+                        }
+                })
+            })
+        };
+        let has_conditions = ways.iter().any(|(_, edge)| !edge.is_plain());
+        let is_choice = node.kind.value == Kind::Decision || has_conditions;
+        let is_asked = node.kind.value == Kind::Human && ways.iter().all(|(_, edge)| edge.is_plain());
+        let open: Vec<&str> = ["success", "fail"].into_iter().filter(|outcome| leaves(outcome)).collect();
+        // A step that fails is held for a person; a choice has nobody who would be asked.
+        let is_open = open.contains(&"success") || (node.kind.value == Kind::Decision && !open.is_empty());
+        if is_choice && !is_asked && is_open {
+            let name = escape(&node.id.value);
+            let message = format!("a run may find no way on from `{name}`");
+            let label = match open[..] {
+                ["success"] => "no edge is sure to hold where it succeeds",
+                ["fail"] => "no edge is for what fails",
+                _ => "no edge is sure to hold",
+            };
+            let finding = Diagnostic::new(Code::P310, message).at(node.id.span, label);
+            found.push(
+                finding.help(
+                    "add an edge for the rest: `[on=always]` in DOT, `\"condition\": \"always\"` in JSON",
+                ),
+            );
+        }
+    }
+}
+
+// L4 and L6: a gate that nothing leads back from, or that a way leads past (ruling 4).
+fn gates(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
+    let workflow = shape.workflow;
+    let is_gate = |at: &usize| shape.node(*at).said.flag("goal_gate").is_some_and(|gate| gate.value);
+    let gates: Vec<usize> = (0..workflow.nodes.len()).filter(is_gate).take(GATES_MAX).collect();
+    let target =
+        |said: &super::tree::Said| said.text("retry_target").or(said.text("fallback_retry_target")).is_some();
+    let exits: Vec<usize> = (0..workflow.nodes.len())
+        .filter(|at| shape.node(*at).kind.value == Kind::Exit && !shape.node(*at).is_failed_exit())
+        .collect();
+    for at in gates {
+        let node = shape.node(at);
+        let name = escape(&node.id.value);
+        if !target(&node.said) && !target(&workflow.said) {
+            let message = format!("nothing says where to go when the goal gate `{name}` is not met");
+            let finding = Diagnostic::new(Code::P312, message).at(node.id.span, "the run fails then");
+            found.push(finding.help("write `retry_target=NODE` there or for the graph"));
+        }
+        let Some(entry) = shape.entry.filter(|entry| *entry != at) else { continue };
+        let past = shape.reached([entry], false, Some(at));
+        if exits.iter().any(|exit| past[*exit]) {
+            let message = format!("a way leads to the exit past the goal gate `{name}`");
+            let finding = Diagnostic::new(Code::P312, message)
+                .at(node.id.span, "a run that does not visit it can't succeed");
+            found.push(finding.help("lead every way to the exit through it, or delete `goal_gate`"));
+        }
+    }
+}
+
+/// What every run's context has (X2, H2).
+const WRITTEN: [&str; 16] = [
+    "outcome",
+    "preferred_label",
+    "graph.goal",
+    "current_node",
+    "last_stage",
+    "last_response",
+    "retry.remaining",
+    "human.gate.selected",
+    "human.gate.label",
+    "human.gate.text",
+    "tool.output",
+    "tool.exit_code",
+    "parallel.results",
+    "failure_reason",
+    "failure_class",
+    "exit_code",
+];
+
+// C3, L6: keys that nothing writes are empty, and words that no outcome has never hold.
+fn conditions(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
+    let words = words_of_prompts(workflow);
+    let mut told: BTreeMap<(Span, String), ()> = BTreeMap::new();
+    for edge in &workflow.edges {
+        let Some(condition) = &edge.condition else { continue };
+        for clause in &condition.value.clauses {
+            if told.len() >= OF_A_KIND_MAX {
+                return;
+            }
+            if let Some(finding) = doubtful(clause, condition.span, &words)
+                && told.insert((condition.span, clause.to_string()), ()).is_none()
+            {
+                found.push(finding);
+            }
+        }
+    }
+}
+
+fn doubtful(clause: &Clause, span: Span, words: &BTreeSet<&str>) -> Option<Diagnostic> {
+    let finding = |message: String| Diagnostic::new(Code::P313, message).at(span, "");
+    match (&clause.key, &clause.test) {
+        (Key::Outcome, Test::Is(word) | Test::IsNot(word)) => {
+            let near = meant_status(word)?;
+            let message =
+                format!("no outcome is called `{}`, so it is compared with the worker's label", escape(word));
+            Some(finding(message).help(format!("did you mean `{near}`?")))
+        }
+        (Key::Variable(name) | Key::Context(name), _) => {
+            let is_family =
+                ["internal.", "parallel.", "graph."].iter().any(|family| name.starts_with(family));
+            let last = name.rsplit('.').next().unwrap_or(name);
+            let is_named = words.contains(name.as_str()) || words.contains(last);
+            if is_family || WRITTEN.contains(&name.as_str()) || is_named {
+                return None;
+            }
+            let message = format!("nothing in the graph writes `{}`, so it is empty", escape(name));
+            Some(match nearest(name, WRITTEN) {
+                Some(near) => finding(message).help(format!("did you mean `{}`?", near.word)),
+                None => {
+                    finding(message).help("say in a prompt that the worker is to report it, or mend the name")
+                }
+            })
+        }
+        (Key::Outcome | Key::PreferredLabel | Key::Step { .. }, _) => None,
+    }
+}
+
+fn meant_status(word: &str) -> Option<&'static str> {
+    if STATUS_WORDS.contains(&word) {
+        return None;
+    }
+    match word.to_ascii_lowercase().as_str() {
+        "succeeded" | "successful" | "passed" | "pass" | "ok" | "done" => Some("success"),
+        "failed" | "failure" | "error" => Some("fail"),
+        "partial" => Some("partial_success"),
+        "skip" => Some("skipped"),
+        lower => nearest(lower, STATUS_WORDS)
+            .map(|near| STATUS_WORDS.into_iter().find(|status| *status == near.word).unwrap_or("success")),
+    }
+}
+
+// What any prompt or command names may well be written by it.
+fn words_of_prompts(workflow: &Workflow) -> BTreeSet<&str> {
+    let keys = ["prompt", "tool_command", "command", "label"];
+    let texts = workflow.nodes.iter().flat_map(|node| keys.map(|key| node.said.text(key)));
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
+    texts
+        .flatten()
+        .flat_map(|text| text.value.split(move |c: char| !is_word(c)))
+        .map(|word| word.trim_matches('.'))
+        .flat_map(|word| {
+            [word, word.rsplit('.').next().unwrap_or(word), word.strip_prefix("context.").unwrap_or(word)]
+        })
+        .collect()
+}
