@@ -3,6 +3,7 @@
 mod lint;
 mod loops;
 mod pipeline;
+mod plan;
 mod tree;
 mod write;
 
@@ -15,6 +16,7 @@ pub(crate) use pipeline::{on_named, read_condition};
 use crate::diagnostic::Diagnostic;
 use crate::parse::sort;
 use crate::source::Source;
+use crate::tree::PlanTree;
 use crate::{dot, entry};
 
 /// The languages that graphs are written in, beside markdown.
@@ -61,6 +63,18 @@ pub fn read(source: &Source, language: Language) -> (Vec<Workflow>, Vec<Diagnost
         }
     };
     (workflows, found)
+}
+
+/// Makes the graph of a plan in markdown that was read, and returns what is wrong with its nodes and edges.
+pub fn of_plan(source: &Source, tree: &PlanTree) -> (Workflow, Vec<Diagnostic>) {
+    let mut found = Vec::new();
+    let workflow = plan::workflow(source, tree, &mut found);
+    lint::structure(&lint::Shape::of(&workflow), &mut found);
+    for finding in &mut found {
+        finding.make_printable();
+    }
+    sort(&mut found);
+    (workflow, found)
 }
 
 /// Reads the graphs of a file and returns every finding about it, in the order of the text.

@@ -16,6 +16,8 @@ mod examples;
 mod expansion;
 #[path = "lang/fixes.rs"]
 mod fixes;
+#[path = "lang/flows.rs"]
+mod flows;
 #[path = "lang/formatting.rs"]
 mod formatting;
 #[path = "lang/levels.rs"]

@@ -87,6 +87,7 @@ const KNOWN: &[Known] = &[
     known(Graph, "stale_after", Duration),
     known(Graph, "budget", Text),
     known(Graph, "priority", Word(&["low", "normal", "high", "urgent"])),
+    known(Graph, "parallel_edges", Flag),
     // A8–A16, A20
     known(Node, "label", Text),
     known(Node, "prompt", Text),
@@ -143,6 +144,10 @@ const KNOWN: &[Known] = &[
     known(Node, "result", Word(&["success", "failed", "fail"])),
     known(Node, "checkpoint", Flag),
     known(Node, "command", Text),
+    // What steps of markdown say.
+    known(Node, "needs", Text),
+    known(Node, "when", Text),
+    known(Node, "work", Word(&["code", "review"])),
     // What entries of a library say (seeds 2 and 3).
     known(Node, "description", Text),
     known(Node, "tool", Text),

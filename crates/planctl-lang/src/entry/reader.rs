@@ -1,7 +1,5 @@
 //! What the keys of an entry mean: its head, its steps, the nodes and edges of its graph.
 
-use std::collections::BTreeMap;
-
 use jsonc_parser::ast::{Array, Object, Value};
 use planctl_engine::On;
 
@@ -335,7 +333,6 @@ impl Reader<'_> {
     }
 
     fn edges(&mut self, edges: &Array<'_>, workflow: &mut Workflow) {
-        let mut told = BTreeMap::new();
         for (at, edge) in edges.elements.iter().enumerate() {
             if self.is_full(workflow.edges.len(), EDGES_MAX, "edges", span_of(edge)) {
                 return;
@@ -367,24 +364,7 @@ impl Reader<'_> {
                 continue;
             };
             let tree = self.edge(object, from, to, span_of(edge));
-            if tree.is_plain() && tree.label.is_none() {
-                self.same_edge(&tree, &mut told);
-            }
             workflow.edges.push(tree);
-        }
-    }
-
-    // The same edge a second time says nothing new.
-    fn same_edge(&mut self, edge: &EdgeTree, told: &mut BTreeMap<(String, String, On), Span>) {
-        let key = (edge.from.value.clone(), edge.to.value.clone(), edge.on.value);
-        if let Some(first) = told.insert(key, edge.span) {
-            let message = format!(
-                "the edge from `{}` to `{}` is given twice",
-                escape(&edge.from.value),
-                escape(&edge.to.value)
-            );
-            let twice = Diagnostic::new(Code::P308, message).at(edge.span, "a second one");
-            self.found.push(twice.at(first, "the first").help("delete one of them"));
         }
     }
 

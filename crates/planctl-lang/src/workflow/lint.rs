@@ -79,20 +79,22 @@ impl<'w> Shape<'w> {
 /// Returns every finding about a graph.
 pub(super) fn lint(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
     let shape = Shape::of(workflow);
-    names(workflow, found);
     ends(&shape, found);
-    if workflow.nodes.is_empty() {
-        return;
-    }
-    reachable(&shape, found);
-    edges(&shape, found);
+    structure(&shape, found);
     for node in &workflow.nodes {
         said(workflow, node, found);
     }
-    fallbacks(&shape, found);
     gates(&shape, found);
     conditions(workflow, found);
-    loops::lint(&shape, found);
+}
+
+/// Returns the findings about nodes and edges alone, whatever the nodes say.
+pub(super) fn structure(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
+    names(shape.workflow, found);
+    reachable(shape, found);
+    edges(shape, found);
+    fallbacks(shape, found);
+    loops::lint(shape, found);
 }
 
 // Two nodes of one name, and names that nothing has (L2).
@@ -240,6 +242,7 @@ fn retry_targets(workflow: &Workflow) -> Vec<usize> {
 
 // Edges that their nodes can't have, and two for one outcome.
 fn edges(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
+    let are_branches = shape.workflow.said.flag("parallel_edges").is_some_and(|flag| flag.value);
     let before = found.len();
     for (at, ways) in shape.ways.iter().enumerate() {
         let node = shape.node(at);
@@ -260,12 +263,12 @@ fn edges(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         if found.len() > before + OF_A_KIND_MAX {
             return;
         }
-        several(node, ways, found);
+        several(node, ways, are_branches, found);
     }
 }
 
 // P12: several ways that hold at once are one choice only where something tells them apart.
-fn several(node: &NodeTree, ways: &[(usize, &EdgeTree)], found: &mut Vec<Diagnostic>) {
+fn several(node: &NodeTree, ways: &[(usize, &EdgeTree)], are_branches: bool, found: &mut Vec<Diagnostic>) {
     if matches!(node.kind.value, Kind::Fork | Kind::Human | Kind::Exit) {
         return;
     }
@@ -288,6 +291,9 @@ fn several(node: &NodeTree, ways: &[(usize, &EdgeTree)], found: &mut Vec<Diagnos
             continue;
         }
         let name = escape(&node.id.value);
+        if on == On::Success && are_branches {
+            continue;
+        }
         if on == On::Success {
             let message = format!("several edges leave `{name}` at once, and only one is followed");
             let finding =

@@ -1,0 +1,170 @@
+//! Steps of markdown as a graph: order, `**needs:**`, `**when:**`, `**type:**`, `## Flow` (DESIGN 3).
+
+use planctl_lang::workflow::{Kind, Workflow, of_plan, to_dot};
+use planctl_lang::{Code, Diagnostic, Source, parse};
+
+fn plan(steps: &[&str], flow: &str) -> String {
+    let mut text = "---\ntype: plan\nstatus: draft\nowner: ada\n---\n\n# Fix it\n\n## Steps\n".to_owned();
+    for (at, said) in steps.iter().enumerate() {
+        let number = at + 1;
+        text += &format!(
+            "\n### {number}. Step {number}\n\n**target:** coder\n{said}\n**task:**\nDo {number}.\n\n**contract:**\n```shell\ntest -f {number}\n```\nexit_code == 0\n"
+        );
+    }
+    if flow.is_empty() { text } else { format!("{text}\n## Flow\n\n{flow}\n") }
+}
+
+fn read(text: &str) -> (Workflow, Vec<Diagnostic>) {
+    let source = Source::new("plan.md", text);
+    of_plan(&source, &parse(&source).0)
+}
+
+fn ways(steps: &[&str], flow: &str) -> Vec<String> {
+    let text = plan(steps, flow);
+    let (workflow, found) = read(&text);
+    let errors: Vec<_> = found.iter().filter(|found| found.is_error()).collect();
+    assert!(errors.is_empty(), "{errors:?}\n{text}");
+    shown(&workflow)
+}
+
+fn shown(workflow: &Workflow) -> Vec<String> {
+    let edges = workflow.edges.iter().map(|edge| {
+        let condition =
+            edge.condition.as_ref().map(|condition| format!(" if {}", condition.value)).unwrap_or_default();
+        format!("{}>{} {:?}{condition}", edge.from.value, edge.to.value, edge.on.value)
+    });
+    edges.collect()
+}
+
+fn refused(steps: &[&str], flow: &str) -> Vec<(Code, String, String)> {
+    let text = plan(steps, flow);
+    let (_, found) = read(&text);
+    found
+        .into_iter()
+        .map(|found| {
+            let span = found.spans[0].span;
+            (found.code, text[span.start..span.end].to_owned(), found.message)
+        })
+        .collect()
+}
+
+#[test]
+fn steps_without_a_word_run_in_order() {
+    assert_eq!(ways(&["", "", ""], ""), ["start>1 Success", "1>2 Success", "2>3 Success", "3>done Success"]);
+}
+
+#[test]
+fn needs_take_the_place_of_the_order() {
+    assert_eq!(
+        ways(&["", "**needs:** 1\n", "**needs:** 1\n", "**needs:** 2, 3\n"], ""),
+        ["start>1 Success", "1>2 Success", "1>3 Success", "2>4 Success", "3>4 Success", "4>done Success"]
+    );
+    assert_eq!(
+        ways(&["", "**needs:** 1\n", "**needs:** 1\n", ""], ""),
+        ["start>1 Success", "1>2 Success", "1>3 Success", "2>done Success", "3>4 Success", "4>done Success"]
+    );
+    let unknown = refused(&["", "**needs:** 7\n"], "");
+    assert!(
+        unknown.contains(&(Code::P304, "7".into(), "an edge names `7`, which is no node".into())),
+        "{unknown:?}"
+    );
+}
+
+#[test]
+fn the_lines_of_flow_are_edges() {
+    let flow = "- 2 -> 4 on fail\n- 4 -> 2 on fail if steps.4.exit_code != 2\n- 3 -> 5, 6\n- 5 -> done\n* 6 → done\n";
+    assert_eq!(
+        ways(&["", "", "", "", "", ""], flow),
+        [
+            "start>1 Success",
+            "1>2 Success",
+            "2>3 Success",
+            "4>5 Success",
+            "2>4 Fail",
+            "4>2 Fail if steps.4.exit_code!=2",
+            "3>5 Success",
+            "3>6 Success",
+            "5>done Success",
+            "6>done Success"
+        ]
+    );
+    assert_eq!(
+        ways(&["", ""], "- step 1 -> 2 if context.ready\n- 1 -> failed on exhaust\n- 1 -> done on always"),
+        [
+            "start>1 Success",
+            "2>done Success",
+            "1>2 Always if context.ready",
+            "1>failed Exhaust",
+            "1>done Always"
+        ]
+    );
+}
+
+#[test]
+fn a_line_of_flow_that_cannot_be_read_is_refused_at_its_place() {
+    let wrong = [
+        ("- 2 to 3", Code::P015, "- 2 to 3"),
+        ("- 1 -> 2 on failure", Code::P303, "failure"),
+        ("- 1 -> 2 if", Code::P015, "- 1 -> 2 if"),
+        ("- 1 -> 2 if x > 3", Code::P303, ">"),
+        ("- 1 -> two", Code::P015, "two"),
+        ("- -> 2", Code::P015, ""),
+        ("- 1 -> 9 on fail", Code::P304, "9"),
+        ("- 1 -> ", Code::P015, ""),
+    ];
+    for (line, code, marked) in wrong {
+        let found = refused(&["", ""], line);
+        assert!(found.iter().any(|(found, text, _)| *found == code && text == marked), "{line}: {found:?}");
+    }
+}
+
+#[test]
+fn a_condition_of_a_step_is_read() {
+    assert!(refused(&["", "**when:** steps.1.exit_code != 2\n"], "").is_empty());
+    let wrong = refused(&["", "**when:** steps.1.exit_code > 2\n"], "");
+    assert_eq!(wrong[0].0, Code::P303);
+    assert_eq!(wrong[0].1, ">");
+}
+
+#[test]
+fn types_are_kinds_of_nodes() {
+    let types = ["decision", "human", "call", "checkpoint", "join", "escalate", "review"];
+    let kinds =
+        [Kind::Decision, Kind::Human, Kind::Call, Kind::Checkpoint, Kind::Join, Kind::Escalate, Kind::Task];
+    for (word, kind) in types.into_iter().zip(kinds) {
+        let (workflow, _) = read(&plan(&[&format!("**type:** {word}\n")], ""));
+        assert_eq!(workflow.nodes[1].kind.value, kind, "{word}");
+    }
+    let (call, _) = read(&plan(&["**type:** call\n"], ""));
+    assert_eq!(call.nodes[1].said.text("tool_command").unwrap().value, "test -f 1");
+    assert!(call.nodes[1].contracts.is_empty());
+}
+
+#[test]
+fn a_loop_of_steps_that_nothing_bounds_is_found() {
+    let found = refused(&["", ""], "- 2 -> 1 on fail");
+    assert_eq!(
+        found,
+        [(Code::P309, "- 2 -> 1 on fail".into(), "nothing bounds the loop `1` → `2` → `1`".into())]
+    );
+    assert!(refused(&["", "**max_visits:** 3\n"], "- 2 -> 1 on fail").is_empty());
+}
+
+#[test]
+fn a_plan_is_printed_as_dot_and_read_again() {
+    let text = plan(
+        &["", "**needs:** 1\n**when:** context.a=1\n", "**type:** call\n"],
+        "- 3 -> 1 on fail if steps.1.exit_code=2",
+    );
+    let (workflow, _) = read(&text);
+    let written = to_dot(&workflow);
+    let source = Source::new("plan.dot", &written);
+    let (again, found) = planctl_lang::workflow::read(&source, planctl_lang::workflow::Language::Dot);
+    assert!(found.is_empty(), "{written}\n{found:?}");
+    assert_eq!(to_dot(&again[0]), written);
+    assert!(
+        written
+            .contains("step_3 -> step_1 [on=fail, condition=\"outcome=fail && steps.step_1.exit_code=2\"]"),
+        "{written}"
+    );
+}
