@@ -38,7 +38,7 @@ pub fn git_head(folder: &Path) -> Option<String> {
 }
 
 /// Returns what `.git` in this folder is or points to.
-fn git_folder(folder: &Path) -> Option<PathBuf> {
+pub(crate) fn git_folder(folder: &Path) -> Option<PathBuf> {
     let dot_git = folder.join(".git");
     let found = std::fs::metadata(&dot_git).ok()?;
     if found.is_dir() {

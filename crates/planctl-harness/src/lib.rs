@@ -30,6 +30,7 @@ mod spawn;
 mod trial;
 mod walk;
 mod workspace;
+mod worktree;
 
 pub use agent::{
     Agent, Assignment, Known, KnownAgent, NotKnown, PermissionMode, Permissions, Program, Worked,
@@ -61,3 +62,7 @@ pub use walk::{
     is_glob,
 };
 pub use workspace::{PLAN_BYTES_MAX, Workspace, WorkspaceLock, boot_id, host_id, read_plan, write_plan};
+pub use worktree::{
+    Checkout, Conflict, Intact, Merged, NewWorktree, Survey, WorktreeError, commit_all,
+    merge as merge_branch, uncommitted, worktree_intact,
+};

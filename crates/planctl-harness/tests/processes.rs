@@ -11,6 +11,7 @@ mod processes {
     pub mod probes;
     pub mod support;
     pub mod trials;
+    pub mod worktrees;
 }
 
 fn main() {
@@ -29,6 +30,7 @@ fn main() {
         processes::figures::tests(),
         processes::probes::tests(),
         processes::trials::tests(),
+        processes::worktrees::tests(),
     ];
     let conclusion = libtest_mimic::run(&arguments, tests.into_iter().flatten().collect());
     drop(folder);

@@ -1,0 +1,423 @@
+//! Git worktrees of planctl's own: made beside a user's checkout, committed, merged and removed, and the checkout itself
+//! is never touched.
+
+mod call;
+mod merge;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use self::call::{Called, call, call_well, path_of};
+use crate::git::{git_folder, git_head, git_top_level};
+use crate::spawn::Spawner;
+
+pub use merge::{Conflict, Merged, merge};
+
+/// What git keeps in its folder while something is not finished, and what that is.
+const UNFINISHED: [(&str, &str, &str); 5] = [
+    ("MERGE_HEAD", "merge", "git merge --abort"),
+    ("rebase-merge", "rebase", "git rebase --abort"),
+    ("rebase-apply", "rebase", "git rebase --abort"),
+    ("CHERRY_PICK_HEAD", "cherry-pick", "git cherry-pick --abort"),
+    ("REVERT_HEAD", "revert", "git revert --abort"),
+];
+/// How many paths go to git at once.
+const PATHS_AT_ONCE: usize = 500;
+
+/// Why a worktree can't be made, used or removed; each text fits after "could not".
+#[derive(Debug, thiserror::Error)]
+pub enum WorktreeError {
+    /// There is no git.
+    #[error("find the program git")]
+    NoGit,
+    /// The folder is in no git checkout.
+    #[error("make a worktree of {}: it is no git repository", folder.display())]
+    NotARepository {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The repository has no checkout.
+    #[error("make a worktree of {}: it is a bare repository", folder.display())]
+    Bare {
+        /// The repository.
+        folder: PathBuf,
+    },
+    /// Nothing was ever committed.
+    #[error("make a worktree of {}: it has no commit yet", folder.display())]
+    NoCommit {
+        /// The checkout.
+        folder: PathBuf,
+    },
+    /// A merge, a rebase or the like is not finished.
+    #[error("make a worktree of {}: it is in the middle of a {of}", folder.display())]
+    Unfinished {
+        /// The checkout.
+        folder: PathBuf,
+        /// What is not finished.
+        of: &'static str,
+        /// What gives it up.
+        abort: &'static str,
+    },
+    /// What a worktree would not hold as the checkout does.
+    #[error("make a worktree of {}: {what}", folder.display())]
+    Unsupported {
+        /// The checkout.
+        folder: PathBuf,
+        /// What it is.
+        what: String,
+        /// What can be done.
+        help: String,
+    },
+    /// The branch has moved although nothing has worked on it.
+    #[error("make the worktree: the branch {branch} is there already and holds other work")]
+    BranchTaken {
+        /// The branch.
+        branch: String,
+    },
+    /// The worktree holds what is committed nowhere.
+    #[error(
+        "remove {}: {uncommitted} {} committed nowhere", folder.display(),
+        if *uncommitted == 1 { "change is" } else { "changes are" }
+    )]
+    Uncommitted {
+        /// The worktree.
+        folder: PathBuf,
+        /// How many changes.
+        uncommitted: usize,
+    },
+    /// Git refused.
+    #[error("{what}: {said}")]
+    Git {
+        /// The command's beginning.
+        what: String,
+        /// What git said.
+        said: String,
+    },
+    /// The system refused.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl WorktreeError {
+    /// Returns what a person can do about it, where there is something.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            WorktreeError::NoGit => "install git, or run in the workspace itself: --workspace .".to_owned(),
+            WorktreeError::NotARepository { folder } => {
+                format!("git -C {0} init && git -C {0} add -A && git -C {0} commit", quoted(folder))
+            }
+            WorktreeError::Bare { .. } => "run it from a checkout of the repository: git clone".to_owned(),
+            WorktreeError::NoCommit { folder } => {
+                format!("git -C {0} add -A && git -C {0} commit", quoted(folder))
+            }
+            WorktreeError::Unfinished { of, abort, .. } => format!("finish the {of}, or give it up: {abort}"),
+            WorktreeError::Unsupported { help, .. } => help.clone(),
+            WorktreeError::BranchTaken { branch } => {
+                format!("look at it: git log {branch}; then rename it: git branch -m {branch} NAME")
+            }
+            WorktreeError::Uncommitted { folder, .. } => {
+                format!("git -C {} status", quoted(folder))
+            }
+            WorktreeError::Git { .. } | WorktreeError::Io { .. } => return None,
+        })
+    }
+}
+
+fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    shlex::try_quote(&text).map(std::borrow::Cow::into_owned).unwrap_or_else(|_| text.into_owned())
+}
+
+/// The checkout that worktrees are made of.
+#[derive(Clone)]
+pub struct Checkout {
+    spawner: Spawner,
+    top: PathBuf,
+}
+
+/// How a checkout stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Survey {
+    /// The commit that is checked out.
+    pub commit: String,
+    /// Files that differ from it or are in no commit, relative to the top; a folder that is wholly new counts once and
+    /// ends with a slash.
+    pub uncommitted: Vec<String>,
+}
+
+/// A worktree to be made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewWorktree<'a> {
+    /// The folder, which nobody else uses.
+    pub path: &'a Path,
+    /// The branch, of which nobody else's has the name.
+    pub branch: &'a str,
+    /// The commit that it begins with.
+    pub commit: &'a str,
+    /// Why it may not be pruned, for people.
+    pub reason: &'a str,
+}
+
+/// Whether a worktree that was made can still be worked in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Intact {
+    /// It can.
+    Yes,
+    /// Its folder is gone.
+    NoFolder,
+    /// Its folder no longer belongs to the repository.
+    Detached,
+    /// What it has checked out is gone: the branch was deleted.
+    NoBranch,
+}
+
+impl Checkout {
+    /// Finds the checkout of a folder.
+    ///
+    /// # Errors
+    ///
+    /// [`WorktreeError::NotARepository`], [`WorktreeError::Bare`] and those of starting git.
+    pub async fn find(spawner: &Spawner, folder: &Path) -> Result<Checkout, WorktreeError> {
+        let bare = async || {
+            let called = call(spawner, folder, ["rev-parse", "--is-bare-repository"]).await?;
+            Ok::<_, WorktreeError>(called.status == 0 && called.line() == "true")
+        };
+        let Some(top) = git_top_level(folder) else {
+            return Err(match bare().await? {
+                true => WorktreeError::Bare { folder: folder.to_owned() },
+                false => WorktreeError::NotARepository { folder: folder.to_owned() },
+            });
+        };
+        let called = call(spawner, top, ["rev-parse", "--show-toplevel"]).await?;
+        if called.status != 0 {
+            return Err(match bare().await? {
+                true => WorktreeError::Bare { folder: top.to_owned() },
+                false => WorktreeError::Git { what: "git rev-parse".to_owned(), said: called.said },
+            });
+        }
+        Ok(Checkout { spawner: spawner.clone(), top: path_of(&called) })
+    }
+
+    /// Returns its top folder.
+    pub fn top(&self) -> &Path {
+        &self.top
+    }
+
+    /// Looks at how the checkout stands; nothing of it is changed, its index neither.
+    ///
+    /// # Errors
+    ///
+    /// One of its own for each kind of repository of which no worktree can be made, and those of git.
+    pub async fn survey(&self) -> Result<Survey, WorktreeError> {
+        let folder = || self.top.clone();
+        let own = git_folder(&self.top).ok_or_else(|| WorktreeError::NotARepository { folder: folder() })?;
+        let unfinished = UNFINISHED.iter().find(|(file, _, _)| own.join(file).exists());
+        if let Some((_, of, abort)) = unfinished {
+            return Err(WorktreeError::Unfinished { folder: folder(), of, abort });
+        }
+        let head = self.call(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await?;
+        if head.status != 0 {
+            return Err(WorktreeError::NoCommit { folder: folder() });
+        }
+        self.refuse_unsupported().await?;
+        Ok(Survey { commit: head.line(), uncommitted: uncommitted(&self.spawner, &self.top).await? })
+    }
+
+    /// Refuses what a worktree would hold in another way than the checkout does.
+    async fn refuse_unsupported(&self) -> Result<(), WorktreeError> {
+        let unsupported = |what: String, help: &str| {
+            Err(WorktreeError::Unsupported { folder: self.top.clone(), what, help: help.to_owned() })
+        };
+        if self.call(["config", "--type=bool", "--get", "core.sparseCheckout"]).await?.line() == "true" {
+            return unsupported(
+                "it is a sparse checkout, of which a worktree may hold other files".to_owned(),
+                "git sparse-checkout disable, or run in the workspace itself",
+            );
+        }
+        let entries = call_well(&self.spawner, &self.top, ["ls-files", "-z", "--stage"]).await?;
+        let submodule = entries.records().find(|entry| entry.starts_with("160000 "));
+        if let Some((_, path)) = submodule.as_deref().and_then(|entry| entry.split_once('\t')) {
+            return unsupported(
+                format!("it has a submodule, {path}, which a worktree would lack"),
+                "run in the workspace itself, without --workspace worktree",
+            );
+        }
+        let large = call_well(&self.spawner, &self.top, ["ls-files", "-z", ":(attr:filter=lfs)"]).await?;
+        let Some(path) = large.records().next() else { return Ok(()) };
+        for key in ["filter.lfs.process", "filter.lfs.smudge"] {
+            if self.call(["config", "--get", key]).await?.status == 0 {
+                return Ok(());
+            }
+        }
+        unsupported(format!("Git LFS keeps {path}, and is not set up here"), "git lfs install")
+    }
+
+    /// Returns which of these files, relative to the top, are not as HEAD has them; folders and those that exist
+    /// nowhere are left out.
+    ///
+    /// # Errors
+    ///
+    /// Those of git.
+    pub async fn not_committed<'a>(
+        &self,
+        survey: &Survey,
+        paths: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Vec<String>, WorktreeError> {
+        let there = |path: &&str| self.top.join(path).symlink_metadata().is_ok_and(|found| !found.is_dir());
+        let paths: BTreeSet<&str> = paths.into_iter().filter(there).collect();
+        let paths: Vec<&str> = paths.into_iter().collect();
+        let mut committed = BTreeSet::new();
+        for some in paths.chunks(PATHS_AT_ONCE) {
+            let arguments = ["ls-tree", "-z", "--name-only", "--full-tree", survey.commit.as_str(), "--"];
+            let named = arguments.into_iter().chain(some.iter().copied());
+            committed.extend(call_well(&self.spawner, &self.top, named).await?.records());
+        }
+        let is_changed = |path: &str| {
+            survey
+                .uncommitted
+                .iter()
+                .any(|other| other == path || (other.ends_with('/') && path.starts_with(other.as_str())))
+        };
+        let not = paths.into_iter().filter(|path| !committed.contains(*path) || is_changed(path));
+        Ok(not.map(str::to_owned).collect())
+    }
+
+    /// Makes a worktree with its branch; where an earlier call was cut off, its leavings are made anew.
+    ///
+    /// The checkout's files, index and HEAD stay as they are, and no hook runs. The worktree is locked, so that
+    /// `git worktree prune` leaves it alone.
+    ///
+    /// # Errors
+    ///
+    /// [`WorktreeError::BranchTaken`] where the branch holds more than the commit, and those of git.
+    pub async fn add(&self, new: &NewWorktree<'_>) -> Result<(), WorktreeError> {
+        let reference = format!("refs/heads/{}", new.branch);
+        let tip = self.call(["rev-parse", "--verify", "--quiet", &reference]).await?;
+        if tip.status == 0 && tip.line() != new.commit {
+            return Err(WorktreeError::BranchTaken { branch: new.branch.to_owned() });
+        }
+        self.clear(new.path).await?;
+        if let Some(parent) = new.path.parent() {
+            use std::os::unix::fs::DirBuilderExt;
+            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent);
+            made.map_err(|source| WorktreeError::Io { what: format!("make {}", parent.display()), source })?;
+        }
+        let path = new.path.as_os_str();
+        let mut arguments: Vec<&std::ffi::OsStr> =
+            ["worktree", "add", "--quiet", "--lock", "--reason"].map(std::ffi::OsStr::new).to_vec();
+        arguments.push(new.reason.as_ref());
+        if tip.status == 0 {
+            arguments.extend([path, new.branch.as_ref()]);
+        } else {
+            arguments.extend(["--no-track".as_ref(), "-b".as_ref(), new.branch.as_ref(), path]);
+            arguments.push(new.commit.as_ref());
+        }
+        call_well(&self.spawner, &self.top, arguments).await.map(drop)
+    }
+
+    /// Takes a folder away that was never worked in, and git's record of it.
+    async fn clear(&self, path: &Path) -> Result<(), WorktreeError> {
+        let known = self.call(["worktree", "list", "--porcelain", "-z"]).await?;
+        let mut known =
+            known.records().filter_map(|line| Some(PathBuf::from(line.strip_prefix("worktree ")?)));
+        if known.any(|other| other == path) {
+            let arguments = ["worktree", "remove", "--force", "--force"].map(std::ffi::OsStr::new);
+            let arguments = arguments.into_iter().chain([path.as_os_str()]);
+            call_well(&self.spawner, &self.top, arguments).await?;
+        }
+        match std::fs::remove_dir_all(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(WorktreeError::Io { what: format!("remove {}", path.display()), source: error })
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Removes a worktree, and its branch where all that it holds is in the checkout's HEAD too; says whether the branch
+    /// is gone. Where somebody removed the folder already, git's record of it is removed.
+    ///
+    /// # Errors
+    ///
+    /// [`WorktreeError::Uncommitted`] unless `discards`, and those of git.
+    pub async fn remove(&self, path: &Path, branch: &str, discards: bool) -> Result<bool, WorktreeError> {
+        if path.exists() && !discards {
+            let uncommitted = uncommitted(&self.spawner, path).await?.len();
+            if uncommitted > 0 {
+                return Err(WorktreeError::Uncommitted { folder: path.to_owned(), uncommitted });
+            }
+        }
+        self.clear(path).await?;
+        let reference = format!("refs/heads/{branch}");
+        if self.call(["rev-parse", "--verify", "--quiet", &reference]).await?.status != 0 {
+            return Ok(true);
+        }
+        if self.call(["merge-base", "--is-ancestor", &reference, "HEAD"]).await?.status != 0 {
+            return Ok(false);
+        }
+        // Somebody may have it checked out elsewhere by now: then git refuses, and it stays.
+        Ok(self.call(["branch", "--delete", "--force", "--", branch]).await?.status == 0)
+    }
+
+    async fn call<const N: usize>(&self, arguments: [&str; N]) -> Result<Called, WorktreeError> {
+        call(&self.spawner, &self.top, arguments).await
+    }
+}
+
+/// Says whether a worktree that was made can still be worked in, without starting git.
+pub fn worktree_intact(path: &Path) -> Intact {
+    if !path.is_dir() {
+        return Intact::NoFolder;
+    }
+    match git_folder(path) {
+        Some(own) if own.join("HEAD").is_file() => {}
+        Some(_) | None => return Intact::Detached,
+    }
+    if git_head(path).is_some() { Intact::Yes } else { Intact::NoBranch }
+}
+
+/// Returns what is committed nowhere in a checkout or a worktree, relative to its top; ignored files don't count.
+///
+/// # Errors
+///
+/// Those of git.
+pub async fn uncommitted(spawner: &Spawner, folder: &Path) -> Result<Vec<String>, WorktreeError> {
+    let arguments = ["status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames"];
+    let called = call_well(spawner, folder, arguments).await?;
+    Ok(called.records().filter_map(|entry| entry.get(3..).map(str::to_owned)).collect())
+}
+
+/// Commits everything that a worktree holds, as the user that git knows; returns the commit, or `None` where nothing was
+/// to be committed. No hook runs.
+///
+/// # Errors
+///
+/// Those of git.
+pub async fn commit_all(
+    spawner: &Spawner,
+    worktree: &Path,
+    message: &str,
+) -> Result<Option<String>, WorktreeError> {
+    call_well(spawner, worktree, ["add", "--all"]).await?;
+    if call(spawner, worktree, ["diff", "--cached", "--quiet", "--no-ext-diff"]).await?.status == 0 {
+        return Ok(None);
+    }
+    let mut arguments = identity(spawner, worktree).await?;
+    arguments.extend(["commit", "--quiet", "--no-verify", "--message", message].map(str::to_owned));
+    call_well(spawner, worktree, arguments).await?;
+    Ok(Some(call_well(spawner, worktree, ["rev-parse", "HEAD"]).await?.line()))
+}
+
+/// Returns who commits, where git knows of nobody.
+async fn identity(spawner: &Spawner, folder: &Path) -> Result<Vec<String>, WorktreeError> {
+    if call(spawner, folder, ["config", "--get", "user.email"]).await?.status == 0 {
+        return Ok(Vec::new());
+    }
+    Ok(["-c", "user.name=planctl", "-c", "user.email=planctl@localhost"].map(str::to_owned).to_vec())
+}

@@ -1,0 +1,363 @@
+//! Worktrees of real repositories: made, cut off and made again, committed, merged, removed.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use planctl_harness::{
+    Checkout, Intact, Merged, NewWorktree, WorktreeError, commit_all, merge_branch, uncommitted,
+    worktree_intact,
+};
+
+use crate::processes::support::{block_on, spawner};
+
+pub fn tests() -> Vec<libtest_mimic::Trial> {
+    crate::trials![
+        a_worktree_is_made_beside_a_checkout_that_stays_as_it_is,
+        what_an_interrupted_making_left_is_made_anew_and_other_work_never,
+        no_hook_and_no_file_watcher_of_the_repository_runs,
+        what_is_not_committed_is_told_by_name,
+        repositories_of_which_no_worktree_can_be_made_are_refused,
+        everything_is_committed_without_ignored_files,
+        two_branches_that_fit_are_merged,
+        a_conflict_shows_its_hunks_and_changes_nothing,
+        a_worktree_goes_only_when_nothing_is_lost,
+        a_worktree_that_somebody_broke_is_told_from_a_whole_one,
+    ]
+}
+
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    /// A repository with `a.txt` and `.gitignore`, committed once.
+    fn new() -> Place {
+        let place = Place { folder: tempfile::tempdir().unwrap() };
+        std::fs::create_dir(place.top()).unwrap();
+        git(&place.top(), &["init", "--quiet"]);
+        place.write("a.txt", "one\ntwo\nthree\nfour\nfive\n");
+        place.write(".gitignore", "target/\n");
+        git(&place.top(), &["add", "-A"]);
+        git(&place.top(), &["commit", "--quiet", "-m", "first"]);
+        place
+    }
+
+    fn top(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("repository")
+    }
+
+    fn tree(&self, name: &str) -> PathBuf {
+        self.top().with_file_name("trees").join(name)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.top().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn checkout(&self) -> Checkout {
+        block_on(Checkout::find(&spawner(), &self.top())).unwrap()
+    }
+
+    fn head(&self) -> String {
+        git(&self.top(), &["rev-parse", "HEAD"])
+    }
+
+    fn add(&self, name: &str) -> Result<PathBuf, WorktreeError> {
+        let path = self.tree(name);
+        let branch = format!("planctl/{name}");
+        let new = NewWorktree { path: &path, branch: &branch, commit: &self.head(), reason: "a run" };
+        block_on(self.checkout().add(&new)).map(|()| path)
+    }
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> String {
+    let (is_well, printed) = try_git(folder, arguments);
+    assert!(is_well, "git {arguments:?}: {printed}");
+    printed
+}
+
+fn try_git(folder: &Path, arguments: &[&str]) -> (bool, String) {
+    let mut command = Command::new("git");
+    for (name, _) in std::env::vars_os() {
+        if name.as_encoded_bytes().starts_with(b"GIT_") {
+            command.env_remove(name);
+        }
+    }
+    let output = command
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"])
+        .args(["-c", "protocol.file.allow=always"])
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.status.success(), format!("{printed}{}", if output.status.success() { "" } else { "(failed)" }))
+}
+
+fn a_worktree_is_made_beside_a_checkout_that_stays_as_it_is() {
+    let place = Place::new();
+    place.write("a.txt", "changed here\n");
+    place.write("new/b.txt", "new here\n");
+    let index = std::fs::read(place.top().join(".git/index")).unwrap();
+    let survey = block_on(place.checkout().survey()).unwrap();
+    assert_eq!(survey.commit, place.head());
+    assert_eq!(survey.uncommitted, ["a.txt", "new/"]);
+    let tree = place.add("fix-1").unwrap();
+    assert_eq!(std::fs::read_to_string(tree.join("a.txt")).unwrap().lines().count(), 5, "as committed");
+    assert!(!tree.join("new").exists());
+    assert_eq!(git(&tree, &["symbolic-ref", "HEAD"]), "refs/heads/planctl/fix-1");
+    assert_eq!(git(&place.top(), &["symbolic-ref", "HEAD"]), "refs/heads/main");
+    assert_eq!(std::fs::read(place.top().join(".git/index")).unwrap(), index);
+    assert_eq!(std::fs::read_to_string(place.top().join("a.txt")).unwrap(), "changed here\n");
+    assert_eq!(worktree_intact(&tree), Intact::Yes);
+    // The record of a worktree whose folder is not there for a while is not pruned.
+    std::fs::rename(&tree, tree.with_extension("away")).unwrap();
+    git(&place.top(), &["worktree", "prune", "--expire=now"]);
+    std::fs::rename(tree.with_extension("away"), &tree).unwrap();
+    assert_eq!(worktree_intact(&tree), Intact::Yes);
+    assert_eq!(uncommitted_of(&tree), [""; 0]);
+}
+
+fn uncommitted_of(folder: &Path) -> Vec<String> {
+    block_on(uncommitted(&spawner(), folder)).unwrap()
+}
+
+fn what_an_interrupted_making_left_is_made_anew_and_other_work_never() {
+    let place = Place::new();
+    // Only the branch was made.
+    git(&place.top(), &["branch", "planctl/one"]);
+    assert!(place.add("one").unwrap().join("a.txt").exists());
+    // Half of the files were made, and the record is locked as git leaves it.
+    let half = place.add("two").unwrap();
+    std::fs::remove_file(half.join("a.txt")).unwrap();
+    std::fs::write(half.join("half.txt"), "half").unwrap();
+    let again = place.add("two").unwrap();
+    assert!(again.join("a.txt").exists() && !again.join("half.txt").exists());
+    // The folder was made and nothing else.
+    std::fs::create_dir_all(place.tree("three")).unwrap();
+    std::fs::write(place.tree("three").join("half.txt"), "half").unwrap();
+    assert!(!place.add("three").unwrap().join("half.txt").exists());
+    // The record is there, the folder is not.
+    std::fs::remove_dir_all(place.tree("two")).unwrap();
+    assert!(place.add("two").unwrap().join("a.txt").exists());
+    // Somebody's own work on a branch of that name.
+    git(&place.top(), &["checkout", "--quiet", "-b", "planctl/four"]);
+    git(&place.top(), &["commit", "--quiet", "--allow-empty", "-m", "work"]);
+    git(&place.top(), &["checkout", "--quiet", "main"]);
+    let refused = place.add("four").unwrap_err();
+    assert!(
+        matches!(&refused, WorktreeError::BranchTaken { branch } if branch == "planctl/four"),
+        "{refused}"
+    );
+    assert!(refused.help().unwrap().contains("git branch -m planctl/four"));
+    assert!(!place.tree("four").exists());
+}
+
+fn no_hook_and_no_file_watcher_of_the_repository_runs() {
+    let place = Place::new();
+    let told = place.folder.path().join("told");
+    let script = format!("#!/bin/sh\necho ran >> {}\n", told.display());
+    for hook in
+        ["post-checkout", "pre-commit", "commit-msg", "prepare-commit-msg", "post-commit", "post-merge"]
+    {
+        let path = place.top().join(".git/hooks").join(hook);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &script).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let watcher = place.top().join(".git/hooks/post-checkout").to_string_lossy().into_owned();
+    git(&place.top(), &["config", "core.fsmonitor", &watcher]);
+    std::fs::remove_file(&told).ok();
+    block_on(place.checkout().survey()).unwrap();
+    let tree = place.add("one").unwrap();
+    std::fs::write(tree.join("b.txt"), "b").unwrap();
+    block_on(commit_all(&spawner(), &tree, "b")).unwrap().unwrap();
+    let other = place.add("two").unwrap();
+    assert!(matches!(
+        block_on(merge_branch(&spawner(), &other, "planctl/one", "m")),
+        Ok(Merged::Done { .. })
+    ));
+    assert!(!told.exists(), "a hook ran");
+}
+
+fn what_is_not_committed_is_told_by_name() {
+    let place = Place::new();
+    place.write("plans/fix.md", "# Fix\n");
+    place.write("target/ignored.md", "# Ignored\n");
+    place.write("deep/er/note.txt", "note\n");
+    git(&place.top(), &["add", "deep"]);
+    git(&place.top(), &["commit", "--quiet", "-m", "deep"]);
+    let checkout = place.checkout();
+    let not = |paths: &[&str]| {
+        let survey = block_on(checkout.survey()).unwrap();
+        block_on(checkout.not_committed(&survey, paths.iter().copied())).unwrap()
+    };
+    let all = ["a.txt", "plans/fix.md", "target/ignored.md", "deep/er/note.txt", "nowhere.txt", "deep/er"];
+    assert_eq!(not(&all), ["plans/fix.md", "target/ignored.md"]);
+    place.write("deep/er/note.txt", "other\n");
+    assert_eq!(not(&all), ["deep/er/note.txt", "plans/fix.md", "target/ignored.md"]);
+    git(&place.top(), &["add", "-A"]);
+    assert_eq!(
+        not(&all),
+        ["deep/er/note.txt", "plans/fix.md", "target/ignored.md"],
+        "staged is not committed"
+    );
+    git(&place.top(), &["commit", "--quiet", "-m", "all"]);
+    assert_eq!(not(&all), ["target/ignored.md"]);
+}
+
+fn repositories_of_which_no_worktree_can_be_made_are_refused() {
+    let place = Place::new();
+    let outer = place.folder.path().canonicalize().unwrap();
+    let find = |folder: &Path| block_on(Checkout::find(&spawner(), folder));
+    let refused = |folder: &Path| match find(folder) {
+        Err(error) => error,
+        Ok(checkout) => block_on(checkout.survey()).unwrap_err(),
+    };
+    std::fs::create_dir(outer.join("plain")).unwrap();
+    assert!(matches!(refused(&outer.join("plain")), WorktreeError::NotARepository { .. }));
+    git(&outer, &["init", "--quiet", "--bare", "bare.git"]);
+    assert!(matches!(refused(&outer.join("bare.git")), WorktreeError::Bare { .. }));
+    git(&outer, &["init", "--quiet", "empty"]);
+    assert!(matches!(refused(&outer.join("empty")), WorktreeError::NoCommit { .. }));
+
+    git(&place.top(), &["checkout", "--quiet", "-b", "other"]);
+    place.write("a.txt", "other\n");
+    git(&place.top(), &["commit", "--quiet", "-am", "other"]);
+    git(&place.top(), &["checkout", "--quiet", "main"]);
+    place.write("a.txt", "mine\n");
+    git(&place.top(), &["commit", "--quiet", "-am", "mine"]);
+    assert!(!try_git(&place.top(), &["merge", "--quiet", "other"]).0);
+    assert!(matches!(refused(&place.top()), WorktreeError::Unfinished { of: "merge", .. }));
+    git(&place.top(), &["merge", "--abort"]);
+    assert!(!try_git(&place.top(), &["rebase", "--quiet", "other"]).0);
+    assert!(matches!(refused(&place.top()), WorktreeError::Unfinished { of: "rebase", .. }));
+    git(&place.top(), &["rebase", "--abort"]);
+
+    let what = || {
+        let refused = refused(&place.top());
+        assert!(matches!(refused, WorktreeError::Unsupported { .. }), "{refused}");
+        refused.to_string()
+    };
+    git(&place.top(), &["config", "core.sparseCheckout", "true"]);
+    assert!(what().contains("sparse"), "{}", what());
+    git(&place.top(), &["config", "core.sparseCheckout", "false"]);
+    let inner = Place::new();
+    git(&place.top(), &["submodule", "--quiet", "add", &inner.top().to_string_lossy(), "vendored"]);
+    assert!(what().contains("submodule, vendored"), "{}", what());
+    git(&place.top(), &["rm", "--quiet", "-f", "vendored"]);
+    place.write(".gitattributes", "*.bin filter=lfs\n");
+    place.write("large.bin", "pointer\n");
+    git(&place.top(), &["-c", "filter.lfs.clean=cat", "add", "-A"]);
+    let has_lfs = try_git(&place.top(), &["config", "--get", "filter.lfs.process"]).0;
+    if !has_lfs {
+        assert!(what().contains("Git LFS keeps large.bin"), "{}", what());
+        git(&place.top(), &["config", "filter.lfs.smudge", "cat"]);
+    }
+    block_on(place.checkout().survey()).unwrap();
+}
+
+fn everything_is_committed_without_ignored_files() {
+    let place = Place::new();
+    let tree = place.add("one").unwrap();
+    assert_eq!(block_on(commit_all(&spawner(), &tree, "nothing")).unwrap(), None);
+    std::fs::write(tree.join("a.txt"), "changed\n").unwrap();
+    std::fs::write(tree.join("naïve name.txt"), "new\n").unwrap();
+    std::fs::create_dir(tree.join("target")).unwrap();
+    std::fs::write(tree.join("target/x"), "built\n").unwrap();
+    assert_eq!(uncommitted_of(&tree), ["a.txt", "naïve name.txt"]);
+    let commit = block_on(commit_all(&spawner(), &tree, "fix-1: all steps passed")).unwrap().unwrap();
+    assert_eq!(commit, git(&place.top(), &["rev-parse", "planctl/one"]));
+    assert_eq!(git(&tree, &["log", "-1", "--format=%s"]), "fix-1: all steps passed");
+    assert_eq!(uncommitted_of(&tree), [""; 0]);
+    assert!(!git(&tree, &["ls-files"]).contains("target"));
+    assert_eq!(place.head(), git(&place.top(), &["rev-parse", "planctl/one~1"]), "the checkout stays");
+}
+
+fn change(tree: &Path, path: &str, text: &str) {
+    std::fs::write(tree.join(path), text).unwrap();
+    block_on(commit_all(&spawner(), tree, "change")).unwrap().unwrap();
+}
+
+fn two_branches_that_fit_are_merged() {
+    let place = Place::new();
+    let (one, two) = (place.add("one").unwrap(), place.add("two").unwrap());
+    change(&one, "a.txt", "ONE\ntwo\nthree\nfour\nfive\n");
+    change(&two, "a.txt", "one\ntwo\nthree\nfour\nFIVE\n");
+    let merged = block_on(merge_branch(&spawner(), &one, "planctl/two", "join: two")).unwrap();
+    let Merged::Done { commit } = merged else { panic!("{merged:?}") };
+    assert_eq!(commit, git(&one, &["rev-parse", "HEAD"]));
+    assert_eq!(std::fs::read_to_string(one.join("a.txt")).unwrap(), "ONE\ntwo\nthree\nfour\nFIVE\n");
+    let again = block_on(merge_branch(&spawner(), &one, "planctl/two", "join: two")).unwrap();
+    assert_eq!(again, Merged::UpToDate);
+    let unknown = block_on(merge_branch(&spawner(), &one, "planctl/none", "x")).unwrap_err();
+    assert!(matches!(unknown, WorktreeError::Git { .. }), "{unknown}");
+}
+
+fn a_conflict_shows_its_hunks_and_changes_nothing() {
+    let place = Place::new();
+    place.write("gone.txt", "here\n");
+    git(&place.top(), &["add", "-A"]);
+    git(&place.top(), &["commit", "--quiet", "-m", "gone"]);
+    let (one, two) = (place.add("one").unwrap(), place.add("two").unwrap());
+    std::fs::remove_file(one.join("gone.txt")).unwrap();
+    change(&one, "a.txt", "one\nTWO of one\nthree\nfour\nfive\n");
+    std::fs::write(two.join("gone.txt"), "changed\n").unwrap();
+    change(&two, "a.txt", "one\nTWO of two\nthree\nfour\nfive\n");
+    let before = git(&one, &["rev-parse", "HEAD"]);
+    let merged = block_on(merge_branch(&spawner(), &one, "planctl/two", "join")).unwrap();
+    let Merged::Conflicts(conflicts) = merged else { panic!("{merged:?}") };
+    assert_eq!(conflicts.len(), 2);
+    assert_eq!(conflicts[0].path, "a.txt");
+    assert!(conflicts[0].hunks.starts_with("@@@"), "{}", conflicts[0].hunks);
+    for line in ["TWO of one", "TWO of two", "<<<<<<<", ">>>>>>>"] {
+        assert!(conflicts[0].hunks.contains(line), "{line}: {}", conflicts[0].hunks);
+    }
+    assert_eq!(conflicts[1].path, "gone.txt");
+    assert_eq!(conflicts[1].what.as_deref(), Some("deleted by us, changed by them"));
+    assert_eq!(git(&one, &["rev-parse", "HEAD"]), before);
+    assert_eq!(uncommitted_of(&one), [""; 0]);
+}
+
+fn a_worktree_goes_only_when_nothing_is_lost() {
+    let place = Place::new();
+    let checkout = place.checkout();
+    let remove = |name: &str, discards| {
+        block_on(checkout.remove(&place.tree(name), &format!("planctl/{name}"), discards))
+    };
+    let exists = |name: &str| {
+        try_git(&place.top(), &["rev-parse", "--verify", "--quiet", &format!("planctl/{name}")]).0
+    };
+    let tree = place.add("one").unwrap();
+    std::fs::write(tree.join("b.txt"), "b").unwrap();
+    let kept = remove("one", false).unwrap_err();
+    assert!(matches!(kept, WorktreeError::Uncommitted { uncommitted: 1, .. }), "{kept}");
+    assert!(tree.join("b.txt").exists());
+    block_on(commit_all(&spawner(), &tree, "b")).unwrap();
+    assert!(!remove("one", false).unwrap(), "its commit is on no other branch");
+    assert!(!tree.exists() && exists("one"));
+    git(&place.top(), &["merge", "--quiet", "planctl/one"]);
+    assert!(remove("one", false).unwrap(), "all of it is in the checkout");
+    assert!(!exists("one"));
+    std::fs::write(place.add("two").unwrap().join("b.txt"), "other").unwrap();
+    assert!(remove("two", true).unwrap(), "told to");
+    place.add("three").unwrap();
+    std::fs::remove_dir_all(place.tree("three")).unwrap();
+    assert!(remove("three", false).unwrap(), "somebody removed the folder");
+    assert_eq!(git(&place.top(), &["worktree", "list"]).lines().count(), 1);
+}
+
+fn a_worktree_that_somebody_broke_is_told_from_a_whole_one() {
+    let place = Place::new();
+    let tree = place.add("one").unwrap();
+    assert_eq!(worktree_intact(&tree), Intact::Yes);
+    git(&place.top(), &["update-ref", "-d", "refs/heads/planctl/one"]);
+    assert_eq!(worktree_intact(&tree), Intact::NoBranch);
+    std::fs::remove_dir_all(place.top().join(".git/worktrees/one")).unwrap();
+    assert_eq!(worktree_intact(&tree), Intact::Detached);
+    std::fs::remove_dir_all(&tree).unwrap();
+    assert_eq!(worktree_intact(&tree), Intact::NoFolder);
+}
