@@ -289,6 +289,25 @@ impl Checkout {
         Ok(not.map(str::to_owned).collect())
     }
 
+    /// Returns a file as a commit has it, where it has it.
+    ///
+    /// # Errors
+    ///
+    /// Those of git.
+    pub async fn committed(&self, commit: &str, path: &str) -> Result<Option<Vec<u8>>, WorktreeError> {
+        let called = self.call(["cat-file", "blob", &format!("{commit}:{path}")]).await?;
+        Ok((called.status == 0).then_some(called.printed))
+    }
+
+    /// Says whether a commit has something at a path.
+    ///
+    /// # Errors
+    ///
+    /// Those of git.
+    pub async fn holds(&self, commit: &str, path: &str) -> Result<bool, WorktreeError> {
+        Ok(self.call(["cat-file", "-e", &format!("{commit}:{path}")]).await?.status == 0)
+    }
+
     /// Makes a worktree with its branch; where an earlier call was cut off, its leavings are made anew.
     ///
     /// The checkout's files, index and HEAD stay as they are, and no hook runs. The worktree is locked, so that
@@ -333,7 +352,7 @@ impl Checkout {
             call_well(&self.spawner, &self.top, arguments).await?;
         }
         match std::fs::remove_dir_all(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 Err(WorktreeError::Io { what: format!("remove {}", path.display()), source: error })
             }
             Ok(()) | Err(_) => Ok(()),

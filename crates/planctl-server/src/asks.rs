@@ -9,6 +9,7 @@ use planctl_engine::{
 use planctl_harness::ISOLATION_TIER;
 use planctl_store::{AskRow, RunRow, Said, StoreError};
 
+use crate::config::WorkspaceMode;
 use crate::plans::canonical;
 use crate::protection;
 use crate::runs::tampered;
@@ -200,14 +201,17 @@ impl Services {
 
 fn will_run(run: &RunRow, graph: &Graph) -> WillRun {
     let settings: RunSettings = serde_json::from_str(&run.settings).unwrap_or_default();
+    let mode = if run.worktree.is_some() { WorkspaceMode::Worktree } else { WorkspaceMode::Shared };
     let workers = graph
         .steps()
         .into_iter()
         .map(|(_, task)| (task.role.as_str().to_owned(), settings.shown(&task.role)));
     // Where the workspace is on another host there is nothing to look at; approving there takes the files as they are.
-    let baseline = protection::baseline_of_plan(graph, Path::new(&run.workspace_path)).unwrap_or_default();
+    let baseline = protection::baseline_of_plan(graph, Path::new(run.place_now())).unwrap_or_default();
     WillRun {
         workspace: run.workspace_path.clone(),
+        mode: mode.word().to_owned(),
+        git: settings.commits.word().to_owned(),
         budget: graph.budget().into(),
         workers: workers.collect(),
         protected: baseline.files.into_keys().chain(baseline.globs).collect(),

@@ -20,6 +20,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 mod trust;
+mod workspace;
 mod written;
 
 pub use find::{Distrusted, FILE_NAME, Loaded, Place, PlaceOf, Sources, load, places};
@@ -28,6 +29,7 @@ pub use read::{Finding, parse_duration};
 pub use role::{Agent, Effects, NoSuchAgent, Pace, Price, RoleConfig, RoleEnv, permission_words, takes_plan};
 pub use schema::schema;
 pub use trust::{Standing, TRUST_FILE, Trust, TrustEntry, trust};
+pub use workspace::{Commits, WorkspaceMode, Workspaces};
 pub use written::Entry;
 
 /// The effective configuration.
@@ -54,6 +56,8 @@ pub struct Config {
     pub verify: Levels,
     /// What the tokens of models cost, where an agent does not tell.
     pub prices: BTreeMap<String, Price>,
+    /// Where runs work.
+    pub workspace: Workspaces,
 }
 
 /// How contracts run.
@@ -220,6 +224,9 @@ impl Config {
         }
         if !self.prices.is_empty() {
             approved["prices"] = json!(self.prices);
+        }
+        if !self.workspace.is_usual() {
+            approved["workspace"] = json!(self.workspace);
         }
         approved
     }

@@ -22,6 +22,7 @@ use crate::services::ServiceError;
 use crate::settings::RunSettings;
 use crate::station::Station;
 use crate::wire::RunState;
+use crate::worktrees;
 
 /// How long a loop waits without a ring before it looks again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -107,7 +108,13 @@ impl Station {
             let row = self.store.run(run).await?;
             match row.head.status {
                 RunStatus::Ended { .. } => return Ok(Driven::Ended(run_state(&row))),
-                RunStatus::Queued { .. } => match self.admit(run).await? {
+                RunStatus::Queued { .. }
+                    if worktrees::trouble_of(&row).is_some() && drive.returns_when_waiting =>
+                {
+                    return Ok(Driven::Waiting(run_state(&row)));
+                }
+                RunStatus::Queued { .. } if worktrees::trouble_of(&row).is_some() => {}
+                RunStatus::Queued { .. } => match self.admit(&row).await? {
                     Some(holder) => {
                         if drive.returns_when_waiting && self.is_held(&holder).await? {
                             return Ok(Driven::Waiting(run_state(&row)));
@@ -144,7 +151,10 @@ impl Station {
     }
 
     /// Gives a run the workspace, if nobody has it and nobody was first; returns the name of the run it waits for.
-    pub(crate) async fn admit(&self, run: RunId) -> Result<Option<String>, ServiceError> {
+    /// One that works apart gets its worktree before anybody can claim its work.
+    pub(crate) async fn admit(&self, row: &RunRow) -> Result<Option<String>, ServiceError> {
+        let run = row.id;
+        self.make_worktree(row).await?;
         match self.store.admit(run).await {
             Ok(()) => Ok(None),
             Err(StoreError::WorkspaceBusy { run }) => Ok(Some(run)),
@@ -231,7 +241,9 @@ impl Station {
             locks: self.state_dir().join("workspaces"),
             run: row.id,
             plan: row.plan_path.clone(),
-            workspace: row.workspace_path.clone().into(),
+            workspace: row.place().into(),
+            home: row.workspace_path.clone(),
+            worktree: row.worktree.clone(),
             settings,
             approved,
             movers,

@@ -15,7 +15,7 @@ use planctl_engine::{
 };
 use planctl_harness::{Baseline, Bench, Output, Spawner, WorkspaceLock};
 use planctl_store::{
-    ApprovalId, Claim, ClaimLane, Claimed, Holder, Renewal, RunRow, Store, StoreError, Take,
+    ApprovalId, Claim, ClaimLane, Claimed, Holder, Renewal, RunRow, Store, StoreError, Take, WorktreeRow,
 };
 use tokio::sync::watch;
 
@@ -46,6 +46,9 @@ pub struct Hands {
     pub(crate) run: RunId,
     pub(crate) plan: String,
     pub(crate) workspace: PathBuf,
+    /// The workspace that the plan is of.
+    pub(crate) home: String,
+    pub(crate) worktree: Option<WorktreeRow>,
     pub(crate) settings: RunSettings,
     pub(crate) approved: Baseline,
     /// Steps that may change protected files, whose passing gates move the baseline of the others.
@@ -158,6 +161,10 @@ impl Hands {
         let Some(agent) = self.settings.agent(role, &self.scratch) else {
             return self.report(claimed, no_agent(role), cut).await;
         };
+        if let Some(message) = self.lost_worktree(claimed) {
+            let said = AgentSaid::Faulted(Fault { kind: FaultKind::Permission, message });
+            return self.report(claimed, said, cut).await;
+        }
         if !Path::new(&claimed.workspace).is_dir() {
             let message = format!("the workspace {} is not there", claimed.workspace);
             let said = AgentSaid::Faulted(Fault { kind: FaultKind::Transient, message });
@@ -190,7 +197,11 @@ impl Hands {
         let task = task_of(claimed)?;
         let is_rehearsal = claimed.item.work == Work::Harness { purpose: Purpose::Rehearsal };
         self.begin(claimed, task, true);
-        let (found, outputs) = match self.bench() {
+        let bench = match self.lost_worktree(claimed) {
+            Some(what) => Err(what),
+            None => self.bench(),
+        };
+        let (found, outputs) = match bench {
             Err(what) => (Found::Nothing(Inconclusive::ToolMissing { what }), Vec::new()),
             Ok(bench) => {
                 let baseline = Arc::new(self.baseline(claimed, task).await?);
@@ -326,6 +337,11 @@ impl Hands {
             printed_at: None,
             last_line: None,
         });
+    }
+
+    /// Says why nothing can be done in the run's worktree, where somebody broke it.
+    fn lost_worktree(&self, claimed: &Claimed) -> Option<String> {
+        crate::worktrees::lost(self.worktree.as_ref()?, &self.home, &claimed.run_name)
     }
 
     fn told(&self) -> Told<'_> {

@@ -34,6 +34,7 @@ mod told;
 mod topics;
 pub mod tryout;
 pub mod wire;
+mod worktrees;
 
 pub use clock::{instant, now};
 pub use drive::{Drive, Driven};
@@ -45,6 +46,7 @@ pub use plans::{Approving, Standing, Start, Started};
 pub use services::{Door, Open, ServiceError, Services};
 pub use settings::{RoleSettings, RunSettings};
 pub use station::{Station, StationOptions};
+pub use worktrees::Cleaning;
 
 #[doc(hidden)]
 pub use planctl_store::testing;

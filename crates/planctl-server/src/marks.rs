@@ -41,6 +41,7 @@ impl Station {
         if view.run.host != self.host() {
             return Ok(());
         }
+        self.see_worktree(&view.run).await?;
         let plan = self.store.plan(view.run.plan).await?;
         let graph = self.store.graph_of(&view.run).await?;
         let marks: BTreeMap<u32, Mark> = graph

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use planctl_engine::{Answer, AskKind, Decision, Digest, End, Graph, RunId, RunStatus, changed_nodes};
 use planctl_harness::{Baseline, ISOLATION_TIER};
 use planctl_lang::Source;
-use planctl_store::{Approval, NewApproval, NewRevision, NewRun, Plan, PlanStatus, RunRow, StoreError};
+use planctl_store::{
+    Approval, NewApproval, NewRevision, NewRun, NewWorktree, Plan, PlanStatus, RunRow, StoreError,
+};
 
 use serde::{Deserialize, Serialize};
 
 use crate::check::Checked;
-use crate::config::Agent;
+use crate::config::{Agent, WorkspaceMode};
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::wire::Decided;
@@ -155,8 +157,13 @@ impl Services {
         if let Some(run) = newest.as_ref().filter(|run| run.head.status == RunStatus::Paused) {
             self.refuse_unless_revisable(run, &plan, checked).await?;
         }
+        let baseline = match newest.as_ref().filter(|run| run.is_in_worktree()) {
+            // What its workers may not change is what its contracts see.
+            Some(run) => self.baseline_in_place(run, checked).await?,
+            None => checked.baseline.clone(),
+        };
         let (approval, repeated) =
-            self.record_approval(&plan, &checked.verification.digest, &checked.baseline, note).await?;
+            self.record_approval(&plan, &checked.verification.digest, &baseline, note).await?;
         let mut decided = Decided {
             run: None,
             ask: None,
@@ -168,6 +175,7 @@ impl Services {
         let Some(run) = newest else { return Ok(decided) };
         match run.head.status {
             RunStatus::Awaiting if run.revision == approval.digest => {
+                self.plan_worktree_anew(&run, checked).await?;
                 let ask = self.answer_plan_ask(&run, &approval, note).await?;
                 decided.ask = ask.and_then(|ask| u64::try_from(ask).ok());
                 decided.run = Some(run.name);
@@ -268,20 +276,30 @@ impl Services {
             return Ok(Started::ChangedSinceApproval { approved_text, run: None });
         }
         self.refuse_unless_startable(checked, start)?;
+        let planned = self.planned_worktree(checked).await?;
         let plan = self.keep(checked).await?;
         let approval = self.approval_at_start(&plan, checked, start).await?;
         let settings = RunSettings::new(&self.door.config, start.worker.clone());
-        let run = self
-            .store
-            .create_run(&NewRun {
-                plan: plan.id,
-                revision: &checked.verification.digest,
-                stem: &stem(checked),
-                approval: approval.as_ref().map(|approval| approval.id),
-                settings: &settings_json(&settings),
-                served: &settings.served(),
-            })
-            .await?;
+        let new = NewRun {
+            plan: plan.id,
+            revision: &checked.verification.digest,
+            stem: &stem(checked),
+            approval: approval.as_ref().map(|approval| approval.id),
+            settings: &settings_json(&settings),
+            served: &settings.served(),
+        };
+        let run = match &planned {
+            None => self.store.create_run(&new).await?,
+            Some(planned) => {
+                let worktree = NewWorktree {
+                    folder: &planned.folder,
+                    inside: &planned.inside,
+                    base: &planned.base,
+                    left_behind: planned.left_behind,
+                };
+                self.store.create_run_apart(&new, &worktree).await?
+            }
+        };
         self.decide(run.id, Decision::Submit, None).await?;
         self.approved_or_asked(&run, approval.as_ref(), false).await
     }
@@ -294,19 +312,25 @@ impl Services {
         start: &Start,
     ) -> Result<Option<Started>, ServiceError> {
         let is_same_text = run.revision == checked.verification.digest;
+        let is_same_place =
+            run.worktree.is_some() == (self.door.config.workspace.mode == WorkspaceMode::Worktree);
         match run.head.status {
             RunStatus::Ended { end: End::Done } if is_same_text && !start.again => {
                 return Ok(Some(Started::AlreadyDone { name: run.name.clone() }));
             }
             RunStatus::Ended { end: End::Failed | End::Aborted } if is_same_text && !start.again => {
+                self.refuse_other_place(run)?;
                 if let Some(given) = &start.approve {
                     self.approve(checked, given.note.as_deref()).await?;
                 }
                 self.resume(run.id, start.worker.as_ref()).await?;
             }
             RunStatus::Ended { .. } => return Ok(None),
-            RunStatus::New | RunStatus::Awaiting if !is_same_text => {
-                let note = Some("the plan's text changed before it was approved");
+            RunStatus::New | RunStatus::Awaiting if !is_same_text || !is_same_place => {
+                let note = Some(match is_same_text {
+                    true => "it shall work in another kind of workspace",
+                    false => "the plan's text changed before it was approved",
+                });
                 self.decide(run.id, Decision::Cancel, note).await?;
                 return Ok(None);
             }
@@ -315,6 +339,7 @@ impl Services {
                     self.decide(run.id, Decision::Submit, None).await?;
                 }
                 self.refuse_unless_startable(checked, start)?;
+                self.plan_worktree_anew(run, checked).await?;
                 self.take_over(run, start.worker.as_ref()).await?;
                 let plan = self.keep(checked).await?;
                 let approval = self.approval_at_start(&plan, checked, start).await?;
@@ -333,6 +358,8 @@ impl Services {
                 return Ok(Some(Started::ChangedSinceApproval { approved_text, run }));
             }
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => {
+                self.refuse_other_place(run)?;
+                self.station.try_worktree_again(run).await?;
                 self.take_over(run, start.worker.as_ref()).await?;
             }
         }
@@ -357,6 +384,7 @@ impl Services {
         };
         match row.head.status {
             RunStatus::Ended { end: End::Failed | End::Aborted } => {
+                self.refuse_without_worktree(&row)?;
                 self.refuse_unless_approval_holds(&row).await?;
                 self.take_over(&row, worker).await?;
                 match self.decide(run, Decision::Resume, None).await {
@@ -367,6 +395,7 @@ impl Services {
                 }
             }
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => {
+                self.station.try_worktree_again(&row).await?;
                 self.take_over(&row, worker).await?;
                 Ok(decided(true))
             }
@@ -515,12 +544,19 @@ impl Services {
         graph: &Graph,
         note: Option<&str>,
     ) -> Result<(), ServiceError> {
-        let (graph, workspace) = (graph.clone(), PathBuf::from(&run.workspace_path));
+        let (graph, workspace) = (graph.clone(), PathBuf::from(run.place_now()));
         let taken = move || crate::protection::baseline_of_plan(&graph, &workspace);
         let baseline = crate::hands::blocking(taken).await??;
         let (approval, _) = self.record_approval(plan, &run.revision, &baseline, note).await?;
         self.store.attach_approval(run.id, approval.id).await?;
         self.pin_settings(run.id).await
+    }
+
+    async fn baseline_in_place(&self, run: &RunRow, checked: &Checked) -> Result<Baseline, ServiceError> {
+        let Some(graph) = checked.verification.graph.clone() else { return Ok(checked.baseline.clone()) };
+        let place = PathBuf::from(run.place_now());
+        let taken = move || crate::protection::baseline_of_plan(&graph, &place);
+        Ok(crate::hands::blocking(taken).await??)
     }
 
     /// Answers the plan ask of a run whose approval holds; says which ask a person has to answer otherwise.

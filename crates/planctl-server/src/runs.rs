@@ -7,7 +7,7 @@ use planctl_engine::{
     AgentSaid, End, Ending, Event, Evidence, Excerpt, Fact, Found, Graph, NodeId, NodeState, Outcome, Record,
     Rehearsal, Report, Run, RunId, RunStatus, Scope, Showing, Spent, Task, Timestamp, Verdict, Work, view,
 };
-use planctl_store::{AwaitedLock, Line, OpenItem, RunRow, RunView as StoredView, Said};
+use planctl_store::{AwaitedLock, Line, OpenItem, RunRow, RunView as StoredView, Said, WorktreeRow};
 use serde_json::{Map, Value};
 
 use crate::asks::failure_line;
@@ -17,8 +17,9 @@ use crate::settings::RunSettings;
 use crate::wire::{
     AttemptView, AuditView, AuditedRun, BecauseView, BeforeView, EventLine, GateView, LogView, RunList,
     RunState, RunSummary, RunView, SaluteView, SpentView, StepName, StepState, StepView, TamperView,
-    WaitingOn, WhyView, WorkView, moment, usd,
+    WaitingOn, WhyView, WorkView, WorktreeView, moment, usd,
 };
+use crate::worktrees::trouble_of;
 
 /// How many runs a list shows at most.
 const RUNS_MAX: i64 = 200;
@@ -460,6 +461,7 @@ impl Shown {
         let of =
             |kind: &str| WaitingOn { kind: kind.to_owned(), id: None, role: None, run: None, lock: None };
         match self.view.run.head.status {
+            RunStatus::Queued { .. } if trouble_of(&self.view.run).is_some() => Some(of("worktree")),
             RunStatus::Queued { .. } => Some(WaitingOn { run: self.busy.clone(), ..of("workspace") }),
             RunStatus::Paused => Some(of("revision")),
             RunStatus::Awaiting | RunStatus::Active => {
@@ -524,11 +526,8 @@ impl Shown {
                     End::Cancelled => Some("cancelled by a person".to_owned()),
                 }
             }
-            RunStatus::New
-            | RunStatus::Awaiting
-            | RunStatus::Queued { .. }
-            | RunStatus::Active
-            | RunStatus::Paused => None,
+            RunStatus::Queued { .. } => trouble_of(&self.view.run).map(str::to_owned),
+            RunStatus::New | RunStatus::Awaiting | RunStatus::Active | RunStatus::Paused => None,
         }
     }
 
@@ -541,6 +540,7 @@ impl Shown {
             title: self.graph.title().to_owned(),
             digest: row.revision.as_str().to_owned(),
             workspace: row.workspace_path.clone(),
+            worktree: row.worktree.as_ref().map(worktree_view),
             state: self.state(),
             end: match row.head.status {
                 RunStatus::Ended { end } => Some(end_word(end).to_owned()),
@@ -586,6 +586,7 @@ impl Shown {
             plan: row.plan_path.clone(),
             digest: row.revision.as_str().to_owned(),
             workspace: row.workspace_path.clone(),
+            worktree: row.worktree.as_ref().map(worktree_view),
             state: self.state(),
             steps_settled: row.head.settled.total(),
             steps_total: self.graph.task_count(),
@@ -603,6 +604,7 @@ impl Shown {
 pub(crate) fn run_state(row: &RunRow) -> RunState {
     match row.head.status {
         RunStatus::New | RunStatus::Awaiting => RunState::AwaitingApproval,
+        RunStatus::Queued { .. } if trouble_of(row).is_some() => RunState::Waiting,
         RunStatus::Queued { .. } => RunState::Queued,
         RunStatus::Active if row.head.out == 0 => RunState::Waiting,
         RunStatus::Active => RunState::Running,
@@ -610,6 +612,19 @@ pub(crate) fn run_state(row: &RunRow) -> RunState {
         RunStatus::Ended { end: End::Done } => RunState::Done,
         RunStatus::Ended { end: End::Failed | End::Aborted } => RunState::Failed,
         RunStatus::Ended { end: End::Cancelled } => RunState::Cancelled,
+    }
+}
+
+fn worktree_view(row: &WorktreeRow) -> WorktreeView {
+    WorktreeView {
+        path: row.path.clone(),
+        branch: row.branch.clone(),
+        base: row.base.clone(),
+        is_made: row.made_at.is_some(),
+        is_removed: row.removed_at.is_some(),
+        left_behind: u32::try_from(row.left_behind).unwrap_or(0),
+        uncommitted: row.uncommitted.and_then(|count| u32::try_from(count).ok()),
+        commit: row.result.clone(),
     }
 }
 

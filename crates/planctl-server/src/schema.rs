@@ -9,9 +9,9 @@ use crate::config;
 use crate::wire::calls::{AcceptedView, ClaimedView, HeartbeatView};
 use crate::wire::work::{TokenList, TokenMade, TokenView, WorkerList, WorkerView};
 use crate::wire::{
-    AskList, AskPage, AuditView, ConfigPaths, ConfigView, DaemonView, DatabaseView, Decided, DoctorView,
-    EventLine, FormatView, LogView, PlanDiffView, PlanView, RoleList, RunList, RunView, SaluteView,
-    SchemaList, TopicList, TopicView, VersionView, WhyView, WorkerLine, WorkerTestView,
+    AskList, AskPage, AuditView, CleanView, ConfigPaths, ConfigView, DaemonView, DatabaseView, Decided,
+    DoctorView, EventLine, FormatView, LogView, PlanDiffView, PlanView, RoleList, RunList, RunView,
+    SaluteView, SchemaList, TopicList, TopicView, VersionView, WhyView, WorkerLine, WorkerTestView,
 };
 
 /// The name of each schema, and what it describes.
@@ -34,6 +34,7 @@ pub const ALL: &[(&str, &str)] = &[
     ("approvals", "approvals --json"),
     ("approvals-show", "approvals show --json"),
     ("decision", "what every command that decides answers with --json"),
+    ("clean", "clean --json"),
     ("topics", "topic ls --json"),
     ("topic", "topic show --json, and topic post --json with the new note alone"),
     ("doctor", "doctor --json"),
@@ -75,6 +76,7 @@ pub fn schema(name: &str) -> Option<Value> {
         "approvals" => of::<AskList>(),
         "approvals-show" => of::<AskPage>(),
         "decision" => of::<Decided>(),
+        "clean" => of::<CleanView>(),
         "topics" => of::<TopicList>(),
         "topic" => of::<TopicView>(),
         "doctor" => of::<DoctorView>(),

@@ -9,7 +9,7 @@ use planctl_harness::{Inherited, Permissions};
 use planctl_store::{RunRow, ServedRole};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::config::{Agent, Config, Effects, Pace, Price, permission_words, takes_plan};
+use crate::config::{Agent, Commits, Config, Effects, Pace, Price, permission_words, takes_plan};
 use crate::services::ServiceError;
 
 /// The effective configuration of one run.
@@ -27,6 +27,9 @@ pub struct RunSettings {
     /// What the tokens of models cost, where an agent does not tell.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
+    /// Whether what it leaves in a worktree of its own is committed.
+    #[serde(default, skip_serializing_if = "Commits::is_none")]
+    pub commits: Commits,
     /// What serves roles that nothing else serves, in the process that named it; never stored.
     #[serde(skip)]
     pub otherwise: Option<Agent>,
@@ -94,6 +97,7 @@ impl RunSettings {
             contract_env: config.contracts.env.clone(),
             contract_path: config.contracts.path.clone(),
             prices: config.prices.clone(),
+            commits: config.workspace.git,
             otherwise: None,
         }
     }

@@ -17,6 +17,7 @@ mod salute;
 mod settings;
 mod topics;
 mod workers;
+mod worktrees;
 
 pub use daemon::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView, TroubleView};
 pub use salute::{
@@ -25,6 +26,7 @@ pub use salute::{
 pub use settings::{ConfigFile, ConfigPaths, ConfigValue, ConfigView, IgnoredKey, IgnoredView, OriginView};
 pub use topics::{NoteView, TopicList, TopicSummary, TopicView};
 pub use workers::{EffectsView, PaceView, RoleList, RoleView, WorkerEvent, WorkerLine, WorkerTestView};
+pub use worktrees::{CleanCall, CleanView, CleanedView, WorktreeView};
 
 /// Where a run stands (DESIGN 11).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
@@ -152,6 +154,9 @@ pub struct RunView {
     pub digest: String,
     /// The canonical path of the workspace.
     pub workspace: String,
+    /// The git worktree that it works in; `null` where it works in the workspace itself.
+    #[serde(default)]
+    pub worktree: Option<WorktreeView>,
     /// Where it stands.
     pub state: RunState,
     /// How it ended: `done`, `failed`, `aborted` (by a person's answer), `cancelled`.
@@ -234,8 +239,8 @@ pub struct BeforeView {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct WaitingOn {
-    /// `plan`, `escalation`, `budget`, `question` (a person), `worker`, `workspace`, `lock`, `revision`.
-    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "worker", "workspace", "lock", "revision"]))]
+    /// `plan`, `escalation`, `budget`, `question` (a person), `worker`, `workspace`, `worktree` (it could not be made), `lock`, `revision`.
+    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "worker", "workspace", "worktree", "lock", "revision"]))]
     pub kind: String,
     /// The number of the ask.
     pub id: Option<u64>,
@@ -251,7 +256,7 @@ pub struct WaitingOn {
 impl WaitingOn {
     /// Says that a person's answer is waited for.
     pub fn is_for_people(&self) -> bool {
-        self.id.is_some() || self.kind == "revision"
+        self.id.is_some() || self.kind == "revision" || self.kind == "worktree"
     }
 }
 
@@ -326,6 +331,9 @@ pub struct RunSummary {
     pub digest: String,
     /// The canonical path of the workspace.
     pub workspace: String,
+    /// The git worktree that it works in; `null` where it works in the workspace itself.
+    #[serde(default)]
+    pub worktree: Option<WorktreeView>,
     /// Where it stands.
     pub state: RunState,
     /// Steps that have settled.
@@ -466,6 +474,12 @@ pub struct AskPage {
 pub struct WillRun {
     /// The canonical path of the workspace.
     pub workspace: String,
+    /// `shared`: it works in the workspace itself; `worktree`: in a git worktree of it, on a branch of its own.
+    #[schemars(extend("enum" = ["shared", "worktree"]))]
+    pub mode: String,
+    /// Whether what it leaves in its worktree is committed when it is done: `none`, `commit`.
+    #[schemars(extend("enum" = ["none", "commit"]))]
+    pub git: String,
     /// What the run may use.
     pub budget: BudgetView,
     /// What serves each role of the plan, by role; `null` where nothing does.
@@ -567,6 +581,12 @@ pub struct PlanView {
     pub owner: Option<String>,
     /// The canonical path of the workspace.
     pub workspace: String,
+    /// `shared`: it works in the workspace itself; `worktree`: in a git worktree of it, on a branch of its own.
+    #[schemars(extend("enum" = ["shared", "worktree"]))]
+    pub mode: String,
+    /// Whether what it leaves in its worktree is committed when it is done: `none`, `commit`.
+    #[schemars(extend("enum" = ["none", "commit"]))]
+    pub git: String,
     /// What a run may use.
     pub budget: BudgetView,
     /// The steps.

@@ -33,6 +33,7 @@ mod tokens;
 mod topics;
 mod turns;
 mod workers;
+mod worktrees;
 
 pub use apply::Applied;
 pub use audit::Finding;
@@ -59,3 +60,4 @@ pub use token::Token;
 pub use tokens::{NewToken, TokenRow, TokenScope};
 pub use topics::{NOTE_BYTES_MAX, TopicName, TopicNote, TopicRow};
 pub use workers::{HeldItem, SeenWorker, WorkerRow};
+pub use worktrees::{NewWorktree, WorktreeRow};

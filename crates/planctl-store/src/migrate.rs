@@ -11,6 +11,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "plans", include_str!("../../../migrations/0001_plans.sql")),
     (2, "runs", include_str!("../../../migrations/0002_runs.sql")),
     (3, "daemon", include_str!("../../../migrations/0003_daemon.sql")),
+    (4, "graphs", include_str!("../../../migrations/0004_graphs.sql")),
 ];
 
 pub(crate) const SCHEMA_VERSION: &str = "select max(version) as version from planctl_migrations";

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use planctl_engine::{Ask, At, Digest, Head, ItemId, NodeId, Record, Role, Run, RunId, Timestamp, Work};
+use planctl_engine::{
+    Ask, At, Digest, End, Head, ItemId, NodeId, Record, Role, Run, RunId, RunStatus, Timestamp, Work,
+};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -17,27 +19,42 @@ use crate::rows::{
     from_json, optional_time_at, records, run_id, status_word, stored_run, stored_time, time_at, to_json,
 };
 use crate::store::Store;
+use crate::worktrees::{NewWorktree, WorktreeRow};
 
 pub(crate) const NOW: &str = "select clock_timestamp() as now";
-pub(crate) const NEW_RUN: &str = "insert into runs (id, plan, workspace, stem, number, name, revision, graph, approval, settings, \
-     status, head, chain, created_at, served) \
+macro_rules! new_run {
+    () => {
+        "insert into runs (id, plan, workspace, stem, number, name, revision, graph, approval, settings, \
+     status, head, chain, created_at, served, apart) \
      select $1, p.id, p.workspace, $3, n.number, $3 || '-' || n.number, v.digest, v.graph, $5, $6::json, $7, $8::json, $9, $10, \
-       $11::text[] \
+       $11::text[], $12::text is not null \
      from plans p join revisions v on v.plan = p.id and v.digest = $4, \
        (select coalesce(max(number), 0) + 1 as number from runs where stem = $3) n \
-     where p.id = $2 on conflict (id) do nothing";
-pub(crate) const FIXED: &str = "select r.name, r.plan, w.host, w.path, r.graph from runs r \
-     join workspaces w on w.id = r.workspace where r.id = $1";
-pub(crate) const BUSY: &str = "select o.name from runs r join runs o on o.workspace = r.workspace and o.active \
-     where r.id = $1 and o.id <> r.id";
+     where p.id = $2 on conflict (id) do nothing"
+    };
+}
+pub(crate) const NEW_RUN: &str = new_run!();
+/// The id's end keeps runs of different databases apart that have the same name in one repository.
+pub(crate) const NEW_RUN_APART: &str = concat!(
+    "with run as (",
+    new_run!(),
+    " returning id, name || '-' || right(replace(id::text, '-', ''), 6) as own) \
+     insert into worktrees (run, root, path, branch, base, left_behind) \
+     select id, $12 || '/' || own, $12 || '/' || own || $13, 'planctl/' || own, $14, $15 from run"
+);
+pub(crate) const FIXED: &str = "select r.name, r.plan, w.host, coalesce(t.path, w.path) as path, r.graph from runs r \
+     join workspaces w on w.id = r.workspace left join worktrees t on t.run = r.id where r.id = $1";
+pub(crate) const BUSY: &str = "select o.name from runs r join runs o on o.workspace = r.workspace and o.active and not o.apart \
+     where r.id = $1 and o.id <> r.id and not r.apart";
 pub(crate) const ATTACH_APPROVAL: &str = "update runs set approval = $2 where id = $1";
 macro_rules! runs_where {
     ($which:literal) => {
         concat!(
             "select r.id, r.name, r.plan, p.path as plan_path, r.workspace, w.host, w.path as workspace_path, r.revision, ",
             "r.graph, r.approval, r.settings::text as settings, r.head::text as head, r.seq, r.chain, r.created_at, r.started_at, ",
-            "r.ended_at, clock_timestamp() as now from runs r join plans p on p.id = r.plan ",
-            "join workspaces w on w.id = r.workspace where ",
+            "r.ended_at, clock_timestamp() as now, t.root, t.path as place, t.branch, t.base, t.made_at, t.trouble, ",
+            "t.left_behind, t.result, t.uncommitted, t.seen_seq, t.removed_at from runs r join plans p on p.id = r.plan join workspaces w on w.id = r.workspace ",
+            "left join worktrees t on t.run = r.id where ",
             $which
         )
     };
@@ -57,6 +74,14 @@ pub(crate) const RUNS: &str = runs_where!(
 );
 pub(crate) const RUNS_IN_STATUS: &str = runs_where!("r.status = $1 order by r.id limit $2");
 pub(crate) const RUNS_OPEN: &str = runs_where!("r.ended_at is null and w.host = $1 order by r.id limit $2");
+pub(crate) const RUNS_WITH_WORKTREES: &str = runs_where!(
+    "t.removed_at is null and t.run is not null and w.host = $1 and ($2::bigint is null or r.workspace = $2) \
+     order by r.id limit $3"
+);
+pub(crate) const RUNS_LEFT_IN_WORKTREES: &str = runs_where!(
+    "r.ended_at is not null and t.made_at is not null and t.removed_at is null and t.seen_seq is distinct from r.seq \
+     and w.host = $1 order by r.id limit $2"
+);
 pub(crate) const RECORDS: &str =
     "select array_agg(node) as names, array_agg(record::text) as records from nodes where run = $1";
 pub(crate) const ITEMS: &str = "select i.id, i.node, i.visit, i.attempt, i.target, i.state, i.work::text as work, i.available_at, \
@@ -130,8 +155,10 @@ pub struct RunRow {
     pub workspace: WorkspaceId,
     /// The host that has the workspace.
     pub host: String,
-    /// The workspace's path on that host.
+    /// The workspace's path on that host: the plan's file is there.
     pub workspace_path: String,
+    /// The worktree that it works in, where that is not the workspace itself.
+    pub worktree: Option<WorktreeRow>,
     /// The revision that runs.
     pub revision: Digest,
     /// The digest of its compiled graph.
@@ -237,6 +264,23 @@ pub struct RefusalRow {
 }
 
 impl RunRow {
+    /// Returns the folder where its steps and contracts work, or will.
+    pub fn place(&self) -> &str {
+        self.worktree.as_ref().map_or(&self.workspace_path, |worktree| &worktree.path)
+    }
+
+    /// Returns the folder whose files its contracts see at present: that of the plan until its worktree is made.
+    pub fn place_now(&self) -> &str {
+        if self.is_in_worktree() { self.place() } else { &self.workspace_path }
+    }
+
+    /// Says that it is not over and works in a worktree that was made.
+    pub fn is_in_worktree(&self) -> bool {
+        let is_there = |worktree: &WorktreeRow| worktree.made_at.is_some() && worktree.removed_at.is_none();
+        let is_over = matches!(self.head.status, RunStatus::Ended { end: End::Done | End::Cancelled });
+        !is_over && self.worktree.as_ref().is_some_and(is_there)
+    }
+
     fn read(row: &PgRow) -> Result<RunRow, StoreError> {
         Ok(RunRow {
             id: run_id(row.try_get("id")?),
@@ -246,6 +290,7 @@ impl RunRow {
             workspace: WorkspaceId(row.try_get("workspace")?),
             host: row.try_get("host")?,
             workspace_path: row.try_get("workspace_path")?,
+            worktree: WorktreeRow::read(row)?,
             revision: Digest::new(row.try_get::<String, _>("revision")?),
             graph: Digest::new(row.try_get::<String, _>("graph")?),
             approval: row.try_get::<Option<i64>, _>("approval")?.map(ApprovalId),
@@ -306,6 +351,27 @@ impl Store {
     ///
     /// [`StoreError::NotFound`] where the revision is not kept, and those of the connection.
     pub async fn create_run(&self, new: &NewRun<'_>) -> Result<RunRow, StoreError> {
+        self.create(new, None).await
+    }
+
+    /// Makes a run that shall work in a worktree of its own; nothing is made on disk.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::create_run`].
+    pub async fn create_run_apart(
+        &self,
+        new: &NewRun<'_>,
+        worktree: &NewWorktree<'_>,
+    ) -> Result<RunRow, StoreError> {
+        self.create(new, Some(worktree)).await
+    }
+
+    async fn create(
+        &self,
+        new: &NewRun<'_>,
+        worktree: Option<&NewWorktree<'_>>,
+    ) -> Result<RunRow, StoreError> {
         let revision = self.revision(new.plan, new.revision).await?;
         let now = self.now().await?;
         let millis = u64::try_from(now.as_micros() / 1000).unwrap_or(0);
@@ -317,7 +383,8 @@ impl Store {
         loop {
             let attempt = async {
                 let mut lent = self.connections().lend().await?;
-                let result = sqlx::query(NEW_RUN)
+                let folder = worktree.map(|worktree| worktree.folder);
+                let mut query = sqlx::query(if folder.is_some() { NEW_RUN_APART } else { NEW_RUN })
                     .bind(stored_run(id))
                     .bind(new.plan.0)
                     .bind(new.stem)
@@ -329,8 +396,13 @@ impl Store {
                     .bind(&genesis(id)[..])
                     .bind(stored_time(now))
                     .bind(&served)
-                    .execute(&mut *lent)
-                    .await;
+                    .bind(folder);
+                if let Some(NewWorktree { inside, base, left_behind, .. }) = worktree {
+                    let inside = if inside.is_empty() { String::new() } else { format!("/{inside}") };
+                    let left_behind = i32::try_from(*left_behind).unwrap_or(i32::MAX);
+                    query = query.bind(inside).bind(*base).bind(left_behind);
+                }
+                let result = query.execute(&mut *lent).await;
                 lent.settle(result)
             };
             match attempt.await {
@@ -477,6 +549,39 @@ impl Store {
     pub async fn open_runs(&self, host: &str, limit: i64) -> Result<Vec<RunRow>, StoreError> {
         let rows =
             repeated!(self, lent => sqlx::query(RUNS_OPEN).bind(host).bind(limit).fetch_all(&mut *lent))?;
+        rows.iter().map(RunRow::read).collect()
+    }
+
+    /// Returns the runs of a host, of one workspace or of all, that have a worktree, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn runs_with_worktrees(
+        &self,
+        host: &str,
+        workspace: Option<WorkspaceId>,
+        limit: i64,
+    ) -> Result<Vec<RunRow>, StoreError> {
+        let workspace = workspace.map(|workspace| workspace.0);
+        let rows = repeated!(self, lent => sqlx::query(RUNS_WITH_WORKTREES)
+            .bind(host)
+            .bind(workspace)
+            .bind(limit)
+            .fetch_all(&mut *lent))?;
+        rows.iter().map(RunRow::read).collect()
+    }
+
+    /// Returns the runs of a host that ended in a worktree at which nobody looked since, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn runs_left_in_worktrees(&self, host: &str, limit: i64) -> Result<Vec<RunRow>, StoreError> {
+        let rows = repeated!(self, lent => sqlx::query(RUNS_LEFT_IN_WORKTREES)
+            .bind(host)
+            .bind(limit)
+            .fetch_all(&mut *lent))?;
         rows.iter().map(RunRow::read).collect()
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     apply, audit, connections, history, leases, listen, locks, lookups, migrate, outputs, plans, queue,
-    requests, runs, server, timers, tokens, topics, turns, workers,
+    requests, runs, server, timers, tokens, topics, turns, workers, worktrees,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -71,6 +71,15 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("plans: approval for", plans::APPROVAL_FOR),
     ("runs: now", runs::NOW),
     ("runs: new run", runs::NEW_RUN),
+    ("runs: new run apart", runs::NEW_RUN_APART),
+    ("runs: with worktrees", runs::RUNS_WITH_WORKTREES),
+    ("runs: left in worktrees", runs::RUNS_LEFT_IN_WORKTREES),
+    ("worktrees: made", worktrees::WORKTREE_MADE),
+    ("worktrees: trouble", worktrees::WORKTREE_TROUBLE),
+    ("worktrees: base", worktrees::WORKTREE_BASE),
+    ("worktrees: again", worktrees::WORKTREE_AGAIN),
+    ("worktrees: result", worktrees::WORKTREE_RESULT),
+    ("worktrees: removed", worktrees::WORKTREE_REMOVED),
     ("runs: fixed", runs::FIXED),
     ("runs: busy", runs::BUSY),
     ("runs: attach approval", runs::ATTACH_APPROVAL),

@@ -1,4 +1,5 @@
-//! Whose turn a workspace is: runs have it one after the other, first come first served within the class delay.
+//! Whose turn a workspace is: runs have it one after the other, first come first served within the class delay. Those
+//! that work in worktrees of their own wait for nobody.
 
 use std::time::Duration;
 
@@ -19,12 +20,12 @@ pub(crate) const WANT: &str = "update runs set wanted_at = clock_timestamp() whe
      and (wanted_at is null or wanted_at < clock_timestamp() - interval '1 second')";
 /// The run that has the workspace, else the one whose turn it is before this one's.
 pub(crate) const AHEAD: &str = "select a.name from runs r join lateral ( \
-       (select o.name, 0 as place from runs o where o.workspace = r.workspace and o.active and o.id <> r.id limit 1) \
+       (select o.name, 0 as place from runs o where o.workspace = r.workspace and o.active and not o.apart and o.id <> r.id limit 1) \
        union all \
-       (select o.name, 1 from runs o where o.workspace = r.workspace and o.status = 'queued' \
+       (select o.name, 1 from runs o where o.workspace = r.workspace and o.status = 'queued' and not o.apart \
          and (o.turn_at, o.id) < (r.turn_at, r.id) \
          and o.wanted_at > clock_timestamp() - $2::bigint * interval '1 microsecond' order by o.turn_at, o.id limit 1) \
-     ) a on true where r.id = $1 order by a.place limit 1";
+     ) a on true where r.id = $1 and not r.apart order by a.place limit 1";
 
 impl Store {
     /// Gives a queued run its workspace, where it is free and no other run that waits for it was first.

@@ -79,8 +79,9 @@ pub struct Global {
     /// Read this file in place of the project's planctl.toml [env: PLANCTL_CONFIG]
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// The directory steps and contracts work in [default: the git checkout, else the current directory]
-    #[arg(long, global = true, value_name = "DIR")]
+    /// The directory steps and contracts work in [default: the git checkout, else the current directory]; `worktree` gives
+    /// a run a git worktree of its own, `shared` none
+    #[arg(long, global = true, value_name = "DIR|worktree")]
     pub workspace: Option<PathBuf>,
     /// Who decides, for the record [default: your login]
     #[arg(long = "as", global = true, value_name = "NAME", env = "PLANCTL_ACTOR", hide_env_values = true)]
@@ -215,6 +216,24 @@ It writes where you work (the git checkout, else the current directory) and neve
     },
     /// Checks what planctl needs on this machine
     Doctor,
+    /// Removes worktrees of runs that are over; their branches stay where they hold commits of their own
+    #[command(before_help = "Examples:
+  planctl clean                    worktrees of done and cancelled runs, with nothing in them that is not committed
+  planctl clean --all --dry-run    what would go, in all workspaces of this machine")]
+    Clean {
+        /// Of all workspaces of this machine
+        #[arg(long)]
+        all: bool,
+        /// Those of failed runs too, which then can't be resumed
+        #[arg(long)]
+        failed: bool,
+        /// Also what is committed nowhere: it is lost
+        #[arg(long)]
+        discard: bool,
+        /// Only say what would be removed
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Serves editors: findings as you type, fixes, hovers, completion (language server, standard input and output)
     #[command(
         before_help = "Your editor starts this; docs/editors.md says how. It reads plans only: markdown whose

@@ -16,10 +16,10 @@ use planctl_server::wire::calls::{
 };
 use planctl_server::wire::work::ServiceView;
 use planctl_server::wire::{
-    AskList, AskPage, AuditView, DatabaseView, Decided, EventLine, LogView, PlanDiffView, RunList, RunView,
-    SaluteView, TopicList, TopicView, WhyView,
+    AskList, AskPage, AuditView, CleanCall, CleanView, DatabaseView, Decided, EventLine, LogView,
+    PlanDiffView, RunList, RunView, SaluteView, TopicList, TopicView, WhyView,
 };
-use planctl_server::{Drive, Driven, Live, Open, ServiceError, Services, Start, StoreSettings};
+use planctl_server::{Cleaning, Drive, Driven, Live, Open, ServiceError, Services, Start, StoreSettings};
 use tokio::sync::watch;
 
 use crate::checking::check_failure;
@@ -300,10 +300,16 @@ impl Client {
     }
 
     async fn until_settled(&self, handle: Handle, no_wait: bool) -> Result<Outcome, Failure> {
+        let mut looks = 0;
         loop {
             let view = self.status(handle).await?;
             if view.state.is_over() {
-                return Ok(Outcome::Ended);
+                // The daemon looks at the worktree right after the end.
+                let is_due = view.worktree.as_ref().is_some_and(|tree| tree.is_made && tree.commit.is_none());
+                looks += 1;
+                if !is_due || looks > LOOKS_AFTER_END {
+                    return Ok(Outcome::Ended);
+                }
             }
             let waits = view.waiting_on.as_ref().is_some_and(|on| on.is_for_people());
             if no_wait && waits {
@@ -426,6 +432,22 @@ impl Client {
             (Via::Daemon(daemon), None) => daemon.remote.get("/v1/audit", &[]).await,
             (Via::Daemon(daemon), Some(handle)) => {
                 daemon.remote.get(&format!("/v1/runs/{}/audit", handle.0), &[]).await
+            }
+        }
+    }
+
+    /// Removes worktrees of runs that are over.
+    pub async fn clean(&self, cleaning: Cleaning) -> Result<CleanView, Failure> {
+        match &self.via {
+            Via::Here(services) => services.clean(cleaning).await.map_err(failure),
+            Via::Daemon(daemon) => {
+                let call = CleanCall {
+                    workspace: (!cleaning.everywhere).then(|| daemon.workspace.clone().into()),
+                    failed: cleaning.failed,
+                    discards: cleaning.discards,
+                    dry_run: cleaning.dry_run,
+                };
+                daemon.remote.post("/v1/worktrees/clean", &[], &call).await
             }
         }
     }
@@ -596,6 +618,9 @@ impl Daemon {
 
 /// How often a run that a daemon works on is looked at.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// How often a run that is over is looked at for what is in its worktree.
+const LOOKS_AFTER_END: u32 = 25;
 
 /// The most events that are read at once.
 const EVENTS_MAX: usize = 500;

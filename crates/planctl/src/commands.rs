@@ -5,7 +5,8 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use planctl_server::config::{self, ConfigError, Loaded, Place, Sources};
+use planctl_server::Cleaning;
+use planctl_server::config::{self, ConfigError, Loaded, Place, Sources, WorkspaceMode};
 
 use crate::args::{Cli, Command, Format, Global};
 use crate::failure::{Answer, Exit, Failure};
@@ -13,6 +14,7 @@ use crate::show;
 
 mod approvals;
 mod changes;
+mod clean;
 mod configuration;
 mod daemon;
 mod database;
@@ -61,6 +63,10 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Dev { work, worker } => dev::run(&context, work, worker.worker()).await,
         Command::Demo { keep } => demo::run(&context, keep).await,
         Command::Doctor => doctor::run(&context).await,
+        Command::Clean { all, failed, discard, dry_run } => {
+            let cleaning = Cleaning { failed, discards: discard, everywhere: all, dry_run };
+            clean::run(&context, cleaning).await
+        }
         Command::Lsp { .. } => crate::lsp::run(&context).await,
         Command::Completions { shell } => help::completions(shell),
         Command::Init { example, force } => init::run(&context, example, force),
@@ -76,19 +82,23 @@ pub async fn run(cli: Cli) -> Answer {
 pub struct Context {
     global: Global,
     workspace: PathBuf,
+    /// The kind of place that `--workspace` names.
+    mode: Option<WorkspaceMode>,
     loaded: OnceCell<Loaded>,
 }
 
 impl Context {
     fn new(global: Global) -> Result<Context, Failure> {
-        let workspace = find_workspace(global.workspace.as_deref())?;
-        Ok(Context { global, workspace, loaded: OnceCell::new() })
+        let named = global.workspace.as_deref();
+        let mode = named.and_then(Path::to_str).and_then(WorkspaceMode::from_word);
+        let workspace = find_workspace(named.filter(|_| mode.is_none()))?;
+        Ok(Context { global, workspace, mode, loaded: OnceCell::new() })
     }
 
     /// Returns a context like this one for another workspace.
     pub fn in_workspace(&self, workspace: &Path) -> Result<Context, Failure> {
         let global = Global { workspace: Some(workspace.to_owned()), ..self.global.clone() };
-        Context::new(global)
+        Ok(Context { mode: self.mode, ..Context::new(global)? })
     }
 
     /// Returns the directory that steps and contracts work in.
@@ -134,6 +144,7 @@ impl Context {
             state_dir: &self.state_dir()?,
             file: self.global.config.as_deref(),
             database_url: self.global.database_url.as_deref(),
+            workspace_mode: self.mode,
             env: &|name| std::env::var_os(name),
         })
         .map_err(|error| config_failure(&error))
@@ -156,7 +167,7 @@ impl Context {
 
     /// Says that the workspace was named on the command line.
     pub fn names_workspace(&self) -> bool {
-        self.global.workspace.is_some()
+        self.global.workspace.is_some() && self.mode.is_none()
     }
 
     /// Returns the daemon that was named.

@@ -39,6 +39,9 @@ mod fix;
 #[path = "cli/via.rs"]
 mod via;
 
+#[path = "cli/worktrees.rs"]
+mod worktrees;
+
 #[path = "cli/configuration.rs"]
 mod configuration;
 

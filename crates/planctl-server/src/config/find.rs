@@ -8,7 +8,10 @@ use planctl_lang::did_you_mean;
 
 use super::layer::Layer;
 use super::trust::Standing;
-use super::{Config, ConfigError, DatabaseUrl, Ignored, Origin, Origins, Trust, read, read_small, sha256};
+use super::{
+    Config, ConfigError, DatabaseUrl, Ignored, Origin, Origins, Trust, WorkspaceMode, read, read_small,
+    sha256,
+};
 
 /// The name of a configuration file, in a project and in the user's configuration directory.
 pub const FILE_NAME: &str = "planctl.toml";
@@ -23,6 +26,8 @@ pub struct Sources<'a> {
     pub file: Option<&'a Path>,
     /// The address of `--database-url`.
     pub database_url: Option<&'a str>,
+    /// The kind of place that `--workspace` names.
+    pub workspace_mode: Option<WorkspaceMode>,
     /// Answers for environment variables.
     pub env: &'a dyn Fn(&str) -> Option<OsString>,
 }
@@ -235,7 +240,12 @@ fn environment(sources: &Sources<'_>) -> Result<Layer, ConfigError> {
 }
 
 fn flags(sources: &Sources<'_>) -> Result<Layer, ConfigError> {
-    sources.database_url.map_or(Ok(Layer::default()), |value| database(value, "--database-url", Origin::Flag))
+    let database = sources
+        .database_url
+        .map_or(Ok(Layer::default()), |value| database(value, "--database-url", Origin::Flag))?;
+    let Some(mode) = sources.workspace_mode else { return Ok(database) };
+    let origins = Origins::one(&["workspace", "mode"], Origin::Flag("--workspace"));
+    Ok(Layer { workspace_mode: Some(mode), origins, ..Layer::default() }.over(database))
 }
 
 fn database(

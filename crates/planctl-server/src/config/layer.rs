@@ -9,8 +9,8 @@ use planctl_harness::{PermissionMode, Permissions};
 use planctl_lang::Levels;
 
 use super::{
-    Agent, Config, Contracts, DatabaseUrl, Effects, Ignored, Isolation, Origins, Pace, Postgres, Price,
-    RoleConfig, RoleEnv,
+    Agent, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored, Isolation, Origins, Pace, Postgres,
+    Price, RoleConfig, RoleEnv, WorkspaceMode, Workspaces,
 };
 
 /// What one source says.
@@ -28,6 +28,8 @@ pub(super) struct Layer {
     pub(super) isolation: Option<Isolation>,
     pub(super) verify: Levels,
     pub(super) prices: BTreeMap<String, Price>,
+    pub(super) workspace_mode: Option<WorkspaceMode>,
+    pub(super) workspace_git: Option<Commits>,
     pub(super) origins: Origins,
 }
 
@@ -114,6 +116,8 @@ impl Layer {
             download: self.download.or(weaker.download),
             verify: weaker.verify.then(&self.verify),
             prices,
+            workspace_mode: self.workspace_mode.or(weaker.workspace_mode),
+            workspace_git: self.workspace_git.or(weaker.workspace_git),
             isolation,
             origins: self.origins.over(weaker.origins),
         }
@@ -136,6 +140,10 @@ impl Layer {
             isolation: self.isolation.unwrap_or_default(),
             verify: self.verify,
             prices: self.prices,
+            workspace: Workspaces {
+                mode: self.workspace_mode.unwrap_or_default(),
+                git: self.workspace_git.unwrap_or_default(),
+            },
         }
     }
 }

@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::layer::Layer;
-use super::{ConfigError, DatabaseUrl, Isolation, Origins};
+use super::{Commits, ConfigError, DatabaseUrl, Isolation, Origins, WorkspaceMode};
 
 mod role;
 
@@ -94,8 +94,9 @@ struct Reader<'t> {
     findings: Vec<Finding>,
 }
 
-const TABLES: [&str; 7] = ["project", "contracts", "roles", "prices", "database", "postgres", "verify"];
-const TABLES_LATER: [&str; 6] = ["workspace", "approval", "budget", "notify", "daemon", "library"];
+const TABLES: [&str; 8] =
+    ["project", "workspace", "contracts", "roles", "prices", "database", "postgres", "verify"];
+const TABLES_LATER: [&str; 5] = ["approval", "budget", "notify", "daemon", "library"];
 
 impl Reader<'_> {
     fn root(&mut self, table: &DeTable<'_>) -> Layer {
@@ -103,6 +104,7 @@ impl Reader<'_> {
         for (key, value) in table {
             match key.get_ref().as_ref() {
                 "project" => self.project(value, &mut layer),
+                "workspace" => self.workspace(value, &mut layer),
                 "contracts" => self.contracts(value, &mut layer),
                 "roles" => self.roles(value, &mut layer),
                 "prices" => self.prices(value, &mut layer),
@@ -142,18 +144,41 @@ impl Reader<'_> {
         }
     }
 
+    fn workspace(&mut self, value: &Value<'_>, layer: &mut Layer) {
+        for (key, value) in self.table(value, "workspace") {
+            match key.get_ref().as_ref() {
+                "mode" => {
+                    layer.workspace_mode = self.word(value, "mode", &WorkspaceMode::ALL, |mode| mode.word());
+                }
+                "git" => layer.workspace_git = self.word(value, "git", &Commits::ALL, |git| git.word()),
+                other => self.unknown(key.span(), other, ["mode", "git"]),
+            }
+        }
+    }
+
     fn red_first(&mut self, value: &Value<'_>) -> Option<RedFirst> {
+        self.word(value, "red_first", &RedFirst::ALL, |policy| policy.word())
+    }
+
+    /// Reads one of a few words.
+    fn word<T: Copy>(
+        &mut self,
+        value: &Value<'_>,
+        key: &str,
+        all: &[T],
+        word: impl Fn(T) -> &'static str,
+    ) -> Option<T> {
         let text = self.string(value)?;
-        let policy = RedFirst::ALL.into_iter().find(|policy| policy.word() == text);
-        if policy.is_none() {
-            let words = RedFirst::ALL.map(RedFirst::word);
-            let help = match did_you_mean(text, words) {
+        let found = all.iter().copied().find(|one| word(*one) == text);
+        if found.is_none() {
+            let words: Vec<&str> = all.iter().map(|one| word(*one)).collect();
+            let help = match did_you_mean(text, words.iter().copied()) {
                 Some(near) => format!("did you mean \"{near}\"?"),
                 None => format!("write one of: {}", words.join(", ")),
             };
-            self.report(value.span(), format!("red_first can't be {text:?}"), Some(help));
+            self.report(value.span(), format!("{key} can't be {text:?}"), Some(help));
         }
-        policy
+        found
     }
 
     fn roles(&mut self, value: &Value<'_>, layer: &mut Layer) {

@@ -5,7 +5,7 @@ use planctl_harness::{KnownAgent, PermissionMode};
 use planctl_lang::{Code, Levels, Wish};
 use serde_json::{Value, json};
 
-use super::Effects;
+use super::{Commits, Effects, WorkspaceMode};
 
 const ROLE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
 const TIME: &str =
@@ -27,6 +27,18 @@ pub fn schema() -> Value {
             },
             "project": table("What the project is.", json!({
                 "name": { "type": "string", "description": "What the project is called, for people." },
+            })),
+            "workspace": table("Where runs work.", json!({
+                "mode": {
+                    "description": "shared: in the workspace itself, one run after the other; worktree: each run in a git worktree of its own, on a branch of its own.",
+                    "enum": WorkspaceMode::ALL.map(WorkspaceMode::word),
+                    "default": WorkspaceMode::Shared.word(),
+                },
+                "git": {
+                    "description": "commit: what a run in a worktree leaves is committed on its branch when it is done.",
+                    "enum": Commits::ALL.map(Commits::word),
+                    "default": Commits::None.word(),
+                },
             })),
             "contracts": table("How contracts run.", json!({
                 "timeout": time("How long one evaluation may take, where the plan does not say."),

@@ -14,7 +14,7 @@ fn no_env(_: &str) -> Option<OsString> {
 }
 
 fn sources<'a>(workspace: &'a Path, state_dir: &'a Path) -> Sources<'a> {
-    Sources { workspace, state_dir, file: None, database_url: None, env: &no_env }
+    Sources { workspace, state_dir, file: None, database_url: None, workspace_mode: None, env: &no_env }
 }
 
 fn findings(text: &str) -> Vec<String> {
@@ -102,10 +102,11 @@ fn broken_toml_is_named_with_its_place() {
 
 #[test]
 fn keys_and_agents_of_later_are_refused_and_never_ignored() {
-    let text = "[workspace]\nmode = \"worktree\"\n[contracts]\nsecrets = \"warn\"\n[roles.coder]\nparse = \"text\"\n";
+    let text =
+        "[budget]\nnotice_at = 0.8\n[contracts]\nsecrets = \"warn\"\n[roles.coder]\nparse = \"text\"\n";
     let found = findings(text);
     assert_eq!(found.len(), 3);
-    assert!(found[0].starts_with("1:2: `workspace` is not supported yet"), "{found:?}");
+    assert!(found[0].starts_with("1:2: `budget` is not supported yet"), "{found:?}");
     assert!(found[1].starts_with("4:1: `contracts.secrets` is not supported yet"), "{found:?}");
     assert!(found[2].starts_with("6:1: `roles.coder.parse` is not supported yet"), "{found:?}");
 }

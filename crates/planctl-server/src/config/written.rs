@@ -41,6 +41,8 @@ impl Writer<'_> {
     fn write(&mut self, config: &Config) {
         self.add(0, &["isolation"], json!(config.isolation.to_string()));
         self.add_some(1, &["project", "name"], config.project.as_ref().map(|name| json!(masked(name))));
+        self.add(1, &["workspace", "mode"], json!(config.workspace.mode.word()));
+        self.add(1, &["workspace", "git"], json!(config.workspace.git.word()));
         self.contracts(config);
         for (role, settings) in &config.roles {
             self.role(role.as_str(), settings);

@@ -501,6 +501,15 @@ pub static ROUTES: &[Route] = &[
         Some(of::<wire::TopicView>),
         handler!(system::post_note),
     ),
+    post(
+        "/v1/worktrees/clean",
+        Scope::Admin,
+        "Removes worktrees of runs that are over",
+        Some(of::<wire::CleanCall>),
+        Some(of::<wire::CleanView>),
+        handler!(system::clean),
+    )
+    .decision(),
     // Those who work, and those who may.
     get(
         "/v1/workers",

@@ -15,10 +15,11 @@ use super::problem::{Code, Problem};
 use super::{Answer, Call, json};
 use crate::wire::calls::{NoteCall, Nothing};
 use crate::wire::daemon::{DaemonHealthView, DaemonState};
-use crate::wire::moment;
 use crate::wire::work::{
     ItemCounts, ServiceView, TokenCall, TokenList, TokenMade, TokenView, WorkerItem, WorkerList, WorkerView,
 };
+use crate::wire::{CleanCall, moment};
+use crate::worktrees::Cleaning;
 
 /// How lately a worker was seen that counts as being there.
 const ONLINE: Duration = Duration::from_secs(60);
@@ -162,6 +163,13 @@ pub(super) async fn topic(call: Call) -> Answer {
 pub(super) async fn post_note(call: Call) -> Answer {
     let wanted: NoteCall = call.body()?;
     json(&call.services().await?.post_note(call.parameter("topic"), &wanted.text).await?)
+}
+
+pub(super) async fn clean(call: Call) -> Answer {
+    let CleanCall { workspace, failed, discards, dry_run } = call.body()?;
+    let everywhere = workspace.is_none();
+    let services = call.services_at(workspace, None).await?;
+    json(&services.clean(Cleaning { failed, discards, everywhere, dry_run }).await?)
 }
 
 pub(super) async fn workers(call: Call) -> Answer {

@@ -25,6 +25,7 @@ impl Turns for Marks {
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
         let station = &shared.station;
+        heard(shared, station.see_worktrees().await)?;
         let open = station.store().open_runs(station.host(), AT_ONCE).await?;
         let now: BTreeMap<RunId, i64> = open.iter().map(|row| (row.id, row.seq)).collect();
         shared.crew.keep_only(|run| now.contains_key(&run));
@@ -45,7 +46,11 @@ impl Turns for Marks {
 
 /// Draws a run's marks; trouble with one file or one run is no other's.
 async fn draw(shared: &Shared, run: RunId) -> Result<(), ServiceError> {
-    match shared.station.mark_now(run).await {
+    heard(shared, shared.station.mark_now(run).await)
+}
+
+fn heard(shared: &Shared, outcome: Result<(), ServiceError>) -> Result<(), ServiceError> {
+    match outcome {
         Err(ServiceError::Store(error)) if error.is_retryable() => Err(error.into()),
         Err(error) => {
             shared.health.erred(Marks::NAME, &error);

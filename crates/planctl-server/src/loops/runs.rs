@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use super::{Found, Shared, Turns};
 use crate::services::ServiceError;
+use crate::worktrees;
+
+use planctl_store::RunRow;
 
 /// How many queued runs are looked at.
 const AT_ONCE: i64 = 1000;
@@ -22,12 +25,13 @@ impl Turns for Runs {
         let station = &shared.station;
         let mut taken = BTreeSet::new();
         let queued = station.store().queued_runs(AT_ONCE).await?;
-        for row in queued.iter().filter(|row| row.host == station.host()) {
+        let is_ours = |row: &&RunRow| row.host == station.host() && worktrees::trouble_of(row).is_none();
+        for row in queued.iter().filter(is_ours) {
             // Behind one that waits, all others of its workspace wait too.
-            if !taken.insert(row.workspace) {
+            if row.worktree.is_none() && !taken.insert(row.workspace) {
                 continue;
             }
-            match station.admit(row.id).await {
+            match station.admit(row).await {
                 Ok(None) => tracing::info!(run.name = %row.name, "admitted"),
                 Ok(Some(_)) => {}
                 Err(error) => shared.health.erred(Runs::NAME, &error),

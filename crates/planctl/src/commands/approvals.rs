@@ -166,7 +166,7 @@ pub fn page_drawn(page: &AskPage) -> String {
 fn will_run_drawn(will_run: &WillRun) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<11}{value}\n"));
-    line("workspace", show::safe(&will_run.workspace));
+    line("workspace", super::verify::place(&will_run.workspace, &will_run.mode, &will_run.git));
     line("budget", show::budget(&will_run.budget));
     line("isolation", format!("tier {}", will_run.isolation));
     for (role, worker) in &will_run.workers {

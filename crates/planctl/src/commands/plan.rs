@@ -255,6 +255,9 @@ fn run_page(view: &RunView) -> String {
     if let Some(reason) = view.reason.as_ref().filter(|_| view.state != RunState::Done) {
         text.push_str(&format!("  {}\n", show::safe(reason)));
     }
+    if let Some(worktree) = &view.worktree {
+        text.push_str(&format!("  {}\n", super::run::worktree_line(worktree)));
+    }
     if let Some(next) = next_of(view) {
         text.push_str(&format!("{} {next}\n", styled(BOLD, "next:")));
     }
@@ -283,7 +286,11 @@ pub fn waiting_exit(wait: Option<&WaitingOn>) -> Exit {
 pub fn next_of(view: &RunView) -> Option<String> {
     let run = shell_word(&view.run);
     match view.state {
-        RunState::Done | RunState::Cancelled => None,
+        RunState::Done => merge_of(view),
+        RunState::Cancelled => None,
+        RunState::Waiting if view.waiting_on.as_ref().is_some_and(|wait| wait.kind == "worktree") => {
+            Some(format!("planctl plan resume {run}"))
+        }
         RunState::Failed => Some(format!("planctl plan logs {run}    then    planctl plan resume {run}")),
         RunState::AwaitingApproval | RunState::Waiting => {
             let id = view.waiting_on.as_ref().and_then(|wait| wait.id)?;
@@ -291,6 +298,24 @@ pub fn next_of(view: &RunView) -> Option<String> {
         }
         RunState::Paused => Some(format!("planctl plan approve {}", shell_word(&view.plan))),
         RunState::Queued | RunState::Running => Some(format!("planctl plan resume {run}")),
+    }
+}
+
+/// Returns what takes the work of a run that is done from its worktree into the workspace.
+fn merge_of(view: &RunView) -> Option<String> {
+    let worktree = view.worktree.as_ref().filter(|worktree| worktree.is_made && !worktree.is_removed)?;
+    let workspace = shell_word(&view.workspace);
+    let is_here = std::env::current_dir().is_ok_and(|here| here.starts_with(&view.workspace));
+    let git = if is_here { "git".to_owned() } else { format!("git -C {workspace}") };
+    let merge = format!("{git} merge {}", shell_word(&worktree.branch));
+    let path = shell_word(&worktree.path);
+    let run = shell_word(&view.run);
+    match worktree.uncommitted {
+        Some(0) if worktree.commit.as_ref() == Some(&worktree.base) => Some("planctl clean".to_owned()),
+        Some(0) => Some(format!("{merge}    then    planctl clean")),
+        Some(_) | None => Some(format!(
+            "git -C {path} add -A && git -C {path} commit -m {run} && {merge}    then    planctl clean"
+        )),
     }
 }
 

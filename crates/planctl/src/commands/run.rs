@@ -4,7 +4,7 @@ use std::path::Path;
 
 use planctl_server::check::Checked;
 use planctl_server::config::Agent;
-use planctl_server::wire::RunView;
+use planctl_server::wire::{RunView, WorktreeView};
 use planctl_server::{Approving, Start};
 
 use super::plan::{exit_of, next_of, not_verified, shell_word};
@@ -68,6 +68,9 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
             let tier = planctl_harness::ISOLATION_TIER;
             let run = styled(BOLD, &show::safe(&run));
             context.say(&format!("{verb} {run} · {} · isolation tier {tier}", show::safe(title)));
+            if let Some(worktree) = &client.status(handle).await?.worktree {
+                context.say(&worktree_lines(worktree, is_taken_up));
+            }
             if wish.detach {
                 return status_at_once(context, &client, handle, manner).await;
             }
@@ -201,11 +204,45 @@ fn ended(context: &Context, view: &RunView, manner: Manner) -> Answer {
         let line = format!("step {} {title}: {}", step.number, show::vacuous(step.state));
         text.push_str(&format!("  {}\n", styled(show::CARE, &line)));
     }
+    if let Some(worktree) = view.worktree.as_ref().filter(|worktree| worktree.is_made) {
+        text.push_str(&format!("  {}\n", worktree_line(worktree)));
+    }
     show::print(&text)?;
     if let Some(next) = next_of(view) {
         context.say(&format!("{} {next}", styled(BOLD, "next:")));
     }
     Ok(exit)
+}
+
+/// Says where a run works, and what of the workspace is not there.
+fn worktree_lines(worktree: &WorktreeView, is_taken_up: bool) -> String {
+    let (path, branch) = (show::safe(&worktree.path), show::safe(&worktree.branch));
+    let mut text = format!("worktree {path} · branch {branch}");
+    if worktree.left_behind > 0 && !is_taken_up {
+        let (count, are) = match worktree.left_behind {
+            1 => ("1 change".to_owned(), "is"),
+            count => (format!("{count} changes"), "are"),
+        };
+        let line = format!("{count} of this checkout {are} not committed, and not there");
+        text.push_str(&format!("\n{}", styled(show::CARE, &line)));
+    }
+    text
+}
+
+/// Says where the work of a run is.
+pub fn worktree_line(worktree: &WorktreeView) -> String {
+    let (path, branch) = (show::safe(&worktree.path), show::safe(&worktree.branch));
+    let state = match (worktree.is_removed, worktree.uncommitted) {
+        (true, _) => " · removed".to_owned(),
+        (false, Some(0)) if worktree.commit.as_ref() == Some(&worktree.base) => {
+            " · nothing changed".to_owned()
+        }
+        (false, Some(0)) => " · all committed".to_owned(),
+        (false, Some(1)) => " · 1 change not committed".to_owned(),
+        (false, Some(count)) => format!(" · {count} changes not committed"),
+        (false, None) => String::new(),
+    };
+    format!("worktree {path} · branch {branch}{state}")
 }
 
 fn outcomes(view: &RunView) -> String {

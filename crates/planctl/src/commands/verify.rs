@@ -22,7 +22,7 @@ mod sarif;
 mod watch;
 
 pub use human::{counted, findings, short_digest, summary};
-pub use picture::{drawn, plan_view, unserved};
+pub use picture::{drawn, place, plan_view, unserved};
 
 const FORMATS: [Format; 6] =
     [Format::Human, Format::Json, Format::Jsonl, Format::Plain, Format::Sarif, Format::Github];

@@ -131,6 +131,10 @@ async fn say_queued(client: &Client, handle: Handle) -> Result<(), Failure> {
     let view = client.status(handle).await?;
     let Some(wait) = view.waiting_on else { return Ok(()) };
     let line = match (view.state, wait.run, wait.role) {
+        (RunState::Waiting, ..) if wait.kind == "worktree" => {
+            let reason = view.reason.as_deref().map(show::safe).unwrap_or_default();
+            format!("{reason}; when that is mended: planctl plan resume {}", show::safe(&view.run))
+        }
         (RunState::Queued, Some(run), _) => {
             format!("waiting for run {}, which has the workspace", show::safe(&run))
         }

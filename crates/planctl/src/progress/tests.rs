@@ -45,6 +45,7 @@ fn view(steps: Vec<StepView>) -> RunView {
         title: "Fix".into(),
         digest: String::new(),
         workspace: "/w".into(),
+        worktree: None,
         state: RunState::Running,
         end: None,
         reason: None,

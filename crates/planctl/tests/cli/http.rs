@@ -14,3 +14,5 @@ mod scopes;
 mod work;
 #[path = "http/workers.rs"]
 mod workers;
+#[path = "http/worktrees.rs"]
+mod worktrees;

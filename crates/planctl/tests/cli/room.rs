@@ -136,6 +136,11 @@ impl Going {
         rustix::process::kill_process(process, signal).unwrap();
     }
 
+    /// Waits until it is gone, whatever it left unsaid.
+    pub fn hear_the_end(mut self) {
+        self.child.wait().unwrap();
+    }
+
     /// Waits for its end.
     pub fn end(mut self) -> Said {
         let mut out = String::new();

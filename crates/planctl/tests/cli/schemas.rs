@@ -43,6 +43,7 @@ fn an_unknown_schema_is_refused_with_the_nearest() {
 }
 
 const ACCEPTED: &[&str] = &[
+    "[workspace]\nmode = \"worktree\"\ngit = \"commit\"\n",
     "[contracts]\nred_first = \"warn\"\n",
     "",
     "isolation = \"require:0\"\n[project]\nname = \"shop\"\n[contracts]\ntimeout = \"1h30m\"\nenv = { CI = \"1\" }\n\
@@ -84,7 +85,8 @@ const REFUSED: &[&str] = &[
     "[roles.coder]\nenv = [\"PLANCTL_X\"]\n",
     "[roles.\"a b\"]\ntimeout = \"1m\"\n",
     "roles = 3\n",
-    "[workspace]\nmode = \"worktree\"\n",
+    "[workspace]\nmode = \"wortree\"\n",
+    "[workspace]\ngit = \"branch\"\n",
     "[project]\nplans = \"plans\"\n",
     "[database]\nurl = \"mysql://h/x\"\n",
     "[postgres]\ndownload = \"no\"\n",

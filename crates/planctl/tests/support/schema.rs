@@ -66,6 +66,7 @@ fn name(words: &[&str]) -> Option<&'static str> {
         ("approvals", None | Some("ls")) => "approvals",
         ("approvals", Some("show")) => "approvals-show",
         ("approvals", Some(_)) => "decision",
+        ("clean", _) => "clean",
         ("topic", Some("ls")) => "topics",
         ("topic", Some("show" | "post")) => "topic",
         ("token", Some("create")) => "token-made",

@@ -23,6 +23,8 @@ pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<
         status: frontmatter.status.as_ref().map(|status| status.value.clone()),
         owner: frontmatter.owner.as_ref().map(|owner| owner.value.clone()),
         workspace: context.workspace().display().to_string(),
+        mode: config.workspace.mode.word().to_owned(),
+        git: config.workspace.git.word().to_owned(),
         budget: graph.budget().into(),
         steps: graph
             .steps()
@@ -123,12 +125,24 @@ pub fn unserved(view: &PlanView, worker: Option<&Agent>) -> Vec<Role> {
     roles
 }
 
+/// Says where a run works, and whether it commits there.
+pub fn place(workspace: &str, mode: &str, git: &str) -> String {
+    let workspace = show::safe(workspace);
+    match (mode, git) {
+        ("worktree", "commit") => {
+            format!("a git worktree of {workspace}, on a branch of its own; the result is committed there")
+        }
+        ("worktree", _) => format!("a git worktree of {workspace}, on a branch of its own"),
+        _ => workspace,
+    }
+}
+
 /// Draws what would run, contracts in full: what a person approves.
 pub fn drawn(view: &PlanView, worker: Option<&Agent>, only_step: Option<u32>) -> String {
     let mut text = format!("{}\n", styled(BOLD, &show::safe(&view.title)));
     let mut line = |name: &str, value: String| text.push_str(&format!("  {:<11}{value}\n", name));
     line("plan", format!("{} · {}", show::safe(&view.plan), short_digest(&view.digest)));
-    line("workspace", show::safe(&view.workspace));
+    line("workspace", place(&view.workspace, &view.mode, &view.git));
     line("budget", show::budget(&view.budget));
     line("isolation", format!("{} (tier 0: contracts and workers run as you)", view.isolation));
     if let Some(worker) = worker {

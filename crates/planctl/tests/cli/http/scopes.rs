@@ -47,6 +47,7 @@ POST /v1/items/{item}/usage item
 GET /v1/topics read
 GET /v1/topics/{topic} read
 POST /v1/topics/{topic} approve
+POST /v1/worktrees/clean admin, a person decides
 GET /v1/workers read
 POST /v1/workers/{worker}/pause admin
 POST /v1/workers/{worker}/resume admin

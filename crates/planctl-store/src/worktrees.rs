@@ -1,0 +1,165 @@
+//! Worktrees of runs that work apart: where each is, and what became of it.
+
+use planctl_engine::{RunId, Timestamp};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::connections::repeated;
+use crate::error::StoreError;
+use crate::rows::{optional_time_at, stored_run};
+use crate::runs::RunRow;
+use crate::store::Store;
+
+pub(crate) const WORKTREE_MADE: &str = "update worktrees set made_at = coalesce(made_at, clock_timestamp()), trouble = null \
+     where run = $1";
+pub(crate) const WORKTREE_TROUBLE: &str = "update worktrees set trouble = $2 where run = $1 and made_at is null \
+     and trouble is distinct from $2";
+pub(crate) const WORKTREE_RESULT: &str =
+    "update worktrees set result = $2, uncommitted = $3, seen_seq = $4 where run = $1";
+pub(crate) const WORKTREE_BASE: &str =
+    "update worktrees set base = $2, left_behind = $3 where run = $1 and made_at is null";
+pub(crate) const WORKTREE_AGAIN: &str = "update worktrees set trouble = null where run = $1";
+pub(crate) const WORKTREE_REMOVED: &str =
+    "update worktrees set removed_at = coalesce(removed_at, clock_timestamp()) where run = $1";
+
+/// A worktree that a new run shall have.
+#[derive(Clone, Debug)]
+pub struct NewWorktree<'a> {
+    /// The folder in which its own is made, named after the run.
+    pub folder: &'a str,
+    /// Where in the worktree steps work: empty, or a relative path.
+    pub inside: &'a str,
+    /// The commit that it begins with.
+    pub base: &'a str,
+    /// How many changes of the workspace are committed nowhere.
+    pub left_behind: usize,
+}
+
+/// A run's worktree.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WorktreeRow {
+    /// Its top.
+    pub root: String,
+    /// Where steps work.
+    pub path: String,
+    /// Its branch.
+    pub branch: String,
+    /// The commit that it began with.
+    pub base: String,
+    /// When all of its files were there; before that nothing works in it.
+    pub made_at: Option<Timestamp>,
+    /// Why it could not be made.
+    pub trouble: Option<String>,
+    /// How many changes of the workspace were committed nowhere when it was made, and are not in it.
+    pub left_behind: i32,
+    /// The commit of its branch when the run ended.
+    pub result: Option<String>,
+    /// How many changes it held then that are in no commit.
+    pub uncommitted: Option<i32>,
+    /// How far the run had come then.
+    pub seen_seq: Option<i64>,
+    /// When it was removed.
+    pub removed_at: Option<Timestamp>,
+}
+
+impl WorktreeRow {
+    /// Reads the columns of a run's worktree, where it has one.
+    pub(crate) fn read(row: &PgRow) -> Result<Option<WorktreeRow>, StoreError> {
+        let Some(root) = row.try_get("root")? else { return Ok(None) };
+        Ok(Some(WorktreeRow {
+            root,
+            path: row.try_get("place")?,
+            branch: row.try_get("branch")?,
+            base: row.try_get("base")?,
+            made_at: optional_time_at(row, "made_at")?,
+            trouble: row.try_get("trouble")?,
+            left_behind: row.try_get("left_behind")?,
+            result: row.try_get("result")?,
+            uncommitted: row.try_get("uncommitted")?,
+            seen_seq: row.try_get("seen_seq")?,
+            removed_at: optional_time_at(row, "removed_at")?,
+        }))
+    }
+}
+
+impl Store {
+    /// Lets a run's worktree begin with another commit, unless it is made already.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn worktree_base(&self, run: RunId, base: &str, left_behind: usize) -> Result<(), StoreError> {
+        let (id, left_behind) = (stored_run(run), i32::try_from(left_behind).unwrap_or(i32::MAX));
+        repeated!(self, lent => sqlx::query(WORKTREE_BASE)
+            .bind(id)
+            .bind(base)
+            .bind(left_behind)
+            .execute(&mut *lent))?;
+        Ok(())
+    }
+
+    /// Notes that a run's worktree is there with all its files.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn worktree_made(&self, run: RunId) -> Result<(), StoreError> {
+        let id = stored_run(run);
+        repeated!(self, lent => sqlx::query(WORKTREE_MADE).bind(id).execute(&mut *lent))?;
+        Ok(())
+    }
+
+    /// Notes why a run's worktree could not be made.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn worktree_trouble(&self, run: RunId, what: &str) -> Result<(), StoreError> {
+        let id = stored_run(run);
+        // Postgres keeps no NUL in a text.
+        let what = what.replace('\0', "\u{fffd}");
+        repeated!(self, lent => sqlx::query(WORKTREE_TROUBLE).bind(id).bind(&what).execute(&mut *lent))?;
+        Ok(())
+    }
+
+    /// Lets a run's worktree be tried again that could not be made.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn worktree_again(&self, run: RunId) -> Result<(), StoreError> {
+        let id = stored_run(run);
+        repeated!(self, lent => sqlx::query(WORKTREE_AGAIN).bind(id).execute(&mut *lent))?;
+        Ok(())
+    }
+
+    /// Notes what a run's worktree held when the run had come so far: the commit of its branch, and how many changes that
+    /// are in no commit; nothing of one that can't be looked at.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn worktree_result(&self, run: &RunRow, held: Option<(&str, usize)>) -> Result<(), StoreError> {
+        let id = stored_run(run.id);
+        let commit = held.map(|(commit, _)| commit);
+        let uncommitted = held.map(|(_, count)| i32::try_from(count).unwrap_or(i32::MAX));
+        repeated!(self, lent => sqlx::query(WORKTREE_RESULT)
+            .bind(id)
+            .bind(commit)
+            .bind(uncommitted)
+            .bind(run.seq)
+            .execute(&mut *lent))?;
+        Ok(())
+    }
+
+    /// Notes that a run's worktree is gone, as it was told to.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn worktree_removed(&self, run: RunId) -> Result<(), StoreError> {
+        let id = stored_run(run);
+        repeated!(self, lent => sqlx::query(WORKTREE_REMOVED).bind(id).execute(&mut *lent))?;
+        Ok(())
+    }
+}
