@@ -73,6 +73,13 @@ fuzz SECONDS="60":
     cp --parents crates/planctl-lang/tests/fixtures/*.md examples/*/plan.md plans/*.md target/fuzz/corpus/
     cd crates/planctl-lang && RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none --target-dir ../../target/fuzz verify ../../target/fuzz/corpus -- -max_total_time={{SECONDS}} -max_len=16384 -timeout=3 -dict=fuzz/words.txt
 
+# The same for graphs in DOT and JSON
+fuzz-graphs SECONDS="60":
+    command -v cargo-fuzz > /dev/null || cargo install --locked cargo-fuzz@0.13.2
+    mkdir -p target/fuzz/graphs
+    cp crates/planctl-lang/tests/fixtures/*.json target/fuzz/graphs/
+    cd crates/planctl-lang && RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none --target-dir ../../target/fuzz graphs ../../target/fuzz/graphs -- -max_total_time={{SECONDS}} -max_len=16384 -timeout=3
+
 # The binary as it is shipped: target/release/planctl
 release:
     cargo build --release -p planctl

@@ -4,9 +4,11 @@ mod lint;
 mod loops;
 mod pipeline;
 mod plan;
+mod prose;
 mod tree;
 mod write;
 
+pub use prose::{Markdown, to_markdown};
 pub use tree::{EdgeTree, Kind, Library, NamedContract, NodeTree, Said, Workflow};
 pub use write::{edge_words, to_ascii, to_dot, to_json, to_mermaid};
 

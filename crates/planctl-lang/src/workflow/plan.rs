@@ -163,10 +163,25 @@ fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<E
         }
         said.extend(flow_line(source, line, found));
     }
-    let steps: Vec<&StepTree> = tree.steps.iter().filter(|step| step.fixed_number().is_some()).collect();
+    // What escalates is entered by the prose only, and a person's answer says where it leads.
+    let is_in_order = |step: &&StepTree| {
+        let kind = step.kind.as_ref().map(|kind| kind.value);
+        step.fixed_number().is_some() && kind != Some(StepKind::Escalate)
+    };
+    let steps: Vec<&StepTree> = tree.steps.iter().filter(is_in_order).collect();
+    // A condition may not hold, and then the next step follows; a decision of which the prose tells says all of its ways there.
+    let decisions: BTreeSet<String> = tree
+        .steps
+        .iter()
+        .filter(|step| step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::Decision))
+        .map(StepTree::number_text)
+        .collect();
     let leads_on: BTreeSet<String> = said
         .iter()
-        .filter(|edge| matches!(edge.on.value, On::Success | On::Always))
+        .filter(|edge| {
+            let is_way_on = matches!(edge.on.value, On::Success | On::Always) && edge.is_plain();
+            is_way_on || decisions.contains(&edge.from.value)
+        })
         .map(|edge| edge.from.value.clone())
         .collect();
     let mut needed: BTreeMap<String, Vec<Spanned<String>>> = BTreeMap::new();

@@ -315,6 +315,56 @@ fn d22_every_error_is_told_at_its_place_with_what_was_expected() {
 }
 
 #[test]
+fn a1_a3_to_a6_what_is_said_of_the_graph_is_read() {
+    let said = [
+        ("goal", "\"Mend it\""),
+        ("label", "Fix"),
+        ("retry_target", "a"),
+        ("fallback_retry_target", "b"),
+        ("default_fidelity", "summary:low"),
+        ("model_stylesheet", "\"* { llm_model: x }\""),
+        ("stack.child_dotfile", "\"c.dot\""),
+        ("stack.child_workdir", "\"sub\""),
+    ];
+    for (key, value) in said {
+        let read = dot(&format!("digraph G {{ {key}={value} a b }}")).clean();
+        assert_eq!(read.graph(key), Some(value.trim_matches('"')), "{key}");
+        assert_eq!(read.names(), ["a", "b"], "{key}");
+    }
+}
+
+#[test]
+fn a8_to_a18_what_is_said_of_nodes_and_edges_is_read() {
+    let said = [
+        ("label", "Fix"),
+        ("prompt", "Do"),
+        ("shape", "box"),
+        ("type", "codergen"),
+        ("max_retries", "3"),
+        ("goal_gate", "true"),
+        ("retry_target", "a"),
+        ("fallback_retry_target", "a"),
+        ("timeout", "900s"),
+        ("llm_model", "gpt-5.4"),
+        ("llm_provider", "x"),
+        ("reasoning_effort", "low"),
+        ("fidelity", "full"),
+        ("thread_id", "t"),
+        ("allow_partial", "true"),
+    ];
+    for (key, value) in said {
+        let read = dot(&format!("digraph G {{ a [{key}={value}] }}")).clean();
+        assert_eq!(read.node("a", key), Some(value), "{key}");
+    }
+    for (key, value) in
+        [("label", "x"), ("condition", "x"), ("weight", "-3"), ("fidelity", "full"), ("thread_id", "t")]
+    {
+        let read = dot(&format!("digraph G {{ a a -> a [{key}={value}] }}")).clean();
+        assert_eq!(read.pipeline.edges[0].get(key).unwrap().value.value, value, "{key}");
+    }
+}
+
+#[test]
 fn a2_the_old_name_of_the_default_for_retries_is_known() {
     assert_eq!(
         dot("digraph G { graph [default_max_retry=2] a }").clean().graph("default_max_retries"),
@@ -403,6 +453,46 @@ fn many_findings_nodes_and_edges_are_cut() {
     let group: String = (0..200).map(|n| format!("n{n} ")).collect();
     let product = dot(&format!("digraph G {{ a -> {{{group}}} -> {{{group}}} }}"));
     assert_eq!(product.errors().len(), 1);
+}
+
+// How long this thread has worked; what else the machine does is not counted.
+fn worked() -> std::time::Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.try_into().expect("a thread has not worked for less than nothing")
+}
+
+#[test]
+fn the_time_grows_with_the_text_and_no_faster() {
+    type Text = fn(usize) -> String;
+    let texts: [(&str, Text); 9] = [
+        ("nodes", |n| format!("digraph G {{ {} }}", "a [x=1, yy=\"z\"]\n".repeat(n))),
+        ("chain", |n| format!("digraph G {{ a {} }}", "-> a ".repeat(n))),
+        ("defaults", |n| format!("digraph G {{ {} }}", "node [max_retries=2] edge [weight=2]\n".repeat(n))),
+        ("unknown", |n| {
+            format!(
+                "digraph G {{ a [{}] }}",
+                (0..n).map(|at| format!("max_retri{at}=1,")).collect::<String>()
+            )
+        }),
+        ("quotes", |n| format!("digraph G {{ a [x=\"{} }}", "\\\"".repeat(n))),
+        ("open", |n| format!("digraph G {{ {} }}", "a [ \n".repeat(n))),
+        ("comments", |n| format!("digraph G {{ {}", "/* x */ // y\n /".repeat(n))),
+        ("braces", |n| format!("digraph G {{ {} }}", "{ } [ ] < > ; ".repeat(n))),
+        ("groups", |n| format!("digraph G {{ a -> {{ {} }} -> {{ {} }} }}", "a ".repeat(n), "b ".repeat(n))),
+    ];
+    for (name, text) in texts {
+        let time = |n: usize| {
+            let text = text(n);
+            let began = worked();
+            dot(&text);
+            worked().saturating_sub(began)
+        };
+        // The best of three, since other work on the machine only ever adds.
+        let best = |n: usize| (0..3).map(|_| time(n)).min().unwrap_or_default();
+        let (small, large) = (best(1_000), best(10_000));
+        let floor = std::time::Duration::from_millis(2);
+        assert!(large < small.max(floor) * 30, "{name}: {small:?}, then {large:?}");
+    }
 }
 
 // Statements without their places.

@@ -1,6 +1,6 @@
 //! Steps of markdown as a graph: order, `**needs:**`, `**when:**`, `**type:**`, `## Flow` (DESIGN 3).
 
-use planctl_lang::workflow::{Kind, Workflow, of_plan, to_dot};
+use planctl_lang::workflow::{Kind, Language, Workflow, check, of_plan, to_dot, to_markdown};
 use planctl_lang::{Code, Diagnostic, Source, parse};
 
 fn plan(steps: &[&str], flow: &str) -> String {
@@ -166,5 +166,81 @@ fn a_plan_is_printed_as_dot_and_read_again() {
         written
             .contains("step_3 -> step_1 [on=fail, condition=\"outcome=fail && steps.step_1.exit_code=2\"]"),
         "{written}"
+    );
+}
+
+#[test]
+fn what_escalates_is_no_part_of_the_order() {
+    assert_eq!(
+        ways(&["", "**type:** escalate\n", ""], "- 1 -> 2 on exhaust"),
+        ["start>1 Success", "1>3 Success", "3>done Success", "1>2 Exhaust"]
+    );
+}
+
+#[test]
+fn a_condition_that_may_not_hold_leaves_the_order_as_it_is_but_for_decisions() {
+    assert_eq!(
+        ways(&["", ""], "- 1 -> done if context.ready"),
+        ["start>1 Success", "1>2 Success", "2>done Success", "1>done Always if context.ready"]
+    );
+    assert_eq!(
+        ways(&["**type:** decision\n", "", ""], "- 1 -> 2 if context.ready\n- 1 -> 3 on always"),
+        ["start>1 Success", "2>3 Success", "3>done Success", "1>2 Always if context.ready", "1>3 Always"]
+    );
+}
+
+#[test]
+fn a_plan_is_written_as_markdown_and_read_as_the_same_graph() {
+    let plans: [(&[&str], &str); 5] = [
+        (&["", "", ""], ""),
+        (&["", "**needs:** 1\n", "**needs:** 1\n", "**needs:** 2, 3\n"], ""),
+        (&["", "", "", ""], "- 2 -> 4 on fail\n- 4 -> 2 on fail if steps.4.exit_code != 2\n- 3 -> done"),
+        (
+            &["", "**when:** context.a=\"b c\"\n", "**type:** escalate\n"],
+            "- 1 -> 3 on exhaust\n- 2 -> 1 if context.again\n- 2 -> done",
+        ),
+        (
+            &["**type:** call\n", "**type:** checkpoint\n", "**type:** human\n", "**max_visits:** 3\n"],
+            "- 4 -> 2 on fail",
+        ),
+    ];
+    for (steps, flow) in plans {
+        let (workflow, _) = read(&plan(steps, flow));
+        let written = to_markdown(&workflow);
+        assert!(written.lost.is_empty(), "{:?}", written.lost);
+        let (again, _) = read(&written.text);
+        let mut both = [shown(&workflow), shown(&again)];
+        both.iter_mut().for_each(|ways| ways.sort());
+        assert_eq!(both[0], both[1], "{}", written.text);
+        let told = |workflow: &Workflow| -> Vec<String> {
+            let said = |node: &planctl_lang::workflow::NodeTree| {
+                let said: Vec<_> =
+                    node.said.iter().map(|(key, value)| format!("{key}={:?}", value.value)).collect();
+                let contracts: Vec<_> =
+                    node.contracts.iter().map(|contract| contract.command.value.clone()).collect();
+                format!("{} {:?} {said:?} {contracts:?}", node.id.value, node.kind.value)
+            };
+            workflow.nodes.iter().map(said).collect()
+        };
+        assert_eq!(told(&workflow), told(&again), "{}", written.text);
+        assert_eq!(to_markdown(&again).text, written.text);
+    }
+}
+
+#[test]
+fn a_graph_of_dot_is_written_as_a_plan_that_says_what_is_lost() {
+    let text = "digraph fix { goal=\"Mend it\" start f [shape=component] a [prompt=\"A.\", contract=\"make a\", goal_gate=true] \
+                b [prompt=\"B.\", contract=\"make b\"] j [shape=tripleoctagon] exit start -> f f -> a -> j f -> b -> j j -> exit \
+                a -> a [on=retry, label=again] }";
+    let (workflows, _) = check(&Source::new("fix.dot", text), Language::Dot);
+    let written = to_markdown(&workflows[0]);
+    assert_eq!(written.lost, ["`goal_gate` of `a`", "the label of the edge from `a` to `a`"]);
+    let (again, found) = read(&written.text);
+    assert!(found.iter().all(|found| !found.is_error()), "{}\n{found:?}", written.text);
+    assert_eq!(
+        shown(&again),
+        ["2>3 Success", "3>done Success", "start>1 Success", "start>2 Success", "1>3 Success", "1>1 Retry"],
+        "{}",
+        written.text
     );
 }
