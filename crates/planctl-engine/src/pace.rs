@@ -150,6 +150,17 @@ impl Record {
         self.role.as_ref().unwrap_or_else(at_level)
     }
 
+    /// Returns who answers for the step now: the role a person chose, else the level's responder.
+    pub fn responder(&self, task: &Task) -> Responder {
+        let level = self.level();
+        let rung = || task.pace.iter().find(|rung| rung.level == level).map(|rung| rung.responder.clone());
+        match &self.role {
+            Some(role) => Responder::Role(role.clone()),
+            None if level.is_primary() => Responder::Role(task.role.clone()),
+            None => rung().unwrap_or(Responder::Human),
+        }
+    }
+
     /// Returns how long one attempt's work may take.
     pub fn work_timeout(&self, task: &Task) -> Duration {
         let own = match self.role {

@@ -12,6 +12,8 @@ use crate::context::ContextEntry;
 pub struct PromptParts<'a> {
     /// The step's task, as approved.
     pub task: &'a str,
+    /// What the step's role may not bring about.
+    pub denied: &'a [String],
     /// What the step subscribes to.
     pub context: &'a [ContextEntry],
     /// The failure before, and a person's note.
@@ -42,6 +44,13 @@ pub(crate) fn random_key() -> String {
 fn assemble_with(parts: PromptParts<'_>, key: &str) -> String {
     let mut prompt = Prompt { text: parts.task.trim_end().replace('\0', "\u{fffd}"), key };
     prompt.text.push('\n');
+    if !parts.denied.is_empty() {
+        prompt.line(&format!(
+            "\n# What you may not do\n\nDo nothing that has one of these effects: {}. If the task can't be done without, \
+             say so and stop.",
+            parts.denied.join(", ")
+        ));
+    }
     let Brief { failure, question, note, handover } = parts.brief;
     let is_said = handover.as_ref().is_some_and(|handover| handover.message.is_some());
     let has_data = !parts.context.is_empty() || failure.is_some() || question.is_some() || is_said;
@@ -221,12 +230,21 @@ mod tests {
     }
 
     fn parts<'a>(context: &'a [ContextEntry], brief: &'a Brief) -> PromptParts<'a> {
-        PromptParts { task: "Fix the bug.\n\n", context, brief, command: "cargo test" }
+        PromptParts { task: "Fix the bug.\n\n", denied: &[], context, brief, command: "cargo test" }
     }
 
     #[test]
     fn a_first_prompt_is_the_task_and_names_no_contract() {
         assert_eq!(assemble(parts(&[], &Brief::default())), "Fix the bug.\n");
+    }
+
+    #[test]
+    fn m_34_what_is_denied_is_told() {
+        let denied = ["delete".to_owned(), "network".to_owned()];
+        let prompt = assemble(PromptParts { denied: &denied, ..parts(&[], &Brief::default()) });
+        let expected = "Fix the bug.\n\n# What you may not do\n\nDo nothing that has one of these effects: delete, network. \
+            If the task can't be done without, say so and stop.\n";
+        assert_eq!(prompt, expected);
     }
 
     #[test]

@@ -113,6 +113,7 @@ codes! {
     P401 Error "a role is not in the registry",
     P402 Warning "there is no registry of roles",
     P403 Error "a role has characters that roles can't have",
+    P404 Error "a contract does what its role is denied",
     P501 Warning "the budget is absurd for the number of steps",
     P502 Warning "a money cap can't be enforced",
     P503 Error "the budget can't be understood",

@@ -51,6 +51,9 @@ pub struct Facts {
     /// Says that the one worker that serves every role reports no cost and has no price.
     #[serde(default)]
     pub unpriced_worker: bool,
+    /// What each role may not bring about, where anything is denied to it (`effects.deny`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub denied: BTreeMap<String, BTreeSet<String>>,
     /// The topics that exist; `None` where nobody looked.
     pub topics: Option<Vec<String>>,
     /// Whether the plan's file lies in the workspace.

@@ -2,6 +2,7 @@
 
 mod budget;
 mod contract;
+mod denied;
 mod effects;
 mod judges;
 mod lookalikes;
@@ -89,6 +90,7 @@ pub(crate) fn lint_with(lint: &Lint<'_>) -> Vec<Diagnostic> {
     subscriptions::lint(lint, &mut found);
     judges::lint(lint, &mut found);
     roles::lint(lint, &mut found);
+    denied::lint(lint, &mut found);
     budget::lint(lint, &mut found);
     safety::lint(lint, &mut found);
     trial::lint(lint, &mut found);

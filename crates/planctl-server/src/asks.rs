@@ -16,8 +16,8 @@ use crate::runs::tampered;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::wire::{
-    AnswerView, AskList, AskPage, AskView, ContractView, Decided, FailureView, ShortfallView, StepName,
-    WillRun, moment,
+    AnswerView, AskList, AskPage, AskView, ContractView, Decided, FailureView, LevelView, ShortfallView,
+    StepName, WillRun, moment,
 };
 
 impl Services {
@@ -47,6 +47,7 @@ impl Services {
         let answer = if row.is_open { None } else { self.answer_of(&row).await? };
         let task = revision.graph.task(&row.at.node);
         let is_plan = row.ask.kind == AskKind::Plan;
+        let record = self.record_of(&row).await?;
         let before = if is_plan { self.store.last_approval(run.plan).await? } else { None };
         let diff = match before {
             Some(before) if before.digest != run.revision => {
@@ -60,7 +61,8 @@ impl Services {
             message: row.ask.message.clone(),
             contract: task.map(contract_view),
             failure: row.ask.failure.as_deref().map(failure_view),
-            vacuous: self.is_vacuous(&row).await?,
+            vacuous: record.as_ref().is_some_and(Record::is_vacuous),
+            pace: task.zip(record.as_ref()).and_then(|(task, record)| LevelView::of(task, record)),
             shortfall: row.ask.shortfall.as_ref().map(shortfall_view),
             will_run: is_plan.then(|| will_run(&run, &revision.graph)),
             plan_text: is_plan.then(|| revision.source.clone()),
@@ -68,13 +70,13 @@ impl Services {
         })
     }
 
-    /// Says whether the contract of the step that is held passed before the work.
-    async fn is_vacuous(&self, row: &AskRow) -> Result<bool, ServiceError> {
+    /// Returns what is remembered of the step that is held.
+    async fn record_of(&self, row: &AskRow) -> Result<Option<Record>, ServiceError> {
         if row.ask.kind == AskKind::Plan {
-            return Ok(false);
+            return Ok(None);
         }
-        let view = self.store.run_view(row.run).await?;
-        Ok(view.records.get(&row.at.node).is_some_and(Record::is_vacuous))
+        let mut view = self.store.run_view(row.run).await?;
+        Ok(view.records.remove(&row.at.node))
     }
 
     /// Answers an ask.
@@ -205,7 +207,8 @@ fn will_run(run: &RunRow, graph: &Graph) -> WillRun {
     let workers = graph
         .steps()
         .into_iter()
-        .map(|(_, task)| (task.role.as_str().to_owned(), settings.shown(&task.role)));
+        .flat_map(|(_, task)| task.roles())
+        .map(|role| (role.as_str().to_owned(), settings.shown(role)));
     // Where the workspace is on another host there is nothing to look at; approving there takes the files as they are.
     let baseline = protection::baseline_of_plan(graph, Path::new(run.place_now())).unwrap_or_default();
     WillRun {

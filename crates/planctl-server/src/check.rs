@@ -237,6 +237,9 @@ async fn facts(wants: Wants, checking: Checking<'_>, spawner: &Spawner) -> Resul
         None => facts.unpriced_roles = unpriced_roles(checking.config),
     }
     let roles = &checking.config.roles;
+    let denying = roles.iter().filter(|(_, role)| !role.effects.deny.is_empty());
+    facts.denied =
+        denying.map(|(name, role)| (name.as_str().to_owned(), role.effects.deny.clone())).collect();
     facts.roles = (!roles.is_empty() && checking.worker.is_none())
         .then(|| roles.keys().map(|role| role.as_str().to_owned()).collect());
     Ok(facts)

@@ -345,7 +345,7 @@ impl Hands {
     }
 
     fn told(&self) -> Told<'_> {
-        Told { store: &self.store, plan: &self.plan }
+        Told { store: &self.store, plan: &self.plan, settings: &self.settings }
     }
 
     fn bench(&self) -> Result<Bench, String> {

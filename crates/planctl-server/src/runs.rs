@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use planctl_engine::{
-    AgentSaid, End, Ending, Event, Evidence, Excerpt, Fact, Found, Graph, NodeId, NodeState, Outcome, Record,
-    Rehearsal, Report, Run, RunId, RunStatus, Scope, Showing, Spent, Task, Timestamp, Verdict, Work, view,
+    AgentSaid, End, Ending, Event, Evidence, Excerpt, Fact, Found, Graph, Level, NodeId, NodeState, Outcome,
+    Record, Rehearsal, Report, Run, RunId, RunStatus, Scope, Showing, Spent, Task, Timestamp, Verdict, Work,
+    view,
 };
 use planctl_store::{AwaitedLock, Line, OpenItem, RunRow, RunView as StoredView, Said, WorktreeRow};
 use serde_json::{Map, Value};
@@ -15,8 +16,8 @@ use crate::config::Agent;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::wire::{
-    AttemptView, AuditView, AuditedRun, BecauseView, BeforeView, EventLine, GateView, LogView, RunList,
-    RunState, RunSummary, RunView, SaluteView, SpentView, StepName, StepState, StepView, TamperView,
+    AttemptView, AuditView, AuditedRun, BecauseView, BeforeView, EventLine, GateView, LevelView, LogView,
+    RunList, RunState, RunSummary, RunView, SaluteView, SpentView, StepName, StepState, StepView, TamperView,
     WaitingOn, WhyView, WorkView, WorktreeView, moment, usd,
 };
 use crate::worktrees::trouble_of;
@@ -439,11 +440,18 @@ impl Shown {
             verdict,
             vacuous: record.is_vacuous(),
             before,
+            pace: LevelView::of(task, record),
             isolation: has_gate.then_some(planctl_harness::ISOLATION_TIER),
             failure: record.failure.as_deref().filter(|_| state != StepState::Passed).map(failure_line),
             spent: SpentView::from(tally.spent),
             since: item.map(|item| moment(item.available_at)),
         }
+    }
+
+    /// Returns the highest PACE level of a step that is not over.
+    fn level(&self) -> Level {
+        let open = self.view.records.values().filter(|record| record.state.outcome().is_none());
+        open.map(Record::level).max().unwrap_or_default()
     }
 
     /// Returns how many attempts the step may come to in this visit, as things stand.
@@ -552,6 +560,7 @@ impl Shown {
             },
             reason: self.reason(),
             steps: self.steps(),
+            pace_level: self.level().word().to_owned(),
             waiting_on: self.waiting_on(),
             spent: self.spent(),
             budget: row.head.budget.into(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use planctl_engine::{AgentSaid, Role, Usage};
-use planctl_harness::{Inherited, Permissions};
+use planctl_harness::{Inherited, PermissionMode, Permissions};
 use planctl_store::{RunRow, ServedRole};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -117,7 +117,7 @@ impl RunSettings {
     /// Returns what people are told serves a role, and what it may do where that is not its usual.
     pub(crate) fn shown(&self, role: &Role) -> Option<String> {
         let shown = self.worker_for(role)?.shown();
-        let may = self.roles.get(role.as_str()).and_then(|role| permission_words(&role.permissions));
+        let may = permission_words(&self.permissions(role));
         Some(match may {
             Some(may) => format!("{shown} ({may})"),
             None => shown,
@@ -135,11 +135,24 @@ impl RunSettings {
     ///
     /// Says what it can't be held to.
     pub fn can_be_held(&self, role: &Role) -> Result<(), String> {
-        let permissions = self.roles.get(role.as_str()).map(|role| role.permissions.clone());
-        match (self.worker_for(role), permissions) {
-            (Some(agent), Some(permissions)) => agent.can_keep(&permissions),
-            (Some(_), None) | (None, _) => Ok(()),
+        self.worker_for(role).map_or(Ok(()), |agent| agent.can_keep(&self.permissions(role)))
+    }
+
+    /// Returns what the agent of a role may do without a person. One that planctl knows only reads where its role may
+    /// change no files; a command of one's own can only be told.
+    fn permissions(&self, role: &Role) -> Permissions {
+        let Some(settings) = self.roles.get(role.as_str()) else { return Permissions::default() };
+        let is_known = matches!(self.worker_for(role), Some(Agent::Known { .. }));
+        if is_known && settings.effects.deny_changes() {
+            return Permissions { mode: PermissionMode::Deny, ..Permissions::default() };
         }
+        settings.permissions.clone()
+    }
+
+    /// Returns what a role may not bring about.
+    pub(crate) fn denied(&self, role: &Role) -> Vec<String> {
+        let settings = self.roles.get(role.as_str());
+        settings.map(|settings| settings.effects.deny.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// Returns the roles that these settings serve.
@@ -154,8 +167,8 @@ impl RunSettings {
     /// Returns the agent that serves a role, if one does.
     pub fn agent(&self, role: &Role, scratch: &std::path::Path) -> Option<planctl_harness::Agent> {
         let settings = self.roles.get(role.as_str());
-        let permissions = settings.map(|settings| settings.permissions.clone()).unwrap_or_default();
-        let mut agent = planctl_harness::Agent::exec(self.worker_for(role)?.program(&permissions), scratch);
+        let program = self.worker_for(role)?.program(&self.permissions(role));
+        let mut agent = planctl_harness::Agent::exec(program, scratch);
         if let Some(settings) = settings {
             agent.idle_timeout = settings.idle_timeout;
             agent.inherited = Inherited::Listed(settings.inherit.clone());
@@ -196,6 +209,25 @@ mod tests {
         assert_eq!(settings.roles["writer"].agent, None);
         let again: RunSettings = serde_json::from_str(&serde_json::to_string(&settings).unwrap()).unwrap();
         assert_eq!(again, settings);
+    }
+
+    #[test]
+    fn m_34_a_known_agent_whose_role_may_change_no_files_only_reads() {
+        let settings = |agent: &str, denied: &str| {
+            let effects = Effects { deny: [denied.to_owned()].into(), ..Effects::default() };
+            let agent = Some(Agent::parse(agent).unwrap());
+            let role = RoleSettings { agent, effects, ..RoleSettings::default() };
+            RunSettings { roles: BTreeMap::from([("coder".to_owned(), role)]), ..RunSettings::default() }
+        };
+        let shown = |agent, denied| settings(agent, denied).shown(&Role::new("coder")).unwrap();
+        assert!(shown("claude", "filesystem").ends_with("(only reads)"));
+        assert!(shown("claude", "write").ends_with("(only reads)"));
+        assert!(!shown("claude", "network").contains("only reads"));
+        assert!(
+            !shown("exec:./agent", "write").contains("only reads"),
+            "it is told, and can't be held to it"
+        );
+        assert!(settings("exec:./agent", "write").can_be_held(&Role::new("coder")).is_ok());
     }
 
     #[test]

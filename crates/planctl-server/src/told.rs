@@ -9,6 +9,7 @@ use planctl_store::{Claimed, Store, WORK_GRACE};
 
 use crate::context::context_of;
 use crate::services::ServiceError;
+use crate::settings::RunSettings;
 use crate::wire::moment;
 
 /// Tells the agents of one plan.
@@ -17,6 +18,8 @@ pub(crate) struct Told<'a> {
     pub(crate) store: &'a Store,
     /// The plan's path.
     pub(crate) plan: &'a str,
+    /// What the run was started with.
+    pub(crate) settings: &'a RunSettings,
 }
 
 impl Told<'_> {
@@ -35,8 +38,10 @@ impl Told<'_> {
     ) -> Result<Assignment, ServiceError> {
         let workspace = PathBuf::from(&claimed.workspace);
         let context = context_of(self.store, &workspace, task).await?;
+        let denied = self.settings.denied(role);
         let prompt = assemble(PromptParts {
             task: &task.prompt,
+            denied: &denied,
             context: &context,
             brief,
             command: &task.contract.command,

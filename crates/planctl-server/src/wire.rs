@@ -13,6 +13,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 pub mod daemon;
+mod pace;
 mod salute;
 mod settings;
 mod topics;
@@ -20,6 +21,7 @@ mod workers;
 mod worktrees;
 
 pub use daemon::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView, TroubleView};
+pub use pace::{LevelView, RungView};
 pub use salute::{
     ActivityView, DutyView, EquipmentView, LocationView, PastView, PlaceView, SaluteView, SizeView, TimesView,
 };
@@ -166,6 +168,10 @@ pub struct RunView {
     pub reason: Option<String>,
     /// The steps, in the author's order.
     pub steps: Vec<StepView>,
+    /// The highest PACE level of a step that is not over: `primary`, `alternate`, `contingent`, `emergency`.
+    #[serde(default = "pace::primary")]
+    #[schemars(extend("enum" = ["primary", "alternate", "contingent", "emergency"]))]
+    pub pace_level: String,
     /// What it waits for.
     pub waiting_on: Option<WaitingOn>,
     /// What it has used.
@@ -211,6 +217,9 @@ pub struct StepView {
     /// What the contract showed before the work; `null` where that was not asked for, or is still to come.
     #[serde(default)]
     pub before: Option<BeforeView>,
+    /// The PACE level that handles it; `null` where its own role has it.
+    #[serde(default)]
+    pub pace: Option<LevelView>,
     /// The isolation tier of the newest gate.
     pub isolation: Option<u8>,
     /// How the newest gate or attempt failed, in one line.
@@ -458,6 +467,9 @@ pub struct AskPage {
     /// Says that the step's contract passed before the work, so that its pass proves nothing.
     #[serde(default)]
     pub vacuous: bool,
+    /// The PACE level at which a person is asked; `null` where the step's own role had it.
+    #[serde(default)]
+    pub pace: Option<LevelView>,
     /// What is short, of a budget ask.
     pub shortfall: Option<ShortfallView>,
     /// Where and by whom it will be run, of a plan ask.
@@ -613,6 +625,9 @@ pub struct PlanStepView {
     pub agent: Option<String>,
     /// What it may do without a person, in words; `null` is the agent's usual.
     pub permissions: Option<String>,
+    /// Who takes over when the role can't go on, level by level (PACE); a person where it is empty.
+    #[serde(default)]
+    pub pace: Vec<RungView>,
     /// What the worker is told.
     pub task: String,
     /// What the worker is given to read.

@@ -171,6 +171,9 @@ impl Progress {
             "node_resting" => format!("delivery=lost count={}{}", number("deliveries"), said("message")?),
             "node_interrupted" => "work=interrupted".to_owned(),
             "gate_repeated" => format!("contract=inconclusive{}", said("why").unwrap_or_default()),
+            "pace_changed" => {
+                format!("pace={} responder={} reason={}", word("to"), word("responder"), word("reason"))
+            }
             "ask_opened" => format!("ask={} reason={}", word("kind"), word("reason")),
             "ask_answered" => {
                 format!(
@@ -251,6 +254,9 @@ pub fn picture(view: &RunView, now_unix_seconds: f64, lines_max: usize) -> Vec<S
             && !matches!(step.state, StepState::Passed | StepState::Skipped | StepState::Waived)
         {
             lines.push(styled(FAINT, &format!("       {}", show::safe(&show::brief(failure, 100)))));
+        }
+        if let Some(level) = step.pace.as_ref().filter(|_| !is_settled(step.state)) {
+            lines.push(styled(CARE, &format!("       {}", show::level(level))));
         }
         if step.vacuous {
             lines.push(styled(CARE, &format!("       {}", show::vacuous(step.state))));

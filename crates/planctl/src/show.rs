@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
-use planctl_server::wire::{BudgetView, RunState, SpentView, StepState};
+use planctl_server::wire::{BudgetView, LevelView, RunState, SpentView, StepState};
 use serde::Serialize;
 
 use crate::failure::{Exit, Failure};
@@ -179,6 +179,17 @@ pub fn step_state(state: StepState) -> &'static str {
         StepState::Waived => "waived",
         StepState::Warned => "warned",
     }
+}
+
+/// Says which PACE level handles a step, and why.
+pub fn level(level: &LevelView) -> String {
+    let reason = level.reason.replace('_', " ");
+    let who =
+        if level.responder == "human" { "a person".to_owned() } else { format!("the {}", level.responder) };
+    safe(&format!(
+        "PACE {}: {who} answers; the {} had it before ({reason} after attempt {})",
+        level.level, level.from, level.after_attempts
+    ))
 }
 
 /// Says of a step whose contract passed before the work, too, what its pass is worth.

@@ -51,6 +51,9 @@ mod workers;
 #[path = "cli/runs.rs"]
 mod runs;
 
+#[path = "cli/pace.rs"]
+mod pace;
+
 #[path = "cli/red_first.rs"]
 mod red_first;
 

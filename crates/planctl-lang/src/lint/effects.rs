@@ -1,7 +1,7 @@
 //! P105, P111, P112, P114: contracts that change something, wait for a person, or leave a process behind.
 
 use super::proof::name_of_command;
-use super::safety::first_destructive;
+use super::safety::{Place, first_destructive};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::facts::leaves_workspace;
 use crate::shell::{self, Command, CompoundKind, Script, Simple, Use, Word};
@@ -81,11 +81,9 @@ fn writes(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>)
     let is_said = |span: Span| destroyed.is_some_and(|said| said.start <= span.start && span.end <= said.end);
     let mut changed: Vec<String> = Vec::new();
     for file in shell::files(script).into_iter().filter(|file| file.how == Use::Writes && file.is_certain) {
-        let scratch =
-            ["/dev/", "/tmp/", "/var/tmp/", "/proc/self/"].iter().any(|at| file.path.starts_with(at));
         let why = leaves_workspace(&file.path);
         let is_relative = !file.path.starts_with(['/', '~']);
-        if scratch || file.path == "/tmp" || (moves && is_relative) || changed.contains(&file.path) {
+        if is_scratch(&file.path) || (moves && is_relative) || changed.contains(&file.path) {
             continue;
         }
         changed.push(file.path.clone());
@@ -108,6 +106,33 @@ fn writes(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>)
     if !moves {
         tools(contract, script, found);
     }
+}
+
+/// Returns the first file or command by which a contract changes files, scratch files aside, and where it stands.
+pub(super) fn first_change(script: &Script) -> Place {
+    let written = shell::files(script)
+        .into_iter()
+        .find(|file| file.how == Use::Writes && file.is_certain && !is_scratch(&file.path));
+    if let Some(file) = written {
+        return Some((file.path, file.span));
+    }
+    let mut first = None;
+    shell::each_simple(script, &mut |simple| {
+        let changes = || {
+            shell::chain(&simple.words).into_iter().any(|words| {
+                let words: Vec<&str> = words.iter().map(Word::text).collect();
+                changed_by(&words).is_some()
+            })
+        };
+        if first.is_none() && changes() {
+            first = Some((name_of_command(simple), simple.span));
+        }
+    });
+    first
+}
+
+fn is_scratch(path: &str) -> bool {
+    path == "/tmp" || ["/dev/", "/tmp/", "/var/tmp/", "/proc/self/"].iter().any(|at| path.starts_with(at))
 }
 
 // Says whether the script goes to a place that is none of the workspace or that we can't tell.

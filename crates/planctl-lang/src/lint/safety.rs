@@ -52,7 +52,8 @@ fn credentials(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
 
 pub(super) type Place = Option<(String, Span)>;
 
-fn first_network(script: &Script) -> Place {
+/// Returns the first command that reaches another machine, and where it stands.
+pub(super) fn first_network(script: &Script) -> Place {
     let mut first = None;
     shell::each(script, &mut |command| {
         let redirects = match command {

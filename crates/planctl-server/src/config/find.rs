@@ -1,9 +1,10 @@
 //! Finds the sources of configuration, reads them and lets each go before the next (INTERFACE 2.3).
 
+use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use planctl_engine::Responder;
+use planctl_engine::{Responder, Role};
 use planctl_lang::did_you_mean;
 
 use super::layer::Layer;
@@ -139,6 +140,8 @@ pub fn load(sources: &Sources<'_>) -> Result<Loaded, ConfigError> {
     let config = layer.effective();
     let mut warnings: Vec<String> = distrusted.iter().map(Distrusted::warning).collect();
     warnings.extend(unknown_responders(&config));
+    warnings.extend(responders_asked_twice(&config));
+    warnings.extend(roles_in_a_circle(&config));
     Ok(Loaded { config, warnings, files, origins, distrusted })
 }
 
@@ -160,6 +163,71 @@ fn unknown_responders(config: &Config) -> Vec<String> {
         }
     }
     warnings
+}
+
+/// Says who answers for a role at two levels: the second time they would get what they gave up.
+fn responders_asked_twice(config: &Config) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (role, settings) in &config.roles {
+        let levels: Vec<_> = settings.pace.levels().collect();
+        for (at, (level, responder)) in levels.iter().enumerate() {
+            let before = levels[..at].iter().find(|(_, earlier)| earlier == responder);
+            if let Some((earlier, _)) = before {
+                warnings.push(format!(
+                    "roles.{role}.pace.{level} is \"{responder}\", who answers at {earlier} already and would get the \
+                     step again that it gave up; name another"
+                ));
+            }
+        }
+    }
+    warnings
+}
+
+/// Says which roles answer for each other in a circle.
+///
+/// A step climbs the levels of its own role alone, so it never goes round; but who wrote a circle may expect that.
+fn roles_in_a_circle(config: &Config) -> Vec<String> {
+    let answers = |role: &Role| -> Vec<&Role> {
+        let levels = config.roles.get(role).into_iter().flat_map(|role| role.pace.levels());
+        let roles = levels.filter_map(|(_, responder)| match responder {
+            Responder::Role(role) => Some(role),
+            Responder::Human => None,
+        });
+        roles.collect()
+    };
+    let mut said = BTreeSet::new();
+    let mut warnings = Vec::new();
+    for role in config.roles.keys() {
+        let Some(circle) = circle_from(role, &answers) else { continue };
+        if circle.iter().any(|role| said.contains(role)) {
+            continue;
+        }
+        let names: Vec<&str> = circle.iter().chain(circle.first()).map(|role| role.as_str()).collect();
+        warnings.push(format!(
+            "the roles answer for each other in a circle ({}): a step goes up the levels of its own role only, never \
+             round; let one of them end with pace.emergency = \"human\"",
+            names.join(" → ")
+        ));
+        said.extend(circle);
+    }
+    warnings
+}
+
+/// Returns the shortest way from a role over those that answer for it back to itself.
+fn circle_from<'a>(role: &'a Role, answers: &impl Fn(&Role) -> Vec<&'a Role>) -> Option<Vec<&'a Role>> {
+    let mut seen = BTreeSet::from([role]);
+    let mut ways = VecDeque::from([vec![role]]);
+    while let Some(way) = ways.pop_front() {
+        for next in way.last().into_iter().flat_map(|last| answers(last)) {
+            if next == role {
+                return Some(way);
+            }
+            if seen.insert(next) {
+                ways.push_back(way.iter().copied().chain([next]).collect());
+            }
+        }
+    }
+    None
 }
 
 /// Refuses a file with a password in it that everybody may read.

@@ -186,6 +186,11 @@ impl Effects {
     pub const KNOWN: [&str; 10] =
         ["read", "network", "compute", "output", "pure", "llm", "filesystem", "system", "write", "delete"];
 
+    /// Says whether no file may be changed.
+    pub(crate) fn deny_changes(&self) -> bool {
+        ["write", "filesystem"].iter().any(|name| self.deny.contains(*name))
+    }
+
     fn is_empty(&self) -> bool {
         self.allow.is_empty() && self.deny.is_empty()
     }

@@ -457,6 +457,32 @@ fn who_answers_for_a_role_and_is_nowhere_configured_is_told() {
 }
 
 #[test]
+fn who_answers_twice_and_who_answers_in_a_circle_is_told() {
+    let warnings = |text: &str| {
+        let project = Project::with(text);
+        trust(&project.state(), &project.dir()).unwrap();
+        project.load().warnings
+    };
+    let twice = warnings(
+        "[roles.coder.pace]\nalternate = \"strong\"\nemergency = \"strong\"\n[roles.strong]\nagent = \"exec:x\"\n",
+    );
+    assert_eq!(twice.len(), 1, "{twice:?}");
+    assert!(
+        twice[0].starts_with("roles.coder.pace.emergency is \"strong\", who answers at alternate"),
+        "{twice:?}"
+    );
+    let circle = warnings(
+        "[roles.a.pace]\nalternate = \"b\"\n[roles.b.pace]\ncontingent = \"c\"\n[roles.c.pace]\nalternate = \"a\"\n\
+         [roles.d.pace]\nalternate = \"a\"\n",
+    );
+    assert_eq!(circle.len(), 1, "{circle:?}");
+    assert!(circle[0].contains("(a → b → c → a)"), "{circle:?}");
+    let fine =
+        warnings("[roles.a.pace]\nalternate = \"b\"\nemergency = \"human\"\n[roles.b]\nagent = \"exec:x\"\n");
+    assert_eq!(fine, Vec::<String>::new());
+}
+
+#[test]
 fn row_107_a_file_with_a_password_that_everybody_may_read_is_refused() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::with("[database]\nurl = \"postgres://me:hunter2@h/x\"\n");

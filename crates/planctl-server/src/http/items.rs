@@ -232,7 +232,8 @@ async fn view(call: &Call, claimed: &Claimed, lease: Duration) -> Result<Claimed
     let task = claimed.graph.task(&claimed.item.at.node);
     let task = task.ok_or_else(|| Problem::new(Code::Defect, "an item is of no step"))?;
     let station = call.station();
-    let told = Told { store: &station.store, plan: &station.store.run(claimed.item.run).await?.plan_path };
+    let run = station.store.run(claimed.item.run).await?;
+    let told = Told { store: &station.store, plan: &run.plan_path, settings: &RunSettings::of(&run)? };
     let assignment = told.assignment(claimed, task, role, *timeout, brief).await?;
     let context = assignment.context.iter().map(|entry| ContextView {
         reference: entry.source.clone(),

@@ -1,6 +1,6 @@
 //! The SALUTE report, as JSON says it.
 
-use planctl_engine::view::{Place, Salute, Who};
+use planctl_engine::view::{Duty, Place, Salute, Who};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -114,6 +114,10 @@ pub struct DutyView {
     pub who: String,
     /// The role, where it is one.
     pub role: Option<String>,
+    /// The PACE level that handles the step.
+    #[serde(default = "super::pace::primary")]
+    #[schemars(extend("enum" = ["primary", "alternate", "contingent", "emergency"]))]
+    pub level: String,
 }
 
 /// Since when.
@@ -191,7 +195,7 @@ impl SaluteView {
                 steps: salute.location.at.iter().map(PlaceView::of).collect(),
                 path: salute.location.path.clone(),
             },
-            unit: salute.unit.iter().map(|duty| DutyView::of(duty.step, &duty.who)).collect(),
+            unit: salute.unit.iter().map(DutyView::of).collect(),
             time: TimesView {
                 at: moment(now),
                 began_at: salute.time.began.map(moment),
@@ -224,12 +228,12 @@ impl PlaceView {
 }
 
 impl DutyView {
-    fn of(step: Option<u32>, who: &Who) -> DutyView {
-        let (who, role) = match who {
+    fn of(duty: &Duty) -> DutyView {
+        let (who, role) = match &duty.who {
             Who::Role(role) => ("role", Some(role.as_str().to_owned())),
             Who::Harness => ("harness", None),
             Who::Person => ("person", None),
         };
-        DutyView { step, who: who.to_owned(), role }
+        DutyView { step: duty.step, who: who.to_owned(), role, level: duty.level.word().to_owned() }
     }
 }

@@ -141,10 +141,11 @@ impl Model {
     }
 
     pub(super) fn role(&self, id: &NodeId) -> Option<Role> {
-        self.newest(id, |entry| match entry {
-            Entry::Reassigned { role, .. } => Some(Some(role.clone())),
-            Entry::Level { by_agent: true, .. } => Some(None),
-            _ => None,
+        self.newest(id, |entry| {
+            if let Entry::Reassigned { role, .. } = entry {
+                return Some(Some(role.clone()));
+            }
+            matches!(entry, Entry::Level { by_agent: true, .. }).then_some(None)
         })?
     }
 
@@ -156,10 +157,12 @@ impl Model {
 
     /// Returns who had the step before the level that has it; nobody at the primary.
     pub(super) fn had_it_before(&self, id: &NodeId) -> Option<Role> {
-        self.newest(id, |entry| match entry {
-            Entry::Level { level: Level::Primary, .. } => Some(None),
-            Entry::Level { from, .. } => Some(Some(from.clone())),
-            _ => None,
+        self.newest(id, |entry| {
+            if let Entry::Level { level, from, .. } = entry {
+                Some((*level != Level::Primary).then(|| from.clone()))
+            } else {
+                None
+            }
         })?
     }
 

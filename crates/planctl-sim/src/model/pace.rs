@@ -71,9 +71,10 @@ impl Model {
 
     /// The level that an escalation along this edge names.
     pub(super) fn level_named(&self, ask: &NodeId) -> Level {
-        match self.kind(ask) {
-            NodeKind::Escalate { pace_level: Some(level), .. } => level,
-            _ => Level::Primary,
+        if let NodeKind::Escalate { pace_level: Some(level), .. } = self.kind(ask) {
+            level
+        } else {
+            Level::Primary
         }
     }
 

@@ -319,9 +319,10 @@ impl Model {
         }
         self.stale_timer = Some(later(self.now, limit));
         self.tell("expired".to_owned());
-        match self.place(&node) {
-            Place::WithAgent | Place::Resting => self.escalate(&node, "stale", Level::Primary),
-            _ => self.ask(&node, AskKind::Escalation, "stale"),
+        if matches!(self.place(&node), Place::WithAgent | Place::Resting) {
+            self.escalate(&node, "stale", Level::Primary);
+        } else {
+            self.ask(&node, AskKind::Escalation, "stale");
         }
         Ok(())
     }

@@ -104,6 +104,9 @@ pub fn page_drawn(page: &AskPage) -> String {
     if let Some(message) = &page.message {
         indented(&mut text, "", message);
     }
+    if let Some(level) = &page.pace {
+        text.push_str(&format!("  {}\n", show::level(level)));
+    }
     if page.vacuous {
         let what = show::vacuous(planctl_server::wire::StepState::Waiting);
         text.push_str(&format!("  {}\n", styled(CARE, &what)));
@@ -280,6 +283,7 @@ mod tests {
             plan_text: None,
             diff: None,
             vacuous: false,
+            pace: None,
         };
         let text = page_drawn(&page);
         assert!(text.contains("FAILED\\u{1b}[2J"), "{text}");

@@ -87,6 +87,9 @@ pub async fn why(context: &Context, run: &str, step: u32) -> Answer {
         styled(BOLD, &show::safe(&view.step.title)),
         show::step_state(view.step.state)
     );
+    if let Some(level) = &view.step.pace {
+        text.push_str(&format!("  {}\n", show::level(level)));
+    }
     if view.step.vacuous {
         text.push_str(&format!("  {}\n", styled(CARE, &show::vacuous(view.step.state))));
     }

@@ -92,6 +92,10 @@ fn unit(duties: &[DutyView]) -> Vec<String> {
     }
     let who = |duty: &DutyView| {
         let what = duty.step.map_or_else(|| "the run".to_owned(), |step| format!("step {step}"));
+        let what = match duty.level.as_str() {
+            "primary" => what,
+            level => format!("{what} (PACE {level})"),
+        };
         match &duty.role {
             Some(role) => format!("{what}: {role}"),
             None if duty.who == "person" => format!("{what}: a person"),

@@ -4,7 +4,7 @@ use planctl_engine::{Graph, NodeKind, Outcome, Role, Signal, Subscription, Task}
 use planctl_lang::{Setting, Shown, duration_words};
 use planctl_server::check::Checked;
 use planctl_server::config::{Agent, Config, RoleConfig};
-use planctl_server::wire::{ContractView, DefaultFrom, DefaultView, PlanStepView, PlanView};
+use planctl_server::wire::{ContractView, DefaultFrom, DefaultView, PlanStepView, PlanView, RungView};
 
 use super::short_digest;
 use crate::commands::Context;
@@ -80,6 +80,7 @@ fn step_view(graph: &Graph, title: &str, task: &Task, config: &Config, shown: &S
         role: task.role.as_str().to_owned(),
         agent,
         permissions: role.and_then(RoleConfig::permission_words),
+        pace: RungView::all(task),
         task: task.prompt.clone(),
         subscriptions: subscriptions.collect(),
         contract: ContractView {
@@ -196,6 +197,11 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>) -> String {
         step.on_fail,
         show::seconds(step.timeout_seconds),
     );
+    if !step.pace.is_empty() {
+        let levels = step.pace.iter().map(|rung| format!("{} {}", rung.level, rung.responder));
+        let levels = show::safe(&levels.collect::<Vec<_>>().join(", "));
+        text.push_str(&format!("  when the {} can't go on: {levels}\n", show::safe(&step.role)));
+    }
     if let Some(defaults) = defaults_drawn(&step.defaults) {
         text.push_str(&styled(FAINT, &format!("  defaults: {defaults}")));
         text.push('\n');

@@ -1,0 +1,96 @@
+//! P404: contracts that do what the step's role may not bring about.
+
+use std::collections::BTreeSet;
+
+use super::safety::{Place, first_destructive, first_network};
+use super::{Lint, effects};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::parse::name_of;
+use crate::shell::{self, Script};
+use crate::source::escape;
+
+/// One thing that a contract can be seen to bring about.
+struct Effect {
+    /// The names under which a role may be denied it.
+    names: &'static [&'static str],
+    /// What is said of the command.
+    does: &'static str,
+    /// Finds the first command that does it.
+    first: fn(&Script) -> Place,
+}
+
+const EFFECTS: [Effect; 4] = [
+    Effect { names: &["network"], does: "reaches other machines", first: first_network },
+    Effect { names: &["delete", "filesystem"], does: "destroys", first: first_destructive },
+    Effect { names: &["write", "filesystem"], does: "changes files", first: effects::first_change },
+    Effect { names: &["system"], does: "changes the system", first: first_of_system },
+];
+
+pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
+    if lint.facts.denied.is_empty() {
+        return;
+    }
+    for (at, step) in lint.tree.steps.iter().enumerate() {
+        let Some(role) = step.target.as_ref().map(|target| target.value.as_str()) else { continue };
+        let (Some(denied), Some(contract)) = (lint.facts.denied.get(role), &step.contract) else { continue };
+        let Some(script) = lint.scripts.read_of(at) else { continue };
+        let mut said = Vec::new();
+        for Effect { names, does, first } in EFFECTS {
+            let Some(name) = names.iter().find(|name| denied.contains(**name)) else { continue };
+            let Some((command, span)) = first(script).filter(|(_, span)| !said.contains(span)) else {
+                continue;
+            };
+            said.push(span);
+            let message = format!("the role `{role}` is denied `{name}`, and its contract needs it");
+            let label = format!("`{}` {does}", escape(&command));
+            found.push(
+                Diagnostic::new(Code::P404, message)
+                    .at(contract.in_plan(span), label)
+                    .step(name_of(step))
+                    .help(format!(
+                        "write a contract that only looks at what is here, or take `{name}` out of \
+                         `effects.deny` of `[roles.{role}]` in planctl.toml"
+                    )),
+            );
+        }
+    }
+}
+
+fn first_of_system(script: &Script) -> Place {
+    let known: BTreeSet<&str> = [
+        "sudo",
+        "doas",
+        "su",
+        "systemctl",
+        "service",
+        "mount",
+        "umount",
+        "useradd",
+        "usermod",
+        "userdel",
+        "sysctl",
+        "iptables",
+        "nft",
+        "modprobe",
+        "insmod",
+        "crontab",
+        "apt",
+        "apt-get",
+        "dnf",
+        "yum",
+        "apk",
+        "pacman",
+        "snap",
+    ]
+    .into();
+    let mut first = None;
+    shell::each_simple(script, &mut |simple| {
+        let words = shell::chain(&simple.words);
+        let named =
+            words.into_iter().filter_map(|words| words.first()).find(|word| known.contains(word.text()));
+        if let (None, Some(word)) = (&first, named) {
+            first = Some((word.text().to_owned(), simple.span));
+        }
+    });
+    first
+}

@@ -1,0 +1,63 @@
+//! Who handles a step that could not go on, as JSON shows it (PACE).
+
+use planctl_engine::{Level, Record, Task};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The PACE level above the step's own role that handles it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct LevelView {
+    /// `alternate`, `contingent`, or `emergency`.
+    #[schemars(extend("enum" = ["alternate", "contingent", "emergency"]))]
+    pub level: String,
+    /// Who answers there: a role, or `human`.
+    pub responder: String,
+    /// The role that had the step before.
+    pub from: String,
+    /// Why it could not go on there: `exhausted`, `no_edge`, `undelivered`, `permission`, `stale`.
+    pub reason: String,
+    /// Attempts that were made before.
+    pub after_attempts: u16,
+}
+
+/// One level above a step's own role, as approved.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct RungView {
+    /// `alternate`, `contingent`, or `emergency`.
+    #[schemars(extend("enum" = ["alternate", "contingent", "emergency"]))]
+    pub level: String,
+    /// Who answers there: a role, or `human`.
+    pub responder: String,
+}
+
+impl LevelView {
+    /// Shows the level of a step; `None` where its own role has it.
+    pub(crate) fn of(task: &Task, record: &Record) -> Option<LevelView> {
+        let handover = record.pace.as_deref()?;
+        Some(LevelView {
+            level: handover.level.word().to_owned(),
+            responder: record.responder(task).to_string(),
+            from: handover.from.as_str().to_owned(),
+            reason: handover.reason.word().to_owned(),
+            after_attempts: handover.after.number(),
+        })
+    }
+}
+
+impl RungView {
+    /// Shows the levels of a step, the first to be asked first.
+    pub fn all(task: &Task) -> Vec<RungView> {
+        let view = |rung: &planctl_engine::Rung| RungView {
+            level: rung.level.word().to_owned(),
+            responder: rung.responder.to_string(),
+        };
+        task.pace.iter().map(view).collect()
+    }
+}
+
+/// The word of the primary level, for what was stored or sent before there were levels.
+pub(crate) fn primary() -> String {
+    Level::Primary.word().to_owned()
+}
