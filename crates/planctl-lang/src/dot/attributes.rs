@@ -75,6 +75,7 @@ const KNOWN: &[Known] = &[
     known(Graph, "retry_target", Text),
     known(Graph, "fallback_retry_target", Text),
     known(Graph, "default_fidelity", FIDELITY),
+    alias(Graph, "context_fidelity_default", FIDELITY, "default_fidelity"),
     known(Graph, "model_stylesheet", Text),
     known(Graph, "stack.child_dotfile", Text),
     known(Graph, "stack.child_workdir", Text),
@@ -91,6 +92,7 @@ const KNOWN: &[Known] = &[
     // A8–A16, A20
     known(Node, "label", Text),
     known(Node, "prompt", Text),
+    alias(Node, "llm_prompt", Text, "prompt"),
     known(Node, "shape", Text),
     known(Node, "type", Text),
     known(Node, "class", Text),

@@ -374,6 +374,34 @@ fn child<'w>(workflow: &'w Workflow, node: &'w NodeTree) -> Option<&'w Spanned<S
     node.said.text("stack.child_dotfile").or_else(|| workflow.said.text("stack.child_dotfile"))
 }
 
+// Ruling 2: elsewhere an edge without a condition is the way on from a failure, too.
+fn rest(node: &NodeTree, ways: &[(usize, &EdgeTree)], found: &mut Vec<Diagnostic>) {
+    let is_for = |edge: &EdgeTree, outcome: &str| {
+        let clauses = edge.condition.as_ref().map(|condition| condition.value.clauses.as_slice());
+        let is_clause =
+            |clause: &Clause| clause.key == Key::Outcome && clause.test == Test::Is(outcome.to_owned());
+        edge.on.value == On::Always
+            && clauses.is_some_and(|clauses| clauses.len() == 1 && clauses.iter().all(is_clause))
+    };
+    let succeeds = ways.iter().find(|(_, edge)| is_for(edge, "success"));
+    let is_failing = |edge: &EdgeTree| {
+        matches!(edge.on.value, On::Fail | On::Exhaust)
+            || is_for(edge, "fail")
+            || (edge.on.value == On::Always && edge.is_plain())
+    };
+    let rest = ways.iter().find(|(_, edge)| edge.on.value == On::Success && edge.is_plain());
+    let (Some((_, succeeds)), Some((_, rest))) = (succeeds, rest) else { return };
+    if ways.iter().any(|(_, edge)| is_failing(edge)) {
+        return;
+    }
+    let name = escape(&node.id.value);
+    let message = format!("the edge from `{name}` to `{}` is never followed", escape(&rest.to.value));
+    let finding =
+        Diagnostic::new(Code::P310, message).at(rest.span, "without a condition it is for success only");
+    let finding = finding.at(succeeds.span, "and this one is for success, too");
+    found.push(finding.help("where it is meant for what fails, write `[on=fail]`"));
+}
+
 // L6: a node whose ways all have conditions, so that a run may find none that holds.
 fn fallbacks(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     let before = found.len();
@@ -382,6 +410,7 @@ fn fallbacks(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         if ways.is_empty() || found.len() > before + OF_A_KIND_MAX {
             continue;
         }
+        rest(node, ways, found);
         let leaves = |outcome: &str| {
             !ways.iter().any(|(_, edge)| {
                 let on = match edge.on.value {
@@ -496,7 +525,8 @@ fn doubtful(clause: &Clause, span: Span, words: &BTreeSet<&str>) -> Option<Diagn
     let finding = |message: String| Diagnostic::new(Code::P313, message).at(span, "");
     match (&clause.key, &clause.test) {
         (Key::Outcome, Test::Is(word) | Test::IsNot(word)) => {
-            let near = meant_status(word)?;
+            // A word that a prompt names is the worker's own (C8).
+            let near = meant_status(word).filter(|_| !words.contains(word.as_str()))?;
             let message =
                 format!("no outcome is called `{}`, so it is compared with the worker's label", escape(word));
             Some(finding(message).help(format!("did you mean `{near}`?")))

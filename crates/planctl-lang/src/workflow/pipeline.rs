@@ -84,6 +84,8 @@ fn kind(node: &PipelineNode, found: &mut Vec<Diagnostic>) -> Spanned<Kind> {
         "exit" | "Exit" | "end" | "End" => Some(Kind::Exit),
         _ => None,
     };
+    // The first pipelines of the dialect draw their starts as circles: a name tells more than a shape without a meaning.
+    let own = own.filter(|shape| by_name.is_none() || known_shape(&shape.value).is_some());
     match (own, by_name) {
         (None, Some(kind)) => Spanned::new(kind, node.name.span),
         (own, _) => match own.or_else(default) {
@@ -93,10 +95,13 @@ fn kind(node: &PipelineNode, found: &mut Vec<Diagnostic>) -> Spanned<Kind> {
     }
 }
 
+fn known_shape(shape: &str) -> Option<Kind> {
+    SHAPES.iter().find(|(name, _)| name.eq_ignore_ascii_case(shape)).map(|(_, kind)| *kind)
+}
+
 fn shape_kind(shape: &Spanned<String>, found: &mut Vec<Diagnostic>) -> Kind {
-    let known = SHAPES.iter().find(|(name, _)| name.eq_ignore_ascii_case(&shape.value));
-    if let Some((_, kind)) = known {
-        return *kind;
+    if let Some(kind) = known_shape(&shape.value) {
+        return kind;
     }
     let near = nearest(&shape.value, SHAPES.map(|(name, _)| name));
     let message =

@@ -104,6 +104,29 @@ fn s9_a_type_beats_the_shape_and_what_is_unknown_is_told() {
 }
 
 #[test]
+fn the_first_pipelines_of_the_dialect_are_read() {
+    let read = dot("Start [node_type=\"start\", shape=\"circle\", timeout=\"300\"]; \
+         Check [shape=\"box\", contract=none, llm_prompt=\"Say outcome=done or outcome=skip.\"]; \
+         Exit [node_type=\"exit\", shape=\"doublecircle\"]; Start -> Check; Check -> Exit [condition=\"outcome=done\", label=\"done\"]; \
+         Check -> Exit [condition=\"outcome=skip\"];");
+    assert_eq!((read.kind("Start"), read.kind("Exit")), (Kind::Start, Kind::Exit));
+    assert_eq!(read.node("Check").prompt(), "Say outcome=done or outcome=skip.");
+    assert_eq!(read.codes(), [Code::P310], "{:?}", read.found);
+}
+
+#[test]
+fn ruling_2_an_edge_for_the_rest_is_no_way_on_from_a_failure() {
+    let ways = |rest: &str| {
+        dot(&format!(
+            "start a [{STEP}] b [{STEP}] exit start -> a a -> b [condition=\"outcome=success\"] a -> exit {rest} b -> exit"
+        ))
+    };
+    assert_eq!(ways("").of(Code::P310), [("a -> exit", "the edge from `a` to `exit` is never followed")]);
+    assert!(ways("[on=fail]").found.is_empty());
+    assert!(ways("[condition=\"outcome=fail\"]").found.is_empty());
+}
+
+#[test]
 fn a8_a_label_is_the_prompt_where_there_is_none() {
     let read = dot("a [label=\"Fix it\"] b");
     assert_eq!((read.node("a").prompt(), read.node("b").prompt()), ("Fix it", "b"));
