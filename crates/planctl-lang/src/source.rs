@@ -108,6 +108,19 @@ impl Source {
     /// Returns [`Unreadable`] for a file without content (row 1), over the size limit (row 61), with bytes that are not
     /// UTF-8 (row 60), or of another kind: an archive, a document, a program, JSON.
     pub fn from_bytes(path: impl Into<String>, bytes: Vec<u8>) -> Result<Source, Box<Unreadable>> {
+        let source = Source::of_text(path, bytes)?;
+        match source.no_plan() {
+            None => Ok(source),
+            Some(diagnostic) => Err(Box::new(Unreadable { source, diagnostic })),
+        }
+    }
+
+    /// Takes a file's bytes as text in any language, as graphs in DOT and JSON are.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Unreadable`] for a file over the size limit, with bytes that are not UTF-8, or that is no text at all.
+    pub fn of_text(path: impl Into<String>, bytes: Vec<u8>) -> Result<Source, Box<Unreadable>> {
         let path = path.into();
         if let Some(content) = content::of_bytes(&path, &bytes) {
             let diagnostic = content.finding(Span::at(0), "");
@@ -122,13 +135,7 @@ impl Source {
             return Err(Box::new(Unreadable { source: Source::new(path, ""), diagnostic }));
         }
         match String::from_utf8(bytes) {
-            Ok(text) => {
-                let source = Source::new(path, text);
-                match source.no_plan() {
-                    None => Ok(source),
-                    Some(diagnostic) => Err(Box::new(Unreadable { source, diagnostic })),
-                }
-            }
+            Ok(text) => Ok(Source::new(path, text)),
             Err(error) => Err(Box::new(not_utf8(path, &error))),
         }
     }

@@ -396,6 +396,19 @@ fn g_11_a_plan_has_steps_or_a_graph_and_not_both() {
 }
 
 #[test]
+fn a_graph_is_taken_from_bytes_as_text_of_any_language() {
+    let source = Source::of_text("plan.json", STEPS.as_bytes().to_vec()).expect("text");
+    assert!(check(&source, Language::of(source.path()).expect("JSON")).1.is_empty());
+    assert!(
+        Source::from_bytes("plan.json", STEPS.as_bytes().to_vec()).is_err(),
+        "JSON is no plan in markdown"
+    );
+    let refused = Source::of_text("plan.dot", b"digraph { \xff }".to_vec()).expect_err("not UTF-8");
+    assert_eq!(refused.diagnostic.code, Code::P003);
+    assert!(Source::of_text("plan.dot", vec![b' '; 2 * 1024 * 1024]).is_err());
+}
+
+#[test]
 fn json_that_cannot_be_read_is_an_error_at_its_place() {
     let wrong = [
         ("{\"steps\": [}", Code::P302),
@@ -446,6 +459,19 @@ fn drift_in_json_is_told_and_read() {
     assert_eq!(slip.found[0].help.as_deref(), Some("did you mean `domains`?"));
     let edge = json(&BUGFIX.replacen("on_exhaust", "on_exhausted", 1));
     assert_eq!(edge.of(Code::P303), [("\"on_exhausted\"", "`on_exhausted` is no condition of an edge")]);
+}
+
+#[test]
+fn what_the_docs_show_has_no_findings() {
+    let page = include_str!("../../../../docs/graphs.md");
+    let block = |language: &str| {
+        let (_, rest) = page.split_once(&format!("```{language}\n")).expect("an example");
+        rest.split_once("```").expect("a closed fence").0.to_owned()
+    };
+    let example = checked(&block("dot"), Language::Dot);
+    assert!(example.found.is_empty(), "{:?}", example.found);
+    let entry = json(&block("json"));
+    assert!(entry.found.is_empty(), "{:?}", entry.found);
 }
 
 // Round trips
