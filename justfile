@@ -37,6 +37,10 @@ soak MINUTES="10":
 chaos MINUTES="10":
     CHAOS_MINUTES={{MINUTES}} cargo test -p planctl --test chaos -- --ignored --nocapture
 
+# The database away for MINUTES while a run goes on: the daemon stays, says so, and goes on by itself
+outage MINUTES="10":
+    OUTAGE_MINUTES={{MINUTES}} cargo test -p planctl --test daemon p12_after -- --ignored --nocapture
+
 # Show the database that planctl uses here
 db:
     cargo run --quiet -- db status

@@ -21,7 +21,7 @@ use crate::loops::runs::Runs;
 use crate::loops::served::Served;
 use crate::loops::{Crew, Shared, pulse, stopped, take_turns};
 use crate::seat::Seat;
-use crate::services::ServiceError;
+use crate::services::{Caps, ServiceError};
 use crate::station::Station;
 use crate::supervision;
 use crate::wire::DaemonInfo;
@@ -44,12 +44,21 @@ pub struct DaemonOptions {
     pub listen: Option<SocketAddr>,
     /// Names by which it may be called on the port, besides loopback's.
     pub hosts: Vec<String>,
+    /// From how much on no further run begins.
+    pub caps: Caps,
 }
 
 impl Default for DaemonOptions {
     fn default() -> DaemonOptions {
         let cores = std::thread::available_parallelism().map_or(4, usize::from);
-        DaemonOptions { workers: 4, gates: cores.max(4), otherwise: None, listen: None, hosts: Vec::new() }
+        DaemonOptions {
+            workers: 4,
+            gates: cores.max(4),
+            otherwise: None,
+            listen: None,
+            hosts: Vec::new(),
+            caps: Caps::default(),
+        }
     }
 }
 
@@ -92,6 +101,7 @@ pub async fn serve(
         socket: socket_of(station.state_dir()),
         listen: options.listen,
         hosts: options.hosts.clone(),
+        caps: options.caps,
         health: health.clone(),
         slots: Some(slots),
         stop: stop_seen,

@@ -145,6 +145,28 @@ impl Hands {
         }
     }
 
+    /// Says of an item that planctl itself failed at it.
+    pub(crate) async fn own_up(
+        &self,
+        claimed: &Claimed,
+        words: &str,
+        stop: &watch::Receiver<bool>,
+    ) -> Result<(), ServiceError> {
+        let what = format!("planctl itself (a defect: {words})");
+        match &claimed.item.work {
+            Work::Agent { .. } => {
+                let message = format!("the work could not be done by {what}");
+                let said = AgentSaid::Faulted(Fault { kind: FaultKind::Transient, message });
+                self.report(claimed, said, stop).await
+            }
+            Work::Harness { .. } | Work::Human { .. } => {
+                let found = Found::Nothing(Inconclusive::ToolMissing { what });
+                let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
+                self.say(claimed, &event, None).await.map(|_| ())
+            }
+        }
+    }
+
     /// Lets an agent work and reports what came of it.
     async fn work(
         &self,

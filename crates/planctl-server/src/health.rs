@@ -224,6 +224,7 @@ pub(crate) fn is_final(error: &StoreError) -> bool {
         error,
         StoreError::NewerSchema { .. }
             | StoreError::OlderSchema { .. }
+            | StoreError::HalfMigrated { .. }
             | StoreError::Foreign { .. }
             | StoreError::OldPostgres { .. }
     )

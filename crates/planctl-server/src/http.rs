@@ -141,27 +141,33 @@ impl Call {
         &self,
         workspace: Option<PathBuf>,
         config: Option<Config>,
+        is_looking: bool,
     ) -> Result<Services, Problem> {
         let workspace = match workspace {
             Some(workspace) => Some(canonical(workspace).await?),
             None => None,
         };
-        let door =
-            Door { workspace, config: config.unwrap_or_default(), actor: self.principal.actor.clone() };
+        let door = Door {
+            workspace,
+            config: config.unwrap_or_default(),
+            actor: self.principal.actor.clone(),
+            caps: self.doors.options().caps,
+            is_looking,
+        };
         Ok(self.station().services(door).await?)
     }
 
     async fn services_of(&self, place: PlaceCall) -> Result<Services, Problem> {
-        self.services_at(place.workspace, place.config).await
+        self.services_at(place.workspace, place.config, false).await
     }
 
-    /// Opens the services of the workspace that the query names.
+    /// Opens the services of the workspace that the query names, to look at what is there.
     async fn services(&self) -> Result<Services, Problem> {
-        self.services_at(self.query.get("workspace").map(PathBuf::from), None).await
+        self.services_at(self.query.get("workspace").map(PathBuf::from), None, true).await
     }
 
     async fn services_of_plan(&self, plan: &PlanCall) -> Result<Services, Problem> {
-        self.services_at(Some(plan.workspace.clone()), plan.config.clone()).await
+        self.services_at(Some(plan.workspace.clone()), plan.config.clone(), false).await
     }
 
     fn actor(&self) -> &Actor {

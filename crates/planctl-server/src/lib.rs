@@ -43,7 +43,7 @@ pub use health::{Database, Health};
 pub use live::{Doing, Live};
 pub use planctl_store::{NOTE_BYTES_MAX, Settings as StoreSettings, StoreError};
 pub use plans::{Approving, Standing, Start, Started};
-pub use services::{Door, Open, ServiceError, Services};
+pub use services::{Caps, Door, Open, ServiceError, Services};
 pub use settings::{RoleSettings, RunSettings};
 pub use station::{Station, StationOptions};
 pub use worktrees::Cleaning;

@@ -87,13 +87,30 @@ impl Shared {
                     let words = words_of(&*panic);
                     tracing::error!(run.name = %run, item.id = %item, "a defect of planctl: {words}");
                     shared.health.note(format!("run {run}: a defect of planctl: {words}"));
+                    shared.own_up(&claimed, &words).await;
                 }
             }
             drop((at_work, permit));
         });
     }
 
+    /// Tells the run that planctl itself failed at an item, so that its history says so: it is tried again after a pause,
+    /// and after some tries a person is asked. Where even that fails, the lease runs out.
+    async fn own_up(&self, claimed: &Claimed, words: &str) {
+        let telling = async {
+            let hands = self.crew.hands(&self.station, claimed.item.run).await?;
+            hands.own_up(claimed, words, &self.stop).await
+        };
+        match AssertUnwindSafe(telling).catch_unwind().await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "a defect could not be put on record"),
+            Err(panic) => tracing::warn!(error = words_of(&*panic), "a defect could not be put on record"),
+        }
+    }
+
     async fn worked(&self, claimed: &Claimed) -> Result<(), ServiceError> {
+        #[cfg(debug_assertions)]
+        planted_defect(&claimed.run_name);
         let hands = self.crew.hands(&self.station, claimed.item.run).await?;
         hands.see_through(claimed, &self.stop, &self.cut).await
     }
@@ -145,6 +162,15 @@ pub(crate) async fn stopped(stop: &mut watch::Receiver<bool>) {
     if stop.wait_for(|stop| *stop).await.is_err() {
         std::future::pending::<()>().await;
     }
+}
+
+/// Fails at the work of the run that a test names, as a defect would; debug builds only.
+#[cfg(debug_assertions)]
+fn planted_defect(run: &str) {
+    assert!(
+        std::env::var("PLANCTL_PLANTED_DEFECT").map_or(true, |wanted| wanted != run),
+        "planted for a test"
+    );
 }
 
 fn words_of(panic: &(dyn std::any::Any + Send)) -> String {

@@ -276,6 +276,7 @@ impl Services {
             return Ok(Started::ChangedSinceApproval { approved_text, run: None });
         }
         self.refuse_unless_startable(checked, start)?;
+        self.refuse_over_caps().await?;
         let planned = self.planned_worktree(checked).await?;
         let plan = self.keep(checked).await?;
         let approval = self.approval_at_start(&plan, checked, start).await?;
@@ -302,6 +303,22 @@ impl Services {
         };
         self.decide(run.id, Decision::Submit, None).await?;
         self.approved_or_asked(&run, approval.as_ref(), false).await
+    }
+
+    /// Refuses one more run where as much is open as may be (row 92).
+    async fn refuse_over_caps(&self) -> Result<(), ServiceError> {
+        let caps = self.door.caps;
+        let (runs, asks) = self.store.open_counts().await?;
+        let full = |what: String, help: &str| Err(ServiceError::TooMany { what, help: help.to_owned() });
+        if runs >= u64::from(caps.open_runs) {
+            let what = format!("start: {runs} runs are open, and {} may be at once", caps.open_runs);
+            return full(what, "planctl plan status --all");
+        }
+        if asks >= u64::from(caps.open_asks) {
+            let what = format!("start: {asks} asks wait for a person, and {} may at once", caps.open_asks);
+            return full(what, "planctl approvals");
+        }
+        Ok(())
     }
 
     /// Goes on with a plan's newest run, where it is not over; `None` where a new one is due.
@@ -430,8 +447,19 @@ impl Services {
             | RunStatus::Queued { .. }
             | RunStatus::Active
             | RunStatus::Paused => {
-                self.decide(run, Decision::Cancel, note).await?;
-                false
+                match self.decide(run, Decision::Cancel, note).await {
+                    Ok(_) => false,
+                    // Somebody else did so at the same moment.
+                    Err(error) => match self.store.run(run).await?.head.status {
+                        RunStatus::Ended { end: End::Cancelled } => true,
+                        RunStatus::Ended { .. }
+                        | RunStatus::New
+                        | RunStatus::Awaiting
+                        | RunStatus::Queued { .. }
+                        | RunStatus::Active
+                        | RunStatus::Paused => return Err(error),
+                    },
+                }
             }
         };
         Ok(Decided {

@@ -40,6 +40,25 @@ pub struct Door {
     pub config: Config,
     /// Who speaks, for the record.
     pub actor: Actor,
+    /// From how much on nothing more is taken on.
+    pub caps: Caps,
+    /// Says that only what is there is looked at: a workspace that nobody named before is not noted.
+    pub is_looking: bool,
+}
+
+/// How much may be open at once; beyond it no further run begins, so that a loop gone wild fills no database (row 92).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Caps {
+    /// Runs that are not over.
+    pub open_runs: u32,
+    /// Asks that wait for a person.
+    pub open_asks: u32,
+}
+
+impl Default for Caps {
+    fn default() -> Caps {
+        Caps { open_runs: 1000, open_asks: 1000 }
+    }
 }
 
 /// The handle on everything that needs the database.
@@ -110,6 +129,14 @@ pub enum ServiceError {
         /// What to type instead.
         help: String,
     },
+    /// As much is open as may be.
+    #[error("{what}")]
+    TooMany {
+        /// What there is too much of.
+        what: String,
+        /// What to type about it.
+        help: String,
+    },
     /// What was given can't be used.
     #[error("{what}")]
     Invalid {
@@ -175,7 +202,13 @@ impl Services {
         };
         let station = Station::open(options).await?;
         station
-            .services(Door { workspace: Some(open.workspace), config: open.config, actor: open.actor })
+            .services(Door {
+                workspace: Some(open.workspace),
+                config: open.config,
+                actor: open.actor,
+                caps: Caps::default(),
+                is_looking: false,
+            })
             .await
     }
 

@@ -111,6 +111,9 @@ impl Station {
     /// Those of the store.
     pub async fn services(&self, door: Door) -> Result<Services, ServiceError> {
         let workspace = match &door.workspace {
+            Some(path) if door.is_looking => {
+                Some(self.store.known_workspace(self.host(), &path.to_string_lossy()).await?)
+            }
             Some(path) => Some(self.store.workspace(self.host(), &path.to_string_lossy()).await?),
             None => None,
         };

@@ -632,6 +632,9 @@ pub struct PlanStepView {
     pub task: String,
     /// What the worker is given to read.
     pub subscriptions: Vec<String>,
+    /// What no two steps use at once, whatever run they are of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<String>,
     /// What decides the step.
     pub contract: ContractView,
     /// The policy in the words of the plan.

@@ -2,6 +2,8 @@
 
 #[path = "tidy/arrows.rs"]
 mod arrows;
+#[path = "tidy/rows.rs"]
+mod rows;
 #[path = "tidy/rules.rs"]
 mod rules;
 #[path = "tidy/sources.rs"]

@@ -97,6 +97,12 @@ pub enum StoreError {
         /// The version needed.
         known: i64,
     },
+    /// The schema is none that any planctl has made (row 102).
+    #[error("use this database: its schema is half migrated: {what}")]
+    HalfMigrated {
+        /// Which migration does not fit, and how.
+        what: String,
+    },
     /// The server is too old.
     #[error("use this database: it runs Postgres {found}, and 14 or newer is needed")]
     OldPostgres {

@@ -14,7 +14,9 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (4, "graphs", include_str!("../../../migrations/0004_graphs.sql")),
 ];
 
-pub(crate) const SCHEMA_VERSION: &str = "select max(version) as version from planctl_migrations";
+/// Reads the digest through the whole row, since tables of earlier versions have no such column.
+pub(crate) const SCHEMA_APPLIED: &str = "select version, name, to_jsonb(m) ->> 'digest' as digest \
+     from planctl_migrations m order by version";
 /// Reads the catalog itself: a session that waited for another migrator may still remember that the name was unknown.
 pub(crate) const SCHEMA_EXISTS: &str = "select exists (select from pg_class where relname = 'planctl_migrations' \
      and relnamespace = current_schema()::regnamespace) as known";
@@ -22,9 +24,11 @@ pub(crate) const SCHEMA_TABLES: &str = "select c.relname::text as name from pg_c
      where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f') \
        and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e') \
      order by 1 limit 8";
-pub(crate) const SCHEMA_RECORD: &str = "insert into planctl_migrations (version, name) values ($1, $2)";
+pub(crate) const SCHEMA_RECORD: &str =
+    "insert into planctl_migrations (version, name, digest) values ($1, $2, $3)";
 const SCHEMA_CREATE: &str = "create table if not exists planctl_migrations (version bigint primary key, \
-     name text not null, applied_at timestamptz not null default clock_timestamp())";
+     name text not null, applied_at timestamptz not null default clock_timestamp(), digest text)";
+const SCHEMA_DIGEST: &str = "alter table planctl_migrations add column if not exists digest text";
 /// The key is the letters "plan" and "ctl" as numbers; held to the transaction's end.
 pub(crate) const SCHEMA_LOCK: &str = "select pg_advisory_xact_lock(1886155118, 6517868)";
 /// A migration may have to wait for what the hot path's limits would cut short.
@@ -42,6 +46,10 @@ pub(crate) fn fingerprint() -> String {
         hasher.update(text);
     }
     crate::random::to_hex(&hasher.finalize())
+}
+
+fn digest_of(text: &str) -> String {
+    crate::random::to_hex(&Sha256::digest(text))
 }
 
 pub(crate) async fn migrate(store: &Store) -> Result<(), StoreError> {
@@ -66,22 +74,51 @@ async fn migrate_on(connection: &mut sqlx::PgConnection) -> Result<(), StoreErro
     transaction.execute(SCHEMA_LOCK).await?;
     let known: bool = sqlx::query(SCHEMA_EXISTS).fetch_one(&mut *transaction).await?.try_get("known")?;
     let found = if known {
-        let row = sqlx::query(SCHEMA_VERSION).fetch_one(&mut *transaction).await?;
-        row.try_get::<Option<i64>, _>("version")?.unwrap_or(0)
+        let found = whole(&sqlx::query(SCHEMA_APPLIED).fetch_all(&mut *transaction).await?)?;
+        transaction.execute(SCHEMA_DIGEST).await?;
+        found
     } else {
         refuse_foreign(&mut transaction).await?;
         transaction.execute(SCHEMA_CREATE).await?;
         0
     };
-    if found > newest() {
-        return Err(StoreError::NewerSchema { found, known: newest() });
-    }
     for (version, name, text) in MIGRATIONS.iter().filter(|(version, _, _)| *version > found) {
         transaction.execute(*text).await?;
-        sqlx::query(SCHEMA_RECORD).bind(version).bind(name).execute(&mut *transaction).await?;
+        let record = sqlx::query(SCHEMA_RECORD).bind(version).bind(name).bind(digest_of(text));
+        record.execute(&mut *transaction).await?;
     }
     transaction.commit().await?;
     Ok(())
+}
+
+/// Returns the newest of the migrations that were applied; refuses a newer schema than this program knows, and one that
+/// no planctl has made: with a migration left out, or one of another text (row 102).
+fn whole(applied: &[sqlx::postgres::PgRow]) -> Result<i64, StoreError> {
+    let found = match applied.last() {
+        Some(last) => last.try_get("version")?,
+        None => 0,
+    };
+    if found > newest() {
+        return Err(StoreError::NewerSchema { found, known: newest() });
+    }
+    let mut applied = applied.iter();
+    for (version, name, text) in MIGRATIONS.iter().filter(|(version, _, _)| *version <= found) {
+        let Some(row) =
+            applied.next().filter(|row| row.try_get("version").is_ok_and(|at: i64| at == *version))
+        else {
+            return Err(StoreError::HalfMigrated {
+                what: format!("{version} ({name}) is missing below {found}"),
+            });
+        };
+        if row.try_get::<Option<String>, _>("digest")?.is_some_and(|digest| digest != digest_of(text)) {
+            let what = format!("{version} ({name}) was not the one that this planctl knows");
+            return Err(StoreError::HalfMigrated { what });
+        }
+    }
+    match applied.next() {
+        None => Ok(found),
+        Some(_) => Err(StoreError::HalfMigrated { what: "one was applied that no planctl has".to_owned() }),
+    }
 }
 
 async fn refuse_foreign(connection: &mut sqlx::PgConnection) -> Result<(), StoreError> {
@@ -109,11 +146,7 @@ pub(crate) async fn version(store: &Store) -> Result<Option<i64>, StoreError> {
     if !row.try_get::<bool, _>("known")? {
         return Ok(None);
     }
-    let row =
-        crate::connections::repeated!(store, lent => sqlx::query(SCHEMA_VERSION).fetch_one(&mut *lent))?;
-    let found = row.try_get::<Option<i64>, _>("version")?.unwrap_or(0);
-    if found > newest() {
-        return Err(StoreError::NewerSchema { found, known: newest() });
-    }
-    Ok(Some(found))
+    let rows =
+        crate::connections::repeated!(store, lent => sqlx::query(SCHEMA_APPLIED).fetch_all(&mut *lent))?;
+    whole(&rows).map(Some)
 }

@@ -14,6 +14,9 @@ use crate::store::Store;
 
 pub(crate) const WORKSPACE: &str = "insert into workspaces (host, path) values ($1, $2) \
      on conflict (host, path) do update set path = excluded.path returning id";
+pub(crate) const KNOWN_WORKSPACE: &str = "select id from workspaces where host = $1 and path = $2";
+/// Ids are counted from 1.
+const NO_WORKSPACE: i64 = 0;
 pub(crate) const KEEP_GRAPH: &str =
     "insert into graphs (digest, body) values ($1, $2::json) on conflict (digest) do nothing";
 pub(crate) const KEEP_REVISION: &str = "insert into revisions (plan, digest, source, graph) values ($1, $2, $3, $4) \
@@ -326,6 +329,17 @@ impl Store {
         let row =
             repeated!(self, lent => sqlx::query(WORKSPACE).bind(host).bind(path).fetch_one(&mut *lent))?;
         Ok(WorkspaceId(row.try_get("id")?))
+    }
+
+    /// Returns the id of a workspace without noting it; one that nobody named before has an id that nothing has.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn known_workspace(&self, host: &str, path: &str) -> Result<WorkspaceId, StoreError> {
+        let found = repeated!(self, lent => sqlx::query(KNOWN_WORKSPACE).bind(host).bind(path).fetch_optional(&mut *lent))?;
+        let id = found.map(|row| row.try_get("id")).transpose()?;
+        Ok(WorkspaceId(id.unwrap_or(NO_WORKSPACE)))
     }
 
     /// Keeps a revision and makes it the plan's newest. A changed text makes the plan a draft and voids approvals of

@@ -82,6 +82,8 @@ pub(crate) const RUNS_LEFT_IN_WORKTREES: &str = runs_where!(
     "r.ended_at is not null and t.made_at is not null and t.removed_at is null and t.seen_seq is distinct from r.seq \
      and w.host = $1 order by r.id limit $2"
 );
+pub(crate) const OPEN_COUNTS: &str = "select (select count(*) from runs where ended_at is null) as runs, \
+     (select count(*) from asks where closed_at is null) as asks";
 pub(crate) const RECORDS: &str =
     "select array_agg(node) as names, array_agg(record::text) as records from nodes where run = $1";
 pub(crate) const ITEMS: &str = "select i.id, i.node, i.visit, i.attempt, i.target, i.state, i.work::text as work, i.available_at, \
@@ -583,6 +585,17 @@ impl Store {
             .bind(limit)
             .fetch_all(&mut *lent))?;
         rows.iter().map(RunRow::read).collect()
+    }
+
+    /// Counts the runs that are not over and the asks that are open, of all workspaces.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn open_counts(&self) -> Result<(u64, u64), StoreError> {
+        let row = repeated!(self, lent => sqlx::query(OPEN_COUNTS).fetch_one(&mut *lent))?;
+        let count = |name| row.try_get::<i64, _>(name).map(|count| u64::try_from(count).unwrap_or(0));
+        Ok((count("runs")?, count("asks")?))
     }
 
     /// Returns a run with the records of its nodes and the items that are out.

@@ -8,7 +8,7 @@ use crate::{
 /// Name and text of every statement. Each parses and plans against a migrated database.
 pub const STATEMENTS: &[(&str, &str)] = &[
     ("connections: prepare session", connections::PREPARE_SESSION),
-    ("migrate: schema version", migrate::SCHEMA_VERSION),
+    ("migrate: schema applied", migrate::SCHEMA_APPLIED),
     ("migrate: schema exists", migrate::SCHEMA_EXISTS),
     ("migrate: schema tables", migrate::SCHEMA_TABLES),
     ("migrate: schema record", migrate::SCHEMA_RECORD),
@@ -46,10 +46,12 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("lookups: set settings", lookups::SET_SETTINGS),
     ("lookups: set served items", lookups::SET_SERVED_ITEMS),
     ("runs: runs open", runs::RUNS_OPEN),
+    ("runs: open counts", runs::OPEN_COUNTS),
     ("lookups: roles wanted", lookups::ROLES_WANTED),
     ("outputs: put output", outputs::PUT_OUTPUT),
     ("outputs: get output", outputs::GET_OUTPUT),
     ("plans: workspace", plans::WORKSPACE),
+    ("plans: known workspace", plans::KNOWN_WORKSPACE),
     ("plans: keep graph", plans::KEEP_GRAPH),
     ("plans: keep revision", plans::KEEP_REVISION),
     ("plans: plan for update", plans::PLAN_FOR_UPDATE),

@@ -320,6 +320,12 @@ pub struct AtOnce {
     /// A name by which clients call it on that port, besides localhost; may be repeated
     #[arg(long = "host", value_name = "NAME", requires = "listen")]
     pub hosts: Vec<String>,
+    /// Refuse further runs (429) while so many are not over
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_open_runs: u32,
+    /// Refuse further runs (429) while so many asks wait for a person
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_open_asks: u32,
 }
 
 /// What can be done with the daemon.

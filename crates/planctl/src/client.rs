@@ -25,6 +25,7 @@ use tokio::sync::watch;
 use crate::checking::check_failure;
 use crate::commands::Context;
 use crate::failure::{Exit, Failure};
+use crate::limits;
 use crate::remote::{self, Address, Remote};
 use crate::show;
 
@@ -125,6 +126,7 @@ impl Client {
     /// Makes the database reachable from this process, whether a daemon runs or not.
     pub async fn open_here(context: &Context) -> Result<Client, Failure> {
         let config = context.config()?.config.clone();
+        limits::enough()?;
         let open = Open {
             state_dir: context.state_dir()?,
             workspace: context.workspace().to_owned(),

@@ -12,6 +12,7 @@ mod checking;
 mod client;
 mod commands;
 mod failure;
+mod limits;
 mod lsp;
 mod progress;
 mod remote;

@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a54_strangers_text_cannot_rewrite_the_terminal() {
+    fn a31_strangers_text_cannot_rewrite_the_terminal() {
         assert_eq!(safe("ok\x1b[2K\rno"), "ok\\u{1b}[2K\\rno");
         assert_eq!(safe("a\u{202e}b\u{200b}c\u{2066}"), "a\\u{202e}b\\u{200b}c\\u{2066}");
         assert_eq!(safe("ü ✅ 日本"), "ü ✅ 日本");

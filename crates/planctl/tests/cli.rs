@@ -63,6 +63,9 @@ mod approvals;
 #[path = "cli/budget.rs"]
 mod budget;
 
+#[path = "cli/surroundings.rs"]
+mod surroundings;
+
 #[path = "cli/terminal.rs"]
 mod terminal;
 

@@ -18,6 +18,9 @@ mod killed;
 #[path = "daemon/several.rs"]
 mod several;
 
+#[path = "daemon/defect.rs"]
+mod defect;
+
 #[path = "daemon/outage.rs"]
 mod outage;
 

@@ -342,7 +342,8 @@ async fn keyed(doors: &Doors, call: Call, route: &str, body: &Bytes) -> Result<R
         }
     };
     let status = response.status();
-    if status.is_server_error() {
+    // What was refused for now only is done anew when it is asked for again.
+    if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
         store.forget_request(&request).await?;
         return Ok(response);
     }

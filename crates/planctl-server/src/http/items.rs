@@ -35,6 +35,8 @@ const WAIT_SECONDS_MAX: u64 = 60;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Between which a lease may last, in seconds.
 const LEASE_SECONDS: std::ops::RangeInclusive<u64> = 5..=600;
+/// How many items one worker may say it works on at once.
+const CAPACITY: std::ops::RangeInclusive<i32> = 1..=1000;
 /// How many heartbeats fit into a lease.
 const HEARTBEATS: u64 = 3;
 /// The most roles in one claim.
@@ -93,6 +95,7 @@ pub(super) async fn claim(call: Call) -> Answer {
     let wait = Duration::from_secs(call.number("wait", 0, WAIT_SECONDS_MAX)?.unwrap_or(0));
     let lease = lease_of(&call, &wanted)?;
     let worker = worker_of(&call, &wanted)?;
+    refuse_capacity(&wanted)?;
     if is_paused(&call, &worker, &roles, &wanted).await? {
         // A paused worker that polls is held back as one that finds nothing.
         tokio::time::sleep(wait).await;
@@ -189,6 +192,18 @@ fn lease_of(call: &Call, wanted: &ClaimCall) -> Result<Duration, Problem> {
             let detail = format!("`lease_seconds` is {least} to {most}, found {seconds}");
             Err(Problem::new(Code::BadRequest, detail))
         }
+    }
+}
+
+/// A claim hands out one item; how many its worker works on at once is for people, and a number of theirs (row 86).
+fn refuse_capacity(wanted: &ClaimCall) -> Result<(), Problem> {
+    match wanted.capacity {
+        Some(capacity) if !CAPACITY.contains(&capacity) => {
+            let (least, most) = (CAPACITY.start(), CAPACITY.end());
+            let detail = format!("`capacity` is from {least} to {most}, found {capacity}");
+            Err(Problem::new(Code::BadRequest, detail))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

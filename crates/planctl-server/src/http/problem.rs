@@ -179,7 +179,8 @@ impl Problem {
             kind: format!("/problems/{word}").into(),
             status: status.as_u16(),
             title: title.into(),
-            detail: detail.into(),
+            // It quotes what was sent, and ends in a terminal (A31).
+            detail: planctl_lang::printable(&detail.into()).into(),
             pointer: None,
             help: None,
             next: None,
@@ -230,6 +231,7 @@ impl Problem {
             Error::Isolation { .. } => Problem::new(Code::Isolation, message)
                 .help("nothing runs below what is demanded; set isolation = \"auto\" to run as you"),
             Error::Conflict { help, .. } => Problem::new(Code::Conflict, message).next(help.clone()),
+            Error::TooMany { help, .. } => Problem::new(Code::TooMany, message).next(help.clone()),
             Error::NotFound { .. } => Problem::new(Code::NotFound, message),
             Error::Protect(_) | Error::Io { .. } => Problem::new(Code::Temporary, message),
             Error::Broken { .. } => Problem::new(Code::Defect, message),
@@ -248,6 +250,7 @@ impl Problem {
             | Error::Foreign { .. }
             | Error::NewerSchema { .. }
             | Error::OlderSchema { .. }
+            | Error::HalfMigrated { .. }
             | Error::OldPostgres { .. } => {
                 Problem::new(Code::DatabaseUnavailable, message).next("planctl db status")
             }

@@ -26,7 +26,7 @@ use super::problem::{Code, Problem};
 use super::slots::Slots;
 use super::{Doors, routes};
 use crate::health::Health;
-use crate::services::ServiceError;
+use crate::services::{Caps, ServiceError};
 use crate::station::Station;
 use crate::wire::daemon::DaemonInfo;
 use crate::wire::moment;
@@ -55,6 +55,8 @@ pub struct HttpOptions {
     pub listen: Option<SocketAddr>,
     /// Names by which the daemon may be called on the port, besides loopback's.
     pub hosts: Vec<String>,
+    /// From how much on no further run begins.
+    pub caps: Caps,
     /// How the daemon is.
     pub health: Health,
     /// Room for gates in this process; without it they stay in their lane.
@@ -106,7 +108,19 @@ impl Listening {
         let port = match options.listen {
             Some(address) => {
                 let wrong = ServiceError::io(format!("listen on {address}"));
-                let port = TcpListener::bind(address).await.map_err(wrong)?;
+                let port = match TcpListener::bind(address).await {
+                    // Who has it is known to the system only, and not to everybody.
+                    Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                        return Err(ServiceError::Conflict {
+                            what: format!("listen on {address}: another process has that port"),
+                            help: format!(
+                                "ss -ltnp 'sport = :{}'     # says which; or take another port",
+                                address.port()
+                            ),
+                        });
+                    }
+                    bound => bound.map_err(wrong)?,
+                };
                 // Port 0 means any; who asks is told which.
                 options.listen = port.local_addr().ok().or(options.listen);
                 Some(port)

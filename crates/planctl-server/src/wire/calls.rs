@@ -226,7 +226,7 @@ pub struct ClaimCall {
     /// The version of its program, for people.
     #[serde(default)]
     pub version: Option<String>,
-    /// How many items it works on at once, for people.
+    /// How many items it works on at once, for people: 1 to 1000.
     #[serde(default)]
     pub capacity: Option<i32>,
 }

@@ -1,5 +1,6 @@
 //! Roles and workers, as JSON says them.
 
+use planctl_lang::masked;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,7 +74,7 @@ fn role_view(role: &str, settings: &RoleConfig) -> RoleView {
     let pace = &settings.pace;
     RoleView {
         role: role.to_owned(),
-        agent: settings.agent.as_ref().map(ToString::to_string),
+        agent: settings.agent.as_ref().map(|agent| masked(&agent.to_string()).into_owned()),
         permissions: settings.permissions.mode.word().to_owned(),
         allow: settings.permissions.allow.clone(),
         timeout_seconds: settings.timeout.map(|span| span.as_secs_f64()),

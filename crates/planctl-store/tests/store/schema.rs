@@ -19,7 +19,7 @@ async fn every_statement_prepares_against_a_migrated_database() {
 }
 
 #[tokio::test]
-async fn a_database_of_something_else_is_refused_and_left_alone() {
+async fn row_103_a_database_of_something_else_is_refused_and_left_alone() {
     let database = TestCluster::shared().empty_database().await;
     let mut connection = PgConnection::connect_with(&database.connect_options()).await.unwrap();
     connection.execute("create table customers (id int)").await.unwrap();
@@ -48,6 +48,47 @@ async fn a_database_of_a_newer_planctl_is_refused() {
 }
 
 #[tokio::test]
+async fn row_101_a_wrong_password_is_told_and_not_shown() {
+    let cluster = TestCluster::private();
+    let database = cluster.empty_database().await;
+    let mut connection = PgConnection::connect_with(&database.connect_options()).await.unwrap();
+    let rules: String = sqlx::query_scalar("show hba_file").fetch_one(&mut connection).await.unwrap();
+    let text = std::fs::read_to_string(&rules).unwrap();
+    std::fs::write(&rules, format!("local all picky scram-sha-256\n{text}")).unwrap();
+    connection.execute("create role picky login password 'right'").await.unwrap();
+    connection.execute("select pg_reload_conf()").await.unwrap();
+    let picky = |password: &str| database.connect_options().username("picky").password(password);
+    // The server takes its new rules a moment later; until then anybody is let in.
+    let refused = loop {
+        match Store::connect(picky("hunter2"), Settings::default()).await {
+            Ok(store) => store.close().await,
+            Err(error) => break error,
+        }
+    };
+    let text = refused.to_string();
+    assert!(matches!(refused, StoreError::Denied { .. }) && text.contains("password"), "{refused:?}");
+    assert!(!format!("{text} {refused:?}").contains("hunter2"), "{refused:?}");
+    Store::connect(picky("right"), Settings::default()).await.unwrap().close().await;
+}
+
+#[tokio::test]
+async fn row_104_a_postgres_that_is_too_old_is_named() {
+    let database = database().await;
+    let mut connection = PgConnection::connect_with(&database.connect_options()).await.unwrap();
+    // What a server says of itself is what counts, so this one says that it is older.
+    let older = "create function public.current_setting(text) returns text language sql as \
+        $$ select case $1 when 'server_version_num' then '110022' when 'server_version' then '11.22' \
+        else pg_catalog.current_setting($1) end $$";
+    connection.execute(older).await.unwrap();
+    let options = database.connect_options().options([("search_path", "public,pg_catalog")]);
+    let refused = Store::connect(options, Settings::default()).await;
+    let error = refused.err().unwrap();
+    let text = error.to_string();
+    assert!(matches!(error, StoreError::OldPostgres { .. }), "{error:?}");
+    assert!(text.contains("Postgres 11.22") && text.contains("14 or newer"), "{text}");
+}
+
+#[tokio::test]
 async fn two_migrators_at_once_make_one_schema() {
     let database = TestCluster::shared().empty_database().await;
     let one = Store::connect(database.connect_options(), Settings::default()).await.unwrap();
@@ -60,7 +101,7 @@ async fn two_migrators_at_once_make_one_schema() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_or_a_missing_database_is_denied_without_waiting() {
+async fn row_101_a_wrong_password_or_a_missing_database_is_denied_without_waiting() {
     let database = TestCluster::shared().empty_database().await;
     let missing = database.connect_options().database("there_is_no_such_database");
     let began = std::time::Instant::now();

@@ -13,13 +13,14 @@ use planctl_server::daemon::{DaemonOptions, serve};
 use planctl_server::seat::{Seat, SeatError, Seated, seated};
 use planctl_server::wire::work::ServiceView;
 use planctl_server::wire::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView};
-use planctl_server::{Health, ServiceError, Station, StationOptions, StoreError};
+use planctl_server::{Caps, Health, ServiceError, Station, StationOptions, StoreError};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Context, Stop};
 use crate::args::{AtOnce, DaemonCommand};
 use crate::client;
 use crate::failure::{Answer, Exit, Failure};
+use crate::limits;
 use crate::remote::{Address, Remote};
 use crate::show::{self, BOLD, CARE, GOOD, styled};
 
@@ -98,6 +99,7 @@ pub(super) fn options(work: AtOnce, otherwise: Option<Agent>) -> DaemonOptions {
         otherwise,
         listen: work.listen,
         hosts: work.hosts,
+        caps: Caps { open_runs: work.max_open_runs, open_asks: work.max_open_asks },
     }
 }
 
@@ -118,6 +120,7 @@ async fn open(context: &Context, migrates: bool) -> Result<Station, Failure> {
 
 async fn station(context: &Context, migrates: bool) -> Result<Result<Station, ServiceError>, Failure> {
     let config = &context.config()?.config;
+    limits::enough()?;
     let options = StationOptions {
         state_dir: context.state_dir()?,
         database_url: config.database.clone(),
@@ -186,6 +189,8 @@ fn words(context: &Context, work: AtOnce) -> Vec<OsString> {
     for host in work.hosts {
         words.extend(["--host".into(), host.into()]);
     }
+    words.extend(["--max-open-runs".into(), work.max_open_runs.to_string().into()]);
+    words.extend(["--max-open-asks".into(), work.max_open_asks.to_string().into()]);
     if let Some(file) = context.config_named() {
         words.extend(["--config".into(), file.as_os_str().to_owned()]);
     }

@@ -12,10 +12,13 @@ use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BAD, CARE, GOOD, styled};
 
+/// From 2026 to 2100, in seconds after 1970: outside of it a clock was never set.
+const SENSIBLE_SECONDS: std::ops::Range<f64> = 1_767_225_600.0..4_102_444_800.0;
+
 /// Checks everything and says what to do about what is missing.
 pub async fn run(context: &Context) -> Answer {
     let is_json = context.is_json()?;
-    let mut findings = vec![configuration(context), state_dir(context)];
+    let mut findings = vec![configuration(context), state_dir(context), clock()];
     findings.extend(programs());
     findings.push(helper());
     findings.push(isolation(context));
@@ -84,6 +87,24 @@ fn state_dir(context: &Context) -> Finding {
     }
 }
 
+/// Nothing that decides reads this machine's clock; its logs do, and tokens of others (row 111).
+fn clock() -> Finding {
+    let seconds = client::now_unix_seconds();
+    let now = time::OffsetDateTime::from_unix_timestamp(seconds as i64).map_or_else(
+        |_| format!("{seconds} seconds after 1970"),
+        |now| format!("{} {:02}:{:02} UTC", now.date(), now.hour(), now.minute()),
+    );
+    if SENSIBLE_SECONDS.contains(&seconds) {
+        return good("clock", now);
+    }
+    Finding {
+        check: "clock".to_owned(),
+        health: Health::Warning,
+        found: format!("it says {now}"),
+        help: Some("set this machine's clock; runs go by the database's, logs are wrong".to_owned()),
+    }
+}
+
 fn programs() -> Vec<Finding> {
     let found = |name: &'static str, health: Health, help: &str| match find_program(
         OsStr::new(name),
@@ -134,7 +155,7 @@ fn roles(context: &Context) -> Vec<Finding> {
         .roles
         .iter()
         .map(|(role, config)| match &config.agent {
-            Some(agent) => good("role", format!("{role}: {agent}")),
+            Some(agent) => good("role", format!("{role}: {}", planctl_lang::masked(&agent.to_string()))),
             None => Finding {
                 check: "role".to_owned(),
                 health: Health::Warning,

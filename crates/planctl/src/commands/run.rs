@@ -54,6 +54,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         .next("planctl daemon start"));
     }
     context.say_findings(&client.topic_findings(&checked).await?);
+    context.say_findings(&verify::warnings(&checked));
     let Some(approve) = approval(context, &client, &checked, &wish).await? else {
         context.say("not approved; nothing ran");
         return Ok(Exit::Cancelled);

@@ -23,6 +23,7 @@ mod watch;
 
 pub use human::{counted, findings, short_digest, summary};
 pub use picture::{drawn, place, plan_view, unserved};
+pub use plain::warnings;
 
 const FORMATS: [Format; 6] =
     [Format::Human, Format::Json, Format::Jsonl, Format::Plain, Format::Sarif, Format::Github];

@@ -2,6 +2,8 @@
 
 #[path = "http/attacks.rs"]
 mod attacks;
+#[path = "http/decisions.rs"]
+mod decisions;
 #[path = "http/house.rs"]
 mod house;
 #[path = "http/reference.rs"]

@@ -86,6 +86,25 @@ impl Room {
         command
     }
 
+    /// Asks the room's database something, beside planctl.
+    pub fn sql(&self, text: &str) -> String {
+        let mut url = url::Url::parse(&self.database.url()).unwrap();
+        // The other parameters are those of planctl's own driver.
+        let kept: Vec<(String, String)> = url
+            .query_pairs()
+            .filter(|(key, _)| ["host", "port", "user", "password"].contains(&key.as_ref()))
+            .map(|(key, value)| (key.into_owned(), value.into_owned()))
+            .collect();
+        url.query_pairs_mut().clear().extend_pairs(kept);
+        let installed = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+        let psql = installed.map(|version| version.path().join("bin/psql")).find(|path| path.exists());
+        let psql = psql.unwrap_or_else(|| PathBuf::from("psql"));
+        let output = Command::new(psql).args([url.as_str(), "-qAtc", text]).output().unwrap();
+        let said = Said::from(output);
+        assert_eq!(said.code, 0, "{said:?}");
+        said.out.trim().to_owned()
+    }
+
     pub fn planctl(&self, words: &[&str]) -> Said {
         let said = Said::from(self.command(words).output().unwrap());
         schema::check(words, &said.out);

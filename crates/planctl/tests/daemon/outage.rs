@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, kill_process};
 
@@ -42,7 +43,7 @@ fn p12_a_postgres_killed_in_mid_work_is_brought_back_and_the_run_goes_on() {
 }
 
 /// Reads are refused at once and never as a defect; whether the daemon is alive is another question.
-fn row_91_the_doors_say_so(place: &Place) {
+fn the_doors_say_so(place: &Place) {
     let ask = |path: &str| {
         let mut socket = UnixStream::connect(place.path("state/daemon.sock")).unwrap();
         let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
@@ -62,7 +63,20 @@ fn row_91_the_doors_say_so(place: &Place) {
 }
 
 #[test]
-fn p12_while_the_database_does_not_answer_the_daemon_stays_and_says_so() {
+fn p12_row_91_while_the_database_does_not_answer_the_daemon_stays_and_says_so() {
+    away_for(Duration::ZERO);
+}
+
+/// The same for as long as an outage lasts: `just outage`.
+#[test]
+#[ignore = "ten minutes; just outage"]
+fn p12_after_a_long_outage_the_run_goes_on_by_itself() {
+    let minutes = std::env::var("OUTAGE_MINUTES").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
+    away_for(Duration::from_secs(60 * minutes));
+}
+
+/// Takes the database away from a run in mid-work, for this long and until the daemon has noticed.
+fn away_for(span: Duration) {
     let place = Place::with_leases_of(4);
     let mut daemon = in_mid_work(&place);
     // It stands still: connections are accepted by the kernel, and nothing answers.
@@ -82,13 +96,21 @@ fn p12_while_the_database_does_not_answer_the_daemon_stays_and_says_so() {
         kill_process(child, Signal::STOP).ok();
     }
     daemon.hear("the database is away");
-    row_91_the_doors_say_so(&place);
+    the_doors_say_so(&place);
     // The work ends meanwhile; what came of it waits.
     place.unset("hold-work-2");
     place.await_note("work end 2", 1);
+    let until = Instant::now() + span;
+    while Instant::now() < until {
+        the_doors_say_so(&place);
+        assert!(!daemon.is_over(), "it stays: {}", daemon.heard());
+        std::thread::sleep(Duration::from_secs(1).min(until.saturating_duration_since(Instant::now())));
+    }
+    let back = Instant::now();
     for process in children().into_iter().chain([server]) {
         kill_process(process, Signal::CONT).ok();
     }
     daemon.hear("the database is back");
+    eprintln!("after {span:.0?} away, back within {:.2?}", back.elapsed());
     ends_well(&place, daemon);
 }

@@ -69,7 +69,8 @@ fn defaults(settings: &[Setting], applies: impl Fn(&str) -> Option<String>) -> V
 
 fn step_view(graph: &Graph, title: &str, task: &Task, config: &Config, shown: &Shown) -> PlanStepView {
     let role = config.roles.get(&task.role);
-    let agent = role.and_then(|role| role.agent.as_ref()).map(Agent::to_string);
+    let agent = role.and_then(|role| role.agent.as_ref());
+    let agent = agent.map(|agent| planctl_lang::masked(&agent.to_string()).into_owned());
     let subscriptions = task.subscriptions.iter().map(|subscription| match subscription {
         Subscription::File { path } => format!("file:{path}"),
         Subscription::Topic { name } => format!("topic:{name}"),
@@ -83,6 +84,7 @@ fn step_view(graph: &Graph, title: &str, task: &Task, config: &Config, shown: &S
         pace: RungView::all(task),
         task: task.prompt.clone(),
         subscriptions: subscriptions.collect(),
+        locks: task.locks.clone(),
         contract: ContractView {
             command: task.contract.command.clone(),
             exit_code: task.contract.expect,
@@ -210,6 +212,9 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>) -> String {
         let withheld = subscription.strip_prefix("file:").and_then(planctl_harness::withheld);
         let withheld = withheld.map(|why| styled(CARE, &format!(" ({why})"))).unwrap_or_default();
         text.push_str(&format!("  reads {}{withheld}\n", show::safe(subscription)));
+    }
+    if !step.locks.is_empty() {
+        text.push_str(&format!("  locks {}\n", show::safe(&step.locks.join(", "))));
     }
     for line in show::safe_block(step.task.trim()).lines() {
         text.push_str(&styled(FAINT, &format!("  {line}")));

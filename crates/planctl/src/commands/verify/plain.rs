@@ -2,6 +2,8 @@
 
 use planctl_lang::{Code, Diagnostic, Range, Severity};
 
+use planctl_server::check::Checked;
+
 use super::{Looked, counted, unreadable};
 use crate::failure::Failure;
 use crate::show;
@@ -26,6 +28,17 @@ pub fn report(looked: &[Looked]) -> Result<(), Failure> {
         show::print(&text)?;
     }
     Ok(())
+}
+
+/// Returns a plan's warnings, one a line and without what mends them: what a run goes on with all the same.
+pub fn warnings(checked: &Checked) -> String {
+    let name = show::safe(&checked.path);
+    let found = checked.verification.diagnostics.iter().filter(|found| found.level == Severity::Warning);
+    let lines = found.map(|found| {
+        let place = found.spans.first().map(|label| Range::of(&checked.source, label.span));
+        line(&name, &Diagnostic { help: None, ..found.clone() }, place)
+    });
+    lines.collect()
 }
 
 fn line(name: &str, found: &Diagnostic, place: Option<Range>) -> String {

@@ -92,7 +92,7 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
             roles: given.roles.clone(),
             worker: Some(name.clone()),
             lease_seconds: None,
-            agent: Some(show::brief(&worker.to_string(), 200)),
+            agent: Some(show::brief(&planctl_lang::masked(&worker.to_string()), 200)),
             host: Some(machine()),
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             capacity: Some(i32::from(given.at_once)),

@@ -34,13 +34,22 @@ pub struct Ask<'a> {
 
 impl House {
     pub fn new() -> House {
-        House::with(&[])
+        House::begun(&[], &[])
     }
 
     /// Starts a daemon with more variables in its environment.
     pub fn with(variables: &[(&str, &str)]) -> House {
+        House::begun(&[], variables)
+    }
+
+    /// Starts a daemon with more words on its command line.
+    pub fn with_words(words: &[&str]) -> House {
+        House::begun(words, &[])
+    }
+
+    fn begun(words: &[&str], variables: &[(&str, &str)]) -> House {
         let room = Room::new();
-        let mut start = room.command(&["daemon", "start", "--listen", "127.0.0.1:0"]);
+        let mut start = room.command(&[&["daemon", "start", "--listen", "127.0.0.1:0"], words].concat());
         let said = Said::from(start.envs(variables.iter().copied()).output().unwrap());
         assert_eq!(said.code, 0, "{said:?}");
         let mut house = House { room, port: String::new() };
