@@ -41,6 +41,7 @@ pub(crate) fn newest() -> i64 {
 
 pub(crate) fn fingerprint() -> String {
     let mut hasher = Sha256::new();
+    hasher.update(SCHEMA_CREATE);
     for (_, name, text) in MIGRATIONS {
         hasher.update(name);
         hasher.update(text);
