@@ -55,7 +55,11 @@ fn rows_69_and_70_another_item_is_not_there_and_a_lost_lease_is_lost() {
     let claimed = house.claim();
     let (item, token) = at(&claimed, claimed["token"].as_str().unwrap());
     // Row 69: the token of one item says nothing of another.
-    house.run("other", "other");
+    // A workspace has one run at a time, so the other item is of another one.
+    house.room.write("elsewhere/other.md", &super::house::plan("other", "other"));
+    let elsewhere = house.room.path("elsewhere").display().to_string();
+    let said = house.room.planctl(&["-C", &elsewhere, "plan", "run", "other.md", "--approve", "-d"]);
+    assert_eq!(said.code, 0, "{said:?}");
     let other = house.claim();
     let other = other["item"].as_str().unwrap();
     assert_ne!(other, item);
