@@ -168,7 +168,7 @@ pub(super) async fn post_note(call: Call) -> Answer {
 pub(super) async fn clean(call: Call) -> Answer {
     let CleanCall { workspace, failed, discards, dry_run } = call.body()?;
     let everywhere = workspace.is_none();
-    let services = call.services_at(workspace, None).await?;
+    let services = call.services_at(workspace, None, true).await?;
     json(&services.clean(Cleaning { failed, discards, everywhere, dry_run }).await?)
 }
 
