@@ -1,11 +1,13 @@
 //! The one door: what one event does to one run.
 
 mod agent;
+mod choose;
 mod clock;
 mod dispatch;
 mod harness;
 mod hold;
 mod human;
+mod join;
 mod pace;
 mod revise;
 mod route;
@@ -16,12 +18,13 @@ use std::collections::BTreeSet;
 use crate::effect::{Effect, Purpose, TimerId};
 use crate::event::{AgentSaid, ClockEvent, Decision, Event, Found, Refusal};
 use crate::fact::Fact;
-use crate::graph::{Graph, Task};
+use crate::graph::{Edge, Gated, Graph, Node, NodeKind, Question, Signal, Task};
 use crate::ids::{At, Attempt, ItemId, NodeId};
 use crate::mutant::{Mutant, planted};
-use crate::run::{Head, NodeState, Run, RunStatus, Scope};
+use crate::run::{Head, NodeState, Outcome, Run, RunStatus, Scope};
 use crate::time::Timestamp;
 
+pub use choose::{Choosing, Decider, Tried, plain_label};
 pub use revise::changed_nodes;
 
 /// What one event did.
@@ -55,6 +58,8 @@ pub fn advance(graph: &Graph, run: &Run, event: &Event, now: Timestamp) -> Resul
         effects: Vec::new(),
         facts: Vec::new(),
         exhausted_here: BTreeSet::new(),
+        open: Vec::new(),
+        replayed: None,
     };
     match event {
         Event::Agent(event) => agent::said(&mut turn, event)?,
@@ -62,6 +67,7 @@ pub fn advance(graph: &Graph, run: &Run, event: &Event, now: Timestamp) -> Resul
         Event::Human(event) => human::decided(&mut turn, event)?,
         Event::Clock(event) => clock::ticked(&mut turn, event)?,
     }
+    route::arrive_everywhere(&mut turn)?;
     turn.finish(event);
     Ok(Advance { run: turn.run, effects: turn.effects, facts: turn.facts })
 }
@@ -71,11 +77,7 @@ pub fn advance(graph: &Graph, run: &Run, event: &Event, now: Timestamp) -> Resul
 /// The guess is complete for what an agent, a gate or a lease brings; where a decision needs more, [`advance`] says so
 /// with [`Refusal::NotLoaded`].
 pub fn touched(graph: &Graph, event: &Event) -> Scope {
-    let with_successors = |node: &NodeId| {
-        let mut ids = BTreeSet::from([node.clone()]);
-        ids.extend(graph.edges_from(node).iter().map(|edge| edge.to.clone()));
-        Scope::Nodes(ids)
-    };
+    let with_successors = |node: &NodeId| Scope::Nodes(within_reach(graph, node));
     match event {
         Event::Agent(event) => with_successors(&event.at.node),
         Event::Harness(event) => with_successors(&event.at.node),
@@ -93,6 +95,42 @@ pub fn touched(graph: &Graph, event: &Event) -> Scope {
     }
 }
 
+/// Returns a node and what may be looked at when it is left: its successors, through those at which nobody works, and
+/// the nodes that conditions on the way name.
+fn within_reach(graph: &Graph, node: &NodeId) -> BTreeSet<NodeId> {
+    let mut reach = BTreeSet::from([node.clone()]);
+    let mut open = vec![node.clone()];
+    while let Some(id) = open.pop() {
+        for edge in graph.edges_from(&id) {
+            if let Some(when) = &edge.when {
+                reach.extend(choose::named(when));
+            }
+            if !reach.insert(edge.to.clone()) {
+                continue;
+            }
+            let Some(target) = graph.node(&edge.to) else { continue };
+            match &target.kind {
+                NodeKind::Decision(_) | NodeKind::Fork(_) => open.push(edge.to.clone()),
+                NodeKind::Join(_) => {
+                    reach.extend(graph.fork_of(&edge.to).cloned());
+                    open.push(edge.to.clone());
+                }
+                NodeKind::Exit { success: true } => {
+                    reach.extend(graph.goals().iter().map(|goal| goal.node.clone()));
+                }
+                NodeKind::Start
+                | NodeKind::Task(_)
+                | NodeKind::Call(_)
+                | NodeKind::Human(_)
+                | NodeKind::Checkpoint
+                | NodeKind::Escalate { .. }
+                | NodeKind::Exit { success: false } => {}
+            }
+        }
+    }
+    reach
+}
+
 /// One event's work in progress.
 struct Turn<'a> {
     graph: &'a Graph,
@@ -102,6 +140,10 @@ struct Turn<'a> {
     facts: Vec<Fact>,
     /// Nodes entered beyond their visits during this turn; a second time ends the chain with a question.
     exhausted_here: BTreeSet<NodeId>,
+    /// Edges followed at whose end nobody has arrived yet; the last comes first.
+    open: Vec<(Edge, Signal)>,
+    /// Settled nodes walked through, while the run is taken up from its start.
+    replayed: Option<BTreeSet<NodeId>>,
 }
 
 impl<'a> Turn<'a> {
@@ -114,6 +156,57 @@ impl<'a> Turn<'a> {
 
     fn task(&self, id: &NodeId) -> Result<&'a Task, Refusal> {
         self.graph.task(id).ok_or_else(|| Refusal::NoSuchNode(id.clone()))
+    }
+
+    fn gated(&self, id: &NodeId) -> Result<Gated<'a>, Refusal> {
+        self.graph.gated(id).ok_or_else(|| Refusal::NoSuchNode(id.clone()))
+    }
+
+    fn refuse_unless_served_by_harness(&self, id: &NodeId) -> Result<(), Refusal> {
+        let is_served = |node: &Node| node.gated().is_some() || matches!(node.kind, NodeKind::Checkpoint);
+        match self.graph.node(id) {
+            Some(node) if is_served(node) => Ok(()),
+            Some(_) | None => Err(Refusal::NoSuchNode(id.clone())),
+        }
+    }
+
+    fn question(&self, id: &NodeId) -> Result<&'a Question, Refusal> {
+        match self.graph.node(id).map(|node| &node.kind) {
+            Some(NodeKind::Human(question)) => Ok(question),
+            Some(_) | None => Err(Refusal::NoSuchNode(id.clone())),
+        }
+    }
+
+    /// Returns the node that last worked, decided or asked on the way to one that only passes on what came.
+    fn subject(&self, id: &NodeId) -> Result<NodeId, Refusal> {
+        let mut seen = BTreeSet::new();
+        let mut subject = id;
+        while self.graph.node(subject).is_some_and(Node::is_passage) {
+            match &self.run.record(subject)?.came {
+                Some(came) if seen.insert(subject) => subject = &came.from,
+                // A way back that went in circles leads to nobody.
+                Some(_) => return Ok(id.clone()),
+                None => break,
+            }
+        }
+        Ok(subject.clone())
+    }
+
+    /// Says whether a run that is taken up from its start walks through a node, since it is settled as met.
+    fn passes_again(&mut self, id: &NodeId) -> Result<bool, Refusal> {
+        let Some(replayed) = &self.replayed else { return Ok(false) };
+        if replayed.contains(id) {
+            return Ok(false);
+        }
+        let works = self.graph.node(id).is_some_and(|node| node.gated().is_some() || node.step().is_some());
+        let is_met = matches!(
+            self.run.record(id)?.state.outcome(),
+            Some(Outcome::Passed | Outcome::Skipped | Outcome::Waived | Outcome::Warned)
+        );
+        if let Some(replayed) = &mut self.replayed {
+            replayed.insert(id.clone());
+        }
+        Ok(works && is_met)
     }
 
     fn state(&self, id: &NodeId) -> Result<&NodeState, Refusal> {
@@ -134,8 +227,9 @@ impl<'a> Turn<'a> {
     fn evaluating(&self, id: &NodeId) -> Result<Option<Attempt>, Refusal> {
         Ok(match self.state(id)? {
             NodeState::Checking { attempt, .. } => Some(*attempt),
-            NodeState::Rehearsing => Some(self.run.record(id)?.tally.attempt),
+            NodeState::Rehearsing | NodeState::Saving { .. } => Some(self.run.record(id)?.tally.attempt),
             NodeState::Pending
+            | NodeState::Ready
             | NodeState::Working { .. }
             | NodeState::Resting { .. }
             | NodeState::Held { .. }
@@ -145,8 +239,18 @@ impl<'a> Turn<'a> {
 
     /// Returns what the evaluation that is out, or comes next, is for.
     fn purpose(&self, id: &NodeId) -> Result<Purpose, Refusal> {
-        let is_rehearsal = *self.state(id)? == NodeState::Rehearsing;
-        Ok(if is_rehearsal { Purpose::Rehearsal } else { Purpose::Verdict })
+        Ok(match self.state(id)? {
+            NodeState::Rehearsing => Purpose::Rehearsal,
+            NodeState::Saving { restores: false } => Purpose::Record,
+            NodeState::Saving { restores: true } => Purpose::Restoration,
+            NodeState::Pending
+            | NodeState::Ready
+            | NodeState::Working { .. }
+            | NodeState::Resting { .. }
+            | NodeState::Checking { .. }
+            | NodeState::Held { .. }
+            | NodeState::Settled { .. } => Purpose::Verdict,
+        })
     }
 
     /// Returns the item that a live state has out.
@@ -159,8 +263,9 @@ impl<'a> Turn<'a> {
                 let ordinal = self.run.record(id)?.tally.rehearsals;
                 Some(ItemId::rehearsal(self.run.id, &at, ordinal))
             }
+            NodeState::Saving { .. } => Some(ItemId::checkpoint(self.run.id, &at)),
             NodeState::Held { item, .. } => Some(item.clone()),
-            NodeState::Pending | NodeState::Settled { .. } => None,
+            NodeState::Pending | NodeState::Ready | NodeState::Settled { .. } => None,
         })
     }
 
@@ -170,6 +275,8 @@ impl<'a> Turn<'a> {
             if !planted(Mutant::CancelKeepsItems) {
                 self.effects.push(Effect::Withdraw(item));
             }
+            self.set(id, NodeState::Pending)?;
+        } else if *self.state(id)? == NodeState::Ready {
             self.set(id, NodeState::Pending)?;
         }
         Ok(())
@@ -210,7 +317,7 @@ fn is_progress(event: &Event) -> bool {
     match event {
         Event::Agent(event) => !matches!(event.said, AgentSaid::Faulted(_) | AgentSaid::Released),
         Event::Harness(event) => match event.found {
-            Found::Evidence(_) | Found::Rehearsed(_) => true,
+            Found::Evidence(_) | Found::Rehearsed(_) | Found::Recorded { .. } | Found::Restored => true,
             Found::Nothing(_) => false,
         },
         Event::Human(_) | Event::Clock(ClockEvent::Admitted | ClockEvent::Overran { .. }) => true,

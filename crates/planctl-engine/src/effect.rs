@@ -1,12 +1,13 @@
 //! What the engine may ask of the world: each is a row to write, never a thing to do.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Shortfall;
 use crate::graph::WorkKind;
-use crate::ids::{At, ItemId, Role, RunId};
+use crate::ids::{At, ItemId, NodeId, Role, RunId};
 use crate::pace::Handover;
 use crate::run::{Failure, Note};
 use crate::time::Timestamp;
@@ -30,18 +31,30 @@ pub enum Effect {
 }
 
 /// Names one timer of a run.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimerId {
     /// The run stands still for too long.
     Stale,
+    /// Nobody answered what this node asks in time.
+    Answer(NodeId),
 }
 
 impl TimerId {
     /// Returns the name it is stored under.
-    pub fn word(self) -> &'static str {
+    pub fn word(&self) -> Cow<'static, str> {
         match self {
-            TimerId::Stale => "stale",
+            TimerId::Stale => Cow::Borrowed("stale"),
+            TimerId::Answer(node) => Cow::Owned(format!("answer {node}")),
+        }
+    }
+
+    /// Reads the name it is stored under.
+    pub fn read(word: &str) -> Option<TimerId> {
+        match word.split_once(' ') {
+            None => (word == "stale").then_some(TimerId::Stale),
+            Some(("answer", node)) => Some(TimerId::Answer(NodeId::new(node))),
+            Some(_) => None,
         }
     }
 }
@@ -98,6 +111,10 @@ pub enum Purpose {
     Verdict,
     /// What the contract shows before the work; it decides no step (`red_first`).
     Rehearsal,
+    /// A record of the workspace's state, of a checkpoint.
+    Record,
+    /// The state of the workspace as the checkpoint recorded it.
+    Restoration,
 }
 
 impl Purpose {
@@ -140,6 +157,9 @@ pub struct Ask {
     /// What is short, of a budget ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortfall: Option<Shortfall>,
+    /// What may be chosen, of a choice; none means that any text answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
 }
 
 /// Why a person is needed.
@@ -154,6 +174,8 @@ pub enum AskKind {
     Budget,
     /// A worker asks something.
     Question,
+    /// The plan asks something.
+    Choice,
 }
 
 impl AskKind {
@@ -164,6 +186,7 @@ impl AskKind {
             AskKind::Escalation => "escalation",
             AskKind::Budget => "budget",
             AskKind::Question => "question",
+            AskKind::Choice => "choice",
         }
     }
 
@@ -174,6 +197,7 @@ impl AskKind {
             AskKind::Escalation => &["retry", "skip", "waive", "reassign", "revise", "abort"],
             AskKind::Budget => &["raise", "abort"],
             AskKind::Question => &["answer", "skip", "waive", "reassign", "revise", "abort"],
+            AskKind::Choice => &["choose", "revise", "abort"],
         }
     }
 }
@@ -208,6 +232,10 @@ pub enum Reason {
     Asked,
     /// The step is entered anew over a success path; only of a PACE level, which is the primary again.
     Reentered,
+    /// The plan has a person asked here.
+    Planned,
+    /// The step failed in the same way time after time.
+    SameFailure,
 }
 
 impl Reason {
@@ -227,6 +255,8 @@ impl Reason {
             Reason::Budget => "budget",
             Reason::Asked => "asked",
             Reason::Reentered => "reentered",
+            Reason::Planned => "planned",
+            Reason::SameFailure => "same_failure",
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Everything that may happen to a run, grouped by who says so, and why it may be refused.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -92,6 +93,23 @@ pub struct Report {
     pub duration: Duration,
     /// What it used; `None` is unmetered.
     pub usage: Option<Usage>,
+    /// What it says of the way on; believed among the edges of a pass, and never for the pass itself (DOT X4).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hints: Option<Box<Hints>>,
+}
+
+/// What a worker says of the way on.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Hints {
+    /// The label of the edge it prefers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The nodes it suggests to go on with, the best first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suggested: Vec<NodeId>,
+    /// What conditions may look at, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub context: BTreeMap<String, String>,
 }
 
 /// Infrastructure trouble; spends a delivery, never an attempt.
@@ -130,7 +148,14 @@ pub enum Found {
     Evidence(Box<Evidence>),
     /// The contract was evaluated before the work; no verdict follows from it, whatever it shows.
     Rehearsed(Box<Evidence>),
-    /// The gate, or the rehearsal, told nothing.
+    /// The workspace's state was recorded under this name.
+    Recorded {
+        /// The name under which it is found again.
+        name: String,
+    },
+    /// The workspace is as it was recorded.
+    Restored,
+    /// What was to be evaluated, recorded or restored told nothing, or was not.
     Nothing(Inconclusive),
 }
 
@@ -201,6 +226,11 @@ pub enum Answer {
     },
     /// Answer the worker's question; the next attempt spends no allowance.
     Reply,
+    /// Answer what the plan asks.
+    Choose {
+        /// One of the options; where there are none, any text.
+        option: String,
+    },
 }
 
 impl Answer {
@@ -217,6 +247,7 @@ impl Answer {
             Answer::Reassign { .. } => "reassign",
             Answer::Raise { .. } => "raise",
             Answer::Reply => "answer",
+            Answer::Choose { .. } => "choose",
         }
     }
 }
@@ -260,6 +291,8 @@ impl Event {
             Event::Harness(event) => match event.found {
                 Found::Evidence(_) => "harness.evaluated",
                 Found::Rehearsed(_) => "harness.rehearsed",
+                Found::Recorded { .. } => "harness.recorded",
+                Found::Restored => "harness.restored",
                 Found::Nothing(_) => "harness.inconclusive",
             },
             Event::Human(event) => match event.decision {
@@ -308,6 +341,14 @@ pub enum Refusal {
     /// The ask takes other answers.
     #[error("this ask takes one of: {}", .0.join(", "))]
     WrongAnswer(&'static [&'static str]),
+    /// The choice is none of the options.
+    #[error("`{option}` is no option; it is one of: {}", .options.join(", "))]
+    NoSuchOption {
+        /// What was chosen.
+        option: String,
+        /// What may be.
+        options: Vec<String>,
+    },
     /// The answer needs a reason for the record.
     #[error("this answer needs a note that says why")]
     NoteMissing,

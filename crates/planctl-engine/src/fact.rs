@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::advance::Choosing;
 use crate::budget::Shortfall;
 use crate::contract::{Ending, Showing, Tampering, Verdict};
 use crate::effect::{AskKind, Purpose, Reason};
@@ -75,6 +76,55 @@ pub enum Fact {
         signal: Signal,
         /// The condition of the edge.
         on: On,
+        /// Its label.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+        /// Which edges were tried and why this one won, where more than the outcome decided (DOT E15).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        choosing: Option<Box<Choosing>>,
+    },
+    /// A node waits until fewer others are worked on, or until a file is free that another step may change.
+    NodeQueued {
+        /// The node.
+        node: NodeId,
+    },
+    /// A command decided the way on.
+    NodeDecided {
+        /// The node.
+        node: NodeId,
+        /// Says that its exit code was the expected one.
+        met: bool,
+        /// How it ended.
+        ending: Ending,
+    },
+    /// A checkpoint recorded the workspace.
+    CheckpointSaved {
+        /// The node.
+        node: NodeId,
+        /// The name under which it is found again.
+        name: String,
+    },
+    /// The workspace is again as a checkpoint recorded it.
+    CheckpointRestored {
+        /// The node.
+        node: NodeId,
+    },
+    /// Enough branches came into a join.
+    BranchesJoined {
+        /// The join.
+        node: NodeId,
+        /// Branches that ended well.
+        met: u16,
+        /// Branches that failed.
+        failed: u16,
+    },
+    /// A run that reached a successful exit may not end yet.
+    GoalUnmet {
+        /// The node that must have passed.
+        node: NodeId,
+        /// Where the run goes on; without it, the run fails.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry: Option<NodeId>,
     },
     /// A node settled.
     NodeSettled {
@@ -155,6 +205,9 @@ pub enum Fact {
         /// The role of a reassignment.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         role: Option<Role>,
+        /// What was chosen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        option: Option<String>,
     },
     /// A step cannot go on by itself.
     PlanEscalated {
@@ -223,6 +276,12 @@ impl Fact {
             Fact::NodeRehearsed { .. } => "node_rehearsed",
             Fact::RetryTriggered { .. } => "retry_triggered",
             Fact::EdgeFollowed { .. } => "edge_followed",
+            Fact::NodeQueued { .. } => "node_queued",
+            Fact::NodeDecided { .. } => "node_decided",
+            Fact::CheckpointSaved { .. } => "checkpoint_saved",
+            Fact::CheckpointRestored { .. } => "checkpoint_restored",
+            Fact::BranchesJoined { .. } => "branches_joined",
+            Fact::GoalUnmet { .. } => "goal_unmet",
             Fact::NodeSettled { .. } => "node_settled",
             Fact::NodeResting { .. } => "node_resting",
             Fact::NodeInterrupted { .. } => "node_interrupted",
@@ -248,6 +307,12 @@ impl Fact {
             | Fact::NodeRehearsed { node, .. }
             | Fact::RetryTriggered { node, .. }
             | Fact::NodeSettled { node, .. }
+            | Fact::NodeQueued { node }
+            | Fact::NodeDecided { node, .. }
+            | Fact::CheckpointSaved { node, .. }
+            | Fact::CheckpointRestored { node }
+            | Fact::BranchesJoined { node, .. }
+            | Fact::GoalUnmet { node, .. }
             | Fact::NodeResting { node, .. }
             | Fact::NodeInterrupted { node, .. }
             | Fact::GateRepeated { node, .. }

@@ -1,15 +1,25 @@
 //! What every plan compiles to: nodes, edges, one start.
 
+mod branches;
+mod edge;
+mod node;
+mod shape;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use edge::{Edge, On, Signal};
+pub use node::{
+    Call, Choice, DefaultAnswer, Fork, Gated, Join, JoinPolicy, Node, NodeKind, Question, Subscription, Task,
+    WorkKind,
+};
+
 use crate::budget::Budget;
-use crate::contract::Contract;
-use crate::ids::{NodeId, Role};
-use crate::pace::{self, Level, Rung};
-use crate::run::Outcome;
+use crate::condition::{Key, StepField};
+use crate::ids::NodeId;
+use branches::Branches;
 
 /// A compiled plan: immutable, checked, and shared by every run of its revision.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -17,7 +27,10 @@ use crate::run::Outcome;
 pub struct Graph {
     parts: GraphParts,
     outgoing: BTreeMap<NodeId, Vec<Edge>>,
-    tasks: u32,
+    branches: Branches,
+    /// Nodes of whose last gate a condition wants to know more than the outcome.
+    watched: BTreeSet<NodeId>,
+    steps: u32,
 }
 
 /// The parts a graph is made of, as they are stored.
@@ -37,154 +50,22 @@ pub struct GraphParts {
     pub limits: Limits,
     /// How soon its items are served.
     pub priority: Priority,
-}
-
-/// One place in the graph.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Node {
-    /// Its name, unique in the graph.
-    pub id: NodeId,
-    /// Its heading, for people.
-    pub title: String,
-    /// What it does.
-    pub kind: NodeKind,
-    /// How often it may be entered; the next entry counts as exhausted.
-    pub max_visits: u16,
-}
-
-/// What a node does when it is entered.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum NodeKind {
-    /// Where a run begins; holds it until the plan is approved.
-    Start,
-    /// Work for an agent, then a gate.
-    Task(Box<Task>),
-    /// Escalates the node that led here to the next PACE level's responder; reached over failing edges only.
-    Escalate {
-        /// What the person is told beside the failure itself.
-        reason: Option<String>,
-        /// The PACE level to which it raises the step at least (G-06); `None` is the next.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pace_level: Option<Level>,
-    },
-    /// Ends the run.
-    Exit {
-        /// Says whether the run is done or failed.
-        success: bool,
-    },
-}
-
-/// A step as its author wrote it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Task {
-    /// The step's number in the plan, from 1.
-    pub step: u32,
-    /// Who does it.
-    pub role: Role,
-    /// Who takes over when that role can't go on, level by level.
+    /// What must have passed before a successful exit counts (DOT G1); in the order in which they are looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pace: Vec<Rung>,
-    /// What kind of work it is; sent along with the item (P-31).
-    pub work: WorkKind,
-    /// What the worker is told: the text of `**task:**`.
-    pub prompt: String,
-    /// What the worker is given to read.
-    pub subscriptions: Vec<Subscription>,
-    /// What decides the step.
-    pub contract: Contract,
-    /// Attempts beyond the first that a failing gate may take (`retry(N)`, X-28).
-    pub max_retries: u16,
-    /// How the node settles when its attempts are exhausted: failed, skipped or warned.
-    pub lapse: Outcome,
-    /// How long one attempt's work may take.
-    pub work_timeout: Duration,
-    /// Globs whose files no worker of this step may change (`**protects:**`).
-    pub protects: Vec<String>,
-    /// What no two steps use at once, whatever run they are of (`**locks:**`): held from the start of an attempt to its
-    /// verdict.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub locks: Vec<String>,
-    /// Files that the contract names, the candidates for protection (DESIGN 8).
-    pub contract_files: BTreeSet<String>,
-    /// Files that the task or the subscriptions name: what this step may change.
-    pub own_files: BTreeSet<String>,
+    pub goals: Vec<Goal>,
+    /// What conditions can look at from the start, by name (DOT A1).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub context: BTreeMap<String, String>,
 }
 
-/// What kind of work an agent item is (P-31).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum WorkKind {
-    /// Making something.
-    Code,
-    /// Judging something; its judgement is text, never a verdict.
-    Review,
-}
-
-/// Something a worker is given to read.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Subscription {
-    /// A file or glob relative to the workspace.
-    File {
-        /// The path or glob.
-        path: String,
-    },
-    /// A named stream of notes.
-    Topic {
-        /// The topic's name.
-        name: String,
-    },
-}
-
-/// A way from one node to another.
+/// A node without whose pass no run of the graph succeeds.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Edge {
-    /// Where it leaves.
-    pub from: NodeId,
-    /// Where it leads.
-    pub to: NodeId,
-    /// When it is taken.
-    pub on: On,
-}
-
-/// The condition of an edge (row G-09; the table of choice is [`Signal`]).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum On {
-    /// The gate passed, or a person let it count as met.
-    Success,
-    /// All attempts failed, and nothing is said about exhaustion.
-    Fail,
-    /// An attempt failed and the allowance lasts.
-    Retry,
-    /// All attempts failed.
-    Exhaust,
-    /// Nothing else fits.
-    Always,
-}
-
-/// What a node's attempt came to, as far as edges are concerned.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Signal {
-    /// The node settled as met.
-    Success,
-    /// An attempt failed and the allowance lasts.
-    Retry,
-    /// An attempt failed and the allowance is used up.
-    Exhausted,
-}
-
-impl Signal {
-    /// Returns the edge conditions to look for, first to last (DESIGN 6, X-07).
-    pub fn preference(self) -> &'static [On] {
-        match self {
-            Signal::Success => &[On::Success, On::Always],
-            Signal::Retry => &[On::Retry],
-            Signal::Exhausted => &[On::Exhaust, On::Fail, On::Always],
-        }
-    }
+pub struct Goal {
+    /// The node. One that was never visited is unmet (DOT G4).
+    pub node: NodeId,
+    /// Where the run goes while it is unmet; without it, the run fails (DOT G2, G3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<NodeId>,
 }
 
 /// What bounds every run of a graph, so that each ends or is held.
@@ -200,11 +81,43 @@ pub struct Limits {
     pub repeats: u16,
     /// How long a run may stand still before a person is asked.
     pub stale_after: Option<Duration>,
+    /// Nodes that are worked on at once (DESIGN 6).
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub parallel: u16,
+    /// How often a node may fail for good in the same way, over all its visits, before a person is asked (DOT E14).
+    #[serde(default = "three", skip_serializing_if = "is_three")]
+    pub same_failures: u16,
+}
+
+const fn one() -> u16 {
+    1
+}
+
+const fn three() -> u16 {
+    3
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_one(count: &u16) -> bool {
+    *count == one()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_three(count: &u16) -> bool {
+    *count == three()
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { attempts: 10_000, deliveries: 5, interruptions: 20, repeats: 5, stale_after: None }
+        Limits {
+            attempts: 10_000,
+            deliveries: 5,
+            interruptions: 20,
+            repeats: 5,
+            stale_after: None,
+            parallel: one(),
+            same_failures: three(),
+        }
     }
 }
 
@@ -255,7 +168,7 @@ pub enum GraphDefect {
     /// Two edges of one node have one condition.
     #[error("node `{0}` has two edges for one outcome")]
     DuplicateEdge(NodeId),
-    /// A node that ends the run has edges out of it, or one that asks is reached on success.
+    /// A node that ends the run has edges out of it.
     #[error("node `{0}` has an edge that its kind does not allow")]
     MisplacedEdge(NodeId),
     /// Nothing leads to a node.
@@ -267,6 +180,17 @@ pub enum GraphDefect {
     /// A limit that must be at least one is zero, a lapse is not failed, skipped or warned, or PACE levels do not rise.
     #[error("node `{0}` has a limit or an outcome that can never be met")]
     Impossible(NodeId),
+    /// A node lies on two branches of one fork, so that nobody can say by which one it is reached.
+    #[error("node `{node}` lies on two branches of fork `{fork}`")]
+    CrossingBranches {
+        /// The fork.
+        fork: NodeId,
+        /// The node.
+        node: NodeId,
+    },
+    /// A join that no branch can reach, or a fork or a goal that names a node of another kind.
+    #[error("node `{0}` names or awaits a node that does not fit")]
+    Misjoined(NodeId),
 }
 
 impl Graph {
@@ -275,29 +199,25 @@ impl Graph {
     /// # Errors
     ///
     /// Returns the first [`GraphDefect`] found.
-    pub fn new(parts: GraphParts) -> Result<Graph, GraphDefect> {
-        let by_id = index_of(&parts)?;
-        let mut outgoing: BTreeMap<NodeId, Vec<Edge>> = BTreeMap::new();
-        for edge in &parts.edges {
-            let target = by_id.get(&edge.to).map(|&at| &parts.nodes[at].kind);
-            let source = by_id.get(&edge.from).map(|&at| &parts.nodes[at].kind);
-            let (Some(source), Some(target)) = (source, target) else {
-                return Err(GraphDefect::Dangling { from: edge.from.clone(), to: edge.to.clone() });
-            };
-            if !edge_is_allowed(source, target, edge.on) {
-                return Err(GraphDefect::MisplacedEdge(edge.from.clone()));
+    pub fn new(mut parts: GraphParts) -> Result<Graph, GraphDefect> {
+        shape::refuse_misfits(&parts)?;
+        let outgoing = shape::outgoing(&parts)?;
+        parts.nodes.sort_by(|a, b| a.id.cmp(&b.id));
+        shape::refuse_unreachable(&parts, &outgoing)?;
+        shape::refuse_dead_ends(&parts)?;
+        let branches = Branches::of(&parts, &outgoing)?;
+        let steps = parts.nodes.iter().filter(|node| node.step().is_some()).count();
+        let watched = parts.edges.iter().filter_map(|edge| edge.when.as_ref()).flat_map(|when| &when.clauses);
+        let watched = watched.filter_map(|clause| match &clause.key {
+            Key::Step { node, field: StepField::ExitCode | StepField::Output } => {
+                Some(NodeId::new(node.as_str()))
             }
-            let siblings = outgoing.entry(edge.from.clone()).or_default();
-            if siblings.iter().any(|sibling| sibling.on == edge.on) {
-                return Err(GraphDefect::DuplicateEdge(edge.from.clone()));
+            Key::Outcome | Key::PreferredLabel | Key::Context(_) | Key::Variable(_) | Key::Step { .. } => {
+                None
             }
-            siblings.push(edge.clone());
-        }
-        let tasks = parts.nodes.iter().filter(|node| matches!(node.kind, NodeKind::Task(_))).count();
-        let graph = Graph { outgoing, tasks: u32::try_from(tasks).unwrap_or(u32::MAX), parts };
-        graph.refuse_unreachable()?;
-        graph.refuse_dead_ends()?;
-        Ok(graph.sorted())
+        });
+        let watched = watched.collect();
+        Ok(Graph { outgoing, branches, watched, steps: u32::try_from(steps).unwrap_or(u32::MAX), parts })
     }
 
     /// Returns the plan's title.
@@ -315,12 +235,25 @@ impl Graph {
         self.parts.nodes.binary_search_by(|node| node.id.cmp(id)).ok().map(|at| &self.parts.nodes[at])
     }
 
-    /// Returns the step of this name, where it is one.
+    /// Returns the task of this name, where it is one.
     pub fn task(&self, id: &NodeId) -> Option<&Task> {
         match &self.node(id)?.kind {
             NodeKind::Task(task) => Some(task),
-            NodeKind::Start | NodeKind::Escalate { .. } | NodeKind::Exit { .. } => None,
+            NodeKind::Start
+            | NodeKind::Call(_)
+            | NodeKind::Decision(_)
+            | NodeKind::Human(_)
+            | NodeKind::Checkpoint
+            | NodeKind::Fork(_)
+            | NodeKind::Join(_)
+            | NodeKind::Escalate { .. }
+            | NodeKind::Exit { .. } => None,
         }
+    }
+
+    /// Returns what the harness evaluates at a node, where it evaluates something.
+    pub fn gated(&self, id: &NodeId) -> Option<Gated<'_>> {
+        self.node(id)?.gated()
     }
 
     /// Returns all nodes, by name.
@@ -328,7 +261,12 @@ impl Graph {
         &self.parts.nodes
     }
 
-    /// Returns the steps with their nodes, in the author's order.
+    /// Returns all edges, in the author's order.
+    pub fn edges(&self) -> &[Edge] {
+        &self.parts.edges
+    }
+
+    /// Returns the tasks with their nodes, in the author's order.
     pub fn steps(&self) -> Vec<(&Node, &Task)> {
         let mut steps: Vec<(&Node, &Task)> =
             self.nodes().iter().filter_map(|node| Some((node, self.task(&node.id)?))).collect();
@@ -336,9 +274,17 @@ impl Graph {
         steps
     }
 
+    /// Returns the nodes that are steps of the plan, in the author's order.
+    pub fn numbered(&self) -> Vec<(u32, &Node)> {
+        let mut steps: Vec<(u32, &Node)> =
+            self.nodes().iter().filter_map(|node| Some((node.step()?, node))).collect();
+        steps.sort_by_key(|(step, _)| *step);
+        steps
+    }
+
     /// Returns how many steps there are.
     pub fn task_count(&self) -> u32 {
-        self.tasks
+        self.steps
     }
 
     /// Returns the edges that leave a node.
@@ -346,10 +292,46 @@ impl Graph {
         self.outgoing.get(id).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the edge that a signal takes, the first of its preference.
+    /// Returns the edge that a signal takes where no condition, label or weight has a say: the first of its preference.
     pub fn edge_for(&self, id: &NodeId, signal: Signal) -> Option<&Edge> {
         let edges = self.edges_from(id);
-        signal.preference().iter().find_map(|on| edges.iter().find(|edge| edge.on == *on))
+        let plain = |on: &On| edges.iter().find(|edge| edge.on == *on && edge.when.is_none());
+        signal.preference().iter().find_map(plain)
+    }
+
+    /// Returns the branch by which an edge from this node comes into a join, counted from 0.
+    pub fn branch_into(&self, join: &NodeId, from: &NodeId) -> Option<u16> {
+        self.branches.arm(join, from)
+    }
+
+    /// Returns how many branches come into a join.
+    pub fn branches_into(&self, join: &NodeId) -> u16 {
+        self.branches.count(join)
+    }
+
+    /// Returns the fork whose branches a join joins, where one fork began them all.
+    pub fn fork_of(&self, join: &NodeId) -> Option<&NodeId> {
+        self.branches.fork(join)
+    }
+
+    /// Returns the nodes between a join and the forks where its branches begin.
+    pub fn members_of(&self, join: &NodeId) -> BTreeSet<NodeId> {
+        self.branches.members(self, join)
+    }
+
+    /// Says whether a condition wants to know more of a node than its outcome.
+    pub fn is_watched(&self, id: &NodeId) -> bool {
+        self.watched.contains(id)
+    }
+
+    /// Returns what conditions can look at from the start.
+    pub fn context(&self) -> &BTreeMap<String, String> {
+        &self.parts.context
+    }
+
+    /// Returns what must have passed before a successful exit counts.
+    pub fn goals(&self) -> &[Goal] {
+        &self.parts.goals
     }
 
     /// Returns what a run may use.
@@ -365,90 +347,6 @@ impl Graph {
     /// Returns how soon its items are served.
     pub fn priority(&self) -> Priority {
         self.parts.priority
-    }
-
-    fn sorted(mut self) -> Graph {
-        self.parts.nodes.sort_by(|a, b| a.id.cmp(&b.id));
-        self
-    }
-
-    fn refuse_unreachable(&self) -> Result<(), GraphDefect> {
-        let mut seen = BTreeSet::from([self.parts.start.clone()]);
-        let mut open = vec![self.parts.start.clone()];
-        while let Some(id) = open.pop() {
-            for edge in self.edges_from(&id) {
-                if seen.insert(edge.to.clone()) {
-                    open.push(edge.to.clone());
-                }
-            }
-        }
-        match self.parts.nodes.iter().find(|node| !seen.contains(&node.id)) {
-            Some(node) => Err(GraphDefect::Unreachable(node.id.clone())),
-            None => Ok(()),
-        }
-    }
-
-    fn refuse_dead_ends(&self) -> Result<(), GraphDefect> {
-        let mut incoming: BTreeMap<&NodeId, Vec<&NodeId>> = BTreeMap::new();
-        for edge in &self.parts.edges {
-            incoming.entry(&edge.to).or_default().push(&edge.from);
-        }
-        let mut open: Vec<&NodeId> = Vec::new();
-        for node in &self.parts.nodes {
-            match node.kind {
-                NodeKind::Exit { success: true } => open.push(&node.id),
-                NodeKind::Start | NodeKind::Task(_) | NodeKind::Escalate { .. } | NodeKind::Exit { .. } => {}
-            }
-        }
-        let mut saved: BTreeSet<&NodeId> = open.iter().copied().collect();
-        while let Some(id) = open.pop() {
-            for from in incoming.get(id).into_iter().flatten() {
-                if saved.insert(from) {
-                    open.push(from);
-                }
-            }
-        }
-        for node in &self.parts.nodes {
-            let must_lead_on = matches!(node.kind, NodeKind::Start | NodeKind::Task(_));
-            if must_lead_on && !saved.contains(&node.id) {
-                return Err(GraphDefect::NoExit(node.id.clone()));
-            }
-        }
-        Ok(())
-    }
-}
-
-fn index_of(parts: &GraphParts) -> Result<BTreeMap<NodeId, usize>, GraphDefect> {
-    let mut by_id = BTreeMap::new();
-    for (at, node) in parts.nodes.iter().enumerate() {
-        if by_id.insert(node.id.clone(), at).is_some() {
-            return Err(GraphDefect::DuplicateNode(node.id.clone()));
-        }
-        let is_start = matches!(node.kind, NodeKind::Start);
-        if is_start != (node.id == parts.start) {
-            return Err(GraphDefect::Start(node.id.clone()));
-        }
-        if let NodeKind::Task(task) = &node.kind {
-            let lapse_fits = matches!(task.lapse, Outcome::Failed | Outcome::Skipped | Outcome::Warned);
-            if node.max_visits == 0 || !lapse_fits || !pace::rises(&task.pace) {
-                return Err(GraphDefect::Impossible(node.id.clone()));
-            }
-        }
-    }
-    if !by_id.contains_key(&parts.start) {
-        return Err(GraphDefect::Start(parts.start.clone()));
-    }
-    Ok(by_id)
-}
-
-fn edge_is_allowed(source: &NodeKind, target: &NodeKind, on: On) -> bool {
-    let failing = matches!(on, On::Fail | On::Retry | On::Exhaust);
-    match (source, target) {
-        (NodeKind::Exit { .. } | NodeKind::Escalate { .. }, _) | (_, NodeKind::Start) => false,
-        (NodeKind::Start, NodeKind::Escalate { .. }) => false,
-        (NodeKind::Start, _) => !failing,
-        (NodeKind::Task(_), NodeKind::Escalate { .. }) => failing,
-        (NodeKind::Task(_), _) => true,
     }
 }
 

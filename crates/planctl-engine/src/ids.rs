@@ -183,6 +183,11 @@ impl ItemId {
         ordinal.is_some_and(|ordinal| ordinal.parse::<u16>().is_ok())
     }
 
+    /// Derives the id of a checkpoint's record, or of its restoration; one of them for each entering.
+    pub fn checkpoint(run: RunId, at: &At) -> ItemId {
+        ItemId::derive(run, at, "checkpoint")
+    }
+
     /// Derives the id of an ask; `ordinal` counts the asks of the run, since one try may need several.
     pub fn ask(run: RunId, at: &At, kind: &str, ordinal: u32) -> ItemId {
         ItemId::derive(run, at, &format!("ask.{kind}.{ordinal}"))

@@ -25,7 +25,7 @@ mod run;
 mod time;
 pub mod view;
 
-pub use advance::{Advance, advance, changed_nodes, touched};
+pub use advance::{Advance, Choosing, Decider, Tried, advance, changed_nodes, plain_label, touched};
 pub use budget::{Budget, BudgetPart, Shortfall, Spent, Usage};
 pub use contract::{
     Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, RedFirst, Resources, Showing, Tampering,
@@ -33,18 +33,18 @@ pub use contract::{
 };
 pub use effect::{Ask, AskKind, Brief, Effect, Item, Purpose, Reason, TimerId, Work};
 pub use event::{
-    AgentEvent, AgentSaid, Answer, ClockEvent, Decision, Event, Fault, FaultKind, Found, HarnessEvent,
+    AgentEvent, AgentSaid, Answer, ClockEvent, Decision, Event, Fault, FaultKind, Found, HarnessEvent, Hints,
     HumanEvent, Refusal, Report,
 };
 pub use fact::Fact;
 pub use graph::{
-    Edge, Graph, GraphDefect, GraphParts, Limits, Node, NodeKind, On, Priority, Signal, Subscription, Task,
-    WorkKind,
+    Call, Choice, DefaultAnswer, Edge, Fork, Gated, Goal, Graph, GraphDefect, GraphParts, Join, JoinPolicy,
+    Limits, Node, NodeKind, On, Priority, Question, Signal, Subscription, Task, WorkKind,
 };
 pub use ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
 pub use pace::{Handover, Level, Responder, Rung};
 pub use run::{
-    End, Failing, Failure, Head, NodeState, Note, Outcome, Outcomes, Record, Rehearsal, Run, RunStatus,
-    Scope, Tally,
+    Arrivals, Came, End, Failing, Failure, Head, Known, NodeState, Note, Outcome, Outcomes, Record,
+    Recurrence, Rehearsal, Run, RunStatus, Scope, Tally,
 };
 pub use time::Timestamp;

@@ -60,11 +60,23 @@ pub enum Mutant {
     PaceForgotten,
     /// A PACE level is left out.
     PaceSkipsLevel,
+    /// A join counts a branch twice.
+    BranchCountedTwice,
+    /// A goal that is unmet is passed over.
+    GoalSkipped,
+    /// A checkpoint records again what it should restore.
+    CheckpointNotRestored,
+    /// More nodes are under way at once than may be.
+    ParallelUnlimited,
+    /// It is not counted how often a step failed in the same way.
+    RecurrenceForgotten,
+    /// A resumed run has forgotten how often its nodes were entered.
+    VisitsLostOnResume,
 }
 
 impl Mutant {
     /// Every deliberate bug.
-    pub const ALL: [Mutant; 27] = [
+    pub const ALL: [Mutant; 33] = [
         Mutant::GateAlwaysPasses,
         Mutant::ReportPassesStep,
         Mutant::StaleAttemptAccepted,
@@ -92,6 +104,12 @@ impl Mutant {
         Mutant::VacuousForgotten,
         Mutant::PaceForgotten,
         Mutant::PaceSkipsLevel,
+        Mutant::BranchCountedTwice,
+        Mutant::GoalSkipped,
+        Mutant::CheckpointNotRestored,
+        Mutant::ParallelUnlimited,
+        Mutant::RecurrenceForgotten,
+        Mutant::VisitsLostOnResume,
     ];
 }
 

@@ -9,7 +9,7 @@ use crate::budget::{Budget, Spent};
 use crate::contract::{Contract, Ending, Excerpt, RedFirst, Showing, Tampering, Verdict};
 use crate::effect::AskKind;
 use crate::event::Refusal;
-use crate::graph::Graph;
+use crate::graph::{Graph, NodeKind, Signal};
 use crate::ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
 use crate::mutant::{Mutant, planted};
 use crate::pace::Handover;
@@ -60,6 +60,12 @@ pub struct Head {
     /// Where a failed or paused run goes on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stopped_at: Vec<NodeId>,
+    /// Nodes that wait until fewer others are worked on, first to last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ready: Vec<NodeId>,
+    /// Names that steps under way have to themselves (`Task::apart`).
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub busy: BTreeSet<String>,
 }
 
 /// Whether a run goes on.
@@ -186,6 +192,100 @@ pub struct Record {
     /// What is known of the contract before the work, where that was asked for (`red_first`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsal: Option<Rehearsal>,
+    /// By which way a passage was entered; kept of nodes that ask or decide nothing themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub came: Option<Came>,
+    /// What else is known of its newest attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<Box<Known>>,
+    /// The run's context as it left the node: what workers and people said, by name (DOT X1).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub context: BTreeMap<String, String>,
+    /// What has come into a join.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Box<Arrivals>>,
+    /// What a checkpoint recorded: the name under which the harness finds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<String>,
+    /// How often it failed for good in the same way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recurrence: Option<Recurrence>,
+}
+
+/// By which way a node was entered.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Came {
+    /// The node before.
+    pub from: NodeId,
+    /// What that node had come to.
+    pub signal: Signal,
+}
+
+/// What is known of a node's newest attempt beside its outcome; conditions and the choice of edges look at it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Known {
+    /// The exit code of its gate; kept where a condition asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The end of what its gate printed, or what a person answered; kept where a condition asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// The label that its worker prefers, or a person chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The nodes that its worker suggests to go on with, the best first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suggested: Vec<NodeId>,
+}
+
+/// The branches that have come into a join since its fork was entered.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Arrivals {
+    /// Branches that ended well: runs of neighbours, first and last of each, so that thousands take no room.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub met: Vec<(u16, u16)>,
+    /// Branches that failed, with the node at which they did.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed: BTreeMap<u16, NodeId>,
+    /// Branches begun, where the fork begins them one after another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun: Option<u16>,
+}
+
+impl Arrivals {
+    /// Says whether a branch has come.
+    pub fn has(&self, branch: u16) -> bool {
+        let is_met = self.met.iter().any(|(first, last)| (*first..=*last).contains(&branch));
+        is_met || self.failed.contains_key(&branch)
+    }
+
+    /// Returns how many branches have come.
+    pub fn count(&self) -> u16 {
+        let met: u16 = self.met.iter().map(|(first, last)| last - first + 1).sum();
+        met.saturating_add(u16::try_from(self.failed.len()).unwrap_or(u16::MAX))
+    }
+
+    /// Notes a branch that ended well.
+    pub(crate) fn meet(&mut self, branch: u16) {
+        let at = self.met.partition_point(|(first, _)| *first <= branch);
+        self.met.insert(at, (branch, branch));
+        self.met.dedup_by(|later, earlier| {
+            let is_neighbour = later.0 <= earlier.1.saturating_add(1);
+            if is_neighbour {
+                earlier.1 = earlier.1.max(later.1);
+            }
+            is_neighbour
+        });
+    }
+}
+
+/// What a node has failed with for good, over and over (DOT E14).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Recurrence {
+    /// What the failure looked like, digits left out.
+    pub signature: u64,
+    /// How often in a row.
+    pub count: u16,
 }
 
 /// What is known of a contract before the work of a visit.
@@ -241,6 +341,13 @@ pub enum NodeState {
     /// Not entered, or left without settling.
     #[default]
     Pending,
+    /// Entered, and waiting until fewer others are worked on, or until a file is free.
+    Ready,
+    /// A checkpoint's item is out: the workspace is recorded, or restored.
+    Saving {
+        /// Says that what was recorded is restored.
+        restores: bool,
+    },
     /// A rehearsal of the contract is out, before any work of this visit.
     Rehearsing,
     /// An agent's item is out, claimed or not.
@@ -281,10 +388,13 @@ impl NodeState {
     pub fn is_out(&self) -> bool {
         match self {
             NodeState::Rehearsing
+            | NodeState::Saving { .. }
             | NodeState::Working { .. }
             | NodeState::Resting { .. }
             | NodeState::Checking { .. } => true,
-            NodeState::Pending | NodeState::Held { .. } | NodeState::Settled { .. } => false,
+            NodeState::Pending | NodeState::Ready | NodeState::Held { .. } | NodeState::Settled { .. } => {
+                false
+            }
         }
     }
 
@@ -295,7 +405,7 @@ impl NodeState {
 
     /// Says whether the node is neither pending nor settled.
     pub fn is_live(&self) -> bool {
-        self.is_out() || self.is_held()
+        self.is_out() || self.is_held() || *self == NodeState::Ready
     }
 
     /// Returns how the node settled, if it did.
@@ -303,6 +413,8 @@ impl NodeState {
         match self {
             NodeState::Settled { outcome } => Some(*outcome),
             NodeState::Pending
+            | NodeState::Ready
+            | NodeState::Saving { .. }
             | NodeState::Rehearsing
             | NodeState::Working { .. }
             | NodeState::Resting { .. }
@@ -460,6 +572,8 @@ impl Run {
             noticed: false,
             transitions: 0,
             stopped_at: Vec::new(),
+            ready: Vec::new(),
+            busy: BTreeSet::new(),
         };
         Run { id, head, scope: Scope::All, nodes: BTreeMap::new() }
     }
@@ -499,6 +613,12 @@ impl Run {
             role: None,
             pace: None,
             rehearsal: None,
+            came: None,
+            known: None,
+            context: BTreeMap::new(),
+            arrivals: None,
+            saved: None,
+            recurrence: None,
         };
         let found = self.nodes.get(id);
         if !self.scope.covers(id, found.is_some()) {
@@ -526,7 +646,7 @@ impl Run {
             .map(|(id, _)| id.clone())
             .collect();
         let expected = usize::try_from(self.head.out + self.head.held).unwrap_or(usize::MAX);
-        if live.len() < expected {
+        if live.len() < expected.saturating_add(self.head.ready.len()) {
             return Err(Refusal::NotLoaded(Scope::Live(BTreeSet::new())));
         }
         Ok(live)
@@ -545,7 +665,26 @@ impl Run {
         let head = &mut self.head;
         head.out = head.out + u32::from(state.is_out()) - u32::from(before.is_out());
         head.held = head.held + u32::from(state.is_held()) - u32::from(before.is_held());
-        if graph.task(id).is_some() {
+        if before == NodeState::Ready {
+            head.ready.retain(|ready| ready != id);
+        }
+        if state == NodeState::Ready {
+            head.ready.push(id.clone());
+        }
+        let Some(node) = graph.node(id) else { return Ok(()) };
+        if let NodeKind::Task(task) = &node.kind
+            && !task.apart.is_empty()
+        {
+            let is_over = matches!(state, NodeState::Pending | NodeState::Settled { .. });
+            for name in &task.apart {
+                if state.is_out() {
+                    head.busy.insert(name.clone());
+                } else if is_over && before != NodeState::Ready {
+                    head.busy.remove(name);
+                }
+            }
+        }
+        if node.step().is_some() {
             if let Some(outcome) = before.outcome() {
                 *head.settled.slot(outcome) -= 1;
             }

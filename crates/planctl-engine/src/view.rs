@@ -4,6 +4,7 @@ mod salute;
 
 pub use salute::{Activity, Duty, Equipment, Location, Past, Place, Salute, Size, Times, Who, salute};
 
+use crate::advance::{Choosing, Decider};
 use crate::budget::{BudgetPart, Shortfall};
 use crate::contract::{Ending, Showing, Tampering, Verdict};
 use crate::effect::{AskKind, Purpose, Reason};
@@ -19,11 +20,36 @@ pub fn node_name(graph: &Graph, id: &NodeId) -> String {
         None => format!("node {id}"),
         Some(node) => match &node.kind {
             NodeKind::Start => "the plan".to_owned(),
-            NodeKind::Task(task) => format!("step {} \"{}\"", task.step, node.title),
             NodeKind::Escalate { .. } => "a person".to_owned(),
             NodeKind::Exit { success: true } => "done".to_owned(),
             NodeKind::Exit { success: false } => "failed".to_owned(),
+            NodeKind::Task(_)
+            | NodeKind::Call(_)
+            | NodeKind::Decision(_)
+            | NodeKind::Human(_)
+            | NodeKind::Checkpoint
+            | NodeKind::Fork(_)
+            | NodeKind::Join(_) => match node.step() {
+                Some(step) => format!("step {step} \"{}\"", node.title),
+                None => format!("{} \"{}\"", kind_word(&node.kind), node.title),
+            },
         },
+    }
+}
+
+/// Returns the word for what a node does.
+pub fn kind_word(kind: &NodeKind) -> &'static str {
+    match kind {
+        NodeKind::Start => "start",
+        NodeKind::Task(_) => "task",
+        NodeKind::Call(_) => "call",
+        NodeKind::Decision(_) => "decision",
+        NodeKind::Human(_) => "human",
+        NodeKind::Checkpoint => "checkpoint",
+        NodeKind::Fork(_) => "fork",
+        NodeKind::Join(_) => "join",
+        NodeKind::Escalate { .. } => "escalate",
+        NodeKind::Exit { .. } => "exit",
     }
 }
 
@@ -36,7 +62,24 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         Fact::NodeEntered { node, rehearses: true, .. } => {
             format!("{} began with its contract, before any work", name(node))
         }
+        Fact::NodeEntered { node, .. } if graph.gated(node).is_none() => {
+            format!("the run came to {}", name(node))
+        }
         Fact::NodeEntered { node, attempt, .. } => format!("{} began with attempt {attempt}", name(node)),
+        Fact::NodeQueued { node } => format!("{} waits until there is room for it", name(node)),
+        Fact::NodeDecided { node, met, ending } => {
+            let way = if *met { "yes" } else { "no" };
+            format!("{} decided {way} ({})", name(node), contract_line(*ending, &[]))
+        }
+        Fact::CheckpointSaved { node, .. } => format!("the workspace was recorded at {}", name(node)),
+        Fact::CheckpointRestored { node } => format!("the workspace is as it was at {}", name(node)),
+        Fact::BranchesJoined { node, met, failed } => {
+            format!("{met} branches came well into {}, and {failed} failed", name(node))
+        }
+        Fact::GoalUnmet { node, retry: Some(retry) } => {
+            format!("{} has not passed, so the run goes on at {}", name(node), name(retry))
+        }
+        Fact::GoalUnmet { node, retry: None } => format!("{} has not passed, so the run fails", name(node)),
         Fact::NodeVerified { node, attempt, verdict, vacuous } => {
             let but = if *vacuous { format!(", but {VACUOUS}") } else { String::new() };
             format!("the contract of {} {} at attempt {attempt}{but}", name(node), verdict_verb(*verdict))
@@ -53,8 +96,9 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         Fact::RetryTriggered { node, attempt, left } => {
             format!("{} is tried again: attempt {attempt}, {left} left after it", name(node))
         }
-        Fact::EdgeFollowed { from, to, signal, .. } => {
-            format!("{} {}, so the run went to {}", name(from), signal_words(*signal), name(to))
+        Fact::EdgeFollowed { from, to, signal, choosing, .. } => {
+            let why = choosing.as_deref().map(choosing_words).unwrap_or_default();
+            format!("{} {}, so the run went to {}{why}", name(from), signal_words(*signal), name(to))
         }
         Fact::NodeSettled { node, outcome, by, note } => {
             let by = by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
@@ -84,6 +128,9 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
                 reason_words(*reason),
                 short.unwrap_or_default()
             )
+        }
+        Fact::AskAnswered { node, by, note, kind: AskKind::Choice, option: Some(option), .. } => {
+            format!("{by} chose \"{option}\" at {}{}", name(node), quoted(note.as_deref()))
         }
         Fact::AskAnswered { node, answer, by, note, kind, .. } => {
             format!(
@@ -197,6 +244,8 @@ pub fn reason_words(reason: Reason) -> &'static str {
         Reason::Budget => "the budget does not suffice",
         Reason::Asked => "the worker asks",
         Reason::Reentered => "it is entered anew",
+        Reason::Planned => "the plan has a person asked here",
+        Reason::SameFailure => "it failed in the same way time after time",
     }
 }
 
@@ -207,6 +256,7 @@ pub fn ask_name(kind: AskKind) -> &'static str {
         AskKind::Escalation => "an escalation",
         AskKind::Budget => "a budget ask",
         AskKind::Question => "a question",
+        AskKind::Choice => "a choice",
     }
 }
 
@@ -217,6 +267,17 @@ fn verdict_verb(verdict: Verdict) -> &'static str {
         Verdict::TimedOut => "timed out",
         Verdict::Tampered => "found protected files touched",
     }
+}
+
+fn choosing_words(choosing: &Choosing) -> String {
+    let decided = match choosing.by {
+        Decider::Condition => "its condition held",
+        Decider::Outcome => return String::new(),
+        Decider::Label => "its label was preferred",
+        Decider::Suggestion => "the worker suggested it",
+        Decider::Weight => "nothing else decided but weight and name",
+    };
+    format!(" ({decided})")
 }
 
 fn signal_words(signal: Signal) -> &'static str {

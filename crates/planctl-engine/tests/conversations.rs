@@ -7,14 +7,20 @@
 
 #[path = "conversations/asks.rs"]
 mod asks;
+#[path = "conversations/branches.rs"]
+mod branches;
 #[path = "conversations/budgets.rs"]
 mod budgets;
+#[path = "conversations/choices.rs"]
+mod choices;
 #[path = "conversations/edges.rs"]
 mod edges;
 #[path = "conversations/endings.rs"]
 mod endings;
 #[path = "conversations/flat.rs"]
 mod flat;
+#[path = "conversations/gates_and_people.rs"]
+mod gates_and_people;
 #[path = "conversations/pace.rs"]
 mod pace;
 #[path = "conversations/paths.rs"]

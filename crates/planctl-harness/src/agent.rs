@@ -282,7 +282,8 @@ fn report(finished: &Finished, answer: &Answer, outputs: &mut Vec<Output>) -> Re
         End::TimedOut | End::IdleTimedOut => Some(Ending::TimedOut),
         End::Cancelled | End::HelperLost | End::NotStarted { .. } => None,
     };
-    Report { text, gave_up: answer.gave_up, ending, duration: finished.duration, usage: answer.usage.clone() }
+    let (duration, usage) = (finished.duration, answer.usage.clone());
+    Report { text, gave_up: answer.gave_up, ending, duration, usage, hints: None }
 }
 
 fn shorten(message: &str) -> String {

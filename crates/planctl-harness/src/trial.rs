@@ -137,7 +137,9 @@ impl TrialBench {
                         break;
                     }
                 }
-                Found::Nothing(planctl_engine::Inconclusive::Interrupted) => return Ok(Trial::Interrupted),
+                Found::Recorded { .. }
+                | Found::Restored
+                | Found::Nothing(planctl_engine::Inconclusive::Interrupted) => return Ok(Trial::Interrupted),
                 Found::Nothing(
                     planctl_engine::Inconclusive::ToolMissing { what }
                     | planctl_engine::Inconclusive::Unstable { what },

@@ -1,6 +1,6 @@
 //! Turns the steps of a plan into the graph that the engine runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use planctl_engine::{
@@ -55,7 +55,7 @@ pub(crate) fn lower(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Result
         tree.steps.iter().enumerate().filter(|(_, step)| step.fixed_number().is_some()).collect();
     let id = |at: usize| steps.get(at).map_or(NodeId::new(DONE), |(_, step)| NodeId::new(step.number_text()));
     let mut nodes = vec![plain_node(START, "start", NodeKind::Start)];
-    let mut edges = vec![Edge { from: NodeId::new(START), to: id(0), on: On::Always }];
+    let mut edges = vec![Edge::new(START, id(0), On::Always)];
     let (mut asks, mut aborts) = (false, false);
     for (at, (place, step)) in steps.iter().enumerate() {
         let policy = policy(step);
@@ -67,8 +67,8 @@ pub(crate) fn lower(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Result
         };
         asks |= policy.then == Then::Escalate;
         aborts |= policy.then == Then::Abort;
-        edges.push(Edge { from: id(at), to: id(at + 1), on: On::Success });
-        edges.push(Edge { from: id(at), to: target, on: On::Exhaust });
+        edges.push(Edge::new(id(at), id(at + 1), On::Success));
+        edges.push(Edge::new(id(at), target, On::Exhaust));
         let task = Task {
             contract_files: contract_files(scripts, *place),
             own_files: own_files(order, *place, step).into_iter().map(str::to_owned).collect(),
@@ -95,11 +95,13 @@ pub(crate) fn lower(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Result
         budget: tree.budget.as_ref().map_or(Budget::default(), |budget| budget.value),
         limits,
         priority: tree.priority.as_ref().map_or(Priority::default(), |priority| priority.value),
+        goals: Vec::new(),
+        context: BTreeMap::new(),
     })
 }
 
 fn plain_node(id: &str, title: &str, kind: NodeKind) -> Node {
-    Node { id: NodeId::new(id), title: title.to_owned(), kind, max_visits: MAX_VISITS }
+    Node { max_visits: MAX_VISITS, ..Node::new(id, title, kind) }
 }
 
 // The step's task, without what is known of files.
@@ -124,6 +126,7 @@ fn task(tree: &PlanTree, step: &StepTree, policy: Policy, lapse: Outcome) -> Tas
             .collect::<BTreeSet<_>>()
             .into_iter()
             .collect(),
+        apart: Vec::new(),
         contract_files: BTreeSet::new(),
         own_files: BTreeSet::new(),
     }
@@ -132,12 +135,8 @@ fn task(tree: &PlanTree, step: &StepTree, policy: Policy, lapse: Outcome) -> Tas
 fn node(tree: &PlanTree, step: &StepTree, task: Task) -> Node {
     let max_visits =
         step.max_visits.as_ref().or(tree.max_visits.as_ref()).map_or(MAX_VISITS, |visits| visits.value);
-    Node {
-        id: NodeId::new(step.number_text()),
-        title: step.title.value.clone(),
-        kind: NodeKind::Task(Box::new(task)),
-        max_visits,
-    }
+    let kind = NodeKind::Task(Box::new(task));
+    Node { max_visits, ..Node::new(step.number_text().as_str(), step.title.value.as_str(), kind) }
 }
 
 /// Makes the contract of a step by itself; an empty one where the step has none.

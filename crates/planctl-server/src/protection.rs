@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use planctl_engine::{Digest, Graph, Task};
+use planctl_engine::{Digest, Gated, Graph, Node};
 use planctl_harness::{Baseline, ProtectError};
 
 /// Takes the baseline of a plan: files that a contract names and that neither its step's task nor its subscriptions
@@ -13,14 +13,14 @@ use planctl_harness::{Baseline, ProtectError};
 ///
 /// Those of the harness, where a glob can't be expanded.
 pub fn baseline_of_plan(graph: &Graph, workspace: &Path) -> Result<Baseline, ProtectError> {
-    let steps = graph.steps();
-    let files: BTreeSet<&str> = steps
+    let gated: Vec<Gated<'_>> = graph.nodes().iter().filter_map(Node::gated).collect();
+    let files: BTreeSet<&str> = gated
         .iter()
-        .flat_map(|(_, task)| task.contract_files.difference(&task.own_files))
+        .flat_map(|gated| gated.contract_files.difference(gated.own_files))
         .map(String::as_str)
         .collect();
     let globs: BTreeSet<&str> =
-        steps.iter().flat_map(|(_, task)| task.protects.iter()).map(String::as_str).collect();
+        gated.iter().flat_map(|gated| gated.protects.iter()).map(String::as_str).collect();
     Baseline::take(workspace, files, globs)
 }
 
@@ -30,7 +30,7 @@ pub fn baseline_of_plan(graph: &Graph, workspace: &Path) -> Result<Baseline, Pro
 /// them. `moved` holds files that an earlier step rightfully changed, as its passing gate found them.
 pub(crate) fn baseline_of_step(
     approved: &Baseline,
-    task: &Task,
+    step: &Gated<'_>,
     moved: &BTreeMap<String, Option<Digest>>,
     workspace: &Path,
 ) -> Result<Baseline, ProtectError> {
@@ -38,13 +38,13 @@ pub(crate) fn baseline_of_step(
         files: approved
             .files
             .iter()
-            .filter(|(path, _)| !task.own_files.contains(*path))
+            .filter(|(path, _)| !step.own_files.contains(*path))
             .map(|(path, state)| (path.clone(), state.clone()))
             .collect(),
-        globs: task.protects.iter().cloned().collect(),
+        globs: step.protects.iter().cloned().collect(),
     };
     let moved: BTreeMap<&String, &Option<Digest>> =
-        moved.iter().filter(|(path, _)| !task.own_files.contains(*path)).collect();
+        moved.iter().filter(|(path, _)| !step.own_files.contains(*path)).collect();
     if moved.is_empty() {
         return Ok(baseline);
     }
@@ -63,8 +63,8 @@ pub(crate) fn baseline_of_step(
 }
 
 /// Returns the protected files that a step may change or make, whose state its passing gate has to record.
-pub(crate) fn files_of_own<'a>(approved: &'a Baseline, task: &'a Task) -> Vec<&'a str> {
-    task.own_files.iter().map(String::as_str).filter(|path| approved.covers(path)).collect()
+pub(crate) fn files_of_own<'a>(approved: &Baseline, step: &Gated<'a>) -> Vec<&'a str> {
+    step.own_files.iter().map(String::as_str).filter(|path| approved.covers(path)).collect()
 }
 
 #[cfg(test)]
@@ -72,12 +72,12 @@ mod tests {
     use std::collections::BTreeSet;
     use std::time::Duration;
 
-    use planctl_engine::{Contract, FileChange, Outcome, Role, WorkKind};
+    use planctl_engine::{Contract, FileChange, NodeKind, Outcome, Role, Task, WorkKind};
 
     use super::*;
 
-    fn task(step: u32, own: &[&str], protects: &[&str]) -> Task {
-        Task {
+    fn task(step: u32, own: &[&str], protects: &[&str]) -> Node {
+        let task = Task {
             step,
             role: Role::new("coder"),
             pace: Vec::new(),
@@ -97,15 +97,19 @@ mod tests {
             work_timeout: Duration::from_secs(1),
             protects: protects.iter().map(|glob| (*glob).to_owned()).collect(),
             locks: Vec::new(),
+            pace: Vec::new(),
+            apart: Vec::new(),
             contract_files: BTreeSet::new(),
             own_files: own.iter().map(|path| (*path).to_owned()).collect(),
-        }
+        };
+        Node::new(step.to_string().as_str(), "", NodeKind::Task(Box::new(task)))
     }
 
     #[test]
     fn a_file_that_an_earlier_step_made_is_no_surprise_to_a_glob_of_a_later_one() {
         let folder = tempfile::tempdir().unwrap();
         let (maker, guard) = (task(1, &["repro.sh"], &[]), task(2, &[], &["repro.sh"]));
+        let (maker, guard) = (maker.gated().unwrap(), guard.gated().unwrap());
         let approved = Baseline::take(folder.path(), [], ["repro.sh"]).unwrap();
         std::fs::write(folder.path().join("repro.sh"), "exit 1").unwrap();
         let made = Baseline::take(folder.path(), files_of_own(&approved, &maker), []).unwrap();

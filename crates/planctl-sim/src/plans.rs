@@ -253,6 +253,7 @@ fn limits(dice: &mut Dice) -> Limits {
         interruptions: if is_tight { dice.between(1, 4) as u16 } else { normal.interruptions },
         repeats: if is_tight { dice.between(1, 3) as u16 } else { normal.repeats },
         stale_after: dice.happens(450).then(|| Duration::from_secs(dice.between(20, 2_000))),
+        ..normal
     }
 }
 
@@ -270,16 +271,13 @@ fn step(dice: &mut Dice, number: u64, lapse: Outcome) -> Node {
         work_timeout: Duration::from_secs(dice.between(20, 900)),
         protects: Vec::new(),
         locks: Vec::new(),
+        apart: Vec::new(),
         contract_files: BTreeSet::new(),
         own_files: BTreeSet::new(),
     };
     let max_visits = if dice.happens(500) { dice.between(1, 3) as u16 } else { 10 };
-    Node {
-        id: step_id(number),
-        title: format!("step {number}"),
-        kind: NodeKind::Task(Box::new(task)),
-        max_visits,
-    }
+    let kind = NodeKind::Task(Box::new(task));
+    Node { max_visits, ..Node::new(step_id(number), format!("step {number}"), kind) }
 }
 
 fn retries(dice: &mut Dice) -> u16 {
@@ -302,9 +300,9 @@ fn step_id(number: u64) -> NodeId {
 }
 
 fn plain(id: &str, kind: NodeKind) -> Node {
-    Node { id: NodeId::from(id), title: id.to_owned(), kind, max_visits: 10 }
+    Node::new(id, id, kind)
 }
 
 fn edge(from: &NodeId, to: &NodeId, on: On) -> Edge {
-    Edge { from: from.clone(), to: to.clone(), on }
+    Edge::new(from.clone(), to.clone(), on)
 }

@@ -357,13 +357,17 @@ pub(crate) fn is_of_speaker(item: &ItemId, run: RunId, event: &Event) -> bool {
     let Some(at) = event.at() else { return false };
     let is_gate = || *item == ItemId::gate(run, at);
     let is_rehearsal = || item.is_rehearsal(run, at);
+    let is_checkpoint = || *item == ItemId::checkpoint(run, at);
     match event {
         Event::Agent(_) => *item == ItemId::agent(run, at),
         Event::Harness(event) => match event.found {
             Found::Evidence(_) => is_gate(),
             Found::Rehearsed(_) => is_rehearsal(),
-            Found::Nothing(_) => is_gate() || is_rehearsal(),
+            Found::Recorded { .. } | Found::Restored => is_checkpoint(),
+            Found::Nothing(_) => is_gate() || is_rehearsal() || is_checkpoint(),
         },
-        Event::Human(_) | Event::Clock(_) => *item == ItemId::agent(run, at) || is_gate() || is_rehearsal(),
+        Event::Human(_) | Event::Clock(_) => {
+            *item == ItemId::agent(run, at) || is_gate() || is_rehearsal() || is_checkpoint()
+        }
     }
 }

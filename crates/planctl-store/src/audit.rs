@@ -207,8 +207,8 @@ impl Audit {
         if let Event::Harness(harness) = event
             && let Found::Evidence(evidence) | Found::Rehearsed(evidence) = &harness.found
         {
-            let task = self.graph.as_ref().and_then(|graph| graph.task(&harness.at.node)).cloned();
-            if task.is_none_or(|task| task.contract.digest != evidence.contract) {
+            let gated = self.graph.as_ref().and_then(|graph| graph.gated(&harness.at.node));
+            if gated.is_none_or(|gated| gated.contract.digest != evidence.contract) {
                 self.find("I12", Some(line.seq), "its evidence is not of the approved contract");
             }
         }
@@ -228,7 +228,7 @@ impl Audit {
                 Found::Evidence(evidence) | Found::Rehearsed(evidence) => {
                     vec![&evidence.stdout, &evidence.stderr]
                 }
-                Found::Nothing(_) => Vec::new(),
+                Found::Recorded { .. } | Found::Restored | Found::Nothing(_) => Vec::new(),
             },
             Event::Human(_) | Event::Clock(_) => Vec::new(),
         };
@@ -307,8 +307,9 @@ impl Audit {
                 NodeState::Rehearsing => {
                     Some(planctl_engine::ItemId::rehearsal(self.run, &at, record.tally.rehearsals))
                 }
+                NodeState::Saving { .. } => Some(planctl_engine::ItemId::checkpoint(self.run, &at)),
                 NodeState::Held { item, .. } => Some(item.clone()),
-                NodeState::Pending | NodeState::Settled { .. } => None,
+                NodeState::Pending | NodeState::Ready | NodeState::Settled { .. } => None,
             };
             wanted.extend(item.map(|item| item.as_str().to_owned()));
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use planctl_engine::{Effect, Graph, Item, ItemId, Timestamp, Work};
+use planctl_engine::{Effect, Graph, Item, ItemId, Purpose, Timestamp, Work};
 use sqlx::types::time::OffsetDateTime;
 
 use crate::error::StoreError;
@@ -11,6 +11,9 @@ use crate::rows::{stored_time, to_json};
 
 /// How long after its contract's timeout a gate's lease may be renewed: time to kill the tree and to report.
 const GATE_GRACE: Duration = Duration::from_secs(60);
+
+/// How long the record of a workspace may take, or its restoration.
+const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// How long after its deadline the lease of an agent's work may be renewed: whoever minds the worker ends it and says so
 /// itself, with what it used; only where nobody does, the deadline is found to have passed.
@@ -40,9 +43,9 @@ pub(crate) struct Rows {
     pub(crate) puts: Puts,
     pub(crate) removed: Vec<String>,
     withdraws: bool,
-    pub(crate) armed: Vec<&'static str>,
+    pub(crate) armed: Vec<String>,
     pub(crate) armed_at: Vec<OffsetDateTime>,
-    pub(crate) disarmed: Vec<&'static str>,
+    pub(crate) disarmed: Vec<String>,
 }
 
 impl Rows {
@@ -76,7 +79,7 @@ pub(crate) fn rows(
             }
             Effect::Arm { timer, at } => {
                 rows.disarmed.retain(|name| *name != timer.word());
-                rows.armed.push(timer.word());
+                rows.armed.push(timer.word().into_owned());
                 rows.armed_at.push(stored_time(*at));
             }
             Effect::Disarm(timer) => {
@@ -85,7 +88,7 @@ pub(crate) fn rows(
                 rows.armed.retain(|_| keep.next().unwrap_or(true));
                 let mut keep = kept.iter().copied();
                 rows.armed_at.retain(|_| keep.next().unwrap_or(true));
-                rows.disarmed.push(timer.word());
+                rows.disarmed.push(timer.word().into_owned());
             }
         }
     }
@@ -105,11 +108,14 @@ fn put(
         Work::Agent { role, timeout, .. } => {
             ("agent", role.as_str().to_owned(), timeout.saturating_add(WORK_GRACE))
         }
-        Work::Harness { .. } => {
-            let task = graph.task(&item.at.node).ok_or_else(|| {
+        Work::Harness { purpose: Purpose::Record | Purpose::Restoration } => {
+            ("harness", host.to_owned(), CHECKPOINT_TIMEOUT)
+        }
+        Work::Harness { purpose: Purpose::Verdict | Purpose::Rehearsal } => {
+            let gated = graph.gated(&item.at.node).ok_or_else(|| {
                 StoreError::corrupt(format!("node {} has a gate and no contract", item.at.node))
             })?;
-            ("harness", host.to_owned(), task.contract.timeout.saturating_add(GATE_GRACE))
+            ("harness", host.to_owned(), gated.contract.timeout.saturating_add(GATE_GRACE))
         }
         Work::Human { ask } => ("human", ask.kind.word().to_owned(), Duration::ZERO),
     };

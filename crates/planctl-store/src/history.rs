@@ -155,6 +155,12 @@ impl Place {
             Fact::NodeRehearsed { .. } => planctl_engine::Attempt::NONE,
             Fact::PlanActivated { .. }
             | Fact::EdgeFollowed { .. }
+            | Fact::NodeQueued { .. }
+            | Fact::NodeDecided { .. }
+            | Fact::CheckpointSaved { .. }
+            | Fact::CheckpointRestored { .. }
+            | Fact::BranchesJoined { .. }
+            | Fact::GoalUnmet { .. }
             | Fact::NodeSettled { .. }
             | Fact::AskOpened { .. }
             | Fact::AskAnswered { .. }

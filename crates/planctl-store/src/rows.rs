@@ -68,10 +68,11 @@ pub(crate) fn status_word(status: RunStatus) -> &'static str {
 pub(crate) fn node_word(state: &NodeState) -> &'static str {
     match state {
         NodeState::Pending => "pending",
+        NodeState::Ready => "ready",
         NodeState::Working { .. } => "working",
         NodeState::Resting { .. } => "resting",
-        // A rehearsal is a check, too; the word tells the reads which nodes are live.
-        NodeState::Rehearsing | NodeState::Checking { .. } => "checking",
+        // All of these are the harness's; the word tells the reads which nodes are live.
+        NodeState::Rehearsing | NodeState::Saving { .. } | NodeState::Checking { .. } => "checking",
         NodeState::Held { .. } => "held",
         NodeState::Settled { outcome } => match outcome {
             Outcome::Passed => "passed",

@@ -12,7 +12,7 @@ pub(crate) const TIMERS_DUE: &str =
     "select run, timer from timers where at <= clock_timestamp() order by at limit $1";
 
 /// A timer that has come due; applied with `Proof::Clock`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DueTimer {
     /// The run.
     pub run: RunId,
@@ -23,7 +23,7 @@ pub struct DueTimer {
 impl DueTimer {
     /// Returns the news for the engine.
     pub fn event(&self) -> Event {
-        Event::Clock(ClockEvent::Due { timer: self.timer })
+        Event::Clock(ClockEvent::Due { timer: self.timer.clone() })
     }
 }
 
@@ -38,9 +38,7 @@ impl Store {
         rows.iter()
             .map(|row| {
                 let word: &str = row.try_get("timer")?;
-                let timer = [TimerId::Stale]
-                    .into_iter()
-                    .find(|timer| timer.word() == word)
+                let timer = TimerId::read(word)
                     .ok_or_else(|| StoreError::corrupt(format!("a timer is named `{word}`")))?;
                 Ok(DueTimer { run: run_id(row.try_get("run")?), timer })
             })

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::budget::{Spent, Usage};
 use crate::effect::{AskKind, Reason};
-use crate::event::{AgentEvent, AgentSaid, Fault, FaultKind, Refusal, Report};
+use crate::event::{AgentEvent, AgentSaid, Fault, FaultKind, Hints, Refusal, Report};
 use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
-use crate::run::{Failing, NodeState, Outcome};
+use crate::run::{Failing, Known, NodeState, Outcome};
 
 use super::{Turn, dispatch, hold, pace, route, settle};
 
@@ -18,6 +18,8 @@ pub(super) fn said(turn: &mut Turn<'_>, event: &AgentEvent) -> Result<(), Refusa
     let attempt = match turn.state(node)? {
         NodeState::Working { attempt } | NodeState::Resting { attempt, .. } => *attempt,
         NodeState::Pending
+        | NodeState::Ready
+        | NodeState::Saving { .. }
         | NodeState::Rehearsing
         | NodeState::Checking { .. }
         | NodeState::Held { .. }
@@ -46,9 +48,50 @@ fn reported(turn: &mut Turn<'_>, node: &NodeId, report: &Report) -> Result<(), R
         settle::settle(turn, node, Outcome::Passed, None)?;
         return route::success(turn, node);
     }
+    hint(turn, node, report.hints.as_deref())?;
     let attempt = turn.run.record(node)?.tally.attempt;
     turn.set(node, NodeState::Checking { attempt, gave_up: report.gave_up })?;
     dispatch::gate(turn, node, turn.now)
+}
+
+/// Takes over what a worker says of the way on. It decides nothing but the choice among edges of a pass, and writes no
+/// name that planctl itself writes (DOT X4, X5).
+fn hint(turn: &mut Turn<'_>, node: &NodeId, hints: Option<&Hints>) -> Result<(), Refusal> {
+    let Some(hints) = hints else {
+        if turn.run.record(node)?.known.is_some() {
+            turn.run.record_mut(node)?.known = None;
+        }
+        return Ok(());
+    };
+    let record = turn.run.record_mut(node)?;
+    record.known = Some(Box::new(Known {
+        label: hints.label.as_deref().map(shortened),
+        suggested: hints.suggested.iter().take(SUGGESTIONS_MAX).cloned().collect(),
+        ..Known::default()
+    }));
+    for (name, value) in &hints.context {
+        let is_own = RESERVED.iter().any(|reserved| name.starts_with(reserved));
+        let fits = record.context.len() < CONTEXT_ENTRIES_MAX || record.context.contains_key(name);
+        if !is_own && fits && name.len() <= CONTEXT_NAME_BYTES_MAX {
+            record.context.insert(name.clone(), shortened(value));
+        }
+    }
+    Ok(())
+}
+
+/// Names that workers may not write (DOT X5).
+const RESERVED: [&str; 4] = ["internal.", "graph.", "parallel.", "human."];
+/// The most names that a run's context has.
+const CONTEXT_ENTRIES_MAX: usize = 64;
+/// The longest name in a run's context.
+const CONTEXT_NAME_BYTES_MAX: usize = 128;
+/// The longest value in a run's context, in characters; what is larger belongs into a file (DOT X7).
+const CONTEXT_VALUE_CHARS_MAX: usize = 256;
+/// The most nodes that a worker's suggestion names.
+const SUGGESTIONS_MAX: usize = 16;
+
+fn shortened(value: &str) -> String {
+    value.chars().take(CONTEXT_VALUE_CHARS_MAX).collect()
 }
 
 /// Spends an attempt without a gate: nobody knows what state the work was ended in.

@@ -3,16 +3,18 @@
 use crate::effect::{AskKind, Effect, Reason, TimerId};
 use crate::event::{ClockEvent, Refusal};
 use crate::fact::Fact;
-use crate::ids::{At, NodeId};
+use crate::ids::{Actor, At, NodeId};
 use crate::mutant::{Mutant, planted};
 use crate::run::{NodeState, Outcome, RunStatus};
 
-use super::{Turn, agent, dispatch, hold, pace, revise, route, settle};
+use super::settle::Said;
+use super::{Turn, agent, dispatch, hold, human, pace, revise, route, settle};
 
 pub(super) fn ticked(turn: &mut Turn<'_>, event: &ClockEvent) -> Result<(), Refusal> {
     match event {
         ClockEvent::Admitted => admitted(turn),
         ClockEvent::Due { timer: TimerId::Stale } => stale(turn),
+        ClockEvent::Due { timer: TimerId::Answer(node) } => unanswered(turn, node),
         ClockEvent::LeaseLost { at, interrupted } => lease_lost(turn, at, *interrupted),
         ClockEvent::Overran { at } => {
             let node = working(turn, at)?;
@@ -72,9 +74,30 @@ fn stale(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Lets the declared answer count where nobody gave one in time.
+fn unanswered(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    turn.refuse_unless_active()?;
+    let default = turn.question(node)?.default.clone().ok_or(Refusal::WrongState)?;
+    let NodeState::Held { ask: AskKind::Choice, item } = turn.state(node)?.clone() else {
+        return Err(Refusal::WrongState);
+    };
+    let by = Actor::from("the plan");
+    turn.effects.push(Effect::Withdraw(item.clone()));
+    turn.facts.push(Fact::AskAnswered {
+        node: node.clone(),
+        item,
+        kind: AskKind::Choice,
+        answer: "choose".to_owned(),
+        by: by.clone(),
+        note: Some(format!("nobody answered within {} s", default.after.as_secs())),
+        role: None,
+        option: Some(default.answer.clone()),
+    });
+    human::chosen(turn, node, &default.answer, Said { by: &by, note: None })
+}
+
 fn lease_lost(turn: &mut Turn<'_>, at: &At, interrupted: bool) -> Result<(), Refusal> {
     turn.refuse_unless_active()?;
-    turn.task(&at.node)?;
     if let Some(attempt) = turn.evaluating(&at.node)? {
         turn.refuse_unless_newest(at, attempt)?;
         return dispatch::gate_after_interruption(turn, &at.node);
@@ -96,6 +119,8 @@ fn working(turn: &Turn<'_>, at: &At) -> Result<NodeId, Refusal> {
     let attempt = match turn.state(&at.node)? {
         NodeState::Working { attempt } | NodeState::Resting { attempt, .. } => *attempt,
         NodeState::Pending
+        | NodeState::Ready
+        | NodeState::Saving { .. }
         | NodeState::Rehearsing
         | NodeState::Checking { .. }
         | NodeState::Held { .. }

@@ -6,16 +6,71 @@ use crate::budget::{BudgetPart, Shortfall};
 use crate::effect::{AskKind, Brief, Effect, Item, Reason, Work};
 use crate::event::Refusal;
 use crate::fact::Fact;
+use crate::graph::{NodeKind, Signal, Task};
 use crate::ids::{ItemId, NodeId};
 use crate::mutant::{Mutant, planted};
-use crate::run::{Failing, NodeState};
+use crate::run::{Failing, NodeState, RunStatus};
 use crate::time::Timestamp;
 
-use super::{Turn, hold, pace, settle};
+use super::{Turn, hold, pace, revise, route, settle};
 
-/// Sends out the next attempt of a step, unless a limit or the budget stands against it; before the first one of a
-/// visit the contract is rehearsed, where that is asked for.
+/// Has a node done, or done again, by whoever does it: an agent, the harness, a person.
 pub(super) fn again(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    let target = turn.graph.node(node).ok_or_else(|| Refusal::NoSuchNode(node.clone()))?;
+    match &target.kind {
+        NodeKind::Task(_) | NodeKind::Call(_) => attempt(turn, node),
+        NodeKind::Decision(choice) if choice.command.is_some() => attempt(turn, node),
+        NodeKind::Human(question) => hold::for_choice(turn, node, question),
+        NodeKind::Checkpoint if has_room(turn, node)? => save(turn, node),
+        NodeKind::Checkpoint => queue(turn, node),
+        NodeKind::Decision(_) | NodeKind::Fork(_) | NodeKind::Start => {
+            route::leave(turn, node, Signal::Success)
+        }
+        NodeKind::Join(_) | NodeKind::Escalate { .. } | NodeKind::Exit { .. } => revise::revive(turn, node),
+    }
+}
+
+/// Sends out the node that has waited longest for fewer others to be under way; says whether there was one.
+pub(super) fn next_ready(turn: &mut Turn<'_>) -> Result<bool, Refusal> {
+    if turn.run.head.status != RunStatus::Active {
+        return Ok(false);
+    }
+    let waiting = turn.run.head.ready.clone();
+    for node in waiting {
+        if turn.run.head.out >= u32::from(turn.graph.limits().parallel) {
+            return Ok(false);
+        }
+        if has_room(turn, &node)? {
+            turn.set(&node, NodeState::Pending)?;
+            again(turn, &node)?;
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Lets a node wait until there is room for it.
+fn queue(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    turn.facts.push(Fact::NodeQueued { node: node.clone() });
+    turn.set(node, NodeState::Ready)
+}
+
+/// Says whether a node may be under way beside those that are: one that is itself may.
+fn has_room(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
+    if turn.state(node)?.is_out() || planted(Mutant::ParallelUnlimited) {
+        return Ok(true);
+    }
+    let head = &turn.run.head;
+    let is_free = |task: &Task| !task.apart.iter().any(|name| head.busy.contains(name));
+    Ok(head.out < u32::from(turn.graph.limits().parallel) && turn.graph.task(node).is_none_or(is_free))
+}
+
+/// Sends out the next attempt, unless a limit or the budget stands against it; before the first one of a visit the
+/// contract is rehearsed, where that is asked for.
+fn attempt(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    if !has_room(turn, node)? {
+        return queue(turn, node);
+    }
     if turn.run.head.attempts >= turn.graph.limits().attempts {
         return hold::ask(turn, node, AskKind::Escalation, Reason::AttemptsLimit, None);
     }
@@ -24,8 +79,9 @@ pub(super) fn again(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     {
         return hold::for_budget(turn, node, shortfall);
     }
-    let contract = &turn.task(node)?.contract;
-    if turn.run.record(node)?.awaits_rehearsal(contract) {
+    if let Some(task) = turn.graph.task(node)
+        && turn.run.record(node)?.awaits_rehearsal(&task.contract)
+    {
         return rehearse(turn, node);
     }
     work(turn, node)
@@ -40,8 +96,23 @@ fn work(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     tally.interruptions = 0;
     tally.repeats = 0;
     let attempt = tally.attempt;
+    if turn.graph.task(node).is_none() {
+        turn.set(node, NodeState::Checking { attempt, gave_up: false })?;
+        return gate(turn, node, turn.now);
+    }
     turn.set(node, NodeState::Working { attempt })?;
     agent_item(turn, node, turn.now)
+}
+
+/// Has the state of the workspace recorded, or what was recorded restored where a failing path led back.
+fn save(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    let record = turn.run.record_mut(node)?;
+    record.tally.interruptions = 0;
+    record.tally.repeats = 0;
+    let is_failing = record.came.as_ref().is_some_and(|came| came.signal != Signal::Success);
+    let restores = is_failing && record.saved.is_some() && !planted(Mutant::CheckpointNotRestored);
+    turn.set(node, NodeState::Saving { restores })?;
+    gate(turn, node, turn.now)
 }
 
 /// Has the contract evaluated before the work. It belongs to no attempt: its place is the visit and the attempt before.

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use crate::contract::{Evidence, Inconclusive, Showing, Verdict};
+use crate::contract::{Ending, Evidence, Inconclusive, Showing, Verdict};
 use crate::effect::Reason;
 use crate::event::{Found, HarnessEvent, Refusal};
 use crate::fact::Fact;
+use crate::graph::{NodeKind, Signal};
 use crate::ids::{Attempt, NodeId};
 use crate::mutant::{Mutant, planted};
 use crate::run::{Failing, Failure, NodeState, Outcome, Rehearsal};
@@ -15,7 +16,7 @@ use super::{Turn, dispatch, hold, route, settle};
 pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Refusal> {
     turn.refuse_unless_active()?;
     let node = &event.at.node;
-    turn.task(node)?;
+    turn.refuse_unless_served_by_harness(node)?;
     let Some(attempt) = turn.evaluating(node)? else {
         return Err(Refusal::WrongState);
     };
@@ -24,6 +25,8 @@ pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Ref
         Found::Evidence(evidence) => match *turn.state(node)? {
             NodeState::Checking { gave_up, .. } => judged(turn, node, evidence, gave_up),
             NodeState::Pending
+            | NodeState::Ready
+            | NodeState::Saving { .. }
             | NodeState::Rehearsing
             | NodeState::Working { .. }
             | NodeState::Resting { .. }
@@ -31,6 +34,8 @@ pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Ref
             | NodeState::Settled { .. } => Err(Refusal::WrongState),
         },
         Found::Rehearsed(evidence) => rehearsed(turn, node, evidence),
+        Found::Recorded { name } => saved(turn, node, Some(name.as_str())),
+        Found::Restored => saved(turn, node, None),
         Found::Nothing(Inconclusive::Interrupted) => dispatch::gate_after_interruption(turn, node),
         Found::Nothing(why @ (Inconclusive::ToolMissing { what } | Inconclusive::Unstable { what })) => {
             let word = match why {
@@ -44,14 +49,20 @@ pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Ref
 }
 
 fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool) -> Result<(), Refusal> {
-    let contract = &turn.task(node)?.contract;
-    let verdict = match contract.judge(evidence) {
+    let verdict = match turn.gated(node)?.contract.judge(evidence) {
         Some(verdict) => verdict,
         None if planted(Mutant::ForeignEvidenceAccepted) => Verdict::Passed,
         None => return Err(Refusal::ForeignEvidence),
     };
     let verdict = if planted(Mutant::GateAlwaysPasses) { Verdict::Passed } else { verdict };
+    know(turn, node, evidence)?;
     let attempt = turn.run.record(node)?.tally.attempt;
+    if let Some(NodeKind::Decision(_)) = turn.graph.node(node).map(|node| &node.kind)
+        && let Ending::Exited { .. } = evidence.ending
+        && matches!(verdict, Verdict::Passed | Verdict::Failed)
+    {
+        return decided(turn, node, verdict == Verdict::Passed, evidence.ending);
+    }
     let vacuous = verdict == Verdict::Passed
         && turn.run.record(node)?.is_vacuous()
         && !planted(Mutant::VacuousForgotten);
@@ -76,6 +87,51 @@ fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool
             settle::attempt_failed(turn, node, failure, gave_up)
         }
     }
+}
+
+/// Goes the way that a command decided: an exit code is an answer, and anything else is a failure of the command.
+fn decided(turn: &mut Turn<'_>, node: &NodeId, met: bool, ending: Ending) -> Result<(), Refusal> {
+    turn.facts.push(Fact::NodeDecided { node: node.clone(), met, ending });
+    turn.set(node, NodeState::Settled { outcome: Outcome::Passed })?;
+    let signal = if met { Signal::Success } else { Signal::Exhausted };
+    route::leave(turn, node, signal)
+}
+
+/// Keeps of a gate what conditions ask for, and takes over what its worker said of the way on where it passed.
+fn know(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<(), Refusal> {
+    if !turn.graph.is_watched(node) {
+        return Ok(());
+    }
+    let known = turn.run.record_mut(node)?.known.get_or_insert_default();
+    known.exit_code = match evidence.ending {
+        Ending::Exited { code } => Some(code),
+        Ending::Signalled { .. } | Ending::TimedOut | Ending::NotRun => None,
+    };
+    let printed = evidence.stdout.tail.trim();
+    let begin = printed.len().saturating_sub(OUTPUT_BYTES_MAX);
+    let begin = (begin..=printed.len()).find(|at| printed.is_char_boundary(*at)).unwrap_or(printed.len());
+    known.output = Some(printed[begin..].to_owned());
+    Ok(())
+}
+
+/// The most bytes of what a gate printed that conditions can look at: its end.
+const OUTPUT_BYTES_MAX: usize = 1024;
+
+/// Goes on from a checkpoint whose workspace was recorded, or is again as it was.
+fn saved(turn: &mut Turn<'_>, node: &NodeId, name: Option<&str>) -> Result<(), Refusal> {
+    let NodeState::Saving { restores } = *turn.state(node)? else { return Err(Refusal::WrongState) };
+    if restores != name.is_none() {
+        return Err(Refusal::WrongState);
+    }
+    match name {
+        Some(name) => {
+            turn.run.record_mut(node)?.saved = Some(name.to_owned());
+            turn.facts.push(Fact::CheckpointSaved { node: node.clone(), name: name.to_owned() });
+        }
+        None => turn.facts.push(Fact::CheckpointRestored { node: node.clone() }),
+    }
+    turn.set(node, NodeState::Settled { outcome: Outcome::Passed })?;
+    route::success(turn, node)
 }
 
 /// Notes what the contract showed before the work. Nothing of it is a verdict: the work follows, or a person is asked.

@@ -1,9 +1,10 @@
 //! How a node waits for a person.
 
 use crate::budget::Shortfall;
-use crate::effect::{Ask, AskKind, Effect, Item, Reason, Work};
+use crate::effect::{Ask, AskKind, Effect, Item, Reason, TimerId, Work};
 use crate::event::Refusal;
 use crate::fact::Fact;
+use crate::graph::Question;
 use crate::ids::{ItemId, NodeId};
 use crate::run::{Failure, NodeState};
 
@@ -18,7 +19,7 @@ pub(super) fn ask(
     message: Option<String>,
 ) -> Result<(), Refusal> {
     let failure = turn.run.record(node)?.failure.clone();
-    let ask = Ask { kind, reason, message, failure, shortfall: None };
+    let ask = Ask { kind, reason, message, failure, shortfall: None, options: Vec::new() };
     open(turn, node, ask)
 }
 
@@ -31,7 +32,8 @@ pub(super) fn with_failure(
     failure: Failure,
 ) -> Result<(), Refusal> {
     let kind = AskKind::Escalation;
-    let ask = Ask { kind, reason, message, failure: Some(Box::new(failure)), shortfall: None };
+    let failure = Some(Box::new(failure));
+    let ask = Ask { kind, reason, message, failure, shortfall: None, options: Vec::new() };
     open(turn, node, ask)
 }
 
@@ -39,8 +41,27 @@ pub(super) fn with_failure(
 pub(super) fn for_budget(turn: &mut Turn<'_>, node: &NodeId, shortfall: Shortfall) -> Result<(), Refusal> {
     let failure = turn.run.record(node)?.failure.clone();
     let kind = AskKind::Budget;
-    let ask = Ask { kind, reason: Reason::Budget, message: None, failure, shortfall: Some(shortfall) };
+    let shortfall = Some(shortfall);
+    let ask = Ask { kind, reason: Reason::Budget, message: None, failure, shortfall, options: Vec::new() };
     open(turn, node, ask)
+}
+
+/// Holds a node until a person chooses, or says something; arms the answer that counts if nobody does.
+pub(super) fn for_choice(turn: &mut Turn<'_>, node: &NodeId, question: &Question) -> Result<(), Refusal> {
+    let ask = Ask {
+        kind: AskKind::Choice,
+        reason: Reason::Planned,
+        message: Some(question.text.clone()),
+        failure: None,
+        shortfall: None,
+        options: question.options.clone(),
+    };
+    open(turn, node, ask)?;
+    if let Some(default) = &question.default {
+        let timer = TimerId::Answer(node.clone());
+        turn.effects.push(Effect::Arm { timer, at: turn.now.after(default.after) });
+    }
+    Ok(())
 }
 
 fn open(turn: &mut Turn<'_>, node: &NodeId, ask: Ask) -> Result<(), Refusal> {

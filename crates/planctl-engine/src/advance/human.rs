@@ -1,14 +1,15 @@
 //! What a person decided.
 
-use crate::effect::AskKind;
+use crate::effect::{AskKind, Effect, TimerId};
 use crate::event::{Answer, Decision, HumanEvent, Refusal};
 use crate::fact::Fact;
+use crate::graph::{Edge, Signal};
 use crate::ids::{Actor, ItemId, NodeId};
 use crate::mutant::{Mutant, planted};
-use crate::run::{End, NodeState, Note, Outcome, RunStatus};
+use crate::run::{End, Known, NodeState, Note, Outcome, RunStatus};
 
 use super::settle::Said;
-use super::{Turn, dispatch, hold, revise, route, settle};
+use super::{Turn, choose, dispatch, hold, revise, route, settle};
 
 pub(super) fn decided(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(), Refusal> {
     match &event.decision {
@@ -42,6 +43,9 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
     if needs_note && event.note.as_deref().is_none_or(|note| note.trim().is_empty()) {
         return Err(Refusal::NoteMissing);
     }
+    if let Answer::Choose { option } = answer {
+        refuse_unless_offered(turn, &node, option)?;
+    }
     turn.facts.push(Fact::AskAnswered {
         node: node.clone(),
         item: item.clone(),
@@ -59,11 +63,78 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
             | Answer::Abort
             | Answer::Revise
             | Answer::Raise { .. }
+            | Answer::Choose { .. }
+            | Answer::Reply => None,
+        },
+        option: match answer {
+            Answer::Choose { option } => Some(option.clone()),
+            Answer::Approve
+            | Answer::Reject
+            | Answer::Retry
+            | Answer::Skip
+            | Answer::Waive
+            | Answer::Abort
+            | Answer::Revise
+            | Answer::Reassign { .. }
+            | Answer::Raise { .. }
             | Answer::Reply => None,
         },
     });
     turn.set(&node, NodeState::Pending)?;
     carry_out(turn, event, &node, answer)
+}
+
+/// Refuses a choice that is not among the options: a typo approves nothing (DOT H3).
+fn refuse_unless_offered(turn: &Turn<'_>, node: &NodeId, option: &str) -> Result<(), Refusal> {
+    let options = turn.question(node)?.options.clone();
+    let is_offered =
+        options.iter().any(|offered| choose::plain_label(offered) == choose::plain_label(option));
+    let is_text = options.is_empty() && !option.trim().is_empty();
+    if is_offered || is_text {
+        Ok(())
+    } else {
+        Err(Refusal::NoSuchOption { option: option.to_owned(), options })
+    }
+}
+
+/// Settles a node with what was chosen, and leaves it along the edge of that name (DOT H2).
+pub(super) fn chosen(
+    turn: &mut Turn<'_>,
+    node: &NodeId,
+    option: &str,
+    said: Said<'_>,
+) -> Result<(), Refusal> {
+    let question = turn.question(node)?;
+    if question.default.is_some() {
+        turn.effects.push(Effect::Disarm(TimerId::Answer(node.clone())));
+    }
+    let record = turn.run.record_mut(node)?;
+    record.context.insert(SELECTED.to_owned(), cut(option));
+    record.known =
+        Some(Box::new(Known { label: Some(cut(option)), output: Some(cut(option)), ..Known::default() }));
+    settle::settle(turn, node, Outcome::Passed, Some(said))?;
+    let label = choose::plain_label(option);
+    let leads = |edge: &&Edge| {
+        edge.label.as_deref().is_some_and(|own| choose::plain_label(own) == label)
+            || edge.label.is_none() && choose::plain_label(edge.to.as_str()) == label
+    };
+    match turn.graph.edges_from(node).iter().find(leads) {
+        Some(edge) => {
+            route::follow(turn, edge.clone(), Signal::Success);
+            Ok(())
+        }
+        None => route::success(turn, node),
+    }
+}
+
+/// The name under which conditions find what a person chose last (DOT H2).
+const SELECTED: &str = "human.gate.selected";
+
+/// The most characters of an answer that conditions can look at.
+const ANSWER_CHARS_MAX: usize = 1_000;
+
+fn cut(text: &str) -> String {
+    text.chars().take(ANSWER_CHARS_MAX).collect()
 }
 
 /// Finds the node that an ask holds.
@@ -100,6 +171,10 @@ fn carry_out(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId, answer: &An
         Answer::Reply => {
             take_note(turn, event, node)?;
             dispatch::again(turn, node)
+        }
+        Answer::Choose { option } => {
+            let said = Said { by: &event.by, note: event.note.as_deref() };
+            chosen(turn, node, option, said)
         }
         Answer::Skip => settle_by(turn, event, node, Outcome::Skipped),
         Answer::Waive if planted(Mutant::WaiverHidden) => settle_by(turn, event, node, Outcome::Passed),
@@ -140,6 +215,10 @@ fn settle_by(
         return route::success(turn, node);
     }
     settle::settle(turn, node, outcome, Some(Said { by: &event.by, note: event.note.as_deref() }))?;
+    let leads_nowhere = turn.graph.edges_from(node).is_empty();
+    if leads_nowhere {
+        return route::end_failed(turn, node, End::Failed);
+    }
     route::success(turn, node)
 }
 
@@ -147,10 +226,11 @@ fn settle_by(
 /// of the allowance is used, and what is tried again is the rehearsal.
 fn grant(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
     take_note(turn, event, node)?;
-    let contract = &turn.task(node)?.contract;
+    let contract = turn.graph.task(node).map(|task| &task.contract);
     let record = turn.run.record_mut(node)?;
     record.question = None;
-    if !planted(Mutant::RetryGrantsNothing) && !record.awaits_rehearsal(contract) {
+    let rehearses = contract.is_some_and(|contract| record.awaits_rehearsal(contract));
+    if !planted(Mutant::RetryGrantsNothing) && !rehearses {
         record.tally.granted = record.tally.granted.saturating_add(1);
     }
     Ok(())

@@ -1,12 +1,15 @@
 //! How a run goes on: after a failure where it ended, after a pause with another revision.
 
+use std::collections::BTreeSet;
+
 use crate::contract::RedFirst;
 use crate::event::Refusal;
-use crate::graph::{Graph, Node, NodeKind, Signal};
+use crate::graph::{Graph, Node, NodeKind};
 use crate::ids::NodeId;
+use crate::mutant::{Mutant, planted};
 use crate::run::{Outcome, RunStatus};
 
-use super::{Turn, route};
+use super::{Turn, join, route};
 
 /// Pauses the run at a node: what else is out is taken back, and the plan is a draft again.
 pub(super) fn pause(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
@@ -51,26 +54,48 @@ pub(super) fn revised(turn: &mut Turn<'_>, changed: &[NodeId]) -> Result<(), Ref
 pub(super) fn go_on(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     let stopped = std::mem::take(&mut turn.run.head.stopped_at);
     let mut entered = false;
-    for node in stopped.iter().filter(|node| turn.graph.task(node).is_some()) {
-        route::enter(turn, node, true)?;
+    for node in stopped.iter().filter(|node| turn.graph.node(node).is_some()) {
+        if planted(Mutant::VisitsLostOnResume) {
+            turn.run.record_mut(node)?.tally.visits = 0;
+        }
+        revive(turn, node)?;
         entered = true;
     }
-    if entered { Ok(()) } else { enter_first_unsettled(turn) }
+    if entered { Ok(()) } else { replay(turn) }
 }
 
-/// Enters the first unsettled node on the success path, where the nodes at which the run stopped are gone.
-fn enter_first_unsettled(turn: &mut Turn<'_>) -> Result<(), Refusal> {
-    let mut node = turn.graph.start().clone();
-    for _ in turn.graph.nodes() {
-        let Some(edge) = turn.graph.edge_for(&node, Signal::Success) else { break };
-        let is_task = turn.graph.node(&edge.to).is_some_and(|to| matches!(to.kind, NodeKind::Task(_)));
-        if !is_task || turn.run.record(&edge.to)?.state.outcome().is_none() {
-            let edge = edge.clone();
-            return route::follow(turn, &edge, Signal::Success);
+/// Enters the node at which something can be done for one at which the run stopped.
+pub(super) fn revive(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    let mut seen = BTreeSet::new();
+    let mut open = vec![node.clone()];
+    while let Some(id) = open.pop() {
+        let target = turn.graph.node(&id).ok_or_else(|| Refusal::NoSuchNode(id.clone()))?;
+        if !seen.insert(id.clone()) || turn.state(&id)?.is_live() {
+            continue;
         }
-        node = edge.to.clone();
+        match &target.kind {
+            NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) => route::enter(turn, &id, true)?,
+            NodeKind::Decision(choice) if choice.command.is_some() => route::enter(turn, &id, true)?,
+            NodeKind::Join(_) => open.extend(join::reopen(turn, &id)?),
+            NodeKind::Start => route::success(turn, &id)?,
+            NodeKind::Decision(_)
+            | NodeKind::Fork(_)
+            | NodeKind::Checkpoint
+            | NodeKind::Escalate { .. }
+            | NodeKind::Exit { .. } => {
+                open.extend(turn.run.record(&id)?.came.as_ref().map(|came| came.from.clone()));
+            }
+        }
     }
-    Err(Refusal::WrongState)
+    Ok(())
+}
+
+/// Walks from the start through everything that is settled as met, and enters what is not; where the nodes at which the
+/// run stopped are gone, this is where it goes on.
+fn replay(turn: &mut Turn<'_>) -> Result<(), Refusal> {
+    turn.replayed = Some(BTreeSet::new());
+    let start = turn.graph.start().clone();
+    route::success(turn, &start)
 }
 
 /// Names the nodes that differ between two revisions, or are in one of them only.

@@ -1,55 +1,166 @@
-//! Where a run goes from a node: along the one edge its outcome takes.
+//! Where a run goes from a node, and what it finds there.
 
 use crate::effect::{AskKind, Reason};
 use crate::event::Refusal;
 use crate::fact::Fact;
-use crate::graph::{Edge, NodeKind, Signal};
+use crate::graph::{Edge, Node, NodeKind, On, Signal};
 use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
-use crate::run::{End, Outcome, Rehearsal, RunStatus};
+use crate::pace::Level;
+use crate::run::{Came, End, NodeState, Outcome, Rehearsal, RunStatus};
 
-use super::{Turn, dispatch, hold, pace, settle};
+use super::choose::Chosen;
+use super::{Turn, choose, dispatch, hold, join, pace, settle};
 
 /// Goes on from a node that counts as met.
 pub(super) fn success(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
-    match turn.graph.edge_for(node, Signal::Success) {
-        Some(edge) => {
-            let edge = edge.clone();
-            follow(turn, &edge, Signal::Success)
+    leave(turn, node, Signal::Success)
+}
+
+/// Leaves a node along the edge that fits what it came to; a person is asked where none does (G-19).
+pub(super) fn leave(turn: &mut Turn<'_>, node: &NodeId, signal: Signal) -> Result<(), Refusal> {
+    match choose::edge(turn, node, signal)? {
+        Some(chosen) => {
+            go(turn, chosen, signal);
+            Ok(())
         }
-        None => hold::ask(turn, node, AskKind::Escalation, Reason::NoEdge, None),
+        None => {
+            let subject = taken_back_to(turn, node)?;
+            hold::ask(turn, &subject, AskKind::Escalation, Reason::NoEdge, None)
+        }
     }
 }
 
-/// Goes along an edge.
-pub(super) fn follow(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result<(), Refusal> {
-    turn.facts.push(Fact::EdgeFollowed { from: edge.from.clone(), to: edge.to.clone(), signal, on: edge.on });
-    let target = turn.graph.node(&edge.to).ok_or_else(|| Refusal::NoSuchNode(edge.to.clone()))?;
-    match &target.kind {
-        NodeKind::Start => Err(Refusal::NoSuchNode(edge.to.clone())),
-        NodeKind::Task(_) => {
-            if signal == Signal::Success {
-                pace::begin_anew(turn, &edge.to)?;
-            } else {
-                hand_over_failure(turn, &edge.from, &edge.to)?;
+/// Goes along an edge, once what was begun is done.
+pub(super) fn follow(turn: &mut Turn<'_>, edge: Edge, signal: Signal) {
+    go(turn, Chosen { edge, choosing: None }, signal);
+}
+
+/// Goes along the edge that was chosen, once what was begun is done.
+pub(super) fn go(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) {
+    let Chosen { edge, choosing } = chosen;
+    turn.facts.push(Fact::EdgeFollowed {
+        from: edge.from.clone(),
+        to: edge.to.clone(),
+        signal,
+        on: edge.on,
+        label: edge.label.clone(),
+        choosing,
+    });
+    turn.open.push((edge, signal));
+}
+
+/// Arrives where the edges lead that were followed, until something waits everywhere.
+pub(super) fn arrive_everywhere(turn: &mut Turn<'_>) -> Result<(), Refusal> {
+    loop {
+        while let Some((edge, signal)) = turn.open.pop() {
+            arrive(turn, &edge, signal)?;
+            if turn.run.head.status != RunStatus::Active {
+                turn.open.clear();
             }
-            enter(turn, &edge.to, signal == Signal::Success)
         }
+        if !dispatch::next_ready(turn)? {
+            return Ok(());
+        }
+    }
+}
+
+fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result<(), Refusal> {
+    let to = &edge.to;
+    let target = turn.graph.node(to).ok_or_else(|| Refusal::NoSuchNode(to.clone()))?;
+    if turn.passes_again(to)? {
+        return leave(turn, to, Signal::Success);
+    }
+    match &target.kind {
+        NodeKind::Start => Err(Refusal::NoSuchNode(to.clone())),
+        NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) => {
+            if signal == Signal::Success {
+                pace::begin_anew(turn, to)?;
+            } else if target.gated().is_some() {
+                hand_over_failure(turn, &edge.from, to)?;
+            }
+            carry_context(turn, edge)?;
+            enter(turn, to, signal == Signal::Success)
+        }
+        NodeKind::Decision(choice) if choice.command.is_some() => {
+            carry_context(turn, edge)?;
+            enter(turn, to, signal == Signal::Success)
+        }
+        NodeKind::Checkpoint => {
+            pass(turn, edge, signal)?;
+            enter(turn, to, signal == Signal::Success)
+        }
+        NodeKind::Decision(_) => {
+            pass(turn, edge, signal)?;
+            if !count_passage(turn, to)? {
+                return Ok(());
+            }
+            turn.set(to, NodeState::Settled { outcome: Outcome::Passed })?;
+            let onward = onward(turn, &edge.from, signal)?;
+            leave(turn, to, onward)
+        }
+        NodeKind::Fork(fork) => {
+            let fork = fork.clone();
+            pass(turn, edge, signal)?;
+            if count_passage(turn, to)? { join::spread(turn, to, &fork) } else { Ok(()) }
+        }
+        NodeKind::Join(_) => join::arrive(turn, edge, signal),
         NodeKind::Escalate { reason, pace_level } => {
-            let (message, named) = (reason.clone(), *pace_level);
-            pace::escalate(turn, &edge.from, Reason::Exhausted, message, named)
+            let (reason, named) = (reason.clone(), *pace_level);
+            escalate(turn, edge, signal, reason, named)
         }
-        NodeKind::Exit { success: true } => {
-            end_done(turn);
-            Ok(())
-        }
+        NodeKind::Exit { success: true } => finish(turn, edge),
         NodeKind::Exit { success: false } => end_failed(turn, &edge.from, End::Failed),
     }
+}
+
+/// Notes by which way a passage is entered.
+fn pass(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result<(), Refusal> {
+    carry_context(turn, edge)?;
+    let came = Came { from: edge.from.clone(), signal };
+    turn.run.record_mut(&edge.to)?.came = Some(came);
+    Ok(())
+}
+
+/// Counts an entry of a node at which nobody works; one too many is asked about and goes no further.
+fn count_passage(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
+    let max_visits = turn.graph.node(node).map_or(1, |node| node.max_visits);
+    let tally = &mut turn.run.record_mut(node)?.tally;
+    if tally.visits >= max_visits && !planted(Mutant::VisitsUncounted) {
+        beyond_visits(turn, node)?;
+        return Ok(false);
+    }
+    tally.visits = tally.visits.saturating_add(1);
+    let (visit, attempt) = (tally.visits, tally.attempt);
+    turn.facts.push(Fact::NodeEntered { node: node.clone(), visit, attempt, rehearses: false });
+    Ok(true)
+}
+
+/// Says with what a run leaves a passage: what it came with, where a step that was passed over counts as met.
+fn onward(turn: &Turn<'_>, from: &NodeId, signal: Signal) -> Result<Signal, Refusal> {
+    let subject = turn.subject(from)?;
+    let is_passed_over = matches!(turn.state(&subject)?.outcome(), Some(Outcome::Skipped | Outcome::Warned));
+    Ok(match signal {
+        Signal::Success => Signal::Success,
+        Signal::Retry | Signal::Exhausted if is_passed_over => Signal::Success,
+        Signal::Retry | Signal::Exhausted => Signal::Exhausted,
+    })
+}
+
+/// Hands the run's context on; nothing is written where there is none.
+fn carry_context(turn: &mut Turn<'_>, edge: &Edge) -> Result<(), Refusal> {
+    let context = &turn.run.record(&edge.from)?.context;
+    if *context != turn.run.record(&edge.to)?.context {
+        let context = context.clone();
+        turn.run.record_mut(&edge.to)?.context = context;
+    }
+    Ok(())
 }
 
 /// Tells the node entered over a failure path what failed before it. A step that was left out or only warned about is
 /// no business of the next one, whose first prompt names no contract.
 fn hand_over_failure(turn: &mut Turn<'_>, from: &NodeId, to: &NodeId) -> Result<(), Refusal> {
+    let from = &turn.subject(from)?;
     let is_passed_over = matches!(turn.state(from)?.outcome(), Some(Outcome::Skipped | Outcome::Warned));
     if from != to && !is_passed_over {
         let failure = turn.run.record(from)?.failure.clone();
@@ -58,16 +169,20 @@ fn hand_over_failure(turn: &mut Turn<'_>, from: &NodeId, to: &NodeId) -> Result<
     Ok(())
 }
 
-/// Enters a step. The allowance refills over a success path, not over a failure path (DESIGN 6).
+/// Enters a node at which something is done. The allowance refills over a success path, not over a failure path
+/// (DESIGN 6).
 pub(super) fn enter(turn: &mut Turn<'_>, node: &NodeId, refills: bool) -> Result<(), Refusal> {
     let max_visits = turn.graph.node(node).map_or(1, |node| node.max_visits);
-    let contract = &turn.task(node)?.contract;
+    let contract = turn.graph.task(node).map(|task| &task.contract);
     let record = turn.run.record_mut(node)?;
     // Noted for an entry too many as well: a person may have it worked on all the same.
-    if contract.rehearsal().is_off() || planted(Mutant::RehearsalSkipped) {
-        record.rehearsal = None;
-    } else if !record.has_been_red(contract) {
-        record.rehearsal = Some(Rehearsal::Due);
+    match contract {
+        Some(contract) if !contract.rehearsal().is_off() && !planted(Mutant::RehearsalSkipped) => {
+            if !record.has_been_red(contract) {
+                record.rehearsal = Some(Rehearsal::Due);
+            }
+        }
+        Some(_) | None => record.rehearsal = None,
     }
     if record.tally.visits >= max_visits && !planted(Mutant::VisitsUncounted) {
         return beyond_visits(turn, node);
@@ -81,25 +196,82 @@ pub(super) fn enter(turn: &mut Turn<'_>, node: &NodeId, refills: bool) -> Result
         record.note = None;
     }
     let (visit, attempt) = (record.tally.visits, record.tally.attempt.next());
-    let rehearses = record.awaits_rehearsal(contract);
+    let rehearses = contract.is_some_and(|contract| record.awaits_rehearsal(contract));
     turn.facts.push(Fact::NodeEntered { node: node.clone(), visit, attempt, rehearses });
     dispatch::again(turn, node)
 }
 
 /// Treats one entry too many as exhausted; a chain of such entries that comes round ends with a question.
 fn beyond_visits(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
-    if turn.exhausted_here.insert(node.clone()) {
-        settle::exhausted(turn, node)
-    } else {
-        hold::ask(turn, node, AskKind::Escalation, Reason::Exhausted, None)
+    // The edges of a passage ask for what came before it, and not for its own visits.
+    let is_passage = turn.graph.node(node).is_some_and(Node::is_passage);
+    if !is_passage && turn.exhausted_here.insert(node.clone()) {
+        return settle::exhausted(turn, node);
     }
+    let subject = taken_back_to(turn, node)?;
+    let message = (subject != *node).then(|| format!("`{node}` was entered as often as it may be"));
+    hold::ask(turn, &subject, AskKind::Escalation, Reason::Exhausted, message)
 }
 
-fn end_done(turn: &mut Turn<'_>) {
+/// Asks a person about the node that failed; where nothing failed, about the escalation itself.
+fn escalate(
+    turn: &mut Turn<'_>,
+    edge: &Edge,
+    signal: Signal,
+    reason: Option<String>,
+    named: Option<Level>,
+) -> Result<(), Refusal> {
+    let onward = onward(turn, &edge.from, signal)?;
+    if signal != Signal::Success && onward != Signal::Success {
+        let subject = taken_back_to(turn, &edge.from)?;
+        return pace::escalate(turn, &subject, Reason::Exhausted, reason, named);
+    }
+    pass(turn, edge, signal)?;
+    let tally = &mut turn.run.record_mut(&edge.to)?.tally;
+    tally.visits = tally.visits.saturating_add(1);
+    hold::ask(turn, &edge.to, AskKind::Escalation, Reason::Planned, reason)
+}
+
+/// Returns the node that last worked, decided or asked on the way to one, and opens the joins between them again: what a
+/// person decides about it comes that way once more.
+fn taken_back_to(turn: &mut Turn<'_>, node: &NodeId) -> Result<NodeId, Refusal> {
+    let subject = turn.subject(node)?;
+    let mut back = node.clone();
+    while back != subject {
+        let Some(came) = turn.run.record(&back)?.came.clone() else { break };
+        if turn.run.record(&back)?.arrivals.is_some() {
+            join::forget(turn, &back, &came.from)?;
+        }
+        back = came.from;
+    }
+    Ok(subject)
+}
+
+/// Ends the run well, unless a goal is unmet: then it goes where the goal says, or fails (DOT G1 to G6).
+fn finish(turn: &mut Turn<'_>, edge: &Edge) -> Result<(), Refusal> {
+    for goal in turn.graph.goals() {
+        let outcome = turn.run.record(&goal.node)?.state.outcome();
+        let is_met = matches!(outcome, Some(Outcome::Passed | Outcome::Waived));
+        if is_met || planted(Mutant::GoalSkipped) {
+            continue;
+        }
+        turn.facts.push(Fact::GoalUnmet { node: goal.node.clone(), retry: goal.retry.clone() });
+        return match &goal.retry {
+            Some(retry) => {
+                follow(turn, Edge::new(edge.from.clone(), retry.clone(), On::Fail), Signal::Exhausted);
+                Ok(())
+            }
+            None => end_failed(turn, &goal.node, End::Failed),
+        };
+    }
+    for live in turn.run.live()? {
+        turn.withdraw(&live)?;
+    }
     turn.disarm_stale();
     turn.run.head.status = RunStatus::Ended { end: End::Done };
     let settled = turn.run.head.settled;
     turn.facts.push(Fact::PlanCompleted { settled });
+    Ok(())
 }
 
 /// Ends the run as failed; a resume begins where it ended.
@@ -112,6 +284,7 @@ pub(super) fn end_failed(turn: &mut Turn<'_>, node: &NodeId, end: End) -> Result
     turn.disarm_stale();
     turn.run.head.stopped_at = stopped;
     turn.run.head.status = RunStatus::Ended { end };
-    turn.facts.push(Fact::PlanFailed { node: node.clone(), end });
+    let node = turn.subject(node)?;
+    turn.facts.push(Fact::PlanFailed { node, end });
     Ok(())
 }

@@ -6,12 +6,12 @@ use crate::contract::Excerpt;
 use crate::effect::Reason;
 use crate::event::Refusal;
 use crate::fact::Fact;
-use crate::graph::{Graph, NodeKind, Signal};
+use crate::graph::{NodeKind, Signal};
 use crate::ids::{Actor, NodeId};
 use crate::mutant::{Mutant, planted};
-use crate::run::{Failing, Failure, NodeState, Outcome};
+use crate::run::{Failing, Failure, NodeState, Outcome, Recurrence};
 
-use super::{Turn, dispatch, pace, route};
+use super::{Turn, choose, dispatch, pace, route};
 
 /// Who settled a node by hand, and why.
 #[derive(Clone, Copy)]
@@ -54,10 +54,10 @@ pub(super) fn attempt_failed(
     if left == 0 || is_last || planted(Mutant::RetriesIgnored) {
         return exhausted(turn, node);
     }
-    if let Some(edge) = turn.graph.edge_for(node, Signal::Retry) {
-        let edge = edge.clone();
+    if let Some(chosen) = choose::edge(turn, node, Signal::Retry)? {
         turn.set(node, NodeState::Pending)?;
-        return route::follow(turn, &edge, Signal::Retry);
+        route::go(turn, chosen, Signal::Retry);
+        return Ok(());
     }
     let left = u16::try_from(left - 1).unwrap_or(u16::MAX);
     turn.facts.push(Fact::RetryTriggered { node: node.clone(), attempt: next, left });
@@ -67,7 +67,7 @@ pub(super) fn attempt_failed(
 /// Returns how many attempts a step has left.
 pub(super) fn attempts_left(turn: &Turn<'_>, node: &NodeId) -> Result<u32, Refusal> {
     let tally = turn.run.record(node)?.tally;
-    let mut allowance = 1 + u32::from(turn.task(node)?.max_retries) + u32::from(tally.granted);
+    let mut allowance = 1 + u32::from(turn.gated(node)?.max_retries) + u32::from(tally.granted);
     if planted(Mutant::AllowanceOffByOne) {
         allowance += 1;
     }
@@ -76,25 +76,52 @@ pub(super) fn attempts_left(turn: &Turn<'_>, node: &NodeId) -> Result<u32, Refus
 
 /// Follows the edge of an exhausted node, or asks a person where none fits.
 pub(super) fn exhausted(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
-    let Some(edge) = exhausted_edge(turn.graph, node) else {
+    let Some(chosen) = choose::edge(turn, node, Signal::Exhausted)? else {
         return pace::escalate(turn, node, Reason::NoEdge, None, None);
     };
-    let edge = edge.clone();
-    let asks = turn.graph.node(&edge.to).is_some_and(|to| matches!(to.kind, NodeKind::Escalate { .. }));
+    let target = turn.graph.node(&chosen.edge.to).map(|target| &target.kind);
+    let asks = matches!(target, Some(NodeKind::Escalate { .. }));
     if !asks {
-        settle(turn, node, turn.task(node)?.lapse, None)?;
+        let may_come_back = !matches!(target, Some(NodeKind::Exit { .. }));
+        if may_come_back && recurs(turn, node)? {
+            return pace::escalate(turn, node, Reason::SameFailure, None, None);
+        }
+        let lapse = turn.graph.gated(node).map_or(Outcome::Failed, |gated| gated.lapse);
+        settle(turn, node, lapse, None)?;
     }
-    route::follow(turn, &edge, Signal::Exhausted)
+    route::go(turn, chosen, Signal::Exhausted);
+    Ok(())
 }
 
-fn exhausted_edge<'g>(graph: &'g Graph, node: &NodeId) -> Option<&'g crate::graph::Edge> {
-    if planted(Mutant::EdgeOrderSwapped) {
-        let edges = graph.edges_from(node);
-        if let Some(edge) = edges.iter().find(|edge| edge.on == crate::graph::On::Fail) {
-            return Some(edge);
-        }
-    }
-    graph.edge_for(node, Signal::Exhausted)
+/// Notes with what a node failed for good, and says whether that was the same too often (DOT E14).
+fn recurs(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
+    let limit = turn.graph.limits().same_failures;
+    let record = turn.run.record_mut(node)?;
+    let Some(signature) = record.failure.as_deref().map(signature) else { return Ok(false) };
+    let before = record.recurrence.take().filter(|before| before.signature == signature);
+    let count = before.map_or(0, |before| before.count).saturating_add(1);
+    let is_too_often = count >= limit && !planted(Mutant::RecurrenceForgotten);
+    // A person who has it tried again begins a new count.
+    record.recurrence = (!is_too_often).then_some(Recurrence { signature, count });
+    Ok(is_too_often)
+}
+
+/// Draws from a failure what stays alike when the same thing fails again: words, and no numbers, which are times and
+/// addresses as often as not.
+fn signature(failure: &Failure) -> u64 {
+    let what = match &failure.what {
+        Failing::Contract { verdict, ending, .. } => format!("{verdict:?} {ending:?}"),
+        Failing::Overran => "overran".to_owned(),
+        Failing::Undelivered { .. } => "undelivered".to_owned(),
+        Failing::Permission { .. } => "permission".to_owned(),
+        Failing::Inconclusive { .. } => "inconclusive".to_owned(),
+        Failing::NotRed { .. } => "not red".to_owned(),
+    };
+    let printed = failure.stdout.tail.bytes().chain([0]).chain(failure.stderr.tail.bytes());
+    let words = printed.filter(|byte| !byte.is_ascii_digit());
+    what.bytes().chain([0]).chain(words).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 /// Describes the newest attempt's failure where no gate ran.

@@ -161,15 +161,17 @@ pub fn salute(graph: &Graph, run: &Run, history: &[(Timestamp, Fact)], now: Time
 struct Live<'a> {
     node: &'a NodeId,
     title: &'a str,
-    task: &'a Task,
+    step: u32,
+    /// Nothing where it is the harness or a person that acts.
+    task: Option<&'a Task>,
     record: &'a Record,
 }
 
 fn live<'a>(graph: &'a Graph, run: &'a Run) -> Vec<Live<'a>> {
-    let steps = graph.steps().into_iter();
-    let with_record = steps.filter_map(|(node, task)| {
+    let steps = graph.numbered().into_iter();
+    let with_record = steps.filter_map(|(step, node)| {
         let record = run.records().get(&node.id)?;
-        Some(Live { node: &node.id, title: &node.title, task, record })
+        Some(Live { node: &node.id, title: &node.title, step, task: graph.task(&node.id), record })
     });
     with_record.filter(|step| step.record.state.is_live()).collect()
 }
@@ -178,31 +180,32 @@ impl Live<'_> {
     fn place(&self) -> Place {
         Place {
             node: self.node.clone(),
-            step: self.task.step,
+            step: self.step,
             title: self.title.to_owned(),
             visit: self.record.tally.visits,
             attempt: self.record.tally.attempt.number(),
         }
     }
 
-    fn role(&self) -> &Role {
-        self.record.worker(self.task)
+    fn role(&self) -> Option<&Role> {
+        Some(self.record.worker(self.task?))
     }
 
     fn who(&self) -> Who {
         match self.record.state {
-            NodeState::Rehearsing | NodeState::Checking { .. } => Who::Harness,
+            NodeState::Rehearsing | NodeState::Checking { .. } | NodeState::Saving { .. } => Who::Harness,
             NodeState::Held { .. } => Who::Person,
             NodeState::Working { .. }
             | NodeState::Resting { .. }
+            | NodeState::Ready
             | NodeState::Pending
-            | NodeState::Settled { .. } => Who::Role(self.role().clone()),
+            | NodeState::Settled { .. } => self.role().map_or(Who::Harness, |role| Who::Role(role.clone())),
         }
     }
 
     fn says(&self, graph: &Graph) -> String {
         let name = node_name(graph, self.node);
-        let role = self.role();
+        let role = self.role().map_or("harness", Role::as_str);
         match &self.record.state {
             NodeState::Working { attempt } => format!("attempt {attempt} of {name} is the {role}'s"),
             NodeState::Resting { attempt, .. } => {
@@ -212,6 +215,9 @@ impl Live<'_> {
                 format!("the contract of {name} judges attempt {attempt}")
             }
             NodeState::Rehearsing => format!("the contract of {name} runs before the work"),
+            NodeState::Ready => format!("{name} waits until there is room for it"),
+            NodeState::Saving { restores: false } => format!("{name} records the workspace"),
+            NodeState::Saving { restores: true } => format!("{name} restores the workspace"),
             NodeState::Held { ask, .. } => format!("{name} waits for a person: {}", ask_name(*ask)),
             NodeState::Pending | NodeState::Settled { .. } => name,
         }
@@ -241,9 +247,8 @@ fn unit(run: &Run, live: &[Live<'_>]) -> Vec<Duty> {
     if matches!(run.head.status, RunStatus::Awaiting | RunStatus::Paused) {
         return vec![Duty { step: None, who: Who::Person, level: Level::Primary }];
     }
-    live.iter()
-        .map(|step| Duty { step: Some(step.task.step), who: step.who(), level: step.record.level() })
-        .collect()
+    let duty = |step: &Live<'_>| Duty { step: Some(step.step), who: step.who(), level: step.record.level() };
+    live.iter().map(duty).collect()
 }
 
 fn last_events(graph: &Graph, history: &[(Timestamp, Fact)]) -> Vec<Past> {
@@ -254,7 +259,7 @@ fn last_events(graph: &Graph, history: &[(Timestamp, Fact)]) -> Vec<Past> {
 fn path(graph: &Graph, history: &[(Timestamp, Fact)]) -> Vec<u32> {
     let entered = history.iter().rev().filter_map(|(_, fact)| {
         let (Fact::NodeEntered { node, .. } | Fact::RetryTriggered { node, .. }) = fact else { return None };
-        graph.task(node).map(|task| task.step)
+        graph.node(node)?.step()
     });
     let mut path: Vec<u32> = entered.take(PATH).collect();
     path.reverse();
@@ -271,7 +276,8 @@ fn given(live: &[Live<'_>]) -> Vec<String> {
         Subscription::File { path } => format!("file:{path}"),
         Subscription::Topic { name } => format!("topic:{name}"),
     };
-    let mut given: Vec<String> = live.iter().flat_map(|step| &step.task.subscriptions).map(named).collect();
+    let mut given: Vec<String> =
+        live.iter().filter_map(|step| step.task).flat_map(|task| &task.subscriptions).map(named).collect();
     given.sort();
     given.dedup();
     given

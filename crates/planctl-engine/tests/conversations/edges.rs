@@ -1,5 +1,7 @@
 //! Which edge each outcome takes, over all sets of edges that a step may have (G-18, X-07).
 
+use std::collections::BTreeMap;
+
 use planctl_engine::{
     Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, ClockEvent, Decision, Edge, Effect, Event,
     Fact, Found, Graph, GraphParts, HarnessEvent, HumanEvent, Limits, NodeKind, On, Priority, Run, RunId,
@@ -71,7 +73,7 @@ fn taken(set: &[On], max_retries: u16, code: i32) -> Option<On> {
 
 /// A step whose edges each lead to a step of their own.
 fn graph(set: &[On], max_retries: u16) -> Graph {
-    let edge = |from: &str, to: &str, on| Edge { from: from.into(), to: to.into(), on };
+    let edge = |from: &str, to: &str, on| Edge::new(from, to, on);
     let step = |id: &str, max_retries| plain(id, NodeKind::Task(Box::new(task(id, 1, max_retries))));
     let mut nodes = vec![
         plain("start", NodeKind::Start),
@@ -94,6 +96,8 @@ fn graph(set: &[On], max_retries: u16) -> Graph {
         budget,
         limits,
         priority: Priority::Normal,
+        goals: Vec::new(),
+        context: BTreeMap::new(),
     };
     Graph::new(parts).unwrap()
 }

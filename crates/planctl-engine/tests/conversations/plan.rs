@@ -1,11 +1,13 @@
 //! Reads the plan of a conversation: `a: task retry 1 escalate`, `a -on_fail-> b`, `budget 900 tokens`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use planctl_engine::condition::{Clause, Condition, Key, StepField, Test};
 use planctl_engine::{
-    Budget, Contract, Digest, Edge, Graph, GraphParts, Level, Limits, Node, NodeKind, On, Outcome, Priority,
-    RedFirst, Responder, Role, Rung, Task, WorkKind,
+    Budget, Call, Choice, Contract, DefaultAnswer, Digest, Edge, Fork, Goal, Graph, GraphParts, Join,
+    JoinPolicy, Level, Limits, Node, NodeKind, On, Outcome, Priority, Question, RedFirst, Responder, Role,
+    Rung, Task, WorkKind,
 };
 
 /// Reads the parts of a plan. Steps run in the order in which they stand, unless an edge says otherwise.
@@ -43,6 +45,7 @@ struct Drawn {
     budget: Budget,
     limits: Limits,
     asks_at: Option<Level>,
+    goals: Vec<Goal>,
 }
 
 impl Drawn {
@@ -50,10 +53,16 @@ impl Drawn {
         let words: Vec<&str> = part.split_whitespace().collect();
         match words.as_slice() {
             [name, "task", fields @ ..] => self.step(name.trim_end_matches(':'), fields),
-            [from, arrow, to] if arrow.ends_with("->") => {
-                let on = on(arrow.trim_start_matches('-').trim_end_matches("->"));
-                self.edges.push(Edge { from: (*from).into(), to: (*to).into(), on });
+            [name, kind, fields @ ..] if name.ends_with(':') => {
+                self.place(name.trim_end_matches(':'), kind, fields);
             }
+            [from, arrow, to] if arrow.ends_with("->") => self.edges.push(edge(from, arrow, to)),
+            ["goal", node] => self.goals.push(Goal { node: (*node).into(), retry: None }),
+            ["goal", node, "else", retry] => {
+                self.goals.push(Goal { node: (*node).into(), retry: Some((*retry).into()) });
+            }
+            ["parallel", amount] => self.limits.parallel = number(amount) as u16,
+            ["limit", "same", amount] => self.limits.same_failures = number(amount) as u16,
             ["budget", amount, "tokens"] => self.budget.tokens = Some(number(amount)),
             ["budget", amount, "seconds"] => self.budget.time = Some(Duration::from_secs(number(amount))),
             ["budget", amount] => {
@@ -78,6 +87,7 @@ impl Drawn {
         let mut red_first = RedFirst::Off;
         let mut guard = false;
         let mut pace = Vec::new();
+        let mut apart = Vec::new();
         let mut fields = fields.iter();
         while let Some(field) = fields.next() {
             match *field {
@@ -92,6 +102,7 @@ impl Drawn {
                     let responder = Responder::from((*fields.next().unwrap()).to_owned());
                     pace.push(Rung { level: level(word), responder, timeout: None });
                 }
+                "apart" => apart.push((*fields.next().unwrap()).to_owned()),
                 policy @ ("escalate" | "abort" | "skip" | "warn") => {
                     self.policies.push((name.to_owned(), policy.to_owned()));
                     lapse = match policy {
@@ -103,10 +114,53 @@ impl Drawn {
                 other => panic!("what is “{other}” in a step?"),
             }
         }
-        let mut task = Task { lapse, pace, ..task(name, self.steps.len() as u32 + 1, max_retries) };
+        let mut task = Task { lapse, pace, apart, ..task(name, self.steps.len() as u32 + 1, max_retries) };
         (task.contract.red_first, task.contract.guard) = (red_first, guard);
         let kind = NodeKind::Task(Box::new(task));
-        self.steps.push(Node { id: name.into(), title: name.to_owned(), kind, max_visits });
+        self.steps.push(Node { max_visits, ..plain(name, kind) });
+    }
+
+    /// Reads what is no task: `d: decision`, `d: decision by command`, `h: human yes no`, `f: fork j max 2`.
+    fn place(&mut self, name: &str, kind: &str, fields: &[&str]) {
+        let value = |field: &str| fields.windows(2).find(|pair| pair[0] == field).map(|pair| pair[1]);
+        let count = |field: &str| value(field).map(|value| number(value) as u16);
+        let kind = match kind {
+            "call" => NodeKind::Call(Box::new(Call {
+                contract: contract(name),
+                max_retries: count("retry").unwrap_or(0),
+                lapse: if fields.contains(&"warn") { Outcome::Warned } else { Outcome::Failed },
+                contract_files: BTreeSet::new(),
+                own_files: BTreeSet::new(),
+            })),
+            "decision" => NodeKind::Decision(Choice {
+                description: None,
+                command: fields.contains(&"command").then(|| Box::new(contract(name))),
+            }),
+            "human" => {
+                let default = value("default").map(|answer| DefaultAnswer {
+                    after: Duration::from_secs(60),
+                    answer: answer.to_owned(),
+                });
+                let words = fields.iter().take_while(|word| **word != "default" && **word != "visits");
+                let options = words.map(|word| (*word).to_owned()).collect();
+                NodeKind::Human(Box::new(Question { text: format!("{name}?"), options, default }))
+            }
+            "checkpoint" => NodeKind::Checkpoint,
+            "fork" => {
+                let join = fields.first().filter(|word| **word != "max").map(|join| (*join).into());
+                NodeKind::Fork(Fork { join, max: count("max") })
+            }
+            "join" => NodeKind::Join(Join {
+                policy: if fields.contains(&"any") { JoinPolicy::Any } else { JoinPolicy::All },
+                partial: fields.contains(&"partial"),
+            }),
+            "escalate" => NodeKind::Escalate { reason: Some(format!("{name} says why")), pace_level: None },
+            other => panic!("what is a “{other}”?"),
+        };
+        let step =
+            matches!(kind, NodeKind::Call(_) | NodeKind::Human(_)).then(|| self.steps.len() as u32 + 1);
+        let max_visits = count("visits").unwrap_or(10);
+        self.steps.push(Node { max_visits, step, ..plain(name, kind) });
     }
 
     /// Adds what goes without saying: the way from step to step, and the nodes that edges lead to.
@@ -115,15 +169,17 @@ impl Drawn {
         let next = |at: usize| names.get(at + 1).map_or("done", String::as_str).to_owned();
         let mut nodes =
             vec![plain("start", NodeKind::Start), plain("done", NodeKind::Exit { success: true })];
-        let mut edges = vec![Edge { from: "start".into(), to: names[0].as_str().into(), on: On::Success }];
+        let mut edges = vec![Edge::new("start", names[0].as_str(), On::Success)];
         for (at, name) in names.iter().enumerate() {
             let from = name.as_str();
-            if !self
-                .edges
-                .iter()
-                .any(|edge| edge.from.as_str() == from && matches!(edge.on, On::Success | On::Always))
+            let is_escalation = matches!(self.steps[at].kind, NodeKind::Escalate { .. });
+            if !is_escalation
+                && !self
+                    .edges
+                    .iter()
+                    .any(|edge| edge.from.as_str() == from && matches!(edge.on, On::Success | On::Always))
             {
-                edges.push(Edge { from: from.into(), to: next(at).as_str().into(), on: On::Success });
+                edges.push(Edge::new(from, next(at).as_str(), On::Success));
             }
             for (_, policy) in self.policies.iter().filter(|(step, _)| step == name) {
                 let to = match policy.as_str() {
@@ -131,7 +187,7 @@ impl Drawn {
                     "abort" => "failed".to_owned(),
                     _ => next(at),
                 };
-                edges.push(Edge { from: from.into(), to: to.as_str().into(), on: On::Exhaust });
+                edges.push(Edge::new(from, to.as_str(), On::Exhaust));
             }
         }
         edges.append(&mut self.edges);
@@ -151,7 +207,54 @@ impl Drawn {
             budget: self.budget,
             limits: self.limits,
             priority: Priority::Normal,
+            goals: self.goals,
+            context: BTreeMap::new(),
         }
+    }
+}
+
+/// Reads an edge: `-on_fail->`, `-always?outcome=fail&&context.x!=1->`, `-on_success@yes->`, `-on_success*3->`.
+fn edge(from: &str, arrow: &str, to: &str) -> Edge {
+    let word = arrow.trim_start_matches('-').trim_end_matches("->");
+    let (word, weight) =
+        word.split_once('*').map_or((word, 0), |(word, weight)| (word, number(weight) as i32));
+    let (word, label) =
+        word.split_once('@').map_or((word, None), |(word, label)| (word, Some(label.to_owned())));
+    let (word, when) =
+        word.split_once('?').map_or((word, None), |(word, when)| (word, Some(condition(when))));
+    Edge { when, label, weight, ..Edge::new(from, to, on(word)) }
+}
+
+fn condition(text: &str) -> Condition {
+    let clause = |text: &str| {
+        let (key, test) = match (text.split_once("!="), text.split_once('=')) {
+            (Some((key, value)), _) => (key, Test::IsNot(value.to_owned())),
+            (None, Some((key, value))) => (key, Test::Is(value.to_owned())),
+            (None, None) => (text, Test::Truthy),
+        };
+        let key = match key.split('.').collect::<Vec<_>>().as_slice() {
+            ["outcome"] => Key::Outcome,
+            ["preferred_label"] => Key::PreferredLabel,
+            ["context", name @ ..] => Key::Context(name.join(".")),
+            ["steps", node, field] => {
+                let field = StepField::ALL.into_iter().find(|known| known.word() == *field).unwrap();
+                Key::Step { node: (*node).to_owned(), field }
+            }
+            other => panic!("what is {other:?} in a condition?"),
+        };
+        Clause { key, test }
+    };
+    Condition { clauses: text.split("&&").map(clause).collect() }
+}
+
+fn contract(name: &str) -> Contract {
+    Contract {
+        command: format!("./check {name}"),
+        digest: digest(name, 1),
+        expect: 0,
+        timeout: Duration::from_secs(600),
+        guard: false,
+        red_first: RedFirst::Off,
     }
 }
 
@@ -164,19 +267,13 @@ pub fn task(name: &str, step: u32, max_retries: u16) -> Task {
         work: WorkKind::Code,
         prompt: format!("do {name}"),
         subscriptions: Vec::new(),
-        contract: Contract {
-            command: format!("./check {name}"),
-            digest: digest(name, 1),
-            expect: 0,
-            timeout: Duration::from_secs(600),
-            guard: false,
-            red_first: RedFirst::Off,
-        },
+        contract: contract(name),
         max_retries,
         lapse: Outcome::Failed,
         work_timeout: Duration::from_secs(600),
         protects: Vec::new(),
         locks: Vec::new(),
+        apart: Vec::new(),
         contract_files: BTreeSet::new(),
         own_files: BTreeSet::new(),
     }
@@ -199,7 +296,7 @@ fn on(word: &str) -> On {
 }
 
 pub fn plain(name: &str, kind: NodeKind) -> Node {
-    Node { id: name.into(), title: name.to_owned(), kind, max_visits: 10 }
+    Node::new(name, name, kind)
 }
 
 pub fn number(word: &str) -> u64 {

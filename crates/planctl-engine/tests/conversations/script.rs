@@ -27,6 +27,13 @@ pub fn talk(text: &str) {
     played(text);
 }
 
+/// Plays a conversation and returns its plan and what followed.
+pub fn facts_after(text: &str) -> (Graph, Vec<Fact>) {
+    let stage = played(text);
+    let facts = stage.facts.into_iter().map(|(_, fact)| fact).collect();
+    (stage.graph, facts)
+}
+
 /// Plays a conversation and returns the report of the run at its end.
 pub fn salute_after(text: &str) -> Salute {
     let stage = played(text);
@@ -203,6 +210,8 @@ impl Stage {
         let later = if item.available_at > self.now { " later" } else { "" };
         match &item.work {
             Work::Harness { purpose: Purpose::Verdict } => format!("{at} to harness{later}"),
+            Work::Harness { purpose: Purpose::Record } => format!("{} to be recorded", item.at.node),
+            Work::Harness { purpose: Purpose::Restoration } => format!("{} to be restored", item.at.node),
             Work::Harness { purpose: Purpose::Rehearsal } => {
                 let ordinal = item.id.as_str().rsplit('.').next().unwrap();
                 format!("{} rehearsed{later}, time {ordinal}", item.at.node)
@@ -249,6 +258,16 @@ fn fact_in_words(fact: &Fact) -> Option<String> {
         Fact::BudgetNoticed { percent } => Some(format!("{percent} % used")),
         Fact::PlanExpired { seconds } => Some(format!("expired after {seconds} s")),
         Fact::PlanActivated { resumed: true } => Some("goes on".to_owned()),
+        Fact::BranchesJoined { node, met, failed } => {
+            Some(format!("{node} joined {met} met, {failed} failed"))
+        }
+        Fact::GoalUnmet { node, .. } => Some(format!("goal {node} unmet")),
+        Fact::NodeQueued { node } => Some(format!("{node} queued")),
+        Fact::NodeDecided { node, met, .. } => {
+            Some(format!("{node} says {}", if *met { "yes" } else { "no" }))
+        }
+        Fact::CheckpointSaved { node, name } => Some(format!("{node} saved as {name}")),
+        Fact::CheckpointRestored { node } => Some(format!("{node} restored")),
         Fact::EdgeFollowed { .. }
         | Fact::NodeSettled { .. }
         | Fact::PlanActivated { .. }

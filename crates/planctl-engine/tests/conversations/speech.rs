@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use planctl_engine::{
     Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, ClockEvent, Decision, Digest, Ending, Event,
-    Evidence, Excerpt, Fault, FaultKind, FileChange, Found, Graph, HarnessEvent, HumanEvent, Inconclusive,
-    ItemId, NodeId, Report, Resources, Role, Run, Tampering, TimerId, Usage,
+    Evidence, Excerpt, Fault, FaultKind, FileChange, Found, Graph, HarnessEvent, Hints, HumanEvent,
+    Inconclusive, ItemId, NodeId, Report, Resources, Role, Run, Tampering, TimerId, Usage,
 };
 
 use super::plan::number;
@@ -35,7 +35,10 @@ pub fn read(room: &Room<'_>, text: &str) -> Event {
             let at = the_try(room, at, found);
             let found = match finding(room, &at, found) {
                 Found::Evidence(evidence) => Found::Rehearsed(evidence),
-                other @ (Found::Rehearsed(_) | Found::Nothing(_)) => other,
+                other @ (Found::Rehearsed(_)
+                | Found::Recorded { .. }
+                | Found::Restored
+                | Found::Nothing(_)) => other,
             };
             Event::Harness(HarnessEvent { at, found })
         }
@@ -44,6 +47,9 @@ pub fn read(room: &Room<'_>, text: &str) -> Event {
             Event::Human(HumanEvent { by: Actor::from("the owner"), note: quoted, decision })
         }
         ["clock", "admitted"] => Event::Clock(ClockEvent::Admitted),
+        ["clock", "unanswered", node] => {
+            Event::Clock(ClockEvent::Due { timer: TimerId::Answer(NodeId::from(*node)) })
+        }
         ["clock", "stale"] => Event::Clock(ClockEvent::Due { timer: TimerId::Stale }),
         ["clock", "lease", "lost", at] => {
             Event::Clock(ClockEvent::LeaseLost { at: the_try(room, at, &[]), interrupted: false })
@@ -63,7 +69,8 @@ fn agent(room: &Room<'_>, said: &[&str], quoted: Option<String>) -> Event {
     };
     let (at, said) = match said {
         ["reported", at, more @ ..] => {
-            let report = Report { gave_up: more.contains(&"gave"), usage: usage(more), ..report() };
+            let gave_up = more.contains(&"gave");
+            let report = Report { gave_up, usage: usage(more), hints: hints(more), ..report() };
             (at, AgentSaid::Reported(report))
         }
         ["asked", at, more @ ..] => {
@@ -78,6 +85,20 @@ fn agent(room: &Room<'_>, said: &[&str], quoted: Option<String>) -> Event {
         other => panic!("what does the agent say: {other:?}?"),
     };
     Event::Agent(AgentEvent { at: the_try(room, at, &[]), said })
+}
+
+/// Reads `prefers yes`, `suggests b`, and `notes name=value` behind a report.
+fn hints(words: &[&str]) -> Option<Box<Hints>> {
+    let after = |word: &str| words.windows(2).find(|pair| pair[0] == word).map(|pair| pair[1].to_owned());
+    let (label, suggested, note) = (after("prefers"), after("suggests"), after("notes"));
+    (label.is_some() || suggested.is_some() || note.is_some()).then(|| {
+        let notes = note.iter().filter_map(|note| note.split_once('='));
+        Box::new(Hints {
+            label,
+            suggested: suggested.iter().map(|node| NodeId::from(node.as_str())).collect(),
+            context: notes.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        })
+    })
 }
 
 /// Reads `500 tokens` and `$2` behind a report.
@@ -101,9 +122,13 @@ fn the_try(room: &Room<'_>, text: &str, more: &[&str]) -> At {
 }
 
 fn finding(room: &Room<'_>, at: &At, found: &[&str]) -> Found {
-    let digest = room.graph.task(&at.node).map(|task| task.contract.digest.clone());
+    let digest = room.graph.gated(&at.node).map(|gated| gated.contract.digest.clone());
     let mut evidence = evidence(digest.unwrap_or_else(|| Digest::from("sha256:none")), 0);
     match found {
+        ["exit", code, "printing", printed] => {
+            evidence.ending = Ending::Exited { code: number(code) as i32 };
+            evidence.stdout.tail = (*printed).to_owned();
+        }
         ["exit", code, ..] => evidence.ending = Ending::Exited { code: number(code) as i32 },
         ["signal", signal] => evidence.ending = Ending::Signalled { signal: number(signal) as i32 },
         ["timeout"] => evidence.ending = Ending::TimedOut,
@@ -112,6 +137,8 @@ fn finding(room: &Room<'_>, at: &At, found: &[&str]) -> Found {
             evidence.tampered.push(tampering);
         }
         ["another", "contract"] => evidence.contract = Digest::from("sha256:another"),
+        ["recorded", name] => return Found::Recorded { name: (*name).to_owned() },
+        ["restored"] => return Found::Restored,
         ["nothing:", "interrupted"] => return Found::Nothing(Inconclusive::Interrupted),
         ["nothing:", "no", what] => {
             return Found::Nothing(Inconclusive::ToolMissing { what: (*what).to_owned() });
@@ -149,6 +176,7 @@ pub fn report() -> Report {
         ending: None,
         duration: Duration::from_secs(1),
         usage: None,
+        hints: None,
     }
 }
 
@@ -175,6 +203,7 @@ fn decided(room: &Room<'_>, words: &[&str]) -> Decision {
         ["abort"] => Answer::Abort,
         ["revise"] => Answer::Revise,
         ["answer"] => Answer::Reply,
+        ["choose", option] => Answer::Choose { option: (*option).to_owned() },
         ["reassign", role] => Answer::Reassign { role: Role::from(*role) },
         ["raise", amount @ ..] => Answer::Raise { by: amount_of(amount) },
         other => panic!("what does the human decide: {other:?}?"),

@@ -33,7 +33,7 @@ macro_rules! read_with {
 
 pub(crate) const READ_NODES: &str = read_with!("n.node = any($2)");
 pub(crate) const READ_LIVE: &str =
-    read_with!("(n.node = any($2) or n.state in ('working', 'resting', 'checking', 'held'))");
+    read_with!("(n.node = any($2) or n.state in ('ready', 'working', 'resting', 'checking', 'held'))");
 pub(crate) const READ_ALL: &str = read_with!("$2::text[] is not null");
 pub(crate) const READ_DUPLICATE: &str = "select h.seq, h.name, r.head::text as head from history h join runs r on r.id = h.run \
      where h.run = $1 and h.item = $2 and h.generation = $3 and h.kind = 'input' order by h.seq desc limit 1";
@@ -113,7 +113,7 @@ impl Store {
             .bind(names)
             .bind(item)
             .bind(dead_instance)
-            .bind(timer);
+            .bind(timer.as_deref());
         let result = query.fetch_optional(&mut *lent).await;
         let row = lent.settle(result)?;
         let row = row.ok_or_else(|| StoreError::not_found(format!("run {}", call.run)))?;

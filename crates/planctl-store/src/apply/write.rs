@@ -186,9 +186,9 @@ impl Store {
             effects::rows(effects, &decided.graph, &decided.fixed.host, before.now, answered, gate)
                 .map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
         if let Event::Clock(planctl_engine::ClockEvent::Due { timer }) = call.event
-            && !rows.armed.contains(&timer.word())
+            && !rows.armed.iter().any(|armed| *armed == timer.word())
         {
-            rows.disarmed.push(timer.word());
+            rows.disarmed.push(timer.word().into_owned());
         }
         let changed: Vec<_> =
             after.records().iter().filter(|(id, record)| before.records.get(*id) != Some(*record)).collect();

@@ -1,0 +1,254 @@
+//! Which edge a run takes from a node: conditions that hold, then the table of outcomes, labels and weights.
+//!
+//! The order is DESIGN 6's table of outcomes joined with DOT E2 to E6: an edge whose condition holds beats every edge
+//! without one; among those the heaviest, then the first of the table, then the smallest target. Edges without condition
+//! are looked at in the order of the table; within one row the worker's label decides, then its suggestions, then the
+//! weight, then the smallest target.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::condition::{Condition, Key, Known, StepField, Trail};
+use crate::event::Refusal;
+use crate::graph::{Edge, On, Signal};
+use crate::ids::NodeId;
+use crate::mutant::{Mutant, planted};
+use crate::run::{Outcome, Record};
+
+use super::Turn;
+
+/// Why an edge was taken and not another (DOT E15).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Choosing {
+    /// What decided.
+    pub by: Decider,
+    /// The edges that were looked at, in the author's order.
+    pub tried: Vec<Tried>,
+}
+
+/// What decided between edges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decider {
+    /// Its condition held.
+    Condition,
+    /// The outcome alone.
+    Outcome,
+    /// The label that the worker or the person named.
+    Label,
+    /// The worker suggested its target.
+    Suggestion,
+    /// It was the heaviest, or its target the smallest of equals.
+    Weight,
+}
+
+/// An edge that was looked at.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Tried {
+    /// Where it leads.
+    pub to: NodeId,
+    /// When it is taken.
+    pub on: On,
+    /// How its condition was weighed; nothing where it has none, or is for another outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trail: Option<Trail>,
+}
+
+/// The edge that is taken.
+pub(super) struct Chosen {
+    pub(super) edge: Edge,
+    /// Nothing where there was nothing to choose from but by the outcome.
+    pub(super) choosing: Option<Box<Choosing>>,
+}
+
+/// Chooses the edge that a run takes from a node, if one fits.
+pub(super) fn edge(turn: &Turn<'_>, node: &NodeId, signal: Signal) -> Result<Option<Chosen>, Refusal> {
+    let edges = turn.graph.edges_from(node);
+    let is_plain = |edge: &Edge| edge.when.is_none() && edge.label.is_none() && edge.weight == 0;
+    if edges.iter().all(is_plain) {
+        let edge = plain(turn, node, signal);
+        return Ok(edge.map(|edge| Chosen { edge: edge.clone(), choosing: None }));
+    }
+    let looks = Looks::at(turn, node, signal)?;
+    let rank = |edge: &Edge| signal.preference().iter().position(|on| *on == edge.on);
+    let mut tried = Vec::new();
+    let mut holding: Vec<(&Edge, usize)> = Vec::new();
+    let mut open: Vec<(&Edge, usize)> = Vec::new();
+    for edge in edges {
+        let mut trail = None;
+        if let Some(rank) = rank(edge) {
+            match &edge.when {
+                Some(when) => {
+                    looks.can_weigh(when)?;
+                    let weighed = when.trail(&looks);
+                    if weighed.holds {
+                        holding.push((edge, rank));
+                    }
+                    trail = Some(weighed);
+                }
+                None => open.push((edge, rank)),
+            }
+        }
+        tried.push(Tried { to: edge.to.clone(), on: edge.on, trail });
+    }
+    holding.sort_by(|(a, rank), (b, other)| {
+        b.weight.cmp(&a.weight).then(rank.cmp(other)).then_with(|| a.to.cmp(&b.to))
+    });
+    let (edge, by) = match holding.first() {
+        Some((edge, _)) => (*edge, Decider::Condition),
+        None => match unconditional(open, &looks) {
+            Some(chosen) => chosen,
+            None => return Ok(None),
+        },
+    };
+    Ok(Some(Chosen { edge: edge.clone(), choosing: Some(Box::new(Choosing { by, tried })) }))
+}
+
+fn plain<'g>(turn: &Turn<'g>, node: &NodeId, signal: Signal) -> Option<&'g Edge> {
+    if planted(Mutant::EdgeOrderSwapped) && signal == Signal::Exhausted {
+        let fail = turn.graph.edges_from(node).iter().find(|edge| edge.on == On::Fail);
+        return fail.or_else(|| turn.graph.edge_for(node, signal));
+    }
+    turn.graph.edge_for(node, signal)
+}
+
+fn unconditional<'g>(open: Vec<(&'g Edge, usize)>, looks: &Looks<'_>) -> Option<(&'g Edge, Decider)> {
+    let first = open.iter().map(|(_, rank)| *rank).min()?;
+    let mut row: Vec<&Edge> =
+        open.into_iter().filter(|(_, rank)| *rank == first).map(|(edge, _)| edge).collect();
+    if row.len() == 1 {
+        return row.pop().map(|edge| (edge, Decider::Outcome));
+    }
+    let label = plain_label(looks.preferred_label());
+    let is_preferred = |edge: &&Edge| edge.label.as_deref().is_some_and(|own| plain_label(own) == label);
+    if !label.is_empty()
+        && let Some(edge) = row.iter().copied().find(is_preferred)
+    {
+        return Some((edge, Decider::Label));
+    }
+    for suggested in looks.suggested() {
+        if let Some(edge) = row.iter().copied().find(|edge| edge.to == *suggested) {
+            return Some((edge, Decider::Suggestion));
+        }
+    }
+    row.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.to.cmp(&b.to)));
+    if planted(Mutant::EdgeOrderSwapped) {
+        row.reverse();
+    }
+    row.first().map(|edge| (*edge, Decider::Weight))
+}
+
+/// Returns a label as it is compared: in small letters, without the key before it (`[Y] `, `Y) `, `Y - `; DOT E3).
+pub fn plain_label(label: &str) -> String {
+    let label = label.trim();
+    let mut letters = label.chars();
+    let rest = match (letters.next(), letters.next()) {
+        (Some('['), Some(_)) => label.split_once("] ").filter(|(key, _)| key.chars().count() == 2),
+        (Some(_), Some(')')) => label.split_once(") "),
+        (Some(_), Some(' ')) => label.split_once(" - ").filter(|(key, _)| key.chars().count() == 1),
+        _ => None,
+    };
+    rest.map_or(label, |(_, rest)| rest).trim().to_lowercase()
+}
+
+/// What a condition may look at when a node is left.
+struct Looks<'t> {
+    turn: &'t Turn<'t>,
+    outcome: &'static str,
+    /// The node that last worked, decided or asked.
+    subject: &'t Record,
+    own: &'t Record,
+}
+
+impl<'t> Looks<'t> {
+    fn at<'a: 't>(turn: &'t Turn<'a>, node: &NodeId, signal: Signal) -> Result<Looks<'t>, Refusal> {
+        let subject = turn.run.record(&turn.subject(node)?)?;
+        let own = turn.run.record(node)?;
+        // A join's own outcome counts, and not that of the branch which came last.
+        let outcome = match own.arrivals.is_some() {
+            true => word(own, signal),
+            false => word(subject, signal),
+        };
+        Ok(Looks { turn, outcome, subject, own })
+    }
+
+    /// Checks that all nodes which a condition names are loaded.
+    fn can_weigh(&self, when: &Condition) -> Result<(), Refusal> {
+        for node in named(when) {
+            self.turn.run.record(&node)?;
+        }
+        Ok(())
+    }
+
+    fn suggested(&self) -> &[NodeId] {
+        self.subject.known.as_ref().map_or(&[], |known| known.suggested.as_slice())
+    }
+}
+
+/// Returns the nodes that a condition names.
+pub(super) fn named(when: &Condition) -> impl Iterator<Item = NodeId> {
+    when.clauses.iter().filter_map(|clause| match &clause.key {
+        Key::Step { node, .. } => Some(NodeId::new(node.as_str())),
+        Key::Context(name) | Key::Variable(name) => name.strip_prefix(RETRY_COUNT).map(NodeId::new),
+        Key::Outcome | Key::PreferredLabel => None,
+    })
+}
+
+/// Begins the name under which a node's retries are known to conditions (DOT R5).
+const RETRY_COUNT: &str = "internal.retry_count.";
+
+/// Says how a node ended, in the words of conditions (DOT X3).
+fn word(record: &Record, signal: Signal) -> &'static str {
+    match (record.state.outcome(), signal) {
+        (Some(Outcome::Warned), _) => "partial_success",
+        (Some(Outcome::Skipped), _) => "skipped",
+        (_, Signal::Success) => "success",
+        (_, Signal::Retry) => "retry",
+        (_, Signal::Exhausted) => "fail",
+    }
+}
+
+impl Known for Looks<'_> {
+    fn outcome(&self) -> &str {
+        self.outcome
+    }
+
+    fn preferred_label(&self) -> &str {
+        self.subject.known.as_ref().and_then(|known| known.label.as_deref()).unwrap_or_default()
+    }
+
+    fn context(&self, name: &str) -> Option<Cow<'_, str>> {
+        if let Some(node) = name.strip_prefix(RETRY_COUNT) {
+            let tally = self.turn.run.record(&NodeId::new(node)).ok()?.tally;
+            return Some(Cow::Owned(tally.failed.to_string()));
+        }
+        let value = match name {
+            "outcome" => self.outcome,
+            "preferred_label" => self.preferred_label(),
+            _ => self.own.context.get(name).or_else(|| self.turn.graph.context().get(name))?,
+        };
+        Some(Cow::Borrowed(value))
+    }
+
+    fn step(&self, node: &str, field: StepField) -> Option<Cow<'_, str>> {
+        let record = self.turn.run.record(&NodeId::new(node)).ok()?;
+        if record.tally.visits == 0 {
+            return None;
+        }
+        let known = record.known.as_deref();
+        Some(match field {
+            StepField::Outcome => Cow::Borrowed(match record.state.outcome() {
+                Some(Outcome::Passed | Outcome::Waived) => "success",
+                Some(Outcome::Warned) => "partial_success",
+                Some(Outcome::Skipped) => "skipped",
+                Some(Outcome::Failed) => "fail",
+                None => record.failure.as_ref().map(|_| "fail")?,
+            }),
+            StepField::ExitCode => Cow::Owned(known?.exit_code?.to_string()),
+            StepField::Output => Cow::Borrowed(known?.output.as_deref()?),
+            StepField::Label => Cow::Borrowed(known?.label.as_deref()?),
+            StepField::Attempts => Cow::Owned(record.tally.attempt.to_string()),
+        })
+    }
+}

@@ -1,0 +1,157 @@
+//! Branches: where they begin, and what happens as each comes to its join.
+
+use std::collections::BTreeSet;
+
+use crate::event::Refusal;
+use crate::fact::Fact;
+use crate::graph::{Edge, Fork, JoinPolicy, NodeKind, Signal};
+use crate::ids::NodeId;
+use crate::mutant::{Mutant, planted};
+use crate::run::{Came, NodeState, Outcome};
+
+use super::{Turn, route, settle};
+
+/// The name under which conditions find how the branches of the last join ended (DOT P6).
+const RESULTS: &str = "parallel.results";
+
+/// Goes along the edges of a fork: all of them, or as many as may be under way at once.
+pub(super) fn spread(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
+    turn.set(node, NodeState::Settled { outcome: Outcome::Passed })?;
+    let edges = turn.graph.edges_from(node);
+    let at_once = fork.max.map_or(edges.len(), usize::from).min(edges.len());
+    if let Some(join) = &fork.join {
+        turn.set(join, NodeState::Pending)?;
+        let arrivals = turn.run.record_mut(join)?.arrivals.insert(Box::default());
+        arrivals.begun = fork.max.map(|_| u16::try_from(at_once).unwrap_or(u16::MAX));
+    }
+    // What is followed last is looked at first.
+    for edge in edges[..at_once].iter().rev() {
+        route::follow(turn, edge.clone(), Signal::Success);
+    }
+    Ok(())
+}
+
+/// Notes that a branch came into a join, which goes on once enough have.
+pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result<(), Refusal> {
+    let (join, from) = (&edge.to, &edge.from);
+    let Some(NodeKind::Join(awaited)) = turn.graph.node(join).map(|node| &node.kind) else {
+        return Err(Refusal::NoSuchNode(join.clone()));
+    };
+    let branch = turn.graph.branch_into(join, from).ok_or_else(|| Refusal::NoSuchNode(from.clone()))?;
+    let is_passed_over = matches!(turn.state(from)?.outcome(), Some(Outcome::Skipped | Outcome::Warned));
+    let is_met = signal == Signal::Success || is_passed_over;
+    let is_over = turn.state(join)?.outcome().is_some();
+    let context = turn.run.record(from)?.context.clone();
+    let record = turn.run.record_mut(join)?;
+    let arrivals = record.arrivals.get_or_insert_default();
+    let is_known = arrivals.has(branch) && !planted(Mutant::BranchCountedTwice);
+    if is_over || is_known {
+        return Ok(());
+    }
+    if is_met {
+        arrivals.meet(branch);
+    } else {
+        arrivals.failed.insert(branch, from.clone());
+    }
+    if record.came.is_none() || !is_met {
+        record.came = Some(Came { from: from.clone(), signal });
+    }
+    let (met, failed) = (!arrivals.met.is_empty(), !arrivals.failed.is_empty());
+    let mut count = arrivals.count();
+    if planted(Mutant::BranchCountedTwice) {
+        count = count.saturating_add(1);
+    }
+    if turn.graph.fork_of(join).is_none() {
+        record.context.extend(context);
+    }
+    let all = count >= turn.graph.branches_into(join);
+    let outcome = match awaited.policy {
+        JoinPolicy::All if !all => return begin_next(turn, join),
+        JoinPolicy::Any if !met && !all => return begin_next(turn, join),
+        JoinPolicy::All if !failed => Outcome::Passed,
+        JoinPolicy::Any if met => Outcome::Passed,
+        JoinPolicy::All | JoinPolicy::Any if awaited.partial => Outcome::Warned,
+        JoinPolicy::All | JoinPolicy::Any => Outcome::Failed,
+    };
+    if !all {
+        take_back_the_others(turn, join)?;
+    }
+    complete(turn, join, outcome)
+}
+
+/// Begins the next branch of a fork that begins them one after another.
+fn begin_next(turn: &mut Turn<'_>, join: &NodeId) -> Result<(), Refusal> {
+    let Some(fork) = turn.graph.fork_of(join) else { return Ok(()) };
+    let arrivals = turn.run.record_mut(join)?.arrivals.get_or_insert_default();
+    let Some(begun) = arrivals.begun.as_mut() else { return Ok(()) };
+    let Some(edge) = turn.graph.edges_from(fork).get(usize::from(*begun)) else { return Ok(()) };
+    *begun += 1;
+    route::follow(turn, edge.clone(), Signal::Success);
+    Ok(())
+}
+
+/// Takes back what is still under way on the branches of a join that needs no more of them (DOT P4).
+fn take_back_the_others(turn: &mut Turn<'_>, join: &NodeId) -> Result<(), Refusal> {
+    let members = turn.graph.members_of(join);
+    for live in turn.run.live()?.into_iter().filter(|live| members.contains(live)) {
+        turn.withdraw(&live)?;
+    }
+    let fork = turn.graph.fork_of(join).cloned();
+    turn.open.retain(|(edge, _)| !members.contains(&edge.from) && Some(&edge.from) != fork.as_ref());
+    Ok(())
+}
+
+fn complete(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), Refusal> {
+    let fork = turn.graph.fork_of(join).cloned();
+    let forked = match &fork {
+        Some(fork) => Some(turn.run.record(fork)?.context.clone()),
+        None => None,
+    };
+    let branches = turn.graph.branches_into(join);
+    let record = turn.run.record_mut(join)?;
+    let arrivals = record.arrivals.get_or_insert_default();
+    let word = |branch| match (arrivals.failed.contains_key(&branch), arrivals.has(branch)) {
+        (true, _) => "fail",
+        (false, true) => "success",
+        (false, false) => "skipped",
+    };
+    let failed = u16::try_from(arrivals.failed.len()).unwrap_or(u16::MAX);
+    let met = arrivals.count().saturating_sub(failed);
+    // Of very many branches only a few are worth a condition, and the context stays small.
+    let results: Vec<&str> = (0..branches.min(RESULTS_MAX)).map(word).collect();
+    let results = results.join(",");
+    // What a branch noted stays its own (DOT P1).
+    if let Some(context) = forked {
+        record.context = context;
+        record.context.insert(RESULTS.to_owned(), results);
+    }
+    record.tally.visits = record.tally.visits.saturating_add(1);
+    turn.facts.push(Fact::BranchesJoined { node: join.clone(), met, failed });
+    settle::settle(turn, join, outcome, None)?;
+    let signal = if outcome == Outcome::Failed { Signal::Exhausted } else { Signal::Success };
+    route::leave(turn, join, signal)
+}
+
+/// The most branches whose results a condition can look at.
+const RESULTS_MAX: u16 = 64;
+
+/// Opens a join again for a branch that failed and may still come well; the others stay as they came.
+pub(super) fn forget(turn: &mut Turn<'_>, join: &NodeId, from: &NodeId) -> Result<(), Refusal> {
+    let branch = turn.graph.branch_into(join, from);
+    turn.set(join, NodeState::Pending)?;
+    let record = turn.run.record_mut(join)?;
+    let arrivals = record.arrivals.get_or_insert_default();
+    if let Some(branch) = branch {
+        arrivals.failed.remove(&branch);
+    }
+    let other = arrivals.failed.values().next().cloned();
+    record.came = other.map(|from| Came { from, signal: Signal::Exhausted });
+    Ok(())
+}
+
+/// Opens a join again whose branches failed, and returns the nodes at which they did.
+pub(super) fn reopen(turn: &mut Turn<'_>, join: &NodeId) -> Result<BTreeSet<NodeId>, Refusal> {
+    turn.set(join, NodeState::Pending)?;
+    let arrivals = turn.run.record_mut(join)?.arrivals.get_or_insert_default();
+    Ok(std::mem::take(&mut arrivals.failed).into_values().collect())
+}

@@ -1,0 +1,121 @@
+//! Which branch of a join each edge into it belongs to.
+//!
+//! Where one fork began all branches of a join, a branch is everything between an edge of the fork and the join, however
+//! many edges of it lead into the join. Where steps name what they need, each node that leads into the join is a branch.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Edge, Graph, GraphDefect, GraphParts, NodeKind};
+use crate::ids::NodeId;
+
+/// The branches of all joins.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Branches {
+    joins: BTreeMap<NodeId, Arms>,
+}
+
+/// The branches of one join.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Arms {
+    fork: Option<NodeId>,
+    count: u16,
+    of: BTreeMap<NodeId, u16>,
+}
+
+impl Branches {
+    pub(super) fn of(
+        parts: &GraphParts,
+        outgoing: &BTreeMap<NodeId, Vec<Edge>>,
+    ) -> Result<Branches, GraphDefect> {
+        let kinds: BTreeMap<&NodeId, &NodeKind> =
+            parts.nodes.iter().map(|node| (&node.id, &node.kind)).collect();
+        let mut joins: BTreeMap<NodeId, Arms> = BTreeMap::new();
+        for node in &parts.nodes {
+            if let NodeKind::Fork(fork) = &node.kind
+                && let Some(join) = &fork.join
+            {
+                let is_join = matches!(kinds.get(join), Some(NodeKind::Join(_)));
+                if !is_join || joins.contains_key(join) {
+                    return Err(GraphDefect::Misjoined(node.id.clone()));
+                }
+                joins.insert(join.clone(), forked(&node.id, join, &kinds, outgoing)?);
+            }
+        }
+        for edge in &parts.edges {
+            if matches!(kinds.get(&edge.to), Some(NodeKind::Join(_))) {
+                let arms = joins.entry(edge.to.clone()).or_default();
+                if arms.fork.is_none() && !arms.of.contains_key(&edge.from) {
+                    arms.of.insert(edge.from.clone(), arms.count);
+                    arms.count = arms.count.saturating_add(1);
+                } else if !arms.of.contains_key(&edge.from) {
+                    return Err(GraphDefect::Misjoined(edge.to.clone()));
+                }
+            }
+        }
+        match parts.goals.iter().find(|goal| !kinds.contains_key(&goal.node)) {
+            Some(goal) => Err(GraphDefect::Misjoined(goal.node.clone())),
+            None => Ok(Branches { joins }),
+        }
+    }
+
+    pub(super) fn arm(&self, join: &NodeId, from: &NodeId) -> Option<u16> {
+        self.joins.get(join)?.of.get(from).copied()
+    }
+
+    pub(super) fn count(&self, join: &NodeId) -> u16 {
+        self.joins.get(join).map_or(0, |arms| arms.count)
+    }
+
+    pub(super) fn fork(&self, join: &NodeId) -> Option<&NodeId> {
+        self.joins.get(join)?.fork.as_ref()
+    }
+
+    pub(super) fn members(&self, graph: &Graph, join: &NodeId) -> BTreeSet<NodeId> {
+        let Some(fork) = self.fork(join) else { return BTreeSet::new() };
+        let mut members = BTreeSet::new();
+        let mut open: Vec<&NodeId> = graph.edges_from(fork).iter().map(|edge| &edge.to).collect();
+        while let Some(id) = open.pop() {
+            if id != join && members.insert(id.clone()) {
+                open.extend(graph.edges_from(id).iter().map(|edge| &edge.to));
+            }
+        }
+        members
+    }
+}
+
+/// Walks each branch of a fork up to its join.
+fn forked(
+    fork: &NodeId,
+    join: &NodeId,
+    kinds: &BTreeMap<&NodeId, &NodeKind>,
+    outgoing: &BTreeMap<NodeId, Vec<Edge>>,
+) -> Result<Arms, GraphDefect> {
+    let edges = |id: &NodeId| outgoing.get(id).map_or(&[][..], Vec::as_slice);
+    let mut arms = Arms { fork: Some(fork.clone()), ..Arms::default() };
+    // By which branch each node was reached; ways out, which many share, belong to none.
+    let mut reached: BTreeMap<&NodeId, u16> = BTreeMap::new();
+    for (edge, branch) in edges(fork).iter().zip(0_u16..) {
+        arms.count = branch + 1;
+        let mut open = vec![(fork, &edge.to)];
+        while let Some((from, id)) = open.pop() {
+            if id == join {
+                arms.of.insert(from.clone(), branch);
+                continue;
+            }
+            if matches!(kinds.get(id), Some(NodeKind::Exit { .. } | NodeKind::Escalate { .. })) {
+                continue;
+            }
+            if id == fork {
+                return Err(GraphDefect::CrossingBranches { fork: fork.clone(), node: from.clone() });
+            }
+            match reached.insert(id, branch) {
+                Some(before) if before != branch => {
+                    return Err(GraphDefect::CrossingBranches { fork: fork.clone(), node: id.clone() });
+                }
+                Some(_) => {}
+                None => open.extend(edges(id).iter().map(|edge| (id, &edge.to))),
+            }
+        }
+    }
+    Ok(arms)
+}

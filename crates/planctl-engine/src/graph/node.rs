@@ -1,0 +1,301 @@
+//! The places of a graph, and what each does when it is entered.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::contract::Contract;
+use crate::ids::{NodeId, Role};
+use crate::pace::{Level, Rung};
+use crate::run::Outcome;
+
+/// One place in the graph.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Node {
+    /// Its name, unique in the graph.
+    pub id: NodeId,
+    /// Its heading, for people.
+    pub title: String,
+    /// What it does.
+    pub kind: NodeKind,
+    /// How often it may be entered; the next entry counts as exhausted.
+    pub max_visits: u16,
+    /// Its number among the plan's steps, from 1, where it is one and not a task, which carries its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u32>,
+}
+
+/// What a node does when it is entered.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum NodeKind {
+    /// Where a run begins; holds it until the plan is approved.
+    Start,
+    /// Work for an agent, then a gate.
+    Task(Box<Task>),
+    /// A command that the harness runs, without an agent: its exit code decides (DESIGN 6, DOT S7).
+    Call(Box<Call>),
+    /// Chooses the way on; nobody works at it (G-05).
+    Decision(Choice),
+    /// Asks a person to choose, or to say something; held until they do (G-51).
+    Human(Box<Question>),
+    /// Records the state of the workspace; entered over a failing path, it restores what it recorded (G-08).
+    Checkpoint,
+    /// Goes along all of its edges at once.
+    Fork(Fork),
+    /// Waits for branches.
+    Join(Join),
+    /// Escalates the node that led here to the next PACE level's responder; where nothing failed, to a person.
+    Escalate {
+        /// What the person is told beside the failure itself.
+        reason: Option<String>,
+        /// The PACE level to which it raises the step at least (G-06); `None` is the next.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pace_level: Option<Level>,
+    },
+    /// Ends the run.
+    Exit {
+        /// Says whether the run is done or failed.
+        success: bool,
+    },
+}
+
+/// A command without an agent.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Call {
+    /// The command, and the exit code it must give.
+    pub contract: Contract,
+    /// Attempts beyond the first.
+    pub max_retries: u16,
+    /// How the node settles when its attempts are exhausted: failed, skipped or warned.
+    pub lapse: Outcome,
+    /// Files that the command names.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub contract_files: BTreeSet<String>,
+    /// Files that the command writes: what it may change.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub own_files: BTreeSet<String>,
+}
+
+/// How the way on is chosen.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Choice {
+    /// What is decided, for people (G-26).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The command whose exit code decides: as expected takes the edge of a success, any other that of a failure.
+    /// Without one, what led here is passed through to the edges' conditions (DOT ruling 1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Box<Contract>>,
+}
+
+/// What a person is asked by the plan itself.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Question {
+    /// The question.
+    pub text: String,
+    /// What may be chosen; an edge of that label is then taken. Empty: any text answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// How long the person has, where an answer is declared for the case that they say nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<DefaultAnswer>,
+}
+
+/// The answer that counts when nobody gave one in time.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DefaultAnswer {
+    /// After how long.
+    pub after: Duration,
+    /// The answer.
+    pub answer: String,
+}
+
+/// Where branches begin.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Fork {
+    /// Where its branches meet, which begins anew whenever the fork is entered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub join: Option<NodeId>,
+    /// How many of its branches are under way at once; all, where nothing is said (DOT P2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<u16>,
+}
+
+/// Where branches end.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Join {
+    /// How many suffice.
+    pub policy: JoinPolicy,
+    /// Lets the run go on though a branch failed: the join settles as warned (DOT P3).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
+}
+
+/// How many branches a join waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JoinPolicy {
+    /// All of them; one that failed fails the join.
+    All,
+    /// The first that succeeds; the others are taken back (DOT P4).
+    Any,
+}
+
+impl Node {
+    /// Returns a node that is no step and may be entered ten times (DESIGN 6).
+    pub fn new(id: impl Into<NodeId>, title: impl Into<String>, kind: NodeKind) -> Node {
+        Node { id: id.into(), title: title.into(), kind, max_visits: 10, step: None }
+    }
+
+    /// Returns its number among the plan's steps, where it is one.
+    pub fn step(&self) -> Option<u32> {
+        match &self.kind {
+            NodeKind::Task(task) => Some(task.step),
+            NodeKind::Start
+            | NodeKind::Call(_)
+            | NodeKind::Decision(_)
+            | NodeKind::Human(_)
+            | NodeKind::Checkpoint
+            | NodeKind::Fork(_)
+            | NodeKind::Join(_)
+            | NodeKind::Escalate { .. }
+            | NodeKind::Exit { .. } => self.step,
+        }
+    }
+
+    /// Returns what the harness evaluates here, where it evaluates something.
+    pub fn gated(&self) -> Option<Gated<'_>> {
+        const NOTHING: &BTreeSet<String> = &BTreeSet::new();
+        match &self.kind {
+            NodeKind::Task(task) => Some(Gated {
+                contract: &task.contract,
+                max_retries: task.max_retries,
+                lapse: task.lapse,
+                protects: &task.protects,
+                contract_files: &task.contract_files,
+                own_files: &task.own_files,
+            }),
+            NodeKind::Call(call) => Some(Gated {
+                contract: &call.contract,
+                max_retries: call.max_retries,
+                lapse: call.lapse,
+                protects: &[],
+                contract_files: &call.contract_files,
+                own_files: &call.own_files,
+            }),
+            NodeKind::Decision(Choice { command: Some(contract), .. }) => Some(Gated {
+                contract,
+                max_retries: 0,
+                lapse: Outcome::Failed,
+                protects: &[],
+                contract_files: NOTHING,
+                own_files: NOTHING,
+            }),
+            NodeKind::Start
+            | NodeKind::Decision(Choice { command: None, .. })
+            | NodeKind::Human(_)
+            | NodeKind::Checkpoint
+            | NodeKind::Fork(_)
+            | NodeKind::Join(_)
+            | NodeKind::Escalate { .. }
+            | NodeKind::Exit { .. } => None,
+        }
+    }
+
+    /// Says whether nothing happens at it: the run only passes through, and nobody can be asked about it alone.
+    pub fn is_passage(&self) -> bool {
+        match &self.kind {
+            NodeKind::Decision(decision) => decision.command.is_none(),
+            NodeKind::Start | NodeKind::Checkpoint | NodeKind::Fork(_) | NodeKind::Join(_) => true,
+            NodeKind::Task(_)
+            | NodeKind::Call(_)
+            | NodeKind::Human(_)
+            | NodeKind::Escalate { .. }
+            | NodeKind::Exit { .. } => false,
+        }
+    }
+}
+
+/// What tasks, calls and decisions by command have in common: the harness evaluates a contract for them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gated<'g> {
+    /// What decides.
+    pub contract: &'g Contract,
+    /// Attempts beyond the first that a failing gate may take.
+    pub max_retries: u16,
+    /// How the node settles when its attempts are exhausted.
+    pub lapse: Outcome,
+    /// Globs whose files must stay as they are.
+    pub protects: &'g [String],
+    /// Files that the contract names.
+    pub contract_files: &'g BTreeSet<String>,
+    /// Files that the node may change.
+    pub own_files: &'g BTreeSet<String>,
+}
+
+/// A step as its author wrote it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Task {
+    /// The step's number in the plan, from 1.
+    pub step: u32,
+    /// Who does it.
+    pub role: Role,
+    /// Who takes over when that role can't go on, level by level.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pace: Vec<Rung>,
+    /// What kind of work it is; sent along with the item (P-31).
+    pub work: WorkKind,
+    /// What the worker is told: the text of `**task:**`.
+    pub prompt: String,
+    /// What the worker is given to read.
+    pub subscriptions: Vec<Subscription>,
+    /// What decides the step.
+    pub contract: Contract,
+    /// Attempts beyond the first that a failing gate may take (`retry(N)`, X-28).
+    pub max_retries: u16,
+    /// How the node settles when its attempts are exhausted: failed, skipped or warned.
+    pub lapse: Outcome,
+    /// How long one attempt's work may take.
+    pub work_timeout: Duration,
+    /// Globs whose files no worker of this step may change (`**protects:**`).
+    pub protects: Vec<String>,
+    /// What no two steps use at once, whatever run they are of (`**locks:**`): held from the start of an attempt to its
+    /// verdict.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<String>,
+    /// Names of which no two steps of a run that are under way at once have one in common: files that both may change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub apart: Vec<String>,
+    /// Files that the contract names, the candidates for protection (DESIGN 8).
+    pub contract_files: BTreeSet<String>,
+    /// Files that the task or the subscriptions name: what this step may change.
+    pub own_files: BTreeSet<String>,
+}
+
+/// What kind of work an agent item is (P-31).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum WorkKind {
+    /// Making something.
+    Code,
+    /// Judging something; its judgement is text, never a verdict.
+    Review,
+}
+
+/// Something a worker is given to read.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Subscription {
+    /// A file or glob relative to the workspace.
+    File {
+        /// The path or glob.
+        path: String,
+    },
+    /// A named stream of notes.
+    Topic {
+        /// The topic's name.
+        name: String,
+    },
+}

@@ -1,0 +1,143 @@
+//! What makes parts a graph: one start, edges that lead somewhere, a way to an end from everywhere (G-12).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Edge, GraphDefect, GraphParts, NodeKind, On};
+use crate::ids::NodeId;
+use crate::pace;
+use crate::run::Outcome;
+
+/// Refuses nodes that cannot be: two of one name, a second start, limits that can never be met.
+pub(super) fn refuse_misfits(parts: &GraphParts) -> Result<(), GraphDefect> {
+    let mut names = BTreeSet::new();
+    for node in &parts.nodes {
+        if !names.insert(&node.id) {
+            return Err(GraphDefect::DuplicateNode(node.id.clone()));
+        }
+        let is_start = matches!(node.kind, NodeKind::Start);
+        if is_start != (node.id == parts.start) {
+            return Err(GraphDefect::Start(node.id.clone()));
+        }
+        let lapses = |lapse| matches!(lapse, Outcome::Failed | Outcome::Skipped | Outcome::Warned);
+        let fits = match &node.kind {
+            NodeKind::Task(task) => lapses(task.lapse) && pace::rises(&task.pace),
+            NodeKind::Call(call) => lapses(call.lapse),
+            NodeKind::Fork(fork) => fork.max != Some(0),
+            NodeKind::Human(question) => question.default.as_ref().is_none_or(|default| {
+                question.options.is_empty() || question.options.contains(&default.answer)
+            }),
+            NodeKind::Start
+            | NodeKind::Decision(_)
+            | NodeKind::Checkpoint
+            | NodeKind::Join(_)
+            | NodeKind::Escalate { .. }
+            | NodeKind::Exit { .. } => true,
+        };
+        if !fits || node.max_visits == 0 || parts.limits.parallel == 0 {
+            return Err(GraphDefect::Impossible(node.id.clone()));
+        }
+    }
+    match names.contains(&parts.start) {
+        true => Ok(()),
+        false => Err(GraphDefect::Start(parts.start.clone())),
+    }
+}
+
+/// Sorts the edges by the node they leave, and refuses those that lead nowhere or that nothing decides between.
+pub(super) fn outgoing(parts: &GraphParts) -> Result<BTreeMap<NodeId, Vec<Edge>>, GraphDefect> {
+    let kinds: BTreeMap<&NodeId, &NodeKind> = parts.nodes.iter().map(|node| (&node.id, &node.kind)).collect();
+    let mut outgoing: BTreeMap<NodeId, Vec<Edge>> = BTreeMap::new();
+    for edge in &parts.edges {
+        let (Some(source), Some(target)) = (kinds.get(&edge.from), kinds.get(&edge.to)) else {
+            return Err(GraphDefect::Dangling { from: edge.from.clone(), to: edge.to.clone() });
+        };
+        if !is_allowed(source, target, edge.on) {
+            return Err(GraphDefect::MisplacedEdge(edge.from.clone()));
+        }
+        let siblings = outgoing.entry(edge.from.clone()).or_default();
+        // A fork may have thousands of edges, which are looked at once, below.
+        let is_fork = matches!(source, NodeKind::Fork(_));
+        if !is_fork && siblings.iter().any(|sibling| sibling.is_rival_of(edge)) {
+            return Err(GraphDefect::DuplicateEdge(edge.from.clone()));
+        }
+        siblings.push(edge.clone());
+    }
+    for (from, edges) in &outgoing {
+        let targets: BTreeSet<&NodeId> = edges.iter().map(|edge| &edge.to).collect();
+        if matches!(kinds.get(from), Some(NodeKind::Fork(_))) && targets.len() < edges.len() {
+            return Err(GraphDefect::DuplicateEdge(from.clone()));
+        }
+    }
+    Ok(outgoing)
+}
+
+fn is_allowed(source: &NodeKind, target: &NodeKind, on: On) -> bool {
+    let failing = matches!(on, On::Fail | On::Retry | On::Exhaust);
+    match (source, target) {
+        (NodeKind::Exit { .. }, _) | (_, NodeKind::Start) | (NodeKind::Start, NodeKind::Escalate { .. }) => {
+            false
+        }
+        (NodeKind::Start | NodeKind::Fork(_) | NodeKind::Escalate { .. }, _) => !failing,
+        (
+            NodeKind::Task(_)
+            | NodeKind::Call(_)
+            | NodeKind::Decision(_)
+            | NodeKind::Human(_)
+            | NodeKind::Checkpoint
+            | NodeKind::Join(_),
+            _,
+        ) => true,
+    }
+}
+
+pub(super) fn refuse_unreachable(
+    parts: &GraphParts,
+    outgoing: &BTreeMap<NodeId, Vec<Edge>>,
+) -> Result<(), GraphDefect> {
+    let mut open = vec![&parts.start];
+    open.extend(parts.goals.iter().filter_map(|goal| goal.retry.as_ref()));
+    let mut seen: BTreeSet<&NodeId> = open.iter().copied().collect();
+    while let Some(id) = open.pop() {
+        for edge in outgoing.get(id).into_iter().flatten() {
+            if seen.insert(&edge.to) {
+                open.push(&edge.to);
+            }
+        }
+    }
+    match parts.nodes.iter().find(|node| !seen.contains(&node.id)) {
+        Some(node) => Err(GraphDefect::Unreachable(node.id.clone())),
+        None => Ok(()),
+    }
+}
+
+/// Refuses nodes from which no way leads to a successful exit, or to a person who is asked on purpose.
+pub(super) fn refuse_dead_ends(parts: &GraphParts) -> Result<(), GraphDefect> {
+    let kinds: BTreeMap<&NodeId, &NodeKind> = parts.nodes.iter().map(|node| (&node.id, &node.kind)).collect();
+    let mut incoming: BTreeMap<&NodeId, Vec<&NodeId>> = BTreeMap::new();
+    let mut open: Vec<&NodeId> = Vec::new();
+    for edge in &parts.edges {
+        incoming.entry(&edge.to).or_default().push(&edge.from);
+        let asks = matches!(kinds.get(&edge.to), Some(NodeKind::Escalate { .. }));
+        if asks && matches!(edge.on, On::Success | On::Always) {
+            open.push(&edge.from);
+        }
+    }
+    let ends = parts.nodes.iter().filter(|node| matches!(node.kind, NodeKind::Exit { success: true }));
+    open.extend(ends.map(|node| &node.id));
+    let mut saved: BTreeSet<&NodeId> = open.iter().copied().collect();
+    while let Some(id) = open.pop() {
+        for from in incoming.get(id).into_iter().flatten() {
+            if saved.insert(from) {
+                open.push(from);
+            }
+        }
+    }
+    let is_stuck = |node: &&super::Node| {
+        let may_end = matches!(node.kind, NodeKind::Exit { .. } | NodeKind::Escalate { .. });
+        !may_end && !saved.contains(&node.id)
+    };
+    match parts.nodes.iter().find(is_stuck) {
+        Some(node) => Err(GraphDefect::NoExit(node.id.clone())),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,250 @@
+//! Branches: what runs side by side, what waits, and how they meet again (DOT 1.11, DESIGN 6).
+
+use super::script::talk;
+
+const FORK: &str = "f: fork j  a: task  b: task  j: join  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j";
+
+#[test]
+fn p9_branches_run_side_by_side_and_the_join_goes_on_once() {
+    talk(&format!(
+        "
+        plan  {FORK}  parallel 2
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; j joined 2 met, 0 failed; j settled passed; c#1 to coder
+        "
+    ));
+}
+
+#[test]
+fn no_more_nodes_are_under_way_at_once_than_the_plan_allows() {
+    talk(&format!(
+        "
+        plan  {FORK}
+        approved
+        -> clock admitted           b queued; a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 1  a#1 failed; a held: escalation no_edge; b#1 to coder
+        -> human retry              a queued
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; a#2 to coder, told #1 failed
+        "
+    ));
+}
+
+#[test]
+fn p2_a_fork_begins_its_branches_one_after_another_where_it_is_told_to() {
+    talk(
+        "
+        plan  f: fork j max 1  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  parallel 9
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; b#1 to coder
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; j joined 2 met, 0 failed; j settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn p3_a_join_of_all_fails_where_a_branch_did() {
+    let plan = "f: fork j  a: task  b: task  c: task  d: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  a -on_exhaust-> j  b -on_exhaust-> j  j -on_success-> c  j -on_fail-> d  c -on_success-> done  d -on_success-> done  parallel 2";
+    talk(&format!(
+        "
+        plan  {plan}  j: join
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent overran a#1        a settled failed
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; j joined 1 met, 1 failed; j settled failed; d#1 to coder, told #1 failed
+        "
+    ));
+    talk(&format!(
+        "
+        plan  {plan}  j: join partial
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent overran a#1        a settled failed
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; j joined 1 met, 1 failed; j settled warned; c#1 to coder
+        "
+    ));
+}
+
+#[test]
+fn p4_a_join_of_any_is_done_at_the_first_success_and_the_others_are_taken_back() {
+    talk(
+        "
+        plan  f: fork j  a: task  b: task  j: join any  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  parallel 2
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; j joined 1 met, 0 failed; j settled passed; a#1 taken back from agent; c#1 to coder
+        -> agent reported a#1       refused: the step is not in a state for this
+        ",
+    );
+}
+
+#[test]
+fn p8_a_join_of_any_fails_where_all_branches_did() {
+    talk(
+        "
+        plan  f: fork j  a: task  b: task  j: join any  c: task  d: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  a -on_exhaust-> j  b -on_exhaust-> j  j -on_success-> c  j -on_fail-> d  c -on_success-> done  d -on_success-> done  parallel 2
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent overran a#1        a settled failed
+        -> agent overran b#1        b settled failed; j joined 0 met, 2 failed; j settled failed; d#1 to coder, told #1 failed
+        ",
+    );
+}
+
+#[test]
+fn a_branch_that_can_go_two_ways_counts_as_one() {
+    talk(
+        "
+        plan  f: fork j  a: task  d: decision  b: task  c: task  e: task  j: join  f -always-> a  f -always-> e  a -on_success-> d  d -always?context.x=1-> b  d -on_success-> c  b -on_success-> j  c -on_success-> j  e -on_success-> j  parallel 2
+        approved
+        -> clock admitted           a#1 to coder; e#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; c#1 to coder
+        -> agent reported c#1       c#1 to harness
+        -> harness found c#1 exit 0  c#1 passed; c settled passed
+        -> agent reported e#1       e#1 to harness
+        -> harness found e#1 exit 0  e#1 passed; e settled passed; j joined 2 met, 0 failed; j settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn p1_what_a_branch_notes_stays_its_own() {
+    talk(
+        "
+        plan  f: fork j  a: task  b: task  j: join  d: decision  c: task  e: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  d -always?context.x=1-> c  d -always?context.parallel.results=success,success-> e  parallel 2
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent reported a#1 notes x=1  a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; j joined 2 met, 0 failed; j settled passed; e#1 to coder
+        ",
+    );
+}
+
+#[test]
+fn a_fork_that_is_entered_again_begins_its_join_anew() {
+    talk(
+        "
+        plan  f: fork j  a: task  b: task  j: join  c: call  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  c -on_fail-> f  parallel 2
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; j joined 2 met, 0 failed; j settled passed; c#1 to harness
+        -> harness found c#1 exit 1  c#1 failed; c settled failed; a#2 to coder; b#2 to coder
+        -> agent reported b#2       b#2 to harness
+        -> harness found b#2 exit 0  b#2 passed; b settled passed
+        -> agent reported a#2       a#2 to harness
+        -> harness found a#2 exit 0  a#2 passed; a settled passed; j joined 2 met, 0 failed; j settled passed; c#2 to harness
+        ",
+    );
+}
+
+#[test]
+fn needs_are_a_join_of_the_nodes_that_lead_into_it() {
+    // 1; 2 needs 1; 3 needs 1; 4 needs 2 and 3
+    talk(
+        "
+        plan  1: task  f: fork  3: task  2: task skip  j: join  4: task  1 -on_success-> f  f -always-> 2  f -always-> 3  2 -on_success-> j  3 -on_success-> j  parallel 2
+        approved
+        -> clock admitted           1#1 to coder
+        -> agent reported 1#1       1#1 to harness
+        -> harness found 1#1 exit 0  1#1 passed; 1 settled passed; 2#1 to coder; 3#1 to coder
+        -> agent overran 2#1        2 settled skipped
+        -> agent reported 3#1       3#1 to harness
+        -> harness found 3#1 exit 0  3#1 passed; 3 settled passed; j joined 2 met, 0 failed; j settled passed; 4#1 to coder
+        ",
+    );
+}
+
+#[test]
+fn entering_a_failed_exit_withdraws_the_rest_and_a_resume_takes_all_of_it_up() {
+    talk(
+        "
+        plan  f: fork j  a: task abort  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  parallel 2
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent overran a#1        a settled failed; b#1 taken back from agent; FAILED
+        -> human resumes            queued
+        -> clock admitted           goes on; a#2 to coder; b#2 to coder
+        -> agent reported b#2       b#2 to harness
+        -> harness found b#2 exit 0  b#2 passed; b settled passed
+        -> agent reported a#2       a#2 to harness
+        -> harness found a#2 exit 0  a#2 passed; a settled passed; j joined 2 met, 0 failed; j settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn a_failed_join_that_ended_the_run_is_taken_up_at_the_branches_that_failed() {
+    talk(
+        "
+        plan  f: fork j  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  a -on_exhaust-> j  b -on_exhaust-> j  j -on_fail-> failed  j -on_success-> done  parallel 2
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent overran a#1        a settled failed
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; j joined 1 met, 1 failed; j settled failed; FAILED
+        -> human resumes            queued
+        -> clock admitted           goes on; a#2 to coder
+        -> agent reported a#2       a#2 to harness
+        -> harness found a#2 exit 0  a#2 passed; a settled passed; j joined 2 met, 0 failed; j settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn a_failed_join_that_asks_is_about_one_branch_after_another() {
+    talk(
+        "
+        plan  f: fork j  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  a -on_exhaust-> j  b -on_exhaust-> j  j -on_fail-> ask  parallel 2
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent overran a#1        a settled failed
+        -> agent overran b#1        b settled failed; j joined 0 met, 2 failed; j settled failed; b held: escalation exhausted
+        -> human retry              b#2 to coder, told #1 failed
+        -> agent reported b#2       b#2 to harness
+        -> harness found b#2 exit 0  b#2 passed; b settled passed; j joined 1 met, 1 failed; j settled failed; a held: escalation exhausted
+        -> human skip \"not needed\"  a settled skipped by the owner; j joined 2 met, 0 failed; j settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn steps_that_may_change_one_file_are_not_under_way_at_once() {
+    talk(
+        "
+        plan  f: fork j  a: task apart x.rs  b: task apart x.rs  c: task  j: join  f -always-> a  f -always-> b  f -always-> c  a -on_success-> j  b -on_success-> j  c -on_success-> j  parallel 3
+        approved
+        -> clock admitted           b queued; a#1 to coder; c#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; b#1 to coder
+        ",
+    );
+}
+
+#[test]
+fn cancelling_takes_back_what_waits_as_well() {
+    talk(&format!(
+        "
+        plan  {FORK}
+        approved
+        -> clock admitted           b queued; a#1 to coder
+        -> human cancels            a#1 taken back from agent; CANCELLED
+        "
+    ));
+}
