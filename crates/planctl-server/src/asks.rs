@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use planctl_engine::{
-    Answer, AskKind, BudgetPart, Decision, Failure, Graph, Record, RunId, Shortfall, Task, view,
+    Answer, AskKind, BudgetPart, Contract, Decision, Failure, Graph, Record, RunId, Shortfall, view,
 };
 use planctl_harness::ISOLATION_TIER;
 use planctl_store::{AskRow, RunRow, Said, StoreError};
@@ -45,7 +45,7 @@ impl Services {
         let run = self.store.run(row.run).await?;
         let revision = self.store.revision(run.plan, &run.revision).await?;
         let answer = if row.is_open { None } else { self.answer_of(&row).await? };
-        let task = revision.graph.task(&row.at.node);
+        let gated = revision.graph.gated(&row.at.node);
         let is_plan = row.ask.kind == AskKind::Plan;
         let record = self.record_of(&row).await?;
         let before = if is_plan { self.store.last_approval(run.plan).await? } else { None };
@@ -59,7 +59,7 @@ impl Services {
         Ok(AskPage {
             ask: ask_view(&row, &revision.graph, answer),
             message: row.ask.message.clone(),
-            contract: task.map(contract_view),
+            contract: gated.map(|gated| contract_view(gated.contract)),
             failure: row.ask.failure.as_deref().map(failure_view),
             vacuous: record.as_ref().is_some_and(Record::is_vacuous),
             pace: task.zip(record.as_ref()).and_then(|(task, record)| LevelView::of(task, record)),
@@ -223,10 +223,9 @@ fn will_run(run: &RunRow, graph: &Graph) -> WillRun {
 }
 
 fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) -> AskView {
-    let step = graph.task(&row.at.node).map(|task| StepName {
-        number: task.step,
-        title: graph.node(&row.at.node).map(|node| node.title.clone()).unwrap_or_default(),
-    });
+    let step = graph
+        .node(&row.at.node)
+        .and_then(|node| Some(StepName { number: node.step()?, title: node.title.clone() }));
     AskView {
         id: u64::try_from(row.number).unwrap_or(0),
         kind: row.ask.kind.word().to_owned(),
@@ -236,6 +235,7 @@ fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) -> AskView 
         asks: asks_line(row, graph),
         reason: row.ask.reason.word().to_owned(),
         answers: row.ask.kind.answers().iter().map(|answer| (*answer).to_owned()).collect(),
+        options: row.ask.options.clone(),
         opened_at: moment(row.created_at),
         answer,
     }
@@ -253,6 +253,7 @@ fn asks_line(row: &AskRow, graph: &Graph) -> String {
             let short = row.ask.shortfall.as_ref().map(view::shortfall_line).unwrap_or_default();
             format!("{name}: {short}")
         }
+        AskKind::Choice => format!("{name}: {}", row.ask.message.clone().unwrap_or_default()),
         AskKind::Question => format!("{name} asks: {}", row.ask.message.clone().unwrap_or_default()),
         AskKind::Escalation => {
             let failed = row.ask.failure.as_deref().map(|failure| format!("; {}", failure_line(failure)));
@@ -273,11 +274,11 @@ pub(crate) fn failure_line(failure: &Failure) -> String {
     }
 }
 
-pub(crate) fn contract_view(task: &Task) -> ContractView {
+pub(crate) fn contract_view(contract: &Contract) -> ContractView {
     ContractView {
-        command: task.contract.command.clone(),
-        exit_code: task.contract.expect,
-        timeout_seconds: task.contract.timeout.as_secs_f64(),
+        command: contract.command.clone(),
+        exit_code: contract.expect,
+        timeout_seconds: contract.timeout.as_secs_f64(),
     }
 }
 

@@ -230,7 +230,7 @@ impl Station {
         let movers = graph
             .nodes()
             .iter()
-            .filter(|node| graph.task(&node.id).is_some_and(|task| !files_of_own(&approved, task).is_empty()))
+            .filter(|node| node.gated().is_some_and(|gated| !files_of_own(&approved, &gated).is_empty()))
             .map(|node| node.id.clone())
             .collect();
         Ok(Hands {

@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentEvent, AgentSaid, Digest, Event, Fault, FaultKind, Found, HarnessEvent, Inconclusive, NodeId,
-    Purpose, Role, RunId, Task, Work,
+    AgentEvent, AgentSaid, Digest, Event, Fault, FaultKind, Found, Gated, HarnessEvent, Inconclusive, Node,
+    NodeId, Purpose, Role, RunId, Task, Work,
 };
 use planctl_harness::{Baseline, Bench, Output, Spawner, WorkspaceLock};
 use planctl_store::{
@@ -179,7 +179,7 @@ impl Hands {
         };
         let _held = self.in_hand.hold(&claimed.item.id);
         let task = task_of(claimed)?;
-        self.begin(claimed, task, false);
+        self.begin(claimed, false);
         let Some(agent) = self.settings.agent(role, &self.scratch) else {
             return self.report(claimed, no_agent(role), cut).await;
         };
@@ -201,24 +201,25 @@ impl Hands {
         self.report(claimed, worked.said, cut).await
     }
 
-    /// Runs a gate, and a rehearsal of the next step's contract that follows from its verdict.
+    /// Runs a gate, and what follows from its verdict and is the harness's too: a rehearsal, a call, a decision.
     async fn gate(&self, claimed: &Claimed, stop: &watch::Receiver<bool>) -> Result<(), ServiceError> {
-        if let Some(rehearsal) = self.evaluate(claimed, stop).await? {
-            self.evaluate(&rehearsal, stop).await?;
+        let mut next = self.evaluate(claimed, stop).await?;
+        while let Some(claimed) = next {
+            next = self.evaluate(&claimed, stop).await?;
         }
         Ok(())
     }
 
-    /// Evaluates a contract and says what was found; returns the rehearsal that was taken along with a verdict.
+    /// Evaluates a contract and says what was found; returns what was taken along with a verdict.
     async fn evaluate(
         &self,
         claimed: &Claimed,
         stop: &watch::Receiver<bool>,
     ) -> Result<Option<Claimed>, ServiceError> {
         let _held = self.in_hand.hold(&claimed.item.id);
-        let task = task_of(claimed)?;
+        let gated = gated_of(claimed)?;
         let is_rehearsal = claimed.item.work == Work::Harness { purpose: Purpose::Rehearsal };
-        self.begin(claimed, task, true);
+        self.begin(claimed, true);
         let bench = match self.lost_worktree(claimed) {
             Some(what) => Err(what),
             None => self.bench(),
@@ -226,7 +227,7 @@ impl Hands {
         let (found, outputs) = match bench {
             Err(what) => (Found::Nothing(Inconclusive::ToolMissing { what }), Vec::new()),
             Ok(bench) => {
-                let baseline = Arc::new(self.baseline(claimed, task).await?);
+                let baseline = Arc::new(self.baseline(claimed).await?);
                 let live = self.live.clone();
                 let mut watch = move |_, bytes: &[u8]| live.printed(bytes);
                 let work = async |mut cancel: Cancel| {
@@ -235,8 +236,8 @@ impl Hands {
                         () = &mut cancel => return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new())),
                     };
                     let bench = bench.with_locks(lock.descriptors());
-                    let gate = bench.evaluate(&task.contract, &baseline, &mut watch, cancel).await;
-                    Ok::<_, ServiceError>((self.with_own_files(gate.found, task)?, gate.outputs))
+                    let gate = bench.evaluate(gated.contract, &baseline, &mut watch, cancel).await;
+                    Ok::<_, ServiceError>((self.with_own_files(gate.found, &gated)?, gate.outputs))
                 };
                 match self.minded(claimed, stop, work).await {
                     Some(gate) => gate?,
@@ -247,7 +248,11 @@ impl Hands {
         self.keep(&outputs).await?;
         let found = match found {
             Found::Evidence(evidence) if is_rehearsal => Found::Rehearsed(evidence),
-            other @ (Found::Evidence(_) | Found::Rehearsed(_) | Found::Nothing(_)) => other,
+            other @ (Found::Evidence(_)
+            | Found::Rehearsed(_)
+            | Found::Recorded { .. }
+            | Found::Restored
+            | Found::Nothing(_)) => other,
         };
         // A gate that is repeated may have to wait; what a verdict leads to is due at once.
         let is_verdict = matches!(found, Found::Evidence(_));
@@ -350,9 +355,9 @@ impl Hands {
         waits
     }
 
-    fn begin(&self, claimed: &Claimed, task: &Task, is_gate: bool) {
+    fn begin(&self, claimed: &Claimed, is_gate: bool) {
         self.live.begin(Doing {
-            step: task.step,
+            step: claimed.graph.node(&claimed.item.at.node).and_then(Node::step),
             attempt: claimed.item.at.attempt,
             is_gate,
             since: clock::instant(),
@@ -393,14 +398,19 @@ impl Hands {
         }
     }
 
-    async fn baseline(&self, claimed: &Claimed, task: &Task) -> Result<Baseline, ServiceError> {
+    async fn baseline(&self, claimed: &Claimed) -> Result<Baseline, ServiceError> {
         if self.approved.is_empty() {
             return Ok(Baseline::default());
         }
         let moved = self.moved(claimed).await?;
-        let (approved, task) = (self.approved.clone(), task.clone());
+        let (approved, graph, node) =
+            (self.approved.clone(), claimed.graph.clone(), claimed.item.at.node.clone());
         let workspace = PathBuf::from(&claimed.workspace);
-        Ok(blocking(move || protection::baseline_of_step(&approved, &task, &moved, &workspace)).await??)
+        let taken = blocking(move || match graph.gated(&node) {
+            Some(gated) => protection::baseline_of_step(&approved, &gated, &moved, &workspace),
+            None => Ok(Baseline::default()),
+        });
+        Ok(taken.await??)
     }
 
     /// Returns protected files that earlier steps rightfully changed, as their passing gates found them.
@@ -412,8 +422,8 @@ impl Hands {
             return Ok(moved);
         }
         for (node, evidence) in self.store.passed_evidence(self.run, &nodes).await? {
-            let Some(other) = claimed.graph.task(&node) else { continue };
-            for path in protection::files_of_own(&self.approved, other) {
+            let Some(other) = claimed.graph.gated(&node) else { continue };
+            for path in protection::files_of_own(&self.approved, &other) {
                 if let Some(digest) = evidence.protected.get(path) {
                     moved.insert(path.to_owned(), digest.clone());
                 }
@@ -423,8 +433,8 @@ impl Hands {
     }
 
     /// Records the state of protected files that the step itself may change, for the gates after it.
-    fn with_own_files(&self, found: Found, task: &Task) -> Result<Found, ServiceError> {
-        let own = protection::files_of_own(&self.approved, task);
+    fn with_own_files(&self, found: Found, gated: &Gated<'_>) -> Result<Found, ServiceError> {
+        let own = protection::files_of_own(&self.approved, gated);
         match found {
             Found::Evidence(mut evidence) if !own.is_empty() => {
                 let states = Baseline::take(&self.workspace, own.iter().copied(), [])?;
@@ -434,9 +444,18 @@ impl Hands {
                 }
                 Ok(Found::Evidence(evidence))
             }
-            Found::Evidence(_) | Found::Rehearsed(_) | Found::Nothing(_) => Ok(found),
+            Found::Evidence(_)
+            | Found::Rehearsed(_)
+            | Found::Recorded { .. }
+            | Found::Restored
+            | Found::Nothing(_) => Ok(found),
         }
     }
+}
+
+fn gated_of(claimed: &Claimed) -> Result<Gated<'_>, ServiceError> {
+    let gated = claimed.graph.gated(&claimed.item.at.node);
+    gated.ok_or_else(|| ServiceError::broken(format!("item {} is of no step", claimed.item.id)))
 }
 
 fn task_of(claimed: &Claimed) -> Result<&Task, ServiceError> {

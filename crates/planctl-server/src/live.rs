@@ -7,8 +7,8 @@ use planctl_engine::Attempt;
 /// The work or gate that is under way in this process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Doing {
-    /// The step's number.
-    pub step: u32,
+    /// The step's number, where it is one.
+    pub step: Option<u32>,
     /// The try.
     pub attempt: Attempt,
     /// Says that the contract runs, and not the worker.

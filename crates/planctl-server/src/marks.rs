@@ -45,9 +45,9 @@ impl Station {
         let plan = self.store.plan(view.run.plan).await?;
         let graph = self.store.graph_of(&view.run).await?;
         let marks: BTreeMap<u32, Mark> = graph
-            .steps()
+            .numbered()
             .iter()
-            .filter_map(|(node, task)| Some((task.step, mark_of(&view, &node.id)?)))
+            .filter_map(|(step, node)| Some((*step, mark_of(&view, &node.id)?)))
             .collect();
         let file = PathBuf::from(&view.run.workspace_path).join(&view.run.plan_path);
         let (revision, status) = (view.run.revision.clone(), plan.status.word());
@@ -81,8 +81,9 @@ impl Station {
 fn mark_of(view: &RunView, node: &planctl_engine::NodeId) -> Option<Mark> {
     let record = view.records.get(node)?;
     match &record.state {
-        NodeState::Pending => None,
+        NodeState::Pending | NodeState::Ready => None,
         NodeState::Rehearsing
+        | NodeState::Saving { .. }
         | NodeState::Working { .. }
         | NodeState::Resting { .. }
         | NodeState::Checking { .. }

@@ -638,7 +638,7 @@ impl Services {
         let changed = changed_nodes(&old.graph, &new.graph);
         let settled = changed.iter().find(|node| {
             let outcome = view.records.get(*node).and_then(|record| record.state.outcome());
-            old.graph.task(node).is_some()
+            old.graph.gated(node).is_some()
                 && outcome.is_some_and(|outcome| outcome != planctl_engine::Outcome::Failed)
         });
         match settled {

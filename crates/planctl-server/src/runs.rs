@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use planctl_engine::{
-    AgentSaid, End, Ending, Event, Evidence, Excerpt, Fact, Found, Graph, Level, NodeId, NodeState, Outcome,
-    Record, Rehearsal, Report, Run, RunId, RunStatus, Scope, Showing, Spent, Task, Timestamp, Verdict, Work,
-    view,
+    AgentSaid, Contract, End, Ending, Event, Evidence, Excerpt, Fact, Found, Graph, Level, Node, NodeId,
+    NodeState, Outcome, Record, Rehearsal, Report, Run, RunId, RunStatus, Scope, Showing, Spent, Timestamp,
+    Verdict, Work, view,
 };
 use planctl_store::{AwaitedLock, Line, OpenItem, RunRow, RunView as StoredView, Said, WorktreeRow};
 use serde_json::{Map, Value};
@@ -153,8 +153,8 @@ impl Services {
                 Said::Input(input) => input,
                 Said::Fact(fact) => {
                     if let Fact::NodeVerified { node, attempt, vacuous: true, .. } = &**fact
-                        && let Some(task) = shown.graph.task(node)
-                        && let Some(attempt) = attempts.get_mut(&(task.step, attempt.number()))
+                        && let Some(step) = shown.graph.node(node).and_then(Node::step)
+                        && let Some(attempt) = attempts.get_mut(&(step, attempt.number()))
                         && let Some(gate) = &mut attempt.gate
                     {
                         gate.vacuous = true;
@@ -163,20 +163,23 @@ impl Services {
                 }
             };
             let Some(at) = input.event.at() else { continue };
-            let Some(task) = shown.graph.task(&at.node) else { continue };
+            let Some((node, number)) = shown.graph.node(&at.node).and_then(|node| Some((node, node.step()?)))
+            else {
+                continue;
+            };
+            let own_step = number;
             // A rehearsal is shown with the try that it comes before.
             let is_rehearsal =
                 matches!(&input.event, Event::Harness(event) if matches!(event.found, Found::Rehearsed(_)));
             let number = if is_rehearsal { at.attempt.next() } else { at.attempt }.number();
-            if step.is_some_and(|step| step != task.step) || attempt.is_some_and(|attempt| attempt != number)
-            {
+            if step.is_some_and(|step| step != own_step) || attempt.is_some_and(|attempt| attempt != number) {
                 continue;
             }
-            let key = (task.step, number);
+            let key = (own_step, number);
             let entry = attempts.entry(key).or_insert_with(|| {
                 order.push(key);
                 AttemptView {
-                    step: shown.step_name(&at.node, task),
+                    step: StepName { number: own_step, title: node.title.clone() },
                     visit: at.visit,
                     attempt: number,
                     before: Vec::new(),
@@ -192,14 +195,18 @@ impl Services {
                 }
                 Event::Harness(event) => match &event.found {
                     Found::Evidence(evidence) => {
-                        entry.gate = Some(self.gate_view(line.at, task, evidence).await?);
+                        if let Some(gated) = node.gated() {
+                            entry.gate = Some(self.gate_view(line.at, gated.contract, evidence).await?);
+                        }
                     }
                     Found::Rehearsed(evidence) => {
-                        let mut seen = self.gate_view(line.at, task, evidence).await?;
-                        seen.verdict = task.contract.shown(evidence).map_or("red", Showing::word).to_owned();
-                        entry.before.push(seen);
+                        if let Some(contract) = node.gated().map(|gated| gated.contract) {
+                            let mut seen = self.gate_view(line.at, contract, evidence).await?;
+                            seen.verdict = contract.shown(evidence).map_or("red", Showing::word).to_owned();
+                            entry.before.push(seen);
+                        }
                     }
-                    Found::Nothing(_) => {}
+                    Found::Recorded { .. } | Found::Restored | Found::Nothing(_) => {}
                 },
                 Event::Human(_) | Event::Clock(_) => {}
             }
@@ -253,16 +260,16 @@ impl Services {
     async fn gate_view(
         &self,
         at: Timestamp,
-        task: &Task,
+        contract: &Contract,
         evidence: &Evidence,
     ) -> Result<GateView, ServiceError> {
-        let verdict = task.contract.judge(evidence).unwrap_or(Verdict::Failed);
+        let verdict = contract.judge(evidence).unwrap_or(Verdict::Failed);
         Ok(GateView {
             at: moment(at),
             verdict: verdict_word(verdict).to_owned(),
             vacuous: false,
-            command: task.contract.command.clone(),
-            expected: task.contract.expect,
+            command: contract.command.clone(),
+            expected: contract.expect,
             ending: ending_words(evidence.ending),
             exit_code: exit_code(evidence.ending),
             seconds: evidence.duration.as_secs_f64(),
@@ -313,10 +320,10 @@ impl Services {
         let shown = self.shown(run).await?;
         let node = shown
             .graph
-            .steps()
+            .numbered()
             .iter()
-            .find(|(_, task)| task.step == step)
-            .map(|(node, _)| node.id.clone())
+            .find(|(number, _)| *number == step)
+            .map(|(_, node)| node.id.clone())
             .ok_or_else(|| ServiceError::NotFound {
                 what: format!("step {step} in {}", shown.view.run.name),
             })?;
@@ -365,13 +372,6 @@ impl Services {
 }
 
 impl Shown {
-    fn step_name(&self, node: &NodeId, task: &Task) -> StepName {
-        StepName {
-            number: task.step,
-            title: self.graph.node(node).map(|node| node.title.clone()).unwrap_or_default(),
-        }
-    }
-
     fn item(&self, node: &NodeId) -> Option<&OpenItem> {
         self.view.items.iter().find(|item| item.at.node == *node)
     }
@@ -382,27 +382,27 @@ impl Shown {
 
     fn steps(&self) -> Vec<StepView> {
         let none = Record::default();
-        let steps = self.graph.steps();
+        let steps = self.graph.numbered();
         steps
-            .iter()
-            .map(|(node, task)| {
-                let record = self.view.records.get(&node.id).unwrap_or(&none);
-                self.step(&node.id, &node.title, task, record)
-            })
+            .into_iter()
+            .map(|(number, node)| self.step(number, node, self.view.records.get(&node.id).unwrap_or(&none)))
             .collect()
     }
 
-    fn step(&self, node: &NodeId, title: &str, task: &Task, record: &Record) -> StepView {
-        let item = self.item(node);
+    fn step(&self, number: u32, node: &Node, record: &Record) -> StepView {
+        let item = self.item(&node.id);
         let tally = &record.tally;
         let state = match &record.state {
             NodeState::Pending => StepState::Pending,
+            NodeState::Ready => StepState::Ready,
             NodeState::Working { .. } | NodeState::Resting { .. } => match item {
                 Some(item) if item.is_leased => StepState::Working,
                 Some(item) if item.available_at > self.view.run.read_at => StepState::Resting,
                 Some(_) | None => StepState::Ready,
             },
-            NodeState::Rehearsing | NodeState::Checking { .. } => StepState::Checking,
+            NodeState::Rehearsing | NodeState::Saving { .. } | NodeState::Checking { .. } => {
+                StepState::Checking
+            }
             NodeState::Held { .. } => StepState::Waiting,
             NodeState::Settled { outcome } => match outcome {
                 Outcome::Passed => StepState::Passed,
@@ -430,13 +430,14 @@ impl Shown {
         let has_gate = verdict.is_some();
         let before = before_view(record);
         StepView {
-            number: task.step,
-            title: title.to_owned(),
-            node: node.as_str().to_owned(),
-            role: record.worker(task).as_str().to_owned(),
+            number,
+            title: node.title.clone(),
+            node: node.id.as_str().to_owned(),
+            kind: view::kind_word(&node.kind).to_owned(),
+            role: self.role_of(node, record).to_owned(),
             state,
             attempts: u32::from(tally.attempt.number()),
-            attempts_allowed: self.allowed(task, record),
+            attempts_allowed: self.allowed(node, record),
             verdict,
             vacuous: record.is_vacuous(),
             before,
@@ -454,15 +455,24 @@ impl Shown {
         open.map(Record::level).max().unwrap_or_default()
     }
 
+    /// Returns who does a step: a role, the harness or a person.
+    fn role_of<'s>(&'s self, node: &'s Node, record: &'s Record) -> &'s str {
+        match self.graph.task(&node.id) {
+            Some(task) => record.worker(task).as_str(),
+            None if node.gated().is_some() => "harness",
+            None => "human",
+        }
+    }
+
     /// Returns how many attempts the step may come to in this visit, as things stand.
-    fn allowed(&self, task: &Task, record: &Record) -> u32 {
+    fn allowed(&self, node: &Node, record: &Record) -> u32 {
         let tally = &record.tally;
         let used = u32::from(tally.attempt.number()).saturating_sub(u32::from(tally.failed));
         let running = u32::from(record.state.is_out());
         let before = used.saturating_sub(running);
         let before =
             if record.state.outcome() == Some(Outcome::Passed) { before.saturating_sub(1) } else { before };
-        before + 1 + u32::from(task.max_retries) + u32::from(tally.granted)
+        before + 1 + u32::from(node.gated().map_or(0, |gated| gated.max_retries)) + u32::from(tally.granted)
     }
 
     fn waiting_on(&self) -> Option<WaitingOn> {

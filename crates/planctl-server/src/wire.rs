@@ -200,7 +200,11 @@ pub struct StepView {
     pub title: String,
     /// Its node in the graph.
     pub node: String,
-    /// Who does it.
+    /// What it is: `task`, `call`, `decision`, `human`, `checkpoint`.
+    #[serde(default = "task_word")]
+    #[schemars(extend("enum" = ["task", "call", "decision", "human", "checkpoint", "join", "fork", "escalate"]))]
+    pub kind: String,
+    /// Who does it: a role, `harness` or `human`.
     pub role: String,
     /// Where it stands.
     pub state: StepState,
@@ -229,6 +233,10 @@ pub struct StepView {
     /// When a resting step goes out again, or a working one began, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub since: Option<String>,
+}
+
+fn task_word() -> String {
+    "task".to_owned()
 }
 
 /// What a contract showed before the work (`red_first`); never a verdict.
@@ -414,8 +422,8 @@ pub struct AskList {
 pub struct AskView {
     /// Its number for people.
     pub id: u64,
-    /// `plan`, `escalation`, `budget`, `question`.
-    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question"]))]
+    /// `plan`, `escalation`, `budget`, `question` (a worker's), `choice` (the plan's).
+    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice"]))]
     pub kind: String,
     /// The run's name.
     pub run: String,
@@ -429,6 +437,9 @@ pub struct AskView {
     pub reason: String,
     /// The answers it takes, in the words of the command line.
     pub answers: Vec<String>,
+    /// What a choice offers; empty where any text answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
     /// When it was opened, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub opened_at: String,

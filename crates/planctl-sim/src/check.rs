@@ -102,7 +102,10 @@ fn items_match_states(store: &Store) -> Result<(), String> {
             NodeState::Held { item, .. } => {
                 expected.insert(item.clone());
             }
-            NodeState::Pending | NodeState::Settled { .. } => {}
+            NodeState::Saving { .. } => {
+                expected.insert(ItemId::checkpoint(store.run, &at));
+            }
+            NodeState::Pending | NodeState::Ready | NodeState::Settled { .. } => {}
         }
     }
     let out: BTreeSet<ItemId> = store.open_items().map(|row| row.item.id.clone()).collect();
@@ -116,6 +119,8 @@ fn items_match_states(store: &Store) -> Result<(), String> {
             Work::Agent { .. } => matches!(state, NodeState::Working { .. } | NodeState::Resting { .. }),
             Work::Harness { purpose: Purpose::Verdict } => matches!(state, NodeState::Checking { .. }),
             Work::Harness { purpose: Purpose::Rehearsal } => *state == NodeState::Rehearsing,
+            Work::Harness { purpose: Purpose::Record } => *state == NodeState::Saving { restores: false },
+            Work::Harness { purpose: Purpose::Restoration } => *state == NodeState::Saving { restores: true },
             Work::Human { .. } => state.is_held(),
         };
         ensure(lane_fits, || format!("item {} is in another lane than its node", row.item.id))?;

@@ -237,7 +237,7 @@ pub fn view_of(run: &Run) -> View {
     let nodes = run.records().iter().map(|(id, record)| {
         let tally = record.tally;
         let place = match &record.state {
-            NodeState::Pending => Place::Nowhere,
+            NodeState::Pending | NodeState::Ready | NodeState::Saving { .. } => Place::Nowhere,
             NodeState::Rehearsing => Place::Rehearsed,
             NodeState::Working { .. } => Place::WithAgent,
             NodeState::Resting { .. } => Place::Resting,

@@ -1,6 +1,6 @@
 //! Random plans: linear ones as markdown lowers to, and graphs with any edges that a graph may have.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use planctl_engine::{
@@ -61,7 +61,14 @@ fn with_pace(dice: &mut Dice, graph: &Graph) -> Graph {
             NodeKind::Escalate { pace_level, .. } => {
                 *pace_level = dice.happens(300).then(|| *dice.pick(&Level::ALL));
             }
-            NodeKind::Start | NodeKind::Exit { .. } => {}
+            NodeKind::Start
+            | NodeKind::Call(_)
+            | NodeKind::Decision(_)
+            | NodeKind::Human(_)
+            | NodeKind::Checkpoint
+            | NodeKind::Fork(_)
+            | NodeKind::Join(_)
+            | NodeKind::Exit { .. } => {}
         }
     }
     Graph::new(parts).expect("the edges are as they were")
@@ -232,6 +239,8 @@ fn finish(dice: &mut Dice, mut nodes: Vec<Node>, edges: Vec<Edge>) -> GraphParts
         budget: budget(dice),
         limits: limits(dice),
         priority: Priority::Normal,
+        goals: Vec::new(),
+        context: BTreeMap::new(),
     }
 }
 
@@ -253,6 +262,7 @@ fn limits(dice: &mut Dice) -> Limits {
         interruptions: if is_tight { dice.between(1, 4) as u16 } else { normal.interruptions },
         repeats: if is_tight { dice.between(1, 3) as u16 } else { normal.repeats },
         stale_after: dice.happens(450).then(|| Duration::from_secs(dice.between(20, 2_000))),
+        same_failures: u16::MAX,
         ..normal
     }
 }

@@ -36,6 +36,8 @@ pub fn event(event: &Event) -> String {
                 let tampered = if evidence.tampered.is_empty() { "" } else { ", tampered" };
                 format!("harness {verb}{at} {ending}{tampered} of {}", evidence.contract)
             }
+            Found::Recorded { name } => format!("harness recorded{at} {name}"),
+            Found::Restored => format!("harness restored{at}"),
             Found::Nothing(why) => format!("harness inconclusive{at}: {why:?}"),
         },
         Event::Human(event) => {
@@ -77,6 +79,12 @@ pub fn fact(fact: &Fact) -> String {
             };
             format!("{from} -{why}-> {to}")
         }
+        Fact::NodeQueued { node } => format!("queued {node}"),
+        Fact::NodeDecided { node, met, .. } => format!("decided {node} {met}"),
+        Fact::CheckpointSaved { node, .. } => format!("saved {node}"),
+        Fact::CheckpointRestored { node } => format!("restored {node}"),
+        Fact::BranchesJoined { node, met, failed } => format!("joined {node} {met} {failed}"),
+        Fact::GoalUnmet { node, .. } => format!("unmet {node}"),
         Fact::NodeSettled { node, outcome, .. } => format!("settled {node} {}", outcome.word()),
         Fact::NodeResting { node, attempt, .. } => format!("resting {node}#{attempt}"),
         Fact::NodeInterrupted { node, attempt, .. } => format!("interrupted {node}#{attempt}"),
@@ -110,6 +118,12 @@ pub fn plan(graph: &Graph) -> Vec<String> {
             NodeKind::Start => "start".to_owned(),
             NodeKind::Escalate { pace_level: Some(level), .. } => format!("escalate to {level}"),
             NodeKind::Escalate { .. } => "escalate".to_owned(),
+            NodeKind::Call(_)
+            | NodeKind::Decision(_)
+            | NodeKind::Human(_)
+            | NodeKind::Checkpoint
+            | NodeKind::Fork(_)
+            | NodeKind::Join(_) => planctl_engine::view::kind_word(&node.kind).to_owned(),
             NodeKind::Exit { success } => format!("exit {}", if *success { "done" } else { "failed" }),
             NodeKind::Task(task) => {
                 let lapse = if task.lapse == Outcome::Failed { "" } else { task.lapse.word() };

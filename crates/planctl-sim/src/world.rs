@@ -369,12 +369,12 @@ impl World {
     }
 
     fn due(&self) -> Option<(TimerId, Timestamp)> {
-        self.store.timers.iter().find(|(_, at)| **at <= self.now).map(|(timer, at)| (*timer, *at))
+        self.store.timers.iter().find(|(_, at)| **at <= self.now).map(|(timer, at)| (timer.clone(), *at))
     }
 
     fn timer(&mut self) -> Result<(), String> {
         let Some((timer, due)) = self.due() else { return Ok(()) };
-        self.say(Event::Clock(ClockEvent::Due { timer }), Proof::Timer { timer, due })
+        self.say(Event::Clock(ClockEvent::Due { timer: timer.clone() }), Proof::Timer { timer, due })
     }
 
     fn deliver(&mut self) -> Result<(), String> {

@@ -407,12 +407,14 @@ pub(super) async fn complete(call: Call) -> Answer {
     for output in &outputs {
         call.station().store.put_output(&output.digest, &output.bytes).await?;
     }
+    let hints = said.hints();
     let report = Report {
         text,
         gave_up: said.gave_up,
         ending: said.exit_code.map(|code| Ending::Exited { code }),
         duration: seconds(said.seconds)?,
         usage: used(&call, &lease, said.usage)?,
+        hints,
     };
     accepted(&lease, lease.say(&call, AgentSaid::Reported(report)).await?, "the contract is checked")
 }
@@ -429,7 +431,7 @@ pub(super) async fn fail(call: Call) -> Answer {
             for output in &outputs {
                 call.station().store.put_output(&output.digest, &output.bytes).await?;
             }
-            let report = Report { text, gave_up: true, ending: None, duration, usage };
+            let report = Report { text, gave_up: true, ending: None, duration, usage, hints: None };
             (AgentSaid::Reported(report), "the contract is checked; if it fails there is no retry")
         }
         FailKind::Transient => (fault(FaultKind::Transient), "it is tried again later"),

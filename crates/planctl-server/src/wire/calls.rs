@@ -1,8 +1,9 @@
 //! What clients send to the daemon, and what it answers where no command prints the same.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use planctl_engine::{Answer, Digest, Graph};
+use planctl_engine::{Answer, Digest, Graph, Hints, NodeId};
 use planctl_harness::Baseline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -365,6 +366,27 @@ pub struct CompleteCall {
     /// How long it worked, in seconds; since the claim where it is left out.
     #[serde(default)]
     pub seconds: Option<f64>,
+    /// The label of the edge it prefers, where the plan branches; it passes no contract.
+    #[serde(default)]
+    pub preferred_label: Option<String>,
+    /// The nodes it suggests to go on with, the best first.
+    #[serde(default)]
+    pub suggested_next_ids: Vec<String>,
+    /// What conditions of the plan may look at, by name.
+    #[serde(default)]
+    pub context_updates: BTreeMap<String, String>,
+}
+
+impl CompleteCall {
+    /// Returns what it says of the way on, where it says something.
+    pub fn hints(&self) -> Option<Box<Hints>> {
+        let hints = Hints {
+            label: self.preferred_label.clone(),
+            suggested: self.suggested_next_ids.iter().map(|node| NodeId::new(node.as_str())).collect(),
+            context: self.context_updates.clone(),
+        };
+        (hints != Hints::default()).then(|| Box::new(hints))
+    }
 }
 
 /// What a worker used.

@@ -140,6 +140,7 @@ impl Model {
                 }
                 self.ask(node, AskKind::Escalation, "inconclusive");
             }
+            (Found::Recorded { .. } | Found::Restored, _) => return Err(No),
             (Found::Evidence(_) | Found::Rehearsed(_) | Found::Nothing(_), _) => return Err(No),
         }
         Ok(())
@@ -201,6 +202,7 @@ impl Model {
             Answer::Retry => kind == AskKind::Escalation,
             Answer::Reply => kind == AskKind::Question,
             Answer::Raise { .. } => kind == AskKind::Budget,
+            Answer::Choose { .. } => kind == AskKind::Choice,
             Answer::Abort => kind != AskKind::Plan,
             Answer::Skip | Answer::Waive | Answer::Revise | Answer::Reassign { .. } => {
                 matches!(kind, AskKind::Escalation | AskKind::Question)
@@ -243,6 +245,7 @@ impl Model {
                 self.end(Status::Paused, Some(node));
                 self.tell(format!("paused at {node}"));
             }
+            Answer::Choose { .. } => return Err(No),
             Answer::Raise { by } => self.raise(node, *by)?,
         }
         Ok(())
@@ -277,6 +280,7 @@ impl Model {
                 self.must_be(&[Status::Queued, Status::Requeued])?;
                 self.activate(self.status == Status::Requeued)
             }
+            ClockEvent::Due { timer: TimerId::Answer(_) } => Err(No),
             ClockEvent::Due { timer: TimerId::Stale } => self.stood_still(),
             ClockEvent::LeaseLost { at, interrupted } => {
                 self.check_try(at)?;
@@ -398,6 +402,7 @@ fn answer_word(answer: &Answer) -> &'static str {
         Answer::Reassign { .. } => "reassign",
         Answer::Raise { .. } => "raise",
         Answer::Reply => "answer",
+        Answer::Choose { .. } => "choose",
     }
 }
 

@@ -59,7 +59,14 @@ impl Model {
                 let named = self.level_named(&edge.to);
                 self.escalate(&edge.from, "exhausted", named);
             }
-            NodeKind::Task(_) | NodeKind::Start => {
+            NodeKind::Task(_)
+            | NodeKind::Start
+            | NodeKind::Call(_)
+            | NodeKind::Decision(_)
+            | NodeKind::Human(_)
+            | NodeKind::Checkpoint
+            | NodeKind::Fork(_)
+            | NodeKind::Join(_) => {
                 let passed_over =
                     matches!(self.settled(&edge.from), Some(Outcome::Skipped | Outcome::Warned));
                 if why != "success" && edge.from != edge.to && !passed_over {

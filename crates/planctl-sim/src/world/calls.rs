@@ -206,6 +206,12 @@ fn particulars(fact: &Fact) -> (&'static str, String) {
         | Fact::NodeEntered { .. }
         | Fact::RetryTriggered { .. }
         | Fact::EdgeFollowed { .. }
+        | Fact::NodeQueued { .. }
+        | Fact::NodeDecided { .. }
+        | Fact::CheckpointSaved { .. }
+        | Fact::CheckpointRestored { .. }
+        | Fact::BranchesJoined { .. }
+        | Fact::GoalUnmet { .. }
         | Fact::NodeResting { .. }
         | Fact::NodeInterrupted { .. }
         | Fact::GateRepeated { .. }

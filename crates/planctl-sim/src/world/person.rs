@@ -117,7 +117,7 @@ impl World {
             AskKind::Plan => Answer::Reject,
             AskKind::Escalation | AskKind::Question | AskKind::Budget if !is_patient => Answer::Abort,
             AskKind::Budget if self.is_calm || self.dice.happens(850) => self.raise(),
-            AskKind::Budget => Answer::Abort,
+            AskKind::Budget | AskKind::Choice => Answer::Abort,
             AskKind::Question if self.dice.happens(600) => Answer::Reply,
             AskKind::Escalation if self.dice.happens(400) => Answer::Retry,
             AskKind::Escalation | AskKind::Question => match self.dice.below(6) {

@@ -83,6 +83,7 @@ impl World {
             ending: None,
             duration: Duration::from_secs(self.dice.below(200)),
             usage: self.usage(),
+            hints: None,
         }
     }
 

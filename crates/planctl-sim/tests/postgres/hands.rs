@@ -153,6 +153,7 @@ impl Hand {
                 ending: None,
                 duration: Duration::from_millis(5),
                 usage,
+                hints: None,
             })
         }
     }
@@ -171,6 +172,8 @@ impl Hand {
         } else {
             let found = |evidence: &Evidence| match claimed.item.work {
                 Work::Harness { purpose: Purpose::Rehearsal } => Found::Rehearsed(Box::new(evidence.clone())),
+                Work::Harness { purpose: Purpose::Record } => Found::Recorded { name: "state".to_owned() },
+                Work::Harness { purpose: Purpose::Restoration } => Found::Restored,
                 Work::Harness { purpose: Purpose::Verdict } | Work::Agent { .. } | Work::Human { .. } => {
                     Found::Evidence(Box::new(evidence.clone()))
                 }
@@ -225,6 +228,7 @@ impl Hand {
         };
         let answer = match open.ask.kind {
             AskKind::Plan => Answer::Approve,
+            AskKind::Choice => Answer::Abort,
             AskKind::Budget if is_patient => raise(),
             AskKind::Escalation | AskKind::Question | AskKind::Budget if !is_patient => Answer::Abort,
             AskKind::Question if self.dice.happens(600) => Answer::Reply,
