@@ -161,6 +161,7 @@ impl Bench {
                 ending: None,
                 duration: begun.elapsed(),
                 usage: None,
+                hints: None,
             };
             hands.report(&claimed, AgentSaid::Reported(report), &stopped).await.unwrap();
             spans.steps.push(begun.elapsed());

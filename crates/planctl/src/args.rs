@@ -821,6 +821,16 @@ pub enum ApprovalsCommand {
         #[arg(long, visible_alias = "text")]
         note: String,
     },
+    /// Chooses what the plan asks: one of the options, or any text where there are none
+    Choose {
+        /// The number of the ask
+        id: u64,
+        /// The option
+        option: String,
+        /// Why
+        #[arg(long)]
+        note: Option<String>,
+    },
     /// Gives the step to another role and tries once more
     Reassign {
         /// The number of the ask
@@ -853,6 +863,13 @@ pub enum ApprovalsCommand {
     Abort(Noted),
     /// Pauses the run until another revision of its plan is approved
     Revise(Noted),
+}
+
+fn parse_pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.to_owned())),
+        Some(_) | None => Err("expected NAME=VALUE".to_owned()),
+    }
 }
 
 /// An ask and words about it.
@@ -1076,6 +1093,15 @@ pub enum WorkCommand {
         /// How its process ended
         #[arg(long, value_name = "CODE")]
         exit_code: Option<i32>,
+        /// The label of the edge it prefers, where the plan branches; it passes no contract
+        #[arg(long, value_name = "LABEL")]
+        prefer: Option<String>,
+        /// A node it suggests to go on with; the first one counts most
+        #[arg(long, value_name = "NODE")]
+        suggest: Vec<String>,
+        /// What conditions of the plan may look at
+        #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_pair)]
+        set: Vec<(String, String)>,
         /// What was used.
         #[command(flatten)]
         used: Used,

@@ -272,7 +272,8 @@ pub fn picture(view: &RunView, now_unix_seconds: f64, lines_max: usize) -> Vec<S
 
 fn doing_line(doing: &Doing) -> String {
     let who = if doing.is_gate { "contract" } else { "worker" };
-    let mut text = format!("       step {} {who} {}", doing.step, show::span(doing.since.elapsed()));
+    let step = doing.step.map(|step| format!("step {step} ")).unwrap_or_default();
+    let mut text = format!("       {step}{who} {}", show::span(doing.since.elapsed()));
     if let Some(at) = doing.printed_at {
         text.push_str(&format!(" · last output {} ago", show::span(at.elapsed())));
     }

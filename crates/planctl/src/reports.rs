@@ -131,6 +131,7 @@ fn completed(report: Report, outputs: &[Output]) -> CompleteCall {
             Some(Ending::TimedOut | Ending::NotRun) | None => None,
         },
         seconds: Some(report.duration.as_secs_f64()),
+        ..CompleteCall::of(report.hints.as_deref())
     }
 }
 

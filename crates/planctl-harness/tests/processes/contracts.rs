@@ -70,6 +70,7 @@ impl Place {
         match self.found(contract, Baseline::default()) {
             Found::Evidence(evidence) | Found::Rehearsed(evidence) => *evidence,
             Found::Nothing(inconclusive) => panic!("{}: {inconclusive:?}", contract.command),
+            other @ (Found::Recorded { .. } | Found::Restored) => panic!("{}: {other:?}", contract.command),
         }
     }
 

@@ -378,6 +378,21 @@ pub struct CompleteCall {
 }
 
 impl CompleteCall {
+    /// Returns an empty report that says this of the way on.
+    pub fn of(hints: Option<&Hints>) -> CompleteCall {
+        let hints = hints.cloned().unwrap_or_default();
+        CompleteCall {
+            text: String::new(),
+            gave_up: false,
+            usage: None,
+            exit_code: None,
+            seconds: None,
+            preferred_label: hints.label,
+            suggested_next_ids: hints.suggested.iter().map(|node| node.as_str().to_owned()).collect(),
+            context_updates: hints.context,
+        }
+    }
+
     /// Returns what it says of the way on, where it says something.
     pub fn hints(&self) -> Option<Box<Hints>> {
         let hints = Hints {

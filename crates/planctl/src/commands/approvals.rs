@@ -31,6 +31,9 @@ pub async fn run(context: &Context, list: AskFilter, command: Option<ApprovalsCo
         Some(ApprovalsCommand::Answer { id, note }) => {
             answer(context, &[id], &Word::Reply, Some(&note)).await
         }
+        Some(ApprovalsCommand::Choose { id, option, note }) => {
+            answer(context, &[id], &Word::Choose { option }, note.as_deref()).await
+        }
         Some(ApprovalsCommand::Reassign { id, role, note }) => {
             let word = Word::Reassign { role: Role::new(role) };
             answer(context, &[id], &word, note.as_deref()).await
@@ -101,11 +104,13 @@ pub fn page_drawn(page: &AskPage) -> String {
         show::safe(&ask.plan)
     );
     text.push_str(&format!("  {}\n", show::safe(&ask.asks)));
-    if let Some(message) = &page.message {
+    if let Some(message) = page.message.as_ref().filter(|_| ask.kind != "choice") {
         indented(&mut text, "", message);
     }
     if let Some(level) = &page.pace {
         text.push_str(&format!("  {}\n", show::level(level)));
+    for option in &ask.options {
+        text.push_str(&format!("    {}\n", show::safe(option)));
     }
     if page.vacuous {
         let what = show::vacuous(planctl_server::wire::StepState::Waiting);
@@ -266,6 +271,7 @@ mod tests {
                 asks: "step 2 failed its contract 3 times".into(),
                 reason: "exhausted".into(),
                 answers: vec!["retry".into(), "waive".into()],
+                options: Vec::new(),
                 opened_at: "2026-01-01T00:00:00Z".into(),
                 answer: None,
             },

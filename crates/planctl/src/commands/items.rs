@@ -49,10 +49,19 @@ pub async fn run(context: &Context, command: WorkCommand) -> Answer {
             held(context, &item).await?.used(&used.call().unwrap_or_default()).await?;
             Ok(Exit::Yes)
         }
-        WorkCommand::Complete { item, result, gave_up, exit_code, used } => {
+        WorkCommand::Complete { item, result, gave_up, exit_code, prefer, suggest, set, used } => {
             let text = result.as_deref().map(reports::text_of).transpose().map_err(unread)?;
             let text = text.unwrap_or_default();
-            let call = CompleteCall { text, gave_up, usage: used.call(), exit_code, seconds: None };
+            let call = CompleteCall {
+                text,
+                gave_up,
+                usage: used.call(),
+                exit_code,
+                seconds: None,
+                preferred_label: prefer,
+                suggested_next_ids: suggest,
+                context_updates: set.into_iter().collect(),
+            };
             say(context, &item, &Word::Complete(call)).await
         }
         WorkCommand::Fail { item, reason, kind, used } => {

@@ -372,6 +372,7 @@ pub fn after_answer(run: &str, word: &planctl_engine::Answer, is_daemon: bool) -
         | Word::Waive
         | Word::Reassign { .. }
         | Word::Raise { .. }
+        | Word::Choose { .. }
         | Word::Reply => {
             if is_daemon {
                 format!("planctl plan watch {run}")

@@ -86,7 +86,7 @@ impl Trial {
         let gate = bench.evaluate(&self.contract, &baseline, &mut |_, _| (), cancelled).await;
         match gate.found {
             Found::Evidence(evidence) | Found::Rehearsed(evidence) => Ok(self.report(&evidence)),
-            Found::Nothing(Inconclusive::Interrupted) => {
+            Found::Recorded { .. } | Found::Restored | Found::Nothing(Inconclusive::Interrupted) => {
                 Err(Refusal::new(Refusal::CANCELLED, "the contract was cancelled"))
             }
             Found::Nothing(what) => Err(refused(format!("could not run the contract: {what:?}"))),

@@ -23,6 +23,7 @@ fn step(number: u32, state: StepState) -> StepView {
         number,
         title: format!("Step {number}"),
         node: number.to_string(),
+        kind: "task".into(),
         role: "coder".into(),
         state,
         attempts: 1,
