@@ -97,7 +97,6 @@ mod tests {
             work_timeout: Duration::from_secs(1),
             protects: protects.iter().map(|glob| (*glob).to_owned()).collect(),
             locks: Vec::new(),
-            pace: Vec::new(),
             apart: Vec::new(),
             contract_files: BTreeSet::new(),
             own_files: own.iter().map(|path| (*path).to_owned()).collect(),
