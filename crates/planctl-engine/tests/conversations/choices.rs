@@ -114,9 +114,9 @@ fn e15_the_choice_is_a_fact_that_says_what_was_tried_and_why_one_won() {
         -> harness found a#1 exit 0  a#1 passed; a settled passed; c#1 to coder
         ",
     );
-    let chosen = facts.iter().find_map(|fact| match fact {
-        Fact::EdgeFollowed { from, choosing, .. } if from.as_str() == "a" => Some((fact, choosing)),
-        _ => None,
+    let chosen = facts.iter().find_map(|fact| {
+        let Fact::EdgeFollowed { from, choosing, .. } = fact else { return None };
+        (from.as_str() == "a").then_some((fact, choosing))
     });
     let (fact, choosing) = chosen.unwrap();
     let choosing = choosing.as_deref().unwrap();

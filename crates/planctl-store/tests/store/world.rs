@@ -53,16 +53,18 @@ pub fn linear_with(steps: u32, budget: Budget, red_first: RedFirst) -> Graph {
         budget,
         limits,
         priority: Priority::Urgent,
+        goals: Vec::new(),
+        context: BTreeMap::new(),
     })
     .unwrap()
 }
 
 fn node(id: &str, kind: NodeKind) -> Node {
-    Node { id: id.into(), title: id.to_owned(), kind, max_visits: 10 }
+    Node::new(id, id, kind)
 }
 
 fn edge(from: &str, to: &str, on: On) -> Edge {
-    Edge { from: from.into(), to: to.into(), on }
+    Edge::new(from, to, on)
 }
 
 fn task(step: u32, red_first: RedFirst) -> Task {
@@ -86,6 +88,7 @@ fn task(step: u32, red_first: RedFirst) -> Task {
         work_timeout: Duration::from_secs(600),
         protects: Vec::new(),
         locks: Vec::new(),
+        apart: Vec::new(),
         contract_files: BTreeSet::new(),
         own_files: BTreeSet::new(),
     }
@@ -152,6 +155,7 @@ pub fn reported(at: &At) -> Event {
         ending: Some(Ending::Exited { code: 0 }),
         duration: Duration::from_millis(1),
         usage: None,
+        hints: None,
     };
     Event::Agent(AgentEvent { at: at.clone(), said: AgentSaid::Reported(report) })
 }
