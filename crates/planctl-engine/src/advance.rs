@@ -15,10 +15,12 @@ mod settle;
 
 use std::collections::BTreeSet;
 
+use choose::Chosen;
+
 use crate::effect::{Effect, Purpose, TimerId};
 use crate::event::{AgentSaid, ClockEvent, Decision, Event, Found, Refusal};
 use crate::fact::Fact;
-use crate::graph::{Edge, Gated, Graph, Node, NodeKind, Question, Signal, Task};
+use crate::graph::{Gated, Graph, Node, NodeKind, Question, Signal, Task};
 use crate::ids::{At, Attempt, ItemId, NodeId};
 use crate::mutant::{Mutant, planted};
 use crate::run::{Head, NodeState, Outcome, Run, RunStatus, Scope};
@@ -141,7 +143,7 @@ struct Turn<'a> {
     /// Nodes entered beyond their visits during this turn; a second time ends the chain with a question.
     exhausted_here: BTreeSet<NodeId>,
     /// Edges followed at whose end nobody has arrived yet; the last comes first.
-    open: Vec<(Edge, Signal)>,
+    open: Vec<(Chosen, Signal)>,
     /// Settled nodes walked through, while the run is taken up from its start.
     replayed: Option<BTreeSet<NodeId>>,
 }

@@ -97,7 +97,8 @@ fn take_back_the_others(turn: &mut Turn<'_>, join: &NodeId) -> Result<(), Refusa
         turn.withdraw(&live)?;
     }
     let fork = turn.graph.fork_of(join).cloned();
-    turn.open.retain(|(edge, _)| !members.contains(&edge.from) && Some(&edge.from) != fork.as_ref());
+    let is_other = |from: &NodeId| !members.contains(from) && Some(from) != fork.as_ref();
+    turn.open.retain(|(chosen, _)| is_other(&chosen.edge.from));
     Ok(())
 }
 

@@ -38,23 +38,14 @@ pub(super) fn follow(turn: &mut Turn<'_>, edge: Edge, signal: Signal) {
 
 /// Goes along the edge that was chosen, once what was begun is done.
 pub(super) fn go(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) {
-    let Chosen { edge, choosing } = chosen;
-    turn.facts.push(Fact::EdgeFollowed {
-        from: edge.from.clone(),
-        to: edge.to.clone(),
-        signal,
-        on: edge.on,
-        label: edge.label.clone(),
-        choosing,
-    });
-    turn.open.push((edge, signal));
+    turn.open.push((chosen, signal));
 }
 
 /// Arrives where the edges lead that were followed, until something waits everywhere.
 pub(super) fn arrive_everywhere(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     loop {
-        while let Some((edge, signal)) = turn.open.pop() {
-            arrive(turn, &edge, signal)?;
+        while let Some((chosen, signal)) = turn.open.pop() {
+            arrive(turn, chosen, signal)?;
             if turn.run.head.status != RunStatus::Active {
                 turn.open.clear();
             }
@@ -65,12 +56,21 @@ pub(super) fn arrive_everywhere(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     }
 }
 
-fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result<(), Refusal> {
-    let to = &edge.to;
+fn arrive(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) -> Result<(), Refusal> {
+    let Chosen { edge, choosing } = chosen;
+    let (edge, to) = (&edge, &edge.to);
     let target = turn.graph.node(to).ok_or_else(|| Refusal::NoSuchNode(to.clone()))?;
     if turn.passes_again(to)? {
         return leave(turn, to, Signal::Success);
     }
+    turn.facts.push(Fact::EdgeFollowed {
+        from: edge.from.clone(),
+        to: to.clone(),
+        signal,
+        on: edge.on,
+        label: edge.label.clone(),
+        choosing,
+    });
     match &target.kind {
         NodeKind::Start => Err(Refusal::NoSuchNode(to.clone())),
         NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) => {
@@ -221,8 +221,11 @@ fn escalate(
     reason: Option<String>,
     named: Option<Level>,
 ) -> Result<(), Refusal> {
-    let onward = onward(turn, &edge.from, signal)?;
-    if signal != Signal::Success && onward != Signal::Success {
+    let has_failed = match turn.subject(&edge.from)? == edge.from {
+        true => signal != Signal::Success,
+        false => onward(turn, &edge.from, signal)? != Signal::Success,
+    };
+    if has_failed {
         let subject = taken_back_to(turn, &edge.from)?;
         return pace::escalate(turn, &subject, Reason::Exhausted, reason, named);
     }
