@@ -62,7 +62,11 @@ impl Services {
             contract: gated.map(|gated| contract_view(gated.contract)),
             failure: row.ask.failure.as_deref().map(failure_view),
             vacuous: record.as_ref().is_some_and(Record::is_vacuous),
-            pace: task.zip(record.as_ref()).and_then(|(task, record)| LevelView::of(task, record)),
+            pace: revision
+                .graph
+                .task(&row.at.node)
+                .zip(record.as_ref())
+                .and_then(|(task, record)| LevelView::of(task, record)),
             shortfall: row.ask.shortfall.as_ref().map(shortfall_view),
             will_run: is_plan.then(|| will_run(&run, &revision.graph)),
             plan_text: is_plan.then(|| revision.source.clone()),

@@ -441,7 +441,7 @@ impl Shown {
             verdict,
             vacuous: record.is_vacuous(),
             before,
-            pace: LevelView::of(task, record),
+            pace: self.graph.task(&node.id).and_then(|task| LevelView::of(task, record)),
             isolation: has_gate.then_some(planctl_harness::ISOLATION_TIER),
             failure: record.failure.as_deref().filter(|_| state != StepState::Passed).map(failure_line),
             spent: SpentView::from(tally.spent),

@@ -109,6 +109,7 @@ pub fn page_drawn(page: &AskPage) -> String {
     }
     if let Some(level) = &page.pace {
         text.push_str(&format!("  {}\n", show::level(level)));
+    }
     for option in &ask.options {
         text.push_str(&format!("    {}\n", show::safe(option)));
     }
