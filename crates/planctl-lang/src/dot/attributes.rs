@@ -20,6 +20,10 @@ pub(crate) enum Value {
     Flag,
     /// A duration (D10).
     Duration,
+    /// What follows a failure: `**on_fail:**` of plans, or a word of library entries.
+    Policy,
+    /// `file:` and `topic:` references, between commas or on lines.
+    References,
     /// One of these words.
     Word(&'static [&'static str]),
 }
@@ -46,6 +50,9 @@ const VISITS: Value = Value::Whole(1, 100);
 const PARALLEL: Value = Value::Whole(1, 64);
 const JOIN: Value = Value::Word(&["wait_all", "all", "first_success", "any"]);
 
+/// What library entries say beside the policies of plans (H-32 to H-35).
+const POLICIES: [&str; 5] = ["warn", "block", "skip", "abort", "escalate"];
+
 const HOOKS: &str = "a worker's own hooks are its own affair, and planctl runs nothing around its tools";
 const AUTO: &str = "no step passes because its worker says so: its contract decides";
 const STEER: &str = "nothing is sent into a child run while it works";
@@ -64,7 +71,7 @@ const fn left_out(of: Of, key: &'static str, why: &'static str) -> Known {
 }
 
 use Of::{Edge, Graph, Node};
-use Value::{Duration, Flag, Text, Whole, Word};
+use Value::{Duration, Flag, Policy, References, Text, Whole, Word};
 
 const KNOWN: &[Known] = &[
     // A1–A7, A20
@@ -135,11 +142,11 @@ const KNOWN: &[Known] = &[
     known(Node, "expect_exit", Whole(0, 255)),
     known(Node, "contract_timeout", Duration),
     known(Node, "target", Text),
-    known(Node, "subscriptions", Text),
+    known(Node, "subscriptions", References),
     known(Node, "protects", Text),
     known(Node, "locks", Text),
     known(Node, "workspace", Word(&["shared", "worktree"])),
-    known(Node, "on_fail", Text),
+    known(Node, "on_fail", Policy),
     // Section 2.4, ruling 8.
     known(Node, "escalate", Text),
     known(Node, "pace_level", PACE),
@@ -346,7 +353,30 @@ fn value(known: &Known, attribute: &Attribute, found: &mut Vec<Diagnostic>) {
                 None => finding,
             });
         }
-        Whole(..) | Flag | Duration | Word(_) => {}
+        Policy if !POLICIES.contains(&text.trim()) && !parse::is_on_fail(text.trim()) => {
+            let near = nearest(text, POLICIES);
+            let help = near.map_or(
+                "write `retry(2), then escalate`, or one of escalate, abort, skip, warn".to_owned(),
+                |near| format!("did you mean `{}`?", near.word),
+            );
+            found.push(refused("nothing that can follow a failure".to_owned(), help));
+        }
+        References => {
+            let entries = text.split(['\n', ',']).map(str::trim).filter(|entry| !entry.is_empty());
+            let mut wrong = entries.filter(|entry| {
+                let named = entry.strip_prefix("file:").or(entry.strip_prefix("topic:"));
+                named.is_none_or(|name| name.trim().is_empty())
+            });
+            if let Some(entry) = wrong.next() {
+                let message = format!("`{}` is no subscription", escape(&cut(entry)));
+                let finding = Diagnostic::new(Code::P206, message).at(span, "");
+                found.push(
+                    finding
+                        .help("write `file:` and a path, or `topic:` and a name, with commas between them"),
+                );
+            }
+        }
+        Whole(..) | Flag | Duration | Word(_) | Policy => {}
     }
 }
 

@@ -282,30 +282,9 @@ impl Reader<'_> {
                 "a text, a number, a flag or a list of texts",
             );
         };
-        // `on_fail` of a library's steps has words of its own (H-32 to H-35).
-        if alias == "on_fail" {
-            self.on_fail(&text);
-        }
         if let Some(name) = judged(Of::Node, alias, key_span, &text, &mut self.found) {
             node.said.insert(name, text);
         }
-    }
-
-    fn on_fail(&mut self, text: &Spanned<String>) {
-        let words = ["warn", "block", "skip", "abort", "escalate"];
-        if words.contains(&text.value.as_str()) || crate::parse::is_on_fail(&text.value) {
-            return;
-        }
-        let message = format!("`{}` is nothing that can follow a failure", escape(&text.value));
-        let refused = Diagnostic::new(Code::P015, message).at(text.span, "");
-        self.found.push(match nearest(&text.value, words) {
-            Some(near) => refused.help(format!("did you mean `{}`?", near.word)).fix(
-                text.span,
-                format!("\"{}\"", near.word),
-                near.is_only,
-            ),
-            None => refused.help(format!("write one of {}", words.join(", "))),
-        });
     }
 
     fn verify(&mut self, value: &Value<'_>, node: &mut NodeTree) {

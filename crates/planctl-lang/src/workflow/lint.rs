@@ -272,29 +272,19 @@ fn several(node: &NodeTree, ways: &[(usize, &EdgeTree)], are_branches: bool, fou
     if matches!(node.kind.value, Kind::Fork | Kind::Human | Kind::Exit) {
         return;
     }
-    for on in [On::Success, On::Fail, On::Retry, On::Exhaust, On::Always] {
-        let plain: Vec<&EdgeTree> = ways
-            .iter()
-            .map(|(_, edge)| *edge)
-            .filter(|edge| edge.on.value == on && edge.is_plain())
-            .collect();
-        let [first, second, ..] = plain[..] else { continue };
-        let mut labels: Vec<Option<&str>> =
-            plain.iter().map(|edge| edge.label.as_ref().map(|label| label.value.as_str())).collect();
-        labels.sort_unstable();
-        let is_told_apart =
-            labels.iter().all(Option::is_some) && labels.windows(2).all(|pair| pair[0] != pair[1]);
-        let mut weights: Vec<i64> = plain.iter().map(|edge| edge.weight).collect();
-        weights.sort_unstable();
-        let is_weighed = weights.windows(2).all(|pair| pair[0] != pair[1]);
-        if is_told_apart || is_weighed {
+    let mut groups: BTreeMap<(On, String), Vec<&EdgeTree>> = BTreeMap::new();
+    for (_, edge) in ways {
+        let condition = edge.condition.as_ref().map(|condition| condition.value.to_string());
+        groups.entry((edge.on.value, condition.unwrap_or_default())).or_default().push(edge);
+    }
+    for ((on, condition), edges) in groups {
+        let [first, second, ..] = edges[..] else { continue };
+        let is_choice = on == On::Success || !condition.is_empty();
+        if is_told_apart(&edges) || (is_choice && are_branches) {
             continue;
         }
         let name = escape(&node.id.value);
-        if on == On::Success && are_branches {
-            continue;
-        }
-        if on == On::Success {
+        if is_choice {
             let message = format!("several edges leave `{name}` at once, and only one is followed");
             let finding =
                 Diagnostic::new(Code::P311, message).at(second.span, "never followed where the other is");
@@ -308,6 +298,14 @@ fn several(node: &NodeTree, ways: &[(usize, &EdgeTree)], are_branches: bool, fou
                 .push(finding.at(first.span, "the first").help("delete one of them, or give it a condition"));
         }
     }
+}
+
+// Every edge has a label or a weight of its own.
+fn is_told_apart(edges: &[&EdgeTree]) -> bool {
+    let labels: BTreeSet<&str> =
+        edges.iter().filter_map(|edge| Some(edge.label.as_ref()?.value.as_str())).collect();
+    let weights: BTreeSet<i64> = edges.iter().map(|edge| edge.weight).collect();
+    labels.len() == edges.len() || weights.len() == edges.len()
 }
 
 // What a node of its kind must have.

@@ -391,6 +391,10 @@ fn a10_to_a19_values_are_typed() {
         ("a [fidelity=compactt]", "compactt"),
         ("a [join_policy=k_of_n]", "k_of_n"),
         ("a [max_parallel=0]", "0"),
+        ("a [on_fail=esclate]", "esclate"),
+        ("a [on_fail=\"retry(0)\"]", "\"retry(0)\""),
+        ("a [contract_timeout=0s]", "0s"),
+        ("a [expect_exit=256]", "256"),
         ("a -> a [weight=heavy]", "heavy"),
         ("a -> a [loop_restart=again]", "again"),
         ("default_fidelity=fulll", "fulll"),
@@ -399,6 +403,9 @@ fn a10_to_a19_values_are_typed() {
         let read = dot(&format!("digraph G {{ {statement} }}"));
         assert_eq!(read.marked(), [(Code::P015, marked)], "{statement}");
     }
+    dot("digraph G { a [on_fail=\"retry(2), then abort\", subscriptions=\"file:a.md, topic:x\"] b [on_fail=block] }").clean();
+    let unknown = dot("digraph G { a [subscriptions=\"file:a.md, b.md\"] }");
+    assert_eq!(unknown.found[0].message, "`b.md` is no subscription");
     let near = dot("digraph G { a [fidelity=compactt] }");
     assert_eq!(near.found[0].help.as_deref(), Some("did you mean `compact`?"));
     dot("digraph G { a -> a [loop_restart=\"true\"] }").clean();

@@ -2,7 +2,7 @@
 
 use planctl_engine::On;
 use planctl_lang::workflow::{
-    EdgeTree, Kind, Language, NodeTree, Workflow, check, to_ascii, to_dot, to_json, to_mermaid,
+    EdgeTree, Kind, Language, NodeTree, Workflow, check, to_ascii, to_dot, to_json, to_markdown, to_mermaid,
 };
 use planctl_lang::{Code, Diagnostic, Severity, Source};
 use proptest::prelude::*;
@@ -254,6 +254,10 @@ fn p12_several_edges_at_once_are_no_branches() {
         let read = dot(&format!("start a [{STEP}] b [{STEP}] exit {told_apart} a -> exit b -> exit"));
         assert!(read.of(Code::P311).is_empty(), "{told_apart}");
     }
+    let same = dot(&format!(
+        "start a [{STEP}] b [{STEP}] exit start -> a -> exit a -> b [condition=\"preferred_label=x\"] a -> exit [condition=\"preferred_label=x\"] b -> exit"
+    ));
+    assert_eq!(same.of(Code::P311)[0].1, "several edges leave `a` at once, and only one is followed");
     let fork = dot(&format!(
         "start f [shape=component] j [shape=tripleoctagon] a [{STEP}] b [{STEP}] exit start -> f f -> a -> j f -> b -> j j -> exit"
     ));
@@ -593,6 +597,26 @@ proptest! {
         prop_assert_eq!(bare(&plain(through_json)), bare(&plain(workflow.clone())), "{}", json);
         to_ascii(&workflow);
         to_mermaid(&workflow);
+    }
+
+    #[test]
+    fn any_dot_is_judged_and_written(pieces in proptest::collection::vec(statements(), 0..10), junk in "[a-z\\[\\]{}=;, \"-]{0,8}", at in 0..10_usize) {
+        let mut pieces = pieces;
+        pieces.insert(at.min(pieces.len()), junk);
+        let text = format!("digraph plan {{ {} }}", pieces.concat());
+        let read = checked(&text, Language::Dot);
+        for finding in &read.found {
+            for label in &finding.spans {
+                prop_assert!(text.get(label.span.start..label.span.end).is_some(), "{:?}", finding);
+            }
+        }
+        for workflow in &read.workflows {
+            let plan = to_markdown(workflow).text;
+            let source = Source::new("plan.md", &plan);
+            let (again, _) = planctl_lang::workflow::of_plan(&source, &planctl_lang::parse(&source).0);
+            to_ascii(&again);
+            to_mermaid(workflow);
+        }
     }
 
     #[test]
