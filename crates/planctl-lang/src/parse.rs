@@ -13,7 +13,7 @@ pub(crate) mod values;
 pub(crate) use contract::CONTRACT_STUB;
 pub use frontmatter::STATUSES;
 pub use values::RETRIES_MAX;
-pub(crate) use values::is_on_fail;
+pub(crate) use values::{is_on_fail, on_fail_of};
 
 use crate::alike;
 use crate::diagnostic::{Code, Diagnostic, Edit, Fix, Severity, StepName};

@@ -2,12 +2,14 @@
 
 mod lint;
 mod loops;
+mod lower;
 mod pipeline;
 mod plan;
 mod prose;
 mod tree;
 mod write;
 
+pub use lower::to_graph;
 pub use prose::{Markdown, to_markdown};
 pub use tree::{EdgeTree, Kind, Library, NamedContract, NodeTree, Said, Workflow};
 pub use write::{edge_words, to_ascii, to_dot, to_json, to_mermaid};

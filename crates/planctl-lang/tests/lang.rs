@@ -22,6 +22,8 @@ mod flows;
 mod formatting;
 #[path = "lang/levels.rs"]
 mod levels;
+#[path = "lang/lowering.rs"]
+mod lowering;
 #[path = "lang/order.rs"]
 mod order;
 #[path = "lang/properties.rs"]

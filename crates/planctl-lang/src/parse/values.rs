@@ -61,6 +61,11 @@ fn split_then(text: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// Reads a policy of `**on_fail:**` that stands elsewhere.
+pub(crate) fn on_fail_of(text: &str) -> Option<OnFail> {
+    on_fail(text).ok()
+}
+
 /// Says whether a text is a policy of `**on_fail:**`.
 pub(crate) fn is_on_fail(text: &str) -> bool {
     on_fail(text).is_ok()

@@ -611,6 +611,8 @@ proptest! {
             }
         }
         for workflow in &read.workflows {
+            let made = planctl_lang::workflow::to_graph(workflow);
+            prop_assert!(made.is_ok() || made.is_err_and(|refused| !refused.is_empty()));
             let plan = to_markdown(workflow).text;
             let source = Source::new("plan.md", &plan);
             let (again, _) = planctl_lang::workflow::of_plan(&source, &planctl_lang::parse(&source).0);

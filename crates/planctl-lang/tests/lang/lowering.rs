@@ -1,0 +1,135 @@
+//! Graphs of DOT and JSON as the engine runs them: kinds of nodes, edges, retries, goals, and what is not run yet.
+
+use planctl_engine::{Graph, JoinPolicy, Level, NodeId, NodeKind, On, Outcome};
+use planctl_lang::workflow::{Language, check, to_graph};
+use planctl_lang::{Code, Source};
+
+fn dot(statements: &str) -> Result<Graph, Vec<(Code, String)>> {
+    graph(&format!("digraph G {{ {statements} }}"), Language::Dot)
+}
+
+fn graph(text: &str, language: Language) -> Result<Graph, Vec<(Code, String)>> {
+    let (workflows, found) = check(&Source::new("plan", text), language);
+    assert!(found.iter().all(|found| !found.is_error()), "{text}\n{found:?}");
+    to_graph(&workflows[0])
+        .map_err(|refused| refused.into_iter().map(|found| (found.code, found.message)).collect())
+}
+
+fn kind<'g>(graph: &'g Graph, name: &str) -> &'g NodeKind {
+    &graph.node(&NodeId::new(name)).expect("a node of this name").kind
+}
+
+fn ways(graph: &Graph, from: &str) -> Vec<String> {
+    let shown = graph.edges_from(&NodeId::new(from)).iter().map(|edge| {
+        let when = edge.when.as_ref().map(|when| format!(" if {when}")).unwrap_or_default();
+        format!("{} {:?}{when}", edge.to, edge.on)
+    });
+    shown.collect()
+}
+
+const STEP: &str = "prompt=\"Do it.\", contract=\"make test\"";
+
+#[test]
+fn every_kind_of_node_is_lowered() {
+    let graph = dot(&format!(
+        "goal=\"Ship\" start a [prompt=\"Do: $goal\", contract=\"make\", contract.two=\"make two\", target=reviewer, max_retries=2, timeout=60s, \
+         subscriptions=\"file:a.md, topic:t\", expect_exit=3] d [shape=diamond] c [shape=parallelogram, tool_command=\"ls\"] \
+         h [shape=hexagon, label=\"Go?\", human.default_choice=c, timeout=5m] p [checkpoint=true] f [shape=component] \
+         x [{STEP}] y [{STEP}] j [shape=tripleoctagon, join_policy=first_success] e [shape=hexagon, escalate=stuck, pace_level=emergency] \
+         exit bad [shape=Msquare, result=failed] \
+         start -> a -> d d -> h [condition=\"outcome=success\"] d -> e [on=always] h -> c [label=\"[G] Go\"] h -> bad c -> p -> f \
+         f -> x -> j f -> y -> j j -> exit"
+    ))
+    .expect("a graph");
+    let task = graph.task(&NodeId::new("a")).expect("a task");
+    assert_eq!(task.prompt, "Do: Ship");
+    assert_eq!(task.contract.command, "make &&\nmake two");
+    assert_eq!((task.contract.expect, task.max_retries, task.role.as_str()), (3, 2, "reviewer"));
+    assert_eq!(task.subscriptions.len(), 2);
+    assert_eq!(task.work_timeout.as_secs(), 60);
+    let NodeKind::Human(question) = kind(&graph, "h") else { panic!("a question") };
+    assert_eq!(question.options, ["[G] Go", "bad"]);
+    assert_eq!(question.default.as_ref().map(|default| default.answer.as_str()), Some("[G] Go"));
+    let NodeKind::Fork(fork) = kind(&graph, "f") else { panic!("a fork") };
+    assert_eq!(fork.join, Some(NodeId::new("j")));
+    let NodeKind::Join(join) = kind(&graph, "j") else { panic!("a join") };
+    assert_eq!(join.policy, JoinPolicy::Any);
+    let NodeKind::Escalate { pace_level, .. } = kind(&graph, "e") else { panic!("an escalation") };
+    assert_eq!(*pace_level, Some(Level::Emergency));
+    assert!(matches!(kind(&graph, "c"), NodeKind::Call(_)));
+    assert!(matches!(kind(&graph, "p"), NodeKind::Checkpoint));
+    assert!(matches!(kind(&graph, "bad"), NodeKind::Exit { success: false }));
+    assert_eq!(ways(&graph, "d"), ["h Always if outcome=success", "e Always"]);
+    assert_eq!(graph.limits().parallel, 4);
+    assert_eq!(graph.context().get("graph.goal").map(String::as_str), Some("Ship"));
+    let steps: Vec<u32> = graph.numbered().into_iter().map(|(step, _)| step).collect();
+    assert_eq!(steps, (1..=8).collect::<Vec<_>>());
+}
+
+#[test]
+fn r1_a10_retries_are_the_nodes_own_else_the_graphs_else_none() {
+    let graph = dot(&format!(
+        "default_max_retry=3 start a [{STEP}] b [{STEP}, max_retries=0] c [{STEP}, on_fail=\"retry(1), then abort\"] exit start -> a -> b -> c -> exit"
+    ))
+    .expect("a graph");
+    let retries = |name| graph.task(&NodeId::new(name)).expect("a task").max_retries;
+    assert_eq!((retries("a"), retries("b"), retries("c")), (3, 0, 1));
+    assert_eq!(ways(&graph, "c"), ["exit Success", "-abort Exhaust"]);
+}
+
+#[test]
+fn e9_what_follows_the_last_attempt_is_an_edge_a_policy_or_a_target() {
+    let graph = dot(&format!(
+        "start a [{STEP}, retry_target=b] b [{STEP}, on_fail=skip] c [{STEP}, allow_partial=true] d [{STEP}, on_fail=escalate, max_visits=2] exit \
+         start -> a -> b -> c -> d -> exit d -> a [on=exhaust]"
+    ))
+    .expect("a graph");
+    assert_eq!(ways(&graph, "a"), ["b Success", "b Exhaust"]);
+    assert_eq!(ways(&graph, "b"), ["c Success", "c Exhaust"]);
+    assert_eq!(ways(&graph, "c"), ["d Success", "d Exhaust"]);
+    assert_eq!(ways(&graph, "d"), ["exit Success", "a Exhaust"]);
+    let lapse = |name| graph.task(&NodeId::new(name)).expect("a task").lapse;
+    assert_eq!((lapse("a"), lapse("b"), lapse("c")), (Outcome::Failed, Outcome::Skipped, Outcome::Warned));
+}
+
+#[test]
+fn g1_g2_goal_gates_name_where_to_go_back_to() {
+    let graph = dot(&format!(
+        "fallback_retry_target=a start a [{STEP}, goal_gate=true] b [{STEP}, goal_gate=true, retry_target=b] exit start -> a -> b -> exit"
+    ))
+    .expect("a graph");
+    let goals: Vec<_> = graph
+        .goals()
+        .iter()
+        .map(|goal| (goal.node.as_str(), goal.retry.as_ref().map(NodeId::as_str)))
+        .collect();
+    assert_eq!(goals, [("a", Some("a")), ("b", Some("b"))]);
+}
+
+#[test]
+fn g_03_a_graph_of_json_may_begin_at_a_task() {
+    let text = r#"{"graph": {"start": "start", "nodes": {"start": {"action": "Do it", "contract": "make", "max_visits": 2}, "end": {"type": "exit"}},
+        "edges": [{"from": "start", "to": "end", "condition": "on_success"}, {"from": "start", "to": "start", "condition": "on_fail"}]}}"#;
+    let graph = graph(text, Language::Json).expect("a graph");
+    assert_eq!(graph.start().as_str(), "_start");
+    assert_eq!(ways(&graph, "_start"), ["start Always"]);
+    assert_eq!(ways(&graph, "start"), ["end Success", "start Fail"]);
+    assert!(graph.edges().iter().any(|edge| edge.on == On::Fail));
+}
+
+#[test]
+fn what_the_engine_does_not_run_yet_is_refused_by_name() {
+    let refused = dot(
+        "start a [prompt=x, contract=none] s [shape=house, stack.child_dotfile=\"c.dot\"] exit start -> a -> s -> exit",
+    )
+    .expect_err("not yet");
+    assert_eq!(
+        refused,
+        [
+            (Code::P017, "work that no contract decides (`a`) is not supported yet".to_owned()),
+            (Code::P017, "a run of another plan (`s`) is not supported yet".to_owned())
+        ]
+    );
+    let steps = include_str!("../fixtures/bugfix-steps.json");
+    assert_eq!(graph(steps, Language::Json).expect_err("guided mode only").len(), 5);
+}
