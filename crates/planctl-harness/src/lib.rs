@@ -12,6 +12,7 @@ mod agent;
 mod ancestry;
 mod beneath;
 mod capture;
+mod checkpoint;
 mod context;
 mod contract;
 mod detached;
@@ -38,6 +39,7 @@ pub use agent::{
 pub use ancestry::is_inside_worker;
 pub use beneath::Unreadable;
 pub use capture::{Captured, KEPT_BYTES};
+pub use checkpoint::Checkpoints;
 pub use context::{
     CONTEXT_BYTES_MAX, ContextEntry, FILE_BYTES_MAX, GLOB_FILES_MAX, read_context, withheld, without_hidden,
 };

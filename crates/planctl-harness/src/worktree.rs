@@ -1,7 +1,7 @@
 //! Git worktrees of planctl's own: made beside a user's checkout, committed, merged and removed, and the checkout itself
 //! is never touched.
 
-mod call;
+pub(crate) mod call;
 mod merge;
 
 use std::collections::BTreeSet;

@@ -4,6 +4,7 @@
 mod processes {
     pub mod adapters;
     pub mod agents;
+    pub mod checkpoints;
     pub mod contracts;
     pub mod endings;
     pub mod escapes;
@@ -30,6 +31,7 @@ fn main() {
         processes::figures::tests(),
         processes::probes::tests(),
         processes::trials::tests(),
+        processes::checkpoints::tests(),
         processes::worktrees::tests(),
     ];
     let conclusion = libtest_mimic::run(&arguments, tests.into_iter().flatten().collect());

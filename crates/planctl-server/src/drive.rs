@@ -239,6 +239,7 @@ impl Station {
             holder: self.holder()?,
             scratch: self.scratch()?,
             locks: self.state_dir().join("workspaces"),
+            checkpoints: self.state_dir().join("checkpoints"),
             run: row.id,
             plan: row.plan_path.clone(),
             workspace: row.place().into(),

@@ -13,7 +13,7 @@ use planctl_engine::{
     AgentEvent, AgentSaid, Digest, Event, Fault, FaultKind, Found, Gated, HarnessEvent, Inconclusive, Node,
     NodeId, Purpose, Role, RunId, Task, Work,
 };
-use planctl_harness::{Baseline, Bench, Output, Spawner, WorkspaceLock};
+use planctl_harness::{Baseline, Bench, Checkpoints, Output, Spawner, WorkspaceLock};
 use planctl_store::{
     ApprovalId, Claim, ClaimLane, Claimed, Holder, Renewal, RunRow, Store, StoreError, Take, WorktreeRow,
 };
@@ -43,6 +43,7 @@ pub struct Hands {
     pub(crate) holder: Holder,
     pub(crate) scratch: PathBuf,
     pub(crate) locks: PathBuf,
+    pub(crate) checkpoints: PathBuf,
     pub(crate) run: RunId,
     pub(crate) plan: String,
     pub(crate) workspace: PathBuf,
@@ -217,6 +218,11 @@ impl Hands {
         stop: &watch::Receiver<bool>,
     ) -> Result<Option<Claimed>, ServiceError> {
         let _held = self.in_hand.hold(&claimed.item.id);
+        if let Work::Harness { purpose: purpose @ (Purpose::Record | Purpose::Restoration) } =
+            claimed.item.work
+        {
+            return self.checkpoint(claimed, purpose, stop).await;
+        }
         let gated = gated_of(claimed)?;
         let is_rehearsal = claimed.item.work == Work::Harness { purpose: Purpose::Rehearsal };
         self.begin(claimed, true);
@@ -259,6 +265,49 @@ impl Hands {
         let take = is_verdict.then(|| Take { holder: self.holder.clone(), lease: self.store.own_lease() });
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
         self.say(claimed, &event, take.as_ref()).await
+    }
+
+    /// Records the workspace, or makes it again what a checkpoint recorded; returns a gate that was taken along.
+    async fn checkpoint(
+        &self,
+        claimed: &Claimed,
+        purpose: Purpose,
+        stop: &watch::Receiver<bool>,
+    ) -> Result<Option<Claimed>, ServiceError> {
+        self.begin(claimed, true);
+        let node = &claimed.item.at.node;
+        let saved = match purpose {
+            Purpose::Restoration => {
+                let view = self.store.run_view(self.run).await?;
+                view.records.get(node).and_then(|record| record.saved.clone())
+            }
+            Purpose::Record | Purpose::Verdict | Purpose::Rehearsal => None,
+        };
+        let checkpoints = Checkpoints::new(self.spawner.clone(), self.checkpoints.join(self.run.to_string()));
+        let work = async |mut cancel: Cancel| {
+            let lock = tokio::select! {
+                lock = self.workspace_lock() => lock?,
+                () = &mut cancel => return Ok(Found::Nothing(Inconclusive::Interrupted)),
+            };
+            let found = match (self.lost_worktree(claimed), &saved) {
+                (Some(what), _) => Err(what),
+                (None, Some(name)) => {
+                    let restored = checkpoints.restore(&self.workspace, name).await;
+                    restored.map(|()| Found::Restored).map_err(|error| error.to_string())
+                }
+                (None, None) => {
+                    let recorded = checkpoints.record(&self.workspace).await;
+                    recorded.map(|name| Found::Recorded { name }).map_err(|error| error.to_string())
+                }
+            };
+            drop(lock);
+            let nothing = |what| Found::Nothing(Inconclusive::ToolMissing { what });
+            Ok::<_, ServiceError>(found.unwrap_or_else(nothing))
+        };
+        let Some(found) = self.minded(claimed, stop, work).await else { return Ok(None) };
+        let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found: found? });
+        let take = Take { holder: self.holder.clone(), lease: self.store.own_lease() };
+        self.say(claimed, &event, Some(&take)).await
     }
 
     /// Does something under a lease that is renewed meanwhile; stops it when the lease is gone or the process stops.

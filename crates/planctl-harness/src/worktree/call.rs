@@ -34,18 +34,18 @@ const SETTINGS: [(&str, &str); 11] = [
 
 /// How a call ended.
 #[derive(Clone, Debug)]
-pub(super) struct Called {
+pub(crate) struct Called {
     /// Its exit status.
-    pub(super) status: i32,
+    pub(crate) status: i32,
     /// What it printed.
-    pub(super) printed: Vec<u8>,
+    pub(crate) printed: Vec<u8>,
     /// What it complained about: the end of it, without line ends around.
-    pub(super) said: String,
+    pub(crate) said: String,
 }
 
 impl Called {
     /// Returns what it printed as one line.
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         String::from_utf8_lossy(&self.printed).trim().to_owned()
     }
 
@@ -67,7 +67,7 @@ pub(super) async fn call<A: Into<OsString>>(
     arguments: impl IntoIterator<Item = A>,
 ) -> Result<Called, WorktreeError> {
     let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
-    let what = format!("git {}", arguments.first().map(|verb| verb.to_string_lossy()).unwrap_or_default());
+    let what = format!("git {}", verbs(&arguments, 1));
     let mut command = Command::new([OsString::from("git")].into_iter().chain(arguments), folder);
     command.environment = environment(folder);
     command.deadline = Some(DEADLINE);
@@ -103,13 +103,13 @@ pub(super) async fn call<A: Into<OsString>>(
 /// # Errors
 ///
 /// Those of [`call`], and [`WorktreeError::Git`] with git's own complaint.
-pub(super) async fn call_well<A: Into<OsString>>(
+pub(crate) async fn call_well<A: Into<OsString>>(
     spawner: &Spawner,
     folder: &Path,
     arguments: impl IntoIterator<Item = A>,
 ) -> Result<Called, WorktreeError> {
     let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
-    let verbs: Vec<_> = arguments.iter().take(2).map(|word| word.to_string_lossy().into_owned()).collect();
+    let what = format!("git {}", verbs(&arguments, 2));
     let called = call(spawner, folder, arguments).await?;
     if called.status == 0 {
         return Ok(called);
@@ -118,7 +118,13 @@ pub(super) async fn call_well<A: Into<OsString>>(
         false => called.said,
         true => format!("it exited with {}", called.status),
     };
-    Err(WorktreeError::Git { what: format!("git {}", verbs.join(" ")), said })
+    Err(WorktreeError::Git { what, said })
+}
+
+/// Returns the first words of a call, without the options before its verb.
+fn verbs(arguments: &[OsString], count: usize) -> String {
+    let words = arguments.iter().map(|word| word.to_string_lossy());
+    words.skip_while(|word| word.starts_with("--")).take(count).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns git's whole environment. Of the user's own variables it gets those that say who they are and where their

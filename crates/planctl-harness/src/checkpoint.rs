@@ -1,0 +1,93 @@
+//! What a checkpoint keeps of a workspace, and how it comes back (G-08).
+//!
+//! The files are kept in a bare repository of planctl's own, one for each run, whose work tree is the workspace. The
+//! user's repository, where there is one, is only read: its index, its branches and its HEAD stay as they are, and so do
+//! files that `.gitignore` names. What it holds already is not kept twice.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::git::git_folder;
+use crate::spawn::Spawner;
+use crate::worktree::WorktreeError;
+use crate::worktree::call::{Called, call_well};
+
+/// The checkpoints of one run.
+#[derive(Clone)]
+pub struct Checkpoints {
+    spawner: Spawner,
+    kept: PathBuf,
+}
+
+impl Checkpoints {
+    /// Keeps checkpoints in this folder, which is made at the first one.
+    pub fn new(spawner: Spawner, kept: PathBuf) -> Checkpoints {
+        Checkpoints { spawner, kept }
+    }
+
+    /// Records the files of a workspace and returns the name under which they are found again.
+    ///
+    /// # Errors
+    ///
+    /// Those of git, and of the disk.
+    pub async fn record(&self, workspace: &Path) -> Result<String, WorktreeError> {
+        self.prepare(workspace).await?;
+        let tree = self.tree_of(workspace).await?;
+        // A reference keeps it from being cleared away.
+        self.call(workspace, ["update-ref", &format!("refs/checkpoints/{tree}"), &tree]).await?;
+        Ok(tree)
+    }
+
+    /// Makes the files of a workspace what they were, and removes those that came since; ignored ones stay.
+    ///
+    /// # Errors
+    ///
+    /// Those of git, for a name that was never recorded too, and of the disk.
+    pub async fn restore(&self, workspace: &Path, name: &str) -> Result<(), WorktreeError> {
+        self.prepare(workspace).await?;
+        self.call(workspace, ["rev-parse", "--verify", "--quiet", &format!("{name}^{{tree}}")]).await?;
+        if self.tree_of(workspace).await? == name {
+            return Ok(());
+        }
+        self.call(workspace, ["read-tree", "--reset", "-u", name]).await?;
+        Ok(())
+    }
+
+    /// Returns the tree of what the workspace holds now.
+    async fn tree_of(&self, workspace: &Path) -> Result<String, WorktreeError> {
+        self.call(workspace, ["add", "--all", "--", "."]).await?;
+        Ok(self.call(workspace, ["write-tree"]).await?.line())
+    }
+
+    async fn prepare(&self, workspace: &Path) -> Result<(), WorktreeError> {
+        if !self.kept.join("HEAD").is_file() {
+            let io = |source| WorktreeError::Io { what: format!("make {}", self.kept.display()), source };
+            std::fs::create_dir_all(&self.kept).map_err(io)?;
+            let folder = self.kept.as_os_str().to_owned();
+            let init = [OsString::from("init"), "--quiet".into(), "--bare".into(), folder];
+            call_well(&self.spawner, workspace, init).await?;
+        }
+        let own = git_folder(workspace).map(|folder| common(&folder).join("objects"));
+        let Some(own) = own.filter(|objects| objects.is_dir()) else { return Ok(()) };
+        let alternates = self.kept.join("objects/info/alternates");
+        let io = |source| WorktreeError::Io { what: format!("write {}", alternates.display()), source };
+        std::fs::write(&alternates, format!("{}\n", own.display())).map_err(io)
+    }
+
+    async fn call<const N: usize>(
+        &self,
+        workspace: &Path,
+        words: [&str; N],
+    ) -> Result<Called, WorktreeError> {
+        let mut folder = OsString::from("--git-dir=");
+        folder.push(&self.kept);
+        let leading = [folder, OsString::from("--work-tree=.")];
+        call_well(&self.spawner, workspace, leading.into_iter().chain(words.map(OsString::from))).await
+    }
+}
+
+/// Returns the folder that a worktree shares with its repository.
+fn common(folder: &Path) -> PathBuf {
+    let told = std::fs::read_to_string(folder.join("commondir")).ok();
+    told.map_or_else(|| folder.to_owned(), |told| folder.join(told.trim()))
+}

@@ -1,0 +1,128 @@
+//! Checkpoints of real workspaces: recorded, restored, with nothing of the user's repository changed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use planctl_harness::Checkpoints;
+
+use crate::processes::support::{block_on, spawner};
+
+pub fn tests() -> Vec<libtest_mimic::Trial> {
+    crate::trials![
+        g08_files_that_changed_went_or_came_are_as_they_were,
+        g08_the_users_repository_stays_as_it_is,
+        g08_a_workspace_without_a_repository_is_recorded_too,
+        g08_what_was_never_recorded_is_refused,
+    ]
+}
+
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        let place = Place { folder: tempfile::tempdir().unwrap() };
+        std::fs::create_dir(place.workspace()).unwrap();
+        place.write("a.txt", "one\n");
+        place.write("src/b.txt", "two\n");
+        place.write(".gitignore", "target/\n");
+        place.write("target/built", "big\n");
+        place
+    }
+
+    fn workspace(&self) -> PathBuf {
+        self.folder.path().join("workspace")
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.workspace().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        std::fs::read_to_string(self.workspace().join(path)).ok()
+    }
+
+    fn checkpoints(&self) -> Checkpoints {
+        Checkpoints::new(spawner(), self.folder.path().join("kept/run"))
+    }
+
+    fn spoil(&self) {
+        self.write("a.txt", "spoilt\n");
+        std::fs::remove_file(self.workspace().join("src/b.txt")).unwrap();
+        self.write("new/c.txt", "three\n");
+        self.write("target/built", "bigger\n");
+    }
+
+    fn assert_as_recorded(&self) {
+        assert_eq!(self.read("a.txt").as_deref(), Some("one\n"));
+        assert_eq!(self.read("src/b.txt").as_deref(), Some("two\n"));
+        assert_eq!(self.read("new/c.txt"), None);
+        assert_eq!(self.read("target/built").as_deref(), Some("bigger\n"), "ignored files stay");
+    }
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> String {
+    let done = Command::new("git")
+        .current_dir(folder)
+        .env_remove("GIT_DIR")
+        .args(["-c", "user.name=t", "-c", "user.email=t@t"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+fn g08_files_that_changed_went_or_came_are_as_they_were() {
+    let place = Place::new();
+    git(&place.workspace(), &["init", "--quiet"]);
+    git(&place.workspace(), &["add", "-A"]);
+    git(&place.workspace(), &["commit", "--quiet", "-m", "first"]);
+    let checkpoints = place.checkpoints();
+    let name = block_on(checkpoints.record(&place.workspace())).unwrap();
+    place.spoil();
+    let spoilt = block_on(checkpoints.record(&place.workspace())).unwrap();
+    assert_ne!(name, spoilt);
+    block_on(checkpoints.restore(&place.workspace(), &name)).unwrap();
+    place.assert_as_recorded();
+    // A second time nothing is left to do, and a later record can be restored as well.
+    block_on(checkpoints.restore(&place.workspace(), &name)).unwrap();
+    block_on(checkpoints.restore(&place.workspace(), &spoilt)).unwrap();
+    assert_eq!(place.read("new/c.txt").as_deref(), Some("three\n"));
+}
+
+fn g08_the_users_repository_stays_as_it_is() {
+    let place = Place::new();
+    let top = place.workspace();
+    git(&top, &["init", "--quiet"]);
+    git(&top, &["add", "-A"]);
+    git(&top, &["commit", "--quiet", "-m", "first"]);
+    place.write("a.txt", "staged\n");
+    git(&top, &["add", "a.txt"]);
+    let before = (git(&top, &["status", "--porcelain"]), git(&top, &["for-each-ref"]));
+    let checkpoints = place.checkpoints();
+    let name = block_on(checkpoints.record(&top)).unwrap();
+    place.spoil();
+    block_on(checkpoints.restore(&top, &name)).unwrap();
+    assert_eq!((git(&top, &["status", "--porcelain"]), git(&top, &["for-each-ref"])), before);
+    assert_eq!(place.read("a.txt").as_deref(), Some("staged\n"));
+}
+
+fn g08_a_workspace_without_a_repository_is_recorded_too() {
+    let place = Place::new();
+    let checkpoints = place.checkpoints();
+    let name = block_on(checkpoints.record(&place.workspace())).unwrap();
+    place.spoil();
+    block_on(checkpoints.restore(&place.workspace(), &name)).unwrap();
+    place.assert_as_recorded();
+}
+
+fn g08_what_was_never_recorded_is_refused() {
+    let place = Place::new();
+    let refused = block_on(place.checkpoints().restore(&place.workspace(), &"0".repeat(40))).unwrap_err();
+    assert!(refused.to_string().contains("git rev-parse"), "{refused}");
+    assert_eq!(place.read("a.txt").as_deref(), Some("one\n"));
+}
