@@ -42,7 +42,8 @@ fn without(source: &Source, annotations: Vec<Span>) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
 }
 
 /// Returns the places of all annotations, in order: values, marks with the blanks after them, and whole status lines.

@@ -177,14 +177,17 @@ pub(crate) fn belongs_to_plan(text: &str) -> bool {
     is_field || is_expectation || is_step
 }
 
-// Keeps every byte's place. What lies after a line's leading markers can't open a block, so brackets and emphasis are
-// hidden there; nesting deeper than any person writes is hidden too.
+// Keeps every byte's place. What lies after a line's leading markers can't open a block, so brackets, emphasis and code
+// are hidden there, but for the code in the line of a fence, which makes it none; nesting deeper than any person writes
+// is hidden too.
 fn mask(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for line in bytes.split_mut(|byte| *byte == b'\n') {
-        let leading = mask_leading(line);
-        for byte in &mut line[leading..] {
-            if matches!(byte, b'[' | b']' | b'*' | b'_' | b'&') {
+        let begin = mask_leading(line);
+        let (leading, rest) = line.split_at_mut(begin);
+        let may_be_fence = leading.contains(&b'`');
+        for byte in rest {
+            if matches!(byte, b'[' | b']' | b'*' | b'_' | b'&') || (*byte == b'`' && !may_be_fence) {
                 *byte = b'x';
             }
         }

@@ -105,14 +105,18 @@ impl<'a> Existing<'a> {
         };
         self.comparisons.set(left.saturating_sub(u32::try_from(candidates.len()).unwrap_or(left)));
         candidates.into_iter().filter_map(move |(_, other)| {
-            let edits = edits(path, other)?;
+            let edits = edits(path, other, most)?;
             (edits <= most).then_some((edits, *other))
         })
     }
 }
 
-// What two paths have in common at both ends needs no comparison.
-fn edits(one: &str, other: &str) -> Option<usize> {
+// What two paths have in common at both ends needs no comparison, nor do paths whose lengths tell that it takes more
+// edits than these.
+fn edits(one: &str, other: &str, most: usize) -> Option<usize> {
+    if one.chars().count().abs_diff(other.chars().count()) > most {
+        return None;
+    }
     let prefix: usize =
         one.chars().zip(other.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
     let (one, other) = (&one[prefix..], &other[prefix..]);

@@ -79,14 +79,12 @@ impl ReadPlan<'_> {
                 }
             }
         }
-        for diagnostic in &mut diagnostics {
-            diagnostic.make_printable();
-            for label in &mut diagnostic.spans {
-                label.span = source.clamp(label.span);
-            }
+        for label in diagnostics.iter_mut().flat_map(|diagnostic| &mut diagnostic.spans) {
+            label.span = source.clamp(label.span);
         }
         sort(&mut diagnostics);
         cut(&mut diagnostics);
+        diagnostics.iter_mut().for_each(Diagnostic::make_printable);
         let digest = digest_of_plan(source, &tree);
         Verification { tree, graph, diagnostics, digest }
     }

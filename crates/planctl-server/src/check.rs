@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planctl_engine::{Graph, GraphParts, NodeKind, Responder, Rung};
+use planctl_engine::{Graph, GraphParts, NodeKind, RedFirst, Responder, Rung};
 use planctl_harness::{
     Baseline, PATH_DEFAULT, PathKind, Spawner, Syntax, Unreadable, existing_files, expand_glob,
     probe_commands, probe_paths, probe_scripts, read_plan,
@@ -318,6 +318,11 @@ fn with_configuration(graph: Graph, tree: &PlanTree, config: &Config) -> Result<
     let work = |role: &str| {
         config.roles.iter().find(|(name, _)| name.as_str() == role).and_then(|(_, role)| role.timeout)
     };
+    let is_any_timeout =
+        config.contracts.timeout.is_some() || config.roles.values().any(|role| role.timeout.is_some());
+    if !is_any_timeout && config.contracts.red_first == RedFirst::Off {
+        return Ok(graph);
+    }
     let steps: BTreeMap<u32, _> =
         tree.steps.iter().filter_map(|step| Some((step.fixed_number()?, step))).collect();
     let mut parts = GraphParts::from(graph);

@@ -134,7 +134,7 @@ impl Reader {
             }
             let gap = while_all(
                 after,
-                |byte| !byte.is_ascii_alphanumeric(),
+                |byte| byte.is_ascii() && !byte.is_ascii_alphanumeric(),
                 |character| !character.is_alphanumeric(),
             );
             let is_last = gap == after.len() && !is_before_path;
@@ -221,22 +221,14 @@ impl Reader {
 
 // Returns how much of a text has only characters of a kind; most are ASCII, and those are told by their byte.
 fn while_all(text: &str, ascii: impl Fn(u8) -> bool, other: impl Fn(char) -> bool) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        if byte.is_ascii() {
-            if !ascii(*byte) {
-                break;
-            }
-            at += 1;
-        } else {
-            match text[at..].chars().next().filter(|character| other(*character)) {
-                Some(character) => at += character.len_utf8(),
-                None => break,
-            }
+    let mut end = 0;
+    loop {
+        end += text.as_bytes()[end..].iter().take_while(|byte| ascii(**byte)).count();
+        match text[end..].chars().next().filter(|next| !next.is_ascii() && other(*next)) {
+            Some(next) => end += next.len_utf8(),
+            None => return end,
         }
     }
-    at
 }
 
 fn is_determiner(word: &str) -> bool {

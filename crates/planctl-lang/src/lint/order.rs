@@ -1,7 +1,7 @@
 //! The files that steps make and read, over tasks, contracts and subscriptions, and the order that follows from them:
 //! P203, P204 and P212.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Scripts;
 use super::mentions::{self, Mention, Role};
@@ -16,6 +16,8 @@ use crate::tree::{PlanTree, StepTree};
 /// What every step does with every file it names.
 pub(crate) struct Order {
     by_path: BTreeMap<String, Vec<Part>>,
+    /// The last step that is said to make a file.
+    last_makers: HashMap<String, usize>,
     by_step: Vec<Named>,
 }
 
@@ -38,7 +40,11 @@ pub(crate) struct Part {
 
 impl Order {
     pub(crate) fn read(source: &Source, tree: &PlanTree, scripts: &Scripts) -> Order {
-        let mut order = Order { by_path: BTreeMap::new(), by_step: Vec::with_capacity(tree.steps.len()) };
+        let mut order = Order {
+            by_path: BTreeMap::new(),
+            last_makers: HashMap::new(),
+            by_step: Vec::with_capacity(tree.steps.len()),
+        };
         for (at, step) in tree.steps.iter().enumerate() {
             let mut mentions =
                 step.task.as_ref().map(|task| mentions::of_task(source, task)).unwrap_or_default();
@@ -51,6 +57,9 @@ impl Order {
                     mention.role = Role::Reads;
                 }
                 let part = Part { step: at, span: mention.span, role: mention.role };
+                if part.role == Role::Makes {
+                    order.last_makers.insert(mention.path.clone(), at);
+                }
                 match order.by_path.get_mut(&mention.path) {
                     Some(parts) => parts.push(part),
                     None => drop(order.by_path.insert(mention.path.clone(), vec![part])),
@@ -95,6 +104,11 @@ impl Order {
         let parts = self.parts(path);
         let first = parts.partition_point(|part| part.step < at);
         parts[first..].iter().take_while(move |part| part.step == at)
+    }
+
+    /// Says whether a later step is said to make the file.
+    fn is_made_later(&self, path: &str, at: usize) -> bool {
+        self.last_makers.get(path).is_some_and(|last| *last > at)
     }
 
     /// Returns the paths that some step may make.
@@ -211,16 +225,19 @@ impl Ordering<'_, '_> {
         for mention in self.order.of_step(at) {
             let is_read = matches!(mention.role, Role::Reads | Role::Judges);
             let path = mention.path.as_str();
+            // What no later step makes can't come too early: that rules out most files of most plans.
+            if !is_read || !self.order.is_made_later(path, at) || subscribed.contains(path) {
+                continue;
+            }
             let is_missing = self.lint.facts.files.get(path) == Some(&FileFact::Missing);
-            if !is_read || !is_missing || subscribed.contains(path) || !seen.insert(path) {
+            if !is_missing || !seen.insert(path) {
                 continue;
             }
             let is_own = |part: &Part| !matches!(part.role, Role::Reads | Role::Judges);
             if self.order.is_made_before(path, at) || self.order.within(path, at).any(is_own) {
                 continue;
             }
-            let made = self.order.after(path, at).find(|part| part.role == Role::Makes);
-            let Some(part) = made.and_then(|_| self.order.made_after(path, at)) else { continue };
+            let Some(part) = self.order.made_after(path, at) else { continue };
             found.push(self.too_early_mention(step, mention, part));
         }
     }

@@ -1,5 +1,6 @@
 //! P2xx: what steps are given to read, and the order that follows from it.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::Subscription;
@@ -25,9 +26,7 @@ const UNKNOWN_TOPICS_MAX: usize = 200;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let ordering = Ordering { lint, order: lint.order, circles: Circles::read(lint, lint.order) };
-    let existing = Existing::read(lint.facts.existing.iter().map(String::as_str));
-    let made = Existing::read(lint.order.made());
-    let places = Places { lint, ordering: &ordering, existing: &existing, made: &made };
+    let places = Places { lint, ordering: &ordering, existing: OnceCell::new(), made: OnceCell::new() };
     for (at, step) in lint.tree.steps.iter().enumerate() {
         let mut of_step = Vec::new();
         let mut seen: BTreeMap<&Subscription, Span> = BTreeMap::new();
@@ -69,12 +68,21 @@ fn outside(path: &str, why: &str, span: Span) -> Diagnostic {
 struct Places<'a, 'b> {
     lint: &'a Lint<'b>,
     ordering: &'a Ordering<'a, 'b>,
-    existing: &'a Existing<'b>,
-    /// What some step makes.
-    made: &'a Existing<'b>,
+    existing: OnceCell<Existing<'b>>,
+    made: OnceCell<Existing<'b>>,
 }
 
-impl Places<'_, '_> {
+impl<'b> Places<'_, 'b> {
+    // Most plans miss no file, so names are arranged for the first that is looked for.
+    fn existing(&self) -> &Existing<'b> {
+        self.existing.get_or_init(|| Existing::read(self.lint.facts.existing.iter().map(String::as_str)))
+    }
+
+    // What some step makes.
+    fn made(&self) -> &Existing<'b> {
+        self.made.get_or_init(|| Existing::read(self.lint.order.made()))
+    }
+
     fn file(&self, at: usize, path: &str, span: Span, found: &mut Vec<Diagnostic>) {
         if let Some(why) = leaves_workspace(path) {
             return found.push(outside(path, why, span));
@@ -116,10 +124,10 @@ impl Places<'_, '_> {
 
     fn absent(&self, at: usize, path: &str, span: Span, absent: Diagnostic) -> Diagnostic {
         let made =
-            self.made.near(path).into_iter().filter(|near| self.ordering.order.is_made_before(near, at));
+            self.made().near(path).into_iter().filter(|near| self.ordering.order.is_made_before(near, at));
         let mut near: Vec<&str> = made.collect();
         near.extend(
-            self.existing.near(path).into_iter().filter(|there| !near.contains(there)).collect::<Vec<_>>(),
+            self.existing().near(path).into_iter().filter(|there| !near.contains(there)).collect::<Vec<_>>(),
         );
         if let [first, ..] = near.as_slice() {
             let shown: Vec<String> = near.iter().map(|near| escape(near)).collect();
@@ -148,7 +156,7 @@ impl Places<'_, '_> {
         other_forms(path)
             .into_iter()
             .find(is_there)
-            .or_else(|| self.existing.in_other_form(path).map(str::to_owned))
+            .or_else(|| self.existing().in_other_form(path).map(str::to_owned))
     }
 }
 

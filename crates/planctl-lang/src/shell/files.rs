@@ -360,7 +360,7 @@ impl Named {
         }
         let path = normal(text);
         if !path.is_empty() && path != "." && !path.contains('\n') {
-            self.found.push(FileUse { path, span, how, is_certain });
+            self.found.push(FileUse { path: path.to_owned(), span, how, is_certain });
         }
     }
 }
@@ -378,12 +378,12 @@ fn flags(words: &[Word], letter: char, name: &str) -> bool {
     })
 }
 
-fn normal(path: &str) -> String {
+fn normal(path: &str) -> &str {
     let mut path = path;
     while let Some(rest) = path.strip_prefix("./") {
         path = rest.trim_start_matches('/');
     }
-    path.to_owned()
+    path
 }
 
 /// Says whether a word looks like a relative path: it has a slash or an extension, and nothing that paths rarely have.

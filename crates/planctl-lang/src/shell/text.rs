@@ -16,7 +16,12 @@ pub(crate) struct Text {
 impl Text {
     /// Takes a whole script.
     pub(super) fn of(script: &str) -> Text {
-        let mut text = Text::default();
+        let mut text = Text {
+            text: String::with_capacity(script.len()),
+            starts: Vec::with_capacity(script.len()),
+            places: Vec::with_capacity(script.len()),
+            selects: Vec::new(),
+        };
         for (at, character) in script.char_indices() {
             text.push(character, Span::new(at, at + character.len_utf8()));
         }

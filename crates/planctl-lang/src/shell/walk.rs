@@ -99,9 +99,9 @@ fn fails(script: &Script) -> bool {
 
 fn pipeline_fails(pipeline: &Pipeline) -> bool {
     match pipeline.commands.as_slice() {
-        [Command::Simple(simple)] => match simple.texts().as_slice() {
-            ["false"] => !pipeline.is_negated,
-            ["exit" | "return", code] => *code != "0",
+        [Command::Simple(simple)] => match (simple.words.first().map(Word::text), simple.words.len()) {
+            (Some("false"), 1) => !pipeline.is_negated,
+            (Some("exit" | "return"), 2) => simple.words[1].text() != "0",
             _ => false,
         },
         [Command::Compound(compound)] => {

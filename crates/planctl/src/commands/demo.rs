@@ -55,7 +55,7 @@ async fn play(context: &Context, project: &Project) -> Answer {
         return Err(super::plan::not_verified(&plan, &checked));
     };
     let view = verify::plan_view(context, &checked, graph)?;
-    show::print(&verify::summary(context, &checked, Path::new("till.md"))?)?;
+    show::print(&verify::summary(&checked, Path::new("till.md")))?;
 
     heading("approve", "this is what will run; a person has to want it")?;
     let exec = project.exec();

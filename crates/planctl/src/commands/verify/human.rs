@@ -1,12 +1,13 @@
 //! Findings for people: each drawn, then in a few lines what it comes to and what to type next.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use planctl_lang::{Code, Severity, Verification};
 use planctl_server::check::Checked;
 use planctl_server::probe::Probed;
 
-use super::{Looked, plan_view, typed};
+use super::{Looked, typed};
 use crate::commands::Context;
 use crate::failure::Failure;
 use crate::show::{self, BAD, BOLD, FAINT, GOOD, styled};
@@ -19,7 +20,7 @@ pub fn report(context: &Context, looked: &[Looked]) -> Result<(), Failure> {
             Ok(checked) => {
                 show::print(gap)?;
                 show::print(&findings(checked, context.is_quiet()))?;
-                show::print(&summary(context, checked, &one.file)?)?;
+                show::print(&summary(checked, &one.file))?;
                 gap = "\n";
             }
             Err(failure) => show::say_failure(failure),
@@ -76,7 +77,7 @@ pub fn findings(checked: &Checked, is_quiet: bool) -> String {
 }
 
 /// Says in a few lines what was verified, and what to type next.
-pub fn summary(context: &Context, checked: &Checked, file: &Path) -> Result<String, Failure> {
+pub fn summary(checked: &Checked, file: &Path) -> String {
     let name = show::safe(&file.display().to_string());
     let counts = format!("{}{}", tried(checked), counted(&checked.verification));
     let Some(graph) = checked.verification.graph.as_ref() else {
@@ -84,26 +85,24 @@ pub fn summary(context: &Context, checked: &Checked, file: &Path) -> Result<Stri
         if let Some(fixing) = fixing_line(&checked.verification, file) {
             text.push_str(&format!("{} {fixing}\n", styled(BOLD, "next:")));
         }
-        return Ok(text);
+        return text;
     };
-    let plan = plan_view(context, checked, graph)?;
-    let mut roles: Vec<&str> = plan.steps.iter().map(|step| step.role.as_str()).collect();
-    roles.sort_unstable();
-    roles.dedup();
-    let order: Vec<String> = plan.steps.iter().take(12).map(|step| step.number.to_string()).collect();
-    let more = if plan.steps.len() > 12 { "→…" } else { "" };
-    let is_one = plan.steps.len() == 1;
+    let steps = graph.steps();
+    let roles: BTreeSet<&str> = steps.iter().map(|(_, task)| task.role.as_str()).collect();
+    let order: Vec<String> = steps.iter().take(12).map(|(_, task)| task.step.to_string()).collect();
+    let more = if steps.len() > 12 { "→…" } else { "" };
+    let is_one = steps.len() == 1;
     let mut text = format!("{name}: {counts}\n");
     text.push_str(&format!(
         "{} · {} {} in order {}{more} · {} {} · {} · {}\n",
         styled(GOOD, "verified"),
-        plan.steps.len(),
+        steps.len(),
         if is_one { "step" } else { "steps" },
         order.join("→"),
         if roles.len() == 1 { "role" } else { "roles" },
         roles.iter().map(|role| show::safe(role)).collect::<Vec<_>>().join(", "),
-        show::budget(&plan.budget),
-        short_digest(&plan.digest),
+        show::budget(&graph.budget().into()),
+        short_digest(checked.verification.digest.as_str()),
     ));
     for default in checked.verification.diagnostics.iter().filter(|found| found.code == Code::P020) {
         let step = default.step.as_ref().map_or(String::new(), |step| format!("step {}: ", step.number));
@@ -115,7 +114,7 @@ pub fn summary(context: &Context, checked: &Checked, file: &Path) -> Result<Stri
     if let Some(fixing) = fixing_line(&checked.verification, file) {
         text.push_str(&format!("{} {fixing}\n", styled(BOLD, "  or:")));
     }
-    Ok(text)
+    text
 }
 
 // Says what to type where findings can be mended.

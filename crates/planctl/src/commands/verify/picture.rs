@@ -1,7 +1,9 @@
 //! What a plan would run, put together and drawn: what a person approves.
 
+use std::collections::BTreeMap;
+
 use planctl_engine::{Graph, NodeKind, Outcome, Role, Signal, Subscription, Task};
-use planctl_lang::{Setting, Shown, duration_words};
+use planctl_lang::{Setting, ShownStep, duration_words};
 use planctl_server::check::Checked;
 use planctl_server::config::{Agent, Config, RoleConfig};
 use planctl_server::wire::{ContractView, DefaultFrom, DefaultView, PlanStepView, PlanView, RungView};
@@ -15,6 +17,8 @@ use crate::show::{self, BOLD, CARE, FAINT, styled};
 pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<PlanView, Failure> {
     let config = &context.config()?.config;
     let shown = planctl_lang::show(&checked.source, &checked.verification.tree);
+    let shown_steps: BTreeMap<&str, &ShownStep> =
+        shown.steps.iter().map(|step| (step.number.as_str(), step)).collect();
     let frontmatter = &checked.verification.tree.frontmatter;
     Ok(PlanView {
         plan: checked.path.clone(),
@@ -29,7 +33,7 @@ pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<
         steps: graph
             .steps()
             .into_iter()
-            .map(|(node, task)| step_view(graph, &node.title, task, config, &shown))
+            .map(|(node, task)| step_view(graph, &node.title, task, config, &shown_steps))
             .collect(),
         protected: checked
             .baseline
@@ -44,9 +48,8 @@ pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<
 }
 
 // A timeout that the plan leaves out may be configured; what the graph says is what applies.
-fn step_defaults(shown: &Shown, task: &Task) -> Vec<DefaultView> {
-    let number = task.step.to_string();
-    let Some(step) = shown.steps.iter().find(|step| step.number == number) else { return Vec::new() };
+fn step_defaults(shown: &BTreeMap<&str, &ShownStep>, task: &Task) -> Vec<DefaultView> {
+    let Some(step) = shown.get(task.step.to_string().as_str()) else { return Vec::new() };
     defaults(&step.settings, |field| match field {
         "timeout" => Some(duration_words(task.work_timeout)),
         "contract_timeout" => Some(duration_words(task.contract.timeout)),
@@ -67,7 +70,13 @@ fn defaults(settings: &[Setting], applies: impl Fn(&str) -> Option<String>) -> V
     left_out.map(view).collect()
 }
 
-fn step_view(graph: &Graph, title: &str, task: &Task, config: &Config, shown: &Shown) -> PlanStepView {
+fn step_view(
+    graph: &Graph,
+    title: &str,
+    task: &Task,
+    config: &Config,
+    shown: &BTreeMap<&str, &ShownStep>,
+) -> PlanStepView {
     let role = config.roles.get(&task.role);
     let agent = role.and_then(|role| role.agent.as_ref());
     let agent = agent.map(|agent| planctl_lang::masked(&agent.to_string()).into_owned());
