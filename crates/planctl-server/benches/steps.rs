@@ -1,7 +1,8 @@
 //! What a gated step costs, beside the floor of the same run: three one-row commits and one bash with pipes.
 //!
 //! `just bench`. On a fresh private database with the product's settings, in one process: workers that claim, do
-//! nothing (or spawn `true`) and report, and the gates that follow. Compare with the floor, not with other machines.
+//! nothing (or spawn `true`) and report, and the gates that follow; and workers that speak HTTP with a daemon.
+//! Compare with the floor, not with other machines. `just bench daemon` measures the daemon alone.
 
 #![allow(
     clippy::print_stdout,
@@ -26,15 +27,22 @@ use planctl_store::testing::Floor;
 use planctl_store::{NewApproval, NewRevision, NewRun, Proof, Settings};
 use tokio::sync::watch;
 
+#[path = "steps/daemon.rs"]
+mod daemon;
+
 fn main() {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     if arguments.get(1).is_some_and(|argument| argument == "__spawn") {
         std::process::exit(planctl_harness::helper_main());
     }
+    if arguments.get(1).is_some_and(|argument| argument == "__daemon") {
+        return daemon::be_one(Path::new(&arguments[2]), &arguments[3].to_string_lossy());
+    }
+    let is_daemon_only = arguments.iter().any(|argument| argument == "daemon");
     let place = std::env::temp_dir().join(format!("planctl-bench-{}", std::process::id()));
     std::fs::create_dir_all(&place).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(measure(&place));
+    runtime.block_on(measure(&place, is_daemon_only));
     std::fs::remove_dir_all(&place).unwrap();
 }
 
@@ -45,7 +53,7 @@ enum Work {
     SpawnTrue,
 }
 
-async fn measure(place: &Path) {
+async fn measure(place: &Path, is_daemon_only: bool) {
     let workspace = place.join("workspace");
     std::fs::create_dir_all(&workspace).unwrap();
     let open = Open {
@@ -63,6 +71,10 @@ async fn measure(place: &Path) {
     println!("{:<52} {:>8} {:>8} {:>8} {:>8} {:>10}", "", "p50 ms", "p95 ms", "per s", "floor", "over floor");
     let bench = Bench { services, place: place.to_owned() };
     bench.measure_floor().await;
+    daemon::measure(&bench).await;
+    if is_daemon_only {
+        return;
+    }
     for (steps, runs) in [(10, 60), (1000, 1), (5000, 1)] {
         bench.one_at_a_time(steps, runs, Work::Nothing).await;
     }
@@ -191,6 +203,14 @@ impl Bench {
 
     /// Makes a run of no-op steps in a workspace of its own and lets it begin.
     async fn begun_with(&self, name: &str, steps: u32, exec: Option<String>) -> RunId {
+        let run = self.queued(name, steps, exec).await;
+        let admitted = Event::Clock(ClockEvent::Admitted);
+        self.services.store().apply(run, &admitted, &Proof::Clock, None).await.unwrap();
+        run
+    }
+
+    /// Makes a run of no-op steps in a workspace of its own that waits for its turn.
+    async fn queued(&self, name: &str, steps: u32, exec: Option<String>) -> RunId {
         let store = self.services.store();
         let folder = self.place.join(name);
         std::fs::create_dir_all(&folder).unwrap();
@@ -241,7 +261,6 @@ impl Bench {
         let item = store.asks(Some(run), None).await.unwrap().remove(0).item;
         let approve = human(Decision::Answer { item, answer: Answer::Approve });
         store.apply(run, &approve, &Proof::Person { key: None }, None).await.unwrap();
-        store.apply(run, &Event::Clock(ClockEvent::Admitted), &Proof::Clock, None).await.unwrap();
         run
     }
 }

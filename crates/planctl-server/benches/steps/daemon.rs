@@ -1,0 +1,344 @@
+//! What a daemon adds: items over its socket to workers that wait for them, many runs at once, and a daemon's death.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use planctl_engine::{AgentEvent, AgentSaid, Event, Role, RunId, RunStatus};
+use planctl_server::config::{DatabaseUrl, Postgres};
+use planctl_server::daemon::{DaemonOptions, serve, socket_of};
+use planctl_server::seat::Seat;
+use planctl_server::{Health, Station, StationOptions, StoreSettings};
+use planctl_store::testing::Floor;
+use planctl_store::{Claim, ClaimLane, Holder};
+use serde_json::Value;
+
+use super::{Bench, floor_once, percentile, print};
+
+/// How often something is looked at that nobody tells.
+const LOOK: Duration = Duration::from_millis(1);
+/// How many workers there are where many runs go on at once.
+const WORKERS: usize = 8;
+/// How many items the idle queue brings.
+const IDLE_ITEMS: usize = 200;
+/// How many daemons die.
+const DEATHS: usize = 10;
+
+/// Is a daemon of this state directory on this database until it is killed.
+pub(super) fn be_one(state: &Path, url: &str) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let options = StationOptions {
+            state_dir: state.to_owned(),
+            database_url: Some(DatabaseUrl::parse(url).unwrap()),
+            postgres: Postgres::default(),
+            program: std::env::current_exe().unwrap(),
+            migrates: true,
+            store: StoreSettings::default(),
+        };
+        let seat = Seat::take(state).unwrap();
+        let station = Station::open(options).await.unwrap();
+        let options = DaemonOptions::default();
+        serve(&station, &seat, &options, &Health::default(), |_| {}, std::future::pending()).await.unwrap();
+    });
+}
+
+/// A daemon in a process of its own; killed when it is dropped.
+struct Daemon {
+    process: Child,
+    state: PathBuf,
+    url: String,
+}
+
+impl Daemon {
+    fn start(state: &Path, url: &str) -> Daemon {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.arg("__daemon").arg(state).arg(url).stdin(Stdio::null());
+        Daemon { process: command.spawn().unwrap(), state: state.to_owned(), url: url.to_owned() }
+    }
+
+    fn socket(&self) -> PathBuf {
+        socket_of(&self.state)
+    }
+
+    fn await_ready(&self) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while Client::new(&self.socket())
+            .call("GET", "/readyz", None, "")
+            .is_none_or(|(status, _)| status != 200)
+        {
+            assert!(Instant::now() < deadline, "the daemon does not get ready");
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Kills it and starts another in its place, as a service manager does.
+    fn kill_and_start(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+        let next = Daemon::start(&self.state, &self.url);
+        drop(std::mem::replace(self, next));
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if self.process.try_wait().unwrap().is_none() {
+            self.process.kill().unwrap();
+            self.process.wait().unwrap();
+        }
+    }
+}
+
+/// A worker's connection: HTTP/1.1 that is kept open, as every client library does it.
+struct Client {
+    socket: PathBuf,
+    stream: Option<BufReader<UnixStream>>,
+}
+
+impl Client {
+    fn new(socket: &Path) -> Client {
+        Client { socket: socket.to_owned(), stream: None }
+    }
+
+    /// Sends a call; nothing where the daemon is gone.
+    fn call(&mut self, method: &str, path: &str, token: Option<&str>, body: &str) -> Option<(u16, Value)> {
+        let answer = self.try_call(method, path, token, body);
+        if answer.is_none() {
+            self.stream = None;
+        }
+        answer
+    }
+
+    fn try_call(
+        &mut self,
+        method: &str,
+        path: &str,
+        token: Option<&str>,
+        body: &str,
+    ) -> Option<(u16, Value)> {
+        if self.stream.is_none() {
+            self.stream = Some(BufReader::new(UnixStream::connect(&self.socket).ok()?));
+        }
+        let stream = self.stream.as_mut()?;
+        let bearer = token.map_or_else(String::new, |token| format!("authorization: Bearer {token}\r\n"));
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\n{bearer}content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.get_mut().write_all(request.as_bytes()).ok()?;
+        let mut line = String::new();
+        stream.read_line(&mut line).ok()?;
+        let status = line.split(' ').nth(1)?.parse().ok()?;
+        let mut length = 0;
+        loop {
+            line.clear();
+            stream.read_line(&mut line).ok()?;
+            let (name, value) = match line.trim() {
+                "" => break,
+                header => header.split_once(':')?,
+            };
+            if name.eq_ignore_ascii_case("content-length") {
+                length = value.trim().parse().ok()?;
+            }
+        }
+        let mut bytes = vec![0; length];
+        stream.read_exact(&mut bytes).ok()?;
+        Some((status, if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).ok()? }))
+    }
+
+    fn claim(&mut self) -> Option<Value> {
+        match self.call("POST", "/v1/items/claim?wait=1", None, r#"{"roles":["coder"]}"#)? {
+            (200, claimed) => Some(claimed),
+            _ => None,
+        }
+    }
+
+    fn complete(&mut self, claimed: &Value) -> bool {
+        let path = format!("/v1/items/{}/complete", claimed["item"].as_str().unwrap());
+        let answer = self.call("POST", &path, claimed["token"].as_str(), r#"{"text":"done"}"#);
+        answer.is_some_and(|(status, _)| status == 200)
+    }
+}
+
+/// Workers that claim and report until they are dropped.
+struct Workers {
+    over: Arc<AtomicBool>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+    reports: Arc<AtomicUsize>,
+}
+
+impl Workers {
+    /// Starts workers; each says when it got an item.
+    fn start(count: usize, socket: &Path, tell: &mpsc::Sender<Instant>) -> Workers {
+        let (over, reports) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let work = |_| {
+            let (over, reports, tell) = (over.clone(), reports.clone(), tell.clone());
+            let mut client = Client::new(socket);
+            std::thread::spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    let Some(claimed) = client.claim() else {
+                        if client.stream.is_none() {
+                            std::thread::sleep(LOOK);
+                        }
+                        continue;
+                    };
+                    tell.send(Instant::now()).unwrap();
+                    if client.complete(&claimed) {
+                        reports.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            })
+        };
+        let threads = (0..count).map(work).collect();
+        Workers { over, threads, reports }
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            thread.join().unwrap();
+        }
+    }
+}
+
+/// Measures a daemon, beside the floor of the same moments.
+pub(super) async fn measure(bench: &Bench) {
+    let state = bench.place.join("state");
+    let url = planctl_server::database::status(&state, &Postgres::default()).unwrap().url;
+    let mut daemon = Daemon::start(&bench.place.join("daemon"), &url);
+    daemon.await_ready();
+    idle_queue(bench, &daemon).await;
+    many_runs(bench, &daemon, "(a daemon's connections are used for the first time)", 8, 20).await;
+    many_runs(bench, &daemon, "50 runs x 20 steps, 8 workers over HTTP", 50, 20).await;
+    many_runs(bench, &daemon, "50 runs x 100 steps, 8 workers over HTTP, sustained", 50, 100).await;
+    deaths(bench, &mut daemon).await;
+}
+
+/// Makes one item ready after another, in another process, for one worker that waits.
+async fn idle_queue(bench: &Bench, daemon: &Daemon) {
+    let store = bench.services.store();
+    let mut floor = Floor::connect(store).await;
+    let (mut waits, mut floors) = (Vec::new(), Vec::new());
+    for number in 0..IDLE_ITEMS {
+        let run = bench.active(&format!("idle-{number}"), 1).await;
+        let held = Claim {
+            lane: ClaimLane::Agent(vec![Role::new("coder")]),
+            run: Some(run),
+            except: Vec::new(),
+            holder: Holder {
+                host: bench.services.station().host().to_owned(),
+                boot: String::new(),
+                instance: "bench".to_owned(),
+                own: false,
+            },
+            lease: Duration::from_secs(60),
+        };
+        let held = store.claim(&held).await.unwrap().unwrap();
+        let socket = daemon.socket();
+        let worker = std::thread::spawn(move || {
+            let mut client = Client::new(&socket);
+            let claimed = std::iter::repeat_with(|| client.claim()).flatten().next().unwrap();
+            let started = Instant::now();
+            assert!(client.complete(&claimed));
+            started
+        });
+        // Long enough for the worker to wait at the daemon.
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        let released = AgentEvent { at: held.item.at.clone(), said: AgentSaid::Released };
+        store.apply(run, &Event::Agent(released), &held.proof(), None).await.unwrap();
+        let ready = Instant::now();
+        await_end(bench, run).await;
+        waits.push(worker.join().unwrap().saturating_duration_since(ready));
+        if number % 5 == 0 {
+            floors.push(floor_once(&mut floor).await);
+        }
+    }
+    print("item ready -> worker started, idle queue, over HTTP", &mut waits, Some(&mut floors), None);
+}
+
+/// Lets many runs go on at once.
+async fn many_runs(bench: &Bench, daemon: &Daemon, name: &str, runs: usize, steps: u32) {
+    let mut floor = Floor::connect(bench.services.store()).await;
+    let mut floors = Vec::new();
+    for _ in 0..20 {
+        floors.push(floor_once(&mut floor).await);
+    }
+    let mut active = Vec::new();
+    for number in 0..runs {
+        active.push(bench.active(&format!("{}-{number}", name.replace([' ', ','], "-")), steps).await);
+    }
+    let (tell, told) = mpsc::channel();
+    let workers = Workers::start(WORKERS, &daemon.socket(), &tell);
+    let begun = Instant::now();
+    for run in &active {
+        await_end(bench, *run).await;
+    }
+    let whole = begun.elapsed();
+    let reports = workers.reports.load(Ordering::Relaxed);
+    drop((workers, told));
+    let per_step = whole.as_secs_f64() * 1e3 / reports as f64;
+    let beside = percentile(&mut floors, 50).as_secs_f64() * 1e3;
+    println!(
+        "{name:<52} {:>8} {:>8} {:>8.0} {beside:>8.2} {:>8.2} x",
+        "",
+        "",
+        reports as f64 / whole.as_secs_f64(),
+        per_step / beside
+    );
+}
+
+/// Kills the daemon in the middle of a run, which is started again, and looks when the next step passes.
+async fn deaths(bench: &Bench, daemon: &mut Daemon) {
+    let (tell, told) = mpsc::channel();
+    let workers = Workers::start(2, &daemon.socket(), &tell);
+    let mut spans = Vec::new();
+    for number in 0..DEATHS {
+        let run = bench.active(&format!("death-{number}"), 200).await;
+        // At another moment of a step each time.
+        await_seq(bench, run, 60 + 7 * number as i64).await;
+        let died = Instant::now();
+        daemon.kill_and_start();
+        let seq = bench.services.store().run(run).await.unwrap().seq;
+        // A report, its gate and the next item: something has passed since.
+        await_seq(bench, run, seq + 8).await;
+        spans.push(died.elapsed());
+        await_end(bench, run).await;
+    }
+    drop((workers, told));
+    print("kill -9 of the daemon -> its run goes on", &mut spans, None, None);
+}
+
+async fn await_seq(bench: &Bench, run: RunId, seq: i64) {
+    while bench.services.store().run(run).await.unwrap().seq < seq {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+async fn await_end(bench: &Bench, run: RunId) {
+    let listener = bench.services.station().listen(run);
+    while !matches!(bench.services.store().run(run).await.unwrap().head.status, RunStatus::Ended { .. }) {
+        tokio::select! {
+            () = listener.rung() => {}
+            () = tokio::time::sleep(Duration::from_millis(50)) => {}
+        }
+    }
+}
+
+impl Bench {
+    /// Makes a run and waits until a daemon has given it its turn.
+    async fn active(&self, name: &str, steps: u32) -> RunId {
+        let run = self.queued(name, steps, None).await;
+        while self.services.store().run(run).await.unwrap().head.status != RunStatus::Active {
+            tokio::time::sleep(LOOK).await;
+        }
+        run
+    }
+}
