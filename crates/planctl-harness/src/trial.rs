@@ -158,6 +158,12 @@ impl TrialBench {
         Ok(Trial::Tried { runs, changed })
     }
 
+    /// Runs a contract once and leaves the copy as it is then.
+    pub async fn run_once(&self, contract: &Contract, cancel: impl Future<Output = ()>) -> Found {
+        let nothing = Arc::new(Baseline::default());
+        self.bench.evaluate(contract, &nothing, &mut |_, _| (), cancel).await.found
+    }
+
     async fn restore(&self) -> Result<Differences, ReplicaError> {
         let replica = self.replica.clone();
         let restore = move || replica.lock().unwrap_or_else(PoisonError::into_inner).restore();

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planctl_engine::Evidence;
+use planctl_engine::{Contract, Evidence, Found, Inconclusive};
 use planctl_harness::{
     ISOLATION_TIER, ReplicaError, ReplicaLimits, Spawner, Trial as Brought, TrialBench, TrialPlace,
     git_top_level, sweep_scratch,
@@ -116,9 +116,7 @@ impl Probe {
             return Err(ProbeError::Isolation { wanted: config.isolation });
         }
         let began = crate::clock::instant();
-        let checkout = git_top_level(workspace).unwrap_or(workspace);
-        let places = [checkout, workspace].map(|place| place.to_string_lossy().into_owned());
-        let candidates = candidates(&found.tree, &found.diagnostics, &places);
+        let candidates = candidates_of(found, workspace);
         let of = candidates.iter().filter(|candidate| candidate.obstacle.is_none()).count();
         let (mut trials, mut number) = (Vec::new(), 0);
         let contracts = candidates.len();
@@ -139,6 +137,35 @@ impl Probe {
         (self.progress)(Doing::Done);
         let tried = trials.iter().filter(|(_, trial)| matches!(trial, Trial::Tried(_))).count();
         Ok((trials, Probed { contracts, tried, duration: began.elapsed() }))
+    }
+
+    /// Runs a contract once in the copy. The caller has asked [`candidates_of`] whether it can be run there.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError`] where there is no copy, or the caller asked to stop.
+    pub async fn run_once(
+        &self,
+        contract: &Contract,
+        workspace: &Path,
+        config: &Config,
+    ) -> Result<Found, ProbeError> {
+        if !config.isolation.allows(ISOLATION_TIER) {
+            return Err(ProbeError::Isolation { wanted: config.isolation });
+        }
+        let bench = self.bench(workspace, config).await?;
+        match bench.run_once(contract, self.stopped()).await {
+            Found::Nothing(Inconclusive::Interrupted) => Err(ProbeError::Interrupted),
+            found => Ok(found),
+        }
+    }
+
+    async fn stopped(&self) {
+        let mut stop = self.stop.clone();
+        if stop.wait_for(|stop| *stop).await.is_err() {
+            // Nobody is left who could ask.
+            std::future::pending::<()>().await;
+        }
     }
 
     async fn bench(&self, workspace: &Path, config: &Config) -> Result<&TrialBench, ProbeError> {
@@ -185,18 +212,8 @@ impl Probe {
         workspace: &Path,
         config: &Config,
     ) -> Result<Trial, ProbeError> {
-        let mut contract = candidate.contract.clone();
-        if let (false, Some(timeout)) = (candidate.names_timeout, config.contracts.timeout) {
-            contract.timeout = timeout;
-        }
-        let mut stop = self.stop.clone();
-        let stopped = async move {
-            if stop.wait_for(|stop| *stop).await.is_err() {
-                // Nobody is left who could ask.
-                std::future::pending::<()>().await;
-            }
-        };
-        let brought = bench.try_contract(&contract, stopped).await;
+        let contract = configured(candidate, config);
+        let brought = bench.try_contract(&contract, self.stopped()).await;
         match brought.map_err(|error| copy_error(workspace, error))? {
             Brought::Interrupted => Err(ProbeError::Interrupted),
             Brought::NotTried { reason } => Ok(Trial::Skipped { reason }),
@@ -217,6 +234,23 @@ impl Probe {
             }
         }
     }
+}
+
+/// Lists the contracts of a plan, each with why it can't be run in a copy of the workspace; `found` is what is found in
+/// the plan at the codes' own levels.
+pub fn candidates_of(found: &Verification, workspace: &Path) -> Vec<Candidate> {
+    let checkout = git_top_level(workspace).unwrap_or(workspace);
+    let places = [checkout, workspace].map(|place| place.to_string_lossy().into_owned());
+    candidates(&found.tree, &found.diagnostics, &places)
+}
+
+/// Returns a contract with the time that is configured where the plan names none.
+pub fn configured(candidate: &Candidate, config: &Config) -> Contract {
+    let mut contract = candidate.contract.clone();
+    if let (false, Some(timeout)) = (candidate.names_timeout, config.contracts.timeout) {
+        contract.timeout = timeout;
+    }
+    contract
 }
 
 fn copy_error(workspace: &Path, error: ReplicaError) -> ProbeError {

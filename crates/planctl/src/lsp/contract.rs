@@ -1,15 +1,15 @@
-//! Runs the contract of a step because a person clicked on it, the way the harness runs it, and tells how it ended.
+//! Runs the contract of a step because a person clicked on it, in a throw-away copy of the workspace, and tells how it
+//! ended.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use planctl_engine::{Contract, Ending, Evidence, Found, Inconclusive, Verdict};
-use planctl_harness::{Baseline, Bench, Spawner};
-use planctl_lang::{CONTRACT_TIMEOUT, digest_of_text};
-use planctl_server::check::search_path;
+use planctl_engine::{Contract, Ending, Evidence, Found, Verdict};
+use planctl_harness::{ReplicaLimits, Spawner};
+use planctl_lang::{Facts, Levels, Obstacle, verify};
 use planctl_server::config::Config;
+use planctl_server::probe::{Probe, ProbeError, candidates_of, configured};
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::client::{Refusal, Weight};
 use super::document::Reading;
@@ -46,50 +46,72 @@ impl Trial {
     ///
     /// # Errors
     ///
-    /// Where there is no such step, or it has no contract.
+    /// Where there is no such step, it has no contract, or the contract would not stay in a copy of the workspace.
     pub fn new(step: &str, reading: &Reading, workspace: PathBuf, config: Config) -> Result<Trial, Refusal> {
         let refused = |message: String| Refusal::new(Refusal::INVALID_PARAMS, message);
-        let found = reading.tree.steps.iter().find(|found| found.number_text() == step);
-        let found = found.ok_or_else(|| refused(format!("the plan has no step {step}")))?;
-        let contract = found.contract.as_ref();
-        let contract = contract.ok_or_else(|| refused(format!("step {step} has no contract")))?;
-        let said = found.contract_timeout.as_ref().map(|said| std::time::Duration::from_secs(said.value));
-        let contract = Contract {
-            command: contract.command.clone(),
-            digest: digest_of_text(&contract.command),
-            expect: contract.exit_code.as_ref().map_or(0, |code| code.value),
-            timeout: said.or(config.contracts.timeout).unwrap_or(CONTRACT_TIMEOUT),
-            guard: false,
-            red_first: planctl_engine::RedFirst::Off,
+        let written = reading.tree.steps.iter().find(|written| written.number_text() == step);
+        let written = written.ok_or_else(|| refused(format!("the plan has no step {step}")))?;
+        if written.contract.is_none() {
+            return Err(refused(format!("step {step} has no contract")));
+        }
+        let Some(number) = written.fixed_number() else {
+            return Err(refused(format!(
+                "step {step} stands for several; planctl plan expand writes them out"
+            )));
         };
-        Ok(Trial { step: step.to_owned(), contract, workspace, config })
+        let found = verify(&reading.source, &Facts::default(), &Levels::default());
+        let candidates = candidates_of(&found, &workspace);
+        let candidate = candidates.into_iter().find(|candidate| candidate.step == number);
+        let candidate = candidate.ok_or_else(|| refused(format!("step {step} has no contract")))?;
+        match &candidate.obstacle {
+            None => {}
+            Some(Obstacle::Broken) => {
+                return Err(refused(format!(
+                    "the contract of step {step} is no valid shell; see its finding"
+                )));
+            }
+            Some(Obstacle::Unsafe(reason)) => {
+                return Err(refused(format!("the contract of step {step} is not run from here: {reason}")));
+            }
+        }
+        Ok(Trial { step: step.to_owned(), contract: configured(&candidate, &config), workspace, config })
     }
 
-    /// Runs it; `cancel` ends it early.
+    /// Runs it in a copy of the workspace, kept below the state directory meanwhile; `cancel` ends it early.
     ///
     /// # Errors
     ///
-    /// Where it told nothing: it was cancelled, or something it needs is not there.
-    pub async fn run(self, spawner: Spawner, cancel: oneshot::Receiver<()>) -> Result<Report, Refusal> {
+    /// Where it told nothing: it was cancelled, there is no copy, or something it needs is not there.
+    pub async fn run(
+        self,
+        spawner: Spawner,
+        state_dir: PathBuf,
+        cancel: oneshot::Receiver<()>,
+    ) -> Result<Report, Refusal> {
         let refused = |message: String| Refusal::new(Refusal::FAILED, message);
-        let path = search_path(&self.config);
-        let env = self.config.contracts.env.clone();
-        let bench = Bench::new(spawner, &self.workspace, Some(&path), env)
-            .map_err(|error| refused(format!("could not run the contract: {error}")))?;
-        let cancelled = async move {
+        let (stop, is_stopped) = watch::channel(false);
+        let probe = Probe::new(spawner, state_dir, ReplicaLimits::default(), is_stopped, |_| ());
+        let run = probe.run_once(&self.contract, &self.workspace, &self.config);
+        let cancelled = async {
             // An editor that forgets about the run does not cancel it.
-            if cancel.await.is_err() {
-                std::future::pending::<()>().await;
+            if cancel.await.is_ok() {
+                stop.send_replace(true);
             }
+            std::future::pending::<()>().await;
         };
-        let baseline = Arc::new(Baseline::default());
-        let gate = bench.evaluate(&self.contract, &baseline, &mut |_, _| (), cancelled).await;
-        match gate.found {
-            Found::Evidence(evidence) | Found::Rehearsed(evidence) => Ok(self.report(&evidence)),
-            Found::Recorded { .. } | Found::Restored | Found::Nothing(Inconclusive::Interrupted) => {
+        let found = tokio::select! {
+            found = run => found,
+            () = cancelled => return Err(refused("nobody waits any more".to_owned())),
+        };
+        match found {
+            Ok(Found::Evidence(evidence) | Found::Rehearsed(evidence)) => Ok(self.report(&evidence)),
+            Ok(what @ (Found::Recorded { .. } | Found::Restored | Found::Nothing(_))) => {
+                Err(refused(format!("could not run the contract: {what:?}")))
+            }
+            Err(ProbeError::Interrupted) => {
                 Err(Refusal::new(Refusal::CANCELLED, "the contract was cancelled"))
             }
-            Found::Nothing(what) => Err(refused(format!("could not run the contract: {what:?}"))),
+            Err(error) => Err(refused(format!("could not {error}"))),
         }
     }
 

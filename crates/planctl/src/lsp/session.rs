@@ -567,6 +567,8 @@ impl<'a> Session<'a> {
         let config = self.config(&workspace);
         let trial = Trial::new(&step, &reading, workspace, config)?;
         let spawner = self.spawner().map_err(|message| Refusal::new(Refusal::FAILED, message))?;
+        let state_dir =
+            self.context.state_dir().map_err(|failure| Refusal::new(Refusal::FAILED, failure.message))?;
         let token = params.work_done_progress_params.work_done_token;
         let token = token.and_then(|token| serde_json::to_value(token).ok());
         self.begin_run(id, &step, token);
@@ -575,7 +577,7 @@ impl<'a> Session<'a> {
             run.cancel = Some(sender);
         }
         let id = id.clone();
-        self.trials.spawn(async move { Ran { id, report: trial.run(spawner, receiver).await } });
+        self.trials.spawn(async move { Ran { id, report: trial.run(spawner, state_dir, receiver).await } });
         Ok(())
     }
 

@@ -63,19 +63,58 @@ fn a_run_shows_progress_and_can_be_cancelled() {
 #[test]
 fn what_runs_ends_with_the_server() {
     let mut editor = Editor::new(&[]);
-    let fifo = editor.path("fifo");
+    let outside = tempfile::tempdir().unwrap();
+    let fifo = outside.path().join("fifo");
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    editor.opened("a.md", &plan("docs/cause.md", "exec sleep 300 > fifo"));
+    editor.opened("a.md", &plan("docs/cause.md", &format!("exec sleep 300 < {}", fifo.display())));
     let arguments = json!({ "uri": editor.uri("a.md"), "step": 1 });
     editor.ask(
         "workspace/executeCommand",
         json!({ "command": "planctl.runContract", "arguments": [arguments] }),
     );
-    // Opening waits for the contract to open its end; reading ends when nothing holds that any more.
-    let mut pipe = std::fs::File::open(&fifo).unwrap();
+    // Opening waits for the contract to open its end; the pipe breaks when nothing holds that any more.
+    let mut pipe = std::fs::OpenOptions::new().write(true).open(&fifo).unwrap();
     editor.hang_up();
     editor.ended();
-    assert_eq!(std::io::Read::read(&mut pipe, &mut [0; 1]).unwrap(), 0);
+    let broken = std::io::Write::write(&mut pipe, &[0]).unwrap_err();
+    assert_eq!(broken.kind(), std::io::ErrorKind::BrokenPipe);
+}
+
+#[test]
+fn what_a_contract_writes_stays_in_the_copy() {
+    let mut editor = Editor::new(&[]);
+    editor.write("docs/cause.md", "Cause\n");
+    editor.opened("a.md", &plan("docs/cause.md", "echo changed > docs/cause.md; touch made; pwd"));
+    let ran = run(&mut editor, json!({ "uri": editor.uri("a.md"), "step": 1 })).unwrap();
+    assert_eq!(ran["verdict"], "passed", "{ran}");
+    assert_ne!(
+        ran["stdout"].as_str().unwrap().trim(),
+        editor.path("").to_str().unwrap().trim_end_matches('/')
+    );
+    assert_eq!(std::fs::read_to_string(editor.path("docs/cause.md")).unwrap(), "Cause\n");
+    assert!(!editor.path("made").exists());
+}
+
+#[test]
+fn what_would_reach_out_of_the_copy_is_not_run() {
+    let mut editor = Editor::new(&[]);
+    let mark = editor.path("mark");
+    let named = format!("touch {}", mark.display());
+    for (at, (contract, why)) in [
+        (named.as_str(), "would not stay in the copy"),
+        ("rm -rf build; touch mark", "destructive"),
+        ("echo x > ../mark; touch mark", "outside the workspace"),
+        ("touch mark; if", "no valid shell"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("{at}.md");
+        editor.opened(&name, &plan("docs/cause.md", contract));
+        let (code, message) = run(&mut editor, json!({ "uri": editor.uri(&name), "step": 1 })).unwrap_err();
+        assert!(code == -32602 && message.contains(why), "{contract}: {code} {message}");
+    }
+    assert!(!mark.exists());
 }
 
 #[test]
