@@ -5,7 +5,7 @@
 
 use std::future::Future;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use planctl_engine::{Role, RunId, RunStatus};
@@ -272,10 +272,20 @@ impl Station {
 impl Station {
     /// Returns the folder for the private folders of attempts; what crashed attempts left there is cleared away.
     fn scratch(&self) -> Result<PathBuf, ServiceError> {
-        let scratch = self.state_dir().join("work");
-        let wrong = || ServiceError::io(format!("use {}", scratch.display()));
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&scratch).map_err(wrong())?;
-        planctl_harness::sweep_scratch(&scratch).map_err(wrong())?;
-        Ok(scratch)
+        scratch_in(self.state_dir())
     }
+}
+
+/// Returns the folder of a state directory for the private folders of attempts; what crashed attempts left there is
+/// cleared away.
+///
+/// # Errors
+///
+/// When the folder can't be made or looked at.
+pub fn scratch_in(state_dir: &Path) -> Result<PathBuf, ServiceError> {
+    let scratch = state_dir.join("work");
+    let wrong = || ServiceError::io(format!("use {}", scratch.display()));
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&scratch).map_err(wrong())?;
+    planctl_harness::sweep_scratch(&scratch).map_err(wrong())?;
+    Ok(scratch)
 }

@@ -37,7 +37,7 @@ pub mod wire;
 mod worktrees;
 
 pub use clock::{instant, now};
-pub use drive::{Drive, Driven};
+pub use drive::{Drive, Driven, scratch_in};
 pub use hands::Hands;
 pub use health::{Database, Health};
 pub use live::{Doing, Live};

@@ -111,7 +111,7 @@ pub(super) async fn claim(call: Call) -> Answer {
     };
     let token = token_of(&call);
     match claimed_within(&call, &claim, &roles, token, wait).await? {
-        Some(claimed) => json(&view(&call, &claimed, lease).await?),
+        Some(claimed) => json(&view(&call, &claimed, lease, wanted.lease_seconds).await?),
         None => Ok(nothing()),
     }
 }
@@ -185,9 +185,9 @@ fn roles_of(call: &Call, wanted: &ClaimCall) -> Result<Vec<Role>, Problem> {
 
 fn lease_of(call: &Call, wanted: &ClaimCall) -> Result<Duration, Problem> {
     match wanted.lease_seconds {
-        None => Ok(call.station().store().remote_lease()),
-        Some(seconds) if LEASE_SECONDS.contains(&seconds) => Ok(Duration::from_secs(seconds)),
-        Some(seconds) => {
+        seconds if is_lease(seconds) => Ok(lease_for(call, seconds)),
+        seconds => {
+            let seconds = seconds.unwrap_or_default();
             let (least, most) = LEASE_SECONDS.into_inner();
             let detail = format!("`lease_seconds` is {least} to {most}, found {seconds}");
             Err(Problem::new(Code::BadRequest, detail))
@@ -205,6 +205,15 @@ fn refuse_capacity(wanted: &ClaimCall) -> Result<(), Problem> {
         }
         Some(_) | None => Ok(()),
     }
+}
+
+/// Says whether a lease may last for as long as is asked for; where nothing is asked for, it lasts as long as all do.
+fn is_lease(seconds: Option<u64>) -> bool {
+    seconds.is_none_or(|seconds| LEASE_SECONDS.contains(&seconds))
+}
+
+fn lease_for(call: &Call, seconds: Option<u64>) -> Duration {
+    seconds.map_or_else(|| call.station().store().remote_lease(), Duration::from_secs)
 }
 
 fn worker_of(call: &Call, wanted: &ClaimCall) -> Result<String, Problem> {
@@ -240,7 +249,13 @@ fn token_of(call: &Call) -> Option<Token> {
 
 /// Shows a claimed item whose lease lasts for so long yet: the database's time, at which it ends, is never compared with
 /// this machine's (P13).
-async fn view(call: &Call, claimed: &Claimed, lease: Duration) -> Result<ClaimedView, Problem> {
+/// How long was asked for stands in what the holder shows, so that whichever daemon renews the lease gives as much again.
+async fn view(
+    call: &Call,
+    claimed: &Claimed,
+    lease: Duration,
+    asked_seconds: Option<u64>,
+) -> Result<ClaimedView, Problem> {
     let Work::Agent { role, timeout, brief, .. } = &claimed.item.work else {
         return Err(Problem::new(Code::Defect, "an item for agents is for somebody else"));
     };
@@ -258,7 +273,7 @@ async fn view(call: &Call, claimed: &Claimed, lease: Duration) -> Result<Claimed
     Ok(ClaimedView {
         item: claimed.item.id.as_str().to_owned(),
         generation: claimed.generation,
-        token: format!("{LEASE_PREFIX}{}_{}", claimed.generation, claimed.token.reveal()),
+        token: shown_lease(claimed, asked_seconds),
         lease_until: moment(claimed.lease_until),
         heartbeat_seconds: (lease.as_secs() / HEARTBEATS).max(1),
         work: work_item(&assignment.plan, task, role, &assignment.prompt),
@@ -279,6 +294,11 @@ async fn view(call: &Call, claimed: &Claimed, lease: Duration) -> Result<Claimed
             usd: assignment.budget_micro_usd.map(|micro| micro as f64 / 1e6),
         },
     })
+}
+
+fn shown_lease(claimed: &Claimed, asked_seconds: Option<u64>) -> String {
+    let asked = asked_seconds.map_or(String::new(), |seconds| format!(".{seconds}"));
+    format!("{LEASE_PREFIX}{}{asked}_{}", claimed.generation, claimed.token.reveal())
 }
 
 fn work_item(plan: &str, task: &Task, role: &Role, prompt: &str) -> WorkItem {
@@ -307,6 +327,8 @@ struct Lease {
     run: RunId,
     at: At,
     generation: i64,
+    /// How long its claim wanted it to last, where it said so.
+    asked_seconds: Option<u64>,
     token: Token,
 }
 
@@ -318,10 +340,15 @@ impl Lease {
         let shown = secret.and_then(|secret| secret.strip_prefix(LEASE_PREFIX)?.split_once('_'));
         let read = shown.and_then(|(generation, digits)| {
             let (run, at) = item.agent_try()?;
-            Some((run, at, generation.parse().ok()?, Token::parse(digits)?))
+            let (generation, asked_seconds) = match generation.split_once('.') {
+                Some((generation, seconds)) => (generation, Some(seconds.parse().ok()?)),
+                None => (generation, None),
+            };
+            let generation = generation.parse().ok().filter(|_| is_lease(asked_seconds))?;
+            Some((run, at, generation, asked_seconds, Token::parse(digits)?))
         });
-        let (run, at, generation, token) = read.ok_or_else(not_there)?;
-        Ok(Lease { item, run, at, generation, token })
+        let (run, at, generation, asked_seconds, token) = read.ok_or_else(not_there)?;
+        Ok(Lease { item, run, at, generation, asked_seconds, token })
     }
 
     /// Says something of the work; the gate that follows is taken along where this process has room for it.
@@ -380,7 +407,7 @@ pub(super) async fn show(call: Call) -> Answer {
         Leased::Held(claimed) => {
             let left = claimed.lease_until.as_micros() - store.now().await?.as_micros();
             let left = Duration::from_micros(u64::try_from(left).unwrap_or(0));
-            json(&view(&call, &claimed, left).await?)
+            json(&view(&call, &claimed, left, lease.asked_seconds).await?)
         }
         Leased::Lost => Err(Problem::new(Code::LeaseLost, "the lease is over: stop working")),
         Leased::Unknown => Err(not_there()),
@@ -390,8 +417,8 @@ pub(super) async fn show(call: Call) -> Answer {
 pub(super) async fn heartbeat(call: Call) -> Answer {
     let lease = Lease::of(&call)?;
     let _: Nothing = call.body()?;
-    let store = &call.station().store;
-    match store.renew_by(&lease.item, lease.generation, &lease.token, store.remote_lease()).await? {
+    let lasts = lease_for(&call, lease.asked_seconds);
+    match call.station().store.renew_by(&lease.item, lease.generation, &lease.token, lasts).await? {
         Renewal::Held { lease_until, is_over } => {
             json(&HeartbeatView { lease_until: Some(moment(lease_until)), cancel: is_over })
         }

@@ -83,7 +83,10 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
     let lines = Lines { worker: name.clone(), is_json, is_quiet: context.is_quiet() };
     let failed =
         |error: std::io::Error| Failure::new(Exit::Temporary, format!("could not start working: {error}"));
-    let folder = tempfile::Builder::new().prefix("planctl-worker-").tempdir().map_err(failed)?;
+    let scratch = planctl_server::scratch_in(&context.state_dir()?).map_err(|error| {
+        Failure::new(Exit::Temporary, format!("could not start working: {error}"))
+            .help("name another place with PLANCTL_STATE_DIR")
+    })?;
     let (phase, seen) = watch::channel(Phase::Working);
     let remote = Client::remote(context).await?;
     let mut stop = Stop::listen()?;
@@ -100,7 +103,7 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
         left: AtomicU64::new(if given.once { 1 } else { given.max_items.unwrap_or(u64::MAX) }),
         was_there: AtomicBool::new(false),
         spawner: Spawner::start_self(None).map_err(failed)?,
-        scratch: folder.path().to_owned(),
+        scratch,
         phase: seen,
         settings,
         given,

@@ -20,6 +20,9 @@ const LOG_BYTES_MAX: usize = 64 << 10;
 /// The longest pause before a report is tried again.
 const REPORT_AGAIN_MOST: Duration = Duration::from_secs(5);
 
+/// How many heartbeats are due while a lease lasts.
+const LEASE_HEARTBEATS: u32 = 3;
+
 /// What the agent printed and nobody was shown yet.
 type Printed = Arc<Mutex<Vec<u8>>>;
 
@@ -122,16 +125,23 @@ impl Crew {
 
 /// Renews the lease again and again; returns why nobody waits for the work any more.
 async fn minded(held: &Held, heartbeat_seconds: u64) -> &'static str {
+    let pause = Duration::from_secs(heartbeat_seconds.max(1));
+    let lease = pause * LEASE_HEARTBEATS;
+    let mut ends_at = planctl_server::instant() + lease;
     loop {
-        tokio::time::sleep(jittered(Duration::from_secs(heartbeat_seconds.max(1)))).await;
-        match held.beat().await {
-            Ok(view) if view.cancel => return "the run is over; the work was ended",
-            Ok(_) => {}
-            Err(failure) if matches!(failure.exit, Exit::Conflict | Exit::NotFound) => {
+        tokio::time::sleep_until(ends_at.min(planctl_server::instant() + jittered(pause))).await;
+        let asked_at = planctl_server::instant();
+        match tokio::time::timeout_at(ends_at, held.beat()).await {
+            Ok(Ok(view)) if view.cancel => return "the run is over; the work was ended",
+            // It counts from when it was asked for: the answer may have taken its time.
+            Ok(Ok(_)) => ends_at = asked_at + lease,
+            Ok(Err(failure)) if matches!(failure.exit, Exit::Conflict | Exit::NotFound) => {
                 return "its lease was lost; the work was ended";
             }
-            // The lease may outlive an outage; what is said at the end is fenced in any case.
-            Err(failure) => tracing::warn!(error = %failure.message, "a lease was not renewed"),
+            // The lease outlives a short outage.
+            Ok(Err(failure)) => tracing::warn!(error = %failure.message, "a lease was not renewed"),
+            // Somebody else may be at work on it already, in the same workspace.
+            Err(_) => return "the daemon was away for longer than the lease lasts; the work was ended",
         }
     }
 }

@@ -112,6 +112,26 @@ fn row_71_a_report_is_repeated_or_refused() {
 }
 
 #[test]
+fn a_lease_is_renewed_for_as_long_as_its_claim_asked() {
+    let house = House::new();
+    house.run("hello", "hello");
+    let body = r#"{"roles": ["coder"], "lease_seconds": 300}"#.to_owned();
+    let ask = Ask { body: Some(body), ..Ask::default() };
+    let claimed = house.local("POST", "/v1/items/claim?wait=30", &ask).json();
+    assert_eq!(claimed["heartbeat_seconds"], 100, "{claimed}");
+    let beat = say(&house, &claimed, "heartbeat", "{}").json();
+    // Times are written alike, so their order is that of the letters.
+    let ends = |view: &Value| view["lease_until"].as_str().unwrap().to_owned();
+    assert!(ends(&beat) >= ends(&claimed), "{beat} {claimed}");
+    // Nobody makes a lease longer than a claim could ask for.
+    let token = claimed["token"].as_str().unwrap().replacen(".300_", ".86400_", 1);
+    let longer = Value::Object(
+        [("item".into(), claimed["item"].clone()), ("token".into(), token.into())].into_iter().collect(),
+    );
+    assert_eq!(say(&house, &longer, "heartbeat", "{}").status, 404);
+}
+
+#[test]
 fn a_claim_that_is_repeated_under_its_key_finds_the_same_lease() {
     let house = House::new();
     let worker = house.token("worker");

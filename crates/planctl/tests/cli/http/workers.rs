@@ -145,6 +145,32 @@ fn p5_a_worker_that_is_killed_loses_its_lease_and_another_one_finishes() {
     assert_eq!(said.code, 0, "{said:?}");
     let view = house.until(&run, "done");
     assert_eq!(view["steps"][0]["attempts"], 1, "no attempt was spent: {view}");
+    // The guardian of the killed one may have held its folder yet when the second one began.
+    let is_swept = || std::fs::read_dir(house.room.state().join("work")).unwrap().next().is_none();
+    until("what it left is swept", || {
+        is_swept() || house.room.planctl(&words("true", &["--drain"])).code != 0
+    });
+    assert!(is_swept());
+}
+
+#[test]
+fn a_worker_that_is_cut_off_for_longer_than_its_lease_ends_its_work() {
+    let house = House::with(&[("PLANCTL_LEASE_SECONDS", "1")]);
+    begin(&house.room, "p.md", &one_step("Hello", "hello"));
+    let mut going = worker(&house, "echo $$ > pid; sleep 600", &["--once"]);
+    until("it works", || lives(&house.room.read("pid")));
+    kill_daemon(&house);
+    going.hear("was away for longer");
+    assert!(!lives(&house.room.read("pid")));
+    assert_eq!(going.end().code, 0);
+}
+
+fn kill_daemon(house: &House) {
+    let daemon = house.local("GET", "/v1/daemon", &Ask::default()).json();
+    let pid = daemon["daemon"]["pid"].as_i64().unwrap();
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    until("the daemon is gone", || !lives(&pid.as_raw_nonzero().to_string()));
 }
 
 #[test]
@@ -157,11 +183,7 @@ fn p4_a_daemon_that_is_killed_and_started_again_hears_the_report() {
         &["--once"],
     );
     until("it works", || house.room.path("begun").exists());
-    let daemon = house.local("GET", "/v1/daemon", &Ask::default()).json();
-    let pid = daemon["daemon"]["pid"].as_i64().unwrap();
-    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-    rustix::process::kill_process(pid, Signal::KILL).unwrap();
-    until("the daemon is gone", || !lives(&pid.as_raw_nonzero().to_string()));
+    kill_daemon(&house);
     // It ends while nobody is there to hear it.
     house.room.write("go", "");
     going.hear("could not reach");
