@@ -12,9 +12,10 @@ build:
 test *ARGS:
     cargo test {{ARGS}}
 
-# The store's tests without notifications: what others do is found by looking alone
+# The suite without notifications: what others do is found by looking alone, only later
 quiet:
     PLANCTL_NOTIFY=off cargo test -p planctl-store --test store -- --skip bell_rings
+    PLANCTL_NOTIFY=off cargo test -p planctl-server -p planctl
 
 # Keep histories of this version for later ones: writes those of tests/golden that are not there yet
 golden:
@@ -66,9 +67,10 @@ demo:
 bench *ARGS:
     cargo bench -p planctl-server --bench steps -- {{ARGS}}
 
-# What verifying costs as a plan grows: time per byte stays flat
+# What verifying costs as a plan grows: time per byte stays flat. First the language alone, then with the workspace
 bench-verify *ARGS:
     cargo bench -p planctl-lang --bench verify {{ARGS}}
+    cargo bench -p planctl-server --bench verify
 
 # Feed the reader and the lints with broken plans for SECONDS: no panic, no place outside the text, no blow-up
 fuzz SECONDS="60":

@@ -318,9 +318,8 @@ fn with_configuration(graph: Graph, tree: &PlanTree, config: &Config) -> Result<
     let work = |role: &str| {
         config.roles.iter().find(|(name, _)| name.as_str() == role).and_then(|(_, role)| role.timeout)
     };
-    let is_any_timeout =
-        config.contracts.timeout.is_some() || config.roles.values().any(|role| role.timeout.is_some());
-    if !is_any_timeout && config.contracts.red_first == RedFirst::Off {
+    let contracts = &config.contracts;
+    if config.roles.is_empty() && contracts.timeout.is_none() && contracts.red_first == RedFirst::Off {
         return Ok(graph);
     }
     let steps: BTreeMap<u32, _> =

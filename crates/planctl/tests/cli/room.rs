@@ -78,6 +78,8 @@ impl Room {
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", self.home())
             .env("PLANCTL_STATE_DIR", self.state())
+            // `just quiet`: the same without notifications.
+            .envs(std::env::var_os("PLANCTL_NOTIFY").map(|word| ("PLANCTL_NOTIFY", word)))
             .env("PLANCTL_DATABASE_URL", self.database.url())
             .env("PLANCTL_ACTOR", "ann")
             .stdin(Stdio::null())

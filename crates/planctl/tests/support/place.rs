@@ -161,6 +161,8 @@ impl Place {
             .env("HOME", self.path("home"))
             .env("PLANCTL_STATE_DIR", self.path("state"))
             .env("PLANCTL_ACTOR", "ann")
+            // `just quiet`: the same without notifications.
+            .envs(std::env::var_os("PLANCTL_NOTIFY").map(|word| ("PLANCTL_NOTIFY", word)))
             .envs(self.lease_seconds.map(|seconds| ("PLANCTL_LEASE_SECONDS", seconds.to_string())))
             .stdin(Stdio::null());
         command
