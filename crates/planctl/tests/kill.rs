@@ -253,7 +253,7 @@ fn p10_p11_a_run_killed_in_mid_gate_goes_on_at_once_and_never_beside_the_old_gat
 #[test]
 fn p10_a_run_killed_in_mid_rehearsal_goes_on_and_stores_what_the_rehearsal_showed_once() {
     let place = Place::new();
-    place.plan(1, "**red_first:** warn");
+    place.plan(2, "**red_first:** warn");
     place.set("hold-gate-1");
     let going = place.start_run();
     place.await_note("gate begin 1", 1);
@@ -263,8 +263,8 @@ fn p10_a_run_killed_in_mid_rehearsal_goes_on_and_stores_what_the_rehearsal_showe
     assert_eq!(place.noted("work begin"), 0, "no work before the contract is rehearsed");
     place.unset("hold-gate-1");
     assert_eq!(again.end().code, 0);
-    let history = must_be_done(&place, &[1]);
-    assert_eq!((history.count("harness.rehearsed"), history.count("node_rehearsed")), (1, 1));
+    let history = must_be_done(&place, &[1, 1]);
+    assert_eq!((history.count("harness.rehearsed"), history.count("node_rehearsed")), (2, 2), "one per step");
     assert_eq!(place.noted("gate begin 1"), 3, "the rehearsal again, and the gate");
     assert_eq!(place.noted("work begin 1"), 1);
     must_be_in_order(&place.journal());

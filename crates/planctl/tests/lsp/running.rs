@@ -85,7 +85,8 @@ fn what_a_contract_writes_stays_in_the_copy() {
     let mut editor = Editor::new(&[]);
     editor.write("docs/cause.md", "Cause\n");
     editor.opened("a.md", &plan("docs/cause.md", "echo changed > docs/cause.md; touch made; pwd"));
-    let ran = run(&mut editor, json!({ "uri": editor.uri("a.md"), "step": 1 })).unwrap();
+    let arguments = json!({ "uri": editor.uri("a.md"), "step": 1 });
+    let ran = run(&mut editor, arguments).unwrap();
     assert_eq!(ran["verdict"], "passed", "{ran}");
     assert_ne!(
         ran["stdout"].as_str().unwrap().trim(),
@@ -111,7 +112,8 @@ fn what_would_reach_out_of_the_copy_is_not_run() {
     {
         let name = format!("{at}.md");
         editor.opened(&name, &plan("docs/cause.md", contract));
-        let (code, message) = run(&mut editor, json!({ "uri": editor.uri(&name), "step": 1 })).unwrap_err();
+        let arguments = json!({ "uri": editor.uri(&name), "step": 1 });
+        let (code, message) = run(&mut editor, arguments).unwrap_err();
         assert!(code == -32602 && message.contains(why), "{contract}: {code} {message}");
     }
     assert!(!mark.exists());
