@@ -156,7 +156,7 @@ impl Probe {
         let bench = self.bench(workspace, config).await?;
         match bench.run_once(contract, self.stopped()).await {
             Found::Nothing(Inconclusive::Interrupted) => Err(ProbeError::Interrupted),
-            found => Ok(found),
+            found @ (Found::Evidence(_) | Found::Rehearsed(_) | Found::Nothing(_)) => Ok(found),
         }
     }
 

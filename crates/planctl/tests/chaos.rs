@@ -100,7 +100,8 @@ fn start_runs(place: &Place, crew: &Crew) -> BTreeMap<u32, String> {
             "start": {"approve": {}, "waits_for_workers": true},
         });
         let started = crew.sockets.post("/v1/runs", &format!("start-{number}"), &body);
-        assert_eq!(started["started"], "ready", "{started}");
+        // Whose answer was lost with its daemon asks again, and the run may be over by then.
+        assert!(["ready", "already_done"].contains(&started["started"].as_str().unwrap()), "{started}");
         (number, started["run"].as_str().unwrap().to_owned())
     };
     (1..=crew.scale.plans).map(start).collect()
