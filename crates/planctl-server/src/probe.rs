@@ -156,7 +156,11 @@ impl Probe {
         let bench = self.bench(workspace, config).await?;
         match bench.run_once(contract, self.stopped()).await {
             Found::Nothing(Inconclusive::Interrupted) => Err(ProbeError::Interrupted),
-            found @ (Found::Evidence(_) | Found::Rehearsed(_) | Found::Nothing(_)) => Ok(found),
+            found @ (Found::Evidence(_)
+            | Found::Rehearsed(_)
+            | Found::Recorded { .. }
+            | Found::Restored
+            | Found::Nothing(_)) => Ok(found),
         }
     }
 
