@@ -219,6 +219,21 @@ impl Report {
     }
 }
 
+impl Report {
+    /// Reports findings about a text that is no plan, and so has no digest of one.
+    pub fn of_findings(source: &Source, found: &[Diagnostic]) -> Report {
+        Report {
+            schema: REPORT_SCHEMA.to_owned(),
+            file: printable(source.path()),
+            digest: None,
+            verified: found.iter().all(|found| found.level != Severity::Error),
+            diagnostics: found.iter().map(|found| found.report(source)).collect(),
+            fixed: None,
+            probe: None,
+        }
+    }
+}
+
 impl Diagnostic {
     /// Returns what programs read of it.
     pub fn report(&self, source: &Source) -> Finding {

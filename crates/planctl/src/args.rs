@@ -103,6 +103,14 @@ pub enum Format {
     Sarif,
     /// Workflow commands that annotate a pull request
     Github,
+    /// A graph drawn with letters
+    Ascii,
+    /// Graphviz DOT
+    Dot,
+    /// A Mermaid flowchart
+    Mermaid,
+    /// A plan in markdown
+    Markdown,
 }
 
 /// When to use colour.
@@ -259,6 +267,9 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
         /// The directory that holds planctl.toml
         dir: PathBuf,
     },
+    /// Graphs written in DOT, JSON or markdown: checked, and drawn
+    #[command(subcommand)]
+    Graph(GraphCommand),
     /// Prints the JSON Schema of what a command answers with --json, or of planctl.toml
     #[command(before_help = "Examples:
   planctl schema                                       the names
@@ -880,6 +891,33 @@ pub struct Noted {
     /// Why, or words for the worker
     #[arg(long)]
     pub note: Option<String>,
+}
+
+/// What can be done with graphs.
+#[derive(Subcommand, Clone, Debug)]
+pub enum GraphCommand {
+    /// Reads graphs and reports everything that is wrong with them
+    #[command(before_help = "Examples:
+  planctl graph check fix.dot
+  planctl graph check plans.json --json")]
+    Check {
+        /// Files: .dot, .gv, .json, or plans in markdown
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Draws a graph, or writes it in another language: --format ascii, dot, mermaid, markdown or json
+    #[command(before_help = "Examples:
+  planctl graph render fix.dot                          drawn with letters
+  planctl graph render plans/hello.md --format mermaid
+  planctl graph render plans.json --entry bugfix_workflow --format dot > bugfix.dot")]
+    Render {
+        /// A file: .dot, .gv, .json, or a plan in markdown
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Which graph of a library
+        #[arg(long, value_name = "NAME")]
+        entry: Option<String>,
+    },
 }
 
 /// What can be done with tokens.

@@ -26,6 +26,7 @@ mod expand;
 mod explain;
 mod fix;
 mod format;
+mod graph;
 mod help;
 mod history;
 mod init;
@@ -72,6 +73,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Init { example, force } => init::run(&context, example, force),
         Command::Config(command) => configuration::run(&context, &command),
         Command::Trust { dir } => help::trust(&context, &dir),
+        Command::Graph(command) => graph::run(&context, command).await,
         Command::Schema { name } => help::schema(&context, name.as_deref()),
         Command::Help { topic } => help::help(&topic),
         Command::Version => help::version(&context),

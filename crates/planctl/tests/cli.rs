@@ -11,6 +11,9 @@ mod http;
 #[path = "cli/schemas.rs"]
 mod schemas;
 
+#[path = "cli/graph.rs"]
+mod graph;
+
 #[path = "cli/format.rs"]
 mod format;
 #[path = "cli/formats.rs"]

@@ -33,9 +33,14 @@ pub async fn events(context: &Context, run: &str, follow: bool, since: u64) -> A
             since = line.seq;
             match format {
                 Format::Jsonl | Format::Json => show::print_json(line)?,
-                Format::Human | Format::Plain | Format::Sarif | Format::Github => {
-                    show::print(&event_drawn(line))?
-                }
+                Format::Human
+                | Format::Plain
+                | Format::Sarif
+                | Format::Github
+                | Format::Ascii
+                | Format::Dot
+                | Format::Mermaid
+                | Format::Markdown => show::print(&event_drawn(line))?,
             }
         }
         if !lines.is_empty() {

@@ -353,7 +353,14 @@ pub fn manner(context: &Context) -> Result<Manner, Failure> {
         Format::Jsonl | Format::Json => Manner::Jsonl,
         Format::Human | Format::Plain if context.is_quiet() => Manner::Silent,
         Format::Human if std::io::stderr().is_terminal() => Manner::Live,
-        Format::Human | Format::Plain | Format::Sarif | Format::Github => Manner::Plain,
+        Format::Human
+        | Format::Plain
+        | Format::Sarif
+        | Format::Github
+        | Format::Ascii
+        | Format::Dot
+        | Format::Mermaid
+        | Format::Markdown => Manner::Plain,
     })
 }
 

@@ -11,7 +11,9 @@ use crate::show;
 /// Prints what was found.
 pub fn report(context: &Context, looked: &[Looked], format: Format) -> Result<(), Failure> {
     match format {
-        Format::Human => human::report(context, looked),
+        Format::Human | Format::Ascii | Format::Dot | Format::Mermaid | Format::Markdown => {
+            human::report(context, looked)
+        }
         Format::Plain => plain::report(looked),
         Format::Json | Format::Jsonl => {
             let reports: Vec<Report> = looked.iter().map(for_programs).collect();

@@ -1,0 +1,157 @@
+//! `planctl graph …`: graphs of DOT, JSON and markdown, checked and drawn; needs no database.
+
+use std::path::Path;
+
+use planctl_harness::{Unreadable, read_plan};
+use planctl_lang::workflow::{self, Language, Workflow};
+use planctl_lang::{Diagnostic, Levels, Report, Severity, Source};
+
+use super::Context;
+use super::verify::print_reports;
+use crate::args::{Format, GraphCommand};
+use crate::checking;
+use crate::failure::{Answer, Exit, Failure};
+use crate::show::{self, BAD, GOOD, styled};
+
+const DRAWINGS: [Format; 5] = [Format::Ascii, Format::Dot, Format::Mermaid, Format::Markdown, Format::Json];
+
+/// Does what was typed.
+pub async fn run(context: &Context, command: GraphCommand) -> Answer {
+    match command {
+        GraphCommand::Check { files } => {
+            let format = context.format(&[Format::Human, Format::Json, Format::Jsonl])?;
+            let mut read = Vec::with_capacity(files.len());
+            for file in &files {
+                read.push(Read::file(context, file).await?);
+            }
+            check(&read, format)
+        }
+        GraphCommand::Render { file, entry } => {
+            let format = context.format(&DRAWINGS)?;
+            let read = Read::file(context, &file).await?;
+            render(&read, entry.as_deref(), format)
+        }
+    }
+}
+
+/// A file with the graphs in it.
+struct Read {
+    source: Source,
+    workflows: Vec<Workflow>,
+    found: Vec<Diagnostic>,
+}
+
+impl Read {
+    async fn file(context: &Context, file: &Path) -> Result<Read, Failure> {
+        let name = file.to_string_lossy();
+        let Some(language) = Language::of(&name) else {
+            let checked = checking::check(context, file, None, &Levels::default()).await?;
+            let (workflow, found) = workflow::of_plan(&checked.source, &checked.verification.tree);
+            return Ok(Read { source: checked.source, workflows: vec![workflow], found });
+        };
+        let bytes = read_plan(file).map_err(|unread| {
+            let message = format!("could not read {}: {unread}", show::safe(&name));
+            if matches!(unread, Unreadable::Missing) {
+                return Failure::not_found(message);
+            }
+            Failure::new(Exit::No, message).help("a graph is a text of at most 1 MiB")
+        })?;
+        let source = match Source::of_text(name.as_ref(), bytes) {
+            Ok(source) => source,
+            Err(unread) => {
+                let found = vec![unread.diagnostic];
+                return Ok(Read { source: unread.source, workflows: Vec::new(), found });
+            }
+        };
+        let (workflows, found) = workflow::check(&source, language);
+        Ok(Read { source, workflows, found })
+    }
+
+    fn errors(&self) -> usize {
+        self.count(Severity::Error)
+    }
+
+    fn count(&self, level: Severity) -> usize {
+        self.found.iter().filter(|found| found.level == level).count()
+    }
+}
+
+fn check(read: &[Read], format: Format) -> Answer {
+    let exit = if read.iter().all(|read| read.errors() == 0) { Exit::Yes } else { Exit::No };
+    if format != Format::Human {
+        let reports: Vec<Report> =
+            read.iter().map(|read| Report::of_findings(&read.source, &read.found)).collect();
+        print_reports(&reports, format)?;
+        return Ok(exit);
+    }
+    for read in read {
+        for found in read.found.iter().filter(|found| found.level != Severity::Note) {
+            let drawn = match show::columns() {
+                Some(columns) => found.render_within(&read.source, true, columns),
+                None => found.render(&read.source, true),
+            };
+            show::print(&format!("{drawn}\n\n"))?;
+        }
+        show::print(&summary(read))?;
+    }
+    Ok(exit)
+}
+
+fn summary(read: &Read) -> String {
+    let (errors, warnings) = (read.errors(), read.count(Severity::Warning));
+    let counted = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    let word = if errors == 0 { styled(GOOD, "sound") } else { styled(BAD, "not sound") };
+    let sizes: Vec<String> = read
+        .workflows
+        .iter()
+        .map(|one| format!("{}, {}", counted(one.nodes.len(), "node"), counted(one.edges.len(), "edge")))
+        .collect();
+    let name = show::safe(read.source.path());
+    let size = if sizes.is_empty() { "no graph".to_owned() } else { sizes.join("; ") };
+    format!("{name}: {word} · {size} · {}, {}\n", counted(errors, "error"), counted(warnings, "warning"))
+}
+
+fn render(read: &Read, entry: Option<&str>, format: Format) -> Answer {
+    let workflow = chosen(read, entry)?;
+    let text = match format {
+        Format::Dot => workflow::to_dot(workflow),
+        Format::Mermaid => workflow::to_mermaid(workflow),
+        Format::Markdown => {
+            let written = workflow::to_markdown(workflow);
+            for lost in &written.lost {
+                show::say(&format!("not written: {}", show::safe(lost)));
+            }
+            written.text
+        }
+        Format::Json => {
+            show::print_json(&workflow::to_json(workflow))?;
+            return Ok(Exit::Yes);
+        }
+        Format::Ascii | Format::Human | Format::Jsonl | Format::Plain | Format::Sarif | Format::Github => {
+            workflow::to_ascii(workflow)
+        }
+    };
+    show::print(&format!("{}\n", text.trim_end()))?;
+    Ok(Exit::Yes)
+}
+
+/// Returns the graph that is meant: the only one, or the one that was named.
+fn chosen<'r>(read: &'r Read, entry: Option<&str>) -> Result<&'r Workflow, Failure> {
+    let name = |workflow: &'r Workflow| workflow.name.as_ref().map_or("", |name| name.value.as_str());
+    let names: Vec<&str> = read.workflows.iter().map(name).filter(|name| !name.is_empty()).collect();
+    let path = show::safe(read.source.path());
+    let listed = || show::safe(&names.join(", "));
+    match (entry, read.workflows.as_slice()) {
+        (None, [only]) => Ok(only),
+        (None, []) => Err(Failure::new(Exit::No, format!("{path} has no graph that can be read"))
+            .help(format!("planctl graph check {path}"))),
+        (None, _) => Err(Failure::usage(format!("{path} has {} graphs", read.workflows.len()))
+            .help(format!("name one with --entry: {}", listed()))),
+        (Some(wanted), workflows) => workflows.iter().find(|one| name(one) == wanted).ok_or_else(|| {
+            let near = planctl_lang::did_you_mean(wanted, names.iter().copied());
+            let help = near
+                .map_or_else(|| format!("it has: {}", listed()), |near| format!("did you mean `{near}`?"));
+            Failure::not_found(format!("{path} has no graph `{}`", show::safe(wanted))).help(help)
+        }),
+    }
+}
