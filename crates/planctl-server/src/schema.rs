@@ -21,6 +21,8 @@ pub const ALL: &[(&str, &str)] = &[
         "plan verify --json: the report of one file, or a list of reports; a line of --format jsonl",
     ),
     ("plan-verify-explain", "plan verify --explain --json"),
+    ("graph-check", "graph check --json: the report of one file, or a list of reports"),
+    ("graph-render", "graph render --format json: nodes and edges, each with what its source says of it"),
     ("plan-show", "plan show --json"),
     ("plan-fmt", "plan fmt --json"),
     ("plan-diff", "plan diff --json"),
@@ -61,7 +63,8 @@ pub const ALL: &[(&str, &str)] = &[
 /// Returns the schema of this name.
 pub fn schema(name: &str) -> Option<Value> {
     let schema = match name {
-        "plan-verify" => either::<Report, Vec<Report>>(),
+        "plan-verify" | "graph-check" => either::<Report, Vec<Report>>(),
+        "graph-render" => graph(),
         "plan-verify-explain" => of::<ExplainedCodes>(),
         "plan-show" => of::<PlanView>(),
         "plan-fmt" => of::<FormatView>(),
@@ -101,6 +104,41 @@ pub fn schema(name: &str) -> Option<Value> {
         _ => return None,
     };
     Some(schema.to_value())
+}
+
+/// Attributes of the source are kept, whatever they are, so that nothing is lost on the way through JSON.
+fn graph() -> Schema {
+    json_schema!({
+        "title": "GraphRender",
+        "type": "object",
+        "required": ["nodes", "edges"],
+        "properties": {
+            "name": {"type": "string"},
+            "title": {"type": "string"},
+            "start": {"type": "string", "description": "The node where a run begins"},
+            "nodes": {"type": "array", "items": {
+                "type": "object",
+                "required": ["id", "kind", "title"],
+                "properties": {
+                    "id": {"type": "string"},
+                    "kind": {"type": "string"},
+                    "title": {"type": "string"},
+                },
+            }},
+            "edges": {"type": "array", "items": {
+                "type": "object",
+                "required": ["from", "to", "on"],
+                "properties": {
+                    "from": {"type": "string"},
+                    "to": {"type": "string"},
+                    "on": {"enum": ["success", "fail", "retry", "exhaust", "always"]},
+                    "when": {"type": "string", "description": "The condition"},
+                    "label": {"type": "string"},
+                    "weight": {"type": "integer"},
+                },
+            }},
+        },
+    })
 }
 
 fn of<T: JsonSchema>() -> Schema {

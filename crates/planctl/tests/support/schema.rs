@@ -61,6 +61,8 @@ fn name(words: &[&str]) -> Option<&'static str> {
         ("plan", Some("logs")) => "plan-logs",
         ("plan", Some("run" | "resume" | "watch")) | ("events", _) => "event",
         ("plan", Some("approve" | "reject" | "cancel")) => "decision",
+        ("graph", Some("check")) => "graph-check",
+        ("graph", Some("render")) => "graph-render",
         ("why", _) => "why",
         ("audit", _) => "audit",
         ("approvals", None | Some("ls")) => "approvals",
