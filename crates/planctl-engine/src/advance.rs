@@ -216,7 +216,12 @@ impl<'a> Turn<'a> {
     }
 
     fn set(&mut self, id: &NodeId, state: NodeState) -> Result<(), Refusal> {
-        self.run.set(self.graph, id, state)
+        let is_over = self.state(id)?.is_held() && !state.is_held();
+        self.run.set(self.graph, id, state)?;
+        if is_over && self.question(id).is_ok_and(|question| question.default.is_some()) {
+            self.effects.push(Effect::Disarm(TimerId::Answer(id.clone())));
+        }
+        Ok(())
     }
 
     /// Refuses news of another try than the newest.

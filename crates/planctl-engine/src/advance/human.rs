@@ -1,6 +1,6 @@
 //! What a person decided.
 
-use crate::effect::{AskKind, Effect, TimerId};
+use crate::effect::AskKind;
 use crate::event::{Answer, Decision, HumanEvent, Refusal};
 use crate::fact::Fact;
 use crate::graph::{Edge, Signal};
@@ -104,10 +104,6 @@ pub(super) fn chosen(
     option: &str,
     said: Said<'_>,
 ) -> Result<(), Refusal> {
-    let question = turn.question(node)?;
-    if question.default.is_some() {
-        turn.effects.push(Effect::Disarm(TimerId::Answer(node.clone())));
-    }
     let record = turn.run.record_mut(node)?;
     record.context.insert(SELECTED.to_owned(), cut(option));
     record.known =

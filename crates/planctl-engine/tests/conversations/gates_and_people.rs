@@ -129,6 +129,19 @@ fn h4_the_declared_answer_counts_where_nobody_gave_one() {
 }
 
 #[test]
+fn a_question_that_nobody_waits_for_any_more_wakes_nobody() {
+    talk(
+        "
+        plan  h: human yes no default no  a: task  b: task  h -on_success@yes-> a  h -on_success@no-> b
+        approved
+        -> clock admitted           h held: choice planned; wake at 60 s
+        -> human cancels            h#0 taken back from ask; no wake; CANCELLED
+        -> clock unanswered h       refused: the run is not in a state for this
+        ",
+    );
+}
+
+#[test]
 fn x35_without_a_declared_answer_a_question_waits_for_ever() {
     talk(&format!(
         "
