@@ -3,6 +3,7 @@
 use sha2::{Digest as _, Sha256};
 use sqlx::{Connection, Executor, Row};
 
+use crate::connections::Patience;
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -53,7 +54,19 @@ fn digest_of(text: &str) -> String {
     crate::random::to_hex(&Sha256::digest(text))
 }
 
+/// Brings the schema up to date. A server that goes away meanwhile is waited for as any statement waits: all of it is one
+/// transaction, so it begins again with what is there then.
 pub(crate) async fn migrate(store: &Store) -> Result<(), StoreError> {
+    let mut patience = Patience::new(store.settings());
+    loop {
+        match migrate_once(store).await {
+            Err(StoreError::Unavailable { source }) => patience.after(source).await?,
+            migrated => return migrated,
+        }
+    }
+}
+
+async fn migrate_once(store: &Store) -> Result<(), StoreError> {
     let found = version(store).await?;
     if found == Some(newest()) {
         return Ok(());

@@ -36,6 +36,28 @@ async fn row_103_a_database_of_something_else_is_refused_and_left_alone() {
     assert_eq!(tables, 1);
 }
 
+/// Another planctl that ends takes the private server with it, in the middle of whatever others do.
+#[tokio::test]
+async fn a_migration_whose_session_is_ended_begins_again() {
+    let database = TestCluster::shared().empty_database().await;
+    let mut connection = PgConnection::connect_with(&database.connect_options()).await.unwrap();
+    connection
+        .execute(
+            "create sequence hits; \
+             create function cut() returns event_trigger language plpgsql as $$ begin \
+               if nextval('hits') = 3 then perform pg_terminate_backend(pg_backend_pid()); end if; end $$; \
+             create event trigger cut on ddl_command_end execute function cut()",
+        )
+        .await
+        .unwrap();
+    let store = Store::connect(database.connect_options(), Settings::default()).await.unwrap();
+    store.migrate().await.unwrap();
+    store.check_schema().await.unwrap();
+    let hits: i64 =
+        sqlx::query_scalar("select last_value from hits").fetch_one(&mut connection).await.unwrap();
+    assert!(hits > 3, "the first try was cut");
+}
+
 #[tokio::test]
 async fn a_database_of_a_newer_planctl_is_refused() {
     let database = database().await;
