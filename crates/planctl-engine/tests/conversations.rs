@@ -27,6 +27,8 @@ mod pace;
 mod paths;
 #[path = "conversations/plan.rs"]
 mod plan;
+#[path = "conversations/planted.rs"]
+mod planted;
 #[path = "conversations/red_first.rs"]
 mod red_first;
 #[path = "conversations/retries.rs"]

@@ -109,6 +109,7 @@ pub fn schema(name: &str) -> Option<Value> {
 /// Attributes of the source are kept, whatever they are, so that nothing is lost on the way through JSON.
 fn graph() -> Schema {
     json_schema!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "GraphRender",
         "type": "object",
         "required": ["nodes", "edges"],

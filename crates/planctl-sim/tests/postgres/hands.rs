@@ -84,7 +84,8 @@ impl Hand {
     }
 
     async fn work(&mut self) -> bool {
-        let roles = ["coder", "reviewer", "senior"].map(Role::from).to_vec();
+        // Those that drawn plans name, the responders of PACE levels among them.
+        let roles = ["coder", "reviewer", "senior", "strong", "chief", "last"].map(Role::from).to_vec();
         let Some(claimed) = self.claim(ClaimLane::Agent(roles)).await else { return false };
         if self.goes_wrong(80) {
             if !self.is_short {

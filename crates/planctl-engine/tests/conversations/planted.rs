@@ -1,0 +1,69 @@
+//! Each planted bug that shows in graphs only is caught by a conversation: one that nothing catches proves nothing.
+#![cfg(debug_assertions)]
+
+use planctl_engine::mutant::{Mutant, plant};
+
+use super::script::talk;
+
+/// Conversations that a planted bug makes go another way.
+const CAUGHT: [(Mutant, &str); 5] = [
+    (
+        Mutant::BranchCountedTwice,
+            "
+            plan  f: fork j  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  parallel 2
+            approved
+            -> clock admitted           a#1 to coder; b#1 to coder
+            -> agent reported a#1       a#1 to harness
+            -> harness found a#1 exit 0  a#1 passed; a settled passed
+            ",
+    ),
+    (
+        Mutant::GoalSkipped,
+            "
+            plan  a: call  test: call  a -on_success-> done  a -on_fail-> test  goal test
+            approved
+            -> clock admitted             a#1 to harness
+            -> harness found a#1 exit 0   a#1 passed; a settled passed; goal test unmet; FAILED
+            ",
+    ),
+    (
+        Mutant::CheckpointNotRestored,
+            "
+            plan  c: checkpoint  a: call  a -on_fail-> c
+            approved
+            -> clock admitted           c to be recorded
+            -> harness found c#0 recorded s1  c saved as s1; a#1 to harness
+            -> harness found a#1 exit 1  a#1 failed; a settled failed; c to be restored
+            ",
+    ),
+    (
+        Mutant::ParallelUnlimited,
+            "
+            plan  f: fork j  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j
+            approved
+            -> clock admitted           b queued; a#1 to coder
+            ",
+    ),
+    (
+        Mutant::RecurrenceForgotten,
+            "
+            plan  fix: call  test: call  test -on_exhaust-> fix  limit same 1
+            approved
+            -> clock admitted             fix#1 to harness
+            -> harness found fix#1 exit 0  fix#1 passed; fix settled passed; test#1 to harness
+            -> harness found test#1 exit 1  test#1 failed; test held: escalation same_failure
+            ",
+    ),
+];
+
+#[test]
+fn each_planted_bug_of_graphs_is_caught_by_a_conversation() {
+    assert_eq!(CAUGHT.map(|(mutant, _)| mutant), Mutant::OF_GRAPHS);
+    for (mutant, conversation) in CAUGHT {
+        talk(conversation);
+        plant(Some(mutant));
+        let caught = std::panic::catch_unwind(|| talk(conversation));
+        plant(None);
+        assert!(caught.is_err(), "{mutant:?} changes nothing");
+    }
+}
