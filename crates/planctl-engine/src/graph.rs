@@ -237,18 +237,7 @@ impl Graph {
 
     /// Returns the task of this name, where it is one.
     pub fn task(&self, id: &NodeId) -> Option<&Task> {
-        match &self.node(id)?.kind {
-            NodeKind::Task(task) => Some(task),
-            NodeKind::Start
-            | NodeKind::Call(_)
-            | NodeKind::Decision(_)
-            | NodeKind::Human(_)
-            | NodeKind::Checkpoint
-            | NodeKind::Fork(_)
-            | NodeKind::Join(_)
-            | NodeKind::Escalate { .. }
-            | NodeKind::Exit { .. } => None,
-        }
+        self.node(id)?.task()
     }
 
     /// Returns what the harness evaluates at a node, where it evaluates something.

@@ -120,7 +120,9 @@ fn bare<'s>(input: &mut &'s str) -> Lexed<&'s str> {
         .parse_next(input)
 }
 
-fn quoted(input: &mut &str) -> Lexed<String> {
+/// Takes a text in double quotes, its escapes resolved; a backslash before any other letter than `"`, `n`, `t` and `\` is
+/// kept, as Graphviz does (D7, C4).
+pub(crate) fn string(input: &mut &str) -> Lexed<String> {
     fn piece<'s>(input: &mut &'s str) -> Lexed<&'s str> {
         alt((
             take_while(1.., |c: char| c != '"' && c != '\\'),
@@ -133,8 +135,12 @@ fn quoted(input: &mut &str) -> Lexed<String> {
         .parse_next(input)
     }
     let pieces = repeat(0.., piece).fold(String::new, |text, piece| text + piece);
+    delimited('"', pieces, '"').parse_next(input)
+}
+
+fn quoted(input: &mut &str) -> Lexed<String> {
     let single = take_while(0.., |c: char| c != '\'').map(str::to_owned);
-    alt((delimited('"', pieces, '"'), delimited('\'', single, '\''))).parse_next(input)
+    alt((string, delimited('\'', single, '\''))).parse_next(input)
 }
 
 impl<'t> Reader<'t> {

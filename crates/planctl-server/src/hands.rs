@@ -305,9 +305,12 @@ impl Hands {
             Ok::<_, ServiceError>(found.unwrap_or_else(nothing))
         };
         let Some(found) = self.minded(claimed, stop, work).await else { return Ok(None) };
-        let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found: found? });
-        let take = Take { holder: self.holder.clone(), lease: self.store.own_lease() };
-        self.say(claimed, &event, Some(&take)).await
+        let found = found?;
+        // What told nothing is repeated after a wait; what follows a record is due at once.
+        let is_done = !matches!(found, Found::Nothing(_));
+        let take = is_done.then(|| Take { holder: self.holder.clone(), lease: self.store.own_lease() });
+        let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
+        self.say(claimed, &event, take.as_ref()).await
     }
 
     /// Does something under a lease that is renewed meanwhile; stops it when the lease is gone or the process stops.

@@ -46,6 +46,19 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
     if let Answer::Choose { option } = answer {
         refuse_unless_offered(turn, &node, option)?;
     }
+    let (role, option) = match answer {
+        Answer::Reassign { role } => (Some(role.clone()), None),
+        Answer::Choose { option } => (None, Some(option.clone())),
+        Answer::Approve
+        | Answer::Reject
+        | Answer::Retry
+        | Answer::Skip
+        | Answer::Waive
+        | Answer::Abort
+        | Answer::Revise
+        | Answer::Raise { .. }
+        | Answer::Reply => (None, None),
+    };
     turn.facts.push(Fact::AskAnswered {
         node: node.clone(),
         item: item.clone(),
@@ -53,32 +66,8 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
         answer: answer.word().to_owned(),
         by: event.by.clone(),
         note: event.note.clone(),
-        role: match answer {
-            Answer::Reassign { role } => Some(role.clone()),
-            Answer::Approve
-            | Answer::Reject
-            | Answer::Retry
-            | Answer::Skip
-            | Answer::Waive
-            | Answer::Abort
-            | Answer::Revise
-            | Answer::Raise { .. }
-            | Answer::Choose { .. }
-            | Answer::Reply => None,
-        },
-        option: match answer {
-            Answer::Choose { option } => Some(option.clone()),
-            Answer::Approve
-            | Answer::Reject
-            | Answer::Retry
-            | Answer::Skip
-            | Answer::Waive
-            | Answer::Abort
-            | Answer::Revise
-            | Answer::Reassign { .. }
-            | Answer::Raise { .. }
-            | Answer::Reply => None,
-        },
+        role,
+        option,
     });
     turn.set(&node, NodeState::Pending)?;
     carry_out(turn, event, &node, answer)

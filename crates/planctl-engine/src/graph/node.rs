@@ -151,8 +151,13 @@ impl Node {
 
     /// Returns its number among the plan's steps, where it is one.
     pub fn step(&self) -> Option<u32> {
+        self.task().map(|task| task.step).or(self.step)
+    }
+
+    /// Returns the task, where it is one.
+    pub fn task(&self) -> Option<&Task> {
         match &self.kind {
-            NodeKind::Task(task) => Some(task.step),
+            NodeKind::Task(task) => Some(task),
             NodeKind::Start
             | NodeKind::Call(_)
             | NodeKind::Decision(_)
@@ -161,7 +166,7 @@ impl Node {
             | NodeKind::Fork(_)
             | NodeKind::Join(_)
             | NodeKind::Escalate { .. }
-            | NodeKind::Exit { .. } => self.step,
+            | NodeKind::Exit { .. } => None,
         }
     }
 

@@ -1,8 +1,10 @@
 //! The words of DOT, by combinators: names, bare values, quoted strings, and what is between them.
 
-use winnow::combinator::{alt, delimited, opt, repeat};
+use winnow::combinator::{alt, delimited, opt};
 use winnow::prelude::*;
-use winnow::token::{any, one_of, take_till, take_until, take_while};
+use winnow::token::{one_of, take_till, take_until, take_while};
+
+use crate::condition::string;
 
 type Lexed<O> = winnow::Result<O, ()>;
 
@@ -124,21 +126,6 @@ pub(super) struct Quoted {
 ///
 /// Line breaks belong to it. A backslash before any other letter than `"`, `n`, `t` and `\` is kept, as Graphviz does.
 pub(super) fn quoted(text: &str) -> Option<Quoted> {
-    fn piece<'s>(input: &mut &'s str) -> Lexed<&'s str> {
-        alt((
-            take_while(1.., |c: char| c != '"' && c != '\\'),
-            ('\\', '"').value("\""),
-            ('\\', 'n').value("\n"),
-            ('\\', 't').value("\t"),
-            ('\\', '\\').value("\\"),
-            ('\\', any).take(),
-        ))
-        .parse_next(input)
-    }
-    fn string(input: &mut &str) -> Lexed<String> {
-        let pieces = repeat(0.., piece).fold(String::new, |text, piece| text + piece);
-        delimited('"', pieces, '"').parse_next(input)
-    }
     let mut rest = text;
     let read = string(&mut rest).ok()?;
     Some(Quoted { text: read, bytes: text.len() - rest.len() })
