@@ -53,7 +53,8 @@ impl Default for DaemonOptions {
         let cores = std::thread::available_parallelism().map_or(4, usize::from);
         DaemonOptions {
             workers: 4,
-            gates: cores.max(4),
+            // Most contracts wait for the disk and for each other more than they compute.
+            gates: (cores * 4).max(8),
             otherwise: None,
             listen: None,
             hosts: Vec::new(),

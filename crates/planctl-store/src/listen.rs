@@ -11,7 +11,7 @@ use std::time::Duration;
 use planctl_engine::RunId;
 use sqlx::postgres::{PgListener, PgPoolOptions};
 use tokio::sync::Notify;
-use tokio::time::sleep;
+use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::connections::repeated;
 use crate::error::StoreError;
@@ -20,8 +20,9 @@ use crate::store::Store;
 pub(crate) const CHANNEL: &str = "planctl";
 pub(crate) const RING: &str = "select pg_notify('planctl', payload) from unnest($1::text[]) as payload";
 
-/// How often notifications leave at most.
+/// How often notifications leave while many do, and how many of them leave at once after a while of quiet.
 const RING_EVERY: Duration = Duration::from_millis(100);
+const RINGS_AT_ONCE: u32 = 20;
 /// How long a lost listener waits before it connects again.
 const RECONNECT_AFTER: Duration = Duration::from_millis(200);
 /// More runs than this at once are announced as "all".
@@ -112,9 +113,19 @@ impl Store {
         tokio::join!(self.hear(), self.announce());
     }
 
+    // A queue that is idle is told of at once; a busy one is looked at all the time, so a little later does for it.
     async fn announce(&self) {
+        let mut allowance = RINGS_AT_ONCE;
+        let mut refill = interval(RING_EVERY);
+        refill.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            self.bell().leaving.notified().await;
+            tokio::select! {
+                _ = refill.tick(), if allowance < RINGS_AT_ONCE => {
+                    allowance += 1;
+                    continue;
+                }
+                () = self.bell().leaving.notified(), if allowance > 0 => allowance -= 1,
+            }
             let runs = std::mem::take(&mut *lock(&self.bell().outward));
             let payloads: Vec<String> = if runs.len() > RUNS_MAX {
                 vec![format!("{} {ALL}", self.name())]
@@ -126,7 +137,6 @@ impl Store {
             if let Err(error) = sent {
                 tracing::debug!(%error, "other processes were not told");
             }
-            sleep(RING_EVERY).await;
         }
     }
 

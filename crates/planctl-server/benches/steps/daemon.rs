@@ -99,18 +99,21 @@ impl Drop for Daemon {
 struct Client {
     socket: PathBuf,
     stream: Option<BufReader<UnixStream>>,
+    /// Names the call whose answer is awaited: sent again under its name, it is answered as the first time.
+    key: String,
 }
 
 impl Client {
     fn new(socket: &Path) -> Client {
-        Client { socket: socket.to_owned(), stream: None }
+        Client { socket: socket.to_owned(), stream: None, key: new_key() }
     }
 
     /// Sends a call; nothing where the daemon is gone.
     fn call(&mut self, method: &str, path: &str, token: Option<&str>, body: &str) -> Option<(u16, Value)> {
         let answer = self.try_call(method, path, token, body);
-        if answer.is_none() {
-            self.stream = None;
+        match &answer {
+            Some(_) => self.key = new_key(),
+            None => self.stream = None,
         }
         answer
     }
@@ -128,7 +131,8 @@ impl Client {
         let stream = self.stream.as_mut()?;
         let bearer = token.map_or_else(String::new, |token| format!("authorization: Bearer {token}\r\n"));
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: localhost\r\n{bearer}content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\n{bearer}idempotency-key: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            self.key,
             body.len()
         );
         stream.get_mut().write_all(request.as_bytes()).ok()?;
@@ -161,9 +165,20 @@ impl Client {
 
     fn complete(&mut self, claimed: &Value) -> bool {
         let path = format!("/v1/items/{}/complete", claimed["item"].as_str().unwrap());
-        let answer = self.call("POST", &path, claimed["token"].as_str(), r#"{"text":"done"}"#);
-        answer.is_some_and(|(status, _)| status == 200)
+        // A report whose answer was lost is sent again, as every worker does.
+        let answer = loop {
+            match self.call("POST", &path, claimed["token"].as_str(), r#"{"text":"done"}"#) {
+                Some(answer) => break answer,
+                None => std::thread::sleep(LOOK),
+            }
+        };
+        answer.0 == 200
     }
+}
+
+fn new_key() -> String {
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    format!("bench-{}-{}", std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Workers that claim and report until they are dropped.
