@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::digest::status_value;
 use crate::parse::parse;
 use crate::source::{Source, Span};
+use crate::workflow::Language;
 
 /// How a step stands, as its heading shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,8 +44,11 @@ impl Mark {
 /// Returns the plan's text with this status and these marks, by step number.
 ///
 /// A step without a mark in the map loses the one it has. Doing it twice changes nothing more, and the digest stays
-/// (P-16, X-17). `**status:**` lines are left alone: they are the author's, and ignored.
+/// (P-16, X-17). `**status:**` lines are left alone: they are the author's, and ignored. A graph of DOT or JSON has no marks.
 pub fn annotate(source: &Source, status: &str, marks: &BTreeMap<u32, Mark>) -> String {
+    if Language::of(source.path()).is_some() {
+        return source.text().to_owned();
+    }
     let mut edits: Vec<(Span, String)> = Vec::new();
     edits.extend(status_value(source).map(|value| (value, format!(" {status}"))));
     for step in parse(source).0.steps {

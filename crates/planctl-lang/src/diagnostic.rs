@@ -110,6 +110,8 @@ codes! {
     P312 Warning "a goal gate can be passed by, or leads nowhere",
     P313 Warning "a condition asks for what nothing writes",
     P314 Warning "an attribute, a shape or a type that planctl does not know or follow",
+    P315 Error "branches that can't meet",
+    P316 Warning "two steps that may run at once touch one file",
     P401 Error "a role is not in the registry",
     P402 Warning "there is no registry of roles",
     P403 Error "a role has characters that roles can't have",

@@ -6,7 +6,7 @@ mod denied;
 mod effects;
 mod judges;
 mod lookalikes;
-mod mentions;
+pub(crate) mod mentions;
 mod numbers;
 pub(crate) mod order;
 mod proof;

@@ -1,19 +1,30 @@
-//! Turns the steps of a plan into the graph that the engine runs.
+//! Turns a plan of any language into the graph that the engine runs.
+//!
+//! The steps say what is done ([`PlanTree`]), the workflow how they follow each other. Edges that nobody wrote, such as those
+//! to a person after the last attempt, are added here (`ways`), and forks find their joins (`meet`).
+
+mod meet;
+mod overlap;
+mod ways;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use planctl_engine::{
-    Budget, Contract, Edge, Graph, GraphDefect, GraphParts, Limits, Node, NodeId, NodeKind, On, Outcome,
-    Priority, RedFirst, Role, Task, WorkKind,
+    Budget, Call, Choice, Contract, DefaultAnswer, Fork, Goal, Graph, GraphParts, Join, JoinPolicy, Level,
+    Limits, Node, NodeId, NodeKind, Outcome, Priority, Question, RedFirst, Role, Task, WorkKind,
 };
 
+use crate::diagnostic::{Code, Diagnostic};
 use crate::digest::digest_of_text;
 use crate::facts::{contract_files, own_files};
 use crate::lint::Scripts;
 use crate::lint::order::Order;
-use crate::source::Spanned;
+use crate::shell::Use;
+use crate::source::{Span, Spanned};
 use crate::tree::{PlanTree, StepKind, StepTree, Then};
+use crate::workflow::{Kind, NodeTree, Workflow, is_confirmed};
+use ways::Ways;
 
 /// How long one attempt's work may take, where the plan says nothing (DESIGN 3).
 pub const WORK_TIMEOUT: Duration = Duration::from_secs(600);
@@ -23,11 +34,8 @@ pub const CONTRACT_TIMEOUT: Duration = Duration::from_secs(600);
 pub const MAX_VISITS: u16 = 10;
 /// Retries where the plan says nothing (DESIGN 3).
 pub const RETRIES: u16 = 2;
-
-const START: &str = "start";
-const DONE: &str = "done";
-const FAILED: &str = "failed";
-const ASK: &str = "ask";
+/// Branches that are under way at once, where a graph of DOT or JSON with forks says nothing (DOT P2).
+const PARALLEL: u16 = 4;
 
 /// A step's policy with its defaults filled in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,63 +53,252 @@ pub(crate) fn policy(step: &StepTree) -> Policy {
     Policy { retries: retries.unwrap_or(fallback), then: then.unwrap_or(Then::Escalate) }
 }
 
-/// Makes the graph of a plan whose findings have no error.
+/// A plan as read, with what its lowering needs to know.
+pub(crate) struct Plan<'p> {
+    pub tree: &'p PlanTree,
+    /// Its graph, in which forks, joins and decisions are explicit.
+    pub workflow: &'p Workflow,
+    pub scripts: &'p Scripts,
+    pub order: &'p Order,
+    /// Says that the plan is one in markdown.
+    pub is_markdown: bool,
+}
+
+/// Makes the graph of a plan whose findings have no error, and says which steps run one after the other though they need not.
 ///
 /// # Errors
 ///
-/// Returns the defect where the steps make no graph; a plan without errors has none.
-pub(crate) fn lower(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Result<Graph, GraphDefect> {
-    let steps: Vec<(usize, &StepTree)> =
-        tree.steps.iter().enumerate().filter(|(_, step)| step.fixed_number().is_some()).collect();
-    let id = |at: usize| steps.get(at).map_or(NodeId::new(DONE), |(_, step)| NodeId::new(step.number_text()));
-    let mut nodes = vec![plain_node(START, "start", NodeKind::Start)];
-    let mut edges = vec![Edge::new(START, id(0), On::Always)];
-    let (mut asks, mut aborts) = (false, false);
-    for (at, (place, step)) in steps.iter().enumerate() {
-        let policy = policy(step);
-        let (target, lapse) = match policy.then {
-            Then::Escalate => (NodeId::new(ASK), Outcome::Failed),
-            Then::Abort => (NodeId::new(FAILED), Outcome::Failed),
-            Then::Skip => (id(at + 1), Outcome::Skipped),
-            Then::Warn => (id(at + 1), Outcome::Warned),
-        };
-        asks |= policy.then == Then::Escalate;
-        aborts |= policy.then == Then::Abort;
-        edges.push(Edge::new(id(at), id(at + 1), On::Success));
-        edges.push(Edge::new(id(at), target, On::Exhaust));
-        let task = Task {
-            contract_files: contract_files(scripts, *place),
-            own_files: own_files(order, *place, step).into_iter().map(str::to_owned).collect(),
-            ..task(tree, step, policy, lapse)
-        };
-        nodes.push(node(tree, step, task));
+/// Returns what the engine does not run yet, branches that can't meet, or why the nodes make no graph.
+pub(crate) fn lower(plan: &Plan<'_>) -> Result<(Graph, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let later = unsupported(plan);
+    if !later.is_empty() {
+        return Err(later);
     }
-    nodes.push(plain_node(DONE, "done", NodeKind::Exit { success: true }));
-    if asks {
-        nodes.push(plain_node(ASK, "ask a person", NodeKind::Escalate { reason: None, pace_level: None }));
-    }
-    if aborts {
-        nodes.push(plain_node(FAILED, "failed", NodeKind::Exit { success: false }));
-    }
-    let limits = Limits {
-        stale_after: tree.stale_after.as_ref().map(|seconds| Duration::from_secs(seconds.value)),
-        ..Limits::default()
+    let lowering = Lowering::of(plan);
+    let mut parts = lowering.parts();
+    meet::join(&mut parts, plan.workflow)?;
+    let found = overlap::keep_apart(&mut parts, plan);
+    let defect = |defect: planctl_engine::GraphDefect| {
+        vec![Diagnostic::new(Code::P301, defect.to_string()).at(Span::at(0), "")]
     };
-    Graph::new(GraphParts {
-        title: tree.title.as_ref().map_or(String::new(), |title| title.value.clone()),
-        start: NodeId::new(START),
-        nodes,
-        edges,
-        budget: tree.budget.as_ref().map_or(Budget::default(), |budget| budget.value),
-        limits,
-        priority: tree.priority.as_ref().map_or(Priority::default(), |priority| priority.value),
-        goals: Vec::new(),
-        context: BTreeMap::new(),
-    })
+    Ok((Graph::new(parts).map_err(defect)?, found))
 }
 
-fn plain_node(id: &str, title: &str, kind: NodeKind) -> Node {
-    Node { max_visits: MAX_VISITS, ..Node::new(id, title, kind) }
+fn unsupported(plan: &Plan<'_>) -> Vec<Diagnostic> {
+    let mut later = Vec::new();
+    let mut tell = |what: &str, span: Span, help: &str| {
+        let message = format!("{what} is not supported yet");
+        later.push(Diagnostic::new(Code::P017, message).at(span, "").help(help));
+    };
+    for node in &plan.workflow.nodes {
+        let name = crate::source::escape(&node.id.value);
+        if node.kind.value == Kind::SubPlan {
+            tell(
+                &format!("a run of another plan (`{name}`)"),
+                node.kind.span,
+                "take its nodes into this graph",
+            );
+        }
+        let is_proved = plan.is_markdown || node.kind.value != Kind::Task || is_confirmed(node);
+        let asks_for_file = node.said.text("verify.type").is_some_and(|kind| kind.value == "file_exists");
+        if !is_proved && node.contracts.is_empty() && !asks_for_file {
+            let asked = node.said.text("verify.type").map_or(name.clone(), |kind| kind.value.clone());
+            tell(
+                &format!("a check of what a worker says (`{asked}`)"),
+                node.said.text("verify.type").map_or(node.id.span, |kind| kind.span),
+                "write a `contract`, whose exit code decides",
+            );
+        }
+        for key in ["needs", "when"] {
+            if let Some(said) = node.said.text(key).filter(|_| !plan.is_markdown) {
+                tell(&format!("`{key}` of a node"), said.span, "say it by edges");
+            }
+        }
+        if let Some(mode) = node.said.text("workspace").filter(|mode| mode.value == "worktree") {
+            tell("a worktree of a node's own", mode.span, "write `shared`, or delete it");
+        }
+    }
+    if let Some(edge) = plan.workflow.edges.iter().find(|edge| edge.loop_restart) {
+        tell("`loop_restart`", edge.span, "delete it: the edge is followed within the same run");
+    }
+    later
+}
+
+struct Lowering<'p> {
+    plan: &'p Plan<'p>,
+    /// The places of the steps among those of the plan, by the names of their nodes.
+    steps: BTreeMap<String, usize>,
+    ways: Ways<'p>,
+}
+
+impl<'p> Lowering<'p> {
+    fn of(plan: &'p Plan<'p>) -> Lowering<'p> {
+        let fixed = plan.tree.steps.iter().enumerate().filter(|(_, step)| step.fixed_number().is_some());
+        let steps = fixed.map(|(at, step)| (step.number_text(), at)).collect();
+        Lowering { plan, steps, ways: Ways::of(plan.workflow, plan.is_markdown) }
+    }
+
+    fn step(&self, node: &NodeTree) -> Option<(usize, &'p StepTree)> {
+        let at = *self.steps.get(&node.id.value)?;
+        Some((at, self.plan.tree.steps.get(at)?))
+    }
+
+    fn node(&self, at: usize, node: &NodeTree) -> Node {
+        let most = node.said.number("max_visits").or(self.plan.workflow.said.number("max_visits"));
+        let step = self.step(node).and_then(|(_, step)| step.fixed_number());
+        let kind = self.kind(at, node);
+        let is_task = matches!(kind, NodeKind::Task(_));
+        Node {
+            max_visits: most.map_or(MAX_VISITS, |most| most.value),
+            step: step.filter(|_| !is_task),
+            ..Node::new(node.id.value.as_str(), node.title(), kind)
+        }
+    }
+
+    fn kind(&self, at: usize, node: &NodeTree) -> NodeKind {
+        let text = |key: &str| node.said.text(key).map(|text| text.value.clone());
+        let step = self.step(node);
+        match (node.kind.value, step) {
+            (Kind::Start, _) => NodeKind::Start,
+            (Kind::Task, _) if is_confirmed(node) => NodeKind::Human(Box::new(self.question(at, node))),
+            (Kind::Task, Some((place, step))) => NodeKind::Task(Box::new(self.task(place, step))),
+            (Kind::Call, Some((place, step))) => NodeKind::Call(Box::new(self.call(place, step))),
+            (Kind::Decision, _) => NodeKind::Decision(Choice {
+                description: text("description").or_else(|| text("prompt")).or_else(|| text("label")),
+                command: step
+                    .filter(|(_, step)| step.contract.is_some())
+                    .map(|(_, step)| Box::new(contract_of(step))),
+            }),
+            (Kind::Human, _) => NodeKind::Human(Box::new(self.question(at, node))),
+            (Kind::Checkpoint, _) => NodeKind::Checkpoint,
+            (Kind::Fork, _) => {
+                let max = node.said.number("max_parallel").map(|most| most.value);
+                NodeKind::Fork(Fork { join: None, max })
+            }
+            (Kind::Join, _) => {
+                let is_any = text("join_policy")
+                    .is_some_and(|policy| matches!(policy.as_str(), "first_success" | "any"));
+                NodeKind::Join(Join {
+                    policy: if is_any { JoinPolicy::Any } else { JoinPolicy::All },
+                    partial: node.said.flag("allow_partial").is_some_and(|flag| flag.value),
+                })
+            }
+            (Kind::Escalate, _) => NodeKind::Escalate {
+                reason: text("escalate"),
+                pace_level: text("pace_level").and_then(|level| level_named(&level)),
+            },
+            // The first are refused above, and tasks and calls are steps; a run that came here all the same would fail.
+            (Kind::SubPlan, _) | (Kind::Task | Kind::Call, None) => NodeKind::Exit { success: false },
+            (Kind::Exit, _) => NodeKind::Exit { success: !node.is_failed_exit() },
+        }
+    }
+
+    fn task(&self, at: usize, step: &StepTree) -> Task {
+        Task {
+            contract_files: contract_files(self.plan.scripts, at),
+            own_files: own_files(self.plan.order, at, step).into_iter().map(str::to_owned).collect(),
+            ..task(self.plan.tree, step, policy(step), lapse(step))
+        }
+    }
+
+    fn call(&self, at: usize, step: &StepTree) -> Call {
+        let written = self.plan.scripts.files(at).iter().filter(|file| file.how == Use::Writes);
+        Call {
+            contract: contract_of(step),
+            max_retries: policy(step).retries,
+            lapse: lapse(step),
+            own_files: written.map(|file| file.path.trim_end_matches('/').to_owned()).collect(),
+            contract_files: contract_files(self.plan.scripts, at),
+        }
+    }
+
+    // H1: what its edges are called is what may be chosen.
+    fn question(&self, at: usize, node: &NodeTree) -> Question {
+        let is_free = node.said.flag("human.free_text").is_some_and(|flag| flag.value);
+        let options = self.ways.options(at);
+        let meant = |choice: &str| {
+            let by_target = || Some(self.ways.option_to(at, choice)?.to_owned());
+            options.iter().find(|option| *option == choice).cloned().or_else(by_target)
+        };
+        let default = node.said.text("human.default_choice").zip(node.said.seconds("timeout"));
+        let default = default.and_then(|(choice, limit)| {
+            let answer = if is_free { Some(choice.value.clone()) } else { meant(&choice.value) };
+            Some(DefaultAnswer { after: Duration::from_secs(limit.value), answer: answer? })
+        });
+        Question {
+            text: self
+                .step(node)
+                .and_then(|(_, step)| step.task.as_ref())
+                .map_or(node.prompt().to_owned(), |task| task.value.clone()),
+            options: if is_free { Vec::new() } else { options },
+            default,
+        }
+    }
+
+    fn parts(mut self) -> GraphParts {
+        let (tree, workflow) = (self.plan.tree, self.plan.workflow);
+        let mut nodes = Vec::with_capacity(workflow.nodes.len() + 2);
+        for (at, node) in workflow.nodes.iter().enumerate() {
+            nodes.push(self.node(at, node));
+            let step = self.step(node).map(|(_, step)| step);
+            self.ways.leave(at, node, step);
+        }
+        let start = self.ways.start(&mut nodes);
+        let (edges, helpers) = self.ways.done();
+        nodes.extend(helpers);
+        let has_forks = workflow.nodes.iter().any(|node| node.kind.value == Kind::Fork);
+        let parallel = if has_forks && !self.plan.is_markdown { PARALLEL } else { 1 };
+        let goal = workflow.said.text("goal").filter(|_| !self.plan.is_markdown);
+        GraphParts {
+            title: workflow.title().to_owned(),
+            start,
+            nodes,
+            edges,
+            goals: goals(workflow),
+            context: goal.into_iter().map(|goal| ("graph.goal".to_owned(), goal.value.clone())).collect(),
+            budget: tree.budget.as_ref().map_or(Budget::default(), |budget| budget.value),
+            limits: Limits {
+                stale_after: tree.stale_after.as_ref().map(|seconds| Duration::from_secs(seconds.value)),
+                parallel: tree.parallel.as_ref().map_or(parallel, |most| most.value),
+                ..Limits::default()
+            },
+            priority: tree.priority.as_ref().map_or(Priority::default(), |priority| priority.value),
+        }
+    }
+}
+
+// G1, G2: where a run goes while a gate is unmet: what the gate says, else what the graph says.
+fn goals(workflow: &Workflow) -> Vec<Goal> {
+    let is_gate = |node: &&NodeTree| node.said.flag("goal_gate").is_some_and(|gate| gate.value);
+    let gates = workflow.nodes.iter().filter(is_gate);
+    gates
+        .map(|node| {
+            let keys = ["retry_target", "fallback_retry_target"];
+            let said =
+                [&node.said, &workflow.said].into_iter().flat_map(|said| keys.map(|key| said.text(key)));
+            let retry = said.flatten().next().map(|target| NodeId::new(target.value.as_str()));
+            Goal { node: NodeId::new(node.id.value.as_str()), retry }
+        })
+        .collect()
+}
+
+/// Returns how a step settles when its attempts are exhausted.
+fn lapse(step: &StepTree) -> Outcome {
+    match policy(step).then {
+        Then::Skip => Outcome::Skipped,
+        Then::Warn => Outcome::Warned,
+        Then::Escalate | Then::Abort => Outcome::Failed,
+    }
+}
+
+fn level_named(word: &str) -> Option<Level> {
+    match word {
+        "primary" => Some(Level::Primary),
+        "alternate" => Some(Level::Alternate),
+        "contingent" => Some(Level::Contingent),
+        "emergency" => Some(Level::Emergency),
+        _ => None,
+    }
 }
 
 // The step's task, without what is known of files.
@@ -130,13 +327,6 @@ fn task(tree: &PlanTree, step: &StepTree, policy: Policy, lapse: Outcome) -> Tas
         contract_files: BTreeSet::new(),
         own_files: BTreeSet::new(),
     }
-}
-
-fn node(tree: &PlanTree, step: &StepTree, task: Task) -> Node {
-    let max_visits =
-        step.max_visits.as_ref().or(tree.max_visits.as_ref()).map_or(MAX_VISITS, |visits| visits.value);
-    let kind = NodeKind::Task(Box::new(task));
-    Node { max_visits, ..Node::new(step.number_text().as_str(), step.title.value.as_str(), kind) }
 }
 
 /// Makes the contract of a step by itself; an empty one where the step has none.

@@ -10,6 +10,7 @@ mod plan;
 mod step;
 pub(crate) mod values;
 
+pub(crate) use budget::of_text as budget_of;
 pub(crate) use contract::CONTRACT_STUB;
 pub use frontmatter::STATUSES;
 pub use values::RETRIES_MAX;
@@ -20,6 +21,7 @@ use crate::diagnostic::{Code, Diagnostic, Edit, Fix, Severity, StepName};
 use crate::markdown::{Fence, LineKind, Outline, belongs_to_plan};
 use crate::source::{Source, Span, Spanned, escape};
 use crate::tree::{Field, PlanTree, StepNumber, StepTree};
+use crate::workflow::{Language, outlined};
 use field::{FieldLine, RawField};
 use heading::{Heading, StepHeading};
 use layout::{Layout, Part, PartKind};
@@ -30,8 +32,12 @@ pub const STEPS_MAX: usize = 5_000;
 /// Reads a plan.
 ///
 /// Never panics and never stops at the first problem: what can be read is in the tree, and every problem is in the
-/// list, in the order of the text.
+/// list, in the order of the text. A graph of DOT or JSON, as its name says, has its nodes for steps.
 pub fn parse(source: &Source) -> (PlanTree, Vec<Diagnostic>) {
+    if let Some(language) = Language::of(source.path()) {
+        let outlined = outlined(source, language);
+        return (outlined.tree, outlined.found);
+    }
     let (tree, found, _) = parse_with_layout(source);
     (tree, found)
 }

@@ -114,6 +114,8 @@ pub struct StepTree {
     pub locks: Vec<Spanned<String>>,
     /// `**workspace:**`
     pub workspace: Option<Spanned<WorkspaceMode>>,
+    /// Its node's name, where the plan is a graph of another language than markdown.
+    pub node: Option<String>,
     /// Fields whose value could not be read; each has its diagnostic, so nothing reports them as missing.
     pub unread: Vec<Field>,
 }
@@ -151,7 +153,7 @@ pub enum WorkspaceMode {
 pub struct ContractTree {
     /// The script, with line feeds as line ends.
     pub command: String,
-    /// Where each line of the script begins in the source.
+    /// Where each line of the script begins in the source; empty where it does not stand there letter by letter.
     pub line_starts: Vec<usize>,
     /// The content of the fence.
     pub span: Span,
@@ -359,6 +361,7 @@ impl StepTree {
             min_tests: None,
             locks: Vec::new(),
             workspace: None,
+            node: None,
             unread: Vec::new(),
         }
     }
@@ -371,11 +374,12 @@ impl StepTree {
         }
     }
 
-    /// Returns the number as written.
+    /// Returns its name: the number as written, or that of its node.
     pub fn number_text(&self) -> String {
-        match &self.number.value {
-            StepNumber::Fixed(number) => number.to_string(),
-            StepNumber::Template(text) => text.clone(),
+        match (&self.node, &self.number.value) {
+            (Some(node), _) => node.clone(),
+            (None, StepNumber::Fixed(number)) => number.to_string(),
+            (None, StepNumber::Template(text)) => text.clone(),
         }
     }
 
@@ -391,11 +395,17 @@ impl StepTree {
 impl ContractTree {
     /// Returns the place in the plan of a span in the script.
     pub fn in_plan(&self, span: Span) -> Span {
+        if self.line_starts.is_empty() {
+            return self.span;
+        }
         Span::new(self.offset_in_plan(span.start), self.offset_in_plan(span.end))
     }
 
     /// Returns the place in the plan of a line of the script, counted from 1.
     pub fn line_in_plan(&self, line: usize, source: &Source) -> Span {
+        if self.line_starts.is_empty() {
+            return self.span;
+        }
         let at = line.saturating_sub(1).min(self.line_starts.len().saturating_sub(1));
         let start = self.line_starts.get(at).copied().unwrap_or(self.fence.end);
         Span::new(start, source.line_span(source.line_of(start)).end)

@@ -8,10 +8,11 @@ use crate::facts::{Facts, Wants, wants_of};
 use crate::levels::Levels;
 use crate::lint::order::Order;
 use crate::lint::{Lint, Scripts, lint_with};
-use crate::lower::lower;
+use crate::lower::{Plan, lower};
 use crate::parse::{parse, sort};
 use crate::source::{Source, Span, Unreadable};
 use crate::tree::PlanTree;
+use crate::workflow::{Language, Outlined, Workflow, implied, outlined};
 
 /// The most findings that are listed.
 const FINDINGS_MAX: usize = 1_000;
@@ -33,6 +34,8 @@ pub struct Verification {
 pub struct ReadPlan<'s> {
     source: &'s Source,
     tree: PlanTree,
+    /// How the steps follow each other.
+    workflow: Workflow,
     diagnostics: Vec<Diagnostic>,
     scripts: Scripts,
     order: Order,
@@ -40,13 +43,24 @@ pub struct ReadPlan<'s> {
     no_plan: Option<Diagnostic>,
 }
 
-/// Reads a plan's text and its contracts, once for all that follows.
+/// Reads a plan's text and its contracts, once for all that follows; its name says in which language it is written.
 pub fn read(source: &Source) -> ReadPlan<'_> {
-    let no_plan = source.no_plan();
-    let (tree, diagnostics) = if no_plan.is_none() { parse(source) } else { <_>::default() };
-    let scripts = Scripts::read(&tree);
-    let order = Order::read(source, &tree, &scripts);
-    ReadPlan { source, tree, diagnostics, scripts, order, no_plan }
+    let language = Language::of(source.path());
+    let no_plan = source.no_plan().filter(|_| language.is_none());
+    let outlined = match language {
+        Some(language) => outlined(source, language),
+        None => {
+            let (tree, found) = if no_plan.is_none() { parse(source) } else { <_>::default() };
+            implied(source, tree, found)
+        }
+    };
+    let scripts = Scripts::read(&outlined.tree);
+    let mut order = Order::read(source, &outlined.tree, &scripts);
+    if !outlined.is_linear {
+        order = order.along(&outlined.tree, &outlined.workflow);
+    }
+    let Outlined { tree, workflow, found: diagnostics, .. } = outlined;
+    ReadPlan { source, tree, workflow, diagnostics, scripts, order, no_plan }
 }
 
 /// Verifies a plan against the facts. Pure, linear in the text, and never panics.
@@ -62,7 +76,7 @@ impl ReadPlan<'_> {
 
     /// Judges the plan by what is true around it.
     pub fn judge(self, facts: &Facts, levels: &Levels) -> Verification {
-        let ReadPlan { source, tree, mut diagnostics, scripts, order, no_plan } = self;
+        let ReadPlan { source, tree, workflow, mut diagnostics, scripts, order, no_plan } = self;
         if let Some(diagnostic) = no_plan {
             let source = source.clone();
             return Verification::unreadable(&Unreadable { source, diagnostic });
@@ -72,12 +86,16 @@ impl ReadPlan<'_> {
         levels.apply(&mut diagnostics);
         let mut graph = None;
         if !diagnostics.iter().any(Diagnostic::is_error) {
-            match lower(&tree, &scripts, &order) {
-                Ok(lowered) => graph = Some(lowered),
-                Err(defect) => {
-                    diagnostics.push(Diagnostic::new(Code::P301, defect.to_string()).at(Span::at(0), ""))
-                }
-            }
+            let is_markdown = Language::of(source.path()).is_none();
+            let plan =
+                Plan { tree: &tree, workflow: &workflow, scripts: &scripts, order: &order, is_markdown };
+            let (lowered, mut found) = match lower(&plan) {
+                Ok((lowered, found)) => (Some(lowered), found),
+                Err(found) => (None, found),
+            };
+            levels.apply(&mut found);
+            graph = lowered.filter(|_| !found.iter().any(Diagnostic::is_error));
+            diagnostics.extend(found);
         }
         for label in diagnostics.iter_mut().flat_map(|diagnostic| &mut diagnostic.spans) {
             label.span = source.clamp(label.span);

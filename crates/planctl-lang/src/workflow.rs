@@ -1,26 +1,32 @@
 //! Graphs from any source: one tree with the place of every node and edge, and every finding about it.
 
+mod explicit;
 mod lint;
 mod loops;
-mod lower;
 mod pipeline;
 mod plan;
 mod prose;
+mod steps;
 mod tree;
 mod write;
 
-pub use lower::to_graph;
 pub use prose::{Markdown, to_markdown};
 pub use tree::{EdgeTree, Kind, Library, NamedContract, NodeTree, Said, Workflow};
 pub use write::{edge_words, to_ascii, to_dot, to_json, to_mermaid};
 
 pub(crate) use crate::dot::EDGES_MAX;
 pub(crate) use pipeline::{on_named, read_condition};
+pub(crate) use tree::is_confirmed;
 
-use crate::diagnostic::Diagnostic;
+use planctl_engine::Graph;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::lint::Scripts;
+use crate::lint::order::Order;
+use crate::lower::{Plan, lower};
 use crate::parse::sort;
-use crate::source::Source;
-use crate::tree::PlanTree;
+use crate::source::{Source, Span};
+use crate::tree::{PlanTree, StepKind};
 use crate::{dot, entry};
 
 /// The languages that graphs are written in, beside markdown.
@@ -67,6 +73,71 @@ pub fn read(source: &Source, language: Language) -> (Vec<Workflow>, Vec<Diagnost
         }
     };
     (workflows, found)
+}
+
+/// A plan's graph as it will run, with the steps that its nodes are.
+pub(crate) struct Outlined {
+    pub tree: PlanTree,
+    pub workflow: Workflow,
+    pub found: Vec<Diagnostic>,
+    /// Says that its steps run in the order of the text.
+    pub is_linear: bool,
+}
+
+/// Reads a file that holds one graph as a plan.
+pub(crate) fn outlined(source: &Source, language: Language) -> Outlined {
+    let (mut workflows, mut found) = check(source, language);
+    if workflows.len() > 1 {
+        let name = |workflow: &Workflow| workflow.name.as_ref().map_or("", |name| &name.value).to_owned();
+        let names: Vec<String> = workflows.iter().take(NAMES_MAX).map(name).collect();
+        let second = workflows[1].name.as_ref().map_or(Span::at(0), |name| name.span);
+        let message = format!("the file has {} graphs, and a plan is one", workflows.len());
+        let path = crate::source::escape(source.path());
+        found.push(Diagnostic::new(Code::P302, message).at(second, "a second one").help(format!(
+            "write the one that is meant to a file of its own: `planctl graph render {path} --entry NAME --format json > NAME.json`; it has: {}",
+            crate::source::escape(&names.join(", "))
+        )));
+    }
+    let workflow = if workflows.is_empty() { Workflow::default() } else { workflows.swap_remove(0) };
+    Outlined { tree: steps::steps(source, &workflow), workflow, found, is_linear: false }
+}
+
+/// The most graphs of a file that are named.
+const NAMES_MAX: usize = 12;
+
+/// Makes the graph of a plan in markdown, with every fork, join and decision that its steps imply.
+pub(crate) fn implied(source: &Source, tree: PlanTree, mut found: Vec<Diagnostic>) -> Outlined {
+    let plain = plan::workflow(source, &tree, &mut found);
+    let is_linear = is_linear(&tree);
+    if is_linear {
+        return Outlined { tree, workflow: plain, found, is_linear };
+    }
+    lint::structure(&lint::Shape::of(&plain), &mut found);
+    Outlined { workflow: explicit::explicit(&plain), tree, found, is_linear }
+}
+
+// Most plans are, and there is nothing to find out about their graph.
+fn is_linear(tree: &PlanTree) -> bool {
+    let is_work = |kind: StepKind| matches!(kind, StepKind::Work(_) | StepKind::Human | StepKind::Call);
+    tree.flow.is_none()
+        && tree.steps.iter().all(|step| {
+            step.needs.is_none()
+                && step.when.is_none()
+                && step.kind.as_ref().is_none_or(|kind| is_work(kind.value))
+        })
+}
+
+/// Makes the graph that the engine runs of one that was read.
+///
+/// # Errors
+///
+/// Returns what the engine does not run yet, or why the nodes make no graph.
+pub fn to_graph(source: &Source, workflow: &Workflow) -> Result<Graph, Vec<Diagnostic>> {
+    let tree = steps::steps(source, workflow);
+    let scripts = Scripts::read(&tree);
+    let order = Order::read(source, &tree, &scripts).along(&tree, workflow);
+    let plan = Plan { tree: &tree, workflow, scripts: &scripts, order: &order, is_markdown: false };
+    Ok(lower(&plan)?.0)
 }
 
 /// Makes the graph of a plan in markdown that was read, and returns what is wrong with its nodes and edges.

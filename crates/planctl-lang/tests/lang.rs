@@ -20,6 +20,8 @@ mod fixes;
 mod flows;
 #[path = "lang/formatting.rs"]
 mod formatting;
+#[path = "lang/implied.rs"]
+mod implied;
 #[path = "lang/levels.rs"]
 mod levels;
 #[path = "lang/lowering.rs"]

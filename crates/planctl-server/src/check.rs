@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use planctl_engine::{Graph, GraphParts, NodeKind, RedFirst, Responder, Rung};
+use planctl_engine::{Contract, Graph, GraphParts, NodeKind, RedFirst, Responder, Rung};
 use planctl_harness::{
     Baseline, PATH_DEFAULT, PathKind, Spawner, Syntax, Unreadable, existing_files, expand_glob,
     probe_commands, probe_paths, probe_scripts, read_plan,
@@ -326,12 +325,13 @@ fn with_configuration(graph: Graph, tree: &PlanTree, config: &Config) -> Result<
         tree.steps.iter().filter_map(|step| Some((step.fixed_number()?, step))).collect();
     let mut parts = GraphParts::from(graph);
     for node in &mut parts.nodes {
-        let NodeKind::Task(task) = &mut node.kind else { continue };
-        let Some(step) = steps.get(&task.step) else { continue };
-        let contract: Option<Duration> = config.contracts.timeout;
-        if let (None, Some(timeout)) = (&step.contract_timeout, contract) {
-            task.contract.timeout = timeout;
+        let Some(step) = node.step().and_then(|number| steps.get(&number)) else { continue };
+        if let (None, Some(timeout), Some(contract)) =
+            (&step.contract_timeout, contracts.timeout, contract_of(&mut node.kind))
+        {
+            contract.timeout = timeout;
         }
+        let NodeKind::Task(task) = &mut node.kind else { continue };
         if planctl_lang::red_first(tree, step).is_none() {
             task.contract.red_first = config.contracts.red_first;
         }
@@ -350,4 +350,19 @@ fn with_configuration(graph: Graph, tree: &PlanTree, config: &Config) -> Result<
             .collect();
     }
     Graph::new(parts).map_err(|defect| defect.to_string())
+}
+
+fn contract_of(kind: &mut NodeKind) -> Option<&mut Contract> {
+    match kind {
+        NodeKind::Task(task) => Some(&mut task.contract),
+        NodeKind::Call(call) => Some(&mut call.contract),
+        NodeKind::Decision(choice) => choice.command.as_deref_mut(),
+        NodeKind::Start
+        | NodeKind::Human(_)
+        | NodeKind::Checkpoint
+        | NodeKind::Fork(_)
+        | NodeKind::Join(_)
+        | NodeKind::Escalate { .. }
+        | NodeKind::Exit { .. } => None,
+    }
 }

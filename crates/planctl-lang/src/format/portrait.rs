@@ -169,6 +169,7 @@ fn bare_step(mut step: StepTree) -> StepTree {
         min_tests,
         locks,
         workspace,
+        node: _,
         unread,
     } = &mut step;
     none(number);

@@ -2,6 +2,7 @@
 
 use crate::shell::paths_in_text;
 use crate::source::{Source, Span, Spanned};
+use crate::workflow::Language;
 
 /// What a step does with a file, as far as its text tells.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -68,16 +69,23 @@ struct Places<'a> {
     start: usize,
     line: usize,
     line_start: usize,
+    /// All of it, where it does not stand in the plan letter by letter: a value of a graph with escapes.
+    whole: Option<Span>,
 }
 
 impl<'a> Places<'a> {
     fn new(source: &'a Source, text: &'a Spanned<String>) -> Places<'a> {
         let line = source.line_of(text.span.start);
-        Places { source, text: &text.value, start: text.span.start, line, line_start: 0 }
+        let is_moved = Language::of(source.path()).is_some() && source.slice(text.span) != text.value;
+        let whole = is_moved.then_some(text.span);
+        Places { source, text: &text.value, start: text.span.start, line, line_start: 0, whole }
     }
 
     // Spans come in order, so the walk is linear in the text.
     fn in_plan(&mut self, span: Span) -> Span {
+        if let Some(whole) = self.whole {
+            return whole;
+        }
         while let Some(end) = self.text[self.line_start..span.start].find('\n') {
             self.line += 1;
             self.line_start += end + 1;

@@ -2,6 +2,7 @@
 //! P203, P204 and P212.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::OnceLock;
 
 use super::Scripts;
 use super::mentions::{self, Mention, Role};
@@ -12,6 +13,7 @@ use crate::parse::name_of;
 use crate::shell::{FileUse, Use};
 use crate::source::{Source, Span};
 use crate::tree::{PlanTree, StepTree};
+use crate::workflow::Workflow;
 
 /// What every step does with every file it names.
 pub(crate) struct Order {
@@ -19,6 +21,8 @@ pub(crate) struct Order {
     /// The last step that is said to make a file.
     last_makers: HashMap<String, usize>,
     by_step: Vec<Named>,
+    /// Which steps may come before others, where that is not the order of the text.
+    paths: Option<Paths>,
 }
 
 /// The files that a step names.
@@ -44,6 +48,7 @@ impl Order {
             by_path: BTreeMap::new(),
             last_makers: HashMap::new(),
             by_step: Vec::with_capacity(tree.steps.len()),
+            paths: None,
         };
         for (at, step) in tree.steps.iter().enumerate() {
             let mut mentions =
@@ -89,15 +94,34 @@ impl Order {
         self.by_path.get(path).map_or(&[], Vec::as_slice)
     }
 
-    // Parts stand in the order of the steps.
-    fn before(&self, path: &str, at: usize) -> impl Iterator<Item = &Part> {
-        let parts = self.parts(path);
-        parts[..parts.partition_point(|part| part.step < at)].iter()
+    /// Has steps come one after the other along a graph, in place of the text.
+    pub(crate) fn along(mut self, tree: &PlanTree, workflow: &Workflow) -> Order {
+        self.paths = Some(Paths::of(tree, workflow));
+        self
     }
 
+    /// Says whether steps come in the order of the text.
+    pub(super) fn is_linear(&self) -> bool {
+        self.paths.is_none()
+    }
+
+    fn before(&self, path: &str, at: usize) -> impl Iterator<Item = &Part> {
+        let parts = self.parts(path);
+        let earlier = self.paths.as_ref().map(|paths| paths.before(at));
+        let end = if earlier.is_some() { parts.len() } else { parts.partition_point(|part| part.step < at) };
+        parts[..end]
+            .iter()
+            .filter(move |part| earlier.is_none_or(|earlier| part.step != at && has(earlier, part.step)))
+    }
+
+    // Parts stand in the order of the steps.
     fn after(&self, path: &str, at: usize) -> impl Iterator<Item = &Part> {
         let parts = self.parts(path);
-        parts[parts.partition_point(|part| part.step <= at)..].iter()
+        let earlier = self.paths.as_ref().map(|paths| paths.before(at));
+        let start = if earlier.is_some() { 0 } else { parts.partition_point(|part| part.step <= at) };
+        parts[start..]
+            .iter()
+            .filter(move |part| earlier.is_none_or(|earlier| part.step != at && !has(earlier, part.step)))
     }
 
     fn within(&self, path: &str, at: usize) -> impl Iterator<Item = &Part> {
@@ -108,7 +132,17 @@ impl Order {
 
     /// Says whether a later step is said to make the file.
     fn is_made_later(&self, path: &str, at: usize) -> bool {
-        self.last_makers.get(path).is_some_and(|last| *last > at)
+        self.last_makers.get(path).is_some_and(|last| *last > at || !self.is_linear())
+    }
+
+    /// Returns the files that several steps name, each with those that do.
+    pub(crate) fn shared(&self) -> impl Iterator<Item = (&str, &[Part])> {
+        let is_shared =
+            |parts: &Vec<Part>| parts.first().map(|part| part.step) != parts.last().map(|part| part.step);
+        self.by_path
+            .iter()
+            .filter(move |(_, parts)| is_shared(parts))
+            .map(|(path, parts)| (path.as_str(), parts.as_slice()))
     }
 
     /// Returns the paths that some step may make.
@@ -161,6 +195,62 @@ impl Order {
     }
 }
 
+/// Which steps may come before each, as far as the edges of a graph tell.
+struct Paths {
+    /// The nodes with an edge to each node.
+    back: Vec<Vec<usize>>,
+    /// The node that each step is, and the step that each node is.
+    nodes: Vec<Option<usize>>,
+    steps: Vec<Option<usize>>,
+    /// By step, a bit for every step that may come before it; found when it is first asked.
+    before: Vec<OnceLock<Vec<u64>>>,
+}
+
+impl Paths {
+    fn of(tree: &PlanTree, workflow: &Workflow) -> Paths {
+        let places = workflow.places();
+        let mut back = vec![Vec::new(); workflow.nodes.len()];
+        for (from, ways) in workflow.ways().iter().enumerate() {
+            for (to, _) in ways {
+                back[*to].push(from);
+            }
+        }
+        let nodes: Vec<Option<usize>> =
+            tree.steps.iter().map(|step| places.get(step.number_text().as_str()).copied()).collect();
+        let mut steps = vec![None; workflow.nodes.len()];
+        for (step, node) in nodes.iter().enumerate() {
+            if let Some(node) = node {
+                steps[*node] = Some(step);
+            }
+        }
+        Paths { back, before: nodes.iter().map(|_| OnceLock::new()).collect(), nodes, steps }
+    }
+
+    fn before(&self, step: usize) -> &[u64] {
+        let Some(known) = self.before.get(step) else { return &[] };
+        known.get_or_init(|| {
+            let mut before = vec![0; self.nodes.len().div_ceil(64)];
+            let mut seen = vec![false; self.back.len()];
+            let mut open: Vec<usize> = self.nodes[step].into_iter().collect();
+            while let Some(at) = open.pop() {
+                for from in &self.back[at] {
+                    if !std::mem::replace(&mut seen[*from], true) {
+                        if let Some(step) = self.steps[*from] {
+                            before[step / 64] |= 1 << (step % 64);
+                        }
+                        open.push(*from);
+                    }
+                }
+            }
+            before
+        })
+    }
+}
+
+fn has(steps: &[u64], step: usize) -> bool {
+    steps.get(step / 64).is_some_and(|bits| bits >> (step % 64) & 1 == 1)
+}
+
 fn of_contract(scripts: &Scripts, at: usize, step: &StepTree) -> Vec<Mention> {
     let Some(contract) = &step.contract else { return Vec::new() };
     let mention = |file: &FileUse| {
@@ -204,6 +294,12 @@ impl Ordering<'_, '_> {
         let mut early = Diagnostic::new(Code::P203, message)
             .at(span, "needed here, before it exists")
             .at(part.span, format!("first produced here (step {later} \"{title}\")"));
+        if !self.order.is_linear() {
+            found.push(early.help(format!(
+                "lead the way from step {later} to step {number}, or let {number} do without the file"
+            )));
+            return true;
+        }
         let next = steps.get(part.step + 1).map_or_else(
             || format!("a new step after step {later}"),
             |next| format!("step {} or later", next.number_text()),

@@ -9,7 +9,8 @@ use crate::alike;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::parse::{CONTRACT_STUB, name_of};
 use crate::source::{Span, escape};
-use crate::tree::{Field, OnFail, PlanTree, StepKind, StepTree, WorkspaceMode};
+use crate::tree::{Field, OnFail, PlanTree, StepKind, StepTree};
+use crate::workflow::Language;
 
 /// The most locks that a step may ask for.
 const LOCKS_MAX: usize = 20;
@@ -17,6 +18,17 @@ const LOCKS_MAX: usize = 20;
 const TITLE_CHARACTERS_MAX: usize = 200;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
+    place(lint, found);
+    if Language::of(lint.source.path()).is_some() {
+        // What nodes of a graph must have is judged with the graph.
+        for step in &lint.tree.steps {
+            let mut of_step = Vec::new();
+            locks(step, &mut of_step);
+            subscriptions(step, &mut of_step);
+            found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
+        }
+        return;
+    }
     plan(lint, found);
     numbers::lint(lint, found);
     let is_like_ours = is_like_ours(lint);
@@ -30,14 +42,16 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         unsupported(step, &mut of_step);
         for_each(lint, step, &mut of_step);
         marks(lint, step, is_like_ours, &mut of_step);
-        if step.subscriptions.len() > SUBSCRIPTIONS_MAX {
-            let message =
-                format!("the step has {} subscriptions, and the limit is 50", step.subscriptions.len());
-            let at = step.subscriptions[SUBSCRIPTIONS_MAX].span;
-            let many = Diagnostic::new(Code::P008, message).at(at, "number 51");
-            of_step.push(many.help("name the few files that matter; the worker can read the rest itself"));
-        }
+        subscriptions(step, &mut of_step);
         found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
+    }
+}
+
+fn subscriptions(step: &StepTree, found: &mut Vec<Diagnostic>) {
+    if let Some(surplus) = step.subscriptions.get(SUBSCRIPTIONS_MAX) {
+        let message = format!("the step has {} subscriptions, and the limit is 50", step.subscriptions.len());
+        let many = Diagnostic::new(Code::P008, message).at(surplus.span, "number 51");
+        found.push(many.help("name the few files that matter; the worker can read the rest itself"));
     }
 }
 
@@ -87,15 +101,10 @@ fn plan(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         }
         Some(_) => {}
     }
-    if let Some(parallel) = tree.parallel.as_ref().filter(|parallel| parallel.value > 1) {
-        found.push(later("parallel", "more than one step at a time", parallel.span));
-    }
-    if let Some(flow) = &tree.flow {
-        found.push(
-            later("Flow", "branches and loops", flow.span).help("leave the section out: steps run in order"),
-        );
-    }
     status(lint, found);
+}
+
+fn place(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     if lint.facts.plan_is_inside == Some(false) {
         let outside =
             Diagnostic::new(Code::P603, "the plan lies outside the workspace; it runs all the same");
@@ -160,7 +169,10 @@ fn title(step: &StepTree, found: &mut Vec<Diagnostic>) {
 }
 
 fn required(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
-    let is_work = matches!(step.kind.as_ref().map(|kind| kind.value), None | Some(StepKind::Work(_)));
+    let kind = step.kind.as_ref().map(|kind| kind.value);
+    let is_work = matches!(kind, None | Some(StepKind::Work(_)));
+    let is_told = is_work || matches!(kind, Some(StepKind::Human | StepKind::Escalate));
+    let is_run = is_work || kind == Some(StepKind::Call);
     let name = step.number_text();
     let missing = |field: Field| !step.unread.contains(&field);
     if is_work && step.target.is_none() && missing(Field::Target) {
@@ -173,13 +185,13 @@ fn required(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
             Some([]) | None => diagnostic.help("say who does it: `**target:** coder`"),
         });
     }
-    if is_work && step.task.is_none() && missing(Field::Task) {
+    if is_told && step.task.is_none() && missing(Field::Task) {
         let diagnostic = Diagnostic::new(Code::P009, format!("step {name}: task is missing"));
         found.push(
             diagnostic.at(step.heading, "this step").help("say what to do: `**task:**` and text below it"),
         );
     }
-    if is_work && step.contract.is_none() && missing(Field::Contract) {
+    if is_run && step.contract.is_none() && missing(Field::Contract) {
         let diagnostic = Diagnostic::new(Code::P010, format!("step {name} has no contract"));
         let help =
             "say what proves it:\n**contract:**\n```shell\ntest -f docs/analysis.md\n```\nexit_code == 0";
@@ -200,7 +212,9 @@ fn required(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
 }
 
 fn policy(step: &StepTree, found: &mut Vec<Diagnostic>) {
-    let missing = !step.unread.contains(&Field::OnFail);
+    let is_tried =
+        matches!(step.kind.as_ref().map(|kind| kind.value), None | Some(StepKind::Work(_) | StepKind::Call));
+    let missing = is_tried && !step.unread.contains(&Field::OnFail);
     match &step.on_fail {
         None if missing && step.contract.is_some() && step.max_retries.is_none() => {
             let note =
@@ -262,30 +276,12 @@ fn later(field: &str, what: &str, span: Span) -> Diagnostic {
 }
 
 fn unsupported(step: &StepTree, found: &mut Vec<Diagnostic>) {
-    if let Some(kind) = &step.kind
-        && !matches!(kind.value, StepKind::Work(_))
-    {
-        let help = "the types for now are `code` and `review`";
-        found.push(later("type", "a node that is no work for an agent", kind.span).help(help));
-    }
     let spans = [
-        ("needs", "an order other than that of the text", step.needs.as_ref().map(|field| field.span)),
-        ("when", "a condition", step.when.as_ref().map(|field| field.span)),
         ("gate", "a gate of another kind", step.gate.as_ref().map(|field| field.span)),
         ("min_tests", "a least number of tests", step.min_tests.as_ref().map(|field| field.span)),
     ];
     for (field, what, span) in spans {
-        found.extend(span.map(|span| {
-            later(field, what, span).help("delete the field; steps run in order, one at a time")
-        }));
-    }
-    if let Some(mode) = &step.workspace
-        && mode.value == WorkspaceMode::Worktree
-    {
-        found.push(
-            later("workspace: worktree", "a worktree per step", mode.span)
-                .help("write `shared`, or delete the field"),
-        );
+        found.extend(span.map(|span| later(field, what, span).help("delete the field")));
     }
 }
 

@@ -79,6 +79,12 @@ impl Limit {
     }
 }
 
+/// Reads a budget that stands in one text; nothing where a part of it can't be read, or it names no limit.
+pub(crate) fn of_text(text: &str) -> Option<Budget> {
+    let (budget, faults) = read(&[(0, text)]);
+    (faults.is_empty() && budget != Budget::default()).then_some(budget)
+}
+
 /// Reads the lines of a budget, each given with where it begins in the plan; places are places in the plan.
 pub(super) fn read(lines: &[(usize, &str)]) -> (Budget, Vec<Fault>) {
     let mut reading = Reading::default();

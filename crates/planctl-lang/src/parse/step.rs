@@ -199,7 +199,7 @@ impl Reader<'_> {
             .value
             .split([',', ' '])
             .map(|part| part.trim().trim_start_matches('#'))
-            .filter(|part| !part.is_empty() && *part != "and")
+            .filter(|part| !part.is_empty() && !matches!(*part, "and" | "none"))
             .map(|part| part.parse().ok())
             .collect();
         match numbers {
@@ -207,7 +207,7 @@ impl Reader<'_> {
             None => {
                 let refused = Diagnostic::new(Code::P015, "`**needs:**` names steps by their numbers")
                     .at(value.span, "");
-                self.report_value(Field::Needs, refused.help("write `**needs:** 1, 2`"));
+                self.report_value(Field::Needs, refused.help("write `**needs:** 1, 2`, or `none`"));
             }
         }
     }

@@ -238,7 +238,7 @@ pub(crate) fn read_condition(
 }
 
 // Where a text stands without its quotes, and whether its bytes are those of the file: escapes move what follows.
-fn inner_place(source: &Source, value: &Spanned<String>) -> (Span, bool) {
+pub(super) fn inner_place(source: &Source, value: &Spanned<String>) -> (Span, bool) {
     let written = source.slice(value.span);
     if written == value.value {
         return (value.span, true);

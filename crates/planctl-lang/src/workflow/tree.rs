@@ -264,6 +264,14 @@ impl NodeTree {
     }
 }
 
+/// Says whether a person confirms what is done at a task, as no contract says it (DESIGN 3, row H-30).
+pub(crate) fn is_confirmed(node: &NodeTree) -> bool {
+    let is_none = |contract: &NamedContract| contract.command.value.trim() == "none";
+    let is_manual = node.said.text("verify.type").is_some_and(|kind| kind.value == "manual");
+    let is_unproved = if node.contracts.is_empty() { is_manual } else { node.contracts.iter().all(is_none) };
+    node.kind.value == Kind::Task && is_unproved
+}
+
 impl Workflow {
     /// Returns the title: its own, else its name.
     pub fn title(&self) -> &str {

@@ -611,7 +611,7 @@ proptest! {
             }
         }
         for workflow in &read.workflows {
-            let made = planctl_lang::workflow::to_graph(workflow);
+            let made = planctl_lang::workflow::to_graph(&Source::new("plan.dot", &text), workflow);
             prop_assert!(made.is_ok() || made.is_err_and(|refused| !refused.is_empty()));
             let plan = to_markdown(workflow).text;
             let source = Source::new("plan.md", &plan);

@@ -1,0 +1,285 @@
+//! Where branches meet: each fork finds its join, and branches that may never come to one are refused.
+//!
+//! A fork and a join belong together where everything between them can be reached from this fork only, and leads to this join
+//! or to an end: then a branch may choose its way, and counts once. Else, as where step 5 needs steps 2 and 3 and step 4 needs
+//! 2 alone, each node that leads into a join is awaited by itself, so it must be sure to come.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planctl_engine::{GraphParts, JoinPolicy, NodeId, NodeKind, On};
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::source::{Span, escape};
+use crate::workflow::Workflow;
+
+/// The most forks whose joins are looked for, and the most joins that are looked at for each; every one costs a walk.
+const FORKS_MAX: usize = 500;
+const JOINS_MAX: usize = 16;
+/// The most findings.
+const TOLD_MAX: usize = 20;
+
+/// Gives each fork its join.
+pub(super) fn join(parts: &mut GraphParts, workflow: &Workflow) -> Result<(), Vec<Diagnostic>> {
+    let net = Net::of(parts);
+    if net.forks.is_empty() && net.joins.is_empty() {
+        return Ok(());
+    }
+    let mut found = BTreeMap::new();
+    for fork in &net.forks {
+        net.join_of(*fork, &mut found);
+    }
+    let told = net.unsure(&found, workflow);
+    if !told.is_empty() {
+        return Err(told);
+    }
+    let names: BTreeMap<NodeId, NodeId> = found
+        .into_iter()
+        .filter_map(|(fork, join)| Some((net.ids[fork].clone(), net.ids[join?].clone())))
+        .collect();
+    for node in &mut parts.nodes {
+        if let NodeKind::Fork(fork) = &mut node.kind {
+            fork.join = names.get(&node.id).cloned();
+        }
+    }
+    Ok(())
+}
+
+/// The nodes by their places, with the ways between them.
+pub(super) struct Net {
+    ids: Vec<NodeId>,
+    ways: Vec<Vec<usize>>,
+    back: Vec<Vec<usize>>,
+    pub(super) forks: Vec<usize>,
+    joins: BTreeSet<usize>,
+    /// Joins that go on with the first branch that comes well.
+    lenient: BTreeSet<usize>,
+    /// Where a run ends, or is held for a person: nothing is awaited from there.
+    ends: BTreeSet<usize>,
+    goals: BTreeSet<usize>,
+    start: usize,
+}
+
+impl Net {
+    pub(super) fn of(parts: &GraphParts) -> Net {
+        let places: BTreeMap<&NodeId, usize> =
+            parts.nodes.iter().enumerate().map(|(at, node)| (&node.id, at)).collect();
+        let of_kind = |is_it: &dyn Fn(&NodeKind) -> bool| -> Vec<usize> {
+            (0..parts.nodes.len()).filter(|at| is_it(&parts.nodes[*at].kind)).collect()
+        };
+        let mut net = Net {
+            ids: parts.nodes.iter().map(|node| node.id.clone()).collect(),
+            ways: vec![Vec::new(); parts.nodes.len()],
+            back: vec![Vec::new(); parts.nodes.len()],
+            forks: of_kind(&|kind| matches!(kind, NodeKind::Fork(_))),
+            joins: of_kind(&|kind| matches!(kind, NodeKind::Join(_))).into_iter().collect(),
+            lenient: of_kind(&|kind| matches!(kind, NodeKind::Join(join) if join.policy == JoinPolicy::Any))
+                .into_iter()
+                .collect(),
+            ends: of_kind(&|kind| {
+                matches!(kind, NodeKind::Escalate { .. } | NodeKind::Exit { success: false })
+            })
+            .into_iter()
+            .collect(),
+            goals: of_kind(&|kind| matches!(kind, NodeKind::Exit { success: true })).into_iter().collect(),
+            start: places.get(&parts.start).copied().unwrap_or(0),
+        };
+        for edge in &parts.edges {
+            if let (Some(from), Some(to)) = (places.get(&edge.from), places.get(&edge.to))
+                && edge.on != On::Retry
+            {
+                net.ways[*from].push(*to);
+                net.back[*to].push(*from);
+            }
+        }
+        net
+    }
+
+    /// Finds the join of a fork, after those of the forks between the two.
+    fn join_of(&self, fork: usize, found: &mut BTreeMap<usize, Option<usize>>) -> Option<usize> {
+        if let Some(known) = found.get(&fork) {
+            return *known;
+        }
+        // A fork that is come to again while its join is looked for has none.
+        found.insert(fork, None);
+        if found.len() > FORKS_MAX {
+            return None;
+        }
+        let join = self.joins_from(fork).into_iter().find(|join| self.is_closed(fork, *join, found));
+        found.insert(fork, join);
+        join
+    }
+
+    // Joins in the order in which a walk along all ways comes to them.
+    fn joins_from(&self, fork: usize) -> Vec<usize> {
+        let mut seen = BTreeSet::from([fork]);
+        let mut open = std::collections::VecDeque::from([fork]);
+        let mut joins = Vec::new();
+        while let Some(at) = open.pop_front() {
+            for to in &self.ways[at] {
+                if seen.insert(*to) {
+                    open.push_back(*to);
+                    if self.joins.contains(to) {
+                        joins.push(*to);
+                    }
+                }
+            }
+            if joins.len() >= JOINS_MAX {
+                break;
+            }
+        }
+        joins
+    }
+
+    // Says whether the branches of a fork lie apart up to a join, lead to it, and nothing else does.
+    fn is_closed(&self, fork: usize, join: usize, found: &mut BTreeMap<usize, Option<usize>>) -> bool {
+        let mut branch_of: BTreeMap<usize, usize> = BTreeMap::new();
+        for (branch, head) in self.ways[fork].iter().enumerate() {
+            let mut open = vec![*head];
+            while let Some(at) = open.pop() {
+                if at == join || self.ends.contains(&at) {
+                    continue;
+                }
+                if at == fork || self.goals.contains(&at) {
+                    return false;
+                }
+                match branch_of.insert(at, branch) {
+                    Some(known) if known != branch => return false,
+                    Some(_) => {}
+                    None => open.extend(&self.ways[at]),
+                }
+            }
+        }
+        let is_within = |at: &usize| branch_of.contains_key(at);
+        let enters_apart =
+            branch_of.keys().any(|at| self.back[*at].iter().any(|from| *from != fork && !is_within(from)));
+        let inner: Vec<usize> = self.forks.iter().copied().filter(|inner| is_within(inner)).collect();
+        !enters_apart
+            && self.back[join].iter().all(|from| is_within(from) || *from == fork)
+            && inner
+                .into_iter()
+                .all(|inner| self.join_of(inner, found).is_some_and(|join| branch_of.contains_key(&join)))
+    }
+
+    /// Returns a finding for each node that a join awaits and that a run may go past.
+    fn unsure(&self, found: &BTreeMap<usize, Option<usize>>, workflow: &Workflow) -> Vec<Diagnostic> {
+        let closed: BTreeSet<usize> = found.values().copied().flatten().collect();
+        let mut told = Vec::new();
+        let open = self.joins.iter().filter(|join| !closed.contains(join) && !self.lenient.contains(join));
+        for join in open {
+            let awaited: BTreeSet<usize> = self.back[*join].iter().copied().collect();
+            for from in awaited {
+                if told.len() < TOLD_MAX
+                    && let Some(past) = self.way_past(from, *join)
+                {
+                    told.push(self.finding(*join, from, past, workflow));
+                }
+            }
+        }
+        let roofless = self.forks.iter().filter(|fork| found.get(fork).is_none_or(Option::is_none));
+        for fork in roofless {
+            if told.len() < TOLD_MAX
+                && let Some(back) = self.way_back(*fork)
+            {
+                let span = span_of(workflow, &self.ids[back]);
+                let message = format!(
+                    "a way leads from `{}` back to where branches begin (`{}`), while the others are under way",
+                    escape(self.ids[back].as_str()),
+                    escape(self.ids[*fork].as_str())
+                );
+                let finding = Diagnostic::new(Code::P315, message).at(span, "a way back from here");
+                told.push(finding.help(
+                    "let the branches meet before a way leads back, or keep the way back within one branch",
+                ));
+            }
+        }
+        told
+    }
+
+    // Where a run may leave for good every way from a node into a join, if it may. All ways are taken from a fork and one from any
+    // other node; loops are bounded, so a run leaves them.
+    fn way_past(&self, node: usize, join: usize) -> Option<usize> {
+        let mut sure = vec![true; self.ways.len()];
+        let mut open: Vec<usize> = self.goals.iter().copied().collect();
+        // Where some ways lead there and others past it.
+        let mut parted = None;
+        for goal in &open {
+            sure[*goal] = false;
+        }
+        while let Some(at) = open.pop() {
+            for from in &self.back[at] {
+                if !sure[*from] || (*from == node && at == join) {
+                    continue;
+                }
+                let is_fork = self.forks.contains(from);
+                if !is_fork || self.ways[*from].iter().all(|to| !sure[*to]) {
+                    sure[*from] = false;
+                    if self.ways[*from].iter().any(|to| sure[*to] || (*from == node && *to == join)) {
+                        parted = Some(*from);
+                    }
+                    open.push(*from);
+                }
+            }
+        }
+        (!sure[self.start]).then(|| parted.unwrap_or(self.start))
+    }
+
+    // The last node of a way from a fork back to it that no join of all its branches cuts.
+    fn way_back(&self, fork: usize) -> Option<usize> {
+        let within = self.reached(fork, self.last_join(fork));
+        self.back[fork].iter().copied().find(|from| within.contains(from))
+    }
+
+    // The first join through which every way from a fork to a good end leads.
+    fn last_join(&self, fork: usize) -> Option<usize> {
+        self.joins_from(fork).into_iter().find(|join| {
+            let past = self.reached(fork, Some(*join));
+            !self.goals.iter().any(|goal| past.contains(goal))
+        })
+    }
+
+    /// Returns the nodes between a fork and where its branches meet that lie on one branch only, each with that branch.
+    pub(super) fn branches(&self, fork: usize) -> BTreeMap<usize, usize> {
+        let cut = self.last_join(fork);
+        let mut of: BTreeMap<usize, Option<usize>> = BTreeMap::new();
+        for (branch, head) in self.ways[fork].iter().enumerate() {
+            let mut own = self.reached(*head, cut);
+            own.insert(*head);
+            for node in own.into_iter().filter(|node| Some(*node) != cut && *node != fork) {
+                of.entry(node).and_modify(|known| *known = None).or_insert(Some(branch));
+            }
+        }
+        of.into_iter().filter_map(|(node, branch)| Some((node, branch?))).collect()
+    }
+
+    fn reached(&self, from: usize, but: Option<usize>) -> BTreeSet<usize> {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![from];
+        while let Some(at) = open.pop() {
+            for to in &self.ways[at] {
+                if Some(*to) != but && seen.insert(*to) {
+                    open.push(*to);
+                }
+            }
+        }
+        seen
+    }
+
+    fn finding(&self, join: usize, from: usize, past: usize, workflow: &Workflow) -> Diagnostic {
+        let name = |at: usize| escape(self.ids[at].as_str());
+        let message = format!(
+            "`{}` waits for `{}`, which a run may go past at `{}`",
+            name(join),
+            name(from),
+            name(past)
+        );
+        let finding = Diagnostic::new(Code::P315, message)
+            .at(span_of(workflow, &self.ids[past]), "a way leads past it from here")
+            .at(span_of(workflow, &self.ids[from]), "this is awaited");
+        finding.help("lead every way through it, or need a step that every way leads through")
+    }
+}
+
+fn span_of(workflow: &Workflow, id: &NodeId) -> Span {
+    let node = workflow.nodes.iter().find(|node| node.id.value == id.as_str());
+    node.map_or(Span::at(0), |node| node.id.span)
+}

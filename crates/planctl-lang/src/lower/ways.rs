@@ -1,0 +1,162 @@
+//! The edges of a graph: those that its author wrote, and what follows the last attempt where no edge says it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planctl_engine::condition::{Key, Test};
+use planctl_engine::{Edge, Node, NodeId, NodeKind, On};
+
+use super::policy;
+use crate::tree::{StepTree, Then};
+use crate::workflow::{EdgeTree, Kind, NodeTree, Workflow, is_confirmed};
+
+/// What a person says who is asked whether something is done.
+const DONE: &str = "done";
+const NOT_DONE: &str = "not done";
+
+/// The edges, as they are made node by node.
+pub(super) struct Ways<'w> {
+    workflow: &'w Workflow,
+    is_markdown: bool,
+    of: Vec<Vec<(usize, &'w EdgeTree)>>,
+    edges: Vec<Edge>,
+    helpers: BTreeMap<String, Node>,
+}
+
+impl<'w> Ways<'w> {
+    pub(super) fn of(workflow: &'w Workflow, is_markdown: bool) -> Ways<'w> {
+        Ways { workflow, is_markdown, of: workflow.ways(), edges: Vec::new(), helpers: BTreeMap::new() }
+    }
+
+    /// Returns what a person may choose at a node.
+    pub(super) fn options(&self, at: usize) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        let options = self.of[at].iter().map(|(_, edge)| self.option(at, edge));
+        options.filter(|option| seen.insert(option.clone())).collect()
+    }
+
+    /// Returns what a person chooses who wants to go on to a node.
+    pub(super) fn option_to(&self, at: usize, target: &str) -> Option<String> {
+        let edge = self.of[at].iter().find(|(_, edge)| edge.to.value == target)?;
+        Some(self.option(at, edge.1))
+    }
+
+    // What an edge is called: its label, the answer that its condition names, or where it leads. One who confirms says
+    // whether it is done.
+    fn option(&self, at: usize, edge: &EdgeTree) -> String {
+        if let Some(label) = &edge.label {
+            return label.value.clone();
+        }
+        let clauses = edge.condition.as_ref().map_or(&[][..], |condition| &condition.value.clauses);
+        if let [clause] = clauses
+            && let (Key::PreferredLabel, Test::Is(word)) = (&clause.key, &clause.test)
+        {
+            return word.clone();
+        }
+        let confirms = is_confirmed(&self.workflow.nodes[at])
+            || self.of[at]
+                .iter()
+                .filter(|(_, edge)| matches!(edge.on.value, On::Success | On::Always))
+                .count()
+                == 1;
+        match edge.on.value {
+            On::Fail | On::Exhaust | On::Retry => NOT_DONE.to_owned(),
+            On::Success | On::Always
+                if confirms && (self.is_markdown || is_confirmed(&self.workflow.nodes[at])) =>
+            {
+                DONE.to_owned()
+            }
+            On::Success | On::Always => edge.to.value.clone(),
+        }
+    }
+
+    /// Makes the edges that leave a node.
+    pub(super) fn leave(&mut self, at: usize, node: &NodeTree, step: Option<&StepTree>) {
+        let from = node.id.value.as_str();
+        let is_choice = node.kind.value == Kind::Human || is_confirmed(node);
+        for (_, edge) in self.of[at].clone() {
+            let is_asked = is_choice && edge.on.value != On::Always;
+            let on = if node.kind.value == Kind::Start {
+                On::Always
+            } else if is_asked {
+                On::Success
+            } else {
+                edge.on.value
+            };
+            let label = edge.label.as_ref().map(|label| label.value.clone());
+            self.edges.push(Edge {
+                when: edge
+                    .condition
+                    .as_ref()
+                    .filter(|_| !edge.is_plain())
+                    .map(|condition| condition.value.clone()),
+                label: if is_choice { Some(self.option(at, edge)) } else { label },
+                weight: i32::try_from(edge.weight).unwrap_or(0),
+                ..Edge::new(from, edge.to.value.as_str(), on)
+            });
+        }
+        let fails = |edge: &EdgeTree| !matches!(edge.on.value, On::Success | On::Retry) && edge.is_plain();
+        let is_said = self.of[at].iter().any(|(_, edge)| fails(edge));
+        if is_choice || is_said || !matches!(node.kind.value, Kind::Task | Kind::Call) {
+            return;
+        }
+        if let Some(target) = self.after_last(at, node, step) {
+            self.edges.push(Edge::new(from, target.as_str(), On::Exhaust));
+        }
+    }
+
+    // E9: what follows the last attempt, where no edge says it. A plan in markdown asks a person, if it says nothing.
+    fn after_last(&mut self, at: usize, node: &NodeTree, step: Option<&StepTree>) -> Option<String> {
+        let explicit = step.and_then(|step| step.on_fail.as_ref()?.value.then);
+        let then = if self.is_markdown { step.map(|step| policy(step).then) } else { explicit };
+        let said = |key: &str| node.said.text(key).map(|target| target.value.clone());
+        match then {
+            Some(Then::Escalate) => Some(self.helper(
+                "ask",
+                "ask a person",
+                NodeKind::Escalate { reason: None, pace_level: None },
+            )),
+            Some(Then::Abort) => Some(self.helper("failed", "failed", NodeKind::Exit { success: false })),
+            Some(Then::Skip | Then::Warn) => self.way_on(at),
+            None => said("retry_target").or_else(|| said("fallback_retry_target")),
+        }
+    }
+
+    fn way_on(&self, at: usize) -> Option<String> {
+        let plain = self.of[at].iter().find(|(_, edge)| edge.on.value == On::Success && edge.is_plain());
+        plain.or(self.of[at].first()).map(|(_, edge)| edge.to.value.clone())
+    }
+
+    // Steps of markdown are numbers, and no name of DOT begins with a dash, so these names are free.
+    fn helper(&mut self, name: &str, title: &str, kind: NodeKind) -> String {
+        let id = if self.is_markdown { name.to_owned() } else { format!("-{name}") };
+        let is_there = self.workflow.nodes.iter().any(|node| node.id.value == id);
+        if !is_there && !self.helpers.contains_key(&id) {
+            let node = Node { max_visits: super::MAX_VISITS, ..Node::new(id.as_str(), title, kind) };
+            self.helpers.insert(id.clone(), node);
+        }
+        id
+    }
+
+    /// Returns the start, which is made where the graph names a task as its start (G-03).
+    pub(super) fn start(&mut self, nodes: &mut Vec<Node>) -> NodeId {
+        let own = self.workflow.nodes.iter().find(|node| node.kind.value == Kind::Start);
+        if let Some(own) = own {
+            return NodeId::new(own.id.value.as_str());
+        }
+        let names: BTreeSet<&str> = self.workflow.nodes.iter().map(|node| node.id.value.as_str()).collect();
+        let mut name = "start".to_owned();
+        while names.contains(name.as_str()) {
+            name.insert(0, '_');
+        }
+        nodes.push(Node::new(name.as_str(), "start", NodeKind::Start));
+        if let Some(entry) = &self.workflow.start {
+            self.edges.push(Edge::new(name.as_str(), entry.value.as_str(), On::Always));
+        }
+        NodeId::new(name.as_str())
+    }
+
+    /// Returns the edges, and the nodes that were added for them.
+    pub(super) fn done(self) -> (Vec<Edge>, impl Iterator<Item = Node>) {
+        (self.edges, self.helpers.into_values())
+    }
+}
