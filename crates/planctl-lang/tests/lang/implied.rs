@@ -16,7 +16,7 @@ fn plan(steps: &[&str], flow: &str) -> String {
             text.push_str("**target:** coder\n");
         }
         text.push_str(fields);
-        text.push_str(&format!("\n**task:**\nDo it.\n\n"));
+        text.push_str("\n**task:**\nDo it.\n\n");
         if !kind || fields.contains("call") {
             text.push_str(&format!("**contract:**\n```bash\ntest -f out/{number}\n```\nexit_code == 0\n"));
         }
@@ -55,10 +55,10 @@ fn set(ways: &[&str]) -> BTreeSet<String> {
 }
 
 fn fork_join(graph: &Graph, fork: &str) -> Option<String> {
-    match &graph.node(&NodeId::new(fork)).expect("a fork").kind {
-        NodeKind::Fork(fork) => fork.join.as_ref().map(|join| join.as_str().to_owned()),
-        other => panic!("{other:?}"),
-    }
+    let NodeKind::Fork(fork) = &graph.node(&NodeId::new(fork)).expect("a fork").kind else {
+        panic!("a fork")
+    };
+    fork.join.as_ref().map(|join| join.as_str().to_owned())
 }
 
 #[test]
