@@ -1,12 +1,18 @@
 //! Pure pictures of a run for people: one sentence for each fact, one line for each failure.
 
+mod branches;
+mod choice;
+mod context;
 mod salute;
 
+pub use branches::{Branch, Joining, Stands, joining};
+pub use choice::{CameOf, Choice, Looked, choice, decider_word};
+pub use context::{Form, Manual, Scene, Verify, context};
 pub use salute::{Activity, Duty, Equipment, Location, Past, Place, Salute, Size, Times, Who, salute};
 
 use crate::advance::{Choosing, Decider};
 use crate::budget::{BudgetPart, Shortfall};
-use crate::contract::{Ending, Showing, Tampering, Verdict};
+use crate::contract::{Contract, Ending, Showing, Tampering, Verdict};
 use crate::effect::{AskKind, Purpose, Reason};
 use crate::fact::Fact;
 use crate::graph::{Graph, NodeKind, Signal};
@@ -162,6 +168,14 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         Fact::PlanFailed { node, .. } => format!("the run failed at {}", name(node)),
         Fact::PlanCancelled { by, note } => format!("{by} cancelled the run{}", quoted(note.as_deref())),
     }
+}
+
+/// Says in one line what a contract asks for.
+pub fn contract_words(contract: &Contract) -> String {
+    let mut lines = contract.command.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let more = if lines.next().is_some() { " …" } else { "" };
+    format!("`{first}{more}` exits with {}", contract.expect)
 }
 
 /// What a pass is worth whose contract passed before the work, too; fits after "passed, but".

@@ -43,3 +43,5 @@ mod speech;
 mod trouble;
 #[path = "conversations/untrusted.rs"]
 mod untrusted;
+#[path = "conversations/views.rs"]
+mod views;

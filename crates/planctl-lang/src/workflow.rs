@@ -1,8 +1,10 @@
 //! Graphs from any source: one tree with the place of every node and edge, and every finding about it.
 
 mod explicit;
+mod lift;
 mod lint;
 mod loops;
+mod manual;
 mod pipeline;
 mod plan;
 mod prose;
@@ -10,9 +12,11 @@ mod steps;
 mod tree;
 mod write;
 
+pub use lift::of_graph;
+pub use manual::manual;
 pub use prose::{Markdown, to_markdown};
 pub use tree::{EdgeTree, Kind, Library, NamedContract, NodeTree, Said, Workflow};
-pub use write::{edge_words, to_ascii, to_dot, to_json, to_mermaid};
+pub use write::{Phase, Stage, Stages, edge_words, to_ascii, to_ascii_at, to_dot, to_json, to_mermaid};
 
 pub(crate) use crate::dot::EDGES_MAX;
 pub(crate) use pipeline::{on_named, read_condition};

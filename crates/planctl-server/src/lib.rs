@@ -1,6 +1,7 @@
 //! Runs the loops; the only room where all doors meet.
 
 mod asks;
+mod branches;
 pub mod check;
 mod clock;
 pub mod config;
@@ -18,6 +19,7 @@ mod live;
 mod loops;
 mod marks;
 pub mod mend;
+pub mod picture;
 mod plans;
 pub mod probe;
 mod protection;

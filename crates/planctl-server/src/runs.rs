@@ -3,22 +3,26 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use planctl_engine::view::{Form, Manual, Scene};
 use planctl_engine::{
     AgentSaid, Contract, End, Ending, Event, Evidence, Excerpt, Fact, Found, Graph, Level, Node, NodeId,
     NodeState, Outcome, Record, Rehearsal, Report, Run, RunId, RunStatus, Scope, Showing, Spent, Timestamp,
     Verdict, Work, view,
 };
+use planctl_lang::Source;
+use planctl_lang::workflow::{self, Language, Workflow};
 use planctl_store::{AwaitedLock, Line, OpenItem, RunRow, RunView as StoredView, Said, WorktreeRow};
 use serde_json::{Map, Value};
 
 use crate::asks::failure_line;
+use crate::branches;
 use crate::config::Agent;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::wire::{
-    AttemptView, AuditView, AuditedRun, BecauseView, BeforeView, EventLine, GateView, LevelView, LogView,
-    RunList, RunState, RunSummary, RunView, SaluteView, SpentView, StepName, StepState, StepView, TamperView,
-    WaitingOn, WhyView, WorkView, WorktreeView, moment, usd,
+    AttemptView, AuditView, AuditedRun, BecauseView, BeforeView, ContextView, EventLine, GateView, JoinView,
+    LevelView, LogView, PassageView, RunList, RunState, RunSummary, RunView, SaluteView, SpentView, StepName,
+    StepState, StepView, TamperView, WaitingOn, WhyView, WorkView, WorktreeView, moment, usd,
 };
 use crate::worktrees::trouble_of;
 
@@ -299,51 +303,75 @@ impl Services {
     /// Those of the store.
     pub async fn salute(&self, run: RunId) -> Result<SaluteView, ServiceError> {
         let shown = self.shown(run).await?;
-        let lines = self.whole_history(run).await?;
+        let facts = self.facts(run).await?;
+        let row = &shown.view.run;
+        let salute = view::salute(&shown.graph, &shown.loaded(), &facts, row.read_at);
+        Ok(SaluteView::of(&salute, shown.view(), row.host.clone(), row.read_at))
+    }
+
+    async fn facts(&self, run: RunId) -> Result<Vec<(Timestamp, Fact)>, ServiceError> {
         let fact = |line: Line| match line.said {
             Said::Fact(fact) => Some((line.at, *fact)),
             Said::Input(_) => None,
         };
-        let facts: Vec<(Timestamp, Fact)> = lines.into_iter().filter_map(fact).collect();
-        let row = &shown.view.run;
-        let loaded = Run::loaded(run, row.head.clone(), Scope::All, shown.view.records.clone());
-        let salute = view::salute(&shown.graph, &loaded, &facts, row.read_at);
-        Ok(SaluteView::of(&salute, shown.view(), row.host.clone(), row.read_at))
+        Ok(self.whole_history(run).await?.into_iter().filter_map(fact).collect())
     }
 
-    /// Explains why a step is where it is, from the history.
+    /// Writes what an agent that drives itself is told of a run (rows H-40, H-41, G-33).
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn context(&self, run: RunId, form: Form) -> Result<ContextView, ServiceError> {
+        let shown = self.shown(run).await?;
+        let facts: Vec<Fact> = self.facts(run).await?.into_iter().map(|(_, fact)| fact).collect();
+        let row = &shown.view.run;
+        let source = self.store.revision(row.plan, &row.revision).await?.source;
+        let manual = manual_of(&row.plan_path, &source, &shown.graph);
+        let loaded = shown.loaded();
+        let scene = Scene {
+            plan: shown.graph.title(),
+            graph: &shown.graph,
+            run: &loaded,
+            history: &facts,
+            manual: &manual,
+        };
+        let text = view::context(&scene, form);
+        Ok(ContextView { run: row.name.clone(), form: form.word().to_owned(), text })
+    }
+
+    /// Explains why a step is where it is, from the history: a step by its number, any node by its name.
     ///
     /// # Errors
     ///
     /// [`ServiceError::NotFound`] where the plan has no such step, and those of the store.
-    pub async fn why(&self, run: RunId, step: u32) -> Result<WhyView, ServiceError> {
+    pub async fn why(&self, run: RunId, step: &str) -> Result<WhyView, ServiceError> {
         let shown = self.shown(run).await?;
-        let node = shown
-            .graph
-            .numbered()
-            .iter()
-            .find(|(number, _)| *number == step)
-            .map(|(_, node)| node.id.clone())
-            .ok_or_else(|| ServiceError::NotFound {
-                what: format!("step {step} in {}", shown.view.run.name),
-            })?;
-        let mut because = Vec::new();
+        let node = shown.named(step).ok_or_else(|| ServiceError::NotFound {
+            what: format!("step {step} in {}", shown.view.run.name),
+        })?;
+        let (mut because, mut choices) = (Vec::new(), Vec::new());
         for line in self.whole_history(run).await? {
             let Said::Fact(fact) = &line.said else { continue };
-            let leads_here = matches!(&**fact, Fact::EdgeFollowed { to, .. } if *to == node);
-            if fact.node() == Some(&node) || leads_here {
+            let seq = u64::try_from(line.seq).unwrap_or(0);
+            let leads_here = matches!(&**fact, Fact::EdgeFollowed { to, .. } if *to == node.id);
+            let is_own = fact.node() == Some(&node.id);
+            if is_own || leads_here {
                 because.push(BecauseView {
-                    seq: u64::try_from(line.seq).unwrap_or(0),
+                    seq,
                     at: moment(line.at),
                     text: view::sentence(&shown.graph, fact),
                 });
             }
+            if let Some(choice) = view::choice(&shown.graph, fact).filter(|_| is_own) {
+                choices.push(branches::choice_view(seq, choice));
+            }
         }
-        let whole = shown.view();
-        let step = whole.steps.into_iter().find(|shown| shown.number == step);
-        let step = step.ok_or_else(|| ServiceError::broken("a step vanished"))?;
-        let next = next_for(&whole.waiting_on, &step);
-        Ok(WhyView { run: whole.run, step, because, next })
+        let none = Record::default();
+        let record = shown.view.records.get(&node.id).unwrap_or(&none);
+        let step = shown.step(node.step().unwrap_or(0), node, record);
+        let next = next_for(&shown.waiting_on(), &step);
+        Ok(WhyView { run: shown.view.run.name.clone(), step, because, choices, next })
     }
 
     /// Checks the history of a run, or of all: gaps, chain, fold, invariants.
@@ -371,7 +399,23 @@ impl Services {
     }
 }
 
+/// Reads what the source of a run says of its steps beside what the engine runs; of a library, the graph of its title.
+fn manual_of(path: &str, source: &str, graph: &Graph) -> BTreeMap<NodeId, Manual> {
+    let Some(language) = Language::of(path) else { return BTreeMap::new() };
+    let (workflows, _) = workflow::read(&Source::new(path, source), language);
+    let is_it = |read: &&Workflow| workflows.len() == 1 || read.title() == graph.title();
+    workflows.iter().find(is_it).map(workflow::manual).unwrap_or_default()
+}
+
 impl Shown {
+    /// Finds a step by its number, else a node by its name.
+    fn named(&self, given: &str) -> Option<&Node> {
+        let number = given.parse::<u32>().ok();
+        let step =
+            number.and_then(|number| self.graph.nodes().iter().find(|node| node.step() == Some(number)));
+        step.or_else(|| self.graph.node(&NodeId::new(given)))
+    }
+
     fn item(&self, node: &NodeId) -> Option<&OpenItem> {
         self.view.items.iter().find(|item| item.at.node == *node)
     }
@@ -438,6 +482,8 @@ impl Shown {
             state,
             attempts: u32::from(tally.attempt.number()),
             attempts_allowed: self.allowed(node, record),
+            visits: u32::from(tally.visits),
+            visits_allowed: u32::from(node.max_visits),
             verdict,
             vacuous: record.is_vacuous(),
             before,
@@ -447,6 +493,39 @@ impl Shown {
             spent: SpentView::from(tally.spent),
             since: item.map(|item| moment(item.available_at)),
         }
+    }
+
+    /// Returns the nodes that are no steps and that the run came to; of joins, also those that wait.
+    fn passages(&self) -> Vec<PassageView> {
+        let others = self.graph.nodes().iter().filter(|node| node.step().is_none());
+        let entered = others.filter_map(|node| Some((node, self.view.records.get(&node.id)?)));
+        let passages = entered.map(|(node, record)| {
+            let shown = self.step(0, node, record);
+            PassageView {
+                node: shown.node,
+                kind: shown.kind,
+                title: shown.title,
+                state: shown.state,
+                visits: shown.visits,
+            }
+        });
+        passages.collect()
+    }
+
+    /// Returns where branches meet that are still under way.
+    fn joins(&self) -> Vec<JoinView> {
+        let title = |join: &NodeId| self.graph.node(join).map_or(String::new(), |node| node.title.clone());
+        let joining = view::joining(&self.graph, &self.loaded());
+        joining
+            .into_iter()
+            .map(|joining| branches::join_view(joining.clone(), title(&joining.join)))
+            .collect()
+    }
+
+    /// Returns the run as the engine knows it.
+    fn loaded(&self) -> Run {
+        let row = &self.view.run;
+        Run::loaded(row.id, row.head.clone(), Scope::All, self.view.records.clone())
     }
 
     /// Returns the highest PACE level of a step that is not over.
@@ -570,6 +649,8 @@ impl Shown {
             },
             reason: self.reason(),
             steps: self.steps(),
+            passages: self.passages(),
+            joins: self.joins(),
             pace_level: self.level().word().to_owned(),
             waiting_on: self.waiting_on(),
             spent: self.spent(),
@@ -609,7 +690,8 @@ impl Shown {
             state: self.state(),
             steps_settled: row.head.settled.total(),
             steps_total: self.graph.task_count(),
-            step: current.map(|step| StepName { number: step.number, title: step.title.clone() }),
+            step: current.map(StepView::name),
+            under_way: steps.iter().filter(|step| step.state.is_under_way()).map(StepView::name).collect(),
             waiting_on: self.waiting_on(),
             spent: self.spent(),
             budget: row.head.budget.into(),

@@ -9,8 +9,8 @@ use crate::config;
 use crate::wire::calls::{AcceptedView, ClaimedView, HeartbeatView};
 use crate::wire::work::{TokenList, TokenMade, TokenView, WorkerList, WorkerView};
 use crate::wire::{
-    AskList, AskPage, AuditView, CleanView, ConfigPaths, ConfigView, DaemonView, DatabaseView, Decided,
-    DoctorView, EventLine, FormatView, LogView, PlanDiffView, PlanView, RoleList, RunList, RunView,
+    AskList, AskPage, AuditView, CleanView, ConfigPaths, ConfigView, ContextView, DaemonView, DatabaseView,
+    Decided, DoctorView, EventLine, FormatView, LogView, PlanDiffView, PlanView, RoleList, RunList, RunView,
     SaluteView, SchemaList, TopicList, TopicView, VersionView, WhyView, WorkerLine, WorkerTestView,
 };
 
@@ -32,6 +32,7 @@ pub const ALL: &[(&str, &str)] = &[
     ("plan-logs", "plan logs --json"),
     ("event", "a line of events --json, plan run --json, plan resume --json and plan watch --json"),
     ("why", "why --json"),
+    ("plan-context", "plan context --json"),
     ("audit", "audit --json"),
     ("approvals", "approvals --json"),
     ("approvals-show", "approvals show --json"),
@@ -75,6 +76,7 @@ pub fn schema(name: &str) -> Option<Value> {
         "plan-logs" => of::<LogView>(),
         "event" => of::<EventLine>(),
         "why" => of::<WhyView>(),
+        "plan-context" => of::<ContextView>(),
         "audit" => of::<AuditView>(),
         "approvals" => of::<AskList>(),
         "approvals-show" => of::<AskPage>(),

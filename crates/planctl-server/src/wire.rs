@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+mod branches;
 pub mod daemon;
 mod pace;
 mod salute;
@@ -20,6 +21,7 @@ mod topics;
 mod workers;
 mod worktrees;
 
+pub use branches::{BranchState, BranchView, ChoiceView, JoinView, LookedView, PassageView, WeighedView};
 pub use daemon::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView, TroubleView};
 pub use pace::{LevelView, RungView};
 pub use salute::{
@@ -137,6 +139,28 @@ impl StepState {
             StepState::Warned => "warned",
         }
     }
+
+    /// Says whether it is neither over nor still to come.
+    pub fn is_under_way(self) -> bool {
+        self != StepState::Pending && !self.is_settled()
+    }
+
+    /// Says whether it is over, for this visit.
+    pub fn is_settled(self) -> bool {
+        match self {
+            StepState::Passed
+            | StepState::Failed
+            | StepState::Skipped
+            | StepState::Waived
+            | StepState::Warned => true,
+            StepState::Pending
+            | StepState::Ready
+            | StepState::Working
+            | StepState::Checking
+            | StepState::Resting
+            | StepState::Waiting => false,
+        }
+    }
 }
 
 /// One run: the answer of `plan status RUN --json`.
@@ -168,6 +192,12 @@ pub struct RunView {
     pub reason: Option<String>,
     /// The steps, in the author's order.
     pub steps: Vec<StepView>,
+    /// What else the run has come to: nodes that are no steps of the plan.
+    #[serde(default)]
+    pub passages: Vec<PassageView>,
+    /// Where branches meet that are still under way.
+    #[serde(default)]
+    pub joins: Vec<JoinView>,
     /// The highest PACE level of a step that is not over: `primary`, `alternate`, `contingent`, `emergency`.
     #[serde(default = "pace::primary")]
     #[schemars(extend("enum" = ["primary", "alternate", "contingent", "emergency"]))]
@@ -200,9 +230,9 @@ pub struct StepView {
     pub title: String,
     /// Its node in the graph.
     pub node: String,
-    /// What it is: `task`, `call`, `decision`, `human`, `checkpoint`.
+    /// What it is: `task`, `call`, `decision`, `human`, `checkpoint` …
     #[serde(default = "task_word")]
-    #[schemars(extend("enum" = ["task", "call", "decision", "human", "checkpoint", "join", "fork", "escalate"]))]
+    #[schemars(extend("enum" = ["start", "task", "call", "decision", "human", "checkpoint", "fork", "join", "escalate", "exit"]))]
     pub kind: String,
     /// Who does it: a role, `harness` or `human`.
     pub role: String,
@@ -212,6 +242,12 @@ pub struct StepView {
     pub attempts: u32,
     /// Attempts it may take as things stand, those that people granted included.
     pub attempts_allowed: u32,
+    /// How often the run came to it: more than once in a loop.
+    #[serde(default)]
+    pub visits: u32,
+    /// How often it may be come to.
+    #[serde(default)]
+    pub visits_allowed: u32,
     /// The newest attempt's verdict: `passed`, `failed`, `timed_out`, `tampered`.
     #[schemars(extend("enum" = ["passed", "failed", "timed_out", "tampered", null]))]
     pub verdict: Option<String>,
@@ -233,6 +269,13 @@ pub struct StepView {
     /// When a resting step goes out again, or a working one began, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub since: Option<String>,
+}
+
+impl StepView {
+    /// Returns its number and title.
+    pub fn name(&self) -> StepName {
+        StepName { number: self.number, title: self.title.clone() }
+    }
 }
 
 fn task_word() -> String {
@@ -357,8 +400,11 @@ pub struct RunSummary {
     pub steps_settled: u32,
     /// All steps.
     pub steps_total: u32,
-    /// The step it is at.
+    /// The step it is at; the first of several.
     pub step: Option<StepName>,
+    /// All steps that are under way.
+    #[serde(default)]
+    pub under_way: Vec<StepName>,
     /// What it waits for.
     pub waiting_on: Option<WaitingOn>,
     /// What it has used.
@@ -808,10 +854,13 @@ pub struct GateView {
 pub struct WhyView {
     /// The run's name.
     pub run: String,
-    /// The step.
+    /// The step; of a node that is none, its number is 0.
     pub step: StepView,
     /// What happened, one sentence each, oldest first.
     pub because: Vec<BecauseView>,
+    /// Every way that was taken from it, and those that were not, oldest first.
+    #[serde(default)]
+    pub choices: Vec<ChoiceView>,
     /// What to type next.
     pub next: Option<String>,
 }
@@ -826,6 +875,19 @@ pub struct BecauseView {
     #[schemars(extend("format" = "date-time"))]
     pub at: String,
     /// What happened.
+    pub text: String,
+}
+
+/// What an agent that drives itself is told of a run: the answer of `plan context --json`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ContextView {
+    /// The run's name.
+    pub run: String,
+    /// Which form: `long`, `compact` or `workflow`.
+    #[schemars(extend("enum" = ["long", "compact", "workflow"]))]
+    pub form: String,
+    /// The text; empty where nothing is under way.
     pub text: String,
 }
 

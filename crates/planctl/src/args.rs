@@ -111,6 +111,14 @@ pub enum Format {
     Mermaid,
     /// A plan in markdown
     Markdown,
+    /// A picture
+    Svg,
+    /// A plan's steps as sentences
+    Long,
+    /// A plan's steps, a line each
+    Compact,
+    /// The path of a run, and what follows
+    Workflow,
 }
 
 /// When to use colour.
@@ -171,12 +179,14 @@ It writes where you work (the git checkout, else the current directory) and neve
         since: u64,
     },
     /// Why a step is where it is
-    #[command(before_help = "Example:\n  planctl why @last 2")]
+    #[command(before_help = "Examples:
+  planctl why @last 2         what happened at step 2, which ways there were and why one was taken
+  planctl why @last merge     the same of any node of the graph")]
     Why {
         /// The run
         run: String,
-        /// The step's number
-        step: u32,
+        /// The step's number, or a node's name
+        step: String,
     },
     /// Checks the history: gap-free, hash chain intact, states follow from it
     Audit {
@@ -603,6 +613,15 @@ Another text has another digest, so an approval of the earlier one no longer hol
         #[arg(long)]
         all: bool,
     },
+    /// What an agent that drives itself is told of a run: its steps, where it is, what to do now
+    #[command(before_help = "Examples:
+  planctl plan context @last                       steps as sentences
+  planctl plan context @last --format compact      a line for each step
+  planctl plan context @last --format workflow     the path so far, and what follows from here")]
+    Context {
+        /// The run
+        run: String,
+    },
     /// What workers said and what contracts printed
     Logs {
         /// The run
@@ -905,18 +924,23 @@ pub enum GraphCommand {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Draws a graph, or writes it in another language: --format ascii, dot, mermaid, markdown or json
+    /// Draws a graph, or writes it in another language: --format svg, ascii, dot, mermaid, markdown or json
     #[command(before_help = "Examples:
   planctl graph render fix.dot                          drawn with letters
+  planctl graph render fix.dot --format svg -o fix.svg  a picture
+  planctl graph render fix-auth-3                       a run, and where each of its nodes stands
   planctl graph render plans/hello.md --format mermaid
   planctl graph render plans.json --entry bugfix_workflow --format dot > bugfix.dot")]
     Render {
-        /// A file: .dot, .gv, .json, or a plan in markdown
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
+        /// A file (.dot, .gv, .json, or a plan in markdown), or a run: a name, an id, or @last
+        #[arg(value_name = "FILE|RUN")]
+        what: String,
         /// Which graph of a library
         #[arg(long, value_name = "NAME")]
         entry: Option<String>,
+        /// Where to write it [default: standard output]
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
     },
 }
 

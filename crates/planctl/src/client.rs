@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use planctl_engine::view::Form;
 use planctl_engine::{Actor, Answer, RunId};
 use planctl_server::check::Checked;
 use planctl_server::config::{Agent, Config};
@@ -16,8 +17,8 @@ use planctl_server::wire::calls::{
 };
 use planctl_server::wire::work::ServiceView;
 use planctl_server::wire::{
-    AskList, AskPage, AuditView, CleanCall, CleanView, DatabaseView, Decided, EventLine, LogView,
-    PlanDiffView, RunList, RunView, SaluteView, TopicList, TopicView, WhyView,
+    AskList, AskPage, AuditView, CleanCall, CleanView, ContextView, DatabaseView, Decided, EventLine,
+    LogView, PlanDiffView, RunList, RunView, SaluteView, TopicList, TopicView, WhyView,
 };
 use planctl_server::{Cleaning, Drive, Driven, Live, Open, ServiceError, Services, Start, StoreSettings};
 use tokio::sync::watch;
@@ -420,10 +421,24 @@ impl Client {
     }
 
     /// Explains why a step is where it is.
-    pub async fn why(&self, handle: Handle, step: u32) -> Result<WhyView, Failure> {
+    pub async fn why(&self, handle: Handle, step: &str) -> Result<WhyView, Failure> {
         match &self.via {
             Via::Here(services) => services.why(handle.0, step).await.map_err(failure),
-            Via::Daemon(daemon) => daemon.remote.get(&format!("/v1/runs/{}/why/{step}", handle.0), &[]).await,
+            Via::Daemon(daemon) => {
+                let path = format!("/v1/runs/{}/why/{}", handle.0, remote::part(step));
+                daemon.remote.get(&path, &[]).await
+            }
+        }
+    }
+
+    /// Writes what an agent that drives itself is told of a run.
+    pub async fn context(&self, handle: Handle, form: Form) -> Result<ContextView, Failure> {
+        match &self.via {
+            Via::Here(services) => services.context(handle.0, form).await.map_err(failure),
+            Via::Daemon(daemon) => {
+                let path = format!("/v1/runs/{}/context", handle.0);
+                daemon.remote.get(&path, &[("form", form.word())]).await
+            }
         }
     }
 

@@ -52,7 +52,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Plan(command) => plan::run(&context, command).await,
         Command::Approvals { list, command } => approvals::run(&context, list, command).await,
         Command::Events { run, follow, since } => history::events(&context, &run, follow, since).await,
-        Command::Why { run, step } => history::why(&context, &run, step).await,
+        Command::Why { run, step } => history::why(&context, &run, &step).await,
         Command::Audit { run } => history::audit(&context, run.as_deref()).await,
         Command::Topic(command) => topic::run(&context, command).await,
         Command::Worker(command) => worker::run(&context, command).await,

@@ -1,12 +1,14 @@
 //! A run as it goes: a live view at a terminal, one line per event elsewhere, or the events themselves as JSON lines.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use planctl_engine::view::VACUOUS;
 use planctl_server::Doing;
-use planctl_server::wire::{EventLine, RunView, StepState, StepView, WaitingOn};
+use planctl_server::wire::{
+    BranchState, BranchView, EventLine, JoinView, RunView, StepState, StepView, WaitingOn,
+};
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -32,6 +34,8 @@ pub struct Progress {
     manner: Manner,
     bar: ProgressBar,
     gates: HashMap<String, Gate>,
+    /// Nodes at which somebody began to work.
+    entered: HashSet<String>,
 }
 
 /// The most lines that the last picture takes; `planctl plan status RUN` has them all.
@@ -55,7 +59,7 @@ impl Progress {
         let style =
             ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
         bar.set_style(style);
-        Progress { manner, bar, gates: HashMap::new() }
+        Progress { manner, bar, gates: HashMap::new(), entered: HashSet::new() }
     }
 
     /// Shows an event.
@@ -111,21 +115,35 @@ impl Progress {
             return None;
         }
         let is_step = !node.is_empty() && node.bytes().all(|byte| byte.is_ascii_digit());
-        if line.event == "node_settled" && !is_step {
-            // The start and the exits settle too; that tells a person nothing.
+        let attempt =
+            line.attempt.map(u64::from).or_else(|| line.data.get("attempt")?.as_u64()).filter(|n| *n > 0);
+        if line.event == "node_entered" {
+            // Without an attempt nobody works at it.
+            attempt?;
+            self.entered.insert(node.clone());
+        }
+        if line.event == "node_settled" && !is_step && !self.entered.contains(&node) {
+            // The start and passages settle too; that tells a person nothing.
             return None;
         }
         let what = self.words(line, &node)?;
         let mut text = time;
         if is_step {
             text.push_str(&format!(" step={node}"));
+        } else if self.entered.contains(&node) || Self::is_of_graphs(line) {
+            text.push_str(&format!(" node={}", show::safe(&node)));
         }
-        if let Some(attempt) =
-            line.attempt.map(u64::from).or_else(|| line.data.get("attempt")?.as_u64()).filter(|n| *n > 0)
-        {
+        if let Some(attempt) = attempt {
             text.push_str(&format!(" attempt={attempt}"));
         }
         Some(format!("{text} {what}"))
+    }
+
+    /// Says whether an event is one of nodes at which nobody works.
+    fn is_of_graphs(line: &EventLine) -> bool {
+        let known =
+            ["node_decided", "branches_joined", "goal_unmet", "checkpoint_saved", "checkpoint_restored"];
+        known.contains(&line.event.as_str())
     }
 
     fn words(&self, line: &EventLine, node: &str) -> Option<String> {
@@ -186,6 +204,16 @@ impl Progress {
             "budget_noticed" => format!("budget={}%", number("percent")),
             "plan_expired" => format!("run=stale seconds={}", number("seconds")),
             "plan_paused" => "run=paused".to_owned(),
+            "node_queued" => "work=queued".to_owned(),
+            "node_decided" if line.data.get("met") == Some(&Value::Bool(true)) => "decided=yes".to_owned(),
+            "node_decided" => "decided=no".to_owned(),
+            "branches_joined" => format!("joined={} failed={}", number("met"), number("failed")),
+            "checkpoint_saved" => "workspace=recorded".to_owned(),
+            "checkpoint_restored" => "workspace=restored".to_owned(),
+            "goal_unmet" => match line.data.get("retry").and_then(Value::as_str) {
+                Some(retry) => format!("goal=unmet next={}", show::safe(retry)),
+                None => "goal=unmet".to_owned(),
+            },
             "plan_completed" => "run=done".to_owned(),
             "plan_failed" => format!("run=failed end={}", word("end")),
             "plan_cancelled" => format!("run=cancelled by=\"{}\"", word("by")),
@@ -255,7 +283,7 @@ pub fn picture(view: &RunView, now_unix_seconds: f64, lines_max: usize) -> Vec<S
         {
             lines.push(styled(FAINT, &format!("       {}", show::safe(&show::brief(failure, 100)))));
         }
-        if let Some(level) = step.pace.as_ref().filter(|_| !is_settled(step.state)) {
+        if let Some(level) = step.pace.as_ref().filter(|_| !step.state.is_settled()) {
             lines.push(styled(CARE, &format!("       {}", show::level(level))));
         }
         if step.vacuous {
@@ -265,10 +293,43 @@ pub fn picture(view: &RunView, now_unix_seconds: f64, lines_max: usize) -> Vec<S
     if to < view.steps.len() {
         lines.push(styled(FAINT, &format!("    … {} steps after", view.steps.len() - to)));
     }
+    lines.extend(view.joins.iter().take(JOINS_MAX).map(|join| styled(FAINT, &join_line(view, join))));
+    if view.joins.len() > JOINS_MAX {
+        lines.push(styled(FAINT, &format!("    … {} more joins", view.joins.len() - JOINS_MAX)));
+    }
     lines.push(String::new());
     lines.push(format!("  {} · {}", show::cost(&view.spent, &view.budget), footer(view)));
     lines
 }
+
+/// The most joins of which the branches are told.
+const JOINS_MAX: usize = 4;
+
+/// Says where the branches into a join stand: `branches into "merge": 1 joined, 2 under way (4, 5), 1 queued`.
+fn join_line(view: &RunView, join: &JoinView) -> String {
+    let name = |node: &String| match view.steps.iter().find(|step| step.node == *node) {
+        Some(step) => step.number.to_string(),
+        None => show::safe(node),
+    };
+    let counted = BranchState::ALL.iter().filter_map(|state| {
+        let own: Vec<&BranchView> = join.branches.iter().filter(|branch| branch.state == *state).collect();
+        let mut at: Vec<String> = own.iter().flat_map(|branch| &branch.at).map(name).collect();
+        let more = at.len().saturating_sub(BRANCHES_NAMED_MAX);
+        at.truncate(BRANCHES_NAMED_MAX);
+        if more > 0 {
+            at.push("…".to_owned());
+        }
+        let at = if at.is_empty() { String::new() } else { format!(" ({})", at.join(", ")) };
+        (!own.is_empty()).then(|| format!("{} {}{at}", own.len(), state.word()))
+    });
+    let counted: Vec<String> = counted.collect();
+    let title = show::brief(&show::safe(&join.title), 40);
+    let any = if join.policy == "any" { ", any of which suffices" } else { "" };
+    format!("    branches into \"{title}\"{any}: {}", counted.join(", "))
+}
+
+/// The most nodes of branches in one state that are named.
+const BRANCHES_NAMED_MAX: usize = 6;
 
 fn doing_line(doing: &Doing) -> String {
     let who = if doing.is_gate { "contract" } else { "worker" };
@@ -287,7 +348,7 @@ fn window(steps: &[StepView], room: usize) -> (usize, usize) {
     if steps.len() <= room {
         return (0, steps.len());
     }
-    let at = steps.iter().position(|step| !is_settled(step.state)).unwrap_or(steps.len());
+    let at = steps.iter().position(|step| !step.state.is_settled()).unwrap_or(steps.len());
     let from = at.saturating_sub(room / 2).min(steps.len() - room);
     (from, from + room)
 }
@@ -321,6 +382,9 @@ fn step_line(step: &StepView, widths: Widths, now_unix_seconds: f64) -> String {
         StepState::Failed | StepState::Skipped | StepState::Waived | StepState::Warned => {
             parts.push(styled(CARE, show::step_state(step.state)));
         }
+    }
+    if step.visits > 1 {
+        parts.push(styled(FAINT, &format!("visit {} of {}", step.visits, step.visits_allowed)));
     }
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let (number, title, parts) = (step.number, styled(BOLD, &title), parts.join("  "));
@@ -361,22 +425,6 @@ fn footer(view: &RunView) -> String {
         },
         None if view.state.is_over() => show::run_state(view.state).to_owned(),
         None => styled(FAINT, "Ctrl-C stops"),
-    }
-}
-
-fn is_settled(state: StepState) -> bool {
-    match state {
-        StepState::Passed
-        | StepState::Failed
-        | StepState::Skipped
-        | StepState::Waived
-        | StepState::Warned => true,
-        StepState::Pending
-        | StepState::Ready
-        | StepState::Working
-        | StepState::Checking
-        | StepState::Resting
-        | StepState::Waiting => false,
     }
 }
 

@@ -83,6 +83,38 @@ impl Branches {
     }
 }
 
+impl Graph {
+    /// Returns the nodes of each branch that comes into a join, in the author's order; of steps that only name what they
+    /// need, a branch is the step that leads into the join.
+    pub fn branch_members(&self, join: &NodeId) -> Vec<BTreeSet<NodeId>> {
+        let Some(fork) = self.fork_of(join) else {
+            let mut members = vec![BTreeSet::new(); usize::from(self.branches_into(join))];
+            for edge in self.edges().iter().filter(|edge| edge.to == *join) {
+                let own = self.branch_into(join, &edge.from).and_then(|at| members.get_mut(usize::from(at)));
+                if let Some(own) = own {
+                    own.insert(edge.from.clone());
+                }
+            }
+            return members;
+        };
+        let branch = |first: &NodeId| {
+            let mut members = BTreeSet::new();
+            let mut open = vec![first];
+            while let Some(id) = open.pop() {
+                let ends = matches!(
+                    self.node(id).map(|node| &node.kind),
+                    Some(NodeKind::Exit { .. } | NodeKind::Escalate { .. }) | None
+                );
+                if id != join && !ends && members.insert(id.clone()) {
+                    open.extend(self.edges_from(id).iter().map(|edge| &edge.to));
+                }
+            }
+            members
+        };
+        self.edges_from(fork).iter().map(|edge| branch(&edge.to)).collect()
+    }
+}
+
 /// Walks each branch of a fork up to its join.
 fn forked(
     fork: &NodeId,

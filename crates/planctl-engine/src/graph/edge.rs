@@ -60,6 +60,19 @@ pub enum On {
     Always,
 }
 
+impl On {
+    /// Returns the word that graphs are written with.
+    pub fn word(self) -> &'static str {
+        match self {
+            On::Success => "success",
+            On::Fail => "fail",
+            On::Retry => "retry",
+            On::Exhaust => "exhaust",
+            On::Always => "always",
+        }
+    }
+}
+
 /// What a node's attempt came to, as far as edges are concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -40,6 +40,13 @@ pub fn salute_after(text: &str) -> Salute {
     view::salute(&stage.graph, &stage.run, &stage.facts, stage.now)
 }
 
+/// Plays a conversation and returns its plan, the run at its end and what followed.
+pub fn scene_after(text: &str) -> (Graph, Run, Vec<Fact>) {
+    let stage = played(text);
+    let facts = stage.facts.into_iter().map(|(_, fact)| fact).collect();
+    (stage.graph, stage.run, facts)
+}
+
 fn played(text: &str) -> Stage {
     let mut played = Vec::new();
     let mut expected = Vec::new();

@@ -6,7 +6,6 @@ use planctl_engine::On;
 use planctl_engine::condition::{Condition, Key, Test};
 
 use super::tree::{EdgeTree, Kind, NodeTree, Workflow};
-use super::write::word;
 
 /// A graph as a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -273,7 +272,7 @@ fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>)
         }
         let on = match (edge.on.value, edge.is_plain()) {
             (On::Success, true) | (On::Always, false) => String::new(),
-            (on, _) => format!(" on {}", word(on)),
+            (on, _) => format!(" on {}", on.word()),
         };
         let condition = edge.condition.as_ref().filter(|_| !edge.is_plain());
         let condition = condition
@@ -290,7 +289,7 @@ fn as_outcome(edge: &EdgeTree) -> EdgeTree {
     let clauses = edge.condition.as_ref().map(|condition| condition.value.clauses.as_slice());
     if let (On::Always, Some([clause])) = (edge.on.value, clauses)
         && let (Key::Outcome, Test::Is(word)) = (&clause.key, &clause.test)
-        && let Some(on) = [On::Success, On::Fail].into_iter().find(|on| super::write::word(*on) == *word)
+        && let Some(on) = [On::Success, On::Fail].into_iter().find(|on| on.word() == *word)
     {
         edge.on.value = on;
         edge.condition = None;

@@ -301,6 +301,23 @@ impl Workflow {
         ways
     }
 
+    /// Returns the places of all nodes in the order of a walk from the start on; those that nothing leads to come last.
+    pub fn walk(&self) -> Vec<usize> {
+        let ways = self.ways();
+        let mut seen = vec![false; self.nodes.len()];
+        let mut order = Vec::with_capacity(self.nodes.len());
+        for root in self.entry().into_iter().chain(0..self.nodes.len()) {
+            let mut open = vec![root];
+            while let Some(at) = open.pop() {
+                if !std::mem::replace(&mut seen[at], true) {
+                    order.push(at);
+                    open.extend(ways[at].iter().rev().map(|(to, _)| *to).filter(|to| !seen[*to]));
+                }
+            }
+        }
+        order
+    }
+
     /// Returns the place of the node where a run begins.
     pub fn entry(&self) -> Option<usize> {
         let named = self

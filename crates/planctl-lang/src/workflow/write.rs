@@ -97,7 +97,7 @@ fn edge_pairs(edge: &EdgeTree, names: &Names) -> Vec<(String, String)> {
         On::Fail | On::Retry | On::Exhaust => true,
     };
     if is_said {
-        say("on", word(on));
+        say("on", on.word());
     }
     // Other readers know no `on`: to them the outcome is a clause like any other.
     let mut clauses = if is_said { outcome_clauses(on) } else { Vec::new() };
@@ -165,17 +165,6 @@ impl Names {
     }
 }
 
-/// Returns the word of an edge's outcome.
-pub(crate) fn word(on: On) -> &'static str {
-    match on {
-        On::Success => "success",
-        On::Fail => "fail",
-        On::Retry => "retry",
-        On::Exhaust => "exhaust",
-        On::Always => "always",
-    }
-}
-
 /// Writes a graph as JSON: `{name, title, start, nodes: [{id, kind, title, …}], edges: [{from, to, on, label, …}]}`.
 pub fn to_json(workflow: &Workflow) -> Value {
     let mut graph = Map::new();
@@ -235,7 +224,7 @@ fn edge_json(edge: &EdgeTree) -> Value {
     let mut say = |key: &str, value: Value| drop(said.insert(key.to_owned(), value));
     say("from", json!(edge.from.value));
     say("to", json!(edge.to.value));
-    say("on", json!(word(edge.on.value)));
+    say("on", json!(edge.on.value.word()));
     if let Some(condition) = edge.condition.as_ref().filter(|_| !edge.is_plain()) {
         say("when", json!(condition.value.to_string()));
     }
@@ -259,7 +248,7 @@ pub fn edge_words(edge: &EdgeTree) -> String {
     let condition = edge.condition.as_ref().map(|condition| condition.value.to_string()).unwrap_or_default();
     let on = match (edge.on.value, condition.is_empty()) {
         (On::Success, _) | (On::Always, false) => "",
-        (on, _) => word(on),
+        (on, _) => on.word(),
     };
     let label = edge.label.as_ref().map_or("", |label| label.value.as_str());
     let parts = [label, on, condition.as_str()];
@@ -313,43 +302,70 @@ fn mermaid_text(text: &str) -> String {
     safe
 }
 
+/// Where one node of a run stands, for a picture.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stage {
+    /// Whether it is over.
+    pub phase: Phase,
+    /// The same in words, with what was counted: `passed, 2 attempts`.
+    pub words: String,
+}
+
+/// Whether a node of a run is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// The run was not there yet, or is to come there again.
+    Ahead,
+    /// It is over and counts as met.
+    Done,
+    /// Something is done at it.
+    Current,
+    /// It waits for a person.
+    Waiting,
+    /// It is over and failed.
+    Failed,
+}
+
+/// Where the nodes of a run stand, by name; empty where nothing runs.
+pub type Stages = BTreeMap<String, Stage>;
+
 /// Writes a graph as lines of text: each node with the ways that leave it, from the start on.
 pub fn to_ascii(workflow: &Workflow) -> String {
+    to_ascii_at(workflow, &Stages::new())
+}
+
+/// Writes a graph as lines of text, and where each of its nodes stands.
+pub fn to_ascii_at(workflow: &Workflow, stages: &Stages) -> String {
     let ways = workflow.ways();
-    let mut seen = vec![false; workflow.nodes.len()];
     let mut text = String::new();
-    let entry = workflow.entry();
-    let roots = entry.into_iter().chain(0..workflow.nodes.len());
-    for root in roots {
-        let mut open = vec![root];
-        while let Some(at) = open.pop() {
-            if std::mem::replace(&mut seen[at], true) {
-                continue;
-            }
-            let node = &workflow.nodes[at];
-            let kind = node.kind.value;
-            let kind = if kind == Kind::Task {
-                String::new()
-            } else {
-                format!(" ({})", kind.word().replace('_', "-"))
-            };
-            let title = if node.title() == node.id.value {
-                String::new()
-            } else {
-                format!(": {}", one_line(node.title()))
-            };
-            text.push_str(&format!("{}{kind}{title}\n", one_line(&node.id.value)));
-            for (index, (to, edge)) in ways[at].iter().enumerate() {
-                let branch = if index + 1 == ways[at].len() { "`->" } else { "|->" };
-                let words = edge_words(edge);
-                let words =
-                    if words.is_empty() { String::new() } else { format!("  ({})", one_line(&words)) };
-                text.push_str(&format!("  {branch} {}{words}\n", one_line(&workflow.nodes[*to].id.value)));
-            }
-            open.extend(ways[at].iter().rev().map(|(to, _)| *to).filter(|to| !seen[*to]));
+    for at in workflow.walk() {
+        let node = &workflow.nodes[at];
+        let kind = node.kind.value;
+        let kind =
+            if kind == Kind::Task { String::new() } else { format!(" ({})", kind.word().replace('_', "-")) };
+        let title = if node.title() == node.id.value {
+            String::new()
+        } else {
+            format!(": {}", one_line(node.title()))
+        };
+        let stage = stages.get(&node.id.value).map(stage_words).unwrap_or_default();
+        text.push_str(&format!("{}{kind}{title}{stage}\n", one_line(&node.id.value)));
+        for (index, (to, edge)) in ways[at].iter().enumerate() {
+            let branch = if index + 1 == ways[at].len() { "`->" } else { "|->" };
+            let words = edge_words(edge);
+            let words = if words.is_empty() { String::new() } else { format!("  ({})", one_line(&words)) };
+            text.push_str(&format!("  {branch} {}{words}\n", one_line(&workflow.nodes[*to].id.value)));
         }
     }
     text
+}
+
+fn stage_words(stage: &Stage) -> String {
+    let here = match stage.phase {
+        Phase::Current | Phase::Waiting => "  << ",
+        Phase::Ahead | Phase::Done | Phase::Failed => "  ",
+    };
+    if stage.words.is_empty() { String::new() } else { format!("{here}[{}]", one_line(&stage.words)) }
 }
 
 fn one_line(text: &str) -> String {

@@ -326,10 +326,18 @@ pub static ROUTES: &[Route] = &[
     get(
         "/v1/runs/{run}/why/{step}",
         Scope::Read,
-        "Why a step is where it is",
+        "Why a step is where it is: its number, or the name of any node",
         &["workspace"],
         Some(of::<wire::WhyView>),
         handler!(runs::why),
+    ),
+    get(
+        "/v1/runs/{run}/context",
+        Scope::Read,
+        "What an agent that drives itself is told of a run: `form` is long, compact or workflow",
+        &["workspace", "form"],
+        Some(of::<wire::ContextView>),
+        handler!(runs::context),
     ),
     get(
         "/v1/runs/{run}/audit",

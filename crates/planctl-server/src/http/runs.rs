@@ -1,6 +1,7 @@
 //! Runs: started, looked at, taken up, cancelled.
 
 use planctl_engine::RunId;
+use planctl_engine::view::Form;
 
 use super::problem::{Code, Problem};
 use super::{Answer, Call, json, plans};
@@ -109,8 +110,19 @@ pub(super) async fn salute(call: Call) -> Answer {
 
 pub(super) async fn why(call: Call) -> Answer {
     let (services, run) = found(&call).await?;
-    let step = call.parameter_as("step", "the number of a step")?;
-    json(&services.why(run, step).await?)
+    json(&services.why(run, call.parameter("step")).await?)
+}
+
+pub(super) async fn context(call: Call) -> Answer {
+    let (services, run) = found(&call).await?;
+    let form = match call.query::<String>("form", "long, compact or workflow")? {
+        None => Form::Long,
+        Some(word) => Form::ALL.into_iter().find(|form| form.word() == word).ok_or_else(|| {
+            Problem::new(Code::BadRequest, format!("there is no form {word:?}"))
+                .help("forms are long, compact and workflow")
+        })?,
+    };
+    json(&services.context(run, form).await?)
 }
 
 pub(super) async fn audit_one(call: Call) -> Answer {

@@ -3,17 +3,21 @@
 use std::path::Path;
 
 use planctl_harness::{Unreadable, read_plan};
-use planctl_lang::workflow::{self, Language, Workflow};
+use planctl_lang::workflow::{self, Language, Phase, Stage, Stages, Workflow};
 use planctl_lang::{Diagnostic, Levels, Report, Severity, Source};
+use planctl_server::picture;
+use planctl_server::wire::{RunView, StepState};
 
 use super::Context;
 use super::verify::print_reports;
 use crate::args::{Format, GraphCommand};
 use crate::checking;
+use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BAD, GOOD, styled};
 
-const DRAWINGS: [Format; 5] = [Format::Ascii, Format::Dot, Format::Mermaid, Format::Markdown, Format::Json];
+const DRAWINGS: [Format; 6] =
+    [Format::Ascii, Format::Svg, Format::Dot, Format::Mermaid, Format::Markdown, Format::Json];
 
 /// Does what was typed.
 pub async fn run(context: &Context, command: GraphCommand) -> Answer {
@@ -26,10 +30,23 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
             }
             check(&read, format)
         }
-        GraphCommand::Render { file, entry } => {
+        GraphCommand::Render { what, entry, output } => {
             let format = context.format(&DRAWINGS)?;
-            let read = Read::file(context, &file).await?;
-            render(&read, entry.as_deref(), format)
+            let file = Path::new(&what);
+            let text = if is_file(&what) {
+                let read = Read::file(context, file).await?;
+                render(chosen(&read, entry.as_deref())?, &Stages::new(), format)?
+            } else if entry.is_some() {
+                let help = "a run has one graph: leave --entry out";
+                return Err(Failure::usage(format!("{} is no library", show::safe(&what))).help(help));
+            } else {
+                of_run(context, &what, format).await?
+            };
+            match output {
+                None => show::print(&text)?,
+                Some(output) => put(context, file, &output, &text)?,
+            }
+            Ok(Exit::Yes)
         }
     }
 }
@@ -111,11 +128,84 @@ fn summary(read: &Read) -> String {
     format!("{name}: {word} · {size} · {}, {}\n", counted(errors, "error"), counted(warnings, "warning"))
 }
 
-fn render(read: &Read, entry: Option<&str>, format: Format) -> Answer {
-    let workflow = chosen(read, entry)?;
+/// Says whether a file is meant, there or not, and not a run.
+fn is_file(what: &str) -> bool {
+    Path::new(what).exists() || what.contains('/') || what.ends_with(".md") || Language::of(what).is_some()
+}
+
+/// Draws the graph that a run executes, and where each of its nodes stands.
+async fn of_run(context: &Context, run: &str, format: Format) -> Result<String, Failure> {
+    let client = Client::open(context).await?;
+    let handle = client.find(run).await?;
+    let checked = client.plan_of_run(handle).await?;
+    let view = client.status(handle).await?;
+    let Some(graph) = &checked.verification.graph else {
+        return Err(Failure::new(Exit::No, format!("{} has no graph", show::safe(&view.run))));
+    };
+    let mut workflow = workflow::of_graph(graph);
+    if format == Format::Svg {
+        let title = format!("{} · {} · {}", graph.title(), view.run, show::run_state(view.state));
+        workflow.title = Some(planctl_lang::Spanned::new(title, planctl_lang::Span::at(0)));
+    }
+    render(&workflow, &stages(&view), format)
+}
+
+/// Returns where the nodes of a run stand.
+fn stages(view: &RunView) -> Stages {
+    let steps = view.steps.iter().map(|step| {
+        let tries = match step.attempts {
+            0 | 1 => String::new(),
+            count if step.state.is_settled() => format!(", {count} attempts"),
+            count => format!(", attempt {count}"),
+        };
+        (step.node.clone(), stage(step.state, step.visits, &tries))
+    });
+    let others = view.passages.iter().map(|node| (node.node.clone(), stage(node.state, node.visits, "")));
+    steps.chain(others).collect()
+}
+
+fn stage(state: StepState, visits: u32, tries: &str) -> Stage {
+    let phase = match state {
+        StepState::Pending => Phase::Ahead,
+        StepState::Passed | StepState::Skipped | StepState::Waived | StepState::Warned => Phase::Done,
+        StepState::Ready | StepState::Working | StepState::Checking | StepState::Resting => Phase::Current,
+        StepState::Waiting => Phase::Waiting,
+        StepState::Failed => Phase::Failed,
+    };
+    let round = if visits > 1 { format!(", visit {visits}") } else { String::new() };
+    let words = match (state, visits) {
+        // What was left without settling is come to again.
+        (StepState::Pending, 1..) => format!("left{tries}{round}"),
+        (StepState::Pending, 0) => String::new(),
+        _ => format!("{}{tries}{round}", show::step_state(state)),
+    };
+    Stage { phase, words }
+}
+
+/// Writes a drawing to a file of its own.
+fn put(context: &Context, source: &Path, output: &Path, text: &str) -> Result<(), Failure> {
+    let name = show::safe(&output.display().to_string());
+    let is_source = match (source.canonicalize(), output.canonicalize()) {
+        (Ok(source), Ok(output)) => source == output,
+        _ => false,
+    };
+    if is_source {
+        return Err(Failure::usage(format!("{name} is what is drawn: it is not written over"))
+            .help("name another file"));
+    }
+    std::fs::write(output, text)
+        .map_err(|error| Failure::new(Exit::Denied, format!("could not write {name}: {error}")))?;
+    context.say(&format!("wrote {name}"));
+    Ok(())
+}
+
+fn render(workflow: &Workflow, stages: &Stages, format: Format) -> Result<String, Failure> {
     let text = match format {
         Format::Dot => workflow::to_dot(workflow),
         Format::Mermaid => workflow::to_mermaid(workflow),
+        Format::Svg => picture::svg(workflow, stages).map_err(|undrawable| {
+            Failure::new(Exit::No, undrawable.to_string()).help("draw it with letters: --format ascii")
+        })?,
         Format::Markdown => {
             let written = workflow::to_markdown(workflow);
             for lost in &written.lost {
@@ -123,16 +213,18 @@ fn render(read: &Read, entry: Option<&str>, format: Format) -> Answer {
             }
             written.text
         }
-        Format::Json => {
-            show::print_json(&workflow::to_json(workflow))?;
-            return Ok(Exit::Yes);
-        }
-        Format::Ascii | Format::Human | Format::Jsonl | Format::Plain | Format::Sarif | Format::Github => {
-            workflow::to_ascii(workflow)
-        }
+        Format::Json => workflow::to_json(workflow).to_string(),
+        Format::Ascii
+        | Format::Human
+        | Format::Jsonl
+        | Format::Plain
+        | Format::Sarif
+        | Format::Github
+        | Format::Long
+        | Format::Compact
+        | Format::Workflow => workflow::to_ascii_at(workflow, stages),
     };
-    show::print(&format!("{}\n", text.trim_end()))?;
-    Ok(Exit::Yes)
+    Ok(format!("{}\n", text.trim_end()))
 }
 
 /// Returns the graph that is meant: the only one, or the one that was named.

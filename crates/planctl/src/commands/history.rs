@@ -1,6 +1,9 @@
-//! `planctl events`, `why`, `audit` and `plan logs`: what happened.
+//! `planctl events`, `why`, `audit`, `plan logs` and `plan context`: what happened, and where that led.
 
-use planctl_server::wire::{AttemptView, EventLine, GateView, StepState, WorkView};
+use planctl_engine::view::Form;
+use planctl_server::wire::{
+    AttemptView, ChoiceView, EventLine, GateView, LookedView, StepState, WeighedView, WhyView, WorkView,
+};
 
 use super::Context;
 use crate::args::Format;
@@ -40,7 +43,11 @@ pub async fn events(context: &Context, run: &str, follow: bool, since: u64) -> A
                 | Format::Ascii
                 | Format::Dot
                 | Format::Mermaid
-                | Format::Markdown => show::print(&event_drawn(line))?,
+                | Format::Markdown
+                | Format::Svg
+                | Format::Long
+                | Format::Compact
+                | Format::Workflow => show::print(&event_drawn(line))?,
             }
         }
         if !lines.is_empty() {
@@ -77,7 +84,7 @@ fn event_drawn(line: &EventLine) -> String {
 }
 
 /// Explains why a step is where it is.
-pub async fn why(context: &Context, run: &str, step: u32) -> Answer {
+pub async fn why(context: &Context, run: &str, step: &str) -> Answer {
     let is_json = context.is_json()?;
     let client = Client::open(context).await?;
     let view = client.why(client.find(run).await?, step).await?;
@@ -85,13 +92,19 @@ pub async fn why(context: &Context, run: &str, step: u32) -> Answer {
         show::print_json(&view)?;
         return Ok(Exit::Yes);
     }
-    let mut text = format!(
-        "{} step {} {}: {}\n",
-        show::safe(&view.run),
-        view.step.number,
-        styled(BOLD, &show::safe(&view.step.title)),
-        show::step_state(view.step.state)
-    );
+    show::print(&why_drawn(&view))?;
+    Ok(Exit::Yes)
+}
+
+/// Explains a step: what happened, and under each way that was chosen the ways there were.
+fn why_drawn(view: &WhyView) -> String {
+    let name = match view.step.number {
+        0 => show::safe(&view.step.kind),
+        number => format!("step {number}"),
+    };
+    let title = styled(BOLD, &show::safe(&view.step.title));
+    let state = show::step_state(view.step.state);
+    let mut text = format!("{} {name} {title}: {state}{}\n", show::safe(&view.run), round_words(view));
     if let Some(level) = &view.step.pace {
         text.push_str(&format!("  {}\n", show::level(level)));
     }
@@ -101,11 +114,67 @@ pub async fn why(context: &Context, run: &str, step: u32) -> Answer {
     for because in &view.because {
         let at = because.at.get(..19).unwrap_or(&because.at);
         text.push_str(&format!("  {} {}\n", styled(FAINT, &show::safe(at)), show::safe(&because.text)));
+        // Where only the outcome had a say, and the one other way is that of the other outcome, the sentence says it all.
+        let tells = |choice: &&ChoiceView| choice.by != "outcome" || choice.looked.len() > 2;
+        if let Some(choice) = view.choices.iter().filter(tells).find(|choice| choice.seq == because.seq) {
+            choice.looked.iter().for_each(|edge| text.push_str(&looked_drawn(edge, &choice.by)));
+        }
     }
     if let Some(next) = &view.next {
         text.push_str(&format!("{} {}\n", styled(BOLD, "next:"), show::safe(next)));
     }
-    show::print(&text)?;
+    text
+}
+
+fn round_words(view: &WhyView) -> String {
+    match view.step.visits {
+        0 | 1 => String::new(),
+        visits => format!(", visit {visits} of {}", view.step.visits_allowed),
+    }
+}
+
+/// Draws an edge that was looked at: where it leads, when it is taken, and what came of it.
+fn looked_drawn(edge: &LookedView, by: &str) -> String {
+    let label = edge.label.as_ref().map(|label| format!(" \"{}\"", show::safe(label))).unwrap_or_default();
+    let clauses: Vec<&str> = edge.clauses.iter().map(|clause| clause.clause.as_str()).collect();
+    let when =
+        if clauses.is_empty() { String::new() } else { format!(" if {}", show::safe(&clauses.join(" && "))) };
+    let found = |clause: &WeighedView| {
+        let key = clause.clause.split(['=', '!']).next().unwrap_or_default();
+        match &clause.found {
+            Some(found) => format!("{} is \"{}\"", show::safe(key), show::safe(found)),
+            None => format!("nothing is known of {}", show::safe(key)),
+        }
+    };
+    let failed: Vec<String> = edge.clauses.iter().filter(|clause| !clause.holds).map(found).collect();
+    let (mark, why) = match (edge.came.as_str(), by) {
+        ("taken", "condition") => ('→', "taken: its condition held".to_owned()),
+        ("taken", "label") => ('→', "taken: its label was preferred".to_owned()),
+        ("taken", "suggestion") => ('→', "taken: the worker suggested it".to_owned()),
+        ("taken", "weight") => ('→', "taken: the heaviest, or of equals the first by name".to_owned()),
+        ("taken", _) => ('→', "taken: it is for this outcome".to_owned()),
+        ("other_outcome", _) => ('·', "not taken: it is for another outcome".to_owned()),
+        ("condition_failed", _) => ('·', format!("not taken: {}", failed.join(", "))),
+        _ => ('·', "not taken: another came first".to_owned()),
+    };
+    let line = format!("      {mark} {}{label} on {}{when}", show::safe(&edge.to), show::safe(&edge.on));
+    let style = if mark == '→' { BOLD } else { FAINT };
+    format!("{}{}\n", styled(style, &line), styled(FAINT, &format!(" · {why}")))
+}
+
+/// Prints what an agent that drives itself is told of a run.
+pub async fn told(context: &Context, run: &str) -> Answer {
+    let known = [Format::Long, Format::Compact, Format::Workflow, Format::Json];
+    let format = context.format(&known)?;
+    let named = [(Format::Compact, Form::Compact), (Format::Workflow, Form::Workflow)];
+    let form = named.into_iter().find(|(name, _)| *name == format).map_or(Form::Long, |(_, form)| form);
+    let client = Client::open(context).await?;
+    let view = client.context(client.find(run).await?, form).await?;
+    if format == Format::Json {
+        show::print_json(&view)?;
+    } else {
+        show::print(&show::safe_block(&view.text))?;
+    }
     Ok(Exit::Yes)
 }
 

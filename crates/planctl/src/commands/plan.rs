@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use planctl_server::config::Agent;
-use planctl_server::wire::{RunState, RunSummary, RunView, WaitingOn};
+use planctl_server::wire::{RunState, RunSummary, RunView, StepName, WaitingOn};
 
 use super::{Context, changes, explain, verify, via};
 use crate::args::{PlanCommand, VerifyArgs};
@@ -42,6 +42,7 @@ pub async fn run(context: &Context, command: PlanCommand) -> Answer {
             status(context, run.as_deref(), all, exit_code).await
         }
         PlanCommand::Ls { state, all } => ls(context, &state, all).await,
+        PlanCommand::Context { run } => super::history::told(context, &run).await,
         PlanCommand::Logs { run, step, attempt, contract, tail } => {
             super::history::logs(context, &run, super::history::Which { step, attempt, contract, tail }).await
         }
@@ -212,9 +213,14 @@ fn run_table(runs: &[RunSummary]) -> String {
         return "no runs\n".to_owned();
     }
     let rows = runs.iter().map(|run| {
-        let step = match &run.step {
-            Some(step) => format!("{}/{} {}", step.number, run.steps_total, show::brief(&step.title, 30)),
-            None => format!("{}/{}", run.steps_settled, run.steps_total),
+        let step = match (run.under_way.as_slice(), &run.step) {
+            ([_, _, ..], _) => {
+                format!("{}/{} {}", run.steps_settled, run.steps_total, side_by_side(&run.under_way))
+            }
+            (_, Some(step)) => {
+                format!("{}/{} {}", step.number, run.steps_total, show::brief(&step.title, 30))
+            }
+            (_, None) => format!("{}/{}", run.steps_settled, run.steps_total),
         };
         vec![
             run.run.clone(),
@@ -226,6 +232,16 @@ fn run_table(runs: &[RunSummary]) -> String {
         ]
     });
     show::table(&["RUN", "STATE", "STEP", "WAITING ON", "SPENT", "PLAN"], rows.collect())
+}
+
+/// Names the steps that are under way at once: `4 Lint, 5 Test, 2 more`.
+fn side_by_side(steps: &[StepName]) -> String {
+    let name = |step: &StepName| format!("{} {}", step.number, show::brief(&step.title, 14));
+    let mut named: Vec<String> = steps.iter().take(2).map(name).collect();
+    if steps.len() > 2 {
+        named.push(format!("{} more", steps.len() - 2));
+    }
+    named.join(", ")
 }
 
 fn waiting(wait: &WaitingOn) -> String {

@@ -360,7 +360,11 @@ pub fn manner(context: &Context) -> Result<Manner, Failure> {
         | Format::Ascii
         | Format::Dot
         | Format::Mermaid
-        | Format::Markdown => Manner::Plain,
+        | Format::Markdown
+        | Format::Svg
+        | Format::Long
+        | Format::Compact
+        | Format::Workflow => Manner::Plain,
     })
 }
 

@@ -1,6 +1,6 @@
 //! `planctl graph …`: graphs of DOT, JSON and markdown as a person meets them.
 
-use super::room::Room;
+use super::room::{Room, plan};
 
 const SOUND: &str = r#"digraph fix {
     start  [shape=Mdiamond]
@@ -97,4 +97,85 @@ fn a_file_that_is_no_graph_is_named_as_what_it_is() {
     assert_eq!(done.code, 1, "{}", done.out);
     let gone = room.planctl(&["graph", "check", "gone.dot"]);
     assert_eq!(gone.code, 4, "{}", gone.err);
+}
+
+#[test]
+fn a_graph_is_a_picture_in_a_file_of_its_own_and_never_over_its_source() {
+    let room = Room::new();
+    room.write("fix.dot", SOUND);
+    let done = room.planctl(&["graph", "render", "fix.dot", "--format", "svg", "-o", "fix.svg"]);
+    assert_eq!((done.code, done.out.as_str()), (0, ""), "{}", done.err);
+    let picture = room.read("fix.svg");
+    assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{picture}");
+    for words in ["<title>", "exhaust", ">repair<", "coder", "prefers-color-scheme"] {
+        assert!(picture.contains(words), "{words}: {picture}");
+    }
+    assert_eq!(room.planctl(&["graph", "render", "fix.dot", "--format", "svg"]).out, picture);
+    let over = room.planctl(&["graph", "render", "fix.dot", "--format", "dot", "-o", "fix.dot"]);
+    assert_eq!(over.code, 2, "{}", over.err);
+    assert_eq!(room.read("fix.dot"), SOUND);
+}
+
+#[test]
+fn a_run_is_drawn_with_where_its_nodes_stand_and_told_to_agents_in_three_forms() {
+    let room = Room::new();
+    room.write(
+        "p.md",
+        &plan(
+            "Two files",
+            "5 minutes",
+            &[("One", "test -e done-1", "escalate"), ("Two", "test -e done-2", "retry(1), then escalate")],
+        ),
+    );
+    let worker = "[ $PLANCTL_STEP = 2 ] || touch done-$PLANCTL_STEP";
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    assert_eq!(said.code, 3, "{said:?}");
+    let drawn = room.planctl(&["graph", "render", "p-1"]);
+    assert_eq!(drawn.code, 0, "{drawn:?}");
+    assert!(drawn.out.contains("1: One  [passed]"), "{}", drawn.out);
+    assert!(drawn.out.contains("2: Two  << [waiting for you, attempt 2]"), "{}", drawn.out);
+    let picture = room.planctl(&["graph", "render", "@last", "--format", "svg"]).out;
+    for words in
+        ["Two files · p-1 · waiting for you", "✓ passed", "‖ waiting for you, attempt 2", "node task waiting"]
+    {
+        assert!(picture.contains(words), "{words}: {picture}");
+    }
+    let json = room.json(&["graph", "render", "p-1", "--format", "json"]);
+    assert_eq!(json["nodes"][1]["contract"], "test -e done-1", "{json}");
+    let gone = room.planctl(&["graph", "render", "gone"]);
+    assert_eq!(gone.code, 4, "{gone:?}");
+
+    let status = room.status();
+    assert_eq!(
+        (&status["steps"][1]["visits"], &status["steps"][1]["visits_allowed"]),
+        (&1.into(), &10.into())
+    );
+    assert_eq!(status["passages"][0]["node"], "start", "{status}");
+    assert_eq!(status["joins"], serde_json::json!([]));
+    let why = room.json(&["why", "p-1", "2", "--json"]);
+    assert_eq!(
+        (&why["choices"][0]["signal"], &why["choices"][0]["to"]),
+        (&"exhausted".into(), &"ask".into())
+    );
+    let why = room.json(&["why", "p-1", "1", "--json"]);
+    assert_eq!(
+        (&why["choices"][0]["to"], &why["choices"][0]["looked"][0]["came"]),
+        (&"2".into(), &"taken".into())
+    );
+    assert_eq!(room.json(&["why", "p-1", "start", "--json"])["step"]["number"], 0);
+    assert_eq!(room.planctl(&["why", "p-1", "9"]).code, 4);
+
+    let long = room.planctl(&["plan", "context", "p-1"]).out;
+    assert!(long.starts_with("[ACTIVE PLAN: Two files]\nStep 1 of 2: One [COMPLETED]\n"), "{long}");
+    let compact = room.planctl(&["plan", "context", "p-1", "--format", "compact"]).out;
+    assert!(compact.contains("  Step 2/2: Two << CURRENT (a person is asked)\n"), "{compact}");
+    let workflow = room.planctl(&["plan", "context", "p-1", "--format", "workflow"]).out;
+    assert!(
+        workflow.contains("1. One [DONE] → 2. Two << CURRENT (attempt 2/2, a person is asked)"),
+        "{workflow}"
+    );
+    let json = room.json(&["plan", "context", "p-1", "--json"]);
+    assert_eq!((json["form"].as_str(), json["text"].as_str()), (Some("long"), Some(long.as_str())));
+    assert_eq!(room.planctl(&["plan", "cancel", "p-1"]).code, 0);
+    assert_eq!(room.planctl(&["plan", "context", "p-1"]).out, "");
 }

@@ -57,6 +57,7 @@ fn name(words: &[&str]) -> Option<&'static str> {
         ("plan", Some("diff")) => "plan-diff",
         ("plan", Some("status")) if words.contains(&"--salute") => "plan-salute",
         ("plan", Some("status")) => "plan-status",
+        ("plan", Some("context")) => "plan-context",
         ("plan", Some("ls")) => "plan-ls",
         ("plan", Some("logs")) => "plan-logs",
         ("plan", Some("run" | "resume" | "watch")) | ("events", _) => "event",

@@ -11,9 +11,15 @@ use crate::show;
 /// Prints what was found.
 pub fn report(context: &Context, looked: &[Looked], format: Format) -> Result<(), Failure> {
     match format {
-        Format::Human | Format::Ascii | Format::Dot | Format::Mermaid | Format::Markdown => {
-            human::report(context, looked)
-        }
+        Format::Human
+        | Format::Ascii
+        | Format::Dot
+        | Format::Mermaid
+        | Format::Markdown
+        | Format::Svg
+        | Format::Long
+        | Format::Compact
+        | Format::Workflow => human::report(context, looked),
         Format::Plain => plain::report(looked),
         Format::Json | Format::Jsonl => {
             let reports: Vec<Report> = looked.iter().map(for_programs).collect();

@@ -27,6 +27,7 @@ GET /v1/runs/{run}/history read
 GET /v1/runs/{run}/logs read
 GET /v1/runs/{run}/salute read
 GET /v1/runs/{run}/why/{step} read
+GET /v1/runs/{run}/context read
 GET /v1/runs/{run}/audit read
 POST /v1/runs/{run}/resume approve, a person decides
 POST /v1/runs/{run}/cancel approve, a person decides

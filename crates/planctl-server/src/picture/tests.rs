@@ -1,0 +1,154 @@
+//! Pictures of graphs: the same text each time, nothing lies on anything, nothing in them can do anything.
+
+use std::collections::BTreeSet;
+
+use planctl_lang::Source;
+use planctl_lang::workflow::{self, Language, Phase, Stage, Stages, Workflow};
+
+use super::*;
+
+fn graph(text: &str) -> Workflow {
+    let (mut workflows, found) = workflow::read(&Source::new("a.dot", text), Language::Dot);
+    assert!(!workflows.is_empty(), "{found:?}");
+    workflows.remove(0)
+}
+
+const SMALL_GRAPH: &str = r#"digraph fix {
+    label="Fix <the> login & \"more\""
+    start  [shape=Mdiamond]
+    repair [label="Mend the timeout", prompt="Mend it.", contract="test -f done.txt", target=coder, max_retries=2]
+    test   [shape=diamond, label="Do the tests pass?", command="pytest -q"]
+    ask    [shape=hexagon, escalate="The tests still fail.", pace_level=contingent]
+    done   [shape=Msquare]
+    start -> repair -> test
+    test -> done
+    test -> repair [on=fail, label="mend again"]
+    repair -> ask [on=exhaust]
+}
+"#;
+
+fn elements<'a>(svg: &'a str, opening: &str) -> Vec<&'a str> {
+    svg.match_indices(opening).map(|(at, _)| svg[at..].split('>').next().unwrap_or_default()).collect()
+}
+
+fn attribute(element: &str, name: &str) -> f64 {
+    let from = element.find(&format!(" {name}=\"")).map(|at| at + name.len() + 3).unwrap_or_default();
+    element[from..].split('"').next().and_then(|value| value.parse().ok()).unwrap_or_default()
+}
+
+#[test]
+fn the_same_graph_is_the_same_text_and_nothing_in_it_can_do_anything() {
+    let workflow = graph(SMALL_GRAPH);
+    let once = svg(&workflow, &Stages::new()).unwrap_or_default();
+    assert_eq!(once, svg(&workflow, &Stages::new()).unwrap_or_default());
+    assert!(once.contains("Fix &lt;the&gt; login &amp; &quot;more&quot;"), "{once}");
+    for banned in ["<script", "onload", "href", "javascript", "<foreignObject", "&nbsp;"] {
+        assert!(!once.contains(banned), "{banned}: {once}");
+    }
+    // A title for who can't see it: of the picture, of each node, of each edge.
+    assert_eq!(once.matches("<title>").count(), 1 + workflow.nodes.len() + workflow.edges.len());
+    insta::assert_snapshot!("small", once);
+}
+
+#[test]
+fn labels_do_not_lie_on_nodes_or_on_each_other() {
+    let picture = svg(&graph(&sixty()), &Stages::new()).unwrap_or_default();
+    let from = picture.find("<g class=\"label").unwrap_or_default();
+    let labels: Vec<(f64, f64, f64, f64)> = elements(&picture[from..], "<rect class=\"paper\"")
+        .into_iter()
+        .map(|rect| {
+            let (x, y) = (attribute(rect, "x"), attribute(rect, "y"));
+            (x, y, x + attribute(rect, "width"), y + attribute(rect, "height"))
+        })
+        .collect();
+    assert!(labels.len() > 20, "{}", labels.len());
+    for (index, one) in labels.iter().enumerate() {
+        for other in &labels[index + 1..] {
+            let apart = one.2 <= other.0 || other.2 <= one.0 || one.3 <= other.1 || other.3 <= one.1;
+            assert!(apart, "{one:?} {other:?}");
+        }
+    }
+    let boxes: Vec<(f64, f64, f64, f64)> = elements(&picture[..from], "<rect class=\"shape\"")
+        .into_iter()
+        .map(|rect| {
+            let (x, y) = (attribute(rect, "x"), attribute(rect, "y"));
+            (x, y, x + attribute(rect, "width"), y + attribute(rect, "height"))
+        })
+        .collect();
+    for label in &labels {
+        for node in &boxes {
+            let apart = label.2 <= node.0 || node.2 <= label.0 || label.3 <= node.1 || node.3 <= label.1;
+            assert!(apart, "{label:?} {node:?}");
+        }
+    }
+}
+
+#[test]
+fn where_a_run_stands_is_told_in_words_and_signs_and_not_by_colour_alone() {
+    let workflow = graph(SMALL_GRAPH);
+    let stage = |phase, words: &str| Stage { phase, words: words.to_owned() };
+    let stages: Stages = [
+        ("start".to_owned(), stage(Phase::Done, "passed")),
+        ("repair".to_owned(), stage(Phase::Current, "working, attempt 2")),
+        ("test".to_owned(), stage(Phase::Ahead, "")),
+        ("ask".to_owned(), stage(Phase::Waiting, "waiting for you")),
+        ("done".to_owned(), stage(Phase::Failed, "failed")),
+    ]
+    .into();
+    let picture = svg(&workflow, &stages).unwrap_or_default();
+    for words in ["✓ passed", "▶ working, attempt 2", "‖ waiting for you", "✗ failed"] {
+        assert!(picture.contains(words), "{words}: {picture}");
+    }
+    let classes: BTreeSet<&str> = ["done", "current", "ahead", "waiting", "failed"]
+        .into_iter()
+        .filter(|word| picture.contains(&format!(" {word}\"")))
+        .collect();
+    assert_eq!(classes.len(), 5, "{classes:?}");
+}
+
+#[test]
+fn what_nobody_could_read_is_refused_and_hostile_names_stay_text() {
+    let many: String = (0..=NODES_MAX).map(|at| format!("n{at} [label=x]\n")).collect();
+    let refused = svg(&graph(&format!("digraph g {{ {many} }}")), &Stages::new());
+    assert!(matches!(refused, Err(Undrawable::TooLarge { .. })), "{refused:?}");
+    let hostile = graph(
+        "digraph g { a [label=\"</text><script>alert(1)</script>\u{202e}x\"]\n a -> a [label=\"]]>\"] }",
+    );
+    let picture = svg(&hostile, &Stages::new()).unwrap_or_default();
+    assert!(!picture.contains("<script") && !picture.contains('\u{202e}'), "{picture}");
+    let empty = Workflow::default();
+    assert!(svg(&empty, &Stages::new()).is_ok());
+}
+
+/// Sixty nodes: a chain of phases, each with a fork of three, a decision that loops back, and escalations.
+pub(super) fn sixty() -> String {
+    let mut text =
+        String::from("digraph release { label=\"Release, in seven phases\"\n start [shape=Mdiamond]\n");
+    let mut before = "start".to_owned();
+    for phase in 0..7 {
+        text.push_str(&format!(
+            "fork{phase} [shape=component, label=\"Phase {phase}\"]
+             join{phase} [shape=tripleoctagon, label=\"All of phase {phase}\"]
+             check{phase} [shape=diamond, label=\"Is phase {phase} good?\", command=\"just check\"]
+             save{phase} [checkpoint=true, label=\"Keep phase {phase}\"]
+             {before} -> fork{phase}
+             join{phase} -> check{phase}
+             check{phase} -> save{phase}
+             check{phase} -> fork{phase} [on=fail, label=\"once more\", condition=\"context.tries!=3\"]
+             check{phase} -> ask [on=fail, label=\"give up\"]\n"
+        ));
+        for branch in 0..4 {
+            text.push_str(&format!(
+                "work{phase}_{branch} [label=\"Write part {branch} of the {phase}th module\", target=coder, contract=\"pytest -q\"]
+                 fork{phase} -> work{phase}_{branch} -> join{phase}
+                 work{phase}_{branch} -> join{phase} [on=exhaust]\n"
+            ));
+        }
+        before = format!("save{phase}");
+    }
+    text.push_str(&format!(
+        "ask [shape=hexagon, escalate=\"It does not get better.\"]\n ship [shape=hexagon, label=\"Ship it?\"]
+         {before} -> ship\n ship -> done [label=\"[Y] Yes\"]\n ship -> fork6 [label=\"[N] Not yet\"]\n done [shape=Msquare]\n}}\n"
+    ));
+    text
+}
