@@ -62,6 +62,7 @@ pub fn advance(graph: &Graph, run: &Run, event: &Event, now: Timestamp) -> Resul
         exhausted_here: BTreeSet::new(),
         open: Vec::new(),
         replayed: None,
+        stranded_at: None,
     };
     match event {
         Event::Agent(event) => agent::said(&mut turn, event)?,
@@ -146,6 +147,8 @@ struct Turn<'a> {
     open: Vec<(Chosen, Signal)>,
     /// Settled nodes walked through, while the run is taken up from its start.
     replayed: Option<BTreeSet<NodeId>>,
+    /// Where the run came last and may have to wait for something that never comes.
+    stranded_at: Option<NodeId>,
 }
 
 impl<'a> Turn<'a> {
@@ -270,7 +273,10 @@ impl<'a> Turn<'a> {
                 let ordinal = self.run.record(id)?.tally.rehearsals;
                 Some(ItemId::rehearsal(self.run.id, &at, ordinal))
             }
-            NodeState::Saving { .. } => Some(ItemId::checkpoint(self.run.id, &at)),
+            NodeState::Saving { .. } => {
+                let ordinal = self.run.record(id)?.tally.rehearsals;
+                Some(ItemId::checkpoint(self.run.id, &at, ordinal))
+            }
             NodeState::Held { item, .. } => Some(item.clone()),
             NodeState::Pending | NodeState::Ready | NodeState::Settled { .. } => None,
         })
@@ -280,13 +286,24 @@ impl<'a> Turn<'a> {
     fn withdraw(&mut self, id: &NodeId) -> Result<(), Refusal> {
         if let Some(item) = self.item_out(id)? {
             if !planted(Mutant::CancelKeepsItems) {
-                self.effects.push(Effect::Withdraw(item));
+                self.take_back(item);
             }
             self.set(id, NodeState::Pending)?;
         } else if *self.state(id)? == NodeState::Ready {
             self.set(id, NodeState::Pending)?;
         }
         Ok(())
+    }
+
+    /// Has an item taken back; one that this very event sends out never goes out.
+    fn take_back(&mut self, item: ItemId) {
+        let sends = |effect: &Effect| matches!(effect, Effect::Dispatch(sent) if sent.id == item);
+        match self.effects.iter().rposition(sends) {
+            Some(at) => {
+                self.effects.remove(at);
+            }
+            None => self.effects.push(Effect::Withdraw(item)),
+        }
     }
 
     fn arm_stale(&mut self, from: Timestamp) {

@@ -183,9 +183,16 @@ impl ItemId {
         ordinal.is_some_and(|ordinal| ordinal.parse::<u16>().is_ok())
     }
 
-    /// Derives the id of a checkpoint's record, or of its restoration; one of them for each entering.
-    pub fn checkpoint(run: RunId, at: &At) -> ItemId {
-        ItemId::derive(run, at, "checkpoint")
+    /// Derives the id of a checkpoint's record, or of its restoration; `ordinal` counts both of the node, since a person
+    /// may have it done again.
+    pub fn checkpoint(run: RunId, at: &At, ordinal: u16) -> ItemId {
+        ItemId::derive(run, at, &format!("checkpoint.{ordinal}"))
+    }
+
+    /// Says whether this is the id of a record or a restoration of this entering.
+    pub fn is_checkpoint(&self, run: RunId, at: &At) -> bool {
+        let ordinal = self.0.strip_prefix(ItemId::derive(run, at, "checkpoint.").as_str());
+        ordinal.is_some_and(|ordinal| ordinal.parse::<u16>().is_ok())
     }
 
     /// Derives the id of an ask; `ordinal` counts the asks of the run, since one try may need several.

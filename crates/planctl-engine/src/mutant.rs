@@ -70,6 +70,14 @@ pub enum Mutant {
     ParallelUnlimited,
     /// It is not counted how often a step failed in the same way.
     RecurrenceForgotten,
+    /// A join that needs no more branches leaves the others under way.
+    OthersKept,
+    /// A fork begins all of its branches at once, however many may be.
+    BranchesUnlimited,
+    /// What a branch noted is known after its join.
+    ContextLeaks,
+    /// A condition that does not hold is taken for one that does.
+    ConditionIgnored,
     /// A resumed run has forgotten how often its nodes were entered.
     VisitsLostOnResume,
 }
@@ -107,13 +115,17 @@ impl Mutant {
         Mutant::VisitsLostOnResume,
     ];
 
-    /// Deliberate bugs that show in graphs only, which the simulator draws none of yet: conversations catch them.
-    pub const OF_GRAPHS: [Mutant; 5] = [
+    /// Deliberate bugs that show in graphs only.
+    pub const OF_GRAPHS: [Mutant; 9] = [
         Mutant::BranchCountedTwice,
         Mutant::GoalSkipped,
         Mutant::CheckpointNotRestored,
         Mutant::ParallelUnlimited,
         Mutant::RecurrenceForgotten,
+        Mutant::OthersKept,
+        Mutant::BranchesUnlimited,
+        Mutant::ContextLeaks,
+        Mutant::ConditionIgnored,
     ];
 }
 

@@ -265,6 +265,21 @@ impl Arrivals {
         met.saturating_add(u16::try_from(self.failed.len()).unwrap_or(u16::MAX))
     }
 
+    /// Forgets a branch, however it came.
+    pub(crate) fn forget(&mut self, branch: u16) {
+        self.failed.remove(&branch);
+        let Some(at) = self.met.iter().position(|(first, last)| (*first..=*last).contains(&branch)) else {
+            return;
+        };
+        let (first, last) = self.met.remove(at);
+        if branch < last {
+            self.met.insert(at, (branch + 1, last));
+        }
+        if first < branch {
+            self.met.insert(at, (first, branch - 1));
+        }
+    }
+
     /// Notes a branch that ended well.
     pub(crate) fn meet(&mut self, branch: u16) {
         let at = self.met.partition_point(|(first, _)| *first <= branch);
@@ -441,7 +456,7 @@ pub struct Tally {
     pub interruptions: u16,
     /// Gates of the newest attempt, or of the newest rehearsal, that told nothing.
     pub repeats: u16,
-    /// Rehearsals of the contract.
+    /// Rehearsals of the contract; of a checkpoint, how often the workspace was to be recorded or restored.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub rehearsals: u16,
     /// What the node's attempts have used.
@@ -675,11 +690,10 @@ impl Run {
         if let NodeKind::Task(task) = &node.kind
             && !task.apart.is_empty()
         {
-            let is_over = matches!(state, NodeState::Pending | NodeState::Settled { .. });
             for name in &task.apart {
                 if state.is_out() {
                     head.busy.insert(name.clone());
-                } else if is_over && before != NodeState::Ready {
+                } else if before.is_out() {
                     head.busy.remove(name);
                 }
             }

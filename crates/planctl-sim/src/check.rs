@@ -103,7 +103,7 @@ fn items_match_states(store: &Store) -> Result<(), String> {
                 expected.insert(item.clone());
             }
             NodeState::Saving { .. } => {
-                expected.insert(ItemId::checkpoint(store.run, &at));
+                expected.insert(ItemId::checkpoint(store.run, &at, record.tally.rehearsals));
             }
             NodeState::Pending | NodeState::Ready | NodeState::Settled { .. } => {}
         }
@@ -132,9 +132,12 @@ fn items_match_states(store: &Store) -> Result<(), String> {
 fn someone_moves_the_run(store: &Store) -> Result<(), String> {
     let open = store.open_items().count();
     let armed = store.timers.contains_key(&TimerId::Stale);
+    let rests = store.head.status != RunStatus::Active;
+    ensure(!rests || store.timers.is_empty(), || format!("timers of a run that rests: {:?}", store.timers))?;
     match store.head.status {
         RunStatus::Active => {
-            ensure(open == 1, || format!("I7 an active run has {open} items out"))?;
+            let fits = if store.plan().is_woven { open >= 1 } else { open == 1 };
+            ensure(fits, || format!("I7 an active run has {open} items out"))?;
             let must = store.plan().graph.limits().stale_after.is_some();
             ensure(armed == must, || format!("staleness timer armed: {armed}, should be: {must}"))
         }
@@ -154,7 +157,7 @@ fn counters_are_true(store: &Store) -> Result<(), String> {
     ensure(count(head.held) == states().filter(|(_, s)| s.is_held()).count(), || "held is off".into())?;
     let graph = &store.plan().graph;
     let mut settled = Outcomes::default();
-    for (_, state) in states().filter(|(id, _)| graph.task(id).is_some()) {
+    for (_, state) in states().filter(|(id, _)| graph.node(id).is_some_and(|node| node.step().is_some())) {
         match state.outcome() {
             Some(Outcome::Passed) => settled.passed += 1,
             Some(Outcome::Failed) => settled.failed += 1,
@@ -181,12 +184,16 @@ fn limits_hold(store: &Store) -> Result<(), String> {
     ensure(store.head.attempts <= limits.attempts, || "more attempts than a run may make".into())?;
     for (id, record) in store.whole.records() {
         let tally = record.tally;
-        let Some(task) = graph.task(id) else { continue };
         let visits = graph.node(id).map_or(0, |node| node.max_visits);
-        ensure(tally.visits <= visits, || format!("{id} was entered {} times", tally.visits))?;
+        // A join ends what its fork began, and a person says how often one is asked on purpose.
+        let is_bound = graph
+            .node(id)
+            .is_some_and(|node| !matches!(node.kind, NodeKind::Join(_) | NodeKind::Escalate { .. }));
+        ensure(tally.visits <= visits || !is_bound, || format!("{id} was entered {} times", tally.visits))?;
         ensure(tally.deliveries <= limits.deliveries, || format!("I15 {id} lost too many deliveries"))?;
         ensure(tally.interruptions <= limits.interruptions, || format!("{id} was interrupted too often"))?;
         ensure(tally.repeats <= limits.repeats, || format!("the gate of {id} was repeated too often"))?;
+        let Some(task) = graph.task(id) else { continue };
         let is_under_way = record.state.is_out();
         // Each attempt under way must have been allowed: failures so far leave room for one more.
         let allowed = 1 + u32::from(task.max_retries) + u32::from(tally.granted);
@@ -204,9 +211,12 @@ fn facts_follow_from(store: &Store, entry: &Entry) -> Result<(), String> {
     for fact in &entry.facts {
         if let Fact::NodeSettled { node, outcome, by, .. } = fact {
             let is_named = by.is_some() && matches!(entry.event, Event::Human(_));
-            let lapses = graph.task(node).is_some_and(|task| task.lapse == *outcome);
+            let lapses = match graph.gated(node) {
+                Some(gated) => gated.lapse == *outcome,
+                None => *outcome != Outcome::Skipped,
+            };
             let is_founded = match outcome {
-                Outcome::Passed => graph.task(node).is_none() || proves(graph, store, entry, node),
+                Outcome::Passed => graph.gated(node).is_none() || proves(graph, store, entry, node),
                 Outcome::Waived => is_named,
                 Outcome::Failed | Outcome::Skipped | Outcome::Warned => is_named || lapses,
             };
@@ -250,7 +260,7 @@ fn begins_anew(entry: &Entry, node: &NodeId) -> bool {
 fn proves(graph: &Graph, store: &Store, entry: &Entry, node: &NodeId) -> bool {
     let Event::Harness(event) = &entry.event else { return false };
     let Found::Evidence(evidence) = &event.found else { return false };
-    let Some(task) = graph.task(node) else { return false };
+    let Some(gated) = graph.gated(node) else { return false };
     let verified = entry.facts.iter().any(|fact| {
         matches!(fact, Fact::NodeVerified { node: n, attempt, .. } if n == node && *attempt == event.at.attempt)
     });
@@ -258,9 +268,9 @@ fn proves(graph: &Graph, store: &Store, entry: &Entry, node: &NodeId) -> bool {
     event.at.node == *node
         && verified
         && (leads_elsewhere || store.whole.records()[node].tally.attempt == event.at.attempt)
-        && evidence.contract == task.contract.digest
+        && evidence.contract == gated.contract.digest
         && evidence.tampered.is_empty()
-        && evidence.ending == Ending::Exited { code: task.contract.expect.into() }
+        && evidence.ending == Ending::Exited { code: gated.contract.expect.into() }
 }
 
 /// Nobody works on a step that demands red before its contract was red, and one that guards is never rehearsed.
@@ -387,9 +397,18 @@ fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
 pub fn effects_are_sound(graph: &Graph, effects: &[Effect]) -> Result<(), String> {
     for effect in effects {
         if let Effect::Dispatch(item) = effect {
+            let is_kept = !effects.contains(&Effect::Withdraw(item.id.clone()));
+            ensure(is_kept, || format!("{} is sent out and taken back by one event", item.id))?;
             let node = graph.node(&item.at.node).ok_or_else(|| format!("{} is for no node", item.id))?;
-            let is_work = matches!(item.work, Work::Agent { .. } | Work::Harness { .. });
-            ensure(!is_work || matches!(node.kind, NodeKind::Task(_)), || format!("{} is no work", item.id))?;
+            let fits = match item.work {
+                Work::Agent { .. } => matches!(node.kind, NodeKind::Task(_)),
+                Work::Harness { purpose: Purpose::Verdict | Purpose::Rehearsal } => node.gated().is_some(),
+                Work::Harness { purpose: Purpose::Record | Purpose::Restoration } => {
+                    matches!(node.kind, NodeKind::Checkpoint)
+                }
+                Work::Human { .. } => true,
+            };
+            ensure(fits, || format!("{} is no work", item.id))?;
         }
     }
     Ok(())

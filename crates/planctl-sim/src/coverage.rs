@@ -16,21 +16,23 @@ pub fn expected() -> Coverage {
     add(
         "event",
         "agent.reported agent.asked agent.overran agent.faulted agent.released harness.evaluated harness.rehearsed \
-         harness.inconclusive human.submitted human.answered human.cancelled human.resumed human.revised \
+         harness.inconclusive harness.recorded harness.restored human.submitted human.answered human.cancelled human.resumed human.revised \
          clock.admitted clock.due clock.lease_lost clock.overran",
     );
     add(
         "fact",
         "plan_activated node_entered node_rehearsed node_verified retry_triggered edge_followed node_settled node_resting \
          node_interrupted gate_repeated ask_opened ask_answered plan_escalated budget_noticed plan_expired \
-         plan_paused plan_completed plan_failed plan_cancelled pace_changed",
+         plan_paused plan_completed plan_failed plan_cancelled pace_changed \
+         node_queued node_decided checkpoint_saved checkpoint_restored branches_joined goal_unmet",
     );
     add("level", "primary alternate contingent emergency");
-    add("answer", "approve reject retry skip waive abort revise reassign raise answer");
+    add("answer", "approve reject retry skip waive abort revise reassign raise answer choose");
+    add("decider", "condition outcome label suggestion weight");
     add(
         "reason",
         "submitted exhausted no_edge undelivered permission interrupted inconclusive not_red stale attempts_limit \
-         budget asked",
+         budget asked planned same_failure",
     );
     add("showing", "red green tampered");
     add("verdict", "passed failed timed_out tampered");
@@ -38,7 +40,7 @@ pub fn expected() -> Coverage {
     add(
         "refusal",
         "NotActive NoSuchNode StaleAttempt WrongState WrongAnswer NoteMissing ForeignEvidence \
-         SettledStepChanged NothingRaised",
+         SettledStepChanged NothingRaised NoSuchOption",
     );
     add("answered", "Accepted Duplicate NoLease");
     add("end", "Done Failed Aborted Cancelled");

@@ -1,4 +1,7 @@
-//! Random plans: linear ones as markdown lowers to, and graphs with any edges that a graph may have.
+//! Random plans: linear ones as markdown lowers to, steps with any edges, and graphs of every kind of node.
+
+mod conditions;
+mod woven;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,6 +20,8 @@ pub struct Plan {
     pub graph: Graph,
     /// Says that steps run one after another and only a failure leaves that way.
     pub is_linear: bool,
+    /// Says that nodes of all kinds are in it, and not steps alone.
+    pub is_woven: bool,
 }
 
 /// Draws a plan.
@@ -30,7 +35,7 @@ pub fn draw(dice: &mut Dice) -> Plan {
     let mut apart = dice.clone().fork(8);
     if apart.happens(500) {
         plan.graph = with_pace(&mut apart, &plan.graph);
-        if !plan.is_linear && apart.happens(400) {
+        if !plan.is_linear && !plan.is_woven && apart.happens(400) {
             plan.graph = with_way_back(&mut apart, &plan.graph);
         }
     }
@@ -99,17 +104,23 @@ fn pace(dice: &mut Dice) -> Vec<Rung> {
 }
 
 fn draw_steps(dice: &mut Dice) -> Plan {
+    let mut apart = dice.clone().fork(9);
+    if apart.happens(500)
+        && let Some(graph) = woven::weave(&mut apart)
+    {
+        return Plan { graph, is_linear: false, is_woven: true };
+    }
     let most = if dice.happens(200) { 12 } else { 5 };
     let steps = dice.between(1, most);
     if dice.happens(450) {
         for _ in 0..30 {
             if let Ok(graph) = Graph::new(tangled(dice, steps)) {
-                return Plan { graph, is_linear: false };
+                return Plan { graph, is_linear: false, is_woven: false };
             }
         }
     }
     let graph = Graph::new(linear(dice, steps)).expect("a lowered linear plan is a graph");
-    Plan { graph, is_linear: true }
+    Plan { graph, is_linear: true, is_woven: false }
 }
 
 /// Draws another revision of a plan: steps in `fixed` stay as they are, others may change; a linear plan may also
@@ -120,14 +131,22 @@ pub fn revise(dice: &mut Dice, plan: &Plan, fixed: &BTreeSet<NodeId>) -> Plan {
         if apart.happens(300) { with_red_first(&mut apart, &plan.graph, fixed) } else { plan.graph.clone() };
     let mut parts = GraphParts::from(before);
     for node in &mut parts.nodes {
+        if fixed.contains(&node.id) {
+            continue;
+        }
         if let NodeKind::Task(task) = &mut node.kind
-            && !fixed.contains(&node.id)
             && dice.happens(600)
         {
             task.max_retries = retries(dice);
             let name = format!("{}.{}", node.id, dice.below(1000));
             let Contract { guard, red_first, .. } = task.contract;
             task.contract = Contract { guard, red_first, ..contract(dice, &name) };
+        }
+        if let NodeKind::Call(call) = &mut node.kind
+            && dice.happens(400)
+        {
+            let name = format!("{}.{}", node.id, dice.below(1000));
+            call.contract = contract(dice, &name);
         }
     }
     parts.budget = parts.budget.raised(Budget {
@@ -139,7 +158,7 @@ pub fn revise(dice: &mut Dice, plan: &Plan, fixed: &BTreeSet<NodeId>) -> Plan {
         drop_or_add_last(dice, &mut parts, fixed);
     }
     match Graph::new(parts) {
-        Ok(graph) => Plan { graph, is_linear: plan.is_linear },
+        Ok(graph) => Plan { graph, is_linear: plan.is_linear, is_woven: plan.is_woven },
         Err(_) => plan.clone(),
     }
 }

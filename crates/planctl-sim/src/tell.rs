@@ -1,8 +1,8 @@
 //! The conversation in lines that a person can read.
 
 use planctl_engine::{
-    AgentSaid, ClockEvent, Decision, Edge, Ending, Event, Fact, FaultKind, Found, Graph, NodeKind, On,
-    Outcome, Signal, Task, Timestamp,
+    AgentSaid, Answer, ClockEvent, Decider, Decision, Edge, Ending, Event, Fact, FaultKind, Found, Graph,
+    NodeKind, On, Outcome, Purpose, Signal, Task, Timestamp,
 };
 
 /// Returns what an event says.
@@ -43,6 +43,9 @@ pub fn event(event: &Event) -> String {
         Event::Human(event) => {
             let note = event.note.as_ref().map_or_else(String::new, |note| format!(" “{note}”"));
             match &event.decision {
+                Decision::Answer { item, answer: Answer::Choose { option } } => {
+                    format!("human chose {option} to {item}")
+                }
                 Decision::Answer { item, answer } => format!("human {}{note} to {item}", answer.word()),
                 Decision::Submit => "human submitted".to_owned(),
                 Decision::Cancel => "human cancelled".to_owned(),
@@ -71,13 +74,21 @@ pub fn fact(fact: &Fact) -> String {
         }
         Fact::NodeRehearsed { node, showed, .. } => format!("rehearsed {node} {}", showed.word()),
         Fact::RetryTriggered { node, attempt, .. } => format!("retry {node}#{attempt}"),
-        Fact::EdgeFollowed { from, to, signal, .. } => {
+        Fact::EdgeFollowed { from, to, signal, choosing, .. } => {
             let why = match signal {
                 Signal::Success => "success",
                 Signal::Retry => "retry",
                 Signal::Exhausted => "exhausted",
             };
-            format!("{from} -{why}-> {to}")
+            let by = match choosing.as_ref().map(|choosing| choosing.by) {
+                None => "",
+                Some(Decider::Condition) => " by condition",
+                Some(Decider::Outcome) => " by outcome",
+                Some(Decider::Label) => " by label",
+                Some(Decider::Suggestion) => " by suggestion",
+                Some(Decider::Weight) => " by weight",
+            };
+            format!("{from} -{why}-> {to}{by}")
         }
         Fact::NodeQueued { node } => format!("queued {node}"),
         Fact::NodeDecided { node, met, .. } => format!("decided {node} {met}"),
@@ -89,7 +100,12 @@ pub fn fact(fact: &Fact) -> String {
         Fact::NodeResting { node, attempt, .. } => format!("resting {node}#{attempt}"),
         Fact::NodeInterrupted { node, attempt, .. } => format!("interrupted {node}#{attempt}"),
         Fact::GateRepeated { node, attempt, purpose, .. } => {
-            let what = if purpose.is_verdict() { "gate" } else { "rehearsal" };
+            let what = match purpose {
+                Purpose::Verdict => "gate",
+                Purpose::Rehearsal => "rehearsal",
+                Purpose::Record => "record",
+                Purpose::Restoration => "restoration",
+            };
             format!("{what} repeated {node}#{attempt}")
         }
         Fact::AskOpened { node, kind, reason, .. } => {
@@ -118,12 +134,12 @@ pub fn plan(graph: &Graph) -> Vec<String> {
             NodeKind::Start => "start".to_owned(),
             NodeKind::Escalate { pace_level: Some(level), .. } => format!("escalate to {level}"),
             NodeKind::Escalate { .. } => "escalate".to_owned(),
-            NodeKind::Call(_)
-            | NodeKind::Decision(_)
-            | NodeKind::Human(_)
-            | NodeKind::Checkpoint
-            | NodeKind::Fork(_)
-            | NodeKind::Join(_) => planctl_engine::view::kind_word(&node.kind).to_owned(),
+            NodeKind::Fork(fork) => format!("{fork:?}"),
+            NodeKind::Join(join) => format!("{join:?}"),
+            NodeKind::Call(call) => format!("call retry {} {}", call.max_retries, call.lapse.word()),
+            NodeKind::Decision(_) | NodeKind::Human(_) | NodeKind::Checkpoint => {
+                planctl_engine::view::kind_word(&node.kind).to_owned()
+            }
             NodeKind::Exit { success } => format!("exit {}", if *success { "done" } else { "failed" }),
             NodeKind::Task(task) => {
                 let lapse = if task.lapse == Outcome::Failed { "" } else { task.lapse.word() };
@@ -137,7 +153,10 @@ pub fn plan(graph: &Graph) -> Vec<String> {
                 )
             }
         };
-        lines.push(format!("  {}: {what}   {}", node.id, edges.join("  ")));
+        lines.push(format!("  {}: {what} at most {}   {}", node.id, node.max_visits, edges.join("  ")));
+    }
+    for goal in graph.goals() {
+        lines.push(format!("  goal {} else {:?}", goal.node, goal.retry));
     }
     lines
 }
@@ -154,7 +173,10 @@ fn edge(edge: &Edge) -> String {
         On::Exhaust => "exhaust",
         On::Always => "always",
     };
-    format!("-{on}-> {}", edge.to)
+    let when = edge.when.as_ref().map_or_else(String::new, |when| format!(" if {when}"));
+    let label = edge.label.as_ref().map_or_else(String::new, |label| format!(" @{label}"));
+    let weight = if edge.weight == 0 { String::new() } else { format!(" *{}", edge.weight) };
+    format!("-{on}{label}{weight}{when}-> {}", edge.to)
 }
 
 /// Returns a moment as seconds since the world began.

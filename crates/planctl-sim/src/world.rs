@@ -87,13 +87,16 @@ pub fn shrink(breach: Box<Breach>, flaw: Option<Flaw>) -> Box<Breach> {
         let mut options = smallest.options.clone();
         if options.rates.remove(&trouble).is_some()
             && let Err(smaller) = play_with(options, flaw)
+            && smaller.lines.len() <= smallest.lines.len()
         {
             smallest = smaller;
         }
     }
     for turns in (1..8).map(|part| smallest.options.turns * part / 8).collect::<Vec<_>>() {
         let options = Options { turns, ..smallest.options.clone() };
-        if let Err(smaller) = play_with(options, flaw) {
+        if let Err(smaller) = play_with(options, flaw)
+            && smaller.lines.len() <= smallest.lines.len()
+        {
             return smaller;
         }
     }
@@ -381,6 +384,17 @@ impl World {
         let at = usize::try_from(self.dice.below(self.outbox.len() as u64)).expect("an index fits");
         let command = self.outbox.swap_remove(at);
         self.commit(&command).map(|_| ())
+    }
+
+    /// Picks one of several; only where there is a choice does it take chance.
+    fn any_of<T>(&mut self, mut from: Vec<T>) -> Option<T> {
+        match from.len() {
+            0 | 1 => from.pop(),
+            several => {
+                let at = usize::try_from(self.dice.below(several as u64)).expect("an index fits");
+                Some(from.swap_remove(at))
+            }
+        }
     }
 
     /// Rolls for a trouble, and notes that it struck.

@@ -357,7 +357,7 @@ pub(crate) fn is_of_speaker(item: &ItemId, run: RunId, event: &Event) -> bool {
     let Some(at) = event.at() else { return false };
     let is_gate = || *item == ItemId::gate(run, at);
     let is_rehearsal = || item.is_rehearsal(run, at);
-    let is_checkpoint = || *item == ItemId::checkpoint(run, at);
+    let is_checkpoint = || item.is_checkpoint(run, at);
     match event {
         Event::Agent(_) => *item == ItemId::agent(run, at),
         Event::Harness(event) => match event.found {

@@ -307,7 +307,9 @@ impl Audit {
                 NodeState::Rehearsing => {
                     Some(planctl_engine::ItemId::rehearsal(self.run, &at, record.tally.rehearsals))
                 }
-                NodeState::Saving { .. } => Some(planctl_engine::ItemId::checkpoint(self.run, &at)),
+                NodeState::Saving { .. } => {
+                    Some(planctl_engine::ItemId::checkpoint(self.run, &at, record.tally.rehearsals))
+                }
                 NodeState::Held { item, .. } => Some(item.clone()),
                 NodeState::Pending | NodeState::Ready | NodeState::Settled { .. } => None,
             };

@@ -82,7 +82,7 @@ pub(super) fn edge(turn: &Turn<'_>, node: &NodeId, signal: Signal) -> Result<Opt
                 Some(when) => {
                     looks.can_weigh(when)?;
                     let weighed = when.trail(&looks);
-                    if weighed.holds {
+                    if weighed.holds || planted(Mutant::ConditionIgnored) {
                         holding.push((edge, rank));
                     }
                     trail = Some(weighed);

@@ -107,6 +107,7 @@ fn work(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
 /// Has the state of the workspace recorded, or what was recorded restored where a failing path led back.
 fn save(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     let record = turn.run.record_mut(node)?;
+    record.tally.rehearsals = record.tally.rehearsals.saturating_add(1);
     record.tally.interruptions = 0;
     record.tally.repeats = 0;
     let is_failing = record.came.as_ref().is_some_and(|came| came.signal != Signal::Success);

@@ -18,11 +18,14 @@ const RESULTS: &str = "parallel.results";
 pub(super) fn spread(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
     turn.set(node, NodeState::Settled { outcome: Outcome::Passed })?;
     let edges = turn.graph.edges_from(node);
-    let at_once = fork.max.map_or(edges.len(), usize::from).min(edges.len());
+    let max = fork.max.filter(|_| !planted(Mutant::BranchesUnlimited));
+    let at_once = max.map_or(edges.len(), usize::from).min(edges.len());
     if let Some(join) = &fork.join {
         turn.set(join, NodeState::Pending)?;
-        let arrivals = turn.run.record_mut(join)?.arrivals.insert(Box::default());
-        arrivals.begun = fork.max.map(|_| u16::try_from(at_once).unwrap_or(u16::MAX));
+        let record = turn.run.record_mut(join)?;
+        record.came = None;
+        let arrivals = record.arrivals.insert(Box::default());
+        arrivals.begun = max.map(|_| u16::try_from(at_once).unwrap_or(u16::MAX));
     }
     // What is followed last is looked at first.
     for edge in edges[..at_once].iter().rev() {
@@ -41,12 +44,18 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
     let is_passed_over = matches!(turn.state(from)?.outcome(), Some(Outcome::Skipped | Outcome::Warned));
     let is_met = signal == Signal::Success || is_passed_over;
     let is_over = turn.state(join)?.outcome().is_some();
+    let is_forked = turn.graph.fork_of(join).is_some();
     let context = turn.run.record(from)?.context.clone();
+    turn.stranded_at = Some(join.clone());
     let record = turn.run.record_mut(join)?;
     let arrivals = record.arrivals.get_or_insert_default();
     let is_known = arrivals.has(branch) && !planted(Mutant::BranchCountedTwice);
-    if is_over || is_known {
+    if is_forked && (is_over || is_known) {
         return Ok(());
+    }
+    // What a step needs may come again in a loop, where no fork begins all of it anew: the newest counts.
+    if is_known {
+        arrivals.forget(branch);
     }
     if is_met {
         arrivals.meet(branch);
@@ -61,7 +70,7 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
     if planted(Mutant::BranchCountedTwice) {
         count = count.saturating_add(1);
     }
-    if turn.graph.fork_of(join).is_none() {
+    if !is_forked || planted(Mutant::ContextLeaks) {
         record.context.extend(context);
     }
     let all = count >= turn.graph.branches_into(join);
@@ -73,7 +82,9 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
         JoinPolicy::All | JoinPolicy::Any if awaited.partial => Outcome::Warned,
         JoinPolicy::All | JoinPolicy::Any => Outcome::Failed,
     };
-    if !all {
+    let head = &turn.run.head;
+    // With every branch there, one that left its fork early may still have company behind it.
+    if !all || head.out + head.held > 0 || !head.ready.is_empty() {
         take_back_the_others(turn, join)?;
     }
     complete(turn, join, outcome)
@@ -93,6 +104,9 @@ fn begin_next(turn: &mut Turn<'_>, join: &NodeId) -> Result<(), Refusal> {
 /// Takes back what is still under way on the branches of a join that needs no more of them (DOT P4).
 fn take_back_the_others(turn: &mut Turn<'_>, join: &NodeId) -> Result<(), Refusal> {
     let members = turn.graph.members_of(join);
+    if members.is_empty() || planted(Mutant::OthersKept) {
+        return Ok(());
+    }
     for live in turn.run.live()?.into_iter().filter(|live| members.contains(live)) {
         turn.withdraw(&live)?;
     }
@@ -122,11 +136,14 @@ fn complete(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), 
     let results: Vec<&str> = (0..branches.min(RESULTS_MAX)).map(word).collect();
     let results = results.join(",");
     // What a branch noted stays its own (DOT P1).
-    if let Some(context) = forked {
+    if let Some(context) = forked
+        && !planted(Mutant::ContextLeaks)
+    {
         record.context = context;
         record.context.insert(RESULTS.to_owned(), results);
     }
     record.tally.visits = record.tally.visits.saturating_add(1);
+    turn.withdraw(join)?;
     turn.facts.push(Fact::BranchesJoined { node: join.clone(), met, failed });
     settle::settle(turn, join, outcome, None)?;
     let signal = if outcome == Outcome::Failed { Signal::Exhausted } else { Signal::Success };
@@ -136,23 +153,31 @@ fn complete(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), 
 /// The most branches whose results a condition can look at.
 const RESULTS_MAX: u16 = 64;
 
-/// Opens a join again for a branch that failed and may still come well; the others stay as they came.
+/// Opens a join again for a branch that comes once more; the others stay as they came.
 pub(super) fn forget(turn: &mut Turn<'_>, join: &NodeId, from: &NodeId) -> Result<(), Refusal> {
     let branch = turn.graph.branch_into(join, from);
     turn.set(join, NodeState::Pending)?;
     let record = turn.run.record_mut(join)?;
     let arrivals = record.arrivals.get_or_insert_default();
     if let Some(branch) = branch {
-        arrivals.failed.remove(&branch);
+        arrivals.forget(branch);
     }
     let other = arrivals.failed.values().next().cloned();
     record.came = other.map(|from| Came { from, signal: Signal::Exhausted });
     Ok(())
 }
 
-/// Opens a join again whose branches failed, and returns the nodes at which they did.
+/// Opens a join again whose branches failed, and returns the nodes at which they did; where none did, the one by which
+/// its way on was decided.
 pub(super) fn reopen(turn: &mut Turn<'_>, join: &NodeId) -> Result<BTreeSet<NodeId>, Refusal> {
     turn.set(join, NodeState::Pending)?;
-    let arrivals = turn.run.record_mut(join)?.arrivals.get_or_insert_default();
-    Ok(std::mem::take(&mut arrivals.failed).into_values().collect())
+    let record = turn.run.record_mut(join)?;
+    let arrivals = record.arrivals.get_or_insert_default();
+    let failed: BTreeSet<NodeId> = std::mem::take(&mut arrivals.failed).into_values().collect();
+    let came = record.came.take();
+    if let (true, Some(came)) = (failed.is_empty(), came) {
+        forget(turn, join, &came.from)?;
+        return Ok(BTreeSet::from([came.from]));
+    }
+    Ok(failed)
 }

@@ -58,6 +58,7 @@ pub(super) fn go_on(turn: &mut Turn<'_>) -> Result<(), Refusal> {
         if planted(Mutant::VisitsLostOnResume) {
             turn.run.record_mut(node)?.tally.visits = 0;
         }
+        turn.stranded_at = Some(node.clone());
         revive(turn, node)?;
         entered = true;
     }
@@ -76,13 +77,10 @@ pub(super) fn revive(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> 
         match &target.kind {
             NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) => route::enter(turn, &id, true)?,
             NodeKind::Decision(choice) if choice.command.is_some() => route::enter(turn, &id, true)?,
+            NodeKind::Checkpoint => route::enter(turn, &id, true)?,
             NodeKind::Join(_) => open.extend(join::reopen(turn, &id)?),
             NodeKind::Start => route::success(turn, &id)?,
-            NodeKind::Decision(_)
-            | NodeKind::Fork(_)
-            | NodeKind::Checkpoint
-            | NodeKind::Escalate { .. }
-            | NodeKind::Exit { .. } => {
+            NodeKind::Decision(_) | NodeKind::Fork(_) | NodeKind::Escalate { .. } | NodeKind::Exit { .. } => {
                 open.extend(turn.run.record(&id)?.came.as_ref().map(|came| came.from.clone()));
             }
         }

@@ -19,6 +19,9 @@ pub(super) fn success(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal>
 
 /// Leaves a node along the edge that fits what it came to; a person is asked where none does (G-19).
 pub(super) fn leave(turn: &mut Turn<'_>, node: &NodeId, signal: Signal) -> Result<(), Refusal> {
+    if let Some(NodeKind::Fork(fork)) = turn.graph.node(node).map(|node| &node.kind) {
+        return join::spread(turn, node, fork);
+    }
     match choose::edge(turn, node, signal)? {
         Some(chosen) => {
             go(turn, chosen, signal);
@@ -51,9 +54,21 @@ pub(super) fn arrive_everywhere(turn: &mut Turn<'_>) -> Result<(), Refusal> {
             }
         }
         if !dispatch::next_ready(turn)? {
-            return Ok(());
+            return ask_if_stranded(turn);
         }
     }
+}
+
+/// Asks a person about a run of which nothing is under way and which is not over: it came to a join whose other branches
+/// were never begun, or was taken up where nothing can be done.
+fn ask_if_stranded(turn: &mut Turn<'_>) -> Result<(), Refusal> {
+    let head = &turn.run.head;
+    if head.status != RunStatus::Active || head.out + head.held > 0 {
+        return Ok(());
+    }
+    let node = turn.stranded_at.clone().unwrap_or_else(|| turn.graph.start().clone());
+    let message = format!("nothing is under way that could go on from `{node}`");
+    hold::ask(turn, &node, AskKind::Escalation, Reason::NoEdge, Some(message))
 }
 
 fn arrive(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) -> Result<(), Refusal> {
@@ -71,6 +86,10 @@ fn arrive(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) -> Result<(), Ref
         label: edge.label.clone(),
         choosing,
     });
+    // Two ways that come to one node while it is under way meet there: it is done once.
+    if !matches!(target.kind, NodeKind::Join(_)) && turn.state(to)?.is_live() {
+        return Ok(());
+    }
     match &target.kind {
         NodeKind::Start => Err(Refusal::NoSuchNode(to.clone())),
         NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) => {
@@ -100,9 +119,8 @@ fn arrive(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) -> Result<(), Ref
             leave(turn, to, onward)
         }
         NodeKind::Fork(fork) => {
-            let fork = fork.clone();
             pass(turn, edge, signal)?;
-            if count_passage(turn, to)? { join::spread(turn, to, &fork) } else { Ok(()) }
+            if count_passage(turn, to)? { join::spread(turn, to, fork) } else { Ok(()) }
         }
         NodeKind::Join(_) => join::arrive(turn, edge, signal),
         NodeKind::Escalate { reason, pace_level } => {
@@ -206,7 +224,7 @@ fn beyond_visits(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     // The edges of a passage ask for what came before it, and not for its own visits.
     let is_passage = turn.graph.node(node).is_some_and(Node::is_passage);
     if !is_passage && turn.exhausted_here.insert(node.clone()) {
-        return settle::exhausted(turn, node);
+        return settle::exhausted(turn, node, false);
     }
     let subject = taken_back_to(turn, node)?;
     let message = (subject != *node).then(|| format!("`{node}` was entered as often as it may be"));
@@ -236,9 +254,12 @@ fn escalate(
 }
 
 /// Returns the node that last worked, decided or asked on the way to one, and opens the joins between them again: what a
-/// person decides about it comes that way once more.
+/// person decides about it comes that way once more. What that node itself has under way is taken back.
 fn taken_back_to(turn: &mut Turn<'_>, node: &NodeId) -> Result<NodeId, Refusal> {
     let subject = turn.subject(node)?;
+    if subject != *node {
+        turn.withdraw(&subject)?;
+    }
     let mut back = node.clone();
     while back != subject {
         let Some(came) = turn.run.record(&back)?.came.clone() else { break };

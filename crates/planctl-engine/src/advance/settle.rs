@@ -52,7 +52,7 @@ pub(super) fn attempt_failed(
     let next = record.tally.attempt.next();
     let left = attempts_left(turn, node)?;
     if left == 0 || is_last || planted(Mutant::RetriesIgnored) {
-        return exhausted(turn, node);
+        return exhausted(turn, node, true);
     }
     if let Some(chosen) = choose::edge(turn, node, Signal::Retry)? {
         turn.set(node, NodeState::Pending)?;
@@ -74,8 +74,9 @@ pub(super) fn attempts_left(turn: &Turn<'_>, node: &NodeId) -> Result<u32, Refus
     Ok(allowance.saturating_sub(u32::from(tally.failed)))
 }
 
-/// Follows the edge of an exhausted node, or asks a person where none fits.
-pub(super) fn exhausted(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+/// Follows the edge of an exhausted node, or asks a person where none fits; `has_failed` says that an attempt of it failed
+/// just before, and that it was not only entered too often.
+pub(super) fn exhausted(turn: &mut Turn<'_>, node: &NodeId, has_failed: bool) -> Result<(), Refusal> {
     let Some(chosen) = choose::edge(turn, node, Signal::Exhausted)? else {
         return pace::escalate(turn, node, Reason::NoEdge, None, None);
     };
@@ -83,7 +84,7 @@ pub(super) fn exhausted(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusa
     let asks = matches!(target, Some(NodeKind::Escalate { .. }));
     if !asks {
         let may_come_back = !matches!(target, Some(NodeKind::Exit { .. }));
-        if may_come_back && recurs(turn, node)? {
+        if has_failed && may_come_back && recurs(turn, node)? {
             return pace::escalate(turn, node, Reason::SameFailure, None, None);
         }
         let lapse = turn.graph.gated(node).map_or(Outcome::Failed, |gated| gated.lapse);

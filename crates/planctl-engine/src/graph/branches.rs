@@ -75,7 +75,9 @@ impl Branches {
         let mut members = BTreeSet::new();
         let mut open: Vec<&NodeId> = graph.edges_from(fork).iter().map(|edge| &edge.to).collect();
         while let Some(id) = open.pop() {
-            if id != join && members.insert(id.clone()) {
+            // Ways out, which many share, lead on to what is no part of a branch.
+            let leads_on = graph.node(id).is_some_and(|node| !matches!(node.kind, NodeKind::Escalate { .. }));
+            if id != join && members.insert(id.clone()) && leads_on {
                 open.extend(graph.edges_from(id).iter().map(|edge| &edge.to));
             }
         }

@@ -238,6 +238,17 @@ fn steps_that_may_change_one_file_are_not_under_way_at_once() {
 }
 
 #[test]
+fn what_one_event_sends_out_and_takes_back_never_goes_out() {
+    talk(
+        "
+        plan  f: fork j  a: task  d: decision  j: join  f -always-> a  f -always-> d  d -always?outcome=success-> failed  d -on_success-> j  a -on_success-> j  j -on_success-> done  parallel 2
+        approved
+        -> clock admitted           FAILED
+        ",
+    );
+}
+
+#[test]
 fn cancelling_takes_back_what_waits_as_well() {
     talk(&format!(
         "

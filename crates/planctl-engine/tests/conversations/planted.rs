@@ -6,7 +6,7 @@ use planctl_engine::mutant::{Mutant, plant};
 use super::script::talk;
 
 /// Conversations that a planted bug makes go another way.
-const CAUGHT: [(Mutant, &str); 5] = [
+const CAUGHT: [(Mutant, &str); 9] = [
     (
         Mutant::BranchCountedTwice,
             "
@@ -52,6 +52,44 @@ const CAUGHT: [(Mutant, &str); 5] = [
             -> clock admitted             fix#1 to harness
             -> harness found fix#1 exit 0  fix#1 passed; fix settled passed; test#1 to harness
             -> harness found test#1 exit 1  test#1 failed; test held: escalation same_failure
+            ",
+    ),
+    (
+        Mutant::OthersKept,
+            "
+            plan  f: fork j  a: task  b: task  j: join any  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  parallel 2
+            approved
+            -> clock admitted           a#1 to coder; b#1 to coder
+            -> agent reported a#1       a#1 to harness
+            -> harness found a#1 exit 0  a#1 passed; a settled passed; j joined 1 met, 0 failed; j settled passed; b#1 taken back from agent; c#1 to coder
+            ",
+    ),
+    (
+        Mutant::BranchesUnlimited,
+            "
+            plan  f: fork j max 1  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  parallel 9
+            approved
+            -> clock admitted           a#1 to coder
+            ",
+    ),
+    (
+        Mutant::ContextLeaks,
+            "
+            plan  f: fork j  a: task  b: call  j: join  d: decision  c: call  e: call  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  d -always?context.x=1-> c  d -on_success-> e  parallel 2
+            approved
+            -> clock admitted           a#1 to coder; b#1 to harness
+            -> harness found b#1 exit 0  b#1 passed; b settled passed
+            -> agent reported a#1 notes x=1  a#1 to harness
+            -> harness found a#1 exit 0  a#1 passed; a settled passed; j joined 2 met, 0 failed; j settled passed; e#1 to harness
+            ",
+    ),
+    (
+        Mutant::ConditionIgnored,
+            "
+            plan  a: call  b: call  a -always?context.x=1-> b
+            approved
+            -> clock admitted           a#1 to harness
+            -> harness found a#1 exit 0  a#1 passed; a settled passed; a held: escalation no_edge
             ",
     ),
 ];

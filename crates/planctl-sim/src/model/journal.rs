@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use planctl_engine::{Level, NodeId, Outcome, Role, Timestamp};
+use planctl_engine::{Level, NodeId, Outcome, Role, Signal, Timestamp};
 
-use super::{Before, Model, Place};
+use super::{Before, Context, Knowledge, Model, Place};
 
 /// One thing that happened.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub(super) enum Entry {
     /// A gate told nothing.
     Repeated { node: NodeId },
     /// An ask was opened.
-    Asked { node: NodeId },
+    Asked { node: NodeId, at: Timestamp },
     /// A person said something to the worker, or nothing any more.
     Noted { node: NodeId, note: Option<String> },
     /// A person chose another role.
@@ -43,6 +43,24 @@ pub(super) enum Entry {
     Told { node: NodeId, failed: Option<usize> },
     /// A worker's use was charged.
     Charged { node: NodeId, usage: Option<(u64, u64)>, time: Duration },
+    /// A node at which nobody works was entered from another.
+    Came { node: NodeId, from: Option<(NodeId, Signal)> },
+    /// The run's context came to a node, or was changed there.
+    Context { node: NodeId, context: Context },
+    /// Something else is known of a node.
+    Known { node: NodeId, known: Option<Knowledge> },
+    /// A join waits for its branches anew.
+    Round { node: NodeId },
+    /// A branch came into a join; at `from`, and well or not.
+    Arrived { node: NodeId, branch: usize, from: NodeId, met: bool },
+    /// A branch comes into a join once more.
+    Forgotten { node: NodeId, branch: usize },
+    /// A fork that begins its branches one after another has begun so many.
+    Begins { node: NodeId, branches: usize },
+    /// A checkpoint recorded the workspace.
+    Saved { node: NodeId, name: String },
+    /// A node failed for good: in this way, so often in a row.
+    Recurred { node: NodeId, how: Option<(String, usize)> },
     /// The budget notice was given.
     Noticed,
     /// The budget notice may be given again.
@@ -62,11 +80,20 @@ impl Entry {
             | Entry::Lost { node }
             | Entry::Interrupted { node }
             | Entry::Repeated { node }
-            | Entry::Asked { node }
+            | Entry::Asked { node, .. }
             | Entry::Noted { node, .. }
             | Entry::Reassigned { node, .. }
             | Entry::Level { node, .. }
             | Entry::Told { node, .. }
+            | Entry::Came { node, .. }
+            | Entry::Context { node, .. }
+            | Entry::Known { node, .. }
+            | Entry::Round { node }
+            | Entry::Arrived { node, .. }
+            | Entry::Forgotten { node, .. }
+            | Entry::Begins { node, .. }
+            | Entry::Saved { node, .. }
+            | Entry::Recurred { node, .. }
             | Entry::Charged { node, .. } => Some(node),
             Entry::Heard { .. } | Entry::Noticed | Entry::Unnoticed => None,
         }
@@ -74,7 +101,7 @@ impl Entry {
 }
 
 impl Model {
-    fn of<'a>(&'a self, id: &'a NodeId) -> impl DoubleEndedIterator<Item = &'a Entry> {
+    pub(super) fn of<'a>(&'a self, id: &'a NodeId) -> impl DoubleEndedIterator<Item = &'a Entry> {
         self.journal.iter().filter(move |entry| entry.node() == Some(id))
     }
 
@@ -89,7 +116,7 @@ impl Model {
     }
 
     /// Returns what the newest fitting entry of a node says.
-    fn newest<T>(&self, id: &NodeId, reads: impl Fn(&Entry) -> Option<T>) -> Option<T> {
+    pub(super) fn newest<T>(&self, id: &NodeId, reads: impl Fn(&Entry) -> Option<T>) -> Option<T> {
         self.of(id).rev().find_map(reads)
     }
 
@@ -177,6 +204,28 @@ impl Model {
         self.newest(id, |entry| if let Entry::Told { failed, .. } = entry { Some(*failed) } else { None })?
     }
 
+    pub(super) fn known(&self, id: &NodeId) -> Option<Knowledge> {
+        self.newest(
+            id,
+            |entry| if let Entry::Known { known, .. } = entry { Some(known.clone()) } else { None },
+        )?
+    }
+
+    pub(super) fn saved(&self, id: &NodeId) -> Option<String> {
+        self.newest(id, |entry| if let Entry::Saved { name, .. } = entry { Some(name.clone()) } else { None })
+    }
+
+    pub(super) fn recurred(&self, id: &NodeId) -> Option<(String, usize)> {
+        self.newest(
+            id,
+            |entry| if let Entry::Recurred { how, .. } = entry { Some(how.clone()) } else { None },
+        )?
+    }
+
+    pub(super) fn asked_at(&self, id: &NodeId) -> Option<Timestamp> {
+        self.newest(id, |entry| if let Entry::Asked { at, .. } = entry { Some(*at) } else { None })
+    }
+
     pub(super) fn attempts_of_run(&self) -> usize {
         self.journal.iter().filter(|entry| matches!(entry, Entry::Begun { .. })).count()
     }
@@ -241,6 +290,8 @@ impl Model {
         match self.place(id) {
             Place::Over(outcome) => Some(outcome),
             Place::Nowhere
+            | Place::InLine
+            | Place::Saved { .. }
             | Place::Rehearsed
             | Place::WithAgent
             | Place::Resting

@@ -21,7 +21,7 @@ impl Model {
 
     /// Says whether what was used and what the next attempt of a step is expected to use exceed a limit.
     pub(super) fn is_short(&self, id: &NodeId) -> bool {
-        let steps = u64::from(self.graph.task_count());
+        let steps = u64::from(self.graph.task_count().max(1));
         let metered = self.charges(Some(id), true) as u64;
         let all = metered + self.charges(Some(id), false) as u64;
         let own_time: Duration = self.charges_of(Some(id)).map(|(_, time)| time).sum();

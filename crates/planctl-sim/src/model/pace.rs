@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planctl_engine::{AskKind, Level, NodeId, NodeKind, Responder, Role};
+use planctl_engine::{AskKind, Level, NodeId, Responder, Role};
 
 use super::Model;
 use super::journal::Entry;
@@ -10,6 +10,9 @@ use super::journal::Entry;
 impl Model {
     /// Escalates a step: its role's next level gets it, at least the one the plan names; else a person is asked.
     pub(super) fn escalate(&mut self, node: &NodeId, why: &str, named: Level) {
+        if self.graph.task(node).is_none() {
+            return self.ask(node, AskKind::Escalation, why);
+        }
         let now = self.level(node);
         let mut answers = None;
         for level in Level::ALL {
@@ -55,8 +58,7 @@ impl Model {
 
     /// A step that is entered over a success path, and not once too often, is its own role's again.
     pub(super) fn lower_level(&mut self, node: &NodeId) {
-        let most = self.graph.node(node).map_or(0, |node| usize::from(node.max_visits));
-        if self.level(node) == Level::Primary || self.visits(node) >= most {
+        if self.level(node) == Level::Primary || self.visits(node) >= self.most_visits(node) {
             return;
         }
         let own = self.graph.task(node).map_or_else(|| Role::from(""), |task| task.role.clone());
@@ -67,15 +69,6 @@ impl Model {
             from: own,
             by_agent: false,
         });
-    }
-
-    /// The level that an escalation along this edge names.
-    pub(super) fn level_named(&self, ask: &NodeId) -> Level {
-        if let NodeKind::Escalate { pace_level: Some(level), .. } = self.kind(ask) {
-            level
-        } else {
-            Level::Primary
-        }
     }
 
     fn responder(&self, node: &NodeId, level: Level) -> Option<Responder> {

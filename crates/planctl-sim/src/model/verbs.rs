@@ -3,85 +3,67 @@
 use std::time::Duration;
 
 use planctl_engine::{
-    AskKind, At, Attempt, Edge, HumanEvent, ItemId, Level, NodeId, NodeKind, On, Outcome, RedFirst, Showing,
-    Usage,
+    AskKind, At, Attempt, Contract, HumanEvent, ItemId, Level, NodeId, NodeKind, Outcome, RedFirst, Showing,
+    Signal, Usage,
 };
 
 use super::journal::Entry;
 use super::{Before, Model, Place, Status};
 
 impl Model {
-    pub(super) fn attempt_failed(&mut self, node: &NodeId, gave_up: bool) {
+    pub(super) fn attempt_failed(&mut self, node: &NodeId, how: &str, gave_up: bool) {
         self.journal.push(Entry::Failed { node: node.clone() });
         self.tell_next(node, Some(self.attempt(node)));
-        let planned = self.graph.task(node).map_or(0, |task| usize::from(task.max_retries));
-        if gave_up || self.failed(node) > planned + self.granted(node) {
-            self.exhausted(node);
-        } else if let Some(edge) = self.edge(node, &[On::Retry]) {
+        if gave_up || self.failed(node) > self.retries(node) + self.granted(node) {
+            self.exhausted(node, Some(how));
+        } else if let Some(way) = self.way(node, Signal::Retry) {
             self.put(node, Place::Nowhere);
-            self.go(&edge, "retry");
+            self.open.push(way);
         } else {
             self.tell(format!("retry {node}#{}", self.attempt(node) + 1));
             self.begin(node);
         }
     }
 
-    pub(super) fn exhausted(&mut self, node: &NodeId) {
-        let Some(edge) = self.edge(node, &[On::Exhaust, On::Fail, On::Always]) else {
+    /// Goes on from a node that has no attempt left; `how` its last one failed, where one did.
+    pub(super) fn exhausted(&mut self, node: &NodeId, how: Option<&str>) {
+        let Some(way) = self.way(node, Signal::Exhausted) else {
             return self.escalate(node, "no_edge", Level::Primary);
         };
-        if !matches!(self.kind(&edge.to), NodeKind::Escalate { .. }) {
-            let lapse = self.graph.task(node).map_or(Outcome::Failed, |task| task.lapse);
-            self.settle(node, lapse);
+        let target = self.kind(&way.edge.to);
+        if !matches!(target, NodeKind::Escalate { .. }) {
+            let may_come_back = !matches!(target, NodeKind::Exit { .. });
+            if let Some(how) = how
+                && may_come_back
+                && self.recurs(node, how)
+            {
+                return self.escalate(node, "same_failure", Level::Primary);
+            }
+            self.settle(node, self.lapse(node));
         }
-        self.go(&edge, "exhausted");
+        self.open.push(way);
     }
 
-    pub(super) fn leave(&mut self, node: &NodeId) {
-        match self.edge(node, &[On::Success, On::Always]) {
-            Some(edge) => self.go(&edge, "success"),
-            None => self.ask(node, AskKind::Escalation, "no_edge"),
-        }
+    /// Notes how a node failed for good, and says whether it did so too often in a row.
+    fn recurs(&mut self, node: &NodeId, how: &str) -> bool {
+        let before = self.recurred(node).filter(|(before, _)| before == how);
+        let times = before.map_or(0, |(_, times)| times) + 1;
+        let is_too_often = times >= usize::from(self.graph.limits().same_failures);
+        // After a person was asked the count begins anew.
+        let how = (!is_too_often).then(|| (how.to_owned(), times));
+        self.journal.push(Entry::Recurred { node: node.clone(), how });
+        is_too_often
     }
 
-    pub(super) fn go(&mut self, edge: &Edge, why: &str) {
-        self.tell(format!("{} -{why}-> {}", edge.from, edge.to));
-        match self.kind(&edge.to) {
-            NodeKind::Exit { success: true } => {
-                self.end(Status::Done, None);
-                self.tell("completed".to_owned());
-            }
-            NodeKind::Exit { success: false } => {
-                self.end(Status::Failed, Some(&edge.from));
-                self.tell(format!("failed at {}", edge.from));
-            }
-            NodeKind::Escalate { .. } => {
-                let named = self.level_named(&edge.to);
-                self.escalate(&edge.from, "exhausted", named);
-            }
-            NodeKind::Task(_)
-            | NodeKind::Start
-            | NodeKind::Call(_)
-            | NodeKind::Decision(_)
-            | NodeKind::Human(_)
-            | NodeKind::Checkpoint
-            | NodeKind::Fork(_)
-            | NodeKind::Join(_) => {
-                let passed_over =
-                    matches!(self.settled(&edge.from), Some(Outcome::Skipped | Outcome::Warned));
-                if why != "success" && edge.from != edge.to && !passed_over {
-                    self.tell_next(&edge.to, self.failure_of(&edge.from));
-                }
-                if why == "success" {
-                    self.lower_level(&edge.to);
-                }
-                self.enter(&edge.to, why == "success");
-            }
-        }
+    fn retries(&self, node: &NodeId) -> usize {
+        self.graph.gated(node).map_or(0, |gated| gated.max_retries.into())
+    }
+
+    fn lapse(&self, node: &NodeId) -> Outcome {
+        self.graph.gated(node).map_or(Outcome::Failed, |gated| gated.lapse)
     }
 
     pub(super) fn enter(&mut self, node: &NodeId, refills: bool) {
-        let most = self.graph.node(node).map_or(0, |node| usize::from(node.max_visits));
         let known = match self.before(node) {
             _ if self.red_first(node) == RedFirst::Off => Before::Unasked,
             // What was red once can fail, and is not asked again.
@@ -89,12 +71,8 @@ impl Model {
             Before::Unasked | Before::Due | Before::Showed(..) => Before::Due,
         };
         self.journal.push(Entry::Before { node: node.clone(), known });
-        if self.visits(node) >= most {
-            if self.beyond.contains(node) {
-                return self.ask(node, AskKind::Escalation, "exhausted");
-            }
-            self.beyond.push(node.clone());
-            return self.exhausted(node);
+        if self.visits(node) >= self.most_visits(node) {
+            return self.beyond_visits(node);
         }
         self.journal.push(Entry::Entered { node: node.clone(), refills });
         if refills {
@@ -105,8 +83,30 @@ impl Model {
         self.begin(node);
     }
 
+    /// Has a node done, or done again, by whoever does it.
     pub(super) fn begin(&mut self, node: &NodeId) {
-        if self.attempts_of_run() as u64 >= u64::from(self.graph.limits().attempts) {
+        match self.kind(node) {
+            NodeKind::Task(_) | NodeKind::Call(_) => self.attempt_next(node),
+            NodeKind::Decision(choice) if choice.command.is_some() => self.attempt_next(node),
+            NodeKind::Human(_) => {
+                self.ask(node, AskKind::Choice, "planned");
+            }
+            NodeKind::Checkpoint if !self.has_room(node) => self.stand_in_line(node),
+            NodeKind::Checkpoint => {
+                let is_failing = self.came(node).is_some_and(|(_, why)| why != Signal::Success);
+                let restores = is_failing && self.saved(node).is_some();
+                self.journal.push(Entry::Rehearsing { node: node.clone() });
+                self.put(node, Place::Saved { restores });
+            }
+            NodeKind::Start | NodeKind::Decision(_) | NodeKind::Fork(_) => self.leave(node, Signal::Success),
+            NodeKind::Join(_) | NodeKind::Escalate { .. } | NodeKind::Exit { .. } => self.revive(node),
+        }
+    }
+
+    fn attempt_next(&mut self, node: &NodeId) {
+        if !self.has_room(node) {
+            self.stand_in_line(node);
+        } else if self.attempts_of_run() as u64 >= u64::from(self.graph.limits().attempts) {
             self.ask(node, AskKind::Escalation, "attempts_limit");
         } else if self.is_short(node) {
             self.ask(node, AskKind::Budget, "budget");
@@ -115,8 +115,53 @@ impl Model {
             self.put(node, Place::Rehearsed);
         } else {
             self.journal.push(Entry::Begun { node: node.clone() });
-            self.put(node, Place::WithAgent);
+            let by_agent = matches!(self.kind(node), NodeKind::Task(_));
+            self.put(node, if by_agent { Place::WithAgent } else { Place::WithHarness { gave_up: false } });
         }
+    }
+
+    fn stand_in_line(&mut self, node: &NodeId) {
+        self.tell(format!("queued {node}"));
+        self.put(node, Place::InLine);
+    }
+
+    /// Says whether a node may be under way beside those that are.
+    fn has_room(&self, node: &NodeId) -> bool {
+        let out: Vec<NodeId> = self.out();
+        if out.contains(node) {
+            return true;
+        }
+        let own = self.apart(node);
+        let is_shared = |other: &NodeId| self.apart(other).iter().any(|name| own.contains(name));
+        out.len() < usize::from(self.graph.limits().parallel) && !out.iter().any(is_shared)
+    }
+
+    fn apart(&self, node: &NodeId) -> Vec<String> {
+        self.graph.task(node).map_or(Vec::new(), |task| task.apart.clone())
+    }
+
+    /// Sends out who has waited longest and has room; says whether there was one.
+    pub(super) fn next_in_line(&mut self) -> bool {
+        if self.status != Status::Active {
+            return false;
+        }
+        let Some(next) = self.line().into_iter().find(|node| self.has_room(node)) else { return false };
+        self.put(&next, Place::Nowhere);
+        self.begin(&next);
+        true
+    }
+
+    /// Who waits for room, the first first.
+    pub(super) fn line(&self) -> Vec<NodeId> {
+        let since = |node: &NodeId| {
+            self.journal.iter().rposition(
+                |entry| matches!(entry, Entry::Moved { node: moved, to: Place::InLine } if moved == node),
+            )
+        };
+        let mut line: Vec<NodeId> =
+            self.live().into_iter().filter(|node| self.place(node) == Place::InLine).collect();
+        line.sort_by_key(since);
+        line
     }
 
     /// What the plan asks of a contract before the work; one that guards is left alone.
@@ -155,14 +200,10 @@ impl Model {
         if self.interruptions(node) >= usize::from(self.graph.limits().interruptions) {
             return self.ask(node, AskKind::Escalation, "interrupted");
         }
-        let what = match back_to {
-            Place::WithAgent => "interrupted",
-            Place::Rehearsed => "rehearsal repeated",
-            Place::Nowhere
-            | Place::Resting
-            | Place::WithHarness { .. }
-            | Place::WithPerson(..)
-            | Place::Over(_) => "gate repeated",
+        let what = if back_to == Place::WithAgent {
+            "interrupted".to_owned()
+        } else {
+            format!("{} repeated", evaluation(&back_to))
         };
         self.tell(format!("{what} {node}#{}", self.attempt(node)));
         self.put(node, back_to);
@@ -174,7 +215,7 @@ impl Model {
     }
 
     pub(super) fn ask(&mut self, node: &NodeId, kind: AskKind, why: &str) {
-        self.journal.push(Entry::Asked { node: node.clone() });
+        self.journal.push(Entry::Asked { node: node.clone(), at: self.now });
         let at = At {
             node: node.clone(),
             visit: self.visits(node) as u16,
@@ -188,10 +229,20 @@ impl Model {
         self.put(node, Place::WithPerson(kind, item));
     }
 
-    pub(super) fn end(&mut self, status: Status, stopped_at: Option<&NodeId>) {
+    /// Ends the run, or pauses it: what is under way is taken back.
+    pub(super) fn end(&mut self, status: Status) {
+        for node in self.live() {
+            self.put(&node, Place::Nowhere);
+        }
         self.status = status;
-        self.stopped_at = stopped_at.cloned();
         self.stale_timer = None;
+    }
+
+    /// Ends the run at a node; it goes on there, and where else something was under way.
+    pub(super) fn end_at(&mut self, status: Status, node: &NodeId) {
+        self.stopped_at = vec![node.clone()];
+        self.stopped_at.extend(self.live());
+        self.end(status);
     }
 
     pub(super) fn charge(&mut self, node: &NodeId, usage: Option<&Usage>, time: Duration) {
@@ -219,19 +270,45 @@ impl Model {
         self.graph.node(id).map_or(NodeKind::Start, |node| node.kind.clone())
     }
 
-    pub(super) fn edge(&self, from: &NodeId, any_of: &[On]) -> Option<Edge> {
-        let all: Vec<&Edge> = self.graph.edges_from(from).iter().collect();
-        any_of.iter().find_map(|on| all.iter().find(|edge| edge.on == *on).map(|edge| (*edge).clone()))
+    /// Says whether the harness evaluates something at a node.
+    pub(super) fn is_gated(&self, node: &NodeId) -> bool {
+        self.contract(node).is_some()
     }
 
-    /// The node with work out, for an agent or the harness.
-    pub(super) fn node_out(&self) -> Option<NodeId> {
-        self.node_live().filter(|id| !matches!(self.place(id), Place::WithPerson(..)))
+    /// What the harness evaluates at a node.
+    pub(super) fn contract(&self, node: &NodeId) -> Option<Contract> {
+        self.graph.gated(node).map(|gated| gated.contract.clone())
     }
 
-    /// The one node that is with someone.
-    pub(super) fn node_live(&self) -> Option<NodeId> {
+    /// The nodes with work out, for an agent or the harness, by name.
+    pub(super) fn out(&self) -> Vec<NodeId> {
+        let is_out = |id: &NodeId| !matches!(self.place(id), Place::WithPerson(..) | Place::InLine);
+        self.live().into_iter().filter(is_out).collect()
+    }
+
+    /// The nodes that are with someone, or wait in line, by name.
+    pub(super) fn live(&self) -> Vec<NodeId> {
         let ids = self.graph.nodes().iter().map(|node| &node.id);
-        ids.into_iter().find(|id| !matches!(self.place(id), Place::Nowhere | Place::Over(_))).cloned()
+        ids.filter(|id| self.is_live(id)).cloned().collect()
+    }
+
+    pub(super) fn is_live(&self, id: &NodeId) -> bool {
+        !matches!(self.place(id), Place::Nowhere | Place::Over(_))
+    }
+}
+
+/// What an evaluation by the harness is called.
+pub(super) fn evaluation(place: &Place) -> &'static str {
+    match place {
+        Place::Rehearsed => "rehearsal",
+        Place::Saved { restores: false } => "record",
+        Place::Saved { restores: true } => "restoration",
+        Place::Nowhere
+        | Place::InLine
+        | Place::WithAgent
+        | Place::Resting
+        | Place::WithHarness { .. }
+        | Place::WithPerson(..)
+        | Place::Over(_) => "gate",
     }
 }

@@ -202,6 +202,9 @@ fn particulars(fact: &Fact) -> (&'static str, String) {
         Fact::PlanFailed { end, .. } => ("end", format!("{end:?}")),
         Fact::PlanCancelled { .. } => ("end", "Cancelled".to_owned()),
         Fact::PaceChanged { to, .. } => ("level", to.word().to_owned()),
+        Fact::EdgeFollowed { choosing: Some(choosing), .. } => {
+            ("decider", format!("{:?}", choosing.by).to_lowercase())
+        }
         Fact::PlanActivated { .. }
         | Fact::NodeEntered { .. }
         | Fact::RetryTriggered { .. }

@@ -9,7 +9,7 @@ use planctl_engine::{
 };
 
 use super::World;
-use super::store::{Lease, Proof, RowPlace};
+use super::store::{Lease, Proof, Row, RowPlace};
 use crate::dice::truth;
 use crate::faults::Trouble;
 
@@ -17,14 +17,14 @@ const LEASE: Duration = Duration::from_secs(15);
 
 impl World {
     pub(super) fn claim_gate(&mut self) -> Result<(), String> {
-        let ready = self.store.open_items().find(|row| {
+        let is_ready = |row: &&Row| {
             matches!(row.item.work, Work::Harness { .. })
                 && row.place == RowPlace::Ready
                 && row.item.available_at <= self.now
-        });
-        let Some((item, at)) = ready.map(|row| (row.item.id.clone(), row.item.at.clone())) else {
-            return Ok(());
         };
+        let ready = self.store.open_items().filter(is_ready);
+        let ready: Vec<_> = ready.map(|row| (row.item.id.clone(), row.item.at.clone())).collect();
+        let Some((item, at)) = self.any_of(ready) else { return Ok(()) };
         let hard_deadline = Timestamp::from_micros(i64::MAX);
         let lease = Lease { until: self.now.after(LEASE), hard_deadline, is_own: true };
         self.gate = self.claim(item, at, lease)?;
@@ -45,7 +45,11 @@ impl World {
         } else if self.strikes(Trouble::WorkspaceUnstable) {
             Found::Nothing(Inconclusive::Unstable { what: nothing("src/lib.rs") })
         } else {
-            let is_rehearsal = self.is_rehearsal(&hand.item);
+            let purpose = self.purpose(&hand.item);
+            if let Some(found) = self.saved(purpose, &hand.at) {
+                return self.say(Event::Harness(HarnessEvent { at: hand.at, found }), proof);
+            }
+            let is_rehearsal = purpose == Some(Purpose::Rehearsal);
             let mut evidence = self.evidence(&hand.at, is_rehearsal.then_some(&hand.item));
             if self.strikes(Trouble::EvidenceForeign) {
                 evidence.contract = Digest::from("sha256:another");
@@ -61,14 +65,38 @@ impl World {
         self.say(Event::Harness(HarnessEvent { at: hand.at, found }), proof)
     }
 
-    fn is_rehearsal(&self, item: &ItemId) -> bool {
-        let work = self.store.items.get(item).map(|row| &row.item.work);
-        matches!(work, Some(Work::Harness { purpose: Purpose::Rehearsal }))
+    fn purpose(&self, item: &ItemId) -> Option<Purpose> {
+        match self.store.items.get(item).map(|row| &row.item.work) {
+            Some(Work::Harness { purpose }) => Some(*purpose),
+            Some(Work::Agent { .. } | Work::Human { .. }) | None => None,
+        }
+    }
+
+    /// Records the workspace, or brings it back, where that is wanted.
+    fn saved(&self, purpose: Option<Purpose>, at: &At) -> Option<Found> {
+        match purpose? {
+            Purpose::Record => Some(Found::Recorded { name: format!("{}.{}", at.node, at.visit) }),
+            Purpose::Restoration => Some(Found::Restored),
+            Purpose::Verdict | Purpose::Rehearsal => None,
+        }
+    }
+
+    /// What a command of a woven plan prints: words that come again, with numbers that do not.
+    fn printed(&self, hidden: u64) -> Excerpt {
+        if !self.store.plan().is_woven {
+            return Excerpt::default();
+        }
+        let tail = match hidden / 7000 % 3 {
+            0 => format!("one in {} s", hidden / 21_000 % 5),
+            1 => "two".to_owned(),
+            _ => String::new(),
+        };
+        Excerpt { bytes: tail.len() as u64, tail, stored: None }
     }
 
     /// Returns what the contract shows of an attempt, or before the work: the same each time, unless it flaps.
     pub(super) fn evidence(&mut self, at: &At, rehearsal: Option<&ItemId>) -> Evidence {
-        let contract = self.store.plan().graph.task(&at.node).map(|task| task.contract.clone());
+        let contract = self.store.plan().graph.gated(&at.node).map(|gated| gated.contract.clone());
         let expect = contract.as_ref().map_or(0, |contract| i32::from(contract.expect));
         let flap = if self.strikes(Trouble::ContractFlapped) { self.dice.draw() } else { 0 };
         let words: Vec<&str> = [at.node.as_str()].into_iter().chain(rehearsal.map(ItemId::as_str)).collect();
@@ -86,7 +114,7 @@ impl World {
             ending,
             duration: Duration::from_millis(hidden % 700),
             resources: Resources::default(),
-            stdout: Excerpt::default(),
+            stdout: self.printed(hidden),
             stderr: Excerpt::default(),
             isolation: 0,
             git_head: None,

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use planctl_engine::{
-    Actor, Answer, AskKind, Budget, Decision, Digest, Event, HumanEvent, ItemId, NodeId, Outcome, Role,
-    RunStatus, Work, changed_nodes,
+    Actor, Answer, AskKind, Budget, Decision, Digest, Event, HumanEvent, ItemId, NodeId, NodeKind, Outcome,
+    Role, RunStatus, TimerId, Work, changed_nodes,
 };
 
 use super::World;
@@ -18,15 +18,16 @@ const PATIENCE: u32 = 15;
 
 impl World {
     pub(super) fn answer(&mut self) -> Result<(), String> {
-        let Some(item) = self.store.open_ask() else { return Ok(()) };
-        let (id, kind) = match &item.work {
-            Work::Human { ask } => (item.id.clone(), ask.kind),
-            Work::Agent { .. } | Work::Harness { .. } => return Ok(()),
-        };
+        let asks = self.store.open_items().filter_map(|row| match &row.item.work {
+            Work::Human { ask } => Some((row.item.id.clone(), ask.kind, ask.options.clone())),
+            Work::Agent { .. } | Work::Harness { .. } => None,
+        });
+        let asks: Vec<_> = asks.collect();
+        let Some((id, kind, options)) = self.any_of(asks) else { return Ok(()) };
         if self.strikes(Trouble::AnswerLate)
             && let Some(closed) = self.closed_ask()
         {
-            let (answer, note) = self.fitting(kind);
+            let (answer, note) = self.fitting(kind, &options);
             self.decided(Decision::Answer { item: closed, answer }, note)?;
         }
         if self.strikes(Trouble::AnswerWrong) {
@@ -34,7 +35,7 @@ impl World {
             let note = self.dice.happens(300).then(|| "  ".to_owned());
             return self.decided(Decision::Answer { item: id, answer }, note);
         }
-        let (answer, note) = self.fitting(kind);
+        let (answer, note) = self.fitting(kind, &options);
         let decision = Decision::Answer { item: id, answer };
         if self.strikes(Trouble::AnswerDoubled) {
             self.decided(decision.clone(), note.clone())?;
@@ -58,12 +59,23 @@ impl World {
                     return self.decided(Decision::Cancel, Some("enough".to_owned()));
                 }
                 if self.strikes(Trouble::TimerOdd) {
-                    let timer = planctl_engine::TimerId::Stale;
+                    let timer = self.any_timer();
                     let event = planctl_engine::ClockEvent::Due { timer };
                     return self.say(Event::Clock(event), Proof::Anyone);
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// Names a timer that may or may not be armed.
+    pub(super) fn any_timer(&mut self) -> TimerId {
+        let asks = self.store.plan().graph.nodes().iter();
+        let asks = asks.filter(|node| matches!(node.kind, NodeKind::Human(_))).map(|node| node.id.clone());
+        let asks: Vec<NodeId> = asks.collect();
+        match self.any_of(asks) {
+            Some(node) if self.dice.happens(500) => TimerId::Answer(node),
+            Some(_) | None => TimerId::Stale,
         }
     }
 
@@ -105,7 +117,7 @@ impl World {
         (!closed.is_empty()).then(|| self.dice.pick(&closed).clone())
     }
 
-    fn fitting(&mut self, kind: AskKind) -> (Answer, Option<String>) {
+    fn fitting(&mut self, kind: AskKind, options: &[String]) -> (Answer, Option<String>) {
         if self.is_calm {
             self.answers_in_calm += 1;
         }
@@ -115,7 +127,15 @@ impl World {
         let answer = match kind {
             AskKind::Plan if self.is_calm || self.dice.happens(900) => Answer::Approve,
             AskKind::Plan => Answer::Reject,
-            AskKind::Escalation | AskKind::Question | AskKind::Budget if !is_patient => Answer::Abort,
+            AskKind::Escalation | AskKind::Question | AskKind::Budget | AskKind::Choice if !is_patient => {
+                Answer::Abort
+            }
+            AskKind::Choice if self.dice.happens(900) => {
+                let option =
+                    if options.is_empty() { "Blue".to_owned() } else { self.dice.pick(options).clone() };
+                Answer::Choose { option }
+            }
+            AskKind::Choice if self.dice.happens(500) => Answer::Revise,
             AskKind::Budget if self.is_calm || self.dice.happens(850) => self.raise(),
             AskKind::Budget | AskKind::Choice => Answer::Abort,
             AskKind::Question if self.dice.happens(600) => Answer::Reply,
@@ -154,6 +174,8 @@ impl World {
             Answer::Reassign { role: Role::from("junior") },
             Answer::Raise { by: Budget::default() },
             Answer::Reply,
+            Answer::Choose { option: "NO".to_owned() },
+            Answer::Choose { option: "maybe".to_owned() },
         ];
         self.dice.pick(&all).clone()
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use planctl_engine::{
     Actor, AgentEvent, AgentSaid, At, Attempt, ClockEvent, Decision, Digest, Event, Fault, FaultKind, Found,
-    HarnessEvent, HumanEvent, Inconclusive, ItemId, NodeId, TimerId, advance,
+    HarnessEvent, HumanEvent, Inconclusive, ItemId, NodeId, advance,
 };
 
 use super::World;
@@ -47,7 +47,7 @@ impl World {
             return self.store.history[usize::try_from(at).expect("an index fits")].event.clone();
         }
         let at = self.any_try();
-        match self.dice.below(14) {
+        match self.dice.below(15) {
             0 => {
                 let gave_up = self.dice.happens(300);
                 let said = AgentSaid::Reported(self.report(&at, gave_up));
@@ -76,7 +76,12 @@ impl World {
             6 => Event::Harness(HarnessEvent { at, found: Found::Nothing(Inconclusive::Interrupted) }),
             7 => Event::Clock(ClockEvent::LeaseLost { at, interrupted: self.dice.happens(500) }),
             8 => Event::Clock(ClockEvent::Overran { at }),
-            9 => Event::Clock(ClockEvent::Due { timer: TimerId::Stale }),
+            9 => Event::Clock(ClockEvent::Due { timer: self.any_timer() }),
+            13 => {
+                let name = "odd".to_owned();
+                let found = if self.dice.happens(500) { Found::Restored } else { Found::Recorded { name } };
+                Event::Harness(HarnessEvent { at, found })
+            }
             10 => Event::Clock(ClockEvent::Admitted),
             11 => self.human(Decision::Cancel),
             12 => {
@@ -104,8 +109,8 @@ impl World {
 
     /// Returns a try: often of the node that is out, sometimes of one that never was.
     fn any_try(&mut self) -> At {
-        let live = self.store.open_items().next().map(|row| row.item.at.clone());
-        match live {
+        let live: Vec<At> = self.store.open_items().map(|row| row.item.at.clone()).collect();
+        match self.any_of(live) {
             Some(at) if self.dice.happens(350) => at,
             Some(at) if self.dice.happens(500) => self.garbled(&at),
             Some(_) | None => {

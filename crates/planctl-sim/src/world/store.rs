@@ -229,7 +229,7 @@ impl Store {
             let run = Run::loaded(self.run, self.head.clone(), scope.clone(), nodes);
             match advance(graph, &run, event, now) {
                 Err(Refusal::NotLoaded(more)) => scope = scope.union(more),
-                Ok(decided) if event.at().is_some() => {
+                Ok(decided) if event.at().is_some() && !self.plan().is_woven => {
                     let edges = graph.nodes().iter().map(|node| graph.edges_from(&node.id).len()).max();
                     let followed =
                         decided.facts.iter().filter(|fact| matches!(fact, Fact::EdgeFollowed { .. }));

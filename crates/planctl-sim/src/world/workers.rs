@@ -1,9 +1,10 @@
 //! Workers: they claim items, work, and say something at the end, or nothing.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentEvent, AgentSaid, At, Attempt, Event, Excerpt, Fault, FaultKind, Report, Usage, Work,
+    AgentEvent, AgentSaid, At, Attempt, Event, Excerpt, Fault, FaultKind, Hints, NodeId, Report, Usage, Work,
 };
 
 use super::World;
@@ -17,7 +18,7 @@ impl World {
     pub(super) fn claim_work(&mut self) -> Result<(), String> {
         let Some(place) = self.workers.iter().position(Option::is_none) else { return Ok(()) };
         let is_own = place.is_multiple_of(2);
-        let ready = self.store.open_items().find_map(|row| match &row.item.work {
+        let ready = self.store.open_items().filter_map(|row| match &row.item.work {
             Work::Agent { timeout, .. }
                 if row.place == RowPlace::Ready && row.item.available_at <= self.now =>
             {
@@ -25,7 +26,8 @@ impl World {
             }
             Work::Agent { .. } | Work::Harness { .. } | Work::Human { .. } => None,
         });
-        let Some((item, at, timeout)) = ready else { return Ok(()) };
+        let ready: Vec<_> = ready.collect();
+        let Some((item, at, timeout)) = self.any_of(ready) else { return Ok(()) };
         let until = self.now.after(if is_own { OWN_LEASE } else { REMOTE_LEASE });
         let lease = Lease { until, hard_deadline: self.now.after(timeout), is_own };
         self.workers[place] = self.claim(item, at, lease)?;
@@ -83,8 +85,28 @@ impl World {
             ending: None,
             duration: Duration::from_secs(self.dice.below(200)),
             usage: self.usage(),
-            hints: None,
+            hints: self.hints(at),
         }
+    }
+
+    /// Says something of the way on, of all sorts; of woven plans alone, in which it can matter.
+    fn hints(&mut self, at: &At) -> Option<Box<Hints>> {
+        if !self.store.plan().is_woven || !self.dice.happens(600) {
+            return None;
+        }
+        let ways: Vec<NodeId> =
+            self.store.plan().graph.edges_from(&at.node).iter().map(|edge| edge.to.clone()).collect();
+        let suggests = self.dice.happens(300) && !ways.is_empty();
+        let label =
+            self.dice.happens(500).then(|| (*self.dice.pick(&["Red", "b) blue", "green"])).to_owned());
+        let suggested = if suggests { vec![self.dice.pick(&ways).clone()] } else { Vec::new() };
+        let mut context = BTreeMap::new();
+        for name in ["x", "z", "internal.x", "human.gate.selected"] {
+            if self.dice.happens(300) {
+                context.insert(name.to_owned(), self.dice.between(1, 2).to_string());
+            }
+        }
+        Some(Box::new(Hints { label, suggested, context }))
     }
 
     fn usage(&mut self) -> Option<Usage> {

@@ -180,7 +180,8 @@ impl Hand {
                 }
             };
             let mut evidence = self.evidence(&claimed);
-            if self.goes_wrong(60) {
+            let is_evaluated = claimed.graph.gated(&at.node).is_some();
+            if is_evaluated && self.goes_wrong(60) {
                 evidence.contract = Digest::from("sha256:foreign");
                 let event = Event::Harness(HarnessEvent { at: at.clone(), found: found(&evidence) });
                 self.say(event, claimed.proof()).await;
@@ -197,14 +198,19 @@ impl Hand {
 
     fn evidence(&self, claimed: &Claimed) -> Evidence {
         let at = &claimed.item.at;
-        let contract = &claimed.graph.task(&at.node).expect("a gate is a step's").contract;
+        let gated = claimed.graph.gated(&at.node);
+        let (digest, expect) = match gated {
+            Some(gated) => (gated.contract.digest.clone(), i32::from(gated.contract.expect)),
+            // Of a checkpoint, nobody looks at it.
+            None => (Digest::from("sha256:none"), 0),
+        };
         let is_rehearsal = claimed.item.id.is_rehearsal(self.scene.run, at);
         let words: Vec<&str> =
             [at.node.as_str()].into_iter().chain(is_rehearsal.then(|| claimed.item.id.as_str())).collect();
         let hidden = truth(self.scene.seed, &words, at.attempt.number().into());
-        let code = if hidden % 10 < 6 { i32::from(contract.expect) } else { i32::from(contract.expect) + 1 };
+        let code = if hidden % 10 < 6 { expect } else { expect + 1 };
         Evidence {
-            contract: contract.digest.clone(),
+            contract: digest,
             ending: Ending::Exited { code },
             duration: Duration::from_millis(1),
             resources: Resources::default(),
@@ -229,6 +235,9 @@ impl Hand {
         };
         let answer = match open.ask.kind {
             AskKind::Plan => Answer::Approve,
+            AskKind::Choice if is_patient => Answer::Choose {
+                option: open.ask.options.first().cloned().unwrap_or_else(|| "blue".to_owned()),
+            },
             AskKind::Choice => Answer::Abort,
             AskKind::Budget if is_patient => raise(),
             AskKind::Escalation | AskKind::Question | AskKind::Budget if !is_patient => Answer::Abort,

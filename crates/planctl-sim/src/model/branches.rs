@@ -1,0 +1,252 @@
+//! The model's branches: where they begin, what has come into a join, and what is left of the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planctl_engine::{Edge, Fork, Join, JoinPolicy, NodeId, NodeKind, Outcome, Signal};
+
+use super::journal::Entry;
+use super::ways::Way;
+use super::{Model, Place};
+
+/// What has come into a join since it began to wait.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Come {
+    /// Branches that came well.
+    pub met: BTreeSet<usize>,
+    /// Branches that failed, and where.
+    pub failed: BTreeMap<usize, NodeId>,
+    /// How many were begun, where they are begun one after another.
+    pub begun: Option<usize>,
+}
+
+impl Come {
+    fn has(&self, branch: usize) -> bool {
+        self.met.contains(&branch) || self.failed.contains_key(&branch)
+    }
+}
+
+impl Model {
+    /// Begins the branches of a fork, or as many as may be under way at once.
+    pub(super) fn spread(&mut self, node: &NodeId) {
+        let NodeKind::Fork(fork) = self.kind(node) else { return };
+        self.put(node, Place::Over(Outcome::Passed));
+        let edges = self.edges_of(node);
+        let at_once = fork.max.map_or(edges.len(), usize::from).min(edges.len());
+        if let Some(join) = &fork.join {
+            self.put(join, Place::Nowhere);
+            self.journal.push(Entry::Round { node: join.clone() });
+            self.journal.push(Entry::Came { node: join.clone(), from: None });
+            if fork.max.is_some() {
+                self.journal.push(Entry::Begins { node: join.clone(), branches: at_once });
+            }
+        }
+        // The last that is put on the pile is looked at first.
+        for edge in edges[..at_once].iter().rev() {
+            self.open.push(Way { edge: edge.clone(), why: Signal::Success, by: None });
+        }
+    }
+
+    /// Hears that a branch came into a join.
+    pub(super) fn join(&mut self, edge: &Edge, why: Signal) {
+        let (from, node) = (&edge.from, &edge.to);
+        let NodeKind::Join(rule) = self.kind(node) else { return };
+        let fork = self.fork_of(node);
+        let branch = self.branch(node, from);
+        let passed_over = matches!(self.settled(from), Some(Outcome::Skipped | Outcome::Warned));
+        let met = why == Signal::Success || passed_over;
+        self.stranded_at = Some(node.clone());
+        if self.come(node).has(branch) || self.settled(node).is_some() {
+            if fork.is_some() {
+                return;
+            }
+            self.journal.push(Entry::Forgotten { node: node.clone(), branch });
+        }
+        self.journal.push(Entry::Arrived { node: node.clone(), branch, from: from.clone(), met });
+        if !met || self.came(node).is_none() {
+            let from = Some((from.clone(), why));
+            self.journal.push(Entry::Came { node: node.clone(), from });
+        }
+        if fork.is_none() {
+            let mut context = self.context(node);
+            context.extend(self.context(from));
+            self.set_context(node, context);
+        }
+        match self.joined(node, &rule) {
+            Some(outcome) => self.go_on_from(node, outcome, fork.as_ref()),
+            None => self.begin_another(node, fork.as_ref()),
+        }
+    }
+
+    /// Says how a join came out, once enough branches have come.
+    fn joined(&self, node: &NodeId, rule: &Join) -> Option<Outcome> {
+        let come = self.come(node);
+        let all_are_there = come.met.len() + come.failed.len() >= self.branches_of(node);
+        let is_good = match rule.policy {
+            JoinPolicy::All if all_are_there => come.failed.is_empty(),
+            JoinPolicy::Any if !come.met.is_empty() => true,
+            JoinPolicy::Any if all_are_there => false,
+            JoinPolicy::All | JoinPolicy::Any => return None,
+        };
+        Some(match (is_good, rule.partial) {
+            (true, _) => Outcome::Passed,
+            (false, true) => Outcome::Warned,
+            (false, false) => Outcome::Failed,
+        })
+    }
+
+    fn go_on_from(&mut self, node: &NodeId, outcome: Outcome, fork: Option<&NodeId>) {
+        if let Some(fork) = fork {
+            let inside = self.inside(fork, node);
+            for live in self.live().into_iter().filter(|live| inside.contains(live)) {
+                self.put(&live, Place::Nowhere);
+            }
+            self.open.retain(|way| !inside.contains(&way.edge.from) && way.edge.from != *fork);
+        }
+        let come = self.come(node);
+        if let Some(fork) = fork {
+            let words = (0..self.branches_of(node).min(64)).map(|branch| {
+                if come.failed.contains_key(&branch) {
+                    "fail"
+                } else if come.met.contains(&branch) {
+                    "success"
+                } else {
+                    "skipped"
+                }
+            });
+            let mut context = self.context(fork);
+            context.insert("parallel.results".to_owned(), words.collect::<Vec<_>>().join(","));
+            self.set_context(node, context);
+        }
+        self.journal.push(Entry::Entered { node: node.clone(), refills: false });
+        self.tell(format!("joined {node} {} {}", come.met.len(), come.failed.len()));
+        self.settle(node, outcome);
+        self.leave(node, if outcome == Outcome::Failed { Signal::Exhausted } else { Signal::Success });
+    }
+
+    /// Begins one more branch, where the fork begins them one after another.
+    fn begin_another(&mut self, node: &NodeId, fork: Option<&NodeId>) {
+        let (Some(fork), Some(begun)) = (fork, self.come(node).begun) else { return };
+        if let Some(edge) = self.edges_of(fork).into_iter().nth(begun) {
+            self.journal.push(Entry::Begins { node: node.clone(), branches: begun + 1 });
+            self.open.push(Way { edge, why: Signal::Success, by: None });
+        }
+    }
+
+    /// What has come into a join since its fork was entered.
+    pub(super) fn come(&self, node: &NodeId) -> Come {
+        let mut come = Come::default();
+        for entry in self.of(node) {
+            if let Entry::Round { .. } = entry {
+                come = Come::default();
+            }
+            if let Entry::Begins { branches, .. } = entry {
+                come.begun = Some(*branches);
+            }
+            if let Entry::Arrived { branch, .. } | Entry::Forgotten { branch, .. } = entry {
+                come.met.remove(branch);
+                come.failed.remove(branch);
+            }
+            if let Entry::Arrived { branch, from, met, .. } = entry {
+                if *met {
+                    come.met.insert(*branch);
+                } else {
+                    come.failed.insert(*branch, from.clone());
+                }
+            }
+        }
+        come
+    }
+
+    /// Has a join wait once more for the branch that comes from a node.
+    pub(super) fn await_again(&mut self, join: &NodeId, from: &NodeId) {
+        self.put(join, Place::Nowhere);
+        let branch = self.branch(join, from);
+        self.journal.push(Entry::Forgotten { node: join.clone(), branch });
+        let other = self.come(join).failed.into_values().next();
+        let from = other.map(|other| (other, Signal::Exhausted));
+        self.journal.push(Entry::Came { node: join.clone(), from });
+    }
+
+    /// Has a join wait once more for what failed, or for what decided its way; returns where those branches ended.
+    pub(super) fn reopen(&mut self, join: &NodeId) -> BTreeSet<NodeId> {
+        self.put(join, Place::Nowhere);
+        let failed = self.come(join).failed;
+        let came = self.came(join);
+        for branch in failed.keys() {
+            self.journal.push(Entry::Forgotten { node: join.clone(), branch: *branch });
+        }
+        self.journal.push(Entry::Came { node: join.clone(), from: None });
+        match came {
+            Some((from, _)) if failed.is_empty() => {
+                self.await_again(join, &from);
+                BTreeSet::from([from])
+            }
+            Some(_) | None => failed.into_values().collect(),
+        }
+    }
+
+    pub(super) fn edges_of(&self, node: &NodeId) -> Vec<Edge> {
+        self.graph.edges().iter().filter(|edge| edge.from == *node).cloned().collect()
+    }
+
+    fn forks(&self) -> Vec<(NodeId, Fork)> {
+        let nodes = self.graph.nodes().iter();
+        let forks = nodes.filter_map(|node| {
+            if let NodeKind::Fork(fork) = &node.kind { Some((node.id.clone(), fork.clone())) } else { None }
+        });
+        forks.collect()
+    }
+
+    /// The fork whose branches meet at a join.
+    fn fork_of(&self, join: &NodeId) -> Option<NodeId> {
+        self.forks().into_iter().find(|(_, fork)| fork.join.as_ref() == Some(join)).map(|(id, _)| id)
+    }
+
+    /// The nodes between a fork and its join; ways out are part of it, and what they lead to is not.
+    fn inside(&self, fork: &NodeId, join: &NodeId) -> BTreeSet<NodeId> {
+        let starts: Vec<NodeId> = self.edges_of(fork).into_iter().map(|edge| edge.to).collect();
+        starts.iter().flat_map(|start| self.walk(start, join)).collect()
+    }
+
+    /// All nodes on the ways from one to a join.
+    fn walk(&self, start: &NodeId, join: &NodeId) -> BTreeSet<NodeId> {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![start.clone()]);
+        while let Some(id) = open.pop() {
+            if id == *join || !seen.insert(id.clone()) {
+                continue;
+            }
+            if !matches!(self.kind(&id), NodeKind::Escalate { .. } | NodeKind::Exit { .. }) {
+                open.extend(self.edges_of(&id).into_iter().map(|edge| edge.to));
+            }
+        }
+        seen
+    }
+
+    /// The branch by which a node leads into a join: that of the fork's edge behind it, else the node is one itself.
+    fn branch(&self, join: &NodeId, from: &NodeId) -> usize {
+        if let Some(fork) = self.fork_of(join) {
+            let is_it =
+                |edge: &Edge| (edge.to == *join && *from == fork) || self.walk(&edge.to, join).contains(from);
+            return self.edges_of(&fork).iter().position(is_it).unwrap_or(usize::MAX);
+        }
+        self.needed(join).iter().position(|need| need == from).unwrap_or(usize::MAX)
+    }
+
+    fn branches_of(&self, join: &NodeId) -> usize {
+        match self.fork_of(join) {
+            Some(fork) => self.edges_of(&fork).len(),
+            None => self.needed(join).len(),
+        }
+    }
+
+    /// The nodes that lead into a join, each once, in the author's order.
+    fn needed(&self, join: &NodeId) -> Vec<NodeId> {
+        let mut needed: Vec<NodeId> = Vec::new();
+        for edge in self.graph.edges().iter().filter(|edge| edge.to == *join) {
+            if !needed.contains(&edge.from) {
+                needed.push(edge.from.clone());
+            }
+        }
+        needed
+    }
+}

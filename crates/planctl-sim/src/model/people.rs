@@ -1,0 +1,197 @@
+//! The model's people: what a person decides about a run, and what each answer does.
+
+use planctl_engine::{
+    Answer, AskKind, Budget, Decision, Graph, HumanEvent, ItemId, NodeId, NodeKind, Outcome, Role, Signal,
+};
+
+use super::journal::Entry;
+use super::money::{carried_over, raised};
+use super::rules::{Fits, No};
+use super::ways::{Way, bare};
+use super::{Knowledge, Model, Place, Status};
+
+impl Model {
+    pub(super) fn human_decided(&mut self, event: &HumanEvent, revision: Option<&Graph>) -> Fits {
+        match &event.decision {
+            Decision::Submit => {
+                self.must_be(&[Status::New])?;
+                self.status = Status::Awaiting;
+                self.ask(&self.graph.start().clone(), AskKind::Plan, "submitted");
+                Ok(())
+            }
+            Decision::Answer { item, answer } => self.answered(event, item, answer),
+            Decision::Cancel => {
+                if matches!(self.status, Status::Done | Status::Failed | Status::Aborted | Status::Cancelled)
+                {
+                    return Err(No);
+                }
+                self.end(Status::Cancelled);
+                self.tell("cancelled".to_owned());
+                Ok(())
+            }
+            Decision::Resume => {
+                self.must_be(&[Status::Failed, Status::Aborted])?;
+                self.status = Status::Requeued;
+                Ok(())
+            }
+            Decision::Revise { changed, .. } => {
+                self.must_be(&[Status::Paused])?;
+                let is_met =
+                    |id: &NodeId| matches!(self.settled(id), Some(outcome) if outcome != Outcome::Failed);
+                if changed.iter().any(is_met) {
+                    return Err(No);
+                }
+                if let Some(graph) = revision {
+                    self.graph = std::sync::Arc::new(graph.clone());
+                }
+                self.budget = carried_over(self.graph.budget(), self.budget);
+                self.journal.push(Entry::Unnoticed);
+                self.status = Status::Requeued;
+                Ok(())
+            }
+        }
+    }
+
+    fn answered(&mut self, event: &HumanEvent, item: &ItemId, answer: &Answer) -> Fits {
+        let held = self.live().into_iter().find_map(|node| {
+            if let Place::WithPerson(kind, open) = self.place(&node)
+                && open == *item
+            {
+                return Some((node, kind));
+            }
+            None
+        });
+        let (node, kind) = held.ok_or(No)?;
+        self.must_be(&[if kind == AskKind::Plan { Status::Awaiting } else { Status::Active }])?;
+        let fits = match answer {
+            Answer::Approve | Answer::Reject => kind == AskKind::Plan,
+            Answer::Retry => kind == AskKind::Escalation,
+            Answer::Reply => kind == AskKind::Question,
+            Answer::Raise { .. } => kind == AskKind::Budget,
+            Answer::Choose { .. } => kind == AskKind::Choice,
+            Answer::Abort => kind != AskKind::Plan,
+            Answer::Revise => {
+                matches!(kind, AskKind::Escalation | AskKind::Question | AskKind::Choice)
+            }
+            Answer::Skip | Answer::Waive | Answer::Reassign { .. } => {
+                matches!(kind, AskKind::Escalation | AskKind::Question)
+            }
+        };
+        let has_note = event.note.as_ref().is_some_and(|note| !note.trim().is_empty());
+        let needs_note = matches!(answer, Answer::Skip | Answer::Waive | Answer::Reply);
+        if !fits || (needs_note && !has_note) {
+            return Err(No);
+        }
+        if let Answer::Choose { option } = answer
+            && !self.offers(&node, option)
+        {
+            return Err(No);
+        }
+        self.tell(format!("answered {node} {}", answer_word(answer)));
+        self.put(&node, Place::Nowhere);
+        self.carry_out(event, &node, answer)
+    }
+
+    fn carry_out(&mut self, event: &HumanEvent, node: &NodeId, answer: &Answer) -> Fits {
+        match answer {
+            Answer::Approve => self.status = Status::Queued,
+            Answer::Reject => {
+                self.end(Status::Cancelled);
+                self.tell("cancelled".to_owned());
+            }
+            Answer::Retry => self.grant(event, node, None),
+            Answer::Reassign { role } => self.grant(event, node, Some(role)),
+            Answer::Reply => {
+                self.note_down(event, node);
+                self.begin(node);
+            }
+            Answer::Skip | Answer::Waive => {
+                let outcome = if *answer == Answer::Skip { Outcome::Skipped } else { Outcome::Waived };
+                self.settle(node, outcome);
+                if self.edges_of(node).is_empty() {
+                    self.end_at(Status::Failed, node);
+                    self.tell(format!("failed at {}", self.subject(node)));
+                } else {
+                    self.leave(node, Signal::Success);
+                }
+            }
+            Answer::Abort => {
+                self.settle(node, Outcome::Failed);
+                self.end_at(Status::Aborted, node);
+                self.tell(format!("failed at {}", self.subject(node)));
+            }
+            Answer::Revise => {
+                self.end_at(Status::Paused, node);
+                self.tell(format!("paused at {node}"));
+            }
+            Answer::Choose { option } => self.chosen(node, option),
+            Answer::Raise { by } => self.raise(node, *by)?,
+        }
+        Ok(())
+    }
+
+    /// Says whether a question of the plan takes an answer: one of its options, or any words where it has none.
+    fn offers(&self, node: &NodeId, answer: &str) -> bool {
+        let NodeKind::Human(question) = self.kind(node) else { return false };
+        let is_one = question.options.iter().any(|option| bare(option) == bare(answer));
+        is_one || question.options.is_empty() && !answer.trim().is_empty()
+    }
+
+    /// Goes the way that an answer names.
+    pub(super) fn chosen(&mut self, node: &NodeId, answer: &str) {
+        let mut context = self.context(node);
+        context.insert("human.gate.selected".to_owned(), answer.to_owned());
+        self.set_context(node, context);
+        let said = Some(answer.to_owned());
+        let known = Knowledge { label: said.clone(), output: said, ..Knowledge::default() };
+        self.journal.push(Entry::Known { node: node.clone(), known: Some(known) });
+        self.settle(node, Outcome::Passed);
+        let named = self.edges_of(node).into_iter().find(|edge| {
+            let name = edge.label.as_deref().unwrap_or(edge.to.as_str());
+            bare(name) == bare(answer)
+        });
+        match named {
+            Some(edge) => self.open.push(Way { edge, why: Signal::Success, by: None }),
+            None => self.leave(node, Signal::Success),
+        }
+    }
+
+    fn grant(&mut self, event: &HumanEvent, node: &NodeId, role: Option<&Role>) {
+        self.note_down(event, node);
+        // Before the work nothing of the allowance is used; what is tried again is the rehearsal.
+        if !self.awaits_rehearsal(node) {
+            self.journal.push(Entry::Granted { node: node.clone() });
+        }
+        if let Some(role) = role {
+            self.journal.push(Entry::Reassigned { node: node.clone(), role: role.clone() });
+        }
+        self.begin(node);
+    }
+
+    fn raise(&mut self, node: &NodeId, by: Budget) -> Fits {
+        let budget = raised(self.budget, by);
+        if budget == self.budget {
+            return Err(No);
+        }
+        self.budget = budget;
+        self.journal.push(Entry::Unnoticed);
+        self.begin(node);
+        Ok(())
+    }
+}
+
+fn answer_word(answer: &Answer) -> &'static str {
+    match answer {
+        Answer::Approve => "approve",
+        Answer::Reject => "reject",
+        Answer::Retry => "retry",
+        Answer::Skip => "skip",
+        Answer::Waive => "waive",
+        Answer::Abort => "abort",
+        Answer::Revise => "revise",
+        Answer::Reassign { .. } => "reassign",
+        Answer::Raise { .. } => "raise",
+        Answer::Reply => "answer",
+        Answer::Choose { .. } => "choose",
+    }
+}

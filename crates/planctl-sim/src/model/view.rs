@@ -1,0 +1,228 @@
+//! All that two engines must agree on: the model's own account of a run, and the engine's run in the same words.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use planctl_engine::{Arrivals, Attempt, Budget, Level, NodeId, NodeState, Note, Rehearsal, Role, Run};
+
+use super::branches::Come;
+use super::{Before, Context, Knowledge, Model, Place, Status};
+
+/// All that two engines must agree on about one node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeView {
+    place: Place,
+    visits: usize,
+    attempt: usize,
+    failed: usize,
+    granted: usize,
+    deliveries: usize,
+    interruptions: usize,
+    repeats: usize,
+    role: Option<Role>,
+    level: Level,
+    note: Option<String>,
+    failure_of: Option<usize>,
+    rehearsals: usize,
+    before: Before,
+    known: Option<Knowledge>,
+    context: Context,
+    come: Come,
+    saved: Option<String>,
+    recurred: usize,
+}
+
+/// All that two engines must agree on about a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct View {
+    status: Status,
+    nodes: BTreeMap<NodeId, NodeView>,
+    out: usize,
+    held: usize,
+    line: Vec<NodeId>,
+    stopped_at: Vec<NodeId>,
+    attempts: usize,
+    asks: usize,
+    transitions: usize,
+    tokens: u64,
+    micro_usd: u64,
+    time: Duration,
+    metered: usize,
+    unmetered: usize,
+    budget: Budget,
+}
+
+impl Model {
+    /// Returns what two engines must agree on.
+    pub fn view(&self) -> View {
+        let mentioned: BTreeSet<NodeId> =
+            self.journal.iter().filter_map(|entry| entry.node().cloned()).collect();
+        let nodes: BTreeMap<NodeId, NodeView> =
+            mentioned.into_iter().map(|id| (id.clone(), self.node_view(&id))).collect();
+        let is_out = |view: &&NodeView| match view.place {
+            Place::Rehearsed
+            | Place::Saved { .. }
+            | Place::WithAgent
+            | Place::Resting
+            | Place::WithHarness { .. } => true,
+            Place::Nowhere | Place::InLine | Place::WithPerson(..) | Place::Over(_) => false,
+        };
+        let is_held = |view: &&NodeView| matches!(view.place, Place::WithPerson(..));
+        View {
+            status: self.status,
+            out: nodes.values().filter(is_out).count(),
+            held: nodes.values().filter(is_held).count(),
+            line: self.line(),
+            stopped_at: self.stopped_at.clone(),
+            attempts: self.attempts_of_run(),
+            asks: self.asks(),
+            transitions: self.transitions(),
+            tokens: self.tokens(None),
+            micro_usd: self.micro_usd(None),
+            time: self.time_of_run(),
+            metered: self.charges(None, true),
+            unmetered: self.charges(None, false),
+            budget: self.budget,
+            nodes: nodes.into_iter().filter(|(_, view)| *view != never_entered()).collect(),
+        }
+    }
+
+    fn node_view(&self, id: &NodeId) -> NodeView {
+        NodeView {
+            place: self.place(id),
+            visits: self.visits(id),
+            attempt: self.attempt(id),
+            failed: self.failed(id),
+            granted: self.granted(id),
+            deliveries: self.deliveries(id),
+            interruptions: self.interruptions(id),
+            repeats: self.repeats(id),
+            role: self.role(id),
+            level: self.level(id),
+            note: self.note(id),
+            failure_of: self.failure_of(id),
+            rehearsals: self.rehearsals(id),
+            before: self.before(id),
+            known: self.known(id),
+            context: self.context(id),
+            come: self.come(id),
+            saved: self.saved(id),
+            recurred: self.recurred(id).map_or(0, |(_, times)| times),
+        }
+    }
+}
+
+fn never_entered() -> NodeView {
+    NodeView {
+        place: Place::Nowhere,
+        visits: 0,
+        attempt: 0,
+        failed: 0,
+        granted: 0,
+        deliveries: 0,
+        interruptions: 0,
+        repeats: 0,
+        role: None,
+        level: Level::Primary,
+        note: None,
+        failure_of: None,
+        rehearsals: 0,
+        before: Before::Unasked,
+        known: None,
+        context: Context::new(),
+        come: Come::default(),
+        saved: None,
+        recurred: 0,
+    }
+}
+
+/// Reads the engine's run in the model's words.
+pub fn view_of(run: &Run) -> View {
+    let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    let head = &run.head;
+    let nodes = run.records().iter().map(|(id, record)| {
+        let tally = record.tally;
+        let place = match &record.state {
+            NodeState::Pending => Place::Nowhere,
+            NodeState::Ready => Place::InLine,
+            NodeState::Saving { restores } => Place::Saved { restores: *restores },
+            NodeState::Rehearsing => Place::Rehearsed,
+            NodeState::Working { .. } => Place::WithAgent,
+            NodeState::Resting { .. } => Place::Resting,
+            NodeState::Checking { gave_up, .. } => Place::WithHarness { gave_up: *gave_up },
+            NodeState::Held { ask, item } => Place::WithPerson(*ask, item.clone()),
+            NodeState::Settled { outcome } => Place::Over(*outcome),
+        };
+        let number = |attempt: Attempt| usize::from(attempt.number());
+        let view = NodeView {
+            place,
+            visits: tally.visits.into(),
+            attempt: number(tally.attempt),
+            failed: tally.failed.into(),
+            granted: tally.granted.into(),
+            deliveries: tally.deliveries.into(),
+            interruptions: tally.interruptions.into(),
+            repeats: tally.repeats.into(),
+            role: record.role.clone(),
+            level: record.level(),
+            note: record.note.as_ref().map(|note: &Note| note.text.clone()),
+            failure_of: record.failure.as_ref().map(|failure| number(failure.attempt)),
+            rehearsals: tally.rehearsals.into(),
+            before: match &record.rehearsal {
+                None => Before::Unasked,
+                Some(Rehearsal::Due) => Before::Due,
+                Some(Rehearsal::Done { contract, showed, .. }) => Before::Showed(contract.clone(), *showed),
+            },
+            known: record.known.as_ref().map(|known| Knowledge {
+                label: known.label.clone(),
+                suggested: known.suggested.clone(),
+                exit_code: known.exit_code,
+                output: known.output.clone(),
+            }),
+            context: record.context.clone(),
+            come: record.arrivals.as_deref().map(come_into).unwrap_or_default(),
+            saved: record.saved.clone(),
+            recurred: record.recurrence.as_ref().map_or(0, |recurrence| recurrence.count.into()),
+        };
+        (id.clone(), view)
+    });
+    View {
+        status: status_of(run),
+        nodes: nodes.filter(|(_, view)| *view != never_entered()).collect(),
+        out: count(head.out),
+        held: count(head.held),
+        line: head.ready.clone(),
+        stopped_at: head.stopped_at.clone(),
+        attempts: count(head.attempts),
+        asks: count(head.asks),
+        transitions: count(head.transitions),
+        tokens: head.spent.tokens,
+        micro_usd: head.spent.micro_usd,
+        time: head.spent.time,
+        metered: count(head.spent.metered),
+        unmetered: count(head.spent.unmetered),
+        budget: head.budget,
+    }
+}
+
+fn status_of(run: &Run) -> Status {
+    use planctl_engine::{End, RunStatus};
+    match run.head.status {
+        RunStatus::New => Status::New,
+        RunStatus::Awaiting => Status::Awaiting,
+        RunStatus::Queued { resuming: false } => Status::Queued,
+        RunStatus::Queued { resuming: true } => Status::Requeued,
+        RunStatus::Active => Status::Active,
+        RunStatus::Paused => Status::Paused,
+        RunStatus::Ended { end: End::Done } => Status::Done,
+        RunStatus::Ended { end: End::Failed } => Status::Failed,
+        RunStatus::Ended { end: End::Aborted } => Status::Aborted,
+        RunStatus::Ended { end: End::Cancelled } => Status::Cancelled,
+    }
+}
+
+fn come_into(arrivals: &Arrivals) -> Come {
+    let met = arrivals.met.iter().flat_map(|(first, last)| *first..=*last).map(usize::from).collect();
+    let failed = arrivals.failed.iter().map(|(branch, from)| (usize::from(*branch), from.clone())).collect();
+    Come { met, failed, begun: arrivals.begun.map(usize::from) }
+}

@@ -1,0 +1,297 @@
+//! The model's walk: what a run finds at the end of each way that it takes, until something waits everywhere.
+
+use planctl_engine::{AskKind, Decider, Edge, Level, Node, NodeId, NodeKind, On, Outcome, Signal};
+
+use super::journal::Entry;
+use super::ways::Way;
+use super::{Model, Place, Status};
+
+impl Model {
+    /// Walks all ways that were taken, the newest first, and then sends out who waits in line.
+    pub(super) fn walk_on(&mut self) {
+        loop {
+            while let Some(way) = self.open.pop() {
+                self.arrive(&way);
+                if self.status != Status::Active {
+                    self.open.clear();
+                }
+            }
+            if !self.next_in_line() {
+                break;
+            }
+        }
+        let is_quiet = self.live().is_empty();
+        if self.status == Status::Active && is_quiet {
+            let node = self.stranded_at.clone().unwrap_or_else(|| self.graph.start().clone());
+            self.ask(&node, AskKind::Escalation, "no_edge");
+        }
+    }
+
+    /// Leaves a node by the way that fits what it came to; a person is asked where none does.
+    pub(super) fn leave(&mut self, node: &NodeId, why: Signal) {
+        if let NodeKind::Fork(_) = self.kind(node) {
+            return self.spread(node);
+        }
+        match self.way(node, why) {
+            Some(way) => self.open.push(way),
+            None => {
+                let subject = self.taken_back_to(node);
+                self.ask(&subject, AskKind::Escalation, "no_edge");
+            }
+        }
+    }
+
+    fn arrive(&mut self, Way { edge, why, by }: &Way) {
+        let (to, why) = (&edge.to, *why);
+        if self.passes_again(to) {
+            return self.leave(to, Signal::Success);
+        }
+        self.tell(format!("{} -{}-> {to}{}", edge.from, word(why), by.map_or("", decider)));
+        // Who is under way already is not begun twice.
+        if !matches!(self.kind(to), NodeKind::Join(_)) && self.is_live(to) {
+            return;
+        }
+        match self.kind(to) {
+            NodeKind::Start => {}
+            NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) => {
+                match why {
+                    Signal::Success => self.lower_level(to),
+                    Signal::Retry | Signal::Exhausted => self.pass_on_failure(&edge.from, to),
+                }
+                self.bring_context(edge);
+                self.enter(to, why == Signal::Success);
+            }
+            NodeKind::Decision(choice) if choice.command.is_some() => {
+                self.bring_context(edge);
+                self.enter(to, why == Signal::Success);
+            }
+            NodeKind::Checkpoint => {
+                self.note_from(edge, why);
+                self.enter(to, why == Signal::Success);
+            }
+            NodeKind::Decision(_) => {
+                self.note_from(edge, why);
+                if self.count_passage(to) {
+                    self.put(to, Place::Over(Outcome::Passed));
+                    let onward = self.onward(&edge.from, why);
+                    self.leave(to, onward);
+                }
+            }
+            NodeKind::Fork(_) => {
+                self.note_from(edge, why);
+                if self.count_passage(to) {
+                    self.spread(to);
+                }
+            }
+            NodeKind::Join(_) => self.join(edge, why),
+            NodeKind::Escalate { .. } => self.come_to_ask(edge, why),
+            NodeKind::Exit { success: true } => self.finish(&edge.from),
+            NodeKind::Exit { success: false } => {
+                self.end_at(Status::Failed, &edge.from);
+                self.tell(format!("failed at {}", self.subject(&edge.from)));
+            }
+        }
+    }
+
+    /// Where a plan escalates: about the node that failed, else because the plan wants a person to look.
+    fn come_to_ask(&mut self, edge: &Edge, why: Signal) {
+        let is_own = self.subject(&edge.from) == edge.from;
+        let came_to = if is_own { why } else { self.onward(&edge.from, why) };
+        if came_to != Signal::Success {
+            let named = self.level_named(&edge.to);
+            let subject = self.taken_back_to(&edge.from);
+            return self.escalate(&subject, "exhausted", named);
+        }
+        self.note_from(edge, why);
+        self.journal.push(Entry::Entered { node: edge.to.clone(), refills: false });
+        self.ask(&edge.to, AskKind::Escalation, "planned");
+    }
+
+    /// Ends the run well, unless something that must have passed has not.
+    fn finish(&mut self, from: &NodeId) {
+        for goal in self.graph.goals().to_vec() {
+            if matches!(self.settled(&goal.node), Some(Outcome::Passed | Outcome::Waived)) {
+                continue;
+            }
+            self.tell(format!("unmet {}", goal.node));
+            match goal.retry {
+                Some(retry) => {
+                    let edge = Edge::new(from.clone(), retry, On::Fail);
+                    self.open.push(Way { edge, why: Signal::Exhausted, by: None });
+                }
+                None => {
+                    self.end_at(Status::Failed, &goal.node);
+                    self.tell(format!("failed at {}", self.subject(&goal.node)));
+                }
+            }
+            return;
+        }
+        self.end(Status::Done);
+        self.tell("completed".to_owned());
+    }
+
+    fn pass_on_failure(&mut self, from: &NodeId, to: &NodeId) {
+        let from = self.subject(from);
+        let passed_over = matches!(self.settled(&from), Some(Outcome::Skipped | Outcome::Warned));
+        if from != *to && !passed_over && self.is_gated(to) {
+            self.tell_next(to, self.failure_of(&from));
+        }
+    }
+
+    fn note_from(&mut self, edge: &Edge, why: Signal) {
+        self.bring_context(edge);
+        self.journal.push(Entry::Came { node: edge.to.clone(), from: Some((edge.from.clone(), why)) });
+    }
+
+    fn bring_context(&mut self, edge: &Edge) {
+        let context = self.context(&edge.from);
+        self.set_context(&edge.to, context);
+    }
+
+    fn count_passage(&mut self, node: &NodeId) -> bool {
+        if self.visits(node) >= self.most_visits(node) {
+            self.beyond_visits(node);
+            return false;
+        }
+        self.journal.push(Entry::Entered { node: node.clone(), refills: false });
+        self.tell(format!("entered {node} visit {}", self.visits(node)));
+        true
+    }
+
+    pub(super) fn beyond_visits(&mut self, node: &NodeId) {
+        if !self.is_passage(node) && !self.beyond.contains(node) {
+            self.beyond.push(node.clone());
+            return self.exhausted(node, None);
+        }
+        let subject = self.taken_back_to(node);
+        self.ask(&subject, AskKind::Escalation, "exhausted");
+    }
+
+    /// What goes on from a node at which nobody works: what came, where a step that was passed over counts as met.
+    fn onward(&self, from: &NodeId, why: Signal) -> Signal {
+        let outcome = self.settled(&self.subject(from));
+        match why {
+            Signal::Success => Signal::Success,
+            Signal::Retry | Signal::Exhausted => match outcome {
+                Some(Outcome::Skipped | Outcome::Warned) => Signal::Success,
+                Some(Outcome::Passed | Outcome::Failed | Outcome::Waived) | None => Signal::Exhausted,
+            },
+        }
+    }
+
+    /// The node that last did something on the way to this one; itself, where the way goes in circles.
+    pub(super) fn subject(&self, node: &NodeId) -> NodeId {
+        let mut behind = vec![node.clone()];
+        loop {
+            let last = behind[behind.len() - 1].clone();
+            if !self.is_passage(&last) {
+                return last;
+            }
+            match self.came(&last) {
+                None => return last,
+                Some(_) if behind[..behind.len() - 1].contains(&last) => return node.clone(),
+                Some((from, _)) => behind.push(from),
+            }
+        }
+    }
+
+    /// The subject of a node, to which the run goes back; joins on the way wait for it again.
+    fn taken_back_to(&mut self, node: &NodeId) -> NodeId {
+        let subject = self.subject(node);
+        let mut at = node.clone();
+        if subject != at && self.is_live(&subject) {
+            self.put(&subject, Place::Nowhere);
+        }
+        while at != subject {
+            let Some((from, _)) = self.came(&at) else { break };
+            if let NodeKind::Join(_) = self.kind(&at) {
+                self.await_again(&at, &from);
+            }
+            at = from;
+        }
+        subject
+    }
+
+    /// Takes a run up at a node at which it stopped, or where something can be done for that.
+    pub(super) fn revive(&mut self, node: &NodeId) {
+        let (mut seen, mut open) = (Vec::new(), vec![node.clone()]);
+        while let Some(id) = open.pop() {
+            if seen.contains(&id) || self.is_live(&id) {
+                continue;
+            }
+            seen.push(id.clone());
+            match self.kind(&id) {
+                NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) | NodeKind::Checkpoint => {
+                    self.enter(&id, true);
+                }
+                NodeKind::Decision(choice) if choice.command.is_some() => self.enter(&id, true),
+                NodeKind::Join(_) => open.extend(self.reopen(&id)),
+                NodeKind::Start => self.leave(&id, Signal::Success),
+                NodeKind::Decision(_)
+                | NodeKind::Fork(_)
+                | NodeKind::Escalate { .. }
+                | NodeKind::Exit { .. } => open.extend(self.came(&id).map(|(from, _)| from)),
+            }
+        }
+    }
+
+    /// A run whose stops are gone walks from its start through what is settled as met, each node once.
+    fn passes_again(&mut self, node: &NodeId) -> bool {
+        let Some(walked) = &mut self.replayed else { return false };
+        if walked.contains(node) {
+            return false;
+        }
+        walked.push(node.clone());
+        let works = self.graph.node(node).is_some_and(|node| node.step().is_some()) || self.is_gated(node);
+        works && matches!(self.settled(node), Some(outcome) if outcome != Outcome::Failed)
+    }
+
+    pub(super) fn came(&self, node: &NodeId) -> Option<(NodeId, Signal)> {
+        self.newest(
+            node,
+            |entry| if let Entry::Came { from, .. } = entry { Some(from.clone()) } else { None },
+        )?
+    }
+
+    pub(super) fn level_named(&self, ask: &NodeId) -> Level {
+        if let NodeKind::Escalate { pace_level: Some(level), .. } = self.kind(ask) {
+            level
+        } else {
+            Level::Primary
+        }
+    }
+
+    pub(super) fn is_passage(&self, node: &NodeId) -> bool {
+        match self.kind(node) {
+            NodeKind::Decision(choice) => choice.command.is_none(),
+            NodeKind::Start | NodeKind::Checkpoint | NodeKind::Fork(_) | NodeKind::Join(_) => true,
+            NodeKind::Task(_)
+            | NodeKind::Call(_)
+            | NodeKind::Human(_)
+            | NodeKind::Escalate { .. }
+            | NodeKind::Exit { .. } => false,
+        }
+    }
+
+    pub(super) fn most_visits(&self, node: &NodeId) -> usize {
+        self.graph.node(node).map_or(0, |node: &Node| usize::from(node.max_visits))
+    }
+}
+
+pub(super) fn word(why: Signal) -> &'static str {
+    match why {
+        Signal::Success => "success",
+        Signal::Retry => "retry",
+        Signal::Exhausted => "exhausted",
+    }
+}
+
+fn decider(by: Decider) -> &'static str {
+    match by {
+        Decider::Condition => " by condition",
+        Decider::Outcome => " by outcome",
+        Decider::Label => " by label",
+        Decider::Suggestion => " by suggestion",
+        Decider::Weight => " by weight",
+    }
+}
