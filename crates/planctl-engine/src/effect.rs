@@ -176,6 +176,8 @@ pub enum AskKind {
     Question,
     /// The plan asks something.
     Choice,
+    /// A worker proposes a further step (H-51).
+    Insertion,
 }
 
 impl AskKind {
@@ -187,6 +189,7 @@ impl AskKind {
             AskKind::Budget => "budget",
             AskKind::Question => "question",
             AskKind::Choice => "choice",
+            AskKind::Insertion => "insertion",
         }
     }
 
@@ -198,6 +201,7 @@ impl AskKind {
             AskKind::Budget => &["raise", "abort"],
             AskKind::Question => &["answer", "skip", "waive", "reassign", "revise", "abort"],
             AskKind::Choice => &["choose", "revise", "abort"],
+            AskKind::Insertion => &["revise", "reject", "abort"],
         }
     }
 }
@@ -236,6 +240,8 @@ pub enum Reason {
     Planned,
     /// The step failed in the same way time after time.
     SameFailure,
+    /// The worker proposes a further step.
+    Proposed,
 }
 
 impl Reason {
@@ -257,6 +263,7 @@ impl Reason {
             Reason::Reentered => "reentered",
             Reason::Planned => "planned",
             Reason::SameFailure => "same_failure",
+            Reason::Proposed => "proposed",
         }
     }
 }

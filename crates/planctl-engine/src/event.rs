@@ -110,6 +110,9 @@ pub struct Hints {
     /// What conditions may look at, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub context: BTreeMap<String, String>,
+    /// The text of a step that it proposes to come after its own; a person decides (H-51).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub insert_step: Option<String>,
 }
 
 /// Infrastructure trouble; spends a delivery, never an attempt.

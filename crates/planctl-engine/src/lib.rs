@@ -45,6 +45,6 @@ pub use ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
 pub use pace::{Handover, Level, Responder, Rung};
 pub use run::{
     Arrivals, Came, End, Failing, Failure, Head, Known, NodeState, Note, Outcome, Outcomes, Record,
-    Recurrence, Rehearsal, Run, RunStatus, Scope, Tally,
+    Recurrence, Rehearsal, Run, RunStatus, Scope, Tally, Unchecked,
 };
 pub use time::Timestamp;

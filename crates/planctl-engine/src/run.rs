@@ -210,6 +210,16 @@ pub struct Record {
     /// How often it failed for good in the same way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recurrence: Option<Recurrence>,
+    /// A report whose gate waits until a person has said what becomes of a step that it proposes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchecked: Option<Unchecked>,
+}
+
+/// What was reported of an attempt that no gate has judged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Unchecked {
+    /// Says that the worker gave up.
+    pub gave_up: bool,
 }
 
 /// By which way a node was entered.
@@ -634,6 +644,7 @@ impl Run {
             arrivals: None,
             saved: None,
             recurrence: None,
+            unchecked: None,
         };
         let found = self.nodes.get(id);
         if !self.scope.covers(id, found.is_some()) {

@@ -260,6 +260,7 @@ pub fn reason_words(reason: Reason) -> &'static str {
         Reason::Reentered => "it is entered anew",
         Reason::Planned => "the plan has a person asked here",
         Reason::SameFailure => "it failed in the same way time after time",
+        Reason::Proposed => "the worker proposes a further step",
     }
 }
 
@@ -271,6 +272,7 @@ pub fn ask_name(kind: AskKind) -> &'static str {
         AskKind::Budget => "a budget ask",
         AskKind::Question => "a question",
         AskKind::Choice => "a choice",
+        AskKind::Insertion => "a proposed step",
     }
 }
 

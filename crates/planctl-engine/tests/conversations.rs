@@ -29,6 +29,8 @@ mod paths;
 mod plan;
 #[path = "conversations/planted.rs"]
 mod planted;
+#[path = "conversations/proposals.rs"]
+mod proposals;
 #[path = "conversations/red_first.rs"]
 mod red_first;
 #[path = "conversations/retries.rs"]

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Report, Usage};
+use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Hints, Report, Usage};
 
 use self::dialect::{Answer, Listener};
 use self::exec::Room;
@@ -283,7 +283,8 @@ fn report(finished: &Finished, answer: &Answer, outputs: &mut Vec<Output>) -> Re
         End::Cancelled | End::HelperLost | End::NotStarted { .. } => None,
     };
     let (duration, usage) = (finished.duration, answer.usage.clone());
-    Report { text, gave_up: answer.gave_up, ending, duration, usage, hints: None }
+    let hints = answer.insert_step.clone().map(|text| Hints { insert_step: Some(text), ..Hints::default() });
+    Report { text, gave_up: answer.gave_up, ending, duration, usage, hints: hints.map(Box::new) }
 }
 
 fn shorten(message: &str) -> String {

@@ -17,6 +17,7 @@ mod context;
 mod contract;
 mod detached;
 mod digest;
+mod editor;
 mod environment;
 mod excerpt;
 mod git;
@@ -46,6 +47,7 @@ pub use context::{
 pub use contract::{Bench, Gate, ISOLATION_TIER, OUTPUT_BYTES_MAX};
 pub use detached::{Detached, leave_the_terminal};
 pub use digest::digest_of;
+pub use editor::Editor;
 pub use environment::{
     Inherited, PATH_DEFAULT, RefusedVariable, agent_environment, contract_environment, safe_path,
 };

@@ -22,6 +22,8 @@ mod flows;
 mod formatting;
 #[path = "lang/implied.rs"]
 mod implied;
+#[path = "lang/insertion.rs"]
+mod insertion;
 #[path = "lang/levels.rs"]
 mod levels;
 #[path = "lang/lowering.rs"]

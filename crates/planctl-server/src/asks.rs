@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use planctl_engine::{
-    Answer, AskKind, BudgetPart, Contract, Decision, Failure, Graph, Record, RunId, Shortfall, view,
+    Answer, AskKind, BudgetPart, Contract, Decision, Failure, Graph, Node, Record, RunId, Shortfall, view,
 };
 use planctl_harness::ISOLATION_TIER;
+use planctl_lang::{Source, insert_steps};
 use planctl_store::{AskRow, RunRow, Said, StoreError};
 
 use crate::config::WorkspaceMode;
@@ -49,16 +50,26 @@ impl Services {
         let is_plan = row.ask.kind == AskKind::Plan;
         let record = self.record_of(&row).await?;
         let before = if is_plan { self.store.last_approval(run.plan).await? } else { None };
-        let diff = match before {
+        let mut diff = match before {
             Some(before) if before.digest != run.revision => {
                 let old = self.store.revision(run.plan, &before.digest).await?.source;
                 Some(crate::diff::unified(&canonical(&old), &canonical(&revision.source)))
             }
             Some(_) | None => None,
         };
+        let mut message = row.ask.message.clone();
+        if row.ask.kind == AskKind::Insertion {
+            match proposed(&row, &revision.graph, &revision.source) {
+                Ok(changed) => diff = Some(changed),
+                Err(why) => {
+                    let why = format!("it cannot be put into the plan as it is: {why}");
+                    message = Some(format!("{}\n\n{why}", message.unwrap_or_default()));
+                }
+            }
+        }
         Ok(AskPage {
             ask: ask_view(&row, &revision.graph, answer),
-            message: row.ask.message.clone(),
+            message,
             contract: gated.map(|gated| contract_view(gated.contract)),
             failure: row.ask.failure.as_deref().map(failure_view),
             vacuous: record.as_ref().is_some_and(Record::is_vacuous),
@@ -114,7 +125,7 @@ impl Services {
         if is_approval {
             self.approve_as_kept(&row, note).await?;
         }
-        let is_rejection = answer == Answer::Reject;
+        let is_rejection = answer == Answer::Reject && row.ask.kind == AskKind::Plan;
         let decision = Decision::Answer { item: row.item.clone(), answer };
         match self.decide(row.run, decision, note).await {
             Ok(_) => {}
@@ -205,6 +216,20 @@ impl Services {
     }
 }
 
+/// Shows what a proposed step would change in a plan, or says why it cannot be put in.
+fn proposed(row: &AskRow, graph: &Graph, source: &str) -> Result<String, String> {
+    let step = graph.node(&row.at.node).and_then(Node::step).unwrap_or(0);
+    let text = row.ask.message.as_deref().unwrap_or_default();
+    let inserted = insert_steps(&Source::new(row.plan_path.as_str(), source), step, text);
+    match inserted {
+        Ok(text) => Ok(crate::diff::unified(&canonical(source), &canonical(&text))),
+        Err(found) => {
+            let why: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
+            Err(why.join("; "))
+        }
+    }
+}
+
 fn will_run(run: &RunRow, graph: &Graph) -> WillRun {
     let settings: RunSettings = serde_json::from_str(&run.settings).unwrap_or_default();
     let mode = if run.worktree.is_some() { WorkspaceMode::Worktree } else { WorkspaceMode::Shared };
@@ -258,6 +283,12 @@ fn asks_line(row: &AskRow, graph: &Graph) -> String {
             format!("{name}: {short}")
         }
         AskKind::Choice => format!("{name}: {}", row.ask.message.clone().unwrap_or_default()),
+        AskKind::Insertion => {
+            let text = row.ask.message.as_deref().unwrap_or_default();
+            let heading =
+                text.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty());
+            format!("{name} proposes a further step: {}", heading.unwrap_or("(without a heading)"))
+        }
         AskKind::Question => format!("{name} asks: {}", row.ask.message.clone().unwrap_or_default()),
         AskKind::Escalation => {
             let failed = row.ask.failure.as_deref().map(|failure| format!("; {}", failure_line(failure)));

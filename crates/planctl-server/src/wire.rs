@@ -300,7 +300,7 @@ pub struct BeforeView {
 #[schemars(deny_unknown_fields)]
 pub struct WaitingOn {
     /// `plan`, `escalation`, `budget`, `question` (a person), `worker`, `workspace`, `worktree` (it could not be made), `lock`, `revision`.
-    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "worker", "workspace", "worktree", "lock", "revision"]))]
+    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion", "worker", "workspace", "worktree", "lock", "revision"]))]
     pub kind: String,
     /// The number of the ask.
     pub id: Option<u64>,
@@ -469,7 +469,7 @@ pub struct AskView {
     /// Its number for people.
     pub id: u64,
     /// `plan`, `escalation`, `budget`, `question` (a worker's), `choice` (the plan's).
-    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice"]))]
+    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion"]))]
     pub kind: String,
     /// The run's name.
     pub run: String,

@@ -770,7 +770,7 @@ pub struct AskFilter {
     #[arg(long)]
     pub run: Option<String>,
     /// Only asks of this kind
-    #[arg(long, value_parser = ["plan", "escalation", "budget", "question"])]
+    #[arg(long, value_parser = ["plan", "escalation", "budget", "question", "choice", "insertion"])]
     pub kind: Option<String>,
 }
 
@@ -819,7 +819,19 @@ pub enum ApprovalsCommand {
         /// The number of the ask
         id: u64,
     },
-    /// Lets plans run
+    /// Opens the plan of a run in your editor ($VISUAL, $EDITOR); saved, it is verified, compared and approved, and the run
+    /// goes on with it
+    #[command(before_help = "Examples:
+  planctl approvals edit 17            change what is left of the plan; steps that passed stay as they are
+  EDITOR='code -w' planctl approvals edit 17")]
+    Edit {
+        /// The number of the ask
+        id: u64,
+        /// Why, for the record
+        #[arg(long)]
+        note: Option<String>,
+    },
+    /// Lets plans run; puts a step into its plan that a worker proposes
     Approve {
         /// The numbers of the asks
         #[arg(required = true)]
@@ -828,7 +840,7 @@ pub enum ApprovalsCommand {
         #[arg(long)]
         note: Option<String>,
     },
-    /// Does not let plans run
+    /// Does not let plans run; leaves out a step that a worker proposes
     Reject {
         /// The numbers of the asks
         #[arg(required = true)]
@@ -1164,6 +1176,9 @@ pub enum WorkCommand {
         /// What conditions of the plan may look at
         #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_pair)]
         set: Vec<(String, String)>,
+        /// A file with a step that it proposes to come after its own (`### Title`, then its fields); a person decides
+        #[arg(long, value_name = "FILE")]
+        insert_step: Option<PathBuf>,
         /// What was used.
         #[command(flatten)]
         used: Used,

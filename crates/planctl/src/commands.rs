@@ -22,6 +22,7 @@ mod decide;
 mod demo;
 mod dev;
 mod doctor;
+mod editing;
 mod expand;
 mod explain;
 mod fix;

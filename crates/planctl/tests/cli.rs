@@ -11,6 +11,8 @@ mod http;
 #[path = "cli/schemas.rs"]
 mod schemas;
 
+#[path = "cli/editing.rs"]
+mod editing;
 #[path = "cli/graph.rs"]
 mod graph;
 

@@ -7,7 +7,7 @@ use crate::effect::{AskKind, Reason};
 use crate::event::{AgentEvent, AgentSaid, Fault, FaultKind, Hints, Refusal, Report};
 use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
-use crate::run::{Failing, Known, NodeState, Outcome};
+use crate::run::{Failing, Known, NodeState, Outcome, Unchecked};
 
 use super::{Turn, dispatch, hold, pace, route, settle};
 
@@ -49,10 +49,35 @@ fn reported(turn: &mut Turn<'_>, node: &NodeId, report: &Report) -> Result<(), R
         return route::success(turn, node);
     }
     hint(turn, node, report.hints.as_deref())?;
+    let proposal = report.hints.as_ref().and_then(|hints| hints.insert_step.as_deref());
+    match proposal.map(str::trim).filter(|text| !text.is_empty()) {
+        Some(text) => {
+            turn.run.record_mut(node)?.unchecked = Some(Unchecked { gave_up: report.gave_up });
+            let text: String = text.chars().take(PROPOSAL_CHARS_MAX).collect();
+            hold::ask(turn, node, AskKind::Insertion, Reason::Proposed, Some(text))
+        }
+        None => check(turn, node, report.gave_up),
+    }
+}
+
+/// Sends out the gate of an attempt that was reported.
+fn check(turn: &mut Turn<'_>, node: &NodeId, gave_up: bool) -> Result<(), Refusal> {
     let attempt = turn.run.record(node)?.tally.attempt;
-    turn.set(node, NodeState::Checking { attempt, gave_up: report.gave_up })?;
+    turn.set(node, NodeState::Checking { attempt, gave_up })?;
     dispatch::gate(turn, node, turn.now)
 }
+
+/// Goes on with a report that waited for a person; says whether there was one.
+pub(super) fn take_up_report(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
+    let waits = turn.run.record(node)?.unchecked;
+    let Some(Unchecked { gave_up }) = waits else { return Ok(false) };
+    turn.run.record_mut(node)?.unchecked = None;
+    check(turn, node, gave_up)?;
+    Ok(true)
+}
+
+/// The longest proposal of a step, in characters.
+const PROPOSAL_CHARS_MAX: usize = 16 * 1024;
 
 /// Takes over what a worker says of the way on. It decides nothing but the choice among edges of a pass, and writes no
 /// name that planctl itself writes (DOT X4, X5).

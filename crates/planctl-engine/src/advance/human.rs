@@ -9,7 +9,7 @@ use crate::mutant::{Mutant, planted};
 use crate::run::{End, Known, NodeState, Note, Outcome, RunStatus};
 
 use super::settle::Said;
-use super::{Turn, choose, dispatch, hold, revise, route, settle};
+use super::{Turn, agent, choose, dispatch, hold, revise, route, settle};
 
 pub(super) fn decided(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(), Refusal> {
     match &event.decision {
@@ -140,6 +140,8 @@ fn carry_out(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId, answer: &An
             turn.run.head.status = RunStatus::Queued { resuming: false };
             Ok(())
         }
+        // The report of the worker whose proposal is rejected counts as it stands.
+        Answer::Reject if agent::take_up_report(turn, node)? => Ok(()),
         Answer::Reject => {
             end_cancelled(turn, &event.by, event.note.as_deref());
             Ok(())

@@ -9,7 +9,7 @@ use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
 use crate::run::{Outcome, RunStatus};
 
-use super::{Turn, join, route};
+use super::{Turn, agent, join, route};
 
 /// Pauses the run at a node: what else is out is taken back, and the plan is a draft again.
 pub(super) fn pause(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
@@ -37,6 +37,10 @@ pub(super) fn revised(turn: &mut Turn<'_>, changed: &[NodeId]) -> Result<(), Ref
                 return Err(Refusal::SettledStepChanged(node.clone()));
             }
             Some(Outcome::Failed) | None => {}
+        }
+        // Another text asks for other work.
+        if turn.run.record(node)?.unchecked.is_some() {
+            turn.run.record_mut(node)?.unchecked = None;
         }
     }
     let head = &mut turn.run.head;
@@ -75,6 +79,7 @@ pub(super) fn revive(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> 
             continue;
         }
         match &target.kind {
+            NodeKind::Task(_) if agent::take_up_report(turn, &id)? => {}
             NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) => route::enter(turn, &id, true)?,
             NodeKind::Decision(choice) if choice.command.is_some() => route::enter(turn, &id, true)?,
             NodeKind::Checkpoint => route::enter(turn, &id, true)?,

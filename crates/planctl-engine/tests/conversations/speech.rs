@@ -87,16 +87,19 @@ fn agent(room: &Room<'_>, said: &[&str], quoted: Option<String>) -> Event {
     Event::Agent(AgentEvent { at: the_try(room, at, &[]), said })
 }
 
-/// Reads `prefers yes`, `suggests b`, and `notes name=value` behind a report.
+/// Reads `prefers yes`, `suggests b`, `notes name=value` and `proposes text` behind a report.
 fn hints(words: &[&str]) -> Option<Box<Hints>> {
     let after = |word: &str| words.windows(2).find(|pair| pair[0] == word).map(|pair| pair[1].to_owned());
     let (label, suggested, note) = (after("prefers"), after("suggests"), after("notes"));
-    (label.is_some() || suggested.is_some() || note.is_some()).then(|| {
+    let insert_step = after("proposes");
+    let says = [&label, &suggested, &note, &insert_step].into_iter().any(Option::is_some);
+    says.then(|| {
         let notes = note.iter().filter_map(|note| note.split_once('='));
         Box::new(Hints {
             label,
             suggested: suggested.iter().map(|node| NodeId::from(node.as_str())).collect(),
             context: notes.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            insert_step,
         })
     })
 }

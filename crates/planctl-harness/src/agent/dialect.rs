@@ -29,6 +29,8 @@ pub(super) struct Answer {
     pub(super) artifacts: Vec<String>,
     /// What it wanted to do and was not allowed.
     pub(super) denials: Vec<String>,
+    /// The text of a step that it proposes to come after its own.
+    pub(super) insert_step: Option<String>,
 }
 
 /// An error that the agent itself reports.
@@ -60,6 +62,7 @@ impl Answer {
             question,
             artifacts: artifacts.filter_map(|path| path.as_str().map(str::to_owned)).take(1000).collect(),
             denials: Vec::new(),
+            insert_step: value["insert_step"].as_str().map(str::to_owned),
             text,
         })
     }

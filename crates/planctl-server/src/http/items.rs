@@ -427,9 +427,16 @@ pub(super) async fn heartbeat(call: Call) -> Answer {
     }
 }
 
+/// The longest step that a worker proposes.
+const PROPOSAL_BYTES_MAX: usize = 16 * 1024;
+
 pub(super) async fn complete(call: Call) -> Answer {
     let lease = Lease::of(&call)?;
     let said: CompleteCall = call.body()?;
+    if said.insert_step.as_ref().is_some_and(|step| step.len() > PROPOSAL_BYTES_MAX) {
+        return Err(Problem::new(Code::BadRequest, "`insert_step` is longer than 16 KiB")
+            .help("propose one step; what is long belongs into a file that it names"));
+    }
     let (text, outputs) = excerpt_of(&said.text);
     for output in &outputs {
         call.station().store.put_output(&output.digest, &output.bytes).await?;

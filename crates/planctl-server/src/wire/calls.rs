@@ -375,6 +375,9 @@ pub struct CompleteCall {
     /// What conditions of the plan may look at, by name.
     #[serde(default)]
     pub context_updates: BTreeMap<String, String>,
+    /// The text of a step that it proposes to come after its own: `### Title`, then its fields; a person decides.
+    #[serde(default)]
+    pub insert_step: Option<String>,
 }
 
 impl CompleteCall {
@@ -390,6 +393,7 @@ impl CompleteCall {
             preferred_label: hints.label,
             suggested_next_ids: hints.suggested.iter().map(|node| node.as_str().to_owned()).collect(),
             context_updates: hints.context,
+            insert_step: hints.insert_step,
         }
     }
 
@@ -399,6 +403,7 @@ impl CompleteCall {
             label: self.preferred_label.clone(),
             suggested: self.suggested_next_ids.iter().map(|node| NodeId::new(node.as_str())).collect(),
             context: self.context_updates.clone(),
+            insert_step: self.insert_step.clone(),
         };
         (hints != Hints::default()).then(|| Box::new(hints))
     }

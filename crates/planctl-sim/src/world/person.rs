@@ -137,7 +137,7 @@ impl World {
             }
             AskKind::Choice if self.dice.happens(500) => Answer::Revise,
             AskKind::Budget if self.is_calm || self.dice.happens(850) => self.raise(),
-            AskKind::Budget | AskKind::Choice => Answer::Abort,
+            AskKind::Budget | AskKind::Choice | AskKind::Insertion => Answer::Abort,
             AskKind::Question if self.dice.happens(600) => Answer::Reply,
             AskKind::Escalation if self.dice.happens(400) => Answer::Retry,
             AskKind::Escalation | AskKind::Question => match self.dice.below(6) {

@@ -106,7 +106,7 @@ impl World {
                 context.insert(name.to_owned(), self.dice.between(1, 2).to_string());
             }
         }
-        Some(Box::new(Hints { label, suggested, context }))
+        Some(Box::new(Hints { label, suggested, context, insert_step: None }))
     }
 
     fn usage(&mut self) -> Option<Usage> {

@@ -238,7 +238,7 @@ impl Hand {
             AskKind::Choice if is_patient => Answer::Choose {
                 option: open.ask.options.first().cloned().unwrap_or_else(|| "blue".to_owned()),
             },
-            AskKind::Choice => Answer::Abort,
+            AskKind::Choice | AskKind::Insertion => Answer::Abort,
             AskKind::Budget if is_patient => raise(),
             AskKind::Escalation | AskKind::Question | AskKind::Budget if !is_patient => Answer::Abort,
             AskKind::Question if self.dice.happens(600) => Answer::Reply,

@@ -3,9 +3,9 @@
 use planctl_engine::{Answer as Word, Budget, Role};
 use planctl_server::wire::{AskPage, AskView, FailureView, WillRun};
 
-use super::Context;
 use super::changes::lines_drawn;
 use super::plan::{recorded, recorded_word, shell_word};
+use super::{Context, editing};
 use crate::args::{ApprovalsCommand, AskFilter, Noted};
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit};
@@ -17,9 +17,8 @@ pub async fn run(context: &Context, list: AskFilter, command: Option<ApprovalsCo
         None => ls(context, list).await,
         Some(ApprovalsCommand::Ls(list)) => ls(context, list).await,
         Some(ApprovalsCommand::Show { id }) => show_ask(context, id).await,
-        Some(ApprovalsCommand::Approve { ids, note }) => {
-            answer(context, &ids, &Word::Approve, note.as_deref()).await
-        }
+        Some(ApprovalsCommand::Edit { id, note }) => editing::edit(context, id, note.as_deref()).await,
+        Some(ApprovalsCommand::Approve { ids, note }) => approve(context, &ids, note.as_deref()).await,
         Some(ApprovalsCommand::Reject { ids, note }) => {
             answer(context, &ids, &Word::Reject, note.as_deref()).await
         }
@@ -162,11 +161,9 @@ pub fn page_drawn(page: &AskPage) -> String {
         indented(&mut text, "", plan);
     }
     if let Some(diff) = &page.diff {
-        text.push_str(&format!(
-            "\n{}\n{}",
-            styled(BOLD, "changed since the last approval"),
-            lines_drawn(diff)
-        ));
+        let what =
+            if ask.kind == "insertion" { "what it would change" } else { "changed since the last approval" };
+        text.push_str(&format!("\n{}\n{}", styled(BOLD, what), lines_drawn(diff)));
     }
     text.push_str(&answers(ask));
     text
@@ -194,8 +191,20 @@ fn answers(ask: &AskView) -> String {
         return format!("\nanswered {} by {}{note}\n", show::safe(&answer.answer), show::safe(&answer.by));
     }
     let mut text = format!("\n{}\n", styled(BOLD, "next:"));
-    for word in &ask.answers {
-        let (extra, what) = match word.as_str() {
+    let is_proposal = ask.kind == "insertion";
+    let mut words: Vec<&str> = ask.answers.iter().map(String::as_str).collect();
+    if is_proposal {
+        words.retain(|word| *word != "revise");
+        words.insert(0, "approve");
+    }
+    if ask.answers.iter().any(|word| word == "revise") {
+        words.push("edit");
+    }
+    for word in words {
+        let (extra, what) = match word {
+            "approve" if is_proposal => ("", "put it into the plan, and go on"),
+            "reject" if is_proposal => ("", "leave it out; what was reported counts as it stands"),
+            "edit" => ("", "change the plan in your editor, and go on with it"),
             "approve" => ("", "let it run"),
             "reject" => (" --note '…'", "do not let it run"),
             "retry" if ask.reason == "not_red" => {
@@ -232,10 +241,40 @@ async fn one(context: &Context, noted: &Noted, word: &Word) -> Answer {
     answer(context, &[noted.id], word, noted.note.as_deref()).await
 }
 
+/// Lets plans run, and puts proposed steps into theirs.
+async fn approve(context: &Context, ids: &[u64], note: Option<&str>) -> Answer {
+    context.must_be_human("approve an ask")?;
+    let client = Client::open(context).await?;
+    let mut others = Vec::with_capacity(ids.len());
+    for id in ids {
+        let page = client.ask(*id).await?;
+        if page.ask.kind == "insertion" && page.ask.answer.is_none() {
+            editing::insert(context, &client, &page, note).await?;
+        } else {
+            others.push(*id);
+        }
+    }
+    if others.is_empty() {
+        Ok(Exit::Yes)
+    } else {
+        answered(context, &client, &others, &Word::Approve, note).await
+    }
+}
+
 async fn answer(context: &Context, ids: &[u64], word: &Word, note: Option<&str>) -> Answer {
     context.must_be_human(&format!("{} an ask", word.word()))?;
-    let is_json = context.is_json()?;
     let client = Client::open(context).await?;
+    answered(context, &client, ids, word, note).await
+}
+
+async fn answered(
+    context: &Context,
+    client: &Client,
+    ids: &[u64],
+    word: &Word,
+    note: Option<&str>,
+) -> Answer {
+    let is_json = context.is_json()?;
     let mut next = None;
     for id in ids {
         let decided = client.answer(*id, word.clone(), note).await?;

@@ -38,7 +38,8 @@ pub async fn diff(context: &Context, file: &Path, between: &Between) -> Answer {
     Ok(if view.changed { Exit::No } else { Exit::Yes })
 }
 
-fn drawn(view: &PlanDiffView, with_lines: bool) -> String {
+/// Draws what changed by what it means; the lines, too, where that is asked for or nothing else tells.
+pub fn drawn(view: &PlanDiffView, with_lines: bool) -> String {
     let mut text = styled(FAINT, &format!("{} → {}", side(&view.since), side(&view.until)));
     text.push('\n');
     for change in &view.changes {

@@ -49,9 +49,20 @@ pub async fn run(context: &Context, command: WorkCommand) -> Answer {
             held(context, &item).await?.used(&used.call().unwrap_or_default()).await?;
             Ok(Exit::Yes)
         }
-        WorkCommand::Complete { item, result, gave_up, exit_code, prefer, suggest, set, used } => {
+        WorkCommand::Complete {
+            item,
+            result,
+            gave_up,
+            exit_code,
+            prefer,
+            suggest,
+            set,
+            insert_step,
+            used,
+        } => {
             let text = result.as_deref().map(reports::text_of).transpose().map_err(unread)?;
             let text = text.unwrap_or_default();
+            let insert_step = insert_step.as_deref().map(reports::text_of).transpose().map_err(unread)?;
             let call = CompleteCall {
                 text,
                 gave_up,
@@ -61,6 +72,7 @@ pub async fn run(context: &Context, command: WorkCommand) -> Answer {
                 preferred_label: prefer,
                 suggested_next_ids: suggest,
                 context_updates: set.into_iter().collect(),
+                insert_step,
             };
             say(context, &item, &Word::Complete(call)).await
         }

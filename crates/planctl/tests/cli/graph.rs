@@ -179,3 +179,112 @@ fn a_run_is_drawn_with_where_its_nodes_stand_and_told_to_agents_in_three_forms()
     assert_eq!(room.planctl(&["plan", "cancel", "p-1"]).code, 0);
     assert_eq!(room.planctl(&["plan", "context", "p-1"]).out, "");
 }
+
+/// A plan in markdown whose steps have these fields before their task, and this `## Flow`.
+fn branching(steps: &[(&str, &str)], flow: &str) -> String {
+    let mut text =
+        "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# Branches\n\n**parallel:** 2\n\n## Steps\n"
+            .to_owned();
+    for (number, (title, fields)) in (1..).zip(steps) {
+        text.push_str(&format!("\n### {number}. {title}\n\n{fields}\n**task:**\n{title}, please.\n\n"));
+        if !fields.contains("**type:**") {
+            text.push_str(&format!("**contract:**\n```bash\ntest -e done-{number}\n```\nexit_code == 0\n"));
+        }
+    }
+    if flow.is_empty() { text } else { format!("{text}\n## Flow\n\n{flow}\n") }
+}
+
+#[test]
+fn branches_of_a_run_are_told_in_its_status_its_line_and_its_picture() {
+    let room = Room::new();
+    let steps = [
+        ("Begin", "**target:** coder"),
+        ("Left", "**target:** coder\n**needs:** 1"),
+        ("Right", "**target:** coder\n**needs:** 1"),
+        ("Meet", "**target:** coder\n**needs:** 2, 3"),
+    ];
+    room.write("p.md", &branching(&steps, ""));
+    let worker = "[ $PLANCTL_STEP = 3 ] || touch done-$PLANCTL_STEP";
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    assert_eq!(said.code, 3, "{said:?}");
+    let status = room.status();
+    let join = &status["joins"][0];
+    assert_eq!(
+        (&join["join"], &join["fork"], &join["policy"]),
+        (&"join-4".into(), &"fork-1".into(), &"all".into()),
+        "{status}"
+    );
+    let states: Vec<&str> =
+        join["branches"].as_array().unwrap().iter().map(|branch| branch["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["joined", "waiting"]);
+    assert_eq!(join["branches"][1]["at"], serde_json::json!(["3"]));
+    let page = room.planctl(&["plan", "status", "p-1"]).out;
+    assert!(page.contains("1 joined, 1 waiting for you (3)"), "{page}");
+    let drawn = room.planctl(&["graph", "render", "p-1"]).out;
+    assert!(drawn.contains("3: Right  << [waiting for you"), "{drawn}");
+    let why = room.planctl(&["why", "p-1", "join-4"]).out;
+    assert!(why.contains("join"), "{why}");
+    room.write("done-3", "");
+    assert_eq!(room.planctl(&["approvals", "retry", &room.ask()]).code, 0);
+    let done = room.planctl(&["plan", "resume", "p-1"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(room.status()["joins"], serde_json::json!([]));
+    let why = room.planctl(&["why", "p-1", "join-4"]).out;
+    assert!(why.contains("2 branches came well into"), "{why}");
+}
+
+#[test]
+fn e15_why_tells_every_way_that_was_looked_at_and_why_one_was_taken() {
+    let room = Room::new();
+    let steps = [
+        ("Begin", "**target:** coder"),
+        ("Which way?", "**type:** decision"),
+        ("Long way", "**target:** coder"),
+        ("End", "**target:** coder"),
+    ];
+    room.write("p.md", &branching(&steps, "- 2 -> 4 if steps.1.attempts=1\n- 2 -> 3"));
+    let said = room.planctl(&[
+        "plan",
+        "run",
+        "p.md",
+        "--approve",
+        "--no-wait",
+        "--exec",
+        "touch done-$PLANCTL_STEP",
+    ]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let why = room.planctl(&["why", "p-1", "2"]).out;
+    for words in [
+        "→ 4 on ",
+        "if steps.1.attempts=1 · taken: its condition held",
+        "· 3 on ",
+        "not taken: another came first",
+    ] {
+        assert!(why.contains(words), "{words}: {why}");
+    }
+    let json = room.json(&["why", "p-1", "2", "--json"]);
+    let looked = &json["choices"][0]["looked"][0];
+    assert_eq!((&looked["came"], &looked["clauses"][0]["found"]), (&"taken".into(), &"1".into()), "{json}");
+    assert_eq!(room.status()["steps"][2]["state"], "pending");
+}
+
+#[test]
+fn a_loop_is_told_visit_for_visit() {
+    let room = Room::new();
+    let steps = [("Fix", "**target:** coder"), ("Check", "**target:** coder")];
+    room.write("p.md", &branching(&steps, "- 2 -> 1 on fail"));
+    // The second step's contract holds once the first was worked on twice.
+    let worker = "if [ $PLANCTL_STEP = 1 ]; then [ -e done-1 ] && touch twice; touch done-1; else [ ! -e twice ] || touch done-2; fi";
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let status = room.status();
+    assert_eq!(
+        (&status["steps"][0]["visits"], &status["steps"][1]["visits"]),
+        (&2.into(), &2.into()),
+        "{status}"
+    );
+    let page = room.planctl(&["plan", "status", "p-1"]).out;
+    assert!(page.contains("visit 2 of 10"), "{page}");
+    let why = room.planctl(&["why", "p-1", "1"]).out;
+    assert!(why.contains("passed, visit 2 of 10"), "{why}");
+}

@@ -1,0 +1,343 @@
+//! `planctl approvals edit`: a run's plan in a person's editor; verified, compared, approved, and the run goes on with it.
+
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use planctl_engine::{Answer as Word, changed_nodes};
+use planctl_harness::{Editor, read_plan};
+use planctl_lang::{Levels, Source, canonical, insert_steps, render_all};
+use planctl_server::check::Checked;
+use planctl_server::config::Agent;
+use planctl_server::wire::{AskPage, RunView, StepState};
+
+use super::plan::{recorded, shell_word};
+use super::{Context, changes, decide, run as running, verify, write};
+use crate::checking;
+use crate::client::{Client, Handle};
+use crate::failure::{Answer, Exit, Failure};
+use crate::show::{self, BOLD, styled};
+
+/// Lets a person change the plan of the run that an ask holds.
+pub async fn edit(context: &Context, id: u64, note: Option<&str>) -> Answer {
+    context.must_be_human("edit the plan of a run")?;
+    let is_json = context.is_json()?;
+    let editor = Editor::named(|name| std::env::var_os(name)).ok_or_else(|| {
+        Failure::new(Exit::Configuration, "could not open an editor: neither VISUAL nor EDITOR names one")
+            .help(format!("EDITOR=vi planctl approvals edit {id}"))
+    })?;
+    let client = Client::open(context).await?;
+    let page = client.ask(id).await?;
+    refuse_unless_revisable(&page)?;
+    let editing = Editing::new(context, &client, &page).await?;
+    let Some(checked) = editing.edited(context, &client, &editor).await? else {
+        context.say(&format!("nothing changed; ask {id} is open as before"));
+        return Ok(Exit::Yes);
+    };
+    editing.approve(context, &client, &checked, note, is_json).await
+}
+
+/// Puts a step into the plan that a worker proposes, and lets the run go on.
+pub async fn insert(
+    context: &Context,
+    client: &Client,
+    page: &AskPage,
+    note: Option<&str>,
+) -> Result<(), Failure> {
+    let is_json = context.is_json()?;
+    let editing = Editing::new(context, client, page).await?;
+    let by_hand = |failure: Failure| failure.next(format!("planctl approvals edit {}", page.ask.id));
+    let text = match editing.proposed() {
+        Some(Ok(text)) => text,
+        Some(Err(why)) => {
+            let what = format!("could not put the step into {}: {why}", show::safe(&page.ask.plan));
+            return Err(by_hand(Failure::new(Exit::Conflict, what)));
+        }
+        None => return Err(Failure::new(Exit::Conflict, "nothing is proposed")),
+    };
+    let source = Source::new(editing.view.plan.as_str(), text);
+    let checked = checking::check_text(context, &editing.view.plan, source, editing.worker.as_ref()).await?;
+    if let Some(fault) = editing.fault(context, &checked)? {
+        return Err(by_hand(Failure::new(Exit::No, format!("could not go on with this text: {fault}"))));
+    }
+    editing.show(client, &checked).await?;
+    editing.go_on(context, client, &checked, note, is_json).await
+}
+
+fn refuse_unless_revisable(page: &AskPage) -> Result<(), Failure> {
+    let ask = &page.ask;
+    let refused = |why: String| Failure::new(Exit::Conflict, format!("could not edit: ask {} {why}", ask.id));
+    if let Some(answer) = &ask.answer {
+        let (by, word) = (show::safe(&answer.by), show::safe(&answer.answer));
+        return Err(refused(format!("is answered already: {word}, by {by}")));
+    }
+    if ask.answers.iter().any(|answer| answer == "revise") {
+        return Ok(());
+    }
+    let (kind, plan) = (show::safe(&ask.kind), shell_word(&ask.plan));
+    Err(match ask.kind.as_str() {
+        "plan" => refused("is about a plan that has not begun: edit its file".to_owned())
+            .next(format!("planctl plan run {plan}")),
+        _ => refused(format!("is a {kind} ask, and no answer to it changes the plan"))
+            .next(format!("planctl approvals show {}", ask.id)),
+    })
+}
+
+/// A run's plan while a person edits it.
+struct Editing {
+    ask: u64,
+    handle: Handle,
+    view: RunView,
+    /// What the run executes.
+    kept: Checked,
+    /// The plan's file, and its text before the edit; nothing where the file is gone.
+    file: PathBuf,
+    before: Option<String>,
+    /// Where the text is edited; it stays there until it is approved.
+    draft: PathBuf,
+    /// What serves the run's roles.
+    worker: Option<Agent>,
+    /// The step whose worker proposes another, and its text.
+    proposal: Option<(u32, String)>,
+}
+
+impl Editing {
+    async fn new(context: &Context, client: &Client, page: &AskPage) -> Result<Editing, Failure> {
+        let handle = client.find(&page.ask.run).await?;
+        let view = client.status(handle).await?;
+        if context.workspace() != Path::new(&view.workspace) {
+            let run = show::safe(&view.run);
+            return Err(Failure::new(
+                Exit::Conflict,
+                format!("could not edit the plan of {run} from here: its workspace is another"),
+            )
+            .next(format!(
+                "cd {} && planctl approvals edit {}",
+                shell_word(&view.workspace),
+                page.ask.id
+            )));
+        }
+        let kept = client.plan_of_run(handle).await?;
+        let file = Path::new(&view.workspace).join(&view.plan);
+        let before = read_plan(&file).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let ending = file.extension().map_or("md".into(), |ending| ending.to_string_lossy().into_owned());
+        let draft = context.state_dir()?.join("edits").join(format!("{}-{}.{ending}", view.run, page.ask.id));
+        let exec = view.exec.clone().map(Agent::Exec);
+        let agent = view.agent.as_deref().and_then(|agent| Agent::parse(agent).ok());
+        let proposal = page.message.clone().filter(|_| page.ask.kind == "insertion");
+        let proposal = page.ask.step.as_ref().map(|step| step.number).zip(proposal);
+        let worker = exec.or(agent);
+        Ok(Editing { ask: page.ask.id, handle, kept, file, before, draft, worker, proposal, view })
+    }
+
+    /// Returns the text of the plan's file, where it means what the run executes; else that of the run.
+    fn base(&self) -> &str {
+        let before = self.before.as_deref();
+        let is_same = |text: &&str| canonical(&Source::new("", *text)) == canonical(&self.kept.source);
+        before.filter(is_same).unwrap_or(self.kept.source.text())
+    }
+
+    /// Returns the plan with the step that a worker proposes, or says why it cannot be put in.
+    fn proposed(&self) -> Option<Result<String, String>> {
+        let (step, proposal) = self.proposal.as_ref()?;
+        let inserted = insert_steps(&Source::new(self.view.plan.as_str(), self.base()), *step, proposal);
+        Some(inserted.map_err(|found| {
+            let why: Vec<String> = found.iter().map(|found| show::safe(&found.message)).collect();
+            why.join("; ")
+        }))
+    }
+
+    /// Opens the editor until what it leaves can be approved; nothing where it leaves what there was.
+    async fn edited(
+        &self,
+        context: &Context,
+        client: &Client,
+        editor: &Editor,
+    ) -> Result<Option<Checked>, Failure> {
+        self.begin(context)?;
+        loop {
+            self.open(editor).await?;
+            let checked = self.checked(context).await;
+            let fault = match &checked {
+                Ok(checked) => {
+                    if checked.verification.digest.as_str() == self.view.digest {
+                        self.forget();
+                        return Ok(None);
+                    }
+                    self.fault(context, checked)?
+                }
+                Err(failure) => Some(failure.message.clone()),
+            };
+            let Some(fault) = fault else {
+                let checked = checked?;
+                self.show(client, &checked).await?;
+                return Ok(Some(checked));
+            };
+            if !context.is_interactive() {
+                return Err(self
+                    .kept_words(Failure::new(Exit::No, format!("could not go on with this text: {fault}"))));
+            }
+            show::say(&format!("could not go on with this text: {fault}"));
+            if decide::choose("open it again?", &[('y', "es"), ('n', "o")])? != 'y' {
+                return Err(self.kept_words(Failure::new(Exit::Cancelled, "nothing was decided")));
+            }
+        }
+    }
+
+    /// Puts the text where it is edited: the one that was kept of an edit before, else the file's, else the run's.
+    fn begin(&self, context: &Context) -> Result<(), Failure> {
+        let refused = |error: std::io::Error| {
+            let place = show::safe(&self.draft.display().to_string());
+            Failure::new(Exit::Denied, format!("could not write {place}: {error}"))
+        };
+        if self.draft.exists() {
+            context.say("going on with the text that was kept of the last edit");
+            return Ok(());
+        }
+        let mut text = self.before.as_deref().unwrap_or(self.base()).to_owned();
+        if canonical(&Source::new("", text.as_str())) != canonical(&self.kept.source) {
+            let file = show::safe(&self.view.plan);
+            context.say(&format!("{file} has changed since the run began; you edit the text of the file"));
+        } else {
+            match self.proposed() {
+                Some(Ok(inserted)) => text = inserted,
+                Some(Err(why)) => context.say(&format!("the proposed step is not in the text: {why}")),
+                None => {}
+            }
+        }
+        if let Some(folder) = self.draft.parent() {
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(refused)?;
+        }
+        std::fs::write(&self.draft, text).map_err(refused)
+    }
+
+    async fn open(&self, editor: &Editor) -> Result<(), Failure> {
+        // Ctrl-C is the editor's while it is open.
+        let interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt());
+        let (editor, draft) = (editor.clone(), self.draft.clone());
+        let ended = tokio::task::spawn_blocking(move || editor.edit(&draft)).await;
+        drop(interrupts);
+        let failed = |why: String| Failure::new(Exit::No, format!("nothing was decided: {why}"));
+        match ended {
+            Ok(Ok(status)) if status.success() => Ok(()),
+            Ok(Ok(status)) => Err(self.kept_words(failed(format!("the editor ended with {status}")))),
+            Ok(Err(error)) => Err(self.kept_words(failed(format!("the editor did not start: {error}")))),
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+
+    async fn checked(&self, context: &Context) -> Result<Checked, Failure> {
+        let bytes = read_plan(&self.draft)
+            .map_err(|unread| Failure::new(Exit::No, format!("the text could not be read: {unread}")))?;
+        let source = Source::of_text(&self.view.plan, bytes).map_err(|unread| {
+            show::say(&render_all(&[unread.diagnostic], &unread.source, true));
+            Failure::new(Exit::No, "it is no text that can be read")
+        })?;
+        checking::check_text(context, &self.view.plan, source, self.worker.as_ref()).await
+    }
+
+    /// Says what keeps the run from going on with a text.
+    fn fault(&self, context: &Context, checked: &Checked) -> Result<Option<String>, Failure> {
+        if !checked.verification.is_verified() {
+            show::say(verify::findings(checked, context.is_quiet()).trim_end());
+            return Ok(Some(verify::counted(&checked.verification)));
+        }
+        let (Some(old), Some(new)) = (&self.kept.verification.graph, &checked.verification.graph) else {
+            return Ok(Some("it makes no graph".to_owned()));
+        };
+        let is_met = |node: &str| {
+            let step = self.view.steps.iter().find(|step| step.node == node);
+            step.is_some_and(|step| step.state.is_settled() && step.state != StepState::Failed)
+        };
+        let settled: Vec<String> = changed_nodes(old, new)
+            .iter()
+            .filter(|node| old.gated(node).is_some() && is_met(node.as_str()))
+            .map(|node| show::safe(node.as_str()))
+            .collect();
+        Ok(match settled.as_slice() {
+            [] => None,
+            [only] => Some(format!("it changes step {only}, which is over and stays as it is")),
+            several => {
+                Some(format!("it changes steps {}, which are over and stay as they are", several.join(", ")))
+            }
+        })
+    }
+
+    async fn show(&self, client: &Client, checked: &Checked) -> Result<(), Failure> {
+        let view = client.plan_diff(checked, &self.view.run, None).await?;
+        show::say(changes::drawn(&view, false).trim_end());
+        let stay = self.view.steps.iter().filter(|step| step.state.is_settled()).count();
+        if stay > 0 {
+            show::say(&format!("{stay} of its steps are over, and stay so"));
+        }
+        Ok(())
+    }
+
+    /// Asks whether this is meant, and goes on with it.
+    async fn approve(
+        &self,
+        context: &Context,
+        client: &Client,
+        checked: &Checked,
+        note: Option<&str>,
+        is_json: bool,
+    ) -> Answer {
+        let run = show::safe(&self.view.run);
+        let at = self.view.steps.iter().find(|step| step.state.is_under_way());
+        let at = at.map(|step| format!(" at step {}", step.number)).unwrap_or_default();
+        context
+            .confirm(&format!("Approve this, and go on with {run}{at}?"))
+            .map_err(|failure| self.kept_words(failure))?;
+        self.go_on(context, client, checked, note, is_json).await?;
+        Ok(Exit::Yes)
+    }
+
+    /// Writes the plan's file, and lets the run go on with it.
+    async fn go_on(
+        &self,
+        context: &Context,
+        client: &Client,
+        checked: &Checked,
+        note: Option<&str>,
+        is_json: bool,
+    ) -> Result<(), Failure> {
+        let run = show::safe(&self.view.run);
+        self.write(context, checked.source.text()).map_err(|failure| self.kept_words(failure))?;
+        let checked = checking::check(context, &self.file, self.worker.as_ref(), &Levels::default()).await?;
+        client.answer(self.ask, Word::Revise, note).await?;
+        let decided = client.approve(&checked, note, self.worker.as_ref()).await.map_err(|failure| {
+            // The run is paused by now, and waits for an approval of the file.
+            failure.next(format!("planctl plan approve {}", shell_word(&self.view.plan)))
+        })?;
+        self.forget();
+        recorded(context, &decided, is_json)?;
+        if !is_json {
+            let state = client.status(self.handle).await?.state;
+            let next = running::after_answer(&self.view.run, &Word::Retry, client.is_daemon());
+            context.say(&format!("{run} is {}", show::run_state(state)));
+            context.say(&format!("{} {next}", styled(BOLD, "next:")));
+        }
+        Ok(())
+    }
+
+    /// Writes the plan's file, which nobody may have changed meanwhile but planctl with its marks.
+    fn write(&self, context: &Context, text: &str) -> Result<(), Failure> {
+        let Some(before) = &self.before else { return write::create(&self.file, text) };
+        let now =
+            read_plan(&self.file).ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+        let meant = |text: &str| canonical(&Source::new("", text));
+        let old = if meant(&now) == meant(before) { &now } else { before };
+        write::replace(context, &self.file, old, text)
+    }
+
+    fn forget(&self) {
+        // A draft that stays is offered again, which does no harm.
+        std::fs::remove_file(&self.draft).unwrap_or_default();
+    }
+
+    fn kept_words(&self, failure: Failure) -> Failure {
+        let draft = show::safe(&self.draft.display().to_string());
+        failure
+            .help(format!("your text is kept in {draft}"))
+            .next(format!("planctl approvals edit {}", self.ask))
+    }
+}
