@@ -21,6 +21,8 @@ mod endings;
 mod flat;
 #[path = "conversations/gates_and_people.rs"]
 mod gates_and_people;
+#[path = "conversations/graph_rows.rs"]
+mod graph_rows;
 #[path = "conversations/pace.rs"]
 mod pace;
 #[path = "conversations/paths.rs"]
