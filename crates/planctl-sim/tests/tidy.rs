@@ -2,6 +2,8 @@
 
 #[path = "tidy/arrows.rs"]
 mod arrows;
+#[path = "tidy/graphs.rs"]
+mod graphs;
 #[path = "tidy/rows.rs"]
 mod rows;
 #[path = "tidy/rules.rs"]

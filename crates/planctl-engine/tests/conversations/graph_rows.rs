@@ -221,3 +221,57 @@ fn e16_the_same_graph_and_the_same_outcomes_give_the_same_path() {
     );
     assert_eq!(facts_after(&conversation).1, facts_after(&conversation).1);
 }
+
+#[test]
+fn e13_a_node_is_entered_as_often_as_it_may_and_then_a_person_is_asked_about_it() {
+    talk(
+        "plan  a: task visits 1 escalate  b: task  b -on_fail-> a
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; b#1 to coder
+        -> agent overran b#1        b settled failed; a held: escalation exhausted",
+    );
+}
+
+#[test]
+fn g32_staleness_is_measured_from_the_last_step_of_the_run_and_ends_with_a_question() {
+    talk(
+        "plan  a: task escalate  b: task  stale after 60 seconds
+        approved
+        -> clock admitted           wake at 60 s; a#1 to coder
+        wait 70 seconds
+        -> clock stale              expired after 70 s; a#1 taken back from agent; a held: escalation stale; wake at 130 s"
+    );
+}
+
+#[test]
+fn g34_the_eight_kinds_of_events_have_the_names_of_the_seed() {
+    let begun = "plan  a: task retry 1 escalate  stale after 60 seconds
+        approved
+        -> clock admitted           wake at 60 s; a#1 to coder";
+    let passed = facts_after(&format!(
+        "{begun}
+        -> agent overran a#1        a#2 to coder, told #1 failed
+        -> agent reported a#2       a#2 to harness
+        -> harness found a#2 exit 0  a#2 passed; a settled passed; no wake; DONE"
+    ));
+    let stale = facts_after(&format!(
+        "{begun}
+        wait 70 seconds
+        -> clock stale              expired after 70 s; a#1 taken back from agent; a held: escalation stale; wake at 130 s"
+    ));
+    let names: Vec<&str> = passed.1.iter().chain(&stale.1).map(planctl_engine::Fact::name).collect();
+    for name in [
+        "plan_activated",
+        "node_entered",
+        "node_verified",
+        "retry_triggered",
+        "edge_followed",
+        "plan_completed",
+        "plan_escalated",
+        "plan_expired",
+    ] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+}
