@@ -12,6 +12,7 @@ mod pace;
 mod revise;
 mod route;
 mod settle;
+mod sub_plan;
 
 use std::collections::BTreeSet;
 
@@ -126,6 +127,7 @@ fn within_reach(graph: &Graph, node: &NodeId) -> BTreeSet<NodeId> {
                 | NodeKind::Call(_)
                 | NodeKind::Human(_)
                 | NodeKind::Checkpoint
+                | NodeKind::SubPlan(_)
                 | NodeKind::Escalate { .. }
                 | NodeKind::Exit { success: false } => {}
             }
@@ -168,7 +170,12 @@ impl<'a> Turn<'a> {
     }
 
     fn refuse_unless_served_by_harness(&self, id: &NodeId) -> Result<(), Refusal> {
-        let is_served = |node: &Node| node.gated().is_some() || matches!(node.kind, NodeKind::Checkpoint);
+        let is_served = |node: &Node| {
+            node.gated().is_some()
+                || matches!(node.kind, NodeKind::Checkpoint)
+                || matches!(node.kind, NodeKind::SubPlan(_))
+                || self.graph.parts_or_merges(&node.id)
+        };
         match self.graph.node(id) {
             Some(node) if is_served(node) => Ok(()),
             Some(_) | None => Err(Refusal::NoSuchNode(id.clone())),
@@ -203,7 +210,9 @@ impl<'a> Turn<'a> {
         if replayed.contains(id) {
             return Ok(false);
         }
-        let works = self.graph.node(id).is_some_and(|node| node.gated().is_some() || node.step().is_some());
+        let works = self.graph.node(id).is_some_and(|node| {
+            node.gated().is_some() || node.step().is_some() || matches!(node.kind, NodeKind::SubPlan(_))
+        });
         let is_met = matches!(
             self.run.record(id)?.state.outcome(),
             Some(Outcome::Passed | Outcome::Skipped | Outcome::Waived | Outcome::Warned)
@@ -236,8 +245,10 @@ impl<'a> Turn<'a> {
     /// Returns the try that a gate or a rehearsal is out for, if one is.
     fn evaluating(&self, id: &NodeId) -> Result<Option<Attempt>, Refusal> {
         Ok(match self.state(id)? {
-            NodeState::Checking { attempt, .. } => Some(*attempt),
-            NodeState::Rehearsing | NodeState::Saving { .. } => Some(self.run.record(id)?.tally.attempt),
+            NodeState::Checking { attempt, .. } | NodeState::Nested { attempt } => Some(*attempt),
+            NodeState::Rehearsing | NodeState::Saving { .. } | NodeState::Branching => {
+                Some(self.run.record(id)?.tally.attempt)
+            }
             NodeState::Pending
             | NodeState::Ready
             | NodeState::Working { .. }
@@ -253,6 +264,11 @@ impl<'a> Turn<'a> {
             NodeState::Rehearsing => Purpose::Rehearsal,
             NodeState::Saving { restores: false } => Purpose::Record,
             NodeState::Saving { restores: true } => Purpose::Restoration,
+            NodeState::Nested { .. } => Purpose::SubPlan,
+            NodeState::Branching => match self.graph.node(id).map(|node| &node.kind) {
+                Some(NodeKind::Fork(_)) => Purpose::Parting,
+                Some(_) | None => Purpose::Merge,
+            },
             NodeState::Pending
             | NodeState::Ready
             | NodeState::Working { .. }
@@ -277,6 +293,8 @@ impl<'a> Turn<'a> {
                 let ordinal = self.run.record(id)?.tally.rehearsals;
                 Some(ItemId::checkpoint(self.run.id, &at, ordinal))
             }
+            NodeState::Branching => Some(ItemId::branches(self.run.id, &at)),
+            NodeState::Nested { .. } => Some(ItemId::sub_plan(self.run.id, &at)),
             NodeState::Held { item, .. } => Some(item.clone()),
             NodeState::Pending | NodeState::Ready | NodeState::Settled { .. } => None,
         })
@@ -341,7 +359,15 @@ fn is_progress(event: &Event) -> bool {
     match event {
         Event::Agent(event) => !matches!(event.said, AgentSaid::Faulted(_) | AgentSaid::Released),
         Event::Harness(event) => match event.found {
-            Found::Evidence(_) | Found::Rehearsed(_) | Found::Recorded { .. } | Found::Restored => true,
+            Found::Evidence(_)
+            | Found::Rehearsed(_)
+            | Found::Recorded { .. }
+            | Found::Restored
+            | Found::Parted { .. }
+            | Found::Merged { .. }
+            | Found::Conflicted(_)
+            | Found::Begun { .. }
+            | Found::Ended(_) => true,
             Found::Nothing(_) => false,
         },
         Event::Human(_) | Event::Clock(ClockEvent::Admitted | ClockEvent::Overran { .. }) => true,

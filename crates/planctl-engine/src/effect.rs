@@ -115,6 +115,12 @@ pub enum Purpose {
     Record,
     /// The state of the workspace as the checkpoint recorded it.
     Restoration,
+    /// Git worktrees for the branches of a fork, with the workspace as it is.
+    Parting,
+    /// The branches that came well into a join, merged into the workspace.
+    Merge,
+    /// The run of a sub-plan: begun, and looked at when it is over.
+    SubPlan,
 }
 
 impl Purpose {
@@ -242,6 +248,8 @@ pub enum Reason {
     SameFailure,
     /// The worker proposes a further step.
     Proposed,
+    /// What branches did does not fit together.
+    Conflict,
 }
 
 impl Reason {
@@ -264,6 +272,7 @@ impl Reason {
             Reason::Planned => "planned",
             Reason::SameFailure => "same_failure",
             Reason::Proposed => "proposed",
+            Reason::Conflict => "conflict",
         }
     }
 }

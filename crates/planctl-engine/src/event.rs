@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::{Budget, Usage};
+use crate::budget::{Budget, Spent, Usage};
 use crate::contract::{Ending, Evidence, Excerpt, Inconclusive};
 use crate::effect::TimerId;
-use crate::ids::{Actor, At, Digest, ItemId, NodeId, Role};
-use crate::run::Scope;
+use crate::ids::{Actor, At, Digest, ItemId, NodeId, Role, RunId};
+use crate::run::{End, Outcomes, Scope};
 
 /// One input. Agents build [`AgentEvent`]s only, and none of those can pass a step (P-28).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -158,8 +158,60 @@ pub enum Found {
     },
     /// The workspace is as it was recorded.
     Restored,
+    /// The branches have their worktrees.
+    Parted {
+        /// The commit that all of them begin with.
+        base: String,
+    },
+    /// What the branches did is in the workspace.
+    Merged {
+        /// Files of the workspace that changed.
+        files: u32,
+        /// Protected files that the branches may change, as they are now; none where there is no such file.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        protected: BTreeMap<String, Option<Digest>>,
+    },
+    /// What the branches did does not fit together; nothing of the workspace changed.
+    Conflicted(Box<Conflict>),
+    /// The run of a sub-plan has begun, or goes on.
+    Begun {
+        /// The run.
+        run: RunId,
+    },
+    /// The run of a sub-plan is over.
+    Ended(Box<ChildEnd>),
     /// What was to be evaluated, recorded or restored told nothing, or was not.
     Nothing(Inconclusive),
+}
+
+/// What does not fit together where branches are merged.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Conflict {
+    /// The branch that does not fit to what was merged before it, counted from 0; none where the workspace itself was
+    /// changed meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<u16>,
+    /// The files that conflict.
+    pub files: Vec<String>,
+    /// The folder in which a person makes them fit.
+    pub folder: String,
+    /// The conflicting hunks, or the end of them.
+    pub hunks: Excerpt,
+}
+
+/// How the run of a sub-plan ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ChildEnd {
+    /// The run.
+    pub run: RunId,
+    /// Its name.
+    pub name: String,
+    /// How it ended.
+    pub end: End,
+    /// How its steps settled.
+    pub settled: Outcomes,
+    /// What it used.
+    pub spent: Spent,
 }
 
 /// What a person decided.
@@ -296,6 +348,11 @@ impl Event {
                 Found::Rehearsed(_) => "harness.rehearsed",
                 Found::Recorded { .. } => "harness.recorded",
                 Found::Restored => "harness.restored",
+                Found::Parted { .. } => "harness.parted",
+                Found::Merged { .. } => "harness.merged",
+                Found::Conflicted(_) => "harness.conflicted",
+                Found::Begun { .. } => "harness.begun",
+                Found::Ended(_) => "harness.ended",
                 Found::Nothing(_) => "harness.inconclusive",
             },
             Event::Human(event) => match event.decision {

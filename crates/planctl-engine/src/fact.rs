@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::advance::Choosing;
-use crate::budget::Shortfall;
+use crate::budget::{Shortfall, Spent};
 use crate::contract::{Ending, Showing, Tampering, Verdict};
 use crate::effect::{AskKind, Purpose, Reason};
 use crate::graph::{On, Signal};
-use crate::ids::{Actor, Attempt, ItemId, NodeId, Role};
+use crate::ids::{Actor, Attempt, ItemId, NodeId, Role, RunId};
 use crate::pace::{Level, Responder};
 use crate::run::{End, Outcome, Outcomes};
 use crate::time::Timestamp;
@@ -108,6 +108,45 @@ pub enum Fact {
     CheckpointRestored {
         /// The node.
         node: NodeId,
+    },
+    /// The branches of a fork have git worktrees of their own.
+    BranchesParted {
+        /// The fork.
+        node: NodeId,
+        /// The commit that all of them begin with.
+        base: String,
+    },
+    /// What branches did in their worktrees is in the workspace.
+    BranchesMerged {
+        /// The join.
+        node: NodeId,
+        /// Files of the workspace that changed.
+        files: u32,
+    },
+    /// What branches did does not fit together.
+    MergeConflicted {
+        /// The join.
+        node: NodeId,
+        /// The files that conflict.
+        files: Vec<String>,
+    },
+    /// The run of a sub-plan began.
+    SubPlanBegan {
+        /// The node.
+        node: NodeId,
+        /// The run.
+        run: RunId,
+    },
+    /// The run of a sub-plan is over.
+    SubPlanEnded {
+        /// The node.
+        node: NodeId,
+        /// The run's name.
+        name: String,
+        /// How it ended.
+        end: End,
+        /// What it used.
+        spent: Spent,
     },
     /// Enough branches came into a join.
     BranchesJoined {
@@ -280,6 +319,11 @@ impl Fact {
             Fact::NodeDecided { .. } => "node_decided",
             Fact::CheckpointSaved { .. } => "checkpoint_saved",
             Fact::CheckpointRestored { .. } => "checkpoint_restored",
+            Fact::BranchesParted { .. } => "branches_parted",
+            Fact::BranchesMerged { .. } => "branches_merged",
+            Fact::MergeConflicted { .. } => "merge_conflicted",
+            Fact::SubPlanBegan { .. } => "sub_plan_began",
+            Fact::SubPlanEnded { .. } => "sub_plan_ended",
             Fact::BranchesJoined { .. } => "branches_joined",
             Fact::GoalUnmet { .. } => "goal_unmet",
             Fact::NodeSettled { .. } => "node_settled",
@@ -311,6 +355,11 @@ impl Fact {
             | Fact::NodeDecided { node, .. }
             | Fact::CheckpointSaved { node, .. }
             | Fact::CheckpointRestored { node }
+            | Fact::BranchesParted { node, .. }
+            | Fact::BranchesMerged { node, .. }
+            | Fact::MergeConflicted { node, .. }
+            | Fact::SubPlanBegan { node, .. }
+            | Fact::SubPlanEnded { node, .. }
             | Fact::BranchesJoined { node, .. }
             | Fact::GoalUnmet { node, .. }
             | Fact::NodeResting { node, .. }

@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use branches::Apart;
 pub use edge::{Edge, On, Signal};
 pub use node::{
-    Call, Choice, DefaultAnswer, Fork, Gated, Join, JoinPolicy, Node, NodeKind, Question, Subscription, Task,
-    WorkKind,
+    Call, ChildApproval, Choice, DefaultAnswer, Fork, Gated, Join, JoinPolicy, Node, NodeKind, Question,
+    SubPlan, Subscription, Task, WorkKind,
 };
 
 use crate::budget::Budget;
@@ -240,6 +241,28 @@ impl Graph {
         self.node(id)?.task()
     }
 
+    /// Returns the plan that a node carries out, where it carries out one.
+    pub fn sub_plan(&self, id: &NodeId) -> Option<&SubPlan> {
+        match &self.node(id)?.kind {
+            NodeKind::SubPlan(plan) => Some(plan),
+            NodeKind::Start
+            | NodeKind::Task(_)
+            | NodeKind::Call(_)
+            | NodeKind::Decision(_)
+            | NodeKind::Human(_)
+            | NodeKind::Checkpoint
+            | NodeKind::Fork(_)
+            | NodeKind::Join(_)
+            | NodeKind::Escalate { .. }
+            | NodeKind::Exit { .. } => None,
+        }
+    }
+
+    /// Returns the nodes that carry out plans of their own.
+    pub fn sub_plans(&self) -> impl Iterator<Item = (&Node, &SubPlan)> {
+        self.nodes().iter().filter_map(|node| Some((node, self.sub_plan(&node.id)?)))
+    }
+
     /// Returns what the harness evaluates at a node, where it evaluates something.
     pub fn gated(&self, id: &NodeId) -> Option<Gated<'_>> {
         self.node(id)?.gated()
@@ -306,6 +329,25 @@ impl Graph {
     /// Returns the nodes between a join and the forks where its branches begin.
     pub fn members_of(&self, join: &NodeId) -> BTreeSet<NodeId> {
         self.branches.members(self, join)
+    }
+
+    /// Returns the branch with a git worktree of its own in which a node works, the innermost where they are nested; a
+    /// fork and a join work where the fork was entered.
+    pub fn apart(&self, id: &NodeId) -> Option<&Apart> {
+        self.branches.apart(id)
+    }
+
+    /// Says whether a node makes worktrees for branches, or merges them: a fork whose branches work apart, or its join.
+    pub fn parts_or_merges(&self, id: &NodeId) -> bool {
+        let is_apart = |id: &NodeId| {
+            matches!(self.node(id).map(|node| &node.kind), Some(NodeKind::Fork(Fork { apart: true, .. })))
+        };
+        is_apart(id) || self.fork_of(id).is_some_and(is_apart)
+    }
+
+    /// Says whether branches work in git worktrees of their own anywhere in the graph.
+    pub fn has_apart(&self) -> bool {
+        self.nodes().iter().any(|node| matches!(&node.kind, NodeKind::Fork(Fork { apart: true, .. })))
     }
 
     /// Says whether a condition wants to know more of a node than its outcome.

@@ -195,6 +195,16 @@ impl ItemId {
         ordinal.is_some_and(|ordinal| ordinal.parse::<u16>().is_ok())
     }
 
+    /// Derives the id of the worktrees of a fork's branches, or of their merge at the join.
+    pub fn branches(run: RunId, at: &At) -> ItemId {
+        ItemId::derive(run, at, "branches")
+    }
+
+    /// Derives the id of a sub-plan's run of this try.
+    pub fn sub_plan(run: RunId, at: &At) -> ItemId {
+        ItemId::derive(run, at, "plan")
+    }
+
     /// Derives the id of an ask; `ordinal` counts the asks of the run, since one try may need several.
     pub fn ask(run: RunId, at: &At, kind: &str, ordinal: u32) -> ItemId {
         ItemId::derive(run, at, &format!("ask.{kind}.{ordinal}"))

@@ -33,13 +33,14 @@ pub use contract::{
 };
 pub use effect::{Ask, AskKind, Brief, Effect, Item, Purpose, Reason, TimerId, Work};
 pub use event::{
-    AgentEvent, AgentSaid, Answer, ClockEvent, Decision, Event, Fault, FaultKind, Found, HarnessEvent, Hints,
-    HumanEvent, Refusal, Report,
+    AgentEvent, AgentSaid, Answer, ChildEnd, ClockEvent, Conflict, Decision, Event, Fault, FaultKind, Found,
+    HarnessEvent, Hints, HumanEvent, Refusal, Report,
 };
 pub use fact::Fact;
 pub use graph::{
-    Call, Choice, DefaultAnswer, Edge, Fork, Gated, Goal, Graph, GraphDefect, GraphParts, Join, JoinPolicy,
-    Limits, Node, NodeKind, On, Priority, Question, Signal, Subscription, Task, WorkKind,
+    Apart, Call, ChildApproval, Choice, DefaultAnswer, Edge, Fork, Gated, Goal, Graph, GraphDefect,
+    GraphParts, Join, JoinPolicy, Limits, Node, NodeKind, On, Priority, Question, Signal, SubPlan,
+    Subscription, Task, WorkKind,
 };
 pub use ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
 pub use pace::{Handover, Level, Responder, Rung};

@@ -204,9 +204,12 @@ pub struct Record {
     /// What has come into a join.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Box<Arrivals>>,
-    /// What a checkpoint recorded: the name under which the harness finds it.
+    /// What a checkpoint recorded, or with what a fork's branches began: the name under which the harness finds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<String>,
+    /// The run of a sub-plan, once it has begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child: Option<RunId>,
     /// How often it failed for good in the same way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recurrence: Option<Recurrence>,
@@ -260,6 +263,9 @@ pub struct Arrivals {
     /// Branches begun, where the fork begins them one after another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun: Option<u16>,
+    /// What the join settles as, once the worktrees of its branches are merged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merging: Option<Outcome>,
 }
 
 impl Arrivals {
@@ -267,6 +273,11 @@ impl Arrivals {
     pub fn has(&self, branch: u16) -> bool {
         let is_met = self.met.iter().any(|(first, last)| (*first..=*last).contains(&branch));
         is_met || self.failed.contains_key(&branch)
+    }
+
+    /// Returns the branches that ended well.
+    pub fn well(&self) -> impl Iterator<Item = u16> {
+        self.met.iter().flat_map(|(first, last)| *first..=*last)
     }
 
     /// Returns how many branches have come.
@@ -373,6 +384,13 @@ pub enum NodeState {
         /// Says that what was recorded is restored.
         restores: bool,
     },
+    /// The harness makes the worktrees of a fork's branches, or merges them at the join.
+    Branching,
+    /// A sub-plan's run is to begin, or under way.
+    Nested {
+        /// Which try.
+        attempt: Attempt,
+    },
     /// A rehearsal of the contract is out, before any work of this visit.
     Rehearsing,
     /// An agent's item is out, claimed or not.
@@ -414,6 +432,8 @@ impl NodeState {
         match self {
             NodeState::Rehearsing
             | NodeState::Saving { .. }
+            | NodeState::Branching
+            | NodeState::Nested { .. }
             | NodeState::Working { .. }
             | NodeState::Resting { .. }
             | NodeState::Checking { .. } => true,
@@ -440,6 +460,8 @@ impl NodeState {
             NodeState::Pending
             | NodeState::Ready
             | NodeState::Saving { .. }
+            | NodeState::Branching
+            | NodeState::Nested { .. }
             | NodeState::Rehearsing
             | NodeState::Working { .. }
             | NodeState::Resting { .. }
@@ -522,6 +544,24 @@ pub enum Failing {
     Inconclusive {
         /// What was missing or unstable.
         message: String,
+    },
+    /// What branches did does not fit together.
+    Conflict {
+        /// The branch that does not fit to what was merged before it, counted from 0; none where the workspace itself
+        /// was changed meanwhile.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<u16>,
+        /// The files that conflict.
+        files: Vec<String>,
+        /// The folder in which a person makes them fit.
+        folder: String,
+    },
+    /// The run of a sub-plan did not end well.
+    SubPlan {
+        /// The run's name.
+        name: String,
+        /// How it ended.
+        end: End,
     },
     /// The contract was not red before the work.
     NotRed {
@@ -643,6 +683,7 @@ impl Run {
             context: BTreeMap::new(),
             arrivals: None,
             saved: None,
+            child: None,
             recurrence: None,
             unchecked: None,
         };

@@ -35,6 +35,7 @@ pub fn node_name(graph: &Graph, id: &NodeId) -> String {
             | NodeKind::Human(_)
             | NodeKind::Checkpoint
             | NodeKind::Fork(_)
+            | NodeKind::SubPlan(_)
             | NodeKind::Join(_) => match node.step() {
                 Some(step) => format!("step {step} \"{}\"", node.title),
                 None => format!("{} \"{}\"", kind_word(&node.kind), node.title),
@@ -54,6 +55,7 @@ pub fn kind_word(kind: &NodeKind) -> &'static str {
         NodeKind::Checkpoint => "checkpoint",
         NodeKind::Fork(_) => "fork",
         NodeKind::Join(_) => "join",
+        NodeKind::SubPlan(_) => "sub-plan",
         NodeKind::Escalate { .. } => "escalate",
         NodeKind::Exit { .. } => "exit",
     }
@@ -79,6 +81,20 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         }
         Fact::CheckpointSaved { node, .. } => format!("the workspace was recorded at {}", name(node)),
         Fact::CheckpointRestored { node } => format!("the workspace is as it was at {}", name(node)),
+        Fact::BranchesParted { node, .. } => {
+            format!("the branches of {} have worktrees of their own", name(node))
+        }
+        Fact::BranchesMerged { node, files } => {
+            let files = if *files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+            format!("the branches were merged at {}: {files} changed in the workspace", name(node))
+        }
+        Fact::MergeConflicted { node, files } => {
+            format!("what the branches did does not fit together at {}: {}", name(node), files.join(", "))
+        }
+        Fact::SubPlanBegan { node, run } => format!("the plan of {} runs as {run}", name(node)),
+        Fact::SubPlanEnded { node, name: run, end, .. } => {
+            format!("{run}, the run of {}, {}", name(node), end_words(*end))
+        }
         Fact::BranchesJoined { node, met, failed } => {
             format!("{met} branches came well into {}, and {failed} failed", name(node))
         }
@@ -192,6 +208,23 @@ pub fn failing_line(failing: &Failing) -> String {
         Failing::Undelivered { message } => format!("no worker could run it: {message}"),
         Failing::Permission { message } => format!("the worker lacks a permission: {message}"),
         Failing::Inconclusive { message } => format!("the gate told nothing: {message}"),
+        Failing::SubPlan { name, end } => format!("its run {name} {}", end_words(*end)),
+        Failing::Conflict { branch, files, .. } => {
+            let what = match branch {
+                Some(branch) => format!("branch {} conflicts with those before it", branch + 1),
+                None => "the workspace was changed meanwhile and conflicts with the branches".to_owned(),
+            };
+            format!("{what}: {}", files.join(", "))
+        }
+    }
+}
+
+fn end_words(end: End) -> &'static str {
+    match end {
+        End::Done => "is done",
+        End::Failed => "failed",
+        End::Aborted => "was aborted",
+        End::Cancelled => "was cancelled",
     }
 }
 
@@ -261,6 +294,7 @@ pub fn reason_words(reason: Reason) -> &'static str {
         Reason::Planned => "the plan has a person asked here",
         Reason::SameFailure => "it failed in the same way time after time",
         Reason::Proposed => "the worker proposes a further step",
+        Reason::Conflict => "what its branches did does not fit together",
     }
 }
 

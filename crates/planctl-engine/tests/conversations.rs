@@ -43,6 +43,8 @@ mod salute;
 mod script;
 #[path = "conversations/speech.rs"]
 mod speech;
+#[path = "conversations/sub_plans.rs"]
+mod sub_plans;
 #[path = "conversations/trouble.rs"]
 mod trouble;
 #[path = "conversations/untrusted.rs"]

@@ -67,6 +67,6 @@ pub use walk::{
 };
 pub use workspace::{PLAN_BYTES_MAX, Workspace, WorkspaceLock, boot_id, host_id, read_plan, write_plan};
 pub use worktree::{
-    Checkout, Conflict, Intact, Merged, NewWorktree, Survey, WorktreeError, commit_all,
-    merge as merge_branch, uncommitted, worktree_intact,
+    BranchWorktrees, Checkout, Conflict, Intact, Joined, Merged, NewWorktree, Survey, WorktreeError,
+    commit_all, merge as merge_branch, uncommitted, worktree_intact,
 };

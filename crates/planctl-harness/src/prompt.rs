@@ -175,6 +175,13 @@ impl Prompt<'_> {
             Failing::Inconclusive { message } => self.message("The check told nothing:", message),
             // What a contract showed before the work is no failure of a worker's.
             Failing::NotRed { .. } => {}
+            Failing::SubPlan { name, .. } => {
+                self.line(&format!("The plan before this step did not end well: {name}."));
+            }
+            Failing::Conflict { files, .. } => {
+                self.line("What branches of the plan did does not fit together in these files:");
+                self.line(&files.join("\n"));
+            }
         }
         self.line("\nTry again.");
     }

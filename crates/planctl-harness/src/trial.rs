@@ -139,6 +139,11 @@ impl TrialBench {
                 }
                 Found::Recorded { .. }
                 | Found::Restored
+                | Found::Parted { .. }
+                | Found::Merged { .. }
+                | Found::Conflicted(_)
+                | Found::Begun { .. }
+                | Found::Ended(_)
                 | Found::Nothing(planctl_engine::Inconclusive::Interrupted) => return Ok(Trial::Interrupted),
                 Found::Nothing(
                     planctl_engine::Inconclusive::ToolMissing { what }

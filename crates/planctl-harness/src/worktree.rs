@@ -1,6 +1,7 @@
 //! Git worktrees of planctl's own: made beside a user's checkout, committed, merged and removed, and the checkout itself
 //! is never touched.
 
+mod branches;
 pub(crate) mod call;
 mod merge;
 
@@ -12,6 +13,7 @@ use self::call::{Called, call, call_well, path_of};
 use crate::git::{git_folder, git_head, git_top_level};
 use crate::spawn::Spawner;
 
+pub use branches::{BranchWorktrees, Joined};
 pub use merge::{Conflict, Merged, merge};
 
 /// What git keeps in its folder while something is not finished, and what that is.

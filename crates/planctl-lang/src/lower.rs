@@ -5,14 +5,16 @@
 
 mod meet;
 mod overlap;
+mod part;
 mod ways;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use planctl_engine::{
-    Budget, Call, Choice, Contract, DefaultAnswer, Fork, Goal, Graph, GraphParts, Join, JoinPolicy, Level,
-    Limits, Node, NodeId, NodeKind, Outcome, Priority, Question, RedFirst, Role, Task, WorkKind,
+    Budget, Call, ChildApproval, Choice, Contract, DefaultAnswer, Fork, Goal, Graph, GraphParts, Join,
+    JoinPolicy, Level, Limits, Node, NodeId, NodeKind, Outcome, Priority, Question, RedFirst, Role, SubPlan,
+    Task, WorkKind,
 };
 
 use crate::diagnostic::{Code, Diagnostic};
@@ -77,6 +79,7 @@ pub(crate) fn lower(plan: &Plan<'_>) -> Result<(Graph, Vec<Diagnostic>), Vec<Dia
     let lowering = Lowering::of(plan);
     let mut parts = lowering.parts();
     meet::join(&mut parts, plan.workflow)?;
+    part::part(&mut parts, plan.workflow)?;
     let found = overlap::keep_apart(&mut parts, plan);
     let defect = |defect: planctl_engine::GraphDefect| {
         vec![Diagnostic::new(Code::P301, defect.to_string()).at(Span::at(0), "")]
@@ -90,15 +93,12 @@ fn unsupported(plan: &Plan<'_>) -> Vec<Diagnostic> {
         let message = format!("{what} is not supported yet");
         later.push(Diagnostic::new(Code::P017, message).at(span, "").help(help));
     };
+    let folders = plan.workflow.nodes.iter().filter_map(|node| node.said.text("stack.child_workdir"));
+    if let Some(folder) = folders.chain(plan.workflow.said.text("stack.child_workdir")).next() {
+        tell("a folder of a sub-plan's own", folder.span, "delete it: the plan runs in the same workspace");
+    }
     for node in &plan.workflow.nodes {
         let name = crate::source::escape(&node.id.value);
-        if node.kind.value == Kind::SubPlan {
-            tell(
-                &format!("a run of another plan (`{name}`)"),
-                node.kind.span,
-                "take its nodes into this graph",
-            );
-        }
         let is_proved = plan.is_markdown || node.kind.value != Kind::Task || is_confirmed(node);
         let asks_for_file = node.said.text("verify.type").is_some_and(|kind| kind.value == "file_exists");
         if !is_proved && node.contracts.is_empty() && !asks_for_file {
@@ -113,9 +113,6 @@ fn unsupported(plan: &Plan<'_>) -> Vec<Diagnostic> {
             if let Some(said) = node.said.text(key).filter(|_| !plan.is_markdown) {
                 tell(&format!("`{key}` of a node"), said.span, "say it by edges");
             }
-        }
-        if let Some(mode) = node.said.text("workspace").filter(|mode| mode.value == "worktree") {
-            tell("a worktree of a node's own", mode.span, "write `shared`, or delete it");
         }
     }
     if let Some(edge) = plan.workflow.edges.iter().find(|edge| edge.loop_restart) {
@@ -173,7 +170,7 @@ impl<'p> Lowering<'p> {
             (Kind::Checkpoint, _) => NodeKind::Checkpoint,
             (Kind::Fork, _) => {
                 let max = node.said.number("max_parallel").map(|most| most.value);
-                NodeKind::Fork(Fork { join: None, max })
+                NodeKind::Fork(Fork { join: None, max, apart: false })
             }
             (Kind::Join, _) => {
                 let is_any = text("join_policy")
@@ -187,8 +184,11 @@ impl<'p> Lowering<'p> {
                 reason: text("escalate"),
                 pace_level: text("pace_level").and_then(|level| level_named(&level)),
             },
-            // The first are refused above, and tasks and calls are steps; a run that came here all the same would fail.
-            (Kind::SubPlan, _) | (Kind::Task | Kind::Call, None) => NodeKind::Exit { success: false },
+            (Kind::SubPlan, _) => {
+                NodeKind::SubPlan(Box::new(self.sub_plan(node, step.map(|(_, step)| step))))
+            }
+            // Tasks and calls are steps; a run that came here all the same would fail.
+            (Kind::Task | Kind::Call, None) => NodeKind::Exit { success: false },
             (Kind::Exit, _) => NodeKind::Exit { success: !node.is_failed_exit() },
         }
     }
@@ -198,6 +198,19 @@ impl<'p> Lowering<'p> {
             contract_files: contract_files(self.plan.scripts, at),
             own_files: own_files(self.plan.order, at, step).into_iter().map(str::to_owned).collect(),
             ..task(self.plan.tree, step, policy(step), lapse(step))
+        }
+    }
+
+    // S8, N3: what it runs is its own, or the graph's.
+    fn sub_plan(&self, node: &NodeTree, step: Option<&StepTree>) -> SubPlan {
+        let own = node.said.text("stack.child_dotfile");
+        let path = own.or_else(|| self.plan.workflow.said.text("stack.child_dotfile"));
+        let is_inherited =
+            node.said.text("stack.child_approval").is_some_and(|approval| approval.value == "inherit");
+        SubPlan {
+            path: path.map_or(String::new(), |path| path.value.clone()),
+            approval: if is_inherited { ChildApproval::Inherit } else { ChildApproval::Ask },
+            lapse: step.map_or(Outcome::Failed, lapse),
         }
     }
 
@@ -362,6 +375,7 @@ pub(crate) fn work(step: &StepTree) -> WorkKind {
             | StepKind::Call
             | StepKind::Checkpoint
             | StepKind::Join
+            | StepKind::SubPlan
             | StepKind::Escalate,
         )
         | None => {

@@ -135,6 +135,8 @@ pub enum StepKind {
     Checkpoint,
     /// Waits for branches.
     Join,
+    /// Another plan, as a run of its own.
+    SubPlan,
     /// Asks a person.
     Escalate,
 }

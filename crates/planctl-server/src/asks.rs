@@ -324,6 +324,8 @@ fn failure_view(failure: &Failure) -> FailureView {
         planctl_engine::Failing::Overran
         | planctl_engine::Failing::Undelivered { .. }
         | planctl_engine::Failing::Permission { .. }
+        | planctl_engine::Failing::Conflict { .. }
+        | planctl_engine::Failing::SubPlan { .. }
         | planctl_engine::Failing::Inconclusive { .. } => Vec::new(),
     };
     FailureView {

@@ -362,6 +362,7 @@ fn contract_of(kind: &mut NodeKind) -> Option<&mut Contract> {
         | NodeKind::Checkpoint
         | NodeKind::Fork(_)
         | NodeKind::Join(_)
+        | NodeKind::SubPlan(_)
         | NodeKind::Escalate { .. }
         | NodeKind::Exit { .. } => None,
     }

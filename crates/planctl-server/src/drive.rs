@@ -8,7 +8,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planctl_engine::{Role, RunId, RunStatus};
+use planctl_engine::{Node, NodeKind, Role, RunId, RunStatus};
 use planctl_harness::Baseline;
 use planctl_store::{Listener, RunRow, StoreError};
 use tokio::sync::watch;
@@ -34,6 +34,15 @@ pub struct Drive {
     pub returns_when_waiting: bool,
     /// Where to show what is under way.
     pub live: Live,
+}
+
+/// What driving the runs within a run came to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    /// One of them moved, so the run around them may.
+    Moved,
+    /// Nothing moved.
+    Still,
 }
 
 /// Why driving ended.
@@ -129,6 +138,9 @@ impl Station {
                             roles = served;
                             continue;
                         }
+                        if self.drive_within(&row, drive, stop).await? == Within::Moved {
+                            continue;
+                        }
                         if drive.returns_when_waiting && self.waits(&row, &roles).await? {
                             return Ok(Driven::Waiting(run_state(&row)));
                         }
@@ -179,9 +191,39 @@ impl Station {
         Ok(row.head.status == RunStatus::Active && row.head.out == 0)
     }
 
+    /// Drives the runs within a run until each of them waits; those that wait are looked at again later.
+    async fn drive_within(
+        &self,
+        row: &RunRow,
+        drive: &Drive,
+        stop: &watch::Receiver<bool>,
+    ) -> Result<Within, ServiceError> {
+        let mut within = Within::Still;
+        for child in self.store.sub_plans_open(row.id).await? {
+            let drive = Drive { returns_when_waiting: true, live: drive.live.clone() };
+            match Box::pin(self.work(child.id, &drive, stop)).await? {
+                Driven::Ended(_) => {
+                    // The bell that wakes the run around it may be another process's.
+                    self.tend_sub_plans().await?;
+                    within = Within::Moved;
+                }
+                Driven::Waiting(_) if self.store.run(child.id).await?.seq != child.seq => {
+                    within = Within::Moved;
+                }
+                Driven::Waiting(_) | Driven::Stopped => {}
+            }
+        }
+        Ok(within)
+    }
+
     /// Says whether only others can move the run: a person, or a worker of a role that nobody here serves.
     async fn waits(&self, row: &RunRow, served: &[Role]) -> Result<bool, ServiceError> {
         if row.head.out == 0 {
+            return Ok(true);
+        }
+        // Those within it were driven just now, and wait.
+        let within = self.store.sub_plans_open(row.id).await?;
+        if !within.is_empty() && within.len() >= usize::try_from(row.head.out).unwrap_or(usize::MAX) {
             return Ok(true);
         }
         let wanted = self.store.roles_wanted(row.id).await?;
@@ -227,12 +269,11 @@ impl Station {
         };
         let settings = RunSettings::of(row)?;
         let graph = self.store.graph_of(row).await?;
-        let movers = graph
-            .nodes()
-            .iter()
-            .filter(|node| node.gated().is_some_and(|gated| !files_of_own(&approved, &gated).is_empty()))
-            .map(|node| node.id.clone())
-            .collect();
+        let moves = |node: &Node| {
+            let own = node.gated().is_some_and(|gated| !files_of_own(&approved, &gated).is_empty());
+            own || matches!(node.kind, NodeKind::Join(_)) && graph.parts_or_merges(&node.id)
+        };
+        let movers = graph.nodes().iter().filter(|node| moves(node)).map(|node| node.id.clone()).collect();
         Ok(Hands {
             store: self.store.clone(),
             spawner: self.spawner()?.clone(),
@@ -240,6 +281,7 @@ impl Station {
             scratch: self.scratch()?,
             locks: self.state_dir().join("workspaces"),
             checkpoints: self.state_dir().join("checkpoints"),
+            state_dir: self.state_dir().to_owned(),
             run: row.id,
             plan: row.plan_path.clone(),
             workspace: row.place().into(),

@@ -22,9 +22,11 @@ use tokio::sync::watch;
 use crate::clock;
 use crate::held::InHand;
 use crate::live::{Doing, Live};
+use crate::parting::{self, Branches};
 use crate::protection;
 use crate::services::ServiceError;
 use crate::settings::RunSettings;
+use crate::sub_plans::Within;
 use crate::told::Told;
 
 /// How many renewals of a lease may fail before it runs out.
@@ -44,6 +46,7 @@ pub struct Hands {
     pub(crate) scratch: PathBuf,
     pub(crate) locks: PathBuf,
     pub(crate) checkpoints: PathBuf,
+    pub(crate) state_dir: PathBuf,
     pub(crate) run: RunId,
     pub(crate) plan: String,
     pub(crate) workspace: PathBuf,
@@ -175,6 +178,7 @@ impl Hands {
         stop: &watch::Receiver<bool>,
         cut: &watch::Receiver<bool>,
     ) -> Result<(), ServiceError> {
+        let claimed = &self.placed(claimed).await?;
         let Work::Agent { role, timeout, brief, .. } = &claimed.item.work else {
             return Err(ServiceError::broken(format!("item {} is not for an agent", claimed.item.id)));
         };
@@ -218,17 +222,25 @@ impl Hands {
         stop: &watch::Receiver<bool>,
     ) -> Result<Option<Claimed>, ServiceError> {
         let _held = self.in_hand.hold(&claimed.item.id);
-        if let Work::Harness { purpose: purpose @ (Purpose::Record | Purpose::Restoration) } =
-            claimed.item.work
-        {
-            return self.checkpoint(claimed, purpose, stop).await;
+        let claimed = &self.placed(claimed).await?;
+        match claimed.item.work {
+            Work::Harness { purpose: purpose @ (Purpose::Record | Purpose::Restoration) } => {
+                return self.checkpoint(claimed, purpose, stop).await;
+            }
+            Work::Harness { purpose: purpose @ (Purpose::Parting | Purpose::Merge) } => {
+                return self.branch(claimed, purpose, stop).await;
+            }
+            Work::Harness { purpose: Purpose::SubPlan } => return self.sub_plan(claimed, stop).await,
+            Work::Harness { purpose: Purpose::Verdict | Purpose::Rehearsal }
+            | Work::Agent { .. }
+            | Work::Human { .. } => {}
         }
         let gated = gated_of(claimed)?;
         let is_rehearsal = claimed.item.work == Work::Harness { purpose: Purpose::Rehearsal };
         self.begin(claimed, true);
         let bench = match self.lost_worktree(claimed) {
             Some(what) => Err(what),
-            None => self.bench(),
+            None => self.bench(Path::new(&claimed.workspace)),
         };
         let (found, outputs) = match bench {
             Err(what) => (Found::Nothing(Inconclusive::ToolMissing { what }), Vec::new()),
@@ -238,12 +250,12 @@ impl Hands {
                 let mut watch = move |_, bytes: &[u8]| live.printed(bytes);
                 let work = async |mut cancel: Cancel| {
                     let lock = tokio::select! {
-                        lock = self.workspace_lock() => lock?,
+                        lock = self.workspace_lock(claimed) => lock?,
                         () = &mut cancel => return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new())),
                     };
                     let bench = bench.with_locks(lock.descriptors());
                     let gate = bench.evaluate(gated.contract, &baseline, &mut watch, cancel).await;
-                    Ok::<_, ServiceError>((self.with_own_files(gate.found, &gated)?, gate.outputs))
+                    Ok::<_, ServiceError>((self.with_own_files(claimed, gate.found, &gated)?, gate.outputs))
                 };
                 match self.minded(claimed, stop, work).await {
                     Some(gate) => gate?,
@@ -258,6 +270,11 @@ impl Hands {
             | Found::Rehearsed(_)
             | Found::Recorded { .. }
             | Found::Restored
+            | Found::Parted { .. }
+            | Found::Merged { .. }
+            | Found::Conflicted(_)
+            | Found::Begun { .. }
+            | Found::Ended(_)
             | Found::Nothing(_)) => other,
         };
         // A gate that is repeated may have to wait; what a verdict leads to is due at once.
@@ -281,22 +298,34 @@ impl Hands {
                 let view = self.store.run_view(self.run).await?;
                 view.records.get(node).and_then(|record| record.saved.clone())
             }
-            Purpose::Record | Purpose::Verdict | Purpose::Rehearsal => None,
+            Purpose::Record
+            | Purpose::Verdict
+            | Purpose::Rehearsal
+            | Purpose::Parting
+            | Purpose::Merge
+            | Purpose::SubPlan => None,
         };
-        let checkpoints = Checkpoints::new(self.spawner.clone(), self.checkpoints.join(self.run.to_string()));
+        // Each place has its own, whose index knows its files.
+        let own = match claimed.graph.apart(node) {
+            Some(apart) => format!("{}-{}", apart.join, apart.branch).replace('/', "-"),
+            None => String::new(),
+        };
+        let kept = self.checkpoints.join(format!("{}{own}", self.run));
+        let checkpoints = Checkpoints::new(self.spawner.clone(), kept);
+        let workspace = Path::new(&claimed.workspace);
         let work = async |mut cancel: Cancel| {
             let lock = tokio::select! {
-                lock = self.workspace_lock() => lock?,
+                lock = self.workspace_lock(claimed) => lock?,
                 () = &mut cancel => return Ok(Found::Nothing(Inconclusive::Interrupted)),
             };
             let found = match (self.lost_worktree(claimed), &saved) {
                 (Some(what), _) => Err(what),
                 (None, Some(name)) => {
-                    let restored = checkpoints.restore(&self.workspace, name).await;
+                    let restored = checkpoints.restore(workspace, name).await;
                     restored.map(|()| Found::Restored).map_err(|error| error.to_string())
                 }
                 (None, None) => {
-                    let recorded = checkpoints.record(&self.workspace).await;
+                    let recorded = checkpoints.record(workspace).await;
                     recorded.map(|name| Found::Recorded { name }).map_err(|error| error.to_string())
                 }
             };
@@ -311,6 +340,60 @@ impl Hands {
         let take = is_done.then(|| Take { holder: self.holder.clone(), lease: self.store.own_lease() });
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
         self.say(claimed, &event, take.as_ref()).await
+    }
+
+    /// Begins the run of a sub-plan, or says how it ended; returns a gate that was taken along.
+    async fn sub_plan(
+        &self,
+        claimed: &Claimed,
+        stop: &watch::Receiver<bool>,
+    ) -> Result<Option<Claimed>, ServiceError> {
+        let plan = claimed.graph.sub_plan(&claimed.item.at.node);
+        let plan =
+            plan.ok_or_else(|| ServiceError::broken(format!("item {} is of no sub-plan", claimed.item.id)))?;
+        self.begin(claimed, true);
+        let within = Within { store: &self.store, settings: &self.settings };
+        let work = async |_: Cancel| within.look(claimed, plan).await;
+        let Some(found) = self.minded(claimed, stop, work).await else { return Ok(None) };
+        let found = found?;
+        let goes_on = matches!(found, Found::Ended(_));
+        let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
+        let take = goes_on.then(|| Take { holder: self.holder.clone(), lease: self.store.own_lease() });
+        self.say(claimed, &event, take.as_ref()).await
+    }
+
+    /// Makes worktrees for branches, or merges them; returns a gate that was taken along.
+    async fn branch(
+        &self,
+        claimed: &Claimed,
+        purpose: Purpose,
+        stop: &watch::Receiver<bool>,
+    ) -> Result<Option<Claimed>, ServiceError> {
+        self.begin(claimed, true);
+        let branches = Branches::new(&self.store, &self.spawner, &self.state_dir);
+        let work = async |mut cancel: Cancel| {
+            let lock = tokio::select! {
+                lock = self.workspace_lock(claimed) => lock?,
+                () = &mut cancel => return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new())),
+            };
+            let done = match self.lost_worktree(claimed) {
+                Some(what) => Ok((Found::Nothing(Inconclusive::ToolMissing { what }), Vec::new())),
+                None => branches.do_at(claimed, purpose, &self.approved).await,
+            };
+            drop(lock);
+            done
+        };
+        let Some(done) = self.minded(claimed, stop, work).await else { return Ok(None) };
+        let (found, outputs) = done?;
+        self.keep(&outputs).await?;
+        let is_merged = matches!(found, Found::Merged { .. });
+        let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
+        let take = Take { holder: self.holder.clone(), lease: self.store.own_lease() };
+        let next = self.say(claimed, &event, Some(&take)).await?;
+        if is_merged {
+            branches.clear_merged(claimed).await?;
+        }
+        Ok(next)
     }
 
     /// Does something under a lease that is renewed meanwhile; stops it when the lease is gone or the process stops.
@@ -420,30 +503,46 @@ impl Hands {
 
     /// Says why nothing can be done in the run's worktree, where somebody broke it.
     fn lost_worktree(&self, claimed: &Claimed) -> Option<String> {
-        crate::worktrees::lost(self.worktree.as_ref()?, &self.home, &claimed.run_name)
+        let own = self.worktree.as_ref();
+        own.and_then(|own| crate::worktrees::lost(own, &self.home, &claimed.run_name)).or_else(|| {
+            parting::lost(&claimed.graph, &claimed.item.at.node, &claimed.workspace, &claimed.run_name)
+        })
+    }
+
+    /// Puts an item into the place where it is worked on.
+    async fn placed(&self, claimed: &Claimed) -> Result<Claimed, ServiceError> {
+        let mut placed = claimed.clone();
+        let workspace = self.workspace.to_string_lossy();
+        let node = &claimed.item.at.node;
+        placed.workspace =
+            parting::place_of(&self.store, &self.state_dir, self.run, &claimed.graph, node, &workspace)
+                .await?;
+        Ok(placed)
     }
 
     fn told(&self) -> Told<'_> {
         Told { store: &self.store, plan: &self.plan, settings: &self.settings }
     }
 
-    fn bench(&self) -> Result<Bench, String> {
-        if let Some(bench) = self.bench.get() {
+    fn bench(&self, workspace: &Path) -> Result<Bench, String> {
+        let is_own = workspace == self.workspace;
+        if let Some(bench) = self.bench.get().filter(|_| is_own) {
             return Ok(bench.clone());
         }
         let path = crate::check::joined_path(&self.settings.contract_path);
         let env = self.settings.contract_env.iter().map(|(name, value)| (name.clone(), value.clone()));
-        let bench = Bench::new(self.spawner.clone(), &self.workspace, Some(&path), env)
+        let bench = Bench::new(self.spawner.clone(), workspace, Some(&path), env)
             .map_err(|refused| refused.to_string())?;
-        Ok(self.bench.get_or_init(|| bench).clone())
+        Ok(if is_own { self.bench.get_or_init(|| bench).clone() } else { bench })
     }
 
     /// Takes the workspace for one gate: no two run in it at once on this host, and none beside what is left of an earlier
     /// one, since the trees hold the lock until they are dead (P9, P11).
-    async fn workspace_lock(&self) -> Result<WorkspaceLock, ServiceError> {
+    async fn workspace_lock(&self, claimed: &Claimed) -> Result<WorkspaceLock, ServiceError> {
+        let workspace = Path::new(&claimed.workspace);
         let wrong = || ServiceError::io("lock the workspace");
         loop {
-            if let Some(lock) = WorkspaceLock::try_take(&self.locks, &self.workspace).map_err(wrong())? {
+            if let Some(lock) = WorkspaceLock::try_take(&self.locks, workspace).map_err(wrong())? {
                 return Ok(lock);
             }
             tokio::time::sleep(LOCKED_AGAIN).await;
@@ -468,15 +567,19 @@ impl Hands {
     /// Returns protected files that earlier steps rightfully changed, as their passing gates found them.
     async fn moved(&self, claimed: &Claimed) -> Result<BTreeMap<String, Option<Digest>>, ServiceError> {
         let mut moved = BTreeMap::new();
-        let own = &claimed.item.at.node;
-        let nodes: Vec<_> = self.movers.iter().filter(|node| *node != own).cloned().collect();
+        let (graph, own) = (&claimed.graph, &claimed.item.at.node);
+        let others = self.movers.iter().filter(|node| *node != own);
+        let nodes: Vec<_> = others.filter(|node| parting::is_seen_by(graph, node, own)).cloned().collect();
         if nodes.is_empty() {
             return Ok(moved);
         }
-        for (node, evidence) in self.store.passed_evidence(self.run, &nodes).await? {
-            let Some(other) = claimed.graph.gated(&node) else { continue };
+        for (node, files) in self.store.found_files(self.run, &nodes).await? {
+            let Some(other) = graph.gated(&node) else {
+                moved.extend(files);
+                continue;
+            };
             for path in protection::files_of_own(&self.approved, &other) {
-                if let Some(digest) = evidence.protected.get(path) {
+                if let Some(digest) = files.get(path) {
                     moved.insert(path.to_owned(), digest.clone());
                 }
             }
@@ -485,11 +588,16 @@ impl Hands {
     }
 
     /// Records the state of protected files that the step itself may change, for the gates after it.
-    fn with_own_files(&self, found: Found, gated: &Gated<'_>) -> Result<Found, ServiceError> {
+    fn with_own_files(
+        &self,
+        claimed: &Claimed,
+        found: Found,
+        gated: &Gated<'_>,
+    ) -> Result<Found, ServiceError> {
         let own = protection::files_of_own(&self.approved, gated);
         match found {
             Found::Evidence(mut evidence) if !own.is_empty() => {
-                let states = Baseline::take(&self.workspace, own.iter().copied(), [])?;
+                let states = Baseline::take(Path::new(&claimed.workspace), own.iter().copied(), [])?;
                 for path in own {
                     let digest = states.files.get(path).map(|state| state.digest.clone());
                     evidence.protected.insert(path.to_owned(), digest);
@@ -500,6 +608,11 @@ impl Hands {
             | Found::Rehearsed(_)
             | Found::Recorded { .. }
             | Found::Restored
+            | Found::Parted { .. }
+            | Found::Merged { .. }
+            | Found::Conflicted(_)
+            | Found::Begun { .. }
+            | Found::Ended(_)
             | Found::Nothing(_) => Ok(found),
         }
     }

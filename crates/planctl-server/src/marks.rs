@@ -42,6 +42,7 @@ impl Station {
             return Ok(());
         }
         self.see_worktree(&view.run).await?;
+        self.clear_branches(&view.run, false).await?;
         let plan = self.store.plan(view.run.plan).await?;
         let graph = self.store.graph_of(&view.run).await?;
         let marks: BTreeMap<u32, Mark> = graph
@@ -84,6 +85,8 @@ fn mark_of(view: &RunView, node: &planctl_engine::NodeId) -> Option<Mark> {
         NodeState::Pending | NodeState::Ready => None,
         NodeState::Rehearsing
         | NodeState::Saving { .. }
+        | NodeState::Branching
+        | NodeState::Nested { .. }
         | NodeState::Working { .. }
         | NodeState::Resting { .. }
         | NodeState::Checking { .. }

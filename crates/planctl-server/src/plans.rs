@@ -164,6 +164,7 @@ impl Services {
         };
         let (approval, repeated) =
             self.record_approval(&plan, &checked.verification.digest, &baseline, note).await?;
+        self.approve_within(checked, None, note).await?;
         let mut decided = Decided {
             run: None,
             ask: None,
@@ -278,9 +279,13 @@ impl Services {
         self.refuse_unless_startable(checked, start)?;
         self.refuse_over_caps().await?;
         let planned = self.planned_worktree(checked).await?;
+        if let Some(graph) = &checked.verification.graph {
+            self.refuse_unless_branches_can_part(graph).await?;
+        }
         let plan = self.keep(checked).await?;
+        let sub_plans = self.keep_sub_plans(checked, start.worker.as_ref()).await?;
         let approval = self.approval_at_start(&plan, checked, start).await?;
-        let settings = RunSettings::new(&self.door.config, start.worker.clone());
+        let settings = RunSettings { sub_plans, ..RunSettings::new(&self.door.config, start.worker.clone()) };
         let new = NewRun {
             plan: plan.id,
             revision: &checked.verification.digest,
@@ -332,6 +337,8 @@ impl Services {
         let is_same_place =
             run.worktree.is_some() == (self.door.config.workspace.mode == WorkspaceMode::Worktree);
         match run.head.status {
+            // A run within another one's is that one's affair.
+            RunStatus::Ended { .. } if run.around.is_some() => return Ok(None),
             RunStatus::Ended { end: End::Done } if is_same_text && !start.again => {
                 return Ok(Some(Started::AlreadyDone { name: run.name.clone() }));
             }
@@ -401,6 +408,13 @@ impl Services {
         };
         match row.head.status {
             RunStatus::Ended { end: End::Failed | End::Aborted } => {
+                if let Some(around) = &row.around {
+                    let around = self.store.run(around.run).await?.name;
+                    return Err(ServiceError::Conflict {
+                        what: format!("resume {}: it is a part of {around}", row.name),
+                        help: format!("planctl plan status {around}"),
+                    });
+                }
                 self.refuse_without_worktree(&row)?;
                 self.refuse_unless_approval_holds(&row).await?;
                 self.take_over(&row, worker).await?;
@@ -489,7 +503,7 @@ impl Services {
     }
 
     /// Keeps the verified text as the plan's newest revision.
-    async fn keep(&self, checked: &Checked) -> Result<Plan, ServiceError> {
+    pub(crate) async fn keep(&self, checked: &Checked) -> Result<Plan, ServiceError> {
         let Some(graph) = checked.verification.graph.as_ref().filter(|_| checked.verification.is_verified())
         else {
             return Err(ServiceError::NotVerified { plan: checked.path.clone() });
@@ -524,6 +538,7 @@ impl Services {
             Some(given) => {
                 let note = given.note.as_deref();
                 let (approval, _) = self.record_approval(plan, digest, &checked.baseline, note).await?;
+                self.approve_within(checked, start.worker.as_ref(), note).await?;
                 Ok(Some(approval))
             }
             None => Ok(self.store.approval_for(plan.id, digest, &self.config_digest()).await?),
@@ -531,7 +546,7 @@ impl Services {
     }
 
     /// Records an approval unless one holds that is of the protected files as they are; says whether one did.
-    async fn record_approval(
+    pub(crate) async fn record_approval(
         &self,
         plan: &Plan,
         digest: &Digest,
@@ -572,12 +587,26 @@ impl Services {
         graph: &Graph,
         note: Option<&str>,
     ) -> Result<(), ServiceError> {
+        let within = graph.clone();
         let (graph, workspace) = (graph.clone(), PathBuf::from(run.place_now()));
         let taken = move || crate::protection::baseline_of_plan(&graph, &workspace);
         let baseline = crate::hands::blocking(taken).await??;
         let (approval, _) = self.record_approval(plan, &run.revision, &baseline, note).await?;
+        self.approve_inherited(&within, &RunSettings::of(run)?.sub_plans, note).await?;
         self.store.attach_approval(run.id, approval.id).await?;
         self.pin_settings(run.id).await
+    }
+
+    /// Approves what is approved with a plan: the plans within it that say so.
+    async fn approve_within(
+        &self,
+        checked: &Checked,
+        worker: Option<&Agent>,
+        note: Option<&str>,
+    ) -> Result<(), ServiceError> {
+        let Some(graph) = &checked.verification.graph else { return Ok(()) };
+        let kept = self.keep_sub_plans(checked, worker).await?;
+        self.approve_inherited(graph, &kept, note).await
     }
 
     async fn baseline_in_place(&self, run: &RunRow, checked: &Checked) -> Result<Baseline, ServiceError> {
@@ -676,7 +705,8 @@ impl Services {
         let before = self.store.run(run).await?.settings;
         let settings: RunSettings = serde_json::from_str(&before)
             .map_err(|error| ServiceError::broken(format!("a run's settings do not read: {error}")))?;
-        let pinned = RunSettings::new(&self.door.config, settings.worker);
+        let sub_plans = settings.sub_plans;
+        let pinned = RunSettings { sub_plans, ..RunSettings::new(&self.door.config, settings.worker) };
         let text = settings_json(&pinned);
         if text != before {
             self.store.set_run_settings(run, &text, &pinned.served()).await?;
@@ -723,7 +753,7 @@ impl Services {
     }
 }
 
-fn settings_json(settings: &RunSettings) -> String {
+pub(crate) fn settings_json(settings: &RunSettings) -> String {
     serde_json::to_string(settings).expect("settings have string keys and no failing serializer")
 }
 
@@ -737,7 +767,12 @@ pub(crate) fn canonical(text: &str) -> String {
 
 /// Returns what a run's name begins with: the plan file's name without its ending, as plain characters.
 fn stem(checked: &Checked) -> String {
-    let name = checked.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    stem_of(&checked.file)
+}
+
+/// Returns what the names of runs of a plan's file begin with.
+pub(crate) fn stem_of(file: &std::path::Path) -> String {
+    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let plain: String = name
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '.' { c.to_ascii_lowercase() } else { '-' })

@@ -160,6 +160,11 @@ impl Probe {
             | Found::Rehearsed(_)
             | Found::Recorded { .. }
             | Found::Restored
+            | Found::Parted { .. }
+            | Found::Merged { .. }
+            | Found::Conflicted(_)
+            | Found::Begun { .. }
+            | Found::Ended(_)
             | Found::Nothing(_)) => Ok(found),
         }
     }

@@ -38,6 +38,15 @@ struct Shown {
     busy: Option<String>,
     /// The locks that its items wait for.
     locks: Vec<AwaitedLock>,
+    /// The newest runs of the plans that its nodes carry out.
+    within: BTreeMap<NodeId, Inner>,
+}
+
+/// A run within another.
+struct Inner {
+    name: String,
+    /// Where it stands, and what it waits for, while the run around it waits for its end.
+    waits: Option<(RunState, Option<WaitingOn>)>,
 }
 
 impl Services {
@@ -82,7 +91,7 @@ impl Services {
                 RunStatus::Ended { end: End::Done | End::Cancelled } => {
                     let graph = self.store.graph_of(&row).await?;
                     let view = StoredView { run: row, records: BTreeMap::new(), items: Vec::new() };
-                    Shown { view, graph, busy: None, locks: Vec::new() }
+                    Shown { view, graph, busy: None, locks: Vec::new(), within: BTreeMap::new() }
                 }
                 RunStatus::New
                 | RunStatus::Awaiting
@@ -110,7 +119,29 @@ impl Services {
         let has_locks = graph.steps().iter().any(|(_, task)| !task.locks.is_empty());
         let is_out = view.items.iter().any(|item| matches!(item.work, Work::Agent { .. }) && !item.is_leased);
         let locks = if has_locks && is_out { self.store.awaited_locks(run).await? } else { Vec::new() };
-        Ok(Shown { view, graph, busy, locks })
+        let mut within = BTreeMap::new();
+        for (node, _) in graph.sub_plans() {
+            let Some(record) = view.records.get(&node.id) else { continue };
+            let Some(child) = record.child else { continue };
+            let waits = match record.state {
+                NodeState::Nested { .. } => {
+                    let inner = Box::pin(self.shown(child)).await?;
+                    Some((inner.state(), inner.waiting_on()))
+                }
+                NodeState::Pending
+                | NodeState::Ready
+                | NodeState::Rehearsing
+                | NodeState::Saving { .. }
+                | NodeState::Branching
+                | NodeState::Working { .. }
+                | NodeState::Resting { .. }
+                | NodeState::Checking { .. }
+                | NodeState::Held { .. }
+                | NodeState::Settled { .. } => None,
+            };
+            within.insert(node.id.clone(), Inner { name: self.store.run(child).await?.name, waits });
+        }
+        Ok(Shown { view, graph, busy, locks, within })
     }
 
     /// Returns at most `limit` lines of a run's history after line `since`.
@@ -210,7 +241,14 @@ impl Services {
                             entry.before.push(seen);
                         }
                     }
-                    Found::Recorded { .. } | Found::Restored | Found::Nothing(_) => {}
+                    Found::Recorded { .. }
+                    | Found::Restored
+                    | Found::Parted { .. }
+                    | Found::Merged { .. }
+                    | Found::Conflicted(_)
+                    | Found::Begun { .. }
+                    | Found::Ended(_)
+                    | Found::Nothing(_) => {}
                 },
                 Event::Human(_) | Event::Clock(_) => {}
             }
@@ -421,7 +459,31 @@ impl Shown {
     }
 
     fn state(&self) -> RunState {
-        run_state(&self.view.run)
+        let state = run_state(&self.view.run);
+        let is_still = |inner: &&Inner| match inner.waits {
+            Some((RunState::Waiting | RunState::AwaitingApproval | RunState::Paused, _)) => true,
+            Some((
+                RunState::Queued
+                | RunState::Running
+                | RunState::Done
+                | RunState::Failed
+                | RunState::Cancelled,
+                _,
+            ))
+            | None => false,
+        };
+        let still = self.within.values().filter(is_still).count();
+        let out = usize::try_from(self.view.run.head.out).unwrap_or(usize::MAX);
+        if state == RunState::Running && still > 0 && still >= out { RunState::Waiting } else { state }
+    }
+
+    /// Returns what a run within this one waits for.
+    fn waiting_within(&self) -> Option<WaitingOn> {
+        self.within.values().find_map(|inner| {
+            let (_, waiting) = inner.waits.as_ref()?;
+            let waiting = waiting.clone()?;
+            Some(WaitingOn { run: waiting.run.or_else(|| Some(inner.name.clone())), ..waiting })
+        })
     }
 
     fn steps(&self) -> Vec<StepView> {
@@ -444,9 +506,11 @@ impl Shown {
                 Some(item) if item.available_at > self.view.run.read_at => StepState::Resting,
                 Some(_) | None => StepState::Ready,
             },
-            NodeState::Rehearsing | NodeState::Saving { .. } | NodeState::Checking { .. } => {
-                StepState::Checking
-            }
+            NodeState::Rehearsing
+            | NodeState::Saving { .. }
+            | NodeState::Branching
+            | NodeState::Checking { .. } => StepState::Checking,
+            NodeState::Nested { .. } => StepState::Working,
             NodeState::Held { .. } => StepState::Waiting,
             NodeState::Settled { outcome } => match outcome {
                 Outcome::Passed => StepState::Passed,
@@ -467,6 +531,8 @@ impl Shown {
                 | planctl_engine::Failing::Undelivered { .. }
                 | planctl_engine::Failing::Permission { .. }
                 | planctl_engine::Failing::Inconclusive { .. }
+                | planctl_engine::Failing::Conflict { .. }
+                | planctl_engine::Failing::SubPlan { .. }
                 | planctl_engine::Failing::NotRed { .. } => None,
             },
             (None, _) => None,
@@ -490,6 +556,7 @@ impl Shown {
             pace: self.graph.task(&node.id).and_then(|task| LevelView::of(task, record)),
             isolation: has_gate.then_some(planctl_harness::ISOLATION_TIER),
             failure: record.failure.as_deref().filter(|_| state != StepState::Passed).map(failure_line),
+            run: self.within.get(&node.id).map(|inner| inner.name.clone()),
             spent: SpentView::from(tally.spent),
             since: item.map(|item| moment(item.available_at)),
         }
@@ -538,7 +605,7 @@ impl Shown {
     fn role_of<'s>(&'s self, node: &'s Node, record: &'s Record) -> &'s str {
         match self.graph.task(&node.id) {
             Some(task) => record.worker(task).as_str(),
-            None if node.gated().is_some() => "harness",
+            None if node.gated().is_some() || self.graph.sub_plan(&node.id).is_some() => "harness",
             None => "human",
         }
     }
@@ -562,7 +629,7 @@ impl Shown {
             RunStatus::Queued { .. } => Some(WaitingOn { run: self.busy.clone(), ..of("workspace") }),
             RunStatus::Paused => Some(of("revision")),
             RunStatus::Awaiting | RunStatus::Active => {
-                self.view.items.iter().find_map(|item| match &item.work {
+                let own = self.view.items.iter().find_map(|item| match &item.work {
                     Work::Human { ask } => Some(WaitingOn {
                         id: item.number.and_then(|number| u64::try_from(number).ok()),
                         ..of(ask.kind.word())
@@ -576,7 +643,8 @@ impl Shown {
                         Some(WaitingOn { run: Some(awaited.run.clone()), lock, ..of("lock") })
                     }
                     Work::Harness { .. } => None,
-                })
+                });
+                own.or_else(|| self.waiting_within())
             }
             RunStatus::New | RunStatus::Ended { .. } => None,
         }

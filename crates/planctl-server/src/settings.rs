@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use planctl_engine::{AgentSaid, Role, Usage};
+use planctl_engine::{AgentSaid, Digest, Role, Usage};
 use planctl_harness::{Inherited, PermissionMode, Permissions};
 use planctl_store::{RunRow, ServedRole};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -30,6 +30,9 @@ pub struct RunSettings {
     /// Whether what it leaves in a worktree of its own is committed.
     #[serde(default, skip_serializing_if = "Commits::is_none")]
     pub commits: Commits,
+    /// The plans within the run's plan, and those within them, with their texts as they were when the run was made.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sub_plans: BTreeMap<String, Digest>,
     /// What serves roles that nothing else serves, in the process that named it; never stored.
     #[serde(skip)]
     pub otherwise: Option<Agent>,
@@ -98,6 +101,7 @@ impl RunSettings {
             contract_path: config.contracts.path.clone(),
             prices: config.prices.clone(),
             commits: config.workspace.git,
+            sub_plans: BTreeMap::new(),
             otherwise: None,
         }
     }

@@ -64,6 +64,7 @@ impl Station {
         for timer in self.store.due_timers(AT_ONCE).await? {
             settled(self.store.apply(timer.run, &timer.event(), &Proof::Clock, None).await.map(drop))?;
         }
+        self.tend_sub_plans().await?;
         tended.recovered = recovered.len() as u64;
         Ok(tended)
     }

@@ -232,7 +232,7 @@ pub struct StepView {
     pub node: String,
     /// What it is: `task`, `call`, `decision`, `human`, `checkpoint` …
     #[serde(default = "task_word")]
-    #[schemars(extend("enum" = ["start", "task", "call", "decision", "human", "checkpoint", "fork", "join", "escalate", "exit"]))]
+    #[schemars(extend("enum" = ["start", "task", "call", "decision", "human", "checkpoint", "fork", "join", "escalate", "sub-plan", "exit"]))]
     pub kind: String,
     /// Who does it: a role, `harness` or `human`.
     pub role: String,
@@ -264,6 +264,9 @@ pub struct StepView {
     pub isolation: Option<u8>,
     /// How the newest gate or attempt failed, in one line.
     pub failure: Option<String>,
+    /// The newest run of the plan that it carries out.
+    #[serde(default)]
+    pub run: Option<String>,
     /// What its attempts have used.
     pub spent: SpentView,
     /// When a resting step goes out again, or a working one began, RFC 3339.
@@ -306,7 +309,7 @@ pub struct WaitingOn {
     pub id: Option<u64>,
     /// The role that no worker serves yet.
     pub role: Option<String>,
-    /// The run that has the workspace or the lock.
+    /// The run that has the workspace or the lock, or the run within this one that waits.
     pub run: Option<String>,
     /// The lock.
     #[serde(default)]

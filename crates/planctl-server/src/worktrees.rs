@@ -180,6 +180,9 @@ impl Services {
                 worktrees.push(self.clean_one(&row, worktree, cleaning).await?);
             }
         }
+        if !cleaning.dry_run {
+            self.station.clear_all_branches(cleaning.failed).await?;
+        }
         Ok(CleanView { dry_run: cleaning.dry_run, worktrees })
     }
 

@@ -105,6 +105,12 @@ fn items_match_states(store: &Store) -> Result<(), String> {
             NodeState::Saving { .. } => {
                 expected.insert(ItemId::checkpoint(store.run, &at, record.tally.rehearsals));
             }
+            NodeState::Nested { .. } => {
+                expected.insert(ItemId::sub_plan(store.run, &at));
+            }
+            NodeState::Branching => {
+                expected.insert(ItemId::branches(store.run, &at));
+            }
             NodeState::Pending | NodeState::Ready | NodeState::Settled { .. } => {}
         }
     }
@@ -121,6 +127,8 @@ fn items_match_states(store: &Store) -> Result<(), String> {
             Work::Harness { purpose: Purpose::Rehearsal } => *state == NodeState::Rehearsing,
             Work::Harness { purpose: Purpose::Record } => *state == NodeState::Saving { restores: false },
             Work::Harness { purpose: Purpose::Restoration } => *state == NodeState::Saving { restores: true },
+            Work::Harness { purpose: Purpose::Parting | Purpose::Merge } => *state == NodeState::Branching,
+            Work::Harness { purpose: Purpose::SubPlan } => matches!(state, NodeState::Nested { .. }),
             Work::Human { .. } => state.is_held(),
         };
         ensure(lane_fits, || format!("item {} is in another lane than its node", row.item.id))?;
@@ -406,6 +414,10 @@ pub fn effects_are_sound(graph: &Graph, effects: &[Effect]) -> Result<(), String
                 Work::Harness { purpose: Purpose::Record | Purpose::Restoration } => {
                     matches!(node.kind, NodeKind::Checkpoint)
                 }
+                Work::Harness { purpose: Purpose::Parting | Purpose::Merge } => {
+                    graph.parts_or_merges(&node.id)
+                }
+                Work::Harness { purpose: Purpose::SubPlan } => matches!(node.kind, NodeKind::SubPlan(_)),
                 Work::Human { .. } => true,
             };
             ensure(fits, || format!("{} is no work", item.id))?;

@@ -73,6 +73,7 @@ fn with_pace(dice: &mut Dice, graph: &Graph) -> Graph {
             | NodeKind::Checkpoint
             | NodeKind::Fork(_)
             | NodeKind::Join(_)
+            | NodeKind::SubPlan(_)
             | NodeKind::Exit { .. } => {}
         }
     }

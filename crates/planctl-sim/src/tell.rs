@@ -38,6 +38,11 @@ pub fn event(event: &Event) -> String {
             }
             Found::Recorded { name } => format!("harness recorded{at} {name}"),
             Found::Restored => format!("harness restored{at}"),
+            Found::Parted { base } => format!("harness parted{at} {base}"),
+            Found::Merged { files, .. } => format!("harness merged{at} {files}"),
+            Found::Conflicted(conflict) => format!("harness conflicted{at} {}", conflict.files.join(" ")),
+            Found::Begun { run } => format!("harness begun{at} {run}"),
+            Found::Ended(child) => format!("harness ended{at} {:?}", child.end),
             Found::Nothing(why) => format!("harness inconclusive{at}: {why:?}"),
         },
         Event::Human(event) => {
@@ -95,6 +100,11 @@ pub fn fact(fact: &Fact) -> String {
         Fact::CheckpointSaved { node, .. } => format!("saved {node}"),
         Fact::CheckpointRestored { node } => format!("restored {node}"),
         Fact::BranchesJoined { node, met, failed } => format!("joined {node} {met} {failed}"),
+        Fact::BranchesParted { node, .. } => format!("parted {node}"),
+        Fact::BranchesMerged { node, files } => format!("merged {node} {files}"),
+        Fact::MergeConflicted { node, .. } => format!("conflicted {node}"),
+        Fact::SubPlanBegan { node, .. } => format!("began {node}"),
+        Fact::SubPlanEnded { node, end, .. } => format!("ended {node} {end:?}"),
         Fact::GoalUnmet { node, .. } => format!("unmet {node}"),
         Fact::NodeSettled { node, outcome, .. } => format!("settled {node} {}", outcome.word()),
         Fact::NodeResting { node, attempt, .. } => format!("resting {node}#{attempt}"),
@@ -105,6 +115,9 @@ pub fn fact(fact: &Fact) -> String {
                 Purpose::Rehearsal => "rehearsal",
                 Purpose::Record => "record",
                 Purpose::Restoration => "restoration",
+                Purpose::Parting => "parting",
+                Purpose::Merge => "merge",
+                Purpose::SubPlan => "sub-plan",
             };
             format!("{what} repeated {node}#{attempt}")
         }
@@ -135,6 +148,7 @@ pub fn plan(graph: &Graph) -> Vec<String> {
             NodeKind::Escalate { pace_level: Some(level), .. } => format!("escalate to {level}"),
             NodeKind::Escalate { .. } => "escalate".to_owned(),
             NodeKind::Fork(fork) => format!("{fork:?}"),
+            NodeKind::SubPlan(plan) => format!("{plan:?}"),
             NodeKind::Join(join) => format!("{join:?}"),
             NodeKind::Call(call) => format!("call retry {} {}", call.max_retries, call.lapse.word()),
             NodeKind::Decision(_) | NodeKind::Human(_) | NodeKind::Checkpoint => {

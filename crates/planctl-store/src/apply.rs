@@ -358,16 +358,27 @@ pub(crate) fn is_of_speaker(item: &ItemId, run: RunId, event: &Event) -> bool {
     let is_gate = || *item == ItemId::gate(run, at);
     let is_rehearsal = || item.is_rehearsal(run, at);
     let is_checkpoint = || item.is_checkpoint(run, at);
+    let is_sub_plan = || *item == ItemId::sub_plan(run, at);
+    let is_branches = || *item == ItemId::branches(run, at);
     match event {
         Event::Agent(_) => *item == ItemId::agent(run, at),
         Event::Harness(event) => match event.found {
             Found::Evidence(_) => is_gate(),
             Found::Rehearsed(_) => is_rehearsal(),
             Found::Recorded { .. } | Found::Restored => is_checkpoint(),
-            Found::Nothing(_) => is_gate() || is_rehearsal() || is_checkpoint(),
+            Found::Parted { .. } | Found::Merged { .. } | Found::Conflicted(_) => is_branches(),
+            Found::Begun { .. } | Found::Ended(_) => is_sub_plan(),
+            Found::Nothing(_) => {
+                is_gate() || is_rehearsal() || is_checkpoint() || is_branches() || is_sub_plan()
+            }
         },
         Event::Human(_) | Event::Clock(_) => {
-            *item == ItemId::agent(run, at) || is_gate() || is_rehearsal() || is_checkpoint()
+            *item == ItemId::agent(run, at)
+                || is_gate()
+                || is_rehearsal()
+                || is_checkpoint()
+                || is_branches()
+                || is_sub_plan()
         }
     }
 }

@@ -228,7 +228,14 @@ impl Audit {
                 Found::Evidence(evidence) | Found::Rehearsed(evidence) => {
                     vec![&evidence.stdout, &evidence.stderr]
                 }
-                Found::Recorded { .. } | Found::Restored | Found::Nothing(_) => Vec::new(),
+                Found::Conflicted(conflict) => vec![&conflict.hunks],
+                Found::Recorded { .. }
+                | Found::Restored
+                | Found::Parted { .. }
+                | Found::Merged { .. }
+                | Found::Begun { .. }
+                | Found::Ended(_)
+                | Found::Nothing(_) => Vec::new(),
             },
             Event::Human(_) | Event::Clock(_) => Vec::new(),
         };
@@ -310,6 +317,8 @@ impl Audit {
                 NodeState::Saving { .. } => {
                     Some(planctl_engine::ItemId::checkpoint(self.run, &at, record.tally.rehearsals))
                 }
+                NodeState::Branching => Some(planctl_engine::ItemId::branches(self.run, &at)),
+                NodeState::Nested { .. } => Some(planctl_engine::ItemId::sub_plan(self.run, &at)),
                 NodeState::Held { item, .. } => Some(item.clone()),
                 NodeState::Pending | NodeState::Ready | NodeState::Settled { .. } => None,
             };

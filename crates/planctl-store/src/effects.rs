@@ -108,9 +108,10 @@ fn put(
         Work::Agent { role, timeout, .. } => {
             ("agent", role.as_str().to_owned(), timeout.saturating_add(WORK_GRACE))
         }
-        Work::Harness { purpose: Purpose::Record | Purpose::Restoration } => {
-            ("harness", host.to_owned(), CHECKPOINT_TIMEOUT)
-        }
+        Work::Harness {
+            purpose:
+                Purpose::Record | Purpose::Restoration | Purpose::Parting | Purpose::Merge | Purpose::SubPlan,
+        } => ("harness", host.to_owned(), CHECKPOINT_TIMEOUT),
         Work::Harness { purpose: Purpose::Verdict | Purpose::Rehearsal } => {
             let gated = graph.gated(&item.at.node).ok_or_else(|| {
                 StoreError::corrupt(format!("node {} has a gate and no contract", item.at.node))

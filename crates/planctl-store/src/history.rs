@@ -159,6 +159,11 @@ impl Place {
             | Fact::NodeDecided { .. }
             | Fact::CheckpointSaved { .. }
             | Fact::CheckpointRestored { .. }
+            | Fact::BranchesParted { .. }
+            | Fact::BranchesMerged { .. }
+            | Fact::MergeConflicted { .. }
+            | Fact::SubPlanBegan { .. }
+            | Fact::SubPlanEnded { .. }
             | Fact::BranchesJoined { .. }
             | Fact::GoalUnmet { .. }
             | Fact::NodeSettled { .. }

@@ -1,22 +1,25 @@
 //! Reads and notes beside the hot path that concern a plan's past and a run's surroundings.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use planctl_engine::{Event, Evidence, Found, Graph, NodeId, Role, RunId};
+use planctl_engine::{Digest, Event, Found, Graph, NodeId, Record, Role, RunId};
 use sqlx::{Connection, PgConnection, Row};
 
 use crate::connections::repeated;
 use crate::error::StoreError;
 use crate::history::Input;
 use crate::plans::{Approval, PlanId};
-use crate::rows::{from_json, stored_run};
+use crate::rows::{from_json, records, stored_run};
 use crate::runs::{RunRow, ServedRole};
 use crate::store::Store;
 
-pub(crate) const PASSED_EVIDENCE: &str = "select h.node, h.body::text as body from history h \
+pub(crate) const FOUND_FILES: &str = "select h.node, h.body::text as body from history h \
      join nodes n on n.run = h.run and n.node = h.node \
-     where h.run = $1 and h.node = any($2) and h.kind = 'input' and h.name = 'harness.evaluated' and n.state = 'passed' \
-     order by h.seq";
+     where h.run = $1 and h.node = any($2) and h.kind = 'input' \
+     and (h.name = 'harness.evaluated' and n.state = 'passed' or h.name = 'harness.merged') order by h.seq";
+pub(crate) const SOME_RECORDS: &str = "select array_agg(node) as names, array_agg(record::text) as records from nodes \
+     where run = $1 and node = any($2)";
 pub(crate) const LAST_APPROVAL: &str = "select id, plan, digest, config_digest, config::text as config, \
      protected::text as protected, by, note, at, voided_at from approvals where plan = $1 order by id desc limit 1";
 pub(crate) const SET_SETTINGS: &str =
@@ -48,30 +51,59 @@ impl Store {
         self.graph(&run.graph).await
     }
 
-    /// Returns the evidence of the passing gate of each of these nodes that passed.
+    /// Returns what is remembered of some nodes of a run; nothing of those that were never entered.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] where a record does not read, and those of the connection.
+    pub async fn records_of(
+        &self,
+        run: RunId,
+        nodes: &[NodeId],
+    ) -> Result<BTreeMap<NodeId, Record>, StoreError> {
+        let id = stored_run(run);
+        let names: Vec<&str> = nodes.iter().map(NodeId::as_str).collect();
+        let row =
+            repeated!(self, lent => sqlx::query(SOME_RECORDS).bind(id).bind(&names).fetch_one(&mut *lent))?;
+        records(row.try_get("names")?, row.try_get("records")?)
+    }
+
+    /// Returns the protected files as the newest passing gate of each of these nodes found them, and as the newest merge
+    /// of branches left them where a node is a join; in the order in which that was.
     ///
     /// # Errors
     ///
     /// [`StoreError::Corrupt`] where a line does not read, and those of the connection.
-    pub async fn passed_evidence(
+    pub async fn found_files(
         &self,
         run: RunId,
         nodes: &[NodeId],
-    ) -> Result<Vec<(NodeId, Evidence)>, StoreError> {
+    ) -> Result<Vec<(NodeId, BTreeMap<String, Option<Digest>>)>, StoreError> {
         let id = stored_run(run);
         let names: Vec<&str> = nodes.iter().map(NodeId::as_str).collect();
-        let rows = repeated!(self, lent => sqlx::query(PASSED_EVIDENCE).bind(id).bind(&names).fetch_all(&mut *lent))?;
-        let mut newest = std::collections::BTreeMap::new();
+        let rows =
+            repeated!(self, lent => sqlx::query(FOUND_FILES).bind(id).bind(&names).fetch_all(&mut *lent))?;
+        let mut newest: Vec<(NodeId, BTreeMap<String, Option<Digest>>)> = Vec::new();
         for row in &rows {
             let node = NodeId::new(row.try_get::<String, _>("node")?);
             let input: Input = from_json(row.try_get("body")?, "an input")?;
-            if let Event::Harness(event) = input.event
-                && let Found::Evidence(evidence) = event.found
-            {
-                newest.insert(node, *evidence);
-            }
+            let Event::Harness(event) = input.event else { continue };
+            let files = match event.found {
+                Found::Evidence(evidence) => evidence.protected,
+                Found::Merged { protected, .. } => protected,
+                Found::Rehearsed(_)
+                | Found::Recorded { .. }
+                | Found::Restored
+                | Found::Parted { .. }
+                | Found::Conflicted(_)
+                | Found::Begun { .. }
+                | Found::Ended(_)
+                | Found::Nothing(_) => continue,
+            };
+            newest.retain(|(other, _)| *other != node);
+            newest.push((node, files));
         }
-        Ok(newest.into_iter().collect())
+        Ok(newest)
     }
 
     /// Returns the newest approval of a plan, whether it still holds or not.

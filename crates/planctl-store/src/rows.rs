@@ -72,7 +72,11 @@ pub(crate) fn node_word(state: &NodeState) -> &'static str {
         NodeState::Working { .. } => "working",
         NodeState::Resting { .. } => "resting",
         // All of these are the harness's; the word tells the reads which nodes are live.
-        NodeState::Rehearsing | NodeState::Saving { .. } | NodeState::Checking { .. } => "checking",
+        NodeState::Rehearsing
+        | NodeState::Saving { .. }
+        | NodeState::Branching
+        | NodeState::Nested { .. }
+        | NodeState::Checking { .. } => "checking",
         NodeState::Held { .. } => "held",
         NodeState::Settled { outcome } => match outcome {
             Outcome::Passed => "passed",

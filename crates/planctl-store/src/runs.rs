@@ -19,6 +19,7 @@ use crate::rows::{
     from_json, optional_time_at, records, run_id, status_word, stored_run, stored_time, time_at, to_json,
 };
 use crate::store::Store;
+use crate::sub_plans::{AroundRow, NewAround};
 use crate::worktrees::{NewWorktree, WorktreeRow};
 
 pub(crate) const NOW: &str = "select clock_timestamp() as now";
@@ -42,8 +43,15 @@ pub(crate) const NEW_RUN_APART: &str = concat!(
      insert into worktrees (run, root, path, branch, base, left_behind) \
      select id, $12 || '/' || own, $12 || '/' || own || $13, 'planctl/' || own, $14, $15 from run"
 );
-pub(crate) const FIXED: &str = "select r.name, r.plan, w.host, coalesce(t.path, w.path) as path, r.graph from runs r \
-     join workspaces w on w.id = r.workspace left join worktrees t on t.run = r.id where r.id = $1";
+/// A run of a sub-plan waits for nobody, as one that works apart.
+pub(crate) const NEW_SUB_PLAN: &str = concat!(
+    "with run as (",
+    new_run!(),
+    " returning id) insert into sub_plans (run, parent, item, place, depth) select id, $13, $14, $15, $16 from run"
+);
+pub(crate) const FIXED: &str = "select r.name, r.plan, w.host, coalesce(t.path, c.place, w.path) as path, r.graph from runs r \
+     join workspaces w on w.id = r.workspace left join worktrees t on t.run = r.id \
+     left join sub_plans c on c.run = r.id where r.id = $1";
 pub(crate) const BUSY: &str = "select o.name from runs r join runs o on o.workspace = r.workspace and o.active and not o.apart \
      where r.id = $1 and o.id <> r.id and not r.apart";
 pub(crate) const ATTACH_APPROVAL: &str = "update runs set approval = $2 where id = $1";
@@ -53,8 +61,9 @@ macro_rules! runs_where {
             "select r.id, r.name, r.plan, p.path as plan_path, r.workspace, w.host, w.path as workspace_path, r.revision, ",
             "r.graph, r.approval, r.settings::text as settings, r.head::text as head, r.seq, r.chain, r.created_at, r.started_at, ",
             "r.ended_at, clock_timestamp() as now, t.root, t.path as place, t.branch, t.base, t.made_at, t.trouble, ",
-            "t.left_behind, t.result, t.uncommitted, t.seen_seq, t.removed_at from runs r join plans p on p.id = r.plan join workspaces w on w.id = r.workspace ",
-            "left join worktrees t on t.run = r.id where ",
+            "t.left_behind, t.result, t.uncommitted, t.seen_seq, t.removed_at, c.parent, c.item as parent_item, ",
+            "c.place as nested_place, c.depth from runs r join plans p on p.id = r.plan join workspaces w on w.id = r.workspace ",
+            "left join worktrees t on t.run = r.id left join sub_plans c on c.run = r.id where ",
             $which
         )
     };
@@ -82,6 +91,8 @@ pub(crate) const RUNS_LEFT_IN_WORKTREES: &str = runs_where!(
     "r.ended_at is not null and t.made_at is not null and t.removed_at is null and t.seen_seq is distinct from r.seq \
      and w.host = $1 order by r.id limit $2"
 );
+pub(crate) const SUB_PLAN_OF: &str = runs_where!("c.item = $1");
+pub(crate) const SUB_PLANS_OPEN: &str = runs_where!("c.parent = $1 and r.ended_at is null order by r.id");
 pub(crate) const OPEN_COUNTS: &str = "select (select count(*) from runs where ended_at is null) as runs, \
      (select count(*) from asks where closed_at is null) as asks";
 pub(crate) const RECORDS: &str =
@@ -142,6 +153,13 @@ impl ServedRole {
     }
 }
 
+/// Where a new run works.
+enum Place<'a> {
+    Workspace,
+    Worktree(&'a NewWorktree<'a>),
+    Around(&'a NewAround<'a>),
+}
+
 /// A run as it stands.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunRow {
@@ -161,6 +179,8 @@ pub struct RunRow {
     pub workspace_path: String,
     /// The worktree that it works in, where that is not the workspace itself.
     pub worktree: Option<WorktreeRow>,
+    /// The run around it, where it carries out a node of that one's plan.
+    pub around: Option<AroundRow>,
     /// The revision that runs.
     pub revision: Digest,
     /// The digest of its compiled graph.
@@ -268,12 +288,13 @@ pub struct RefusalRow {
 impl RunRow {
     /// Returns the folder where its steps and contracts work, or will.
     pub fn place(&self) -> &str {
-        self.worktree.as_ref().map_or(&self.workspace_path, |worktree| &worktree.path)
+        let around = self.around.as_ref().map_or(&self.workspace_path, |around| &around.place);
+        self.worktree.as_ref().map_or(around, |worktree| &worktree.path)
     }
 
     /// Returns the folder whose files its contracts see at present: that of the plan until its worktree is made.
     pub fn place_now(&self) -> &str {
-        if self.is_in_worktree() { self.place() } else { &self.workspace_path }
+        if self.is_in_worktree() || self.around.is_some() { self.place() } else { &self.workspace_path }
     }
 
     /// Says that it is not over and works in a worktree that was made.
@@ -283,7 +304,7 @@ impl RunRow {
         !is_over && self.worktree.as_ref().is_some_and(is_there)
     }
 
-    fn read(row: &PgRow) -> Result<RunRow, StoreError> {
+    pub(crate) fn read(row: &PgRow) -> Result<RunRow, StoreError> {
         Ok(RunRow {
             id: run_id(row.try_get("id")?),
             name: row.try_get("name")?,
@@ -293,6 +314,7 @@ impl RunRow {
             host: row.try_get("host")?,
             workspace_path: row.try_get("workspace_path")?,
             worktree: WorktreeRow::read(row)?,
+            around: AroundRow::read(row)?,
             revision: Digest::new(row.try_get::<String, _>("revision")?),
             graph: Digest::new(row.try_get::<String, _>("graph")?),
             approval: row.try_get::<Option<i64>, _>("approval")?.map(ApprovalId),
@@ -353,7 +375,7 @@ impl Store {
     ///
     /// [`StoreError::NotFound`] where the revision is not kept, and those of the connection.
     pub async fn create_run(&self, new: &NewRun<'_>) -> Result<RunRow, StoreError> {
-        self.create(new, None).await
+        self.create(new, &Place::Workspace).await
     }
 
     /// Makes a run that shall work in a worktree of its own; nothing is made on disk.
@@ -366,14 +388,28 @@ impl Store {
         new: &NewRun<'_>,
         worktree: &NewWorktree<'_>,
     ) -> Result<RunRow, StoreError> {
-        self.create(new, Some(worktree)).await
+        self.create(new, &Place::Worktree(worktree)).await
     }
 
-    async fn create(
+    /// Makes the run that an item of another one waits for; where that was done before, returns what was made then.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::create_run`].
+    pub async fn create_sub_plan(
         &self,
         new: &NewRun<'_>,
-        worktree: Option<&NewWorktree<'_>>,
+        around: &NewAround<'_>,
     ) -> Result<RunRow, StoreError> {
+        match self.create(new, &Place::Around(around)).await {
+            Err(StoreError::NotFound { .. }) if self.sub_plan_of(around.item).await?.is_some() => {}
+            made => return made,
+        }
+        let made = self.sub_plan_of(around.item).await?;
+        made.ok_or_else(|| StoreError::not_found(format!("the run of {}", around.item)))
+    }
+
+    async fn create(&self, new: &NewRun<'_>, place: &Place<'_>) -> Result<RunRow, StoreError> {
         let revision = self.revision(new.plan, new.revision).await?;
         let now = self.now().await?;
         let millis = u64::try_from(now.as_micros() / 1000).unwrap_or(0);
@@ -385,8 +421,12 @@ impl Store {
         loop {
             let attempt = async {
                 let mut lent = self.connections().lend().await?;
-                let folder = worktree.map(|worktree| worktree.folder);
-                let mut query = sqlx::query(if folder.is_some() { NEW_RUN_APART } else { NEW_RUN })
+                let (statement, folder) = match place {
+                    Place::Workspace => (NEW_RUN, None),
+                    Place::Worktree(worktree) => (NEW_RUN_APART, Some(worktree.folder)),
+                    Place::Around(around) => (NEW_SUB_PLAN, Some(around.place)),
+                };
+                let mut query = sqlx::query(statement)
                     .bind(stored_run(id))
                     .bind(new.plan.0)
                     .bind(new.stem)
@@ -399,7 +439,10 @@ impl Store {
                     .bind(stored_time(now))
                     .bind(&served)
                     .bind(folder);
-                if let Some(NewWorktree { inside, base, left_behind, .. }) = worktree {
+                if let Place::Around(NewAround { parent, item, place, depth }) = place {
+                    query = query.bind(stored_run(*parent)).bind(item.as_str()).bind(*place).bind(*depth);
+                }
+                if let Place::Worktree(NewWorktree { inside, base, left_behind, .. }) = place {
                     let inside = if inside.is_empty() { String::new() } else { format!("/{inside}") };
                     let left_behind = i32::try_from(*left_behind).unwrap_or(i32::MAX);
                     query = query.bind(inside).bind(*base).bind(left_behind);
@@ -409,6 +452,8 @@ impl Store {
             };
             match attempt.await {
                 Ok(_) => return self.run(id).await,
+                // Somebody else made it at the same moment.
+                Err(error) if violates(&error, "sub_plans_item_key") => return self.run(id).await,
                 // Somebody else took the number at the same moment.
                 Err(error) if violates(&error, "runs_stem_number_key") => {}
                 Err(error) => patience.after(error).await?,

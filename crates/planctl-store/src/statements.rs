@@ -2,7 +2,7 @@
 
 use crate::{
     apply, audit, connections, history, leases, listen, locks, lookups, migrate, outputs, plans, queue,
-    requests, runs, server, timers, tokens, topics, turns, workers, worktrees,
+    requests, runs, server, sub_plans, timers, tokens, topics, turns, workers, worktrees,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -41,10 +41,16 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("timers: timers due", timers::TIMERS_DUE),
     ("audit: audit beside", audit::AUDIT_BESIDE),
     ("locks: locks awaited", locks::LOCKS_AWAITED),
-    ("lookups: passed evidence", lookups::PASSED_EVIDENCE),
+    ("lookups: found files", lookups::FOUND_FILES),
+    ("lookups: some records", lookups::SOME_RECORDS),
     ("lookups: last approval", lookups::LAST_APPROVAL),
     ("lookups: set settings", lookups::SET_SETTINGS),
     ("lookups: set served items", lookups::SET_SERVED_ITEMS),
+    ("runs: new sub-plan", runs::NEW_SUB_PLAN),
+    ("runs: sub-plan of", runs::SUB_PLAN_OF),
+    ("runs: sub-plans open", runs::SUB_PLANS_OPEN),
+    ("sub_plans: wake around", sub_plans::WAKE_AROUND),
+    ("sub_plans: left", sub_plans::SUB_PLANS_LEFT),
     ("runs: runs open", runs::RUNS_OPEN),
     ("runs: open counts", runs::OPEN_COUNTS),
     ("lookups: roles wanted", lookups::ROLES_WANTED),

@@ -20,6 +20,8 @@ pub(super) fn said(turn: &mut Turn<'_>, event: &AgentEvent) -> Result<(), Refusa
         NodeState::Pending
         | NodeState::Ready
         | NodeState::Saving { .. }
+        | NodeState::Branching
+        | NodeState::Nested { .. }
         | NodeState::Rehearsing
         | NodeState::Checking { .. }
         | NodeState::Held { .. }

@@ -54,6 +54,13 @@ fn stale(turn: &mut Turn<'_>) -> Result<(), Refusal> {
         }
         return Ok(());
     }
+    // A sub-plan's run has its own limit (DOT P11).
+    for node in turn.run.live()? {
+        if matches!(turn.state(&node)?, NodeState::Nested { .. }) {
+            turn.arm_stale(turn.now);
+            return Ok(());
+        }
+    }
     turn.facts.push(Fact::PlanExpired { seconds: still.as_secs() });
     for node in turn.run.live()? {
         if !turn.state(&node)?.is_out() {
@@ -121,6 +128,8 @@ fn working(turn: &Turn<'_>, at: &At) -> Result<NodeId, Refusal> {
         NodeState::Pending
         | NodeState::Ready
         | NodeState::Saving { .. }
+        | NodeState::Branching
+        | NodeState::Nested { .. }
         | NodeState::Rehearsing
         | NodeState::Checking { .. }
         | NodeState::Held { .. }

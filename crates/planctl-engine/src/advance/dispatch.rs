@@ -12,17 +12,19 @@ use crate::mutant::{Mutant, planted};
 use crate::run::{Failing, NodeState, RunStatus};
 use crate::time::Timestamp;
 
-use super::{Turn, hold, pace, revise, route, settle};
+use super::{Turn, hold, join, pace, revise, route, settle};
 
 /// Has a node done, or done again, by whoever does it: an agent, the harness, a person.
 pub(super) fn again(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     let target = turn.graph.node(node).ok_or_else(|| Refusal::NoSuchNode(node.clone()))?;
     match &target.kind {
-        NodeKind::Task(_) | NodeKind::Call(_) => attempt(turn, node),
+        NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::SubPlan(_) => attempt(turn, node),
         NodeKind::Decision(choice) if choice.command.is_some() => attempt(turn, node),
         NodeKind::Human(question) => hold::for_choice(turn, node, question),
         NodeKind::Checkpoint if has_room(turn, node)? => save(turn, node),
         NodeKind::Checkpoint => queue(turn, node),
+        NodeKind::Fork(fork) if fork.apart => branch(turn, node),
+        NodeKind::Join(_) if join::awaits_merge(turn, node)? => branch(turn, node),
         NodeKind::Decision(_) | NodeKind::Fork(_) | NodeKind::Start => {
             route::leave(turn, node, Signal::Success)
         }
@@ -96,6 +98,10 @@ fn work(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     tally.interruptions = 0;
     tally.repeats = 0;
     let attempt = tally.attempt;
+    if turn.graph.sub_plan(node).is_some() {
+        turn.set(node, NodeState::Nested { attempt })?;
+        return gate(turn, node, turn.now);
+    }
     if turn.graph.task(node).is_none() {
         turn.set(node, NodeState::Checking { attempt, gave_up: false })?;
         return gate(turn, node, turn.now);
@@ -113,6 +119,19 @@ fn save(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     let is_failing = record.came.as_ref().is_some_and(|came| came.signal != Signal::Success);
     let restores = is_failing && record.saved.is_some() && !planted(Mutant::CheckpointNotRestored);
     turn.set(node, NodeState::Saving { restores })?;
+    gate(turn, node, turn.now)
+}
+
+/// Has the worktrees of a fork's branches made, or merged at the join.
+fn branch(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    if !has_room(turn, node)? {
+        return queue(turn, node);
+    }
+    let tally = &mut turn.run.record_mut(node)?.tally;
+    tally.attempt = tally.attempt.next();
+    tally.interruptions = 0;
+    tally.repeats = 0;
+    turn.set(node, NodeState::Branching)?;
     gate(turn, node, turn.now)
 }
 

@@ -11,7 +11,7 @@ use crate::ids::{Attempt, NodeId};
 use crate::mutant::{Mutant, planted};
 use crate::run::{Failing, Failure, NodeState, Outcome, Rehearsal};
 
-use super::{Turn, dispatch, hold, route, settle};
+use super::{Turn, dispatch, hold, join, route, settle, sub_plan};
 
 pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Refusal> {
     turn.refuse_unless_active()?;
@@ -27,6 +27,8 @@ pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Ref
             NodeState::Pending
             | NodeState::Ready
             | NodeState::Saving { .. }
+            | NodeState::Branching
+            | NodeState::Nested { .. }
             | NodeState::Rehearsing
             | NodeState::Working { .. }
             | NodeState::Resting { .. }
@@ -36,6 +38,11 @@ pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Ref
         Found::Rehearsed(evidence) => rehearsed(turn, node, evidence),
         Found::Recorded { name } => saved(turn, node, Some(name.as_str())),
         Found::Restored => saved(turn, node, None),
+        Found::Parted { base } => join::parted(turn, node, base),
+        Found::Merged { files, .. } => join::merged(turn, node, *files),
+        Found::Conflicted(conflict) => join::conflicted(turn, node, conflict),
+        Found::Begun { run } => sub_plan::begun(turn, node, *run),
+        Found::Ended(child) => sub_plan::ended(turn, node, child),
         Found::Nothing(Inconclusive::Interrupted) => dispatch::gate_after_interruption(turn, node),
         Found::Nothing(why @ (Inconclusive::ToolMissing { what } | Inconclusive::Unstable { what })) => {
             let word = match why {

@@ -1,15 +1,18 @@
 //! Branches: where they begin, and what happens as each comes to its join.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-use crate::event::Refusal;
+use crate::contract::Excerpt;
+use crate::effect::Reason;
+use crate::event::{Conflict, Refusal};
 use crate::fact::Fact;
 use crate::graph::{Edge, Fork, JoinPolicy, NodeKind, Signal};
 use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
-use crate::run::{Came, NodeState, Outcome};
+use crate::run::{Came, Failing, Failure, NodeState, Outcome};
 
-use super::{Turn, route, settle};
+use super::{Turn, dispatch, hold, route, settle};
 
 /// The name under which conditions find how the branches of the last join ended (DOT P6).
 const RESULTS: &str = "parallel.results";
@@ -43,7 +46,7 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
     let branch = turn.graph.branch_into(join, from).ok_or_else(|| Refusal::NoSuchNode(from.clone()))?;
     let is_passed_over = matches!(turn.state(from)?.outcome(), Some(Outcome::Skipped | Outcome::Warned));
     let is_met = signal == Signal::Success || is_passed_over;
-    let is_over = turn.state(join)?.outcome().is_some();
+    let is_over = turn.state(join)?.outcome().is_some() || awaits_merge(turn, join)?;
     let is_forked = turn.graph.fork_of(join).is_some();
     let context = turn.run.record(from)?.context.clone();
     turn.stranded_at = Some(join.clone());
@@ -144,10 +147,101 @@ fn complete(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), 
     }
     record.tally.visits = record.tally.visits.saturating_add(1);
     turn.withdraw(join)?;
+    let is_apart = turn.graph.parts_or_merges(join);
+    if is_apart && outcome != Outcome::Failed {
+        turn.run.record_mut(join)?.arrivals.get_or_insert_default().merging = Some(outcome);
+    }
     turn.facts.push(Fact::BranchesJoined { node: join.clone(), met, failed });
+    if is_apart && outcome != Outcome::Failed {
+        return dispatch::again(turn, join);
+    }
+    end(turn, join, outcome)
+}
+
+/// Settles a join and goes on from it.
+fn end(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), Refusal> {
     settle::settle(turn, join, outcome, None)?;
     let signal = if outcome == Outcome::Failed { Signal::Exhausted } else { Signal::Success };
     route::leave(turn, join, signal)
+}
+
+/// Says whether branches that came into a join are to be merged before it settles.
+pub(super) fn awaits_merge(turn: &Turn<'_>, join: &NodeId) -> Result<bool, Refusal> {
+    let record = turn.run.record(join)?;
+    let is_open =
+        matches!(record.state.outcome(), None | Some(Outcome::Failed)) && turn.graph.parts_or_merges(join);
+    Ok(is_open && record.arrivals.as_ref().is_some_and(|arrivals| arrivals.merging.is_some()))
+}
+
+/// Has worktrees made for the branches of a fork; a run that is taken up from its start walks past branches that are
+/// merged already.
+pub(super) fn begin_apart(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
+    if turn.replayed.is_some()
+        && let Some(join) = &fork.join
+        && turn.state(join)?.outcome().is_some_and(|outcome| outcome != Outcome::Failed)
+    {
+        turn.set(node, NodeState::Settled { outcome: Outcome::Passed })?;
+        return route::leave(turn, join, Signal::Success);
+    }
+    dispatch::again(turn, node)
+}
+
+/// Begins the branches of a fork, which have their worktrees.
+pub(super) fn parted(turn: &mut Turn<'_>, node: &NodeId, base: &str) -> Result<(), Refusal> {
+    let fork = match turn.graph.node(node).map(|node| &node.kind) {
+        Some(NodeKind::Fork(fork)) if *turn.state(node)? == NodeState::Branching => fork.clone(),
+        Some(_) | None => return Err(Refusal::WrongState),
+    };
+    turn.run.record_mut(node)?.saved = Some(base.to_owned());
+    turn.facts.push(Fact::BranchesParted { node: node.clone(), base: base.to_owned() });
+    spread(turn, node, &fork)
+}
+
+/// Goes on from a join whose branches are merged.
+pub(super) fn merged(turn: &mut Turn<'_>, join: &NodeId, files: u32) -> Result<(), Refusal> {
+    let outcome = merging(turn, join)?;
+    turn.facts.push(Fact::BranchesMerged { node: join.clone(), files });
+    turn.run.record_mut(join)?.failure = None;
+    end(turn, join, outcome)
+}
+
+/// Asks a person about branches that don't fit together.
+pub(super) fn conflicted(turn: &mut Turn<'_>, join: &NodeId, conflict: &Conflict) -> Result<(), Refusal> {
+    merging(turn, join)?;
+    let files = conflict.files.clone();
+    turn.facts.push(Fact::MergeConflicted { node: join.clone(), files: files.clone() });
+    let failure = Failure {
+        attempt: turn.run.record(join)?.tally.attempt,
+        what: Failing::Conflict { branch: conflict.branch, files, folder: conflict.folder.clone() },
+        duration: Duration::ZERO,
+        stdout: conflict.hunks.clone(),
+        stderr: Excerpt::default(),
+    };
+    let message = format!(
+        "edit the files in {} until no conflict mark is left in them, then answer retry; skip goes on without anything \
+         that the branches did",
+        conflict.folder
+    );
+    hold::with_failure(turn, join, Reason::Conflict, Some(message), failure)
+}
+
+/// Returns what a join settles as whose branches are being merged.
+fn merging(turn: &Turn<'_>, join: &NodeId) -> Result<Outcome, Refusal> {
+    let record = turn.run.record(join)?;
+    let merging = record.arrivals.as_ref().and_then(|arrivals| arrivals.merging);
+    match &record.state {
+        NodeState::Branching => merging.ok_or(Refusal::WrongState),
+        NodeState::Pending
+        | NodeState::Ready
+        | NodeState::Saving { .. }
+        | NodeState::Nested { .. }
+        | NodeState::Rehearsing
+        | NodeState::Working { .. }
+        | NodeState::Resting { .. }
+        | NodeState::Checking { .. }
+        | NodeState::Held { .. }
+        | NodeState::Settled { .. } => Err(Refusal::WrongState),
+    }
 }
 
 /// The most branches whose results a condition can look at.
@@ -159,6 +253,7 @@ pub(super) fn forget(turn: &mut Turn<'_>, join: &NodeId, from: &NodeId) -> Resul
     turn.set(join, NodeState::Pending)?;
     let record = turn.run.record_mut(join)?;
     let arrivals = record.arrivals.get_or_insert_default();
+    arrivals.merging = None;
     if let Some(branch) = branch {
         arrivals.forget(branch);
     }

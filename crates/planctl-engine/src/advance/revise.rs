@@ -9,7 +9,7 @@ use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
 use crate::run::{Outcome, RunStatus};
 
-use super::{Turn, agent, join, route};
+use super::{Turn, agent, dispatch, join, route};
 
 /// Pauses the run at a node: what else is out is taken back, and the plan is a draft again.
 pub(super) fn pause(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
@@ -80,10 +80,16 @@ pub(super) fn revive(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> 
         }
         match &target.kind {
             NodeKind::Task(_) if agent::take_up_report(turn, &id)? => {}
-            NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) => route::enter(turn, &id, true)?,
+            NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) | NodeKind::SubPlan(_) => {
+                route::enter(turn, &id, true)?;
+            }
             NodeKind::Decision(choice) if choice.command.is_some() => route::enter(turn, &id, true)?,
             NodeKind::Checkpoint => route::enter(turn, &id, true)?,
+            NodeKind::Join(_) if join::awaits_merge(turn, &id)? => dispatch::again(turn, &id)?,
             NodeKind::Join(_) => open.extend(join::reopen(turn, &id)?),
+            NodeKind::Fork(fork) if fork.apart && turn.state(&id)?.outcome().is_none() => {
+                dispatch::again(turn, &id)?;
+            }
             NodeKind::Start => route::success(turn, &id)?,
             NodeKind::Decision(_) | NodeKind::Fork(_) | NodeKind::Escalate { .. } | NodeKind::Exit { .. } => {
                 open.extend(turn.run.record(&id)?.came.as_ref().map(|came| came.from.clone()));

@@ -92,7 +92,7 @@ fn arrive(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) -> Result<(), Ref
     }
     match &target.kind {
         NodeKind::Start => Err(Refusal::NoSuchNode(to.clone())),
-        NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) => {
+        NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) | NodeKind::SubPlan(_) => {
             if signal == Signal::Success {
                 pace::begin_anew(turn, to)?;
             } else if target.gated().is_some() {
@@ -120,7 +120,11 @@ fn arrive(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) -> Result<(), Ref
         }
         NodeKind::Fork(fork) => {
             pass(turn, edge, signal)?;
-            if count_passage(turn, to)? { join::spread(turn, to, fork) } else { Ok(()) }
+            match count_passage(turn, to)? {
+                true if fork.apart => join::begin_apart(turn, to, fork),
+                true => join::spread(turn, to, fork),
+                false => Ok(()),
+            }
         }
         NodeKind::Join(_) => join::arrive(turn, edge, signal),
         NodeKind::Escalate { reason, pace_level } => {

@@ -87,7 +87,8 @@ pub(super) fn exhausted(turn: &mut Turn<'_>, node: &NodeId, has_failed: bool) ->
         if has_failed && may_come_back && recurs(turn, node)? {
             return pace::escalate(turn, node, Reason::SameFailure, None, None);
         }
-        let lapse = turn.graph.gated(node).map_or(Outcome::Failed, |gated| gated.lapse);
+        let of_plan = turn.graph.sub_plan(node).map(|plan| plan.lapse);
+        let lapse = turn.graph.gated(node).map(|gated| gated.lapse).or(of_plan).unwrap_or(Outcome::Failed);
         settle(turn, node, lapse, None)?;
     }
     route::go(turn, chosen, Signal::Exhausted);
@@ -117,6 +118,8 @@ fn signature(failure: &Failure) -> u64 {
         Failing::Permission { .. } => "permission".to_owned(),
         Failing::Inconclusive { .. } => "inconclusive".to_owned(),
         Failing::NotRed { .. } => "not red".to_owned(),
+        Failing::Conflict { .. } => "conflict".to_owned(),
+        Failing::SubPlan { end, .. } => format!("{end:?}"),
     };
     let printed = failure.stdout.tail.bytes().chain([0]).chain(failure.stderr.tail.bytes());
     let words = printed.filter(|byte| !byte.is_ascii_digit());

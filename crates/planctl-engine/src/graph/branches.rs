@@ -12,6 +12,19 @@ use crate::ids::NodeId;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Branches {
     joins: BTreeMap<NodeId, Arms>,
+    /// The innermost branch with a worktree of its own in which a node works.
+    apart: BTreeMap<NodeId, Apart>,
+}
+
+/// A branch that works in a git worktree of its own.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Apart {
+    /// The fork that began it.
+    pub fork: NodeId,
+    /// The join at which it is merged.
+    pub join: NodeId,
+    /// Which branch of the fork it is, counted from 0.
+    pub branch: u16,
 }
 
 /// The branches of one join.
@@ -20,6 +33,8 @@ struct Arms {
     fork: Option<NodeId>,
     count: u16,
     of: BTreeMap<NodeId, u16>,
+    /// The branch of each node between the fork and the join.
+    within: BTreeMap<NodeId, u16>,
 }
 
 impl Branches {
@@ -30,10 +45,14 @@ impl Branches {
         let kinds: BTreeMap<&NodeId, &NodeKind> =
             parts.nodes.iter().map(|node| (&node.id, &node.kind)).collect();
         let mut joins: BTreeMap<NodeId, Arms> = BTreeMap::new();
+        let mut forks_apart = Vec::new();
         for node in &parts.nodes {
-            if let NodeKind::Fork(fork) = &node.kind
-                && let Some(join) = &fork.join
-            {
+            let NodeKind::Fork(fork) = &node.kind else { continue };
+            if fork.apart {
+                let join = fork.join.clone();
+                forks_apart.push(join.ok_or_else(|| GraphDefect::Misjoined(node.id.clone()))?);
+            }
+            if let Some(join) = &fork.join {
                 let is_join = matches!(kinds.get(join), Some(NodeKind::Join(_)));
                 if !is_join || joins.contains_key(join) {
                     return Err(GraphDefect::Misjoined(node.id.clone()));
@@ -54,8 +73,15 @@ impl Branches {
         }
         match parts.goals.iter().find(|goal| !kinds.contains_key(&goal.node)) {
             Some(goal) => Err(GraphDefect::Misjoined(goal.node.clone())),
-            None => Ok(Branches { joins }),
+            None => {
+                let apart = apart(&joins, &forks_apart);
+                Ok(Branches { joins, apart })
+            }
         }
+    }
+
+    pub(super) fn apart(&self, node: &NodeId) -> Option<&Apart> {
+        self.apart.get(node)
     }
 
     pub(super) fn arm(&self, join: &NodeId, from: &NodeId) -> Option<u16> {
@@ -117,6 +143,22 @@ impl Graph {
     }
 }
 
+/// Finds for each node the innermost branch with a worktree of its own: that of which the fewest nodes are.
+fn apart(joins: &BTreeMap<NodeId, Arms>, forks_apart: &[NodeId]) -> BTreeMap<NodeId, Apart> {
+    let mut all: Vec<(&NodeId, &Arms)> =
+        forks_apart.iter().filter_map(|join| joins.get_key_value(join)).collect();
+    all.sort_by_key(|(_, arms)| std::cmp::Reverse(arms.within.len()));
+    let mut apart = BTreeMap::new();
+    for (join, arms) in all {
+        let Some(fork) = &arms.fork else { continue };
+        for (node, branch) in &arms.within {
+            let of = Apart { fork: fork.clone(), join: join.clone(), branch: *branch };
+            apart.insert(node.clone(), of);
+        }
+    }
+    apart
+}
+
 /// Walks each branch of a fork up to its join.
 fn forked(
     fork: &NodeId,
@@ -151,5 +193,6 @@ fn forked(
             }
         }
     }
+    arms.within = reached.into_iter().map(|(node, branch)| (node.clone(), branch)).collect();
     Ok(arms)
 }

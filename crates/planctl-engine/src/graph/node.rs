@@ -46,6 +46,8 @@ pub enum NodeKind {
     Fork(Fork),
     /// Waits for branches.
     Join(Join),
+    /// Carries out another plan, as a run of its own (DOT S8, N1).
+    SubPlan(Box<SubPlan>),
     /// Escalates the node that led here to the next PACE level's responder; where nothing failed, to a person.
     Escalate {
         /// What the person is told beside the failure itself.
@@ -59,6 +61,28 @@ pub enum NodeKind {
         /// Says whether the run is done or failed.
         success: bool,
     },
+}
+
+/// Another plan, carried out as a run of its own under this run's claim of the workspace.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SubPlan {
+    /// The plan's file, relative to the workspace.
+    pub path: String,
+    /// Who approves it (DOT N3).
+    pub approval: ChildApproval,
+    /// How the node settles where its run does not end well: failed, skipped or warned.
+    pub lapse: Outcome,
+}
+
+/// Who approves the plan of a sub-plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChildApproval {
+    /// A person is asked when its turn comes.
+    #[default]
+    Ask,
+    /// Whoever approved this plan approved it too, as its text was then.
+    Inherit,
 }
 
 /// A command without an agent.
@@ -121,6 +145,9 @@ pub struct Fork {
     /// How many of its branches are under way at once; all, where nothing is said (DOT P2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<u16>,
+    /// Has each branch work in a git worktree of its own; the join merges what they did. Needs a join.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub apart: bool,
 }
 
 /// Where branches end.
@@ -165,6 +192,7 @@ impl Node {
             | NodeKind::Checkpoint
             | NodeKind::Fork(_)
             | NodeKind::Join(_)
+            | NodeKind::SubPlan(_)
             | NodeKind::Escalate { .. }
             | NodeKind::Exit { .. } => None,
         }
@@ -204,6 +232,7 @@ impl Node {
             | NodeKind::Checkpoint
             | NodeKind::Fork(_)
             | NodeKind::Join(_)
+            | NodeKind::SubPlan(_)
             | NodeKind::Escalate { .. }
             | NodeKind::Exit { .. } => None,
         }
@@ -217,6 +246,7 @@ impl Node {
             NodeKind::Task(_)
             | NodeKind::Call(_)
             | NodeKind::Human(_)
+            | NodeKind::SubPlan(_)
             | NodeKind::Escalate { .. }
             | NodeKind::Exit { .. } => false,
         }

@@ -22,6 +22,7 @@ pub(super) fn refuse_misfits(parts: &GraphParts) -> Result<(), GraphDefect> {
         let fits = match &node.kind {
             NodeKind::Task(task) => lapses(task.lapse) && pace::rises(&task.pace),
             NodeKind::Call(call) => lapses(call.lapse),
+            NodeKind::SubPlan(plan) => lapses(plan.lapse) && !plan.path.is_empty(),
             NodeKind::Fork(fork) => fork.max != Some(0),
             NodeKind::Human(question) => question.default.as_ref().is_none_or(|default| {
                 question.options.is_empty() || question.options.contains(&default.answer)
@@ -84,6 +85,7 @@ fn is_allowed(source: &NodeKind, target: &NodeKind, on: On) -> bool {
             | NodeKind::Decision(_)
             | NodeKind::Human(_)
             | NodeKind::Checkpoint
+            | NodeKind::SubPlan(_)
             | NodeKind::Join(_),
             _,
         ) => true,

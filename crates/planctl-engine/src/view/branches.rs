@@ -56,6 +56,7 @@ pub fn joining(graph: &Graph, run: &Run) -> Vec<Joining> {
         | NodeKind::Human(_)
         | NodeKind::Checkpoint
         | NodeKind::Fork(_)
+        | NodeKind::SubPlan(_)
         | NodeKind::Escalate { .. }
         | NodeKind::Exit { .. } => None,
     });

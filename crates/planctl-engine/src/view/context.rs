@@ -207,6 +207,8 @@ impl Scene<'_> {
             Some(
                 NodeState::Ready
                 | NodeState::Saving { .. }
+                | NodeState::Branching
+                | NodeState::Nested { .. }
                 | NodeState::Rehearsing
                 | NodeState::Working { .. }
                 | NodeState::Resting { .. }
@@ -388,6 +390,7 @@ fn prompt(node: &Node) -> Option<&str> {
         NodeKind::Call(call) => Some(&call.contract.command),
         NodeKind::Decision(choice) => choice.description.as_deref(),
         NodeKind::Escalate { reason, .. } => reason.as_deref(),
+        NodeKind::SubPlan(plan) => Some(&plan.path),
         NodeKind::Start
         | NodeKind::Checkpoint
         | NodeKind::Fork(_)

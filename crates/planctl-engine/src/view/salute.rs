@@ -6,7 +6,7 @@ use super::{ask_name, node_name, outcomes_line, sentence};
 use crate::budget::{Budget, Spent};
 use crate::effect::AskKind;
 use crate::fact::Fact;
-use crate::graph::{Graph, Subscription, Task};
+use crate::graph::{Graph, NodeKind, Subscription, Task};
 use crate::ids::{NodeId, Role};
 use crate::pace::Level;
 use crate::run::{End, NodeState, Outcomes, Record, Run, RunStatus};
@@ -193,7 +193,11 @@ impl Live<'_> {
 
     fn who(&self) -> Who {
         match self.record.state {
-            NodeState::Rehearsing | NodeState::Checking { .. } | NodeState::Saving { .. } => Who::Harness,
+            NodeState::Rehearsing
+            | NodeState::Checking { .. }
+            | NodeState::Saving { .. }
+            | NodeState::Nested { .. }
+            | NodeState::Branching => Who::Harness,
             NodeState::Held { .. } => Who::Person,
             NodeState::Working { .. }
             | NodeState::Resting { .. }
@@ -218,6 +222,11 @@ impl Live<'_> {
             NodeState::Ready => format!("{name} waits until there is room for it"),
             NodeState::Saving { restores: false } => format!("{name} records the workspace"),
             NodeState::Saving { restores: true } => format!("{name} restores the workspace"),
+            NodeState::Nested { .. } => format!("the plan of {name} has a run of its own"),
+            NodeState::Branching => match graph.node(self.node).map(|node| &node.kind) {
+                Some(NodeKind::Fork(_)) => format!("{name} makes worktrees for its branches"),
+                Some(_) | None => format!("{name} merges its branches"),
+            },
             NodeState::Held { ask, .. } => format!("{name} waits for a person: {}", ask_name(*ask)),
             NodeState::Pending | NodeState::Settled { .. } => name,
         }

@@ -259,3 +259,109 @@ fn cancelling_takes_back_what_waits_as_well() {
         "
     ));
 }
+
+const APART: &str = "f: fork j apart  a: task  b: task  j: join  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  parallel 2";
+
+#[test]
+fn branches_that_work_apart_begin_once_they_have_worktrees_and_are_merged_at_the_join() {
+    talk(&format!(
+        "
+        plan  {APART}
+        approved
+        -> clock admitted           f#1 to part
+        -> harness found f#1 parted  f parted at base; a#1 to coder; b#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; j joined 2 met, 0 failed; j#1 to merge
+        -> harness found j#1 merged  j merged 2 files; j settled passed; c#1 to coder
+        -> harness found j#1 merged  refused: the step is not in a state for this
+        "
+    ));
+}
+
+#[test]
+fn making_worktrees_and_merging_them_survive_our_own_stops() {
+    talk(&format!(
+        "
+        plan  {APART}
+        approved
+        -> clock admitted           f#1 to part
+        -> clock own lease lost f#1  f#1 to part
+        -> harness found f#1 merged  refused: the step is not in a state for this
+        -> harness found f#1 parted  f parted at base; a#1 to coder; b#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; j joined 2 met, 0 failed; j#1 to merge
+        -> harness found j#1 nothing: interrupted  j#1 to merge
+        -> clock own lease lost j#1  j#1 to merge
+        -> harness found j#1 merged  j merged 2 files; j settled passed; c#1 to coder
+        "
+    ));
+}
+
+#[test]
+fn a_conflict_is_an_escalation_that_a_retry_merges_again_and_a_skip_leaves_out() {
+    let until_conflict = format!(
+        "
+        plan  {APART}
+        approved
+        -> clock admitted           f#1 to part
+        -> harness found f#1 parted  f parted at base; a#1 to coder; b#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; j joined 2 met, 0 failed; j#1 to merge
+        -> harness found j#1 conflict a.txt  j conflicts in a.txt; j held: escalation conflict
+        "
+    );
+    talk(&format!(
+        "{until_conflict}
+        -> human retry              j#2 to merge
+        -> harness found j#1 merged  refused: that attempt is over
+        -> harness found j#2 merged  j merged 2 files; j settled passed; c#1 to coder
+        "
+    ));
+    talk(&format!(
+        "{until_conflict}
+        -> human skip \"by hand\"   j settled skipped by the owner; c#1 to coder
+        "
+    ));
+    talk(&format!(
+        "{until_conflict}
+        -> human abort              j settled failed by the owner; ABORTED
+        -> human resumes            queued
+        -> clock admitted           goes on; j#2 to merge
+        "
+    ));
+}
+
+#[test]
+fn branches_of_a_join_that_failed_are_not_merged() {
+    talk(
+        "
+        plan  f: fork j apart  a: task  b: task  j: join  c: task  d: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  a -on_exhaust-> j  b -on_exhaust-> j  j -on_success-> c  j -on_fail-> d  c -on_success-> done  d -on_success-> done  parallel 2
+        approved
+        -> clock admitted           f#1 to part
+        -> harness found f#1 parted  f parted at base; a#1 to coder; b#1 to coder
+        -> agent overran a#1        a settled failed
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; j joined 1 met, 1 failed; j settled failed; d#1 to coder, told #1 failed
+        ",
+    );
+}
+
+#[test]
+fn making_worktrees_waits_for_room_as_any_work_does() {
+    talk(
+        "
+        plan  o: fork p  f: fork j apart  x: task  a: task  b: task  j: join  p: join  o -always-> x  o -always-> f  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  x -on_success-> p  j -on_success-> p  p -on_success-> done
+        approved
+        -> clock admitted           f queued; x#1 to coder
+        -> agent reported x#1       x#1 to harness
+        -> harness found x#1 exit 0  x#1 passed; x settled passed; f#1 to part
+        -> harness found f#1 parted  f parted at base; b queued; a#1 to coder
+        ",
+    );
+}

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use planctl_engine::condition::{Clause, Condition, Key, StepField, Test};
 use planctl_engine::{
-    Budget, Call, Choice, Contract, DefaultAnswer, Digest, Edge, Fork, Goal, Graph, GraphParts, Join,
-    JoinPolicy, Level, Limits, Node, NodeKind, On, Outcome, Priority, Question, RedFirst, Responder, Role,
-    Rung, Task, WorkKind,
+    Budget, Call, ChildApproval, Choice, Contract, DefaultAnswer, Digest, Edge, Fork, Goal, Graph,
+    GraphParts, Join, JoinPolicy, Level, Limits, Node, NodeKind, On, Outcome, Priority, Question, RedFirst,
+    Responder, Role, Rung, SubPlan, Task, WorkKind,
 };
 
 /// Reads the parts of a plan. Steps run in the order in which they stand, unless an edge says otherwise.
@@ -148,8 +148,13 @@ impl Drawn {
             "checkpoint" => NodeKind::Checkpoint,
             "fork" => {
                 let join = fields.first().filter(|word| **word != "max").map(|join| (*join).into());
-                NodeKind::Fork(Fork { join, max: count("max") })
+                NodeKind::Fork(Fork { join, max: count("max"), apart: fields.contains(&"apart") })
             }
+            "plan" => NodeKind::SubPlan(Box::new(SubPlan {
+                path: fields.first().map_or("child.md", |path| path).to_owned(),
+                approval: ChildApproval::Ask,
+                lapse: Outcome::Failed,
+            })),
             "join" => NodeKind::Join(Join {
                 policy: if fields.contains(&"any") { JoinPolicy::Any } else { JoinPolicy::All },
                 partial: fields.contains(&"partial"),

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, ClockEvent, Decision, Digest, Ending, Event,
-    Evidence, Excerpt, Fault, FaultKind, FileChange, Found, Graph, HarnessEvent, Hints, HumanEvent,
-    Inconclusive, ItemId, NodeId, Report, Resources, Role, Run, Tampering, TimerId, Usage,
+    Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, ChildEnd, ClockEvent, Conflict, Decision,
+    Digest, End, Ending, Event, Evidence, Excerpt, Fault, FaultKind, FileChange, Found, Graph, HarnessEvent,
+    Hints, HumanEvent, Inconclusive, ItemId, NodeId, Outcomes, Report, Resources, Role, Run, RunId, Spent,
+    Tampering, TimerId, Usage,
 };
 
 use super::plan::number;
@@ -38,6 +39,11 @@ pub fn read(room: &Room<'_>, text: &str) -> Event {
                 other @ (Found::Rehearsed(_)
                 | Found::Recorded { .. }
                 | Found::Restored
+                | Found::Parted { .. }
+                | Found::Merged { .. }
+                | Found::Conflicted(_)
+                | Found::Begun { .. }
+                | Found::Ended(_)
                 | Found::Nothing(_)) => other,
             };
             Event::Harness(HarnessEvent { at, found })
@@ -142,6 +148,27 @@ fn finding(room: &Room<'_>, at: &At, found: &[&str]) -> Found {
         ["another", "contract"] => evidence.contract = Digest::from("sha256:another"),
         ["recorded", name] => return Found::Recorded { name: (*name).to_owned() },
         ["restored"] => return Found::Restored,
+        ["begun"] => return Found::Begun { run: RunId::from_u128(2) },
+        ["ended", end, ..] => {
+            let end = match *end {
+                "done" => End::Done,
+                "failed" => End::Failed,
+                other => panic!("how does a run end: {other}?"),
+            };
+            let spent = Spent { tokens: 300, metered: 1, ..Spent::default() };
+            let (run, name, settled) = (RunId::from_u128(2), "child-1".to_owned(), Outcomes::default());
+            return Found::Ended(Box::new(ChildEnd { run, name, end, settled, spent }));
+        }
+        ["parted"] => return Found::Parted { base: "base".to_owned() },
+        ["merged"] => return Found::Merged { files: 2, protected: BTreeMap::new() },
+        ["conflict", file] => {
+            return Found::Conflicted(Box::new(Conflict {
+                branch: Some(1),
+                files: vec![(*file).to_owned()],
+                folder: "/state/merge".to_owned(),
+                hunks: Excerpt::default(),
+            }));
+        }
         ["nothing:", "interrupted"] => return Found::Nothing(Inconclusive::Interrupted),
         ["nothing:", "no", what] => {
             return Found::Nothing(Inconclusive::ToolMissing { what: (*what).to_owned() });

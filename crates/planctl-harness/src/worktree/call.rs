@@ -66,10 +66,27 @@ pub(super) async fn call<A: Into<OsString>>(
     folder: &Path,
     arguments: impl IntoIterator<Item = A>,
 ) -> Result<Called, WorktreeError> {
+    call_on(spawner, folder, None, arguments).await
+}
+
+/// Calls git in a folder, on another index than the folder's own where one is named.
+///
+/// # Errors
+///
+/// Those of [`call`].
+pub(super) async fn call_on<A: Into<OsString>>(
+    spawner: &Spawner,
+    folder: &Path,
+    index: Option<&Path>,
+    arguments: impl IntoIterator<Item = A>,
+) -> Result<Called, WorktreeError> {
     let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
     let what = format!("git {}", verbs(&arguments, 1));
     let mut command = Command::new([OsString::from("git")].into_iter().chain(arguments), folder);
     command.environment = environment(folder);
+    if let Some(index) = index {
+        set(&mut command.environment, "GIT_INDEX_FILE".into(), index.into());
+    }
     command.deadline = Some(DEADLINE);
     let mut printed = Vec::new();
     let mut is_cut = false;
@@ -108,9 +125,23 @@ pub(crate) async fn call_well<A: Into<OsString>>(
     folder: &Path,
     arguments: impl IntoIterator<Item = A>,
 ) -> Result<Called, WorktreeError> {
+    call_well_on(spawner, folder, None, arguments).await
+}
+
+/// Calls git as [`call_on`] does, where any status but 0 is an error.
+///
+/// # Errors
+///
+/// Those of [`call_well`].
+pub(super) async fn call_well_on<A: Into<OsString>>(
+    spawner: &Spawner,
+    folder: &Path,
+    index: Option<&Path>,
+    arguments: impl IntoIterator<Item = A>,
+) -> Result<Called, WorktreeError> {
     let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
     let what = format!("git {}", verbs(&arguments, 2));
-    let called = call(spawner, folder, arguments).await?;
+    let called = call_on(spawner, folder, index, arguments).await?;
     if called.status == 0 {
         return Ok(called);
     }

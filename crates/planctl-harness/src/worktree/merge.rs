@@ -21,7 +21,7 @@ pub enum Merged {
         /// The commit.
         commit: String,
     },
-    /// The two don't fit together; the worktree is as it was.
+    /// The two don't fit together.
     Conflicts(Vec<Conflict>),
 }
 
@@ -38,12 +38,13 @@ pub struct Conflict {
 
 /// Merges a branch or commit into what a worktree has checked out. Everything there must be committed before.
 ///
-/// Always makes a commit of its own, so that the branches can be told apart. A conflict changes nothing.
+/// Always makes a commit of its own, so that the branches can be told apart. A conflict is left in the worktree as git
+/// leaves it, for a person.
 ///
 /// # Errors
 ///
 /// Those of git.
-pub async fn merge(
+pub(super) async fn merge_open(
     spawner: &Spawner,
     worktree: &Path,
     other: &str,
@@ -65,12 +66,29 @@ pub async fn merge(
         let said = if merged.said.is_empty() { merged.line() } else { merged.said };
         return Err(WorktreeError::Git { what: "git merge".to_owned(), said });
     }
-    call_well(spawner, worktree, ["merge", "--abort"]).await?;
     Ok(Merged::Conflicts(conflicts))
 }
 
+/// Merges as [`merge_open`] does; a conflict changes nothing.
+///
+/// # Errors
+///
+/// Those of git.
+pub async fn merge(
+    spawner: &Spawner,
+    worktree: &Path,
+    other: &str,
+    message: &str,
+) -> Result<Merged, WorktreeError> {
+    let merged = merge_open(spawner, worktree, other, message).await?;
+    if matches!(merged, Merged::Conflicts(_)) {
+        call_well(spawner, worktree, ["merge", "--abort"]).await?;
+    }
+    Ok(merged)
+}
+
 /// Reads the files that a merge left unmerged.
-async fn conflicts(spawner: &Spawner, worktree: &Path) -> Result<Vec<Conflict>, WorktreeError> {
+pub(super) async fn conflicts(spawner: &Spawner, worktree: &Path) -> Result<Vec<Conflict>, WorktreeError> {
     let status = call_well(spawner, worktree, ["status", "--porcelain", "-z", "--no-renames"]).await?;
     let mut conflicts = Vec::new();
     for entry in status.records() {

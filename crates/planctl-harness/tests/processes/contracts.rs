@@ -70,7 +70,13 @@ impl Place {
         match self.found(contract, Baseline::default()) {
             Found::Evidence(evidence) | Found::Rehearsed(evidence) => *evidence,
             Found::Nothing(inconclusive) => panic!("{}: {inconclusive:?}", contract.command),
-            other @ (Found::Recorded { .. } | Found::Restored) => panic!("{}: {other:?}", contract.command),
+            other @ (Found::Recorded { .. }
+            | Found::Restored
+            | Found::Parted { .. }
+            | Found::Merged { .. }
+            | Found::Conflicted(_)
+            | Found::Begun { .. }
+            | Found::Ended(_)) => panic!("{}: {other:?}", contract.command),
         }
     }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use planctl_harness::{
-    Checkout, Intact, Merged, NewWorktree, WorktreeError, commit_all, merge_branch, uncommitted,
-    worktree_intact,
+    BranchWorktrees, Checkout, Intact, Joined, Merged, NewWorktree, WorktreeError, commit_all, merge_branch,
+    uncommitted, worktree_intact,
 };
 
 use crate::processes::support::{block_on, spawner};
@@ -23,6 +23,11 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
         a_conflict_shows_its_hunks_and_changes_nothing,
         a_worktree_goes_only_when_nothing_is_lost,
         a_worktree_that_somebody_broke_is_told_from_a_whole_one,
+        branches_begin_with_the_workspace_as_it_is_and_what_they_did_comes_into_it,
+        a_merge_that_is_cut_off_anywhere_comes_to_the_same,
+        branches_that_do_not_fit_are_made_to_fit_by_a_person,
+        what_changed_in_the_workspace_meanwhile_is_kept,
+        what_was_removed_and_made_in_branches_is_so_in_the_workspace,
     ]
 }
 
@@ -360,4 +365,139 @@ fn a_worktree_that_somebody_broke_is_told_from_a_whole_one() {
     assert_eq!(worktree_intact(&tree), Intact::Detached);
     std::fs::remove_dir_all(&tree).unwrap();
     assert_eq!(worktree_intact(&tree), Intact::NoFolder);
+}
+
+impl Place {
+    fn branches(&self) -> BranchWorktrees {
+        block_on(BranchWorktrees::find(&spawner(), &self.top(), self.apart(), "run-1".to_owned())).unwrap()
+    }
+
+    fn apart(&self) -> PathBuf {
+        self.top().with_file_name("branches")
+    }
+
+    fn in_branch(&self, branch: u16, path: &str, text: &str) {
+        std::fs::write(BranchWorktrees::place(&self.apart(), Path::new(""), branch).join(path), text)
+            .unwrap();
+    }
+
+    fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.top().join(path)).unwrap()
+    }
+
+    fn status(&self) -> String {
+        git(&self.top(), &["status", "--porcelain"])
+    }
+}
+
+fn branches_begin_with_the_workspace_as_it_is_and_what_they_did_comes_into_it() {
+    let place = Place::new();
+    place.write("new.txt", "not committed\n");
+    place.write("target/built", "ignored\n");
+    let (head, index) = (place.head(), std::fs::read(place.top().join(".git/index")).unwrap());
+    let base = block_on(place.branches().part(2)).unwrap();
+    assert_eq!(block_on(place.branches().part(2)).unwrap(), base, "parted once, however often");
+    for branch in [0, 1] {
+        let own = BranchWorktrees::place(&place.apart(), Path::new(""), branch);
+        assert_eq!(std::fs::read_to_string(own.join("new.txt")).unwrap(), "not committed\n");
+        assert!(!own.join("target").exists());
+    }
+    place.in_branch(0, "a.txt", "ONE\ntwo\nthree\nfour\nfive\n");
+    place.in_branch(1, "a.txt", "one\ntwo\nthree\nfour\nFIVE\n");
+    place.in_branch(1, "b.txt", "b\n");
+    assert_eq!(block_on(place.branches().merge(&base, &[0, 1])).unwrap(), Joined::Merged { files: 2 });
+    assert_eq!(place.read("a.txt"), "ONE\ntwo\nthree\nfour\nFIVE\n");
+    assert_eq!(place.read("b.txt"), "b\n");
+    assert_eq!(place.read("new.txt"), "not committed\n");
+    assert_eq!(place.read("target/built"), "ignored\n");
+    assert_eq!(place.head(), head, "the user's branch stays where it was");
+    assert_eq!(std::fs::read(place.top().join(".git/index")).unwrap(), index, "and so does the index");
+    block_on(place.branches().remove()).unwrap();
+    assert!(!place.apart().exists());
+    assert_eq!(git(&place.top(), &["for-each-ref", "refs/planctl", "refs/heads/planctl-branch"]), "");
+    assert_eq!(git(&place.top(), &["worktree", "list"]).lines().count(), 1);
+    block_on(place.branches().remove()).unwrap();
+}
+
+fn a_merge_that_is_cut_off_anywhere_comes_to_the_same() {
+    let place = Place::new();
+    let base = block_on(place.branches().part(3)).unwrap();
+    place.in_branch(0, "a.txt", "ONE\ntwo\nthree\nfour\nfive\n");
+    place.in_branch(1, "a.txt", "one\ntwo\nthree\nFOUR\nfive\n");
+    place.in_branch(2, "c.txt", "c\n");
+    // Cut off after the first branch was merged, and with a worktree for merging that is half done.
+    assert_eq!(block_on(place.branches().merge(&base, &[0])).unwrap(), Joined::Merged { files: 1 });
+    git(&place.top(), &["update-ref", "-d", "refs/planctl/run-1/merged"]);
+    std::fs::write(place.apart().join("merge/a.txt"), "half written").unwrap();
+    std::fs::write(place.apart().join("index.lock"), "").unwrap();
+    assert_eq!(block_on(place.branches().merge(&base, &[0, 1, 2])).unwrap(), Joined::Merged { files: 2 });
+    let whole = "ONE\ntwo\nthree\nFOUR\nfive\n";
+    assert_eq!(place.read("a.txt"), whole);
+    // Cut off while the workspace is written: what is not there yet is written, and the rest is left alone.
+    place.write("a.txt", "one\ntwo\nthree\nfour\nfive\n");
+    std::fs::remove_file(place.top().join("c.txt")).unwrap();
+    block_on(place.branches().merge(&base, &[0, 1, 2])).unwrap();
+    assert_eq!((place.read("a.txt"), place.read("c.txt")), (whole.to_owned(), "c\n".to_owned()));
+}
+
+fn branches_that_do_not_fit_are_made_to_fit_by_a_person() {
+    let place = Place::new();
+    let base = block_on(place.branches().part(3)).unwrap();
+    place.in_branch(0, "a.txt", "red\ntwo\nthree\nfour\nfive\n");
+    place.in_branch(1, "a.txt", "blue\ntwo\nthree\nfour\nfive\n");
+    place.in_branch(2, "c.txt", "c\n");
+    let merge = || block_on(place.branches().merge(&base, &[0, 1, 2])).unwrap();
+    for _ in 0..2 {
+        let Joined::Conflicts { branch, folder, conflicts } = merge() else { panic!("a conflict") };
+        assert_eq!((branch, folder.as_path()), (Some(1), place.apart().join("merge").as_path()));
+        assert_eq!(conflicts[0].path, "a.txt");
+        assert!(conflicts[0].hunks.contains("red") && conflicts[0].hunks.contains("blue"), "{conflicts:?}");
+        assert_eq!(place.status(), "", "the workspace is as it was");
+    }
+    // Given up: the merge is made anew.
+    git(&place.apart().join("merge"), &["merge", "--abort"]);
+    assert!(matches!(merge(), Joined::Conflicts { branch: Some(1), .. }));
+    std::fs::write(place.apart().join("merge/a.txt"), "purple\ntwo\nthree\nfour\nfive\n").unwrap();
+    assert_eq!(merge(), Joined::Merged { files: 2 });
+    assert_eq!(place.read("a.txt"), "purple\ntwo\nthree\nfour\nfive\n");
+    assert_eq!(place.read("c.txt"), "c\n");
+}
+
+fn what_changed_in_the_workspace_meanwhile_is_kept() {
+    let place = Place::new();
+    let base = block_on(place.branches().part(1)).unwrap();
+    place.in_branch(0, "a.txt", "ONE\ntwo\nthree\nfour\nfive\n");
+    place.write("a.txt", "one\ntwo\nthree\nfour\nFIVE\n");
+    place.write("mine.txt", "mine\n");
+    assert_eq!(block_on(place.branches().merge(&base, &[0])).unwrap(), Joined::Merged { files: 1 });
+    assert_eq!(place.read("a.txt"), "ONE\ntwo\nthree\nfour\nFIVE\n");
+    assert_eq!(place.read("mine.txt"), "mine\n");
+    let other = Place::new();
+    let base = block_on(other.branches().part(1)).unwrap();
+    other.in_branch(0, "a.txt", "branch\n");
+    other.write("a.txt", "person\n");
+    let merge = || block_on(other.branches().merge(&base, &[0])).unwrap();
+    let Joined::Conflicts { branch: None, folder, .. } = merge() else { panic!("a conflict") };
+    assert_eq!(other.read("a.txt"), "person\n");
+    std::fs::write(folder.join("a.txt"), "both\n").unwrap();
+    merge();
+    assert_eq!(other.read("a.txt"), "both\n");
+}
+
+fn what_was_removed_and_made_in_branches_is_so_in_the_workspace() {
+    let place = Place::new();
+    place.write("old/deep/file.txt", "old\n");
+    let base = block_on(place.branches().part(2)).unwrap();
+    let own = BranchWorktrees::place(&place.apart(), Path::new(""), 0);
+    std::fs::remove_dir_all(own.join("old")).unwrap();
+    std::fs::write(own.join("old"), "a file now\n").unwrap();
+    let other = BranchWorktrees::place(&place.apart(), Path::new(""), 1);
+    std::fs::write(other.join("tool.sh"), "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(other.join("tool.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    git(&other, &["add", "-A"]);
+    git(&other, &["commit", "--quiet", "-m", "a worker may commit"]);
+    block_on(place.branches().merge(&base, &[0, 1])).unwrap();
+    assert_eq!(place.read("old"), "a file now\n");
+    let mode = place.top().join("tool.sh").metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o111, 0o111);
 }

@@ -70,7 +70,9 @@ fn branches(parts: &GraphParts, plan: &Plan<'_>) -> Vec<BTreeMap<usize, usize>> 
         let own = net.branches(*fork).into_iter();
         own.filter_map(|(node, branch)| Some((step_of(node)?, branch))).collect()
     };
-    net.forks.iter().take(FORKS_MAX).map(of_fork).collect()
+    // What works in a worktree of its own touches nobody's files.
+    let is_shared = |fork: &&usize| !matches!(&parts.nodes[**fork].kind, NodeKind::Fork(fork) if fork.apart);
+    net.forks.iter().filter(is_shared).take(FORKS_MAX).map(of_fork).collect()
 }
 
 /// Returns two steps of different branches, of which the first changes the file.

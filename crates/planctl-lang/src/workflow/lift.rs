@@ -1,6 +1,8 @@
 //! The graph that the engine runs → a tree, so that what runs can be drawn and written like what is read.
 
-use planctl_engine::{Contract, Edge, Graph, JoinPolicy, Node, NodeKind, Subscription, Task, WorkKind};
+use planctl_engine::{
+    ChildApproval, Contract, Edge, Graph, JoinPolicy, Node, NodeKind, Subscription, Task, WorkKind,
+};
 
 use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Workflow};
 use crate::source::{Span, Spanned};
@@ -33,6 +35,7 @@ fn node_tree(node: &Node) -> NodeTree {
         NodeKind::Checkpoint => Kind::Checkpoint,
         NodeKind::Fork(_) => Kind::Fork,
         NodeKind::Join(_) => Kind::Join,
+        NodeKind::SubPlan(_) => Kind::SubPlan,
         NodeKind::Escalate { .. } => Kind::Escalate,
         NodeKind::Exit { .. } => Kind::Exit,
     };
@@ -71,7 +74,14 @@ fn node_tree(node: &Node) -> NodeTree {
             }
         }
         NodeKind::Fork(fork) => {
-            say("max_parallel", fork.max.map(|most| most.to_string()).unwrap_or_default())
+            say("max_parallel", fork.max.map(|most| most.to_string()).unwrap_or_default());
+            say("workspace", if fork.apart { "worktree".to_owned() } else { String::new() });
+        }
+        NodeKind::SubPlan(plan) => {
+            say("stack.child_dotfile", plan.path.clone());
+            if plan.approval == ChildApproval::Inherit {
+                say("stack.child_approval", "inherit".to_owned());
+            }
         }
         NodeKind::Join(join) => {
             if join.policy == JoinPolicy::Any {

@@ -124,6 +124,7 @@ fn kind_of(kind: StepKind) -> Kind {
         StepKind::Call => Kind::Call,
         StepKind::Checkpoint => Kind::Checkpoint,
         StepKind::Join => Kind::Join,
+        StepKind::SubPlan => Kind::SubPlan,
         StepKind::Escalate => Kind::Escalate,
     }
 }

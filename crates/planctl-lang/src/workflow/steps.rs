@@ -106,7 +106,8 @@ fn kind_of(node: &NodeTree) -> Option<StepKind> {
         Kind::Checkpoint => Some(StepKind::Checkpoint),
         Kind::Escalate => Some(StepKind::Escalate),
         Kind::Join => Some(StepKind::Join),
-        Kind::Start | Kind::Fork | Kind::SubPlan | Kind::Exit => None,
+        Kind::SubPlan => Some(StepKind::SubPlan),
+        Kind::Start | Kind::Fork | Kind::Exit => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Graphs of DOT and JSON as the engine runs them: kinds of nodes, edges, retries, goals, and what is not run yet.
 
-use planctl_engine::{Graph, JoinPolicy, Level, NodeId, NodeKind, On, Outcome};
+use planctl_engine::{ChildApproval, Graph, JoinPolicy, Level, NodeId, NodeKind, On, Outcome};
 use planctl_lang::workflow::{Language, check, to_graph};
 use planctl_lang::{Code, Source};
 
@@ -121,10 +121,68 @@ fn g_03_a_graph_of_json_may_begin_at_a_task() {
 #[test]
 fn what_the_engine_does_not_run_yet_is_refused_by_name() {
     let refused = dot(
-        "start a [prompt=x, contract=x] s [shape=house, stack.child_dotfile=\"c.dot\"] exit start -> a -> s -> exit",
+        "start a [prompt=x, contract=x] b [prompt=x, contract=x, workspace=worktree] exit start -> a -> b a -> a [loop_restart=true, on=fail] b -> exit",
     )
     .expect_err("not yet");
-    assert_eq!(refused, [(Code::P017, "a run of another plan (`s`) is not supported yet".to_owned())]);
+    assert_eq!(refused, [(Code::P017, "`loop_restart` is not supported yet".to_owned())]);
     let steps = include_str!("../fixtures/bugfix-steps.json");
     assert_eq!(graph(steps, Language::Json).expect_err("guided mode only").len(), 5);
+}
+
+#[test]
+fn s8_n3_a_house_runs_another_plan_which_a_person_approves_unless_it_says_otherwise() {
+    let graph = dot(
+        "start s [shape=house, stack.child_dotfile=\"c.dot\"] t [shape=house, stack.child_dotfile=\"d.md\", \
+         stack.child_approval=inherit, on_fail=warn] exit start -> s -> t -> exit t -> exit [on=exhaust]",
+    )
+    .expect("a graph");
+    let plans: Vec<_> = graph
+        .sub_plans()
+        .map(|(node, plan)| (node.id.as_str(), plan.path.as_str(), plan.approval, plan.lapse, node.step()))
+        .collect();
+    assert_eq!(
+        plans,
+        [
+            ("s", "c.dot", ChildApproval::Ask, Outcome::Failed, Some(1)),
+            ("t", "d.md", ChildApproval::Inherit, Outcome::Warned, Some(2)),
+        ]
+    );
+    let json = r#"{"graph": {"start": "s", "nodes": {"s": {"type": "start"}, "p": {"type": "sub_plan", "stack.child_dotfile": "c.md"}, "end": {"type": "exit"}},
+        "edges": [{"from": "s", "to": "p"}, {"from": "p", "to": "end", "condition": "on_success"}]}}"#;
+    assert_eq!(graph_paths(&self::graph(json, Language::Json).expect("a graph")), ["c.md"]);
+}
+
+fn graph_paths(graph: &Graph) -> Vec<&str> {
+    graph.sub_plans().map(|(_, plan)| plan.path.as_str()).collect()
+}
+
+fn is_apart(graph: &Graph, fork: &str) -> bool {
+    matches!(kind(graph, fork), NodeKind::Fork(fork) if fork.apart)
+}
+
+#[test]
+fn a_fork_parts_where_it_or_a_node_on_its_branches_says_so() {
+    let forked = |fork: &str, one: &str, inner: &str| {
+        dot(&format!(
+            "start f [shape=component{fork}] x [{STEP}{one}] g [shape=component] y [{STEP}{inner}] z [{STEP}] \
+             k [shape=tripleoctagon] j [shape=tripleoctagon] exit \
+             start -> f -> x -> j f -> g -> y -> k g -> z -> k k -> j j -> exit"
+        ))
+        .expect("a graph")
+    };
+    let says = ", workspace=worktree";
+    let both = |graph: &Graph| (is_apart(graph, "f"), is_apart(graph, "g"));
+    assert_eq!(both(&forked("", "", "")), (false, false));
+    assert_eq!(both(&forked(says, "", "")), (true, false));
+    assert_eq!(both(&forked("", says, "")), (true, false));
+    let inner = forked("", "", says);
+    assert_eq!(both(&inner), (false, true), "the innermost fork around it");
+    let apart = inner.apart(&NodeId::new("y")).expect("a branch");
+    assert_eq!((apart.fork.as_str(), apart.join.as_str(), apart.branch), ("g", "k", 0));
+    assert_eq!(inner.apart(&NodeId::new("x")), None);
+    let refused = dot(&format!("start a [{STEP}{says}] exit start -> a -> exit")).expect_err("no branch");
+    assert_eq!(
+        refused,
+        [(Code::P017, "a worktree for `a`, which is on no branch, is not supported yet".to_owned())]
+    );
 }

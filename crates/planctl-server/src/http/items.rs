@@ -132,7 +132,7 @@ async fn claimed_within(
     let mut stop = call.doors.options().stop.clone();
     loop {
         if let Some(claimed) = claimed_once(store, claim, token.clone()).await? {
-            return Ok(Some(claimed));
+            return Ok(Some(call.station().placed(claimed).await?));
         }
         let left = until.saturating_duration_since(clock::instant());
         if left.is_zero() || *stop.borrow() {

@@ -151,6 +151,11 @@ impl Model {
                 | Found::Rehearsed(_)
                 | Found::Recorded { .. }
                 | Found::Restored
+                | Found::Parted { .. }
+                | Found::Merged { .. }
+                | Found::Conflicted(_)
+                | Found::Begun { .. }
+                | Found::Ended(_)
                 | Found::Nothing(_),
                 _,
             ) => Err(No),

@@ -86,7 +86,7 @@ impl Model {
     /// Has a node done, or done again, by whoever does it.
     pub(super) fn begin(&mut self, node: &NodeId) {
         match self.kind(node) {
-            NodeKind::Task(_) | NodeKind::Call(_) => self.attempt_next(node),
+            NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::SubPlan(_) => self.attempt_next(node),
             NodeKind::Decision(choice) if choice.command.is_some() => self.attempt_next(node),
             NodeKind::Human(_) => {
                 self.ask(node, AskKind::Choice, "planned");

@@ -143,7 +143,8 @@ pub fn view_of(run: &Run) -> View {
     let nodes = run.records().iter().map(|(id, record)| {
         let tally = record.tally;
         let place = match &record.state {
-            NodeState::Pending => Place::Nowhere,
+            // No plan that is made here parts its branches, or carries out another.
+            NodeState::Pending | NodeState::Branching | NodeState::Nested { .. } => Place::Nowhere,
             NodeState::Ready => Place::InLine,
             NodeState::Saving { restores } => Place::Saved { restores: *restores },
             NodeState::Rehearsing => Place::Rehearsed,

@@ -53,7 +53,7 @@ impl Model {
         }
         match self.kind(to) {
             NodeKind::Start => {}
-            NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) => {
+            NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) | NodeKind::SubPlan(_) => {
                 match why {
                     Signal::Success => self.lower_level(to),
                     Signal::Retry | Signal::Exhausted => self.pass_on_failure(&edge.from, to),
@@ -221,9 +221,11 @@ impl Model {
             }
             seen.push(id.clone());
             match self.kind(&id) {
-                NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) | NodeKind::Checkpoint => {
-                    self.enter(&id, true);
-                }
+                NodeKind::Task(_)
+                | NodeKind::Call(_)
+                | NodeKind::Human(_)
+                | NodeKind::SubPlan(_)
+                | NodeKind::Checkpoint => self.enter(&id, true),
                 NodeKind::Decision(choice) if choice.command.is_some() => self.enter(&id, true),
                 NodeKind::Join(_) => open.extend(self.reopen(&id)),
                 NodeKind::Start => self.leave(&id, Signal::Success),
@@ -268,6 +270,7 @@ impl Model {
             NodeKind::Task(_)
             | NodeKind::Call(_)
             | NodeKind::Human(_)
+            | NodeKind::SubPlan(_)
             | NodeKind::Escalate { .. }
             | NodeKind::Exit { .. } => false,
         }

@@ -234,7 +234,7 @@ impl Weaver<'_> {
         let (id, join) = (self.name("fork"), self.name("join"));
         let is_named = self.dice.happens(880);
         let max = (is_named && self.dice.happens(300)).then(|| self.dice.between(1, 2) as u16);
-        let fork = Fork { join: is_named.then(|| join.clone()), max };
+        let fork = Fork { join: is_named.then(|| join.clone()), max, apart: false };
         let node = self.node(&id, NodeKind::Fork(fork));
         self.nodes.push(node);
         self.tie(ends, &id);

@@ -213,6 +213,11 @@ fn particulars(fact: &Fact) -> (&'static str, String) {
         | Fact::NodeDecided { .. }
         | Fact::CheckpointSaved { .. }
         | Fact::CheckpointRestored { .. }
+        | Fact::BranchesParted { .. }
+        | Fact::BranchesMerged { .. }
+        | Fact::MergeConflicted { .. }
+        | Fact::SubPlanBegan { .. }
+        | Fact::SubPlanEnded { .. }
         | Fact::BranchesJoined { .. }
         | Fact::GoalUnmet { .. }
         | Fact::NodeResting { .. }

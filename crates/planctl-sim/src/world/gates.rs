@@ -77,7 +77,9 @@ impl World {
         match purpose? {
             Purpose::Record => Some(Found::Recorded { name: format!("{}.{}", at.node, at.visit) }),
             Purpose::Restoration => Some(Found::Restored),
-            Purpose::Verdict | Purpose::Rehearsal => None,
+            Purpose::Verdict | Purpose::Rehearsal | Purpose::Parting | Purpose::Merge | Purpose::SubPlan => {
+                None
+            }
         }
     }
 

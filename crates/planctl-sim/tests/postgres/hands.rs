@@ -175,6 +175,11 @@ impl Hand {
                 Work::Harness { purpose: Purpose::Rehearsal } => Found::Rehearsed(Box::new(evidence.clone())),
                 Work::Harness { purpose: Purpose::Record } => Found::Recorded { name: "state".to_owned() },
                 Work::Harness { purpose: Purpose::Restoration } => Found::Restored,
+                Work::Harness { purpose: Purpose::SubPlan } => Found::Begun { run: claimed.item.run },
+                Work::Harness { purpose: Purpose::Parting } => Found::Parted { base: "base".to_owned() },
+                Work::Harness { purpose: Purpose::Merge } => {
+                    Found::Merged { files: 0, protected: BTreeMap::new() }
+                }
                 Work::Harness { purpose: Purpose::Verdict } | Work::Agent { .. } | Work::Human { .. } => {
                     Found::Evidence(Box::new(evidence.clone()))
                 }

@@ -105,9 +105,16 @@ impl Trial {
         };
         match found {
             Ok(Found::Evidence(evidence) | Found::Rehearsed(evidence)) => Ok(self.report(&evidence)),
-            Ok(what @ (Found::Recorded { .. } | Found::Restored | Found::Nothing(_))) => {
-                Err(refused(format!("could not run the contract: {what:?}")))
-            }
+            Ok(
+                what @ (Found::Recorded { .. }
+                | Found::Restored
+                | Found::Parted { .. }
+                | Found::Merged { .. }
+                | Found::Conflicted(_)
+                | Found::Begun { .. }
+                | Found::Ended(_)
+                | Found::Nothing(_)),
+            ) => Err(refused(format!("could not run the contract: {what:?}"))),
             Err(ProbeError::Interrupted) => {
                 Err(Refusal::new(Refusal::CANCELLED, "the contract was cancelled"))
             }

@@ -36,6 +36,7 @@ fn step(number: u32, state: StepState) -> StepView {
         pace: None,
         isolation: None,
         failure: None,
+        run: None,
         spent: SpentView::default(),
         since: None,
     }

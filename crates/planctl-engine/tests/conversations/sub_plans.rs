@@ -1,0 +1,82 @@
+//! Plans within plans: a run of its own, for whose end the node waits (DOT S8, N1).
+
+use super::script::talk;
+
+#[test]
+fn s8_a_sub_plan_runs_as_a_run_of_its_own_and_its_end_is_the_nodes() {
+    talk(
+        "
+        plan  a: plan child.md  b: task
+        approved
+        -> clock admitted           a#1 to its plan
+        -> harness found a#1 exit 0  refused: the step is not in a state for this
+        -> harness found a#1 begun  a has a run; a#1 to its plan later
+        -> clock own lease lost a#1  a#1 to its plan
+        -> harness found a#1 begun  a#1 to its plan later
+        -> harness found a#1 ended done  a ended Done; a settled passed; b#1 to coder
+        -> harness found a#1 ended done  refused: the step is not in a state for this
+        ",
+    );
+}
+
+#[test]
+fn n1_a_sub_plan_that_fails_is_asked_about_and_a_retry_is_another_run() {
+    talk(
+        "
+        plan  a: plan child.md  b: task
+        approved
+        -> clock admitted           a#1 to its plan
+        -> harness found a#1 begun  a has a run; a#1 to its plan later
+        -> harness found a#1 ended failed  a ended Failed; a held: escalation no_edge
+        -> human retry              a#2 to its plan
+        -> harness found a#2 ended done  a ended Done; a settled passed; b#1 to coder
+        ",
+    );
+    talk(
+        "
+        plan  a: plan child.md  b: task  c: task  a -on_fail-> c  a -on_success-> b  b -on_success-> done  c -on_success-> done
+        approved
+        -> clock admitted           a#1 to its plan
+        -> harness found a#1 ended failed  a ended Failed; a settled failed; c#1 to coder, told #1 failed
+        ",
+    );
+}
+
+#[test]
+fn what_a_sub_plan_spends_counts_for_the_plan_around_it() {
+    talk(
+        "
+        plan  a: plan child.md  b: task  budget 300 tokens
+        approved
+        -> clock admitted           a#1 to its plan
+        -> harness found a#1 ended done  a ended Done; a settled passed; 100 % used; b held: budget budget, 300 short
+        ",
+    );
+}
+
+#[test]
+fn a_run_that_is_cancelled_takes_its_sub_plan_back() {
+    talk(
+        "
+        plan  a: plan child.md  b: task
+        approved
+        -> clock admitted           a#1 to its plan
+        -> harness found a#1 begun  a has a run; a#1 to its plan later
+        -> human cancels            a#1 taken back from plan; CANCELLED
+        ",
+    );
+}
+
+#[test]
+fn p11_a_run_whose_sub_plan_is_under_way_does_not_stand_still() {
+    talk(
+        "
+        plan  a: plan child.md  b: task  stale after 60 seconds
+        approved
+        -> clock admitted           wake at 60 s; a#1 to its plan
+        -> harness found a#1 begun  a has a run; a#1 to its plan later
+        wait 100 seconds
+        -> clock stale              wake at 160 s
+        ",
+    );
+}

@@ -1,0 +1,435 @@
+//! Branches of a run that work in git worktrees of their own: parted from the workspace as it is, merged back into it.
+//!
+//! All that is known of them is references of the repository, each written once what it tells of is there. A call that
+//! is cut off at any point is made again and comes to the same. The workspace's index, branch and HEAD stay as they are:
+//! what branches did comes into its files, as changes.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::call::{call, call_well, call_well_on};
+use super::merge::{Conflict, Merged, conflicts, merge_open};
+use super::{Checkout, Intact, NewWorktree, WorktreeError, commit_all, identity, worktree_intact};
+use crate::git::git_folder;
+use crate::spawn::Spawner;
+
+/// How many paths go to git at once.
+const PATHS_AT_ONCE: usize = 500;
+
+/// The branches of one entering of a fork.
+pub struct BranchWorktrees {
+    checkout: Checkout,
+    folder: PathBuf,
+    /// What tells them from those of other runs and forks: a part of a reference's name.
+    name: String,
+}
+
+/// What came of a merge of branches.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Joined {
+    /// The workspace holds what the branches did.
+    Merged {
+        /// How many of its files changed.
+        files: usize,
+    },
+    /// Something does not fit together. The workspace is as it was; a person makes it fit in a folder of its own.
+    Conflicts {
+        /// The branch that does not fit to those before it; none where the workspace was changed meanwhile.
+        branch: Option<u16>,
+        /// Where a person makes it fit.
+        folder: PathBuf,
+        /// What conflicts.
+        conflicts: Vec<Conflict>,
+    },
+}
+
+impl BranchWorktrees {
+    /// Returns the branches whose worktrees are in a folder of planctl's own, of a workspace in a git checkout.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Checkout::find`].
+    pub async fn find(
+        spawner: &Spawner,
+        workspace: &Path,
+        folder: PathBuf,
+        name: String,
+    ) -> Result<BranchWorktrees, WorktreeError> {
+        let checkout = Checkout::find(spawner, workspace).await?;
+        Ok(BranchWorktrees { checkout, folder, name })
+    }
+
+    /// Returns where in its worktree a branch works.
+    pub fn place(folder: &Path, inside: &Path, branch: u16) -> PathBuf {
+        folder.join(branch.to_string()).join(inside)
+    }
+
+    /// Makes a worktree for each branch, all of which begin with the workspace's files as they are: those that are in no
+    /// commit too, and without those that git ignores. Returns the commit.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Checkout::survey`], of git and of the disk.
+    pub async fn part(&self, count: u16) -> Result<String, WorktreeError> {
+        let base = match self.reference("base").await? {
+            Some(base) => base,
+            None => {
+                let head = self.checkout.survey().await?.commit;
+                let base = self.snapshot(&head).await?.unwrap_or(head);
+                self.set("base", &base).await?;
+                base
+            }
+        };
+        for branch in 0..count {
+            let path = self.folder.join(branch.to_string());
+            let new = NewWorktree {
+                path: &path,
+                branch: &self.branch(branch),
+                commit: &base,
+                reason: "a branch of a planctl run",
+            };
+            self.checkout.add(&new).await?;
+        }
+        Ok(base)
+    }
+
+    /// Merges branches in their order, and brings what they did into the workspace; `base` is what they began with.
+    ///
+    /// # Errors
+    ///
+    /// Those of git and of the disk; the workspace is unchanged then, or this call made again completes it.
+    pub async fn merge(&self, base: &str, branches: &[u16]) -> Result<Joined, WorktreeError> {
+        if self.reference("merged").await?.is_none() {
+            if let Some(joined) = self.go_on_after_conflict().await? {
+                return Ok(joined);
+            }
+            let tips = self.tips(branches).await?;
+            if let Some(joined) = self.merge_tips(base, &tips).await? {
+                return Ok(joined);
+            }
+        }
+        let (Some(before), Some(merged)) = (self.reference("before").await?, self.reference("merged").await?)
+        else {
+            return Err(self.broken("a merge that was begun can't be found"));
+        };
+        let files = self.bring(&before, &merged).await?;
+        Ok(Joined::Merged { files })
+    }
+
+    /// Removes the worktrees of the branches, with all that they hold, and all that is kept of them.
+    ///
+    /// # Errors
+    ///
+    /// Those of git and of the disk.
+    pub async fn remove(&self) -> Result<(), WorktreeError> {
+        let entries = match std::fs::read_dir(&self.folder) {
+            Ok(entries) => entries.filter_map(Result::ok).map(|entry| entry.path()).collect::<Vec<_>>(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(source) => return Err(self.io("look at", source)),
+        };
+        for path in entries {
+            match path.is_dir() {
+                true => self.checkout.clear(&path).await?,
+                false => std::fs::remove_file(&path).map_err(|source| self.io("clear", source))?,
+            }
+        }
+        match std::fs::remove_dir(&self.folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(self.io("remove", error)),
+            Ok(()) | Err(_) => {}
+        }
+        let branches = format!("refs/heads/{}", self.branch_prefix());
+        for pattern in [format!("refs/planctl/{}", self.name), branches] {
+            let format = "--format=%(refname)";
+            let named = call_well(self.spawner(), self.top(), ["for-each-ref", format, &pattern]).await?;
+            let names = String::from_utf8_lossy(&named.printed).into_owned();
+            for name in names.lines() {
+                call_well(self.spawner(), self.top(), ["update-ref", "-d", name]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the newest commit of each branch; what is in none is committed.
+    async fn tips(&self, branches: &[u16]) -> Result<Vec<(u16, String)>, WorktreeError> {
+        let mut tips = Vec::new();
+        for branch in branches {
+            let path = self.folder.join(branch.to_string());
+            match worktree_intact(&path) {
+                Intact::Yes => {
+                    let message = format!("branch {} of {}", branch + 1, self.name);
+                    commit_all(self.spawner(), &path, &message).await?;
+                    let tip = call_well(self.spawner(), &path, ["rev-parse", "HEAD"]).await?.line();
+                    tips.push((*branch, tip));
+                }
+                Intact::NoFolder | Intact::Detached | Intact::NoBranch => {
+                    return Err(self.broken(&format!("the worktree {} is not whole", path.display())));
+                }
+            }
+        }
+        Ok(tips)
+    }
+
+    /// Merges commits onto what was merged so far, and the workspace where it was changed meanwhile. Once all fit
+    /// together, that is noted.
+    async fn merge_tips(&self, base: &str, tips: &[(u16, String)]) -> Result<Option<Joined>, WorktreeError> {
+        let mut so_far = self.reference("so-far").await?.unwrap_or_else(|| base.to_owned());
+        let mut is_there = false;
+        for (branch, tip) in tips {
+            match self.merge_one(&mut so_far, &mut is_there, tip, Some(*branch)).await? {
+                None => {}
+                conflict => return Ok(conflict),
+            }
+        }
+        let seen = self.reference("seen").await?.unwrap_or_else(|| base.to_owned());
+        let now = match self.snapshot(&seen).await? {
+            Some(now) => {
+                self.set("seen", &now).await?;
+                now
+            }
+            None => seen,
+        };
+        if let conflict @ Some(_) = self.merge_one(&mut so_far, &mut is_there, &now, None).await? {
+            return Ok(conflict);
+        }
+        self.set("before", &now).await?;
+        self.set("merged", &so_far).await?;
+        Ok(None)
+    }
+
+    async fn merge_one(
+        &self,
+        so_far: &mut String,
+        is_there: &mut bool,
+        tip: &str,
+        branch: Option<u16>,
+    ) -> Result<Option<Joined>, WorktreeError> {
+        if self.holds(so_far, tip).await? {
+            return Ok(None);
+        }
+        let path = self.merge_folder();
+        if !*is_there {
+            self.checkout.clear(&path).await?;
+            let words = ["worktree", "add", "--quiet", "--detach", "--lock"].map(OsString::from);
+            let arguments = words.into_iter().chain([path.as_os_str().to_owned(), so_far.as_str().into()]);
+            call_well(self.spawner(), self.top(), arguments).await?;
+            *is_there = true;
+        }
+        let message = match branch {
+            Some(branch) => format!("branch {} of {}", branch + 1, self.name),
+            None => format!("the workspace of {}", self.name),
+        };
+        match merge_open(self.spawner(), &path, tip, &message).await? {
+            Merged::UpToDate => {}
+            Merged::Done { commit } => {
+                self.set("so-far", &commit).await?;
+                *so_far = commit;
+            }
+            Merged::Conflicts(conflicts) => {
+                // Only what is noted here was shown to a person, who may have worked on it since.
+                let of =
+                    branch.map_or_else(|| "open-workspace".to_owned(), |branch| format!("open-{branch}"));
+                self.set(&of, tip).await?;
+                return Ok(Some(Joined::Conflicts { branch, folder: path, conflicts }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Looks whether a person made fit what did not; returns what still does not.
+    async fn go_on_after_conflict(&self) -> Result<Option<Joined>, WorktreeError> {
+        let Some((of, branch, tip)) = self.open().await? else { return Ok(None) };
+        let path = self.merge_folder();
+        if worktree_intact(&path) == Intact::Yes {
+            if self.is_merging(&path).await? {
+                let conflicts = self.unresolved(&path).await?;
+                if !conflicts.is_empty() {
+                    return Ok(Some(Joined::Conflicts { branch, folder: path, conflicts }));
+                }
+                call_well(self.spawner(), &path, ["add", "--all"]).await?;
+                let mut arguments = identity(self.spawner(), &path).await?;
+                arguments.extend(["commit", "--quiet", "--no-verify", "--no-edit"].map(str::to_owned));
+                call_well(self.spawner(), &path, arguments).await?;
+            }
+            let head = call_well(self.spawner(), &path, ["rev-parse", "HEAD"]).await?.line();
+            if self.holds(&head, &tip).await? {
+                commit_all(self.spawner(), &path, "made to fit").await?;
+                let head = call_well(self.spawner(), &path, ["rev-parse", "HEAD"]).await?.line();
+                self.set("so-far", &head).await?;
+            }
+        }
+        // Where the merge was given up, or its folder is gone, it is made anew.
+        self.forget(&of).await?;
+        Ok(None)
+    }
+
+    /// Returns files of an unfinished merge in which nobody has made a choice yet.
+    async fn unresolved(&self, path: &Path) -> Result<Vec<Conflict>, WorktreeError> {
+        let mut open = conflicts(self.spawner(), path).await?;
+        open.retain(|conflict| {
+            // Of what is no text, or is gone on one side, only `git add` or `git rm` tells that it was looked at.
+            let text = std::fs::read_to_string(path.join(&conflict.path));
+            let is_marked = |text: &str| text.lines().any(|line| line.starts_with("<<<<<<< "));
+            conflict.hunks.is_empty() || text.map_or(true, |text| is_marked(&text))
+        });
+        Ok(open)
+    }
+
+    async fn is_merging(&self, path: &Path) -> Result<bool, WorktreeError> {
+        let arguments = ["rev-parse", "--verify", "--quiet", "MERGE_HEAD"];
+        Ok(call(self.spawner(), path, arguments).await?.status == 0)
+    }
+
+    /// Returns the conflict that a person was shown: its reference, its branch and the commit that did not fit.
+    async fn open(&self) -> Result<Option<(String, Option<u16>, String)>, WorktreeError> {
+        let pattern = format!("refs/planctl/{}", self.name);
+        let arguments = ["for-each-ref", "--format=%(refname) %(objectname)", &pattern];
+        let named = call_well(self.spawner(), self.top(), arguments).await?;
+        let names = String::from_utf8_lossy(&named.printed).into_owned();
+        Ok(names.lines().find_map(|line| {
+            let (name, commit) = line.split_once(' ')?;
+            let of = name.rsplit('/').next()?;
+            let branch = of.strip_prefix("open-")?.parse().ok();
+            Some((of.to_owned(), branch, commit.to_owned()))
+        }))
+    }
+
+    /// Makes the files of the workspace that differ between two commits what the second has; returns how many.
+    async fn bring(&self, before: &str, merged: &str) -> Result<usize, WorktreeError> {
+        let arguments = ["diff-tree", "-r", "-z", "--no-renames", "--name-status", before, merged];
+        let called = call_well(self.spawner(), self.top(), arguments).await?;
+        let records: Vec<String> = called.records().collect();
+        let changed: Vec<(&str, &str)> =
+            records.chunks_exact(2).map(|pair| (pair[0].as_str(), pair[1].as_str())).collect();
+        let gone = changed.iter().filter(|(status, _)| *status == "D").map(|(_, path)| *path);
+        for path in gone {
+            self.take_away(path)?;
+        }
+        let index = self.index()?;
+        call_well_on(self.spawner(), self.top(), Some(&index), ["read-tree", merged]).await?;
+        let there: Vec<&str> =
+            changed.iter().filter(|(status, _)| *status != "D").map(|(_, path)| *path).collect();
+        for some in there.chunks(PATHS_AT_ONCE) {
+            let arguments =
+                ["checkout-index", "--force", "--quiet", "--"].into_iter().chain(some.iter().copied());
+            call_well_on(self.spawner(), self.top(), Some(&index), arguments).await?;
+        }
+        Ok(changed.len())
+    }
+
+    /// Removes a file of the workspace, and folders that hold nothing without it.
+    fn take_away(&self, path: &str) -> Result<(), WorktreeError> {
+        let file = self.top().join(path);
+        let is_link = |folder: &Path| folder.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        let folders = file.ancestors().skip(1).take_while(|folder| *folder != self.top());
+        if folders.into_iter().any(is_link) {
+            return Ok(());
+        }
+        // A folder in its place is another file's, which is written afterwards.
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(WorktreeError::Io { what: format!("remove {}", file.display()), source: error });
+            }
+            Ok(()) | Err(_) => {}
+        }
+        let mut folder = file.parent();
+        while let Some(empty) =
+            folder.filter(|folder| *folder != self.top() && folder.starts_with(self.top()))
+        {
+            if std::fs::remove_dir(empty).is_err() {
+                break;
+            }
+            folder = empty.parent();
+        }
+        Ok(())
+    }
+
+    /// Returns a commit of the workspace's files as they are, with a parent; `None` where they are the parent's.
+    async fn snapshot(&self, parent: &str) -> Result<Option<String>, WorktreeError> {
+        let index = self.index()?;
+        let (spawner, top) = (self.spawner(), self.top());
+        call_well_on(spawner, top, Some(&index), ["add", "--all"]).await?;
+        let tree = call_well_on(spawner, top, Some(&index), ["write-tree"]).await?.line();
+        let of_parent = call_well(spawner, top, ["rev-parse", &format!("{parent}^{{tree}}")]).await?.line();
+        if tree == of_parent {
+            return Ok(None);
+        }
+        let mut arguments = identity(spawner, top).await?;
+        let message = format!("the workspace of {}", self.name);
+        arguments.extend(["commit-tree", &tree, "-p", parent, "-m", &message].map(str::to_owned));
+        Ok(Some(call_well(spawner, top, arguments).await?.line()))
+    }
+
+    /// Returns an index of planctl's own, which begins as the workspace's: so git looks into few files.
+    fn index(&self) -> Result<PathBuf, WorktreeError> {
+        use std::os::unix::fs::DirBuilderExt;
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
+        made.map_err(|source| self.io("make", source))?;
+        let index = self.folder.join("index");
+        for leftover in [index.clone(), self.folder.join("index.lock")] {
+            match std::fs::remove_file(&leftover) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(self.io("use", error)),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        let own = git_folder(self.top()).map(|folder| folder.join("index")).filter(|own| own.is_file());
+        if let Some(own) = own {
+            std::fs::copy(&own, &index).map_err(|source| self.io("use", source))?;
+        }
+        Ok(index)
+    }
+
+    /// Says whether a commit has all of another.
+    async fn holds(&self, commit: &str, other: &str) -> Result<bool, WorktreeError> {
+        let arguments = ["merge-base", "--is-ancestor", other, commit];
+        Ok(call(self.spawner(), self.top(), arguments).await?.status == 0)
+    }
+
+    async fn reference(&self, of: &str) -> Result<Option<String>, WorktreeError> {
+        let name = self.own(of);
+        let found = call(self.spawner(), self.top(), ["rev-parse", "--verify", "--quiet", &name]).await?;
+        Ok((found.status == 0).then(|| found.line()))
+    }
+
+    async fn set(&self, of: &str, commit: &str) -> Result<(), WorktreeError> {
+        let name = self.own(of);
+        call_well(self.spawner(), self.top(), ["update-ref", &name, commit]).await.map(drop)
+    }
+
+    async fn forget(&self, of: &str) -> Result<(), WorktreeError> {
+        let name = self.own(of);
+        call_well(self.spawner(), self.top(), ["update-ref", "-d", &name]).await.map(drop)
+    }
+
+    fn own(&self, of: &str) -> String {
+        format!("refs/planctl/{}/{of}", self.name)
+    }
+
+    fn branch_prefix(&self) -> String {
+        format!("planctl-branch/{}", self.name)
+    }
+
+    fn branch(&self, branch: u16) -> String {
+        format!("{}/{}", self.branch_prefix(), branch + 1)
+    }
+
+    fn merge_folder(&self) -> PathBuf {
+        self.folder.join("merge")
+    }
+
+    fn spawner(&self) -> &Spawner {
+        &self.checkout.spawner
+    }
+
+    fn top(&self) -> &Path {
+        &self.checkout.top
+    }
+
+    fn io(&self, verb: &str, source: io::Error) -> WorktreeError {
+        WorktreeError::Io { what: format!("{verb} {}", self.folder.display()), source }
+    }
+
+    fn broken(&self, what: &str) -> WorktreeError {
+        WorktreeError::Git { what: "merge branches".to_owned(), said: what.to_owned() }
+    }
+}

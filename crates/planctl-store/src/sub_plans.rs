@@ -1,0 +1,104 @@
+//! Runs that carry out a node of another one's plan: which run is around them, who is woken, who is left over.
+
+use planctl_engine::{ItemId, RunId};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::connections::repeated;
+use crate::error::StoreError;
+use crate::rows::{run_id, stored_run};
+use crate::runs::{RunRow, SUB_PLAN_OF, SUB_PLANS_OPEN};
+use crate::store::Store;
+
+/// An item that waits rests for decades; one that is due or may be soon is left alone.
+pub(crate) const WAKE_AROUND: &str = "update items i set available_at = clock_timestamp(), due_at = clock_timestamp() \
+     from sub_plans c join runs r on r.id = c.run where c.item = i.id and r.status = 'ended' and i.state = 'ready' \
+     and i.available_at > clock_timestamp() + interval '1 year' returning i.run";
+pub(crate) const SUB_PLANS_LEFT: &str = "select c.run from sub_plans c join runs r on r.id = c.run \
+     where r.status <> 'ended' and not exists (select from items i where i.id = c.item) order by c.run limit $1";
+
+/// A run to be made for an item of another one.
+#[derive(Clone, Copy, Debug)]
+pub struct NewAround<'a> {
+    /// The run around it.
+    pub parent: RunId,
+    /// The item that waits for its end.
+    pub item: &'a ItemId,
+    /// Where it works.
+    pub place: &'a str,
+    /// How many plans are around it.
+    pub depth: i32,
+}
+
+/// The run around another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AroundRow {
+    /// The run.
+    pub run: RunId,
+    /// The item of that run that waits.
+    pub item: ItemId,
+    /// Where the run within works.
+    pub place: String,
+    /// How many plans are around the run within.
+    pub depth: i32,
+}
+
+impl AroundRow {
+    /// Reads the columns of the run around another, where there is one.
+    pub(crate) fn read(row: &PgRow) -> Result<Option<AroundRow>, StoreError> {
+        let Some(parent) = row.try_get("parent")? else { return Ok(None) };
+        Ok(Some(AroundRow {
+            run: run_id(parent),
+            item: ItemId::new(row.try_get::<String, _>("parent_item")?),
+            place: row.try_get("nested_place")?,
+            depth: row.try_get("depth")?,
+        }))
+    }
+}
+
+impl Store {
+    /// Returns the run for whose end an item waits.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn sub_plan_of(&self, item: &ItemId) -> Result<Option<RunRow>, StoreError> {
+        let row =
+            repeated!(self, lent => sqlx::query(SUB_PLAN_OF).bind(item.as_str()).fetch_optional(&mut *lent))?;
+        row.as_ref().map(RunRow::read).transpose()
+    }
+
+    /// Returns the runs within another that are not over.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn sub_plans_open(&self, parent: RunId) -> Result<Vec<RunRow>, StoreError> {
+        let id = stored_run(parent);
+        let rows = repeated!(self, lent => sqlx::query(SUB_PLANS_OPEN).bind(id).fetch_all(&mut *lent))?;
+        rows.iter().map(RunRow::read).collect()
+    }
+
+    /// Lets items be claimed whose runs within are over.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn wake_around(&self) -> Result<(), StoreError> {
+        let rows = repeated!(self, lent => sqlx::query(WAKE_AROUND).fetch_all(&mut *lent))?;
+        for row in rows {
+            self.bell().ring(run_id(row.try_get("run")?));
+        }
+        Ok(())
+    }
+
+    /// Returns runs that are not over and for whose end nobody waits any more: what was around them went on or ended.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn sub_plans_left(&self, limit: i64) -> Result<Vec<RunId>, StoreError> {
+        let rows = repeated!(self, lent => sqlx::query(SUB_PLANS_LEFT).bind(limit).fetch_all(&mut *lent))?;
+        rows.iter().map(|row| Ok(run_id(row.try_get("run")?))).collect()
+    }
+}
