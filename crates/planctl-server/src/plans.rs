@@ -476,6 +476,8 @@ impl Services {
                 }
             }
         };
+        // Runs within it end with it.
+        self.station.tend_sub_plans().await?;
         Ok(Decided {
             run: Some(row.name),
             ask: None,
