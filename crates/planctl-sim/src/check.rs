@@ -1,18 +1,21 @@
 //! What must hold after every event, whatever the reference model thinks (HOUSE 3.6, PROMISES 1.3).
 
+mod graphs;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentSaid, Effect, Ending, Event, Fact, Found, Graph, ItemId, NodeId, NodeKind, NodeState, Outcome,
-    Outcomes, Purpose, RedFirst, Run, RunStatus, Showing, Spent, TimerId, Timestamp, Usage, Verdict, Work,
-    advance,
+    AgentSaid, Ending, Event, Fact, Found, Graph, ItemId, NodeId, NodeKind, NodeState, Outcome, Outcomes,
+    Purpose, RedFirst, Run, RunStatus, Showing, Spent, TimerId, Timestamp, Usage, Verdict, Work, advance,
 };
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::world::store::{Entry, Store};
+
+pub use graphs::effects_are_sound;
 
 /// Checks the state that an event led to.
 ///
@@ -28,6 +31,7 @@ pub fn after_event(store: &Store) -> Result<(), String> {
     facts_follow_from(store, entry)?;
     nothing_follows_the_end(store)?;
     red_comes_first(store)?;
+    graphs::after_event(store, entry)?;
     if store.plan().is_linear {
         steps_run_in_order(store)?;
     }
@@ -395,33 +399,4 @@ fn usage_is_charged_once(store: &Store) -> Result<(), String> {
 
 fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
-}
-
-/// Checks that what an event dispatched speaks of nodes that are in the graph.
-///
-/// # Errors
-///
-/// Tells which does not.
-pub fn effects_are_sound(graph: &Graph, effects: &[Effect]) -> Result<(), String> {
-    for effect in effects {
-        if let Effect::Dispatch(item) = effect {
-            let is_kept = !effects.contains(&Effect::Withdraw(item.id.clone()));
-            ensure(is_kept, || format!("{} is sent out and taken back by one event", item.id))?;
-            let node = graph.node(&item.at.node).ok_or_else(|| format!("{} is for no node", item.id))?;
-            let fits = match item.work {
-                Work::Agent { .. } => matches!(node.kind, NodeKind::Task(_)),
-                Work::Harness { purpose: Purpose::Verdict | Purpose::Rehearsal } => node.gated().is_some(),
-                Work::Harness { purpose: Purpose::Record | Purpose::Restoration } => {
-                    matches!(node.kind, NodeKind::Checkpoint)
-                }
-                Work::Harness { purpose: Purpose::Parting | Purpose::Merge } => {
-                    graph.parts_or_merges(&node.id)
-                }
-                Work::Harness { purpose: Purpose::SubPlan } => matches!(node.kind, NodeKind::SubPlan(_)),
-                Work::Human { .. } => true,
-            };
-            ensure(fits, || format!("{} is no work", item.id))?;
-        }
-    }
-    Ok(())
 }

@@ -5,10 +5,10 @@ mod gates;
 mod person;
 mod probe;
 pub(crate) mod store;
+mod tale;
 mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -20,6 +20,8 @@ use crate::faults::{Flaw, Trouble};
 use crate::model::Model;
 use crate::options::Options;
 use crate::{check, plans, tell};
+pub use tale::{Breach, Tale};
+
 use store::{Command, Lease, Proof, Row, RowPlace, Store};
 
 /// When every world begins.
@@ -27,40 +29,6 @@ pub(crate) const BEGINNING: Timestamp = Timestamp::from_micros(1_700_000_000_000
 
 /// Turns after the faults within which a run must end.
 const CALM_TURNS_MAX: u32 = 6_000;
-
-/// What one seed met.
-#[derive(Debug)]
-pub struct Tale {
-    /// What was met, in words.
-    pub coverage: Coverage,
-    /// Events accepted.
-    pub events: usize,
-    /// The conversation.
-    pub lines: Vec<String>,
-}
-
-/// A promise that was broken, and the conversation that led there.
-#[derive(Debug)]
-pub struct Breach {
-    /// The seed.
-    pub seed: u64,
-    /// What it expands to.
-    pub options: Options,
-    /// What was broken.
-    pub what: String,
-    /// The conversation.
-    pub lines: Vec<String>,
-}
-
-impl fmt::Display for Breach {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "seed {}: {}", self.seed, self.options)?;
-        for line in &self.lines {
-            writeln!(f, "{line}")?;
-        }
-        write!(f, "broken: {}\nagain with: PLANCTL_SIM_SEED={} just sim", self.what, self.seed)
-    }
-}
 
 /// Plays the world of a seed to its end.
 ///

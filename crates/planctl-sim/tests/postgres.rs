@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails where it unwraps")]
 
+#[path = "postgres/ground.rs"]
+mod ground;
 #[path = "postgres/hands.rs"]
 mod hands;
 #[path = "postgres/stage.rs"]

@@ -12,7 +12,8 @@ use planctl_engine::{
 use planctl_sim::{Dice, revise, truth};
 use planctl_store::{Claim, ClaimLane, Claimed, Holder, NewRevision, Proof, StoreError, Take};
 
-use super::stage::{HOST, Scene, human};
+use super::ground::{HOST, human};
+use super::stage::Scene;
 
 /// Turns in which things go wrong; after them the hands only finish.
 const WILD_TURNS: u32 = 120;

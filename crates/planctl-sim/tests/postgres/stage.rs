@@ -4,16 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planctl_engine::{
-    Actor, Decision, Digest, Event, Fact, Graph, HumanEvent, Run, RunId, RunStatus, Scope, Timestamp,
-};
+use planctl_engine::{Decision, Digest, Event, Fact, Graph, HumanEvent, Run, RunId, RunStatus, Scope};
 use planctl_sim::{Dice, Model, Plan, draw, fact_in_words, view_of};
-use planctl_store::testing::{TestCluster, TestDatabase};
-use planctl_store::{NewRevision, NewRun, PlanStatus, Proof, RunRow, Said, Settings, Store, WorkspaceId};
+use planctl_store::testing::TestDatabase;
+use planctl_store::{RunRow, Settings, Store, WorkspaceId};
 
+use super::ground::{self, Begun};
 use super::hands::Hand;
 
-pub const HOST: &str = "host-a";
 /// Hands on each run.
 const HANDS: u64 = 3;
 
@@ -39,14 +37,7 @@ pub struct Scene {
 
 impl Stage {
     pub async fn set() -> Stage {
-        let database = TestCluster::shared()
-            .fresh_database(&Store::schema_fingerprint(), async |options| {
-                let store = Store::connect(options, Settings::default()).await?;
-                store.migrate().await?;
-                store.close().await;
-                Ok(())
-            })
-            .await;
+        let database = ground::fresh().await;
         let store = Store::connect(database.connect_options(), Settings::default()).await.unwrap();
         Stage { store, _database: Arc::new(database) }
     }
@@ -54,8 +45,6 @@ impl Stage {
     /// Plays one run to its end; returns how many events it took, and what was met on the way.
     pub async fn play(&self, seed: u64) -> (usize, BTreeSet<&'static str>) {
         let scene = Arc::new(self.scene(seed).await);
-        let submitted = human(Decision::Submit);
-        self.store.apply(scene.run, &submitted, &Proof::Submit, None).await.unwrap();
         let hands =
             (0..HANDS).map(|place| Hand::new(scene.clone(), place)).map(|hand| tokio::spawn(hand.play()));
         for hand in hands.collect::<Vec<_>>() {
@@ -67,29 +56,8 @@ impl Stage {
 
     async fn scene(&self, seed: u64) -> Scene {
         let plan = draw(&mut Dice::new(seed));
-        let workspace = self.store.workspace(HOST, &format!("/somewhere/{seed}")).await.unwrap();
-        let path = format!("plan-{seed}.md");
-        let digest = Digest::new(format!("sha256:{seed}"));
-        let revision = NewRevision {
-            workspace,
-            path: &path,
-            digest: &digest,
-            source: "# A drawn plan",
-            graph: &plan.graph,
-            by: "the author",
-        };
-        let saved = self.store.save_revision(&revision).await.unwrap().id;
-        self.store.move_plan(saved, PlanStatus::Verified, "harness", "every check passed").await.unwrap();
-        let stem = format!("plan-{seed}");
-        let new = NewRun {
-            plan: saved,
-            revision: &digest,
-            stem: &stem,
-            approval: None,
-            settings: "{}",
-            served: &[],
-        };
-        let run = self.store.create_run(&new).await.unwrap().id;
+        let Begun { run, path, workspace, digest } =
+            ground::begin(&self.store, &seed.to_string(), &plan.graph).await;
         let revisions = Mutex::new((BTreeMap::from([(digest, plan.graph.clone())]), plan));
         Scene { store: self.store.clone(), seed, run, path, workspace, revisions, met: Mutex::default() }
     }
@@ -107,7 +75,7 @@ impl Stage {
         let (revisions, _) = scene.revisions.lock().unwrap().clone();
         let first = revisions[&Digest::new(format!("sha256:{seed}"))].clone();
         let mut model = Model::new(scene.run, first, row.created_at);
-        let heard = self.history(scene.run).await;
+        let heard = ground::history(&self.store, scene.run).await;
         for (at, event, facts) in &heard {
             let mut met = vec![event.kind()];
             met.extend(facts.iter().filter_map(ending));
@@ -130,26 +98,6 @@ impl Stage {
         assert_eq!(view_of(&run), model.view(), "seed {seed}: the rows and the model differ");
         heard.len()
     }
-
-    /// Reads inputs with their times and what followed from each.
-    async fn history(&self, run: RunId) -> Vec<(Timestamp, Event, Vec<Fact>)> {
-        let mut heard: Vec<(Timestamp, Event, Vec<Fact>)> = Vec::new();
-        let mut seq = 0;
-        loop {
-            let lines = self.store.history(run, seq, 500).await.unwrap();
-            if lines.is_empty() {
-                return heard;
-            }
-            for line in lines {
-                assert_eq!(line.seq, seq + 1, "I1 history has no gap");
-                seq = line.seq;
-                match line.said {
-                    Said::Input(input) => heard.push((line.at, input.event, Vec::new())),
-                    Said::Fact(fact) => heard.last_mut().expect("a fact follows an input").2.push(*fact),
-                }
-            }
-        }
-    }
 }
 
 impl Scene {
@@ -158,10 +106,6 @@ impl Scene {
         let wake = self.store.next_wake(self.run).await.unwrap();
         wake.unwrap_or(Duration::ZERO).clamp(Duration::from_millis(2), Duration::from_millis(40))
     }
-}
-
-pub fn human(decision: Decision) -> Event {
-    Event::Human(HumanEvent { by: Actor::from("the owner"), note: Some("because".to_owned()), decision })
 }
 
 /// Says how a run or a step came to its end.

@@ -1,0 +1,220 @@
+//! What must hold of graphs after every event: joins wait, limits hold, goals are met, visits are kept.
+
+use std::collections::BTreeSet;
+
+use planctl_engine::{
+    Effect, Fact, Fork, Graph, JoinPolicy, NodeId, NodeKind, Outcome, Purpose, Signal, Work,
+};
+
+use super::ensure;
+use crate::world::store::{Entry, Store};
+
+pub(super) fn after_event(store: &Store, entry: &Entry) -> Result<(), String> {
+    no_more_at_once_than_may_be(store)?;
+    visits_are_kept(store)?;
+    for fact in &entry.facts {
+        match fact {
+            Fact::BranchesJoined { node, met, failed } => {
+                let facts = before(store, fact);
+                join_waited(&store.plan().graph, facts, node, (usize::from(*met), usize::from(*failed)))?;
+            }
+            Fact::EdgeFollowed { from, .. } => branches_take_turns(store, from)?,
+            Fact::CheckpointSaved { node, .. } => record_was_due(before(store, fact), node)?,
+            Fact::PlanCompleted { .. } => goals_are_met(store)?,
+            Fact::NodeSettled { node, outcome: Outcome::Passed, by, .. } => {
+                let is_question =
+                    store.plan().graph.node(node).is_some_and(|node| matches!(node.kind, NodeKind::Human(_)));
+                ensure(!is_question || by.is_some(), || format!("nobody answered what {node} asks"))?;
+            }
+            Fact::PlanActivated { .. }
+            | Fact::NodeEntered { .. }
+            | Fact::NodeVerified { .. }
+            | Fact::NodeRehearsed { .. }
+            | Fact::RetryTriggered { .. }
+            | Fact::NodeQueued { .. }
+            | Fact::NodeDecided { .. }
+            | Fact::CheckpointRestored { .. }
+            | Fact::GoalUnmet { .. }
+            | Fact::BranchesParted { .. }
+            | Fact::BranchesMerged { .. }
+            | Fact::MergeConflicted { .. }
+            | Fact::SubPlanBegan { .. }
+            | Fact::SubPlanEnded { .. }
+            | Fact::NodeSettled { .. }
+            | Fact::NodeResting { .. }
+            | Fact::NodeInterrupted { .. }
+            | Fact::GateRepeated { .. }
+            | Fact::AskOpened { .. }
+            | Fact::AskAnswered { .. }
+            | Fact::PlanEscalated { .. }
+            | Fact::PaceChanged { .. }
+            | Fact::BudgetNoticed { .. }
+            | Fact::PlanExpired { .. }
+            | Fact::PlanPaused { .. }
+            | Fact::PlanFailed { .. }
+            | Fact::PlanCancelled { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+/// No more nodes are under way than the plan allows, and no two that may change one file.
+fn no_more_at_once_than_may_be(store: &Store) -> Result<(), String> {
+    let graph = &store.plan().graph;
+    let records = store.whole.records();
+    let out: Vec<&NodeId> =
+        records.iter().filter(|(_, record)| record.state.is_out()).map(|(id, _)| id).collect();
+    let most = usize::from(graph.limits().parallel);
+    ensure(out.len() <= most, || format!("{out:?} are under way at once, and may be {most}"))?;
+    let mut names = BTreeSet::new();
+    for name in out.iter().filter_map(|id| graph.task(id)).flat_map(|task| &task.apart) {
+        ensure(names.insert(name), || format!("two steps under way may change {name}"))?;
+    }
+    Ok(())
+}
+
+/// What was counted of a node's visits is what history tells, whatever happened in between.
+fn visits_are_kept(store: &Store) -> Result<(), String> {
+    for (id, record) in store.whole.records() {
+        let Some(node) = store.plan().graph.node(id) else { continue };
+        let is_told = !matches!(node.kind, NodeKind::Join(_) | NodeKind::Escalate { .. });
+        let told =
+            facts(store).filter(|fact| matches!(fact, Fact::NodeEntered { node, .. } if node == id)).count();
+        ensure(!is_told || told == usize::from(record.tally.visits), || {
+            format!("{id} was entered {told} times, and {} are counted", record.tally.visits)
+        })?;
+    }
+    Ok(())
+}
+
+/// A join goes on when enough branches have come, and counts each once.
+fn join_waited<'f>(
+    graph: &Graph,
+    facts: impl Iterator<Item = &'f Fact>,
+    join: &NodeId,
+    (met, failed): (usize, usize),
+) -> Result<(), String> {
+    let Some(NodeKind::Join(rule)) = graph.node(join).map(|node| &node.kind) else {
+        return Err(format!("{join} is no join"));
+    };
+    let fork = forks(graph).into_iter().find(|(_, fork)| fork.join.as_ref() == Some(join));
+    let mut came = BTreeSet::new();
+    for fact in facts {
+        if let (Fact::NodeEntered { node, .. }, Some((fork, _))) = (fact, &fork)
+            && node == fork
+        {
+            came.clear();
+        }
+        if let Fact::EdgeFollowed { from, to, .. } = fact
+            && to == join
+        {
+            came.insert(from);
+        }
+    }
+    let sources: BTreeSet<&NodeId> =
+        graph.edges().iter().filter(|edge| edge.to == *join).map(|edge| &edge.from).collect();
+    let branches = fork.map_or(sources.len(), |(fork, _)| graph.edges_from(&fork).len());
+    let count = met + failed;
+    ensure(count <= came.len() && count <= branches, || {
+        format!("{join} counts {count} of {branches} branches, and {came:?} came")
+    })?;
+    let is_enough = match rule.policy {
+        JoinPolicy::All => count == branches,
+        JoinPolicy::Any => met > 0 || count == branches,
+    };
+    ensure(is_enough, || format!("{join} goes on after {met} and {failed} of {branches} branches"))
+}
+
+/// No more branches of a fork are under way than it allows.
+fn branches_take_turns(store: &Store, id: &NodeId) -> Result<(), String> {
+    let graph = &store.plan().graph;
+    let Some(NodeKind::Fork(Fork { join: Some(join), max: Some(max), .. })) =
+        graph.node(id).map(|node| &node.kind)
+    else {
+        return Ok(());
+    };
+    let mut begun = 0;
+    for fact in facts(store) {
+        if matches!(fact, Fact::NodeEntered { node, .. } if node == id) {
+            begun = 0;
+        }
+        begun += usize::from(matches!(fact, Fact::EdgeFollowed { from, .. } if from == id));
+    }
+    let arrivals = store.whole.records().get(join).and_then(|record| record.arrivals.as_deref());
+    let came = arrivals.map_or(0, |arrivals| usize::from(arrivals.count()));
+    let is_over = store.whole.records().get(join).is_some_and(|record| record.state.outcome().is_some());
+    ensure(is_over || begun <= came + usize::from(*max), || {
+        format!("{id} has begun {begun} branches, of which {came} came, and may have {max} under way")
+    })
+}
+
+/// A checkpoint that is entered over a failing way restores what it recorded.
+fn record_was_due<'f>(facts: impl Iterator<Item = &'f Fact>, id: &NodeId) -> Result<(), String> {
+    let (mut restores, mut has_recorded) = (false, false);
+    for fact in facts {
+        if let Fact::EdgeFollowed { to, signal, .. } = fact
+            && to == id
+        {
+            restores = has_recorded && *signal != Signal::Success;
+        }
+        has_recorded |= matches!(fact, Fact::CheckpointSaved { node, .. } if node == id);
+    }
+    ensure(!restores, || format!("{id} records what it should have restored"))
+}
+
+fn goals_are_met(store: &Store) -> Result<(), String> {
+    for goal in store.plan().graph.goals() {
+        let outcome = store.whole.records().get(&goal.node).and_then(|record| record.state.outcome());
+        ensure(matches!(outcome, Some(Outcome::Passed | Outcome::Waived)), || {
+            format!("the run is done, and {} is {outcome:?}", goal.node)
+        })?;
+    }
+    Ok(())
+}
+
+fn facts(store: &Store) -> impl Iterator<Item = &Fact> {
+    store.history.iter().flat_map(|entry| &entry.facts)
+}
+
+/// What had followed before this fact did.
+fn before<'f>(store: &'f Store, fact: &'f Fact) -> impl Iterator<Item = &'f Fact> {
+    facts(store).take_while(move |other| !std::ptr::eq(*other, fact))
+}
+
+fn forks(graph: &Graph) -> Vec<(NodeId, Fork)> {
+    let nodes = graph.nodes().iter();
+    nodes
+        .filter_map(|node| {
+            if let NodeKind::Fork(fork) = &node.kind { Some((node.id.clone(), fork.clone())) } else { None }
+        })
+        .collect()
+}
+
+/// Checks that what an event dispatched speaks of nodes that are in the graph.
+///
+/// # Errors
+///
+/// Tells which does not.
+pub fn effects_are_sound(graph: &Graph, effects: &[Effect]) -> Result<(), String> {
+    for effect in effects {
+        if let Effect::Dispatch(item) = effect {
+            let is_kept = !effects.contains(&Effect::Withdraw(item.id.clone()));
+            ensure(is_kept, || format!("{} is sent out and taken back by one event", item.id))?;
+            let node = graph.node(&item.at.node).ok_or_else(|| format!("{} is for no node", item.id))?;
+            let fits = match item.work {
+                Work::Agent { .. } => matches!(node.kind, NodeKind::Task(_)),
+                Work::Harness { purpose: Purpose::Verdict | Purpose::Rehearsal } => node.gated().is_some(),
+                Work::Harness { purpose: Purpose::Record | Purpose::Restoration } => {
+                    matches!(node.kind, NodeKind::Checkpoint)
+                }
+                Work::Harness { purpose: Purpose::Parting | Purpose::Merge } => {
+                    graph.parts_or_merges(&node.id)
+                }
+                Work::Harness { purpose: Purpose::SubPlan } => matches!(node.kind, NodeKind::SubPlan(_)),
+                Work::Human { .. } => true,
+            };
+            ensure(fits, || format!("{} is no work", item.id))?;
+        }
+    }
+    Ok(())
+}

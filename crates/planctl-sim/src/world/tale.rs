@@ -1,0 +1,40 @@
+//! What a seed met, and what was broken: the conversation in lines.
+
+use std::fmt;
+
+use crate::coverage::Coverage;
+use crate::options::Options;
+
+/// What one seed met.
+#[derive(Debug)]
+pub struct Tale {
+    /// What was met, in words.
+    pub coverage: Coverage,
+    /// Events accepted.
+    pub events: usize,
+    /// The conversation.
+    pub lines: Vec<String>,
+}
+
+/// A promise that was broken, and the conversation that led there.
+#[derive(Debug)]
+pub struct Breach {
+    /// The seed.
+    pub seed: u64,
+    /// What it expands to.
+    pub options: Options,
+    /// What was broken.
+    pub what: String,
+    /// The conversation.
+    pub lines: Vec<String>,
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}: {}", self.seed, self.options)?;
+        for line in &self.lines {
+            writeln!(f, "{line}")?;
+        }
+        write!(f, "broken: {}\nagain with: PLANCTL_SIM_SEED={} just sim", self.what, self.seed)
+    }
+}

@@ -1,0 +1,74 @@
+//! A database of a test's own, and runs in it.
+
+use planctl_engine::{Actor, Decision, Digest, Event, Fact, Graph, HumanEvent, RunId, Timestamp};
+use planctl_store::testing::{TestCluster, TestDatabase};
+use planctl_store::{NewRevision, NewRun, PlanStatus, Proof, Said, Settings, Store, WorkspaceId};
+
+pub const HOST: &str = "host-a";
+
+/// A run that was handed in and waits for its approval.
+pub struct Begun {
+    pub run: RunId,
+    pub path: String,
+    pub workspace: WorkspaceId,
+    pub digest: Digest,
+}
+
+/// Makes a database with the schema in it.
+pub async fn fresh() -> TestDatabase {
+    TestCluster::shared()
+        .fresh_database(&Store::schema_fingerprint(), async |options| {
+            let store = Store::connect(options, Settings::default()).await?;
+            store.migrate().await?;
+            store.close().await;
+            Ok(())
+        })
+        .await
+}
+
+/// Begins a run of a graph in a workspace of its own.
+pub async fn begin(store: &Store, name: &str, graph: &Graph) -> Begun {
+    let workspace = store.workspace(HOST, &format!("/somewhere/{name}")).await.unwrap();
+    let path = format!("plan-{name}.md");
+    let digest = Digest::new(format!("sha256:{name}"));
+    let revision = NewRevision {
+        workspace,
+        path: &path,
+        digest: &digest,
+        source: "# A drawn plan",
+        graph,
+        by: "the author",
+    };
+    let saved = store.save_revision(&revision).await.unwrap().id;
+    store.move_plan(saved, PlanStatus::Verified, "harness", "every check passed").await.unwrap();
+    let stem = format!("plan-{name}");
+    let new =
+        NewRun { plan: saved, revision: &digest, stem: &stem, approval: None, settings: "{}", served: &[] };
+    let run = store.create_run(&new).await.unwrap().id;
+    store.apply(run, &human(Decision::Submit), &Proof::Submit, None).await.unwrap();
+    Begun { run, path, workspace, digest }
+}
+
+/// Reads inputs with their times and what followed from each.
+pub async fn history(store: &Store, run: RunId) -> Vec<(Timestamp, Event, Vec<Fact>)> {
+    let mut heard: Vec<(Timestamp, Event, Vec<Fact>)> = Vec::new();
+    let mut seq = 0;
+    loop {
+        let lines = store.history(run, seq, 500).await.unwrap();
+        if lines.is_empty() {
+            return heard;
+        }
+        for line in lines {
+            assert_eq!(line.seq, seq + 1, "I1 history has no gap");
+            seq = line.seq;
+            match line.said {
+                Said::Input(input) => heard.push((line.at, input.event, Vec::new())),
+                Said::Fact(fact) => heard.last_mut().expect("a fact follows an input").2.push(*fact),
+            }
+        }
+    }
+}
+
+pub fn human(decision: Decision) -> Event {
+    Event::Human(HumanEvent { by: Actor::from("the owner"), note: Some("because".to_owned()), decision })
+}
