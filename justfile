@@ -86,6 +86,11 @@ fuzz-graphs SECONDS="60":
     cp crates/planctl-lang/tests/fixtures/*.json target/fuzz/graphs/
     cd crates/planctl-lang && RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none --target-dir ../../target/fuzz graphs ../../target/fuzz/graphs -- -max_total_time={{SECONDS}} -max_len=16384 -timeout=3
 
+# Draw the starter plans for docs/library.md
+pictures:
+    cargo build -p planctl
+    for plan in plans/*_*.md; do cargo run --quiet -- graph render "$plan" --format svg > "docs/library/$(basename "$plan" .md).svg"; done
+
 # The binary as it is shipped: target/release/planctl
 release:
     cargo build --release -p planctl

@@ -22,7 +22,7 @@ use crate::digest::digest_of_text;
 use crate::facts::{contract_files, own_files};
 use crate::lint::Scripts;
 use crate::lint::order::Order;
-use crate::shell::Use;
+use crate::shell::{self, FileUse, Use};
 use crate::source::{Span, Spanned};
 use crate::tree::{PlanTree, StepKind, StepTree, Then};
 use crate::workflow::{Kind, NodeTree, Workflow, is_confirmed};
@@ -215,7 +215,21 @@ impl<'p> Lowering<'p> {
     }
 
     fn call(&self, at: usize, step: &StepTree) -> Call {
-        let written = self.plan.scripts.files(at).iter().filter(|file| file.how == Use::Writes);
+        let judges: BTreeSet<String> = self
+            .plan
+            .scripts
+            .read_of(at)
+            .map(shell::judges)
+            .into_iter()
+            .flatten()
+            .map(|judge| judge.path)
+            .collect();
+        // A call may change what it names, unless it only reads it for sure, or runs it.
+        let is_own = |file: &&FileUse| {
+            let may_change = file.how == Use::Writes || (file.how == Use::Reads && !file.is_certain);
+            may_change && !judges.contains(&file.path)
+        };
+        let written = self.plan.scripts.files(at).iter().filter(is_own);
         Call {
             contract: contract_of(step),
             max_retries: policy(step).retries,

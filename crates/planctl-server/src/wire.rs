@@ -661,8 +661,14 @@ pub struct PlanView {
     pub git: String,
     /// What a run may use.
     pub budget: BudgetView,
-    /// The steps.
+    /// The steps that agents work on.
     pub steps: Vec<PlanStepView>,
+    /// The steps at which something else happens: calls, decisions, questions, checkpoints.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<PlanNodeView>,
+    /// How steps follow each other, a way on each line, where that is not the order of their numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flow: Vec<String>,
     /// Files that no worker may change, relative to the workspace, sorted.
     pub protected: Vec<String>,
     /// What applies to the whole plan though the plan does not say it.
@@ -706,6 +712,27 @@ pub struct PlanStepView {
     pub timeout_seconds: f64,
     /// What applies to the step though the plan does not say it.
     pub defaults: Vec<DefaultView>,
+}
+
+/// A step of a plan at which no agent works.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct PlanNodeView {
+    /// Its number.
+    pub number: u32,
+    /// Its title.
+    pub title: String,
+    /// What it is: `call`, `decision`, `human`, `checkpoint`, `escalate`.
+    pub kind: String,
+    /// The command that the harness runs, where it runs one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract: Option<ContractView>,
+    /// What a person is asked or told, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<String>,
+    /// What the person may choose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
 }
 
 /// A value that applies though the plan does not say it.

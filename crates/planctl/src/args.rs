@@ -329,7 +329,7 @@ pub struct AtOnce {
     /// How many workers it minds at once, of those that the runs' own settings name
     #[arg(short = 'j', long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub workers: u16,
-    /// How many contracts it runs at once [default: the number of cores, at least 4]
+    /// How many contracts it runs at once [default: four for every core, at least 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub gates: Option<u16>,
     /// Listen on this port too, beside the socket in the state directory: 127.0.0.1:7420

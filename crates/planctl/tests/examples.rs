@@ -9,6 +9,9 @@ use std::process::{Command, Output, Stdio};
 use planctl_lang::Source;
 use serde_json::Value;
 
+#[path = "examples/starters.rs"]
+mod starters;
+
 /// One example in a workspace of its own, with a private Postgres of its own.
 struct Example {
     name: &'static str,
@@ -17,10 +20,7 @@ struct Example {
 
 impl Example {
     fn new(name: &'static str) -> Example {
-        let room = tempfile::tempdir().unwrap();
-        // As root, Postgres runs as another user, who must be able to pass through.
-        std::fs::set_permissions(room.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-        let example = Example { name, room };
+        let example = Example { name, room: new_room() };
         let setup = example.folder().join("setup.sh");
         let made = example.command("bash").arg(setup).arg(example.workspace()).output().unwrap();
         assert!(made.status.success(), "{}", told(&made));
@@ -35,13 +35,8 @@ impl Example {
         self.room.path().join("workspace")
     }
 
-    /// A command with an environment that holds nothing of this machine's own settings.
     fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
-        command.env_clear().stdin(Stdio::null()).env("HOME", self.room.path());
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("PLANCTL_STATE_DIR", self.room.path().join("state"));
-        command
+        command_in(self.room.path(), program)
     }
 
     fn planctl(&self, arguments: &[&str]) -> Output {
@@ -130,6 +125,22 @@ impl Example {
             );
         }
     }
+}
+
+fn new_room() -> tempfile::TempDir {
+    let room = tempfile::tempdir().unwrap();
+    // As root, Postgres runs as another user, who must be able to pass through.
+    std::fs::set_permissions(room.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    room
+}
+
+/// A command with an environment that holds nothing of this machine's own settings.
+fn command_in(room: &Path, program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().stdin(Stdio::null()).env("HOME", room);
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.env("PLANCTL_STATE_DIR", room.join("state"));
+    command
 }
 
 fn repository() -> &'static Path {

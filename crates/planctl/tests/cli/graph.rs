@@ -288,3 +288,77 @@ fn a_loop_is_told_visit_for_visit() {
     let why = room.planctl(&["why", "p-1", "1"]).out;
     assert!(why.contains("passed, visit 2 of 10"), "{why}");
 }
+
+/// A pipeline with a branch of its own for each file, and a call that counts them.
+const BRANCHES: &str = r#"digraph both {
+    goal="Two files"
+    start [shape=Mdiamond]
+    apart [shape=component]
+    one [prompt="Write one.txt. $goal.", contract="test -s one.txt"]
+    two [prompt="Write two.txt. $goal.", contract="test -s two.txt", max_retries=1]
+    meet [shape=tripleoctagon]
+    count [shape=parallelogram, tool_command="test \"$(cat one.txt two.txt | wc -l)\" = 2"]
+    done [shape=Msquare]
+    start -> apart
+    apart -> one -> meet
+    apart -> two -> meet
+    meet -> count -> done
+}
+"#;
+
+const WRITER: &str = r#"case "$(cat)" in *one.txt*) echo 1 > one.txt ;; *) echo 2 > two.txt ;; esac"#;
+
+#[test]
+fn a_pipeline_in_dot_is_verified_shown_and_run() {
+    let room = Room::new();
+    room.write("both.dot", BRANCHES);
+    let verified = room.planctl(&["plan", "verify", "both.dot"]);
+    assert_eq!(verified.code, 0, "{}{}", verified.out, verified.err);
+    assert!(verified.out.contains("3 steps that branch or wait"), "{}", verified.out);
+    let shown = room.planctl(&["plan", "show", "both.dot"]);
+    assert!(shown.out.contains("a command, without an agent"), "{}", shown.out);
+    assert!(shown.out.contains("one → meet"), "{}", shown.out);
+    let ran = room.planctl(&["plan", "run", "both.dot", "--approve", "--no-wait", "--exec", WRITER]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("3 passed of 3 steps"), "{}", ran.out);
+    assert_eq!(room.read("both.dot"), BRANCHES, "no marks are drawn into a graph");
+    let again = room.planctl(&["plan", "run", "both.dot", "--no-wait", "--exec", WRITER]);
+    assert!(
+        again.err.contains("is done already") || again.out.contains("is done already"),
+        "{}{}",
+        again.out,
+        again.err
+    );
+}
+
+#[test]
+fn contracts_files_and_roles_of_a_graph_are_judged_where_they_stand() {
+    let room = Room::new();
+    let wrong = BRANCHES
+        .replace("test -s one.txt", "test -s one.txt || true")
+        .replace("test -s two.txt", "tset -s two.txt");
+    room.write("both.dot", &wrong);
+    let found = room.planctl(&["plan", "verify", "both.dot"]);
+    assert_eq!(found.code, 1, "{}", found.out);
+    assert!(found.out.contains("warning[P104]"), "{}", found.out);
+    assert!(found.out.contains("both.dot:5:") && found.out.contains("both.dot:6:"), "{}", found.out);
+    assert!(found.out.contains("did you mean `test`?"), "{}", found.out);
+}
+
+#[test]
+fn an_entry_in_json_runs_and_a_library_of_several_says_which_to_take() {
+    let room = Room::new();
+    let entry = r#"{"name": "Two", "graph": {"start": "one", "nodes": {
+        "one": {"type": "task", "action": "Write one.txt", "contract": "test -s one.txt"},
+        "two": {"type": "task", "action": "Write two.txt", "verify": {"type": "file_exists", "value": "two.txt"}},
+        "done": {"type": "exit"}},
+      "edges": [{"from": "one", "to": "two", "condition": "on_success"}, {"from": "two", "to": "done", "condition": "on_success"}]}}"#;
+    room.write("two.json", entry);
+    let ran = room.planctl(&["plan", "run", "two.json", "--approve", "--no-wait", "--exec", WRITER]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    room.write("library.json", &format!(r#"{{"plans": {{"a": {entry}, "b": {entry}}}}}"#));
+    let several = room.planctl(&["plan", "verify", "library.json"]);
+    assert_eq!(several.code, 1, "{}", several.out);
+    assert!(several.out.contains("the file has 2 graphs, and a plan is one"), "{}", several.out);
+    assert!(several.out.contains("--entry NAME"), "{}", several.out);
+}

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use planctl_engine::Graph;
 use planctl_lang::{Code, Severity, Verification};
 use planctl_server::check::Checked;
 use planctl_server::probe::Probed;
 
+use super::picture::is_linear;
 use super::{Looked, typed};
 use crate::commands::Context;
 use crate::failure::Failure;
@@ -89,16 +91,11 @@ pub fn summary(checked: &Checked, file: &Path) -> String {
     };
     let steps = graph.steps();
     let roles: BTreeSet<&str> = steps.iter().map(|(_, task)| task.role.as_str()).collect();
-    let order: Vec<String> = steps.iter().take(12).map(|(_, task)| task.step.to_string()).collect();
-    let more = if steps.len() > 12 { "→…" } else { "" };
-    let is_one = steps.len() == 1;
     let mut text = format!("{name}: {counts}\n");
     text.push_str(&format!(
-        "{} · {} {} in order {}{more} · {} {} · {} · {}\n",
+        "{} · {} · {} {} · {} · {}\n",
         styled(GOOD, "verified"),
-        steps.len(),
-        if is_one { "step" } else { "steps" },
-        order.join("→"),
+        ordered(graph),
         if roles.len() == 1 { "role" } else { "roles" },
         roles.iter().map(|role| show::safe(role)).collect::<Vec<_>>().join(", "),
         show::budget(&graph.budget().into()),
@@ -115,6 +112,18 @@ pub fn summary(checked: &Checked, file: &Path) -> String {
         text.push_str(&format!("{} {fixing}\n", styled(BOLD, "  or:")));
     }
     text
+}
+
+// How many steps there are, and in which order they run.
+fn ordered(graph: &Graph) -> String {
+    let steps = graph.numbered();
+    let word = if steps.len() == 1 { "step" } else { "steps" };
+    if !is_linear(graph) {
+        return format!("{} {word} that branch or wait (planctl graph render shows how)", steps.len());
+    }
+    let order: Vec<String> = steps.iter().take(12).map(|(step, _)| step.to_string()).collect();
+    let more = if steps.len() > 12 { "→…" } else { "" };
+    format!("{} {word} in order {}{more}", steps.len(), order.join("→"))
 }
 
 // Says what to type where findings can be mended.

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use planctl_engine::{Graph, NodeKind, Outcome, Role, Signal, Subscription, Task};
+use planctl_engine::{Contract, Edge, Graph, Node, NodeKind, On, Outcome, Role, Signal, Subscription, Task};
 use planctl_lang::{Setting, ShownStep, duration_words};
 use planctl_server::check::Checked;
 use planctl_server::config::{Agent, Config, RoleConfig};
-use planctl_server::wire::{ContractView, DefaultFrom, DefaultView, PlanStepView, PlanView, RungView};
+use planctl_server::wire::{
+    ContractView, DefaultFrom, DefaultView, PlanNodeView, PlanStepView, PlanView, RungView,
+};
 
 use super::short_digest;
 use crate::commands::Context;
@@ -33,8 +35,10 @@ pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<
         steps: graph
             .steps()
             .into_iter()
-            .map(|(node, task)| step_view(graph, &node.title, task, config, &shown_steps))
+            .map(|(node, task)| step_view(graph, node, task, config, &shown_steps))
             .collect(),
+        nodes: graph.numbered().into_iter().filter_map(|(number, node)| node_view(number, node)).collect(),
+        flow: flow(graph),
         protected: checked
             .baseline
             .files
@@ -72,7 +76,7 @@ fn defaults(settings: &[Setting], applies: impl Fn(&str) -> Option<String>) -> V
 
 fn step_view(
     graph: &Graph,
-    title: &str,
+    node: &Node,
     task: &Task,
     config: &Config,
     shown: &BTreeMap<&str, &ShownStep>,
@@ -86,7 +90,7 @@ fn step_view(
     });
     PlanStepView {
         number: task.step,
-        title: title.to_owned(),
+        title: node.title.clone(),
         role: task.role.as_str().to_owned(),
         agent,
         permissions: role.and_then(RoleConfig::permission_words),
@@ -94,29 +98,109 @@ fn step_view(
         task: task.prompt.clone(),
         subscriptions: subscriptions.collect(),
         locks: task.locks.clone(),
-        contract: ContractView {
-            command: task.contract.command.clone(),
-            exit_code: task.contract.expect,
-            timeout_seconds: task.contract.timeout.as_secs_f64(),
-        },
-        on_fail: on_fail(graph, task),
+        contract: contract_view(&task.contract),
+        on_fail: on_fail(graph, node, task),
         red_first: task.contract.rehearsal().word().to_owned(),
         timeout_seconds: task.work_timeout.as_secs_f64(),
         defaults: step_defaults(shown, task),
     }
 }
 
-fn on_fail(graph: &Graph, task: &Task) -> String {
-    let node = planctl_engine::NodeId::new(task.step.to_string());
-    let target = graph.edge_for(&node, Signal::Exhausted).and_then(|edge| graph.node(&edge.to));
-    let then = match (task.lapse, target.map(|node| &node.kind)) {
-        (Outcome::Skipped, _) => "skip",
-        (Outcome::Warned, _) => "warn",
-        (Outcome::Failed | Outcome::Passed | Outcome::Waived, Some(NodeKind::Exit { .. })) => "abort",
-        (Outcome::Failed | Outcome::Passed | Outcome::Waived, _) => "escalate",
+fn contract_view(contract: &Contract) -> ContractView {
+    ContractView {
+        command: contract.command.clone(),
+        exit_code: contract.expect,
+        timeout_seconds: contract.timeout.as_secs_f64(),
+    }
+}
+
+fn node_view(number: u32, node: &Node) -> Option<PlanNodeView> {
+    let view = |kind: &str| PlanNodeView {
+        number,
+        title: node.title.clone(),
+        kind: kind.to_owned(),
+        contract: None,
+        asks: None,
+        options: Vec::new(),
+    };
+    match &node.kind {
+        NodeKind::Call(call) => {
+            Some(PlanNodeView { contract: Some(contract_view(&call.contract)), ..view("call") })
+        }
+        NodeKind::Decision(choice) => {
+            Some(PlanNodeView { contract: choice.command.as_deref().map(contract_view), ..view("decision") })
+        }
+        NodeKind::Human(question) => Some(PlanNodeView {
+            asks: Some(question.text.clone()),
+            options: question.options.clone(),
+            ..view("human")
+        }),
+        NodeKind::Checkpoint => Some(view("checkpoint")),
+        NodeKind::Escalate { reason, .. } => Some(PlanNodeView { asks: reason.clone(), ..view("escalate") }),
+        NodeKind::Start
+        | NodeKind::Task(_)
+        | NodeKind::Fork(_)
+        | NodeKind::Join(_)
+        | NodeKind::Exit { .. } => None,
+    }
+}
+
+/// Says whether steps run one after another in the order of their numbers, each worked on by an agent.
+pub fn is_linear(graph: &Graph) -> bool {
+    let steps = graph.steps();
+    let follows = |pair: &[(&Node, &Task)]| {
+        let next = graph.edge_for(&pair[0].0.id, Signal::Success).map(|edge| &edge.to);
+        next == Some(&pair[1].0.id)
+    };
+    let is_plain = |node: &Node| {
+        matches!(node.kind, NodeKind::Start | NodeKind::Task(_) | NodeKind::Exit { .. })
+            || (matches!(node.kind, NodeKind::Escalate { .. }) && node.step().is_none())
+    };
+    graph.nodes().iter().all(is_plain)
+        && graph.edges().iter().all(|edge| edge.when.is_none())
+        && steps.windows(2).all(follows)
+}
+
+// Every way, in the words of a plan; that a person is asked at last, each step says itself.
+fn flow(graph: &Graph) -> Vec<String> {
+    if is_linear(graph) {
+        return Vec::new();
+    }
+    let asks = |edge: &&Edge| {
+        let target = graph.node(&edge.to);
+        target.is_some_and(|node| matches!(node.kind, NodeKind::Escalate { .. }) && node.step().is_none())
+    };
+    let words = |edge: &Edge| {
+        let on = match edge.on {
+            On::Success => "",
+            On::Fail => " on fail",
+            On::Retry => " on retry",
+            On::Exhaust => " when its attempts are used up",
+            On::Always => " always",
+        };
+        let when = edge.when.as_ref().map(|when| format!(" if {when}")).unwrap_or_default();
+        let label = edge.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
+        format!("{} → {}{on}{when}{label}", edge.from, edge.to)
+    };
+    graph.edges().iter().filter(|edge| !asks(edge)).map(words).collect()
+}
+
+fn on_fail(graph: &Graph, node: &Node, task: &Task) -> String {
+    let target = graph.edge_for(&node.id, Signal::Exhausted).and_then(|edge| graph.node(&edge.to));
+    let then = match (task.lapse, target) {
+        (Outcome::Skipped, _) => "skip".to_owned(),
+        (Outcome::Warned, _) => "warn".to_owned(),
+        (Outcome::Failed | Outcome::Passed | Outcome::Waived, Some(target)) => {
+            match (&target.kind, target.step()) {
+                (NodeKind::Exit { .. }, _) => "abort".to_owned(),
+                (_, Some(step)) => format!("step {step}"),
+                (_, None) => "escalate".to_owned(),
+            }
+        }
+        (Outcome::Failed | Outcome::Passed | Outcome::Waived, None) => "escalate".to_owned(),
     };
     match task.max_retries {
-        0 => then.to_owned(),
+        0 => then,
         retries => format!("retry({retries}), then {then}"),
     }
 }
@@ -171,9 +255,58 @@ pub fn drawn(view: &PlanView, worker: Option<&Agent>, only_step: Option<u32>) ->
     if let Some(defaults) = defaults_drawn(&view.defaults) {
         line("defaults", defaults);
     }
-    for step in view.steps.iter().filter(|step| only_step.is_none_or(|number| number == step.number)) {
+    let is_meant = |number: u32| only_step.is_none_or(|only| only == number);
+    let steps = view.steps.iter().map(|step| (step.number, step_drawn(step, worker)));
+    let nodes = view.nodes.iter().map(|node| (node.number, node_drawn(node)));
+    let drawn: BTreeMap<u32, String> = steps.chain(nodes).filter(|(number, _)| is_meant(*number)).collect();
+    for drawn in drawn.values() {
         text.push('\n');
-        text.push_str(&step_drawn(step, worker));
+        text.push_str(drawn);
+    }
+    if !view.flow.is_empty() && only_step.is_none() {
+        text.push_str(&format!("\n{}\n", styled(BOLD, "Flow")));
+        for way in &view.flow {
+            text.push_str(&format!("  {}\n", show::safe(way)));
+        }
+    }
+    text
+}
+
+fn node_drawn(node: &PlanNodeView) -> String {
+    let what = match node.kind.as_str() {
+        "call" => "a command, without an agent",
+        "decision" if node.contract.is_some() => "a command decides the way on",
+        "decision" => "conditions decide the way on",
+        "human" => "a person is asked",
+        "checkpoint" => "the state of the workspace is recorded",
+        _ => "a person is asked for help",
+    };
+    let mut text = format!(
+        "{} {}\n  {what}\n",
+        styled(BOLD, &format!("{}.", node.number)),
+        styled(BOLD, &show::safe(&node.title)),
+    );
+    for line in node.asks.iter().flat_map(|asks| asks.trim().lines()) {
+        text.push_str(&styled(FAINT, &format!("  {}", show::safe(line))));
+        text.push('\n');
+    }
+    if !node.options.is_empty() {
+        text.push_str(&format!("  answers: {}\n", show::safe(&node.options.join(" · "))));
+    }
+    if let Some(contract) = &node.contract {
+        text.push_str(&contract_drawn(contract, "command", ""));
+    }
+    text
+}
+
+fn contract_drawn(contract: &ContractView, what: &str, red_first: &str) -> String {
+    let mut text = format!(
+        "  {what}, exit code {}, at most {}{red_first}:\n",
+        contract.exit_code,
+        show::seconds(contract.timeout_seconds)
+    );
+    for line in show::safe_block(contract.command.trim_end()).lines() {
+        text.push_str(&format!("    {line}\n"));
     }
     text
 }
@@ -233,13 +366,6 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>) -> String {
         "off" => String::new(),
         policy => format!(", red first ({})", show::safe(policy)),
     };
-    text.push_str(&format!(
-        "  contract, exit code {}, at most {}{red_first}:\n",
-        step.contract.exit_code,
-        show::seconds(step.contract.timeout_seconds)
-    ));
-    for line in show::safe_block(step.contract.command.trim_end()).lines() {
-        text.push_str(&format!("    {line}\n"));
-    }
+    text.push_str(&contract_drawn(&step.contract, "contract", &red_first));
     text
 }
