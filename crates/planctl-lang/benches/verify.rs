@@ -18,6 +18,10 @@ const CONTRACTS: [&str; 4] = [
 const PROSE: &str =
     "Read the notes of the step before, then write what follows from them into `out/STEP.txt`. ";
 
+/// The allocator of the program that is shipped.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A plan of so many steps, each about as long as asked.
 fn plan(steps: usize, step_bytes: usize) -> String {
     let mut text = "---\ntype: plan\nstatus: draft\nowner: bench\n---\n\n# Grow\n\n## Steps\n".to_owned();

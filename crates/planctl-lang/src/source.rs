@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 pub use crate::characters::escape;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::secrets::{Secret, secrets};
+use crate::workflow::Language;
 use crate::{characters, content};
 
 /// The most bytes a plan may have (DESIGN 12).
@@ -106,7 +107,7 @@ impl Source {
     /// # Errors
     ///
     /// Returns [`Unreadable`] for a file without content (row 1), over the size limit (row 61), with bytes that are not
-    /// UTF-8 (row 60), or of another kind: an archive, a document, a program, JSON.
+    /// UTF-8 (row 60), or of another kind: an archive, a document, a program, JSON where its name does not say so.
     pub fn from_bytes(path: impl Into<String>, bytes: Vec<u8>) -> Result<Source, Box<Unreadable>> {
         let source = Source::of_text(path, bytes)?;
         match source.no_plan() {
@@ -142,6 +143,10 @@ impl Source {
 
     /// Returns the finding of a text that is no plan at all: empty (row 1), or in another language.
     pub(crate) fn no_plan(&self) -> Option<Diagnostic> {
+        // A graph in DOT or JSON is judged by its own reader.
+        if Language::of(&self.path).is_some() {
+            return None;
+        }
         if self.text.trim_start_matches(BOM).trim().is_empty() {
             let help = "write a plan: frontmatter, `# Title`, `## Steps`, and `### 1. …` with target, task and contract";
             let empty = Diagnostic::new(Code::P003, "the file has no content").at(Span::at(0), "");

@@ -46,7 +46,7 @@ pub struct ReadPlan<'s> {
 /// Reads a plan's text and its contracts, once for all that follows; its name says in which language it is written.
 pub fn read(source: &Source) -> ReadPlan<'_> {
     let language = Language::of(source.path());
-    let no_plan = source.no_plan().filter(|_| language.is_none());
+    let no_plan = source.no_plan();
     let outlined = match language {
         Some(language) => outlined(source, language),
         None => {

@@ -28,6 +28,9 @@ const PROSE: &str = "The reviewer wants every module to say what it owns before 
 
 /// A step's task, contract and more fields, of a plan in some shape.
 type Shape = fn(step: usize) -> (String, String, String);
+/// The allocator of the program that is shipped.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn small(step: usize) -> (String, String, String) {
     (format!("Write `out/part{step}.txt`."), done(step), String::new())

@@ -22,6 +22,10 @@ mod show;
 use args::{Cli, Color, Command, DaemonCommand, LogFormat};
 use failure::{Answer, Exit, Failure};
 
+/// Reading a large plan makes and frees many small texts, which this one does faster than the system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // The helper that starts child processes is this program again; it has to run before any thread is started.
     if std::env::args_os().nth(1).is_some_and(|word| word == "__spawn") {

@@ -336,7 +336,7 @@ fn contracts_files_and_roles_of_a_graph_are_judged_where_they_stand() {
     let room = Room::new();
     let wrong = BRANCHES
         .replace("test -s one.txt", "test -s one.txt || true")
-        .replace("test -s two.txt", "tset -s two.txt");
+        .replace("test -s two.txt", "tets -s two.txt");
     room.write("both.dot", &wrong);
     let found = room.planctl(&["plan", "verify", "both.dot"]);
     assert_eq!(found.code, 1, "{}", found.out);
