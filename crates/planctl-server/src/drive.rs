@@ -6,8 +6,11 @@
 use std::future::Future;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use planctl_engine::{Node, NodeKind, Role, RunId, RunStatus};
 use planctl_harness::Baseline;
 use planctl_store::{Listener, RunRow, StoreError};
@@ -99,20 +102,37 @@ impl Station {
         stop: &watch::Receiver<bool>,
     ) -> Result<Driven, ServiceError> {
         let bell = self.store.listen_to(run);
-        let mut hands: Option<Hands> = None;
+        let mut hands: Option<Arc<Hands>> = None;
         let mut roles: Vec<Role> = Vec::new();
+        let mut under_way = FuturesUnordered::new();
+        let mut wrong: Option<ServiceError> = None;
         loop {
-            if *stop.borrow() {
-                return Ok(Driven::Stopped);
-            }
-            if let Some(ready) = &mut hands
+            // What is under way ends in its own way, whatever went wrong beside it.
+            let is_over = *stop.borrow() || wrong.is_some();
+            while let Some(ready) = hands.as_ref().filter(|ready| !is_over && under_way.len() < ready.at_once)
                 && let Some(claimed) = ready.claim_any(&roles).await?
             {
+                let mut ready = ready.clone();
                 if claimed.revision != ready.made_for.revision {
-                    *ready = self.hands_of(&self.store.run(run).await?, drive.live.clone()).await?;
+                    let row = self.store.run(run).await?;
+                    ready = Arc::new(self.hands_of(&row, drive.live.clone()).await?);
+                    hands = Some(ready.clone());
                 }
-                ready.see_through(&claimed, stop, stop).await?;
+                under_way.push(async move { ready.see_through(&claimed, stop, stop).await });
+            }
+            if !under_way.is_empty() {
+                tokio::select! {
+                    done = under_way.next() => wrong = wrong.or(done.and_then(Result::err)),
+                    () = bell.rung(), if !is_over => {}
+                    () = tokio::time::sleep(LOOK_AGAIN), if !is_over => {}
+                }
                 continue;
+            }
+            if let Some(error) = wrong {
+                return Err(error);
+            }
+            if is_over {
+                return Ok(Driven::Stopped);
             }
             let row = self.store.run(run).await?;
             match row.head.status {
@@ -148,7 +168,7 @@ impl Station {
                     Some(_) | None => {
                         let ready = self.hands_of(&row, drive.live.clone()).await?;
                         roles = self.served_roles(&row, &ready.settings).await?;
-                        hands = Some(ready);
+                        hands = Some(Arc::new(ready));
                         continue;
                     }
                 },
@@ -290,6 +310,7 @@ impl Station {
             settings,
             approved,
             movers,
+            at_once: usize::from(graph.limits().parallel),
             made_for: MadeFor::of(row),
             live,
             in_hand: self.in_hand().clone(),

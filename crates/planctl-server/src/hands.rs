@@ -57,6 +57,8 @@ pub struct Hands {
     pub(crate) approved: Baseline,
     /// Steps that may change protected files, whose passing gates move the baseline of the others.
     pub(crate) movers: Vec<NodeId>,
+    /// How many of the run's items may be under way at once.
+    pub(crate) at_once: usize,
     /// What of the run these hands were made for; where it changes, other hands are due.
     pub(crate) made_for: MadeFor,
     pub(crate) live: Live,

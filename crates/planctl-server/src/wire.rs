@@ -722,12 +722,12 @@ pub struct PlanNodeView {
     pub number: u32,
     /// Its title.
     pub title: String,
-    /// What it is: `call`, `decision`, `human`, `checkpoint`, `escalate`.
+    /// What it is: `call`, `decision`, `human`, `checkpoint`, `sub_plan`, `escalate`.
     pub kind: String,
     /// The command that the harness runs, where it runs one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<ContractView>,
-    /// What a person is asked or told, where there is one.
+    /// What a person is asked or told, where there is one; the plan that runs, and who approves it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<String>,
     /// What the person may choose.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use planctl_engine::{Contract, Edge, Graph, Node, NodeKind, On, Outcome, Role, Signal, Subscription, Task};
+use planctl_engine::{
+    ChildApproval, Contract, Edge, Graph, Node, NodeKind, On, Outcome, Role, Signal, Subscription, Task,
+};
 use planctl_lang::{Setting, ShownStep, duration_words};
 use planctl_server::check::Checked;
 use planctl_server::config::{Agent, Config, RoleConfig};
@@ -137,6 +139,13 @@ fn node_view(number: u32, node: &Node) -> Option<PlanNodeView> {
         }),
         NodeKind::Checkpoint => Some(view("checkpoint")),
         NodeKind::Escalate { reason, .. } => Some(PlanNodeView { asks: reason.clone(), ..view("escalate") }),
+        NodeKind::SubPlan(within) => {
+            let approved = match within.approval {
+                ChildApproval::Ask => "a person is asked to approve it when its turn comes",
+                ChildApproval::Inherit => "whoever approves this plan approves it too",
+            };
+            Some(PlanNodeView { asks: Some(format!("{}: {approved}", within.path)), ..view("sub_plan") })
+        }
         NodeKind::Start
         | NodeKind::Task(_)
         | NodeKind::Fork(_)
@@ -279,6 +288,7 @@ fn node_drawn(node: &PlanNodeView) -> String {
         "decision" => "conditions decide the way on",
         "human" => "a person is asked",
         "checkpoint" => "the state of the workspace is recorded",
+        "sub_plan" => "another plan runs",
         _ => "a person is asked for help",
     };
     let mut text = format!(
