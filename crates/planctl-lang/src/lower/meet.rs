@@ -213,7 +213,9 @@ impl Net {
                 let is_fork = self.forks.contains(from);
                 if !is_fork || self.ways[*from].iter().all(|to| !sure[*to]) {
                     sure[*from] = false;
-                    if self.ways[*from].iter().any(|to| sure[*to] || (*from == node && *to == join)) {
+                    let leads_there =
+                        |to: &usize| sure[*to] && !self.ends.contains(to) || (*from == node && *to == join);
+                    if self.ways[*from].iter().any(leads_there) {
                         parted = Some(*from);
                     }
                     open.push(*from);
