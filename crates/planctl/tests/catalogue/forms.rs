@@ -100,7 +100,7 @@ fn wide(text: &str) -> String {
         let begins_prose = std::mem::replace(&mut is_task, line.starts_with("**task:**"));
         let marks = line.len() - line.trim_start_matches(OPEN).len();
         let title = match &line[marks..] {
-            heading if heading.starts_with('#') && heading.trim_end() != "## Steps" => {
+            heading if heading.starts_with('#') && !matches!(heading.trim_end(), "## Steps" | "## Flow") => {
                 [". ", ": ", "# "].iter().find_map(|end| Some(line.find(end)? + end.len()))
             }
             _ => None,
