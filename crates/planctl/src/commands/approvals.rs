@@ -200,8 +200,18 @@ fn answers(ask: &AskView) -> String {
     if ask.answers.iter().any(|word| word == "revise") {
         words.push("edit");
     }
+    let mut line = |command: String, what: &str| {
+        text.push_str(&format!("  {command:<58} {}\n", styled(FAINT, what)));
+    };
     for word in words {
+        if word == "choose" && !ask.options.is_empty() {
+            for option in &ask.options {
+                line(format!("planctl approvals choose {} {}", ask.id, shell_word(option)), "");
+            }
+            continue;
+        }
         let (extra, what) = match word {
+            "choose" => (" 'YOUR ANSWER'", "answer in your own words"),
             "approve" if is_proposal => ("", "put it into the plan, and go on"),
             "reject" if is_proposal => ("", "leave it out; what was reported counts as it stands"),
             "edit" => ("", "change the plan in your editor, and go on with it"),
@@ -220,8 +230,7 @@ fn answers(ask: &AskView) -> String {
             "answer" => (" --note '…'", "answer the worker"),
             _ => ("", ""),
         };
-        let command = format!("planctl approvals {} {}{extra}", shell_word(word), ask.id);
-        text.push_str(&format!("  {command:<58} {}\n", styled(FAINT, what)));
+        line(format!("planctl approvals {} {}{extra}", shell_word(word), ask.id), what);
     }
     text
 }

@@ -362,3 +362,25 @@ fn an_entry_in_json_runs_and_a_library_of_several_says_which_to_take() {
     assert!(several.out.contains("the file has 2 graphs, and a plan is one"), "{}", several.out);
     assert!(several.out.contains("--entry NAME"), "{}", several.out);
 }
+
+#[test]
+fn g_51_a_question_of_the_plan_says_what_to_type_for_each_answer() {
+    let room = Room::new();
+    room.write(
+        "ask.dot",
+        "digraph q {\n start [shape=Mdiamond]\n ship [shape=hexagon, label=\"Ship it?\"]\n done [shape=Msquare]\n \
+         stop [shape=Msquare, result=failed]\n start -> ship\n ship -> done [label=\"Yes\"]\n ship -> stop [label=\"Not yet\"]\n}\n",
+    );
+    let asked = room.planctl(&["plan", "run", "ask.dot", "--approve", "--no-wait", "--exec", "true"]);
+    assert_eq!(asked.code, 3, "{}{}", asked.out, asked.err);
+    let ask = room.ask();
+    let shown = room.planctl(&["approvals", "show", &ask]).out;
+    for words in
+        [format!("planctl approvals choose {ask} Yes"), format!("planctl approvals choose {ask} 'Not yet'")]
+    {
+        assert!(shown.contains(&words), "{words}\n{shown}");
+    }
+    assert_eq!(room.planctl(&["approvals", "choose", &ask, "Not yet"]).code, 0);
+    let status = room.json(&["plan", "status", "@last", "--json"]);
+    assert_eq!(status["state"], "failed", "{status:#}");
+}
