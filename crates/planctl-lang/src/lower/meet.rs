@@ -4,6 +4,7 @@
 //! or to an end: then a branch may choose its way, and counts once. Else, as where step 5 needs steps 2 and 3 and step 4 needs
 //! 2 alone, each node that leads into a join is awaited by itself, so it must be sure to come.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::{GraphParts, JoinPolicy, NodeId, NodeKind, On};
@@ -14,7 +15,11 @@ use crate::workflow::Workflow;
 
 /// The most forks whose joins are looked for, and the most joins that are looked at for each; every one costs a walk.
 const FORKS_MAX: usize = 500;
-const JOINS_MAX: usize = 16;
+const JOINS_MAX: usize = 8;
+/// The most nodes that are walked over while joins are looked for; what has none by then awaits each node by itself.
+const WALKED_MAX: usize = 1_000_000;
+/// The most nodes awaited by joins of which it is asked whether a run may go past them; each costs a walk.
+const AWAITED_MAX: usize = 1_000;
 /// The most findings.
 const TOLD_MAX: usize = 20;
 
@@ -50,6 +55,7 @@ pub(super) struct Net {
     ways: Vec<Vec<usize>>,
     back: Vec<Vec<usize>>,
     pub(super) forks: Vec<usize>,
+    is_fork: Vec<bool>,
     joins: BTreeSet<usize>,
     /// Joins that go on with the first branch that comes well.
     lenient: BTreeSet<usize>,
@@ -57,6 +63,7 @@ pub(super) struct Net {
     ends: BTreeSet<usize>,
     goals: BTreeSet<usize>,
     start: usize,
+    walked: Cell<usize>,
 }
 
 impl Net {
@@ -70,6 +77,7 @@ impl Net {
             ids: parts.nodes.iter().map(|node| node.id.clone()).collect(),
             ways: vec![Vec::new(); parts.nodes.len()],
             back: vec![Vec::new(); parts.nodes.len()],
+            is_fork: vec![false; parts.nodes.len()],
             forks: of_kind(&|kind| matches!(kind, NodeKind::Fork(_))),
             joins: of_kind(&|kind| matches!(kind, NodeKind::Join(_))).into_iter().collect(),
             lenient: of_kind(&|kind| matches!(kind, NodeKind::Join(join) if join.policy == JoinPolicy::Any))
@@ -82,7 +90,11 @@ impl Net {
             .collect(),
             goals: of_kind(&|kind| matches!(kind, NodeKind::Exit { success: true })).into_iter().collect(),
             start: places.get(&parts.start).copied().unwrap_or(0),
+            walked: Cell::new(0),
         };
+        for fork in &net.forks {
+            net.is_fork[*fork] = true;
+        }
         for edge in &parts.edges {
             if let (Some(from), Some(to)) = (places.get(&edge.from), places.get(&edge.to))
                 && edge.on != On::Retry
@@ -136,6 +148,10 @@ impl Net {
         for (branch, head) in self.ways[fork].iter().enumerate() {
             let mut open = vec![*head];
             while let Some(at) = open.pop() {
+                self.walked.set(self.walked.get() + 1);
+                if self.walked.get() > WALKED_MAX {
+                    return false;
+                }
                 if at == join || self.ends.contains(&at) {
                     continue;
                 }
@@ -163,19 +179,22 @@ impl Net {
     /// Returns a finding for each node that a join awaits and that a run may go past.
     fn unsure(&self, found: &BTreeMap<usize, Option<usize>>, workflow: &Workflow) -> Vec<Diagnostic> {
         let closed: BTreeSet<usize> = found.values().copied().flatten().collect();
-        let mut told = Vec::new();
         let open = self.joins.iter().filter(|join| !closed.contains(join) && !self.lenient.contains(join));
-        for join in open {
-            let awaited: BTreeSet<usize> = self.back[*join].iter().copied().collect();
-            for from in awaited {
-                if told.len() < TOLD_MAX
-                    && let Some(past) = self.way_past(from, *join)
-                {
-                    told.push(self.finding(*join, from, past, workflow));
-                }
+        let awaited = open.flat_map(|join| {
+            let from: BTreeSet<usize> = self.back[*join].iter().copied().collect();
+            from.into_iter().map(|from| (*join, from))
+        });
+        let mut told = Vec::new();
+        for (join, from) in awaited.take(if self.has_choices() { AWAITED_MAX } else { 0 }) {
+            if told.len() < TOLD_MAX
+                && let Some(past) = self.way_past(from, join)
+            {
+                told.push(self.finding(join, from, past, workflow));
             }
         }
+        let rings = self.on_rings();
         let roofless = self.forks.iter().filter(|fork| found.get(fork).is_none_or(Option::is_none));
+        let roofless = roofless.filter(|fork| rings[**fork]).take(FORKS_MAX);
         for fork in roofless {
             if told.len() < TOLD_MAX
                 && let Some(back) = self.way_back(*fork)
@@ -210,8 +229,9 @@ impl Net {
                 if !sure[*from] || (*from == node && at == join) {
                     continue;
                 }
-                let is_fork = self.forks.contains(from);
-                if !is_fork || self.ways[*from].iter().all(|to| !sure[*to]) {
+                let is_fork = self.is_fork[*from];
+                let is_lost = |to: &usize| !(sure[*to] || (*from == node && *to == join));
+                if !is_fork || self.ways[*from].iter().all(is_lost) {
                     sure[*from] = false;
                     let leads_there =
                         |to: &usize| sure[*to] && !self.ends.contains(to) || (*from == node && *to == join);
@@ -228,14 +248,14 @@ impl Net {
     // The last node of a way from a fork back to it that no join of all its branches cuts.
     fn way_back(&self, fork: usize) -> Option<usize> {
         let within = self.reached(fork, self.last_join(fork));
-        self.back[fork].iter().copied().find(|from| within.contains(from))
+        self.back[fork].iter().copied().find(|from| within[*from])
     }
 
     // The first join through which every way from a fork to a good end leads.
     fn last_join(&self, fork: usize) -> Option<usize> {
         self.joins_from(fork).into_iter().find(|join| {
             let past = self.reached(fork, Some(*join));
-            !self.goals.iter().any(|goal| past.contains(goal))
+            !self.goals.iter().any(|goal| past[*goal])
         })
     }
 
@@ -245,25 +265,52 @@ impl Net {
         let mut of: BTreeMap<usize, Option<usize>> = BTreeMap::new();
         for (branch, head) in self.ways[fork].iter().enumerate() {
             let mut own = self.reached(*head, cut);
-            own.insert(*head);
-            for node in own.into_iter().filter(|node| Some(*node) != cut && *node != fork) {
+            own[*head] = true;
+            let own = (0..own.len()).filter(|node| own[*node] && Some(*node) != cut && *node != fork);
+            for node in own {
                 of.entry(node).and_modify(|known| *known = None).or_insert(Some(branch));
             }
         }
         of.into_iter().filter_map(|(node, branch)| Some((node, branch?))).collect()
     }
 
-    fn reached(&self, from: usize, but: Option<usize>) -> BTreeSet<usize> {
-        let mut seen = BTreeSet::new();
+    fn reached(&self, from: usize, but: Option<usize>) -> Vec<bool> {
+        let mut seen = vec![false; self.ways.len()];
         let mut open = vec![from];
         while let Some(at) = open.pop() {
             for to in &self.ways[at] {
-                if Some(*to) != but && seen.insert(*to) {
+                if Some(*to) != but && !seen[*to] {
+                    seen[*to] = true;
                     open.push(*to);
                 }
             }
         }
         seen
+    }
+
+    // Says whether a run may choose its way anywhere, beside to its end.
+    fn has_choices(&self) -> bool {
+        (0..self.ways.len()).any(|at| {
+            let ways: BTreeSet<usize> =
+                self.ways[at].iter().copied().filter(|to| !self.ends.contains(to)).collect();
+            ways.len() > 1 && !self.is_fork[at]
+        })
+    }
+
+    // Which nodes may lie on a way back to themselves: those left when all that nothing leads to are taken away, again and
+    // again.
+    fn on_rings(&self) -> Vec<bool> {
+        let mut waits: Vec<usize> = self.back.iter().map(Vec::len).collect();
+        let mut open: Vec<usize> = (0..waits.len()).filter(|at| waits[*at] == 0).collect();
+        while let Some(at) = open.pop() {
+            for to in &self.ways[at] {
+                waits[*to] -= 1;
+                if waits[*to] == 0 {
+                    open.push(*to);
+                }
+            }
+        }
+        waits.into_iter().map(|left| left > 0).collect()
     }
 
     fn finding(&self, join: usize, from: usize, past: usize, workflow: &Workflow) -> Diagnostic {

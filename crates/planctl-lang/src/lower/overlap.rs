@@ -14,8 +14,9 @@ use crate::source::escape;
 
 /// The most findings; all steps are kept apart, told or not.
 const TOLD_MAX: usize = 20;
-/// The most forks that are looked at; each costs a walk over the branches.
-const FORKS_MAX: usize = 500;
+/// The most forks of which the branches are told apart, each at the cost of some walks; with more, whatever names a file that
+/// some step changes is kept apart.
+const FORKS_MAX: usize = 100;
 
 /// Keeps steps apart that may be under way at once and of which one changes what the other names, and says which they are.
 pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>) -> Vec<Diagnostic> {
@@ -28,13 +29,18 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>) -> Vec<Diagnos
         return told;
     }
     let mut apart: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
+    let are_many = branches.len() >= FORKS_MAX;
     for (path, named) in plan.order.shared() {
-        let Some((one, other)) = pair(named, &branches) else { continue };
+        let found = pair(named, &branches);
+        if found.is_none() && !(are_many && named.iter().any(changes)) {
+            continue;
+        }
         let steps = &plan.tree.steps;
-        for part in named.iter().filter(|part| branches.iter().any(|of| of.contains_key(&part.step))) {
+        let is_on_branch = |part: &&Part| are_many || branches.iter().any(|of| of.contains_key(&part.step));
+        for part in named.iter().filter(is_on_branch) {
             apart.entry(steps[part.step].fixed_number().unwrap_or(0)).or_default().insert(path);
         }
-        if told.len() < TOLD_MAX {
+        if let Some((one, other)) = found.filter(|_| told.len() < TOLD_MAX) {
             let (one_step, other_step) = (&steps[one.step], &steps[other.step]);
             let (first, second) = (escape(&one_step.number_text()), escape(&other_step.number_text()));
             let message =
@@ -77,7 +83,6 @@ fn branches(parts: &GraphParts, plan: &Plan<'_>) -> Vec<BTreeMap<usize, usize>> 
 
 /// Returns two steps of different branches, of which the first changes the file.
 fn pair<'o>(named: &'o [Part], branches: &[BTreeMap<usize, usize>]) -> Option<(&'o Part, &'o Part)> {
-    let changes = |part: &&Part| matches!(part.role, Role::Makes | Role::Changes | Role::Proves);
     branches.iter().find_map(|of| {
         let on_branch: Vec<(&Part, usize)> =
             named.iter().filter_map(|part| Some((part, *of.get(&part.step)?))).collect();
@@ -86,6 +91,10 @@ fn pair<'o>(named: &'o [Part], branches: &[BTreeMap<usize, usize>]) -> Option<(&
             Some((*one, other.0))
         })
     })
+}
+
+fn changes(part: &Part) -> bool {
+    matches!(part.role, Role::Makes | Role::Changes | Role::Proves)
 }
 
 /// The most steps that change a file of which it is asked who else names it.

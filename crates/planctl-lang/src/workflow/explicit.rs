@@ -67,32 +67,38 @@ impl Made {
         }
     }
 
-    // What several branches lead to waits for all of them.
+    /// Returns the ways on by one of their ends, as places among the edges.
+    fn ways_on(&self, end: impl Fn(&EdgeTree) -> &String) -> BTreeMap<String, Vec<usize>> {
+        let mut ways: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (at, edge) in self.workflow.edges.iter().enumerate().filter(|(_, edge)| is_way_on(edge)) {
+            ways.entry(end(edge).clone()).or_default().push(at);
+        }
+        ways
+    }
+
+    // What several branches lead to waits for all of them, and so does what needs several steps.
     fn joins(&mut self, concurrent: &Concurrent) {
         let places: BTreeMap<String, usize> =
             self.workflow.places().into_iter().map(|(name, at)| (name.to_owned(), at)).collect();
-        let mut into: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for edge in self.workflow.edges.iter().filter(|edge| is_way_on(edge)) {
-            into.entry(edge.to.value.clone()).or_default().insert(edge.from.value.clone());
-        }
-        for (to, from) in into {
-            let Some(node) = places.get(&to).map(|at| self.workflow.nodes[*at].clone()) else { continue };
-            let sources: Vec<usize> = from.iter().filter_map(|name| places.get(name).copied()).collect();
-            if node.kind.value == Kind::Join
-                || sources.len() < 2
-                || !concurrent.has_pair(&sources, places[&to])
-            {
+        for (to, edges) in self.ways_on(|edge| &edge.to.value) {
+            let Some(place) = places.get(&to) else { continue };
+            let node = self.workflow.nodes[*place].clone();
+            let from: BTreeSet<usize> = edges
+                .iter()
+                .filter_map(|edge| places.get(&self.workflow.edges[*edge].from.value).copied())
+                .collect();
+            let from: Vec<usize> = from.into_iter().collect();
+            let needs = node.said.list("needs").len() > 1;
+            let is_awaited = from.len() > 1 && (needs || concurrent.has_pair(&from, *place));
+            if node.kind.value == Kind::Join || !is_awaited {
                 continue;
             }
             let join = format!("join-{to}");
-            for edge in self.workflow.edges.iter_mut().filter(|edge| edge.to.value == to && is_way_on(edge)) {
-                edge.to.value.clone_from(&join);
+            for edge in edges {
+                self.workflow.edges[edge].to.value.clone_from(&join);
             }
-            let title = if node.kind.value == Kind::Exit {
-                "all steps".to_owned()
-            } else {
-                format!("all that step {to} needs")
-            };
+            let is_end = node.kind.value == Kind::Exit;
+            let title = if is_end { "all steps".to_owned() } else { format!("all that step {to} needs") };
             self.add(join.clone(), title, Kind::Join, &node);
             self.connect(&join, &to, On::Success, &node);
         }
@@ -100,36 +106,38 @@ impl Made {
 
     // What leads to several nodes leads to all of them.
     fn forks(&mut self) {
-        let mut out: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for edge in self.workflow.edges.iter().filter(|edge| is_way_on(edge)) {
-            out.entry(edge.from.value.clone()).or_default().insert(edge.to.value.clone());
-        }
-        let nodes: Vec<NodeTree> = self.workflow.nodes.clone();
-        for node in nodes {
-            let id = node.id.value.as_str();
-            let is_many = out.get(id).is_some_and(|targets| targets.len() > 1);
-            if !is_many || matches!(node.kind.value, Kind::Human | Kind::Fork) {
+        let places: BTreeMap<String, usize> =
+            self.workflow.places().into_iter().map(|(name, at)| (name.to_owned(), at)).collect();
+        let mut twice = BTreeSet::new();
+        for (from, edges) in self.ways_on(|edge| &edge.from.value) {
+            let Some(node) = places.get(&from).map(|at| self.workflow.nodes[*at].clone()) else { continue };
+            let mut targets = BTreeSet::new();
+            let (once, again): (Vec<usize>, Vec<usize>) = edges
+                .into_iter()
+                .partition(|edge| targets.insert(self.workflow.edges[*edge].to.value.clone()));
+            twice.extend(again);
+            if once.len() < 2 || matches!(node.kind.value, Kind::Human | Kind::Fork) {
                 continue;
             }
-            let fork = format!("fork-{id}");
+            let fork = format!("fork-{from}");
             let on = if node.kind.value == Kind::Decision { On::Always } else { On::Success };
-            let mut seen = BTreeSet::new();
-            self.workflow.edges.retain(|edge| {
-                edge.from.value != id || !is_way_on(edge) || seen.insert(edge.to.value.clone())
-            });
-            for edge in self.workflow.edges.iter_mut().filter(|edge| edge.from.value == id && is_way_on(edge))
-            {
-                edge.from.value.clone_from(&fork);
-                edge.on.value = On::Success;
+            for edge in once {
+                self.workflow.edges[edge].from.value.clone_from(&fork);
+                self.workflow.edges[edge].on.value = On::Success;
             }
             let title = if node.kind.value == Kind::Start {
                 "at once".to_owned()
             } else {
-                format!("after step {id}")
+                format!("after step {from}")
             };
             self.add(fork.clone(), title, Kind::Fork, &node);
-            self.connect(id, &fork, on, &node);
+            self.connect(&from, &fork, on, &node);
         }
+        let mut at = 0;
+        self.workflow.edges.retain(|_| {
+            at += 1;
+            !twice.contains(&(at - 1))
+        });
     }
 }
 
@@ -219,4 +227,4 @@ impl Branching {
 }
 
 /// The most places where branches begin that are looked at; each costs a walk over the plan.
-const FORKS_MAX: usize = 500;
+const FORKS_MAX: usize = 200;

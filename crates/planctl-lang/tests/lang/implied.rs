@@ -110,6 +110,16 @@ fn needs_that_cross_are_awaited_each_by_itself() {
 }
 
 #[test]
+fn a_long_ladder_of_needs_is_sound_and_verified_in_little_time() {
+    let rungs: Vec<String> = (1..=600)
+        .map(|at| if at > 2 { format!("**needs:** {}, {}", at - 1, at - 2) } else { String::new() })
+        .collect();
+    let steps: Vec<&str> = rungs.iter().map(String::as_str).collect();
+    let graph = graph(&steps, "");
+    assert_eq!(graph.branches_into(&NodeId::new("join-600")), 2);
+}
+
+#[test]
 fn a_step_that_needs_two_of_a_row_waits_for_both() {
     let graph = graph(&["", "", "**needs:** 1, 2"], "");
     assert!(ways(&graph).contains("fork-1 -> join-3 Success"), "{:?}", ways(&graph));
