@@ -21,6 +21,8 @@ pub const EDGES_MAX: usize = 4_000;
 
 /// Room around everything, in pixels.
 const MARGIN: f64 = 24.0;
+/// How much wider bold letters are, at most.
+const BOLD: f64 = 1.15;
 /// Room for the title.
 const HEAD: f64 = 44.0;
 /// The height of a line of the title.
@@ -158,7 +160,7 @@ impl Tie<'_> {
 fn drawn(workflow: &Workflow, cards: &[Card<'_>], ties: &[Tie<'_>], placed: &Placed) -> String {
     let title = wrapped(workflow.title(), 90, 1).pop().unwrap_or_default();
     let head = if title.is_empty() { 0.0 } else { HEAD };
-    let title_width = letters::width(&title, TITLE);
+    let title_width = letters::width(&title, TITLE) * BOLD;
     let width = placed.width.max(title_width) + 2.0 * MARGIN;
     let height = placed.height + head + 2.0 * MARGIN;
     let mut text = format!(
