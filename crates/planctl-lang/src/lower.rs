@@ -26,6 +26,7 @@ use crate::shell::{self, FileUse, Use};
 use crate::source::{Span, Spanned};
 use crate::tree::{PlanTree, StepKind, StepTree, Then};
 use crate::workflow::{Kind, NodeTree, Workflow, is_confirmed};
+use meet::Net;
 use ways::Ways;
 
 /// How long one attempt's work may take, where the plan says nothing (DESIGN 3).
@@ -78,9 +79,10 @@ pub(crate) fn lower(plan: &Plan<'_>) -> Result<(Graph, Vec<Diagnostic>), Vec<Dia
     }
     let lowering = Lowering::of(plan);
     let mut parts = lowering.parts();
-    meet::join(&mut parts, plan.workflow)?;
-    part::part(&mut parts, plan.workflow)?;
-    let found = overlap::keep_apart(&mut parts, plan);
+    let net = Net::of(&parts);
+    net.join(&mut parts, plan.workflow)?;
+    part::part(&mut parts, plan.workflow, &net)?;
+    let found = overlap::keep_apart(&mut parts, plan, &net);
     let defect = |defect: planctl_engine::GraphDefect| {
         vec![Diagnostic::new(Code::P301, defect.to_string()).at(Span::at(0), "")]
     };

@@ -14,7 +14,7 @@ pub(crate) use budget::of_text as budget_of;
 pub(crate) use contract::CONTRACT_STUB;
 pub use frontmatter::STATUSES;
 pub use values::RETRIES_MAX;
-pub(crate) use values::{is_on_fail, on_fail_of};
+pub(crate) use values::{is_on_fail, on_fail_of, priority_of};
 
 use crate::alike;
 use crate::diagnostic::{Code, Diagnostic, Edit, Fix, Severity, StepName};

@@ -13,7 +13,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use planctl_engine::{Node, NodeKind, Role, RunId, RunStatus};
 use planctl_harness::Baseline;
-use planctl_store::{Listener, RunRow, StoreError};
+use planctl_store::{Claimed, Listener, RunRow, StoreError};
 use tokio::sync::watch;
 
 use crate::hands::{Hands, MadeFor};
@@ -109,16 +109,20 @@ impl Station {
         loop {
             // What is under way ends in its own way, whatever went wrong beside it.
             let is_over = *stop.borrow() || wrong.is_some();
-            while let Some(ready) = hands.as_ref().filter(|ready| !is_over && under_way.len() < ready.at_once)
-                && let Some(claimed) = ready.claim_any(&roles).await?
-            {
-                let mut ready = ready.clone();
-                if claimed.revision != ready.made_for.revision {
-                    let row = self.store.run(run).await?;
-                    ready = Arc::new(self.hands_of(&row, drive.live.clone()).await?);
-                    hands = Some(ready.clone());
+            let has_room = |ready: &&Arc<Hands>| !is_over && under_way.len() < ready.at_once;
+            if let Some(ready) = hands.as_ref().filter(has_room) {
+                match self.claim(ready, &roles, drive).await {
+                    Ok(Some((ready, claimed))) => {
+                        hands = Some(ready.clone());
+                        under_way.push(async move { ready.see_through(&claimed, stop, stop).await });
+                        continue;
+                    }
+                    Ok(None) => {}
+                    Err(error) => {
+                        wrong = Some(error);
+                        continue;
+                    }
                 }
-                under_way.push(async move { ready.see_through(&claimed, stop, stop).await });
             }
             if !under_way.is_empty() {
                 tokio::select! {
@@ -180,6 +184,21 @@ impl Station {
             }
             self.rest(&row, &bell, stop).await?;
         }
+    }
+
+    /// Claims an item of a run, and returns it with the hands for its revision.
+    async fn claim(
+        &self,
+        ready: &Arc<Hands>,
+        roles: &[Role],
+        drive: &Drive,
+    ) -> Result<Option<(Arc<Hands>, Claimed)>, ServiceError> {
+        let Some(claimed) = ready.claim_any(roles).await? else { return Ok(None) };
+        if claimed.revision == ready.made_for.revision {
+            return Ok(Some((ready.clone(), claimed)));
+        }
+        let row = self.store.run(claimed.item.run).await?;
+        Ok(Some((Arc::new(self.hands_of(&row, drive.live.clone()).await?), claimed)))
     }
 
     /// Gives a run the workspace, if nobody has it and nobody was first; returns the name of the run it waits for.

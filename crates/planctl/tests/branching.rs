@@ -10,29 +10,13 @@
 mod room;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use room::Room;
+use room::{Room, git};
 use rustix::process::Signal;
 
 /// Longer than anything here takes; who waits this long has found a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-fn git(folder: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"])
-        .args(arguments)
-        .current_dir(folder)
-        .env_clear()
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env("HOME", folder)
-        .stderr(Stdio::null())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "git {arguments:?}");
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
 
 fn until(what: &str, holds: impl Fn() -> bool) {
     let begun = Instant::now();

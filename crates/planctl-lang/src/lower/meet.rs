@@ -23,32 +23,6 @@ const AWAITED_MAX: usize = 1_000;
 /// The most findings.
 const TOLD_MAX: usize = 20;
 
-/// Gives each fork its join.
-pub(super) fn join(parts: &mut GraphParts, workflow: &Workflow) -> Result<(), Vec<Diagnostic>> {
-    let net = Net::of(parts);
-    if net.forks.is_empty() && net.joins.is_empty() {
-        return Ok(());
-    }
-    let mut found = BTreeMap::new();
-    for fork in &net.forks {
-        net.join_of(*fork, &mut found);
-    }
-    let told = net.unsure(&found, workflow);
-    if !told.is_empty() {
-        return Err(told);
-    }
-    let names: BTreeMap<NodeId, NodeId> = found
-        .into_iter()
-        .filter_map(|(fork, join)| Some((net.ids[fork].clone(), net.ids[join?].clone())))
-        .collect();
-    for node in &mut parts.nodes {
-        if let NodeKind::Fork(fork) = &mut node.kind {
-            fork.join = names.get(&node.id).cloned();
-        }
-    }
-    Ok(())
-}
-
 /// The nodes by their places, with the ways between them.
 pub(super) struct Net {
     ids: Vec<NodeId>,
@@ -104,6 +78,31 @@ impl Net {
             }
         }
         net
+    }
+
+    /// Gives each fork its join.
+    ///
+    /// # Errors
+    ///
+    /// Names what a join awaits and a run may go past, and ways back out of branches.
+    pub(super) fn join(&self, parts: &mut GraphParts, workflow: &Workflow) -> Result<(), Vec<Diagnostic>> {
+        if self.forks.is_empty() && self.joins.is_empty() {
+            return Ok(());
+        }
+        let mut found = BTreeMap::new();
+        for fork in &self.forks {
+            self.join_of(*fork, &mut found);
+        }
+        let told = self.unsure(&found, workflow);
+        if !told.is_empty() {
+            return Err(told);
+        }
+        for (fork, join) in found {
+            if let NodeKind::Fork(fork) = &mut parts.nodes[fork].kind {
+                fork.join = join.map(|join| self.ids[join].clone());
+            }
+        }
+        Ok(())
     }
 
     /// Finds the join of a fork, after those of the forks between the two.

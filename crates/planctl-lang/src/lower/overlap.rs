@@ -19,12 +19,12 @@ const TOLD_MAX: usize = 20;
 const FORKS_MAX: usize = 100;
 
 /// Keeps steps apart that may be under way at once and of which one changes what the other names, and says which they are.
-pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>) -> Vec<Diagnostic> {
+pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> Vec<Diagnostic> {
     let mut told = Vec::new();
     if parts.limits.parallel <= 1 {
         return told;
     }
-    let branches = branches(parts, plan);
+    let branches = branches(parts, plan, net);
     if branches.is_empty() {
         return told;
     }
@@ -62,8 +62,7 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>) -> Vec<Diagnos
 }
 
 /// Returns, for each fork, the branch of every step that lies on one branch only.
-fn branches(parts: &GraphParts, plan: &Plan<'_>) -> Vec<BTreeMap<usize, usize>> {
-    let net = Net::of(parts);
+fn branches(parts: &GraphParts, plan: &Plan<'_>, net: &Net) -> Vec<BTreeMap<usize, usize>> {
     let places: BTreeMap<u32, usize> = plan
         .tree
         .steps

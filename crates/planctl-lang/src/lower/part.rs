@@ -17,7 +17,7 @@ const FORKS_MAX: usize = 500;
 /// # Errors
 ///
 /// Names the nodes that are on no branch, and the forks whose branches don't meet, since nothing could merge them.
-pub(super) fn part(parts: &mut GraphParts, workflow: &Workflow) -> Result<(), Vec<Diagnostic>> {
+pub(super) fn part(parts: &mut GraphParts, workflow: &Workflow, net: &Net) -> Result<(), Vec<Diagnostic>> {
     let wanted: BTreeMap<&str, Span> = workflow
         .nodes
         .iter()
@@ -29,7 +29,6 @@ pub(super) fn part(parts: &mut GraphParts, workflow: &Workflow) -> Result<(), Ve
     if wanted.is_empty() {
         return Ok(());
     }
-    let net = Net::of(parts);
     let mut forks: Vec<(usize, BTreeMap<usize, usize>)> =
         net.forks.iter().take(FORKS_MAX).map(|fork| (*fork, net.branches(*fork))).collect();
     forks.sort_by_key(|(_, branches)| branches.len());

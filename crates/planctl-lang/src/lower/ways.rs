@@ -52,21 +52,15 @@ impl<'w> Ways<'w> {
         {
             return word.clone();
         }
-        let confirms = is_confirmed(&self.workflow.nodes[at])
-            || self.of[at]
-                .iter()
-                .filter(|(_, edge)| matches!(edge.on.value, On::Success | On::Always))
-                .count()
-                == 1;
-        match edge.on.value {
-            On::Fail | On::Exhaust | On::Retry => NOT_DONE.to_owned(),
-            On::Success | On::Always
-                if confirms && (self.is_markdown || is_confirmed(&self.workflow.nodes[at])) =>
-            {
-                DONE.to_owned()
-            }
-            On::Success | On::Always => edge.to.value.clone(),
+        let leads_on = |edge: &EdgeTree| matches!(edge.on.value, On::Success | On::Always);
+        if !leads_on(edge) {
+            return NOT_DONE.to_owned();
         }
+        let is_only_way = || self.of[at].iter().filter(|(_, edge)| leads_on(edge)).count() == 1;
+        if is_confirmed(&self.workflow.nodes[at]) || (self.is_markdown && is_only_way()) {
+            return DONE.to_owned();
+        }
+        edge.to.value.clone()
     }
 
     /// Makes the edges that leave a node.

@@ -4,7 +4,7 @@ use planctl_engine::{Budget, Priority, RedFirst};
 
 use super::field::{RawField, is_separator};
 use super::step::with_near;
-use super::{Reader, budget};
+use super::{Reader, budget, priority_of};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::markdown::LineKind;
 use crate::near::nearest;
@@ -123,21 +123,16 @@ impl Reader<'_> {
     }
 
     fn priority(&mut self, value: &Spanned<String>) -> Option<Spanned<Priority>> {
-        let priority = match value.value.to_lowercase().as_str() {
-            "low" => Priority::Low,
-            "normal" => Priority::Normal,
-            "high" => Priority::High,
-            "urgent" => Priority::Urgent,
-            other => {
-                let message = format!("`{}` is no priority", escape(other));
-                let near = nearest(other, ["low", "normal", "high", "urgent"]);
-                let help = near.map_or("write low, normal, high or urgent".into(), |near| {
-                    format!("did you mean `{}`?", near.word)
-                });
-                let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(help);
-                self.found.push(with_near(refused, value.span, near));
-                return None;
-            }
+        let word = value.value.to_lowercase();
+        let Some(priority) = priority_of(&word) else {
+            let message = format!("`{}` is no priority", escape(&word));
+            let near = nearest(&word, ["low", "normal", "high", "urgent"]);
+            let help = near.map_or("write low, normal, high or urgent".into(), |near| {
+                format!("did you mean `{}`?", near.word)
+            });
+            let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(help);
+            self.found.push(with_near(refused, value.span, near));
+            return None;
         };
         Some(Spanned::new(priority, value.span))
     }

@@ -1,5 +1,7 @@
 //! Reads the small languages of field values: durations, budgets, policies, exit codes.
 
+use planctl_engine::Priority;
+
 use crate::diagnostic::did_you_mean;
 use crate::near::nearest;
 use crate::tree::{OnFail, Then};
@@ -58,6 +60,17 @@ fn split_then(text: &str) -> (&str, Option<&str>) {
     match text.split_once(" then ") {
         Some((first, rest)) => (first.trim(), Some(rest.trim())),
         None => (text, None),
+    }
+}
+
+/// Returns the priority of this name.
+pub(crate) fn priority_of(word: &str) -> Option<Priority> {
+    match word {
+        "low" => Some(Priority::Low),
+        "normal" => Some(Priority::Normal),
+        "high" => Some(Priority::High),
+        "urgent" => Some(Priority::Urgent),
+        _ => None,
     }
 }
 

@@ -2,11 +2,11 @@
 //!
 //! So one set of lints judges contracts, files, roles and budgets, and one lowering makes tasks of them, whatever the language.
 
-use planctl_engine::{Priority, Subscription, WorkKind};
+use planctl_engine::{Subscription, WorkKind};
 
 use super::pipeline::inner_place;
 use super::tree::{Kind, NodeTree, Workflow, is_confirmed};
-use crate::parse::{budget_of, on_fail_of};
+use crate::parse::{budget_of, on_fail_of, priority_of};
 use crate::source::{Source, Span, Spanned};
 use crate::tree::{
     ContractTree, Frontmatter, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then, WorkspaceMode,
@@ -22,22 +22,12 @@ pub(crate) fn steps(source: &Source, workflow: &Workflow) -> PlanTree {
         workflow.title.as_ref().or(workflow.name.as_ref()).map_or(Span::at(0), |title| title.span),
     );
     let said = |key: &str| workflow.said.text(key);
-    let priority = said("priority").and_then(|said| {
-        let priority = match said.value.as_str() {
-            "low" => Priority::Low,
-            "normal" => Priority::Normal,
-            "high" => Priority::High,
-            "urgent" => Priority::Urgent,
-            _ => return None,
-        };
-        Some(Spanned::new(priority, said.span))
-    });
     let mut tree = PlanTree {
         frontmatter: Frontmatter::default(),
         title: Some(title),
         context: said("goal").cloned(),
         budget: said("budget").and_then(|said| Some(Spanned::new(budget_of(&said.value)?, said.span))),
-        priority,
+        priority: said("priority").and_then(|said| Some(Spanned::new(priority_of(&said.value)?, said.span))),
         max_visits: workflow.said.number("max_visits"),
         stale_after: workflow.said.seconds("stale_after"),
         parallel: workflow.said.number("max_parallel"),

@@ -186,6 +186,22 @@ impl From<Output> for Said {
     }
 }
 
+/// Runs git in a folder with nothing of this machine's settings, and returns what it says.
+pub fn git(folder: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"])
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("HOME", folder)
+        .stderr(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {arguments:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
 /// A plan of steps: number, title, contract and policy of each.
 pub fn plan(title: &str, budget: &str, steps: &[(&str, &str, &str)]) -> String {
     let mut text = format!(

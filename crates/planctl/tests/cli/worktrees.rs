@@ -1,31 +1,16 @@
 //! `--workspace worktree`: each run in a git worktree of its own, and the checkout stays as it is.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::room::{Room, plan};
+use crate::room::{Room, git, plan};
 
 /// Longer than anything here takes; who waits this long has found a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-pub fn git(folder: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"])
-        .args(arguments)
-        .current_dir(folder)
-        .env_clear()
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env("HOME", folder)
-        .stderr(Stdio::null())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "git {arguments:?}");
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
 
 /// A room whose workspace is a repository with a plan of one step, committed.
 fn repository() -> Room {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::house::{Ask, House, plan};
-use crate::worktrees::git;
+use crate::room::git;
 
 fn house() -> House {
     let house = House::new();
