@@ -1,15 +1,18 @@
 //! The inbox: questions for people, with what they should see to decide, and the answers they give.
 
+use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
 use planctl_engine::{
-    Answer, AskKind, BudgetPart, Contract, Decision, Failure, Graph, Node, Record, RunId, Shortfall, view,
+    Answer, AskKind, BudgetPart, ChildApproval, Contract, Decision, Failure, Graph, Node, Record, RunId,
+    Shortfall, view,
 };
 use planctl_harness::ISOLATION_TIER;
 use planctl_lang::{Source, insert_steps};
 use planctl_store::{AskRow, RunRow, Said, StoreError};
 
+use crate::check;
 use crate::config::WorkspaceMode;
 use crate::plans::canonical;
 use crate::protection;
@@ -17,8 +20,8 @@ use crate::runs::tampered;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::wire::{
-    AnswerView, AskList, AskPage, AskView, ContractView, Decided, FailureView, LevelView, ShortfallView,
-    StepName, WillRun, moment,
+    AnswerView, AskList, AskPage, AskView, ContractView, Decided, FailureView, LevelView, PlanWithin,
+    ShortfallView, StepName, WillRun, moment,
 };
 
 impl Services {
@@ -57,6 +60,7 @@ impl Services {
             }
             Some(_) | None => None,
         };
+        let will_run = if is_plan { Some(self.will_run(&run, &revision.graph).await?) } else { None };
         let mut message = row.ask.message.clone();
         if row.ask.kind == AskKind::Insertion {
             match proposed(&row, &revision.graph, &revision.source) {
@@ -79,10 +83,51 @@ impl Services {
                 .zip(record.as_ref())
                 .and_then(|(task, record)| LevelView::of(task, record)),
             shortfall: row.ask.shortfall.as_ref().map(shortfall_view),
-            will_run: is_plan.then(|| will_run(&run, &revision.graph)),
+            will_run,
             plan_text: is_plan.then(|| revision.source.clone()),
             diff,
         })
+    }
+
+    async fn will_run(&self, run: &RunRow, graph: &Arc<Graph>) -> Result<WillRun, ServiceError> {
+        let settings: RunSettings = serde_json::from_str(&run.settings).unwrap_or_default();
+        let plans = self.plans_within(run, graph, &settings).await?;
+        Ok(WillRun { plans, ..will_run(run, graph, &settings) })
+    }
+
+    /// Lists the plans that a run carries out, as they were kept when it was made, and those within them.
+    async fn plans_within(
+        &self,
+        run: &RunRow,
+        graph: &Arc<Graph>,
+        settings: &RunSettings,
+    ) -> Result<Vec<PlanWithin>, ServiceError> {
+        let (mut plans, mut seen) = (Vec::new(), BTreeSet::new());
+        let mut open = VecDeque::from([(run.plan_path.clone(), graph.clone(), true)]);
+        let home = Path::new(&run.workspace_path);
+        while let Some((around, graph, is_approved)) = open.pop_front() {
+            for (_, within) in graph.sub_plans() {
+                let Some(digest) = settings.sub_plans.get(&within.path) else { continue };
+                let is_approved_too = is_approved && within.approval == ChildApproval::Inherit;
+                if !seen.insert((around.clone(), within.path.clone(), is_approved_too)) {
+                    continue;
+                }
+                let path = check::plan_path(&home.join(&within.path), home);
+                let Some(kept) = self.store.plan_at(run.workspace, &path).await? else { continue };
+                let revision = self.store.revision(kept.id, digest).await?;
+                plans.push(PlanWithin {
+                    plan: path.clone(),
+                    within: around.clone(),
+                    digest: digest.as_str().to_owned(),
+                    title: revision.graph.title().to_owned(),
+                    steps: revision.graph.task_count(),
+                    is_approved_too,
+                    text: is_approved_too.then(|| revision.source.clone()),
+                });
+                open.push_back((path, revision.graph.clone(), is_approved_too));
+            }
+        }
+        Ok(plans)
     }
 
     /// Returns what is remembered of the step that is held.
@@ -230,8 +275,7 @@ fn proposed(row: &AskRow, graph: &Graph, source: &str) -> Result<String, String>
     }
 }
 
-fn will_run(run: &RunRow, graph: &Graph) -> WillRun {
-    let settings: RunSettings = serde_json::from_str(&run.settings).unwrap_or_default();
+fn will_run(run: &RunRow, graph: &Graph, settings: &RunSettings) -> WillRun {
     let mode = if run.worktree.is_some() { WorkspaceMode::Worktree } else { WorkspaceMode::Shared };
     let workers = graph
         .steps()
@@ -248,6 +292,7 @@ fn will_run(run: &RunRow, graph: &Graph) -> WillRun {
         workers: workers.collect(),
         protected: baseline.files.into_keys().chain(baseline.globs).collect(),
         isolation: ISOLATION_TIER,
+        plans: Vec::new(),
     }
 }
 

@@ -244,6 +244,9 @@ impl Station {
                 Driven::Ended(_) => {
                     // The bell that wakes the run around it may be another process's.
                     self.tend_sub_plans().await?;
+                    let child = self.store.run(child.id).await?;
+                    self.clear_branches(&child, false).await?;
+                    self.clear_checkpoints(&child, false).await?;
                     within = Within::Moved;
                 }
                 Driven::Waiting(_) if self.store.run(child.id).await?.seq != child.seq => {
@@ -260,9 +263,9 @@ impl Station {
         if row.head.out == 0 {
             return Ok(true);
         }
-        // Those within it were driven just now, and wait.
-        let within = self.store.sub_plans_open(row.id).await?;
-        if !within.is_empty() && within.len() >= usize::try_from(row.head.out).unwrap_or(usize::MAX) {
+        // Those within it were driven just now, and wait; one whose item is in hand, be it of somebody who is dead, may not
+        // even have been handed in.
+        if self.store.sub_plans_awaited(row.id).await? >= row.head.out {
             return Ok(true);
         }
         let wanted = self.store.roles_wanted(row.id).await?;
@@ -319,7 +322,6 @@ impl Station {
             holder: self.holder()?,
             scratch: self.scratch()?,
             locks: self.state_dir().join("workspaces"),
-            checkpoints: self.state_dir().join("checkpoints"),
             state_dir: self.state_dir().to_owned(),
             run: row.id,
             plan: row.plan_path.clone(),

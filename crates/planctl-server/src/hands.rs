@@ -19,6 +19,7 @@ use planctl_store::{
 };
 use tokio::sync::watch;
 
+use crate::checkpoints::kept_in;
 use crate::clock;
 use crate::held::InHand;
 use crate::live::{Doing, Live};
@@ -45,7 +46,6 @@ pub struct Hands {
     pub(crate) holder: Holder,
     pub(crate) scratch: PathBuf,
     pub(crate) locks: PathBuf,
-    pub(crate) checkpoints: PathBuf,
     pub(crate) state_dir: PathBuf,
     pub(crate) run: RunId,
     pub(crate) plan: String,
@@ -307,12 +307,7 @@ impl Hands {
             | Purpose::Merge
             | Purpose::SubPlan => None,
         };
-        // Each place has its own, whose index knows its files.
-        let own = match claimed.graph.apart(node) {
-            Some(apart) => format!("{}-{}", apart.join, apart.branch).replace('/', "-"),
-            None => String::new(),
-        };
-        let kept = self.checkpoints.join(format!("{}{own}", self.run));
+        let kept = kept_in(&self.state_dir, self.run, &claimed.graph, node);
         let checkpoints = Checkpoints::new(self.spawner.clone(), kept);
         let workspace = Path::new(&claimed.workspace);
         let work = async |mut cancel: Cancel| {

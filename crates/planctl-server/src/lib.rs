@@ -3,6 +3,7 @@
 mod asks;
 mod branches;
 pub mod check;
+mod checkpoints;
 mod clock;
 pub mod config;
 mod context;

@@ -43,6 +43,7 @@ impl Station {
         }
         self.see_worktree(&view.run).await?;
         self.clear_branches(&view.run, false).await?;
+        self.clear_checkpoints(&view.run, false).await?;
         let plan = self.store.plan(view.run.plan).await?;
         let graph = self.store.graph_of(&view.run).await?;
         let marks: BTreeMap<u32, Mark> = graph

@@ -9,7 +9,7 @@ use planctl_harness::{
     Baseline, BranchWorktrees, Checkout, Intact, Joined, Output, Spawner, WorktreeError, excerpt_of,
     git_top_level, worktree_intact,
 };
-use planctl_store::{Claimed, RunRow, Store};
+use planctl_store::{Claimed, RunRow, Store, StoreError};
 
 use crate::protection::files_of_own;
 use crate::services::{ServiceError, Services};
@@ -216,6 +216,19 @@ fn protected_now(
     Ok(own.into_iter().map(|path| (path.to_owned(), state(path))).collect())
 }
 
+/// Says whether a run is over and can't be taken up; `failed` counts those that can.
+pub(crate) fn is_over(run: &RunRow, failed: bool) -> bool {
+    match run.head.status {
+        RunStatus::Ended { end: End::Done | End::Cancelled } => true,
+        RunStatus::Ended { end: End::Failed | End::Aborted } => failed,
+        RunStatus::New
+        | RunStatus::Awaiting
+        | RunStatus::Queued { .. }
+        | RunStatus::Active
+        | RunStatus::Paused => false,
+    }
+}
+
 /// Shows conflicts one after another, each with the name of its file.
 fn hunks_of(conflicts: &[planctl_harness::Conflict]) -> String {
     let mut shown = String::new();
@@ -289,17 +302,8 @@ impl Station {
 
     /// Removes the worktrees of branches of a run that is over and can't be taken up; `failed` asks for those that can.
     pub(crate) async fn clear_branches(&self, run: &RunRow, failed: bool) -> Result<(), ServiceError> {
-        let is_over = match run.head.status {
-            RunStatus::Ended { end: End::Done | End::Cancelled } => true,
-            RunStatus::Ended { end: End::Failed | End::Aborted } => failed,
-            RunStatus::New
-            | RunStatus::Awaiting
-            | RunStatus::Queued { .. }
-            | RunStatus::Active
-            | RunStatus::Paused => false,
-        };
         let branches = folder_of(self.state_dir()).join(run.id.to_string());
-        if !is_over || run.host != self.host() || !branches.exists() {
+        if !is_over(run, failed) || run.host != self.host() || !branches.exists() {
             return Ok(());
         }
         let _one = crate::instance::one_at_a_time(self.state_dir(), "worktrees").await?;
@@ -314,9 +318,19 @@ impl Station {
         let Ok(entries) = std::fs::read_dir(folder_of(self.state_dir())) else { return Ok(()) };
         let names = entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
         for run in names.filter_map(|name| RunId::parse(&name)) {
-            let run = self.store.run(run).await?;
-            self.clear_branches(&run, failed).await?;
+            if let Some(run) = self.known(run).await? {
+                self.clear_branches(&run, failed).await?;
+            }
         }
         Ok(())
+    }
+
+    /// Returns a run of which something is left, unless another database has it.
+    pub(crate) async fn known(&self, run: RunId) -> Result<Option<RunRow>, ServiceError> {
+        match self.store.run(run).await {
+            Ok(run) => Ok(Some(run)),
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 }

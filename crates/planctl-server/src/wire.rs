@@ -560,6 +560,29 @@ pub struct WillRun {
     pub protected: Vec<String>,
     /// The isolation tier that contracts and workers run in.
     pub isolation: u8,
+    /// The plans that it carries out as steps of its own, and those within them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plans: Vec<PlanWithin>,
+}
+
+/// A plan that another one carries out.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct PlanWithin {
+    /// Its path, relative to the workspace.
+    pub plan: String,
+    /// The plan that carries it out.
+    pub within: String,
+    /// The digest of the text that runs.
+    pub digest: String,
+    /// Its title.
+    pub title: String,
+    /// How many steps it has.
+    pub steps: u32,
+    /// Says that whoever approves the plan around it approves it too; else a person is asked when its turn comes.
+    pub is_approved_too: bool,
+    /// The text that is approved too; `null` where a person is asked later.
+    pub text: Option<String>,
 }
 
 /// A contract.

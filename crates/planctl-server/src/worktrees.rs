@@ -182,6 +182,7 @@ impl Services {
         }
         if !cleaning.dry_run {
             self.station.clear_all_branches(cleaning.failed).await?;
+            self.station.clear_all_checkpoints(cleaning.failed).await?;
         }
         Ok(CleanView { dry_run: cleaning.dry_run, worktrees })
     }

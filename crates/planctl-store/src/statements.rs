@@ -51,6 +51,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("runs: sub-plans open", runs::SUB_PLANS_OPEN),
     ("sub_plans: wake around", sub_plans::WAKE_AROUND),
     ("sub_plans: left", sub_plans::SUB_PLANS_LEFT),
+    ("sub_plans: awaited", sub_plans::SUB_PLANS_AWAITED),
     ("runs: runs open", runs::RUNS_OPEN),
     ("runs: open counts", runs::OPEN_COUNTS),
     ("lookups: roles wanted", lookups::ROLES_WANTED),

@@ -226,6 +226,55 @@ fn n3_a_sub_plan_asks_for_its_own_approval_and_the_run_around_it_waits() {
 }
 
 #[test]
+fn n3_whoever_approves_a_plan_sees_the_plans_within_it_and_the_text_of_those_approved_with_it() {
+    for (approval, is_approved_too) in [("", false), (", stack.child_approval=inherit", true)] {
+        let room = nested(approval);
+        assert_eq!(room.planctl(&["plan", "run", "outer.dot", "--no-wait", "--exec", NESTED_WORK]).code, 3);
+        let ask = room.ask();
+        let page = room.json(&["approvals", "show", &ask, "--json"]);
+        let within = &page["will_run"]["plans"];
+        assert_eq!(within.as_array().map(Vec::len), Some(1), "{page}");
+        assert_eq!((&within[0]["plan"], &within[0]["within"]), (&"inner.md".into(), &"outer.dot".into()));
+        assert_eq!((&within[0]["title"], &within[0]["steps"]), (&"Inner".into(), &1.into()));
+        assert_eq!(within[0]["is_approved_too"], is_approved_too, "{page}");
+        assert_eq!(within[0]["text"].as_str(), is_approved_too.then_some(INNER));
+        let shown = room.planctl(&["approvals", "show", &ask]).out;
+        assert!(shown.contains("inner.md \"Inner\""), "{shown}");
+        assert_eq!(shown.contains("Do the inner part."), is_approved_too, "{shown}");
+    }
+}
+
+#[test]
+fn checkpoints_go_with_the_run_and_those_of_a_failed_run_when_it_is_given_up() {
+    let room = Room::new();
+    let plan = |contract: &str, on_fail: &str| {
+        format!(
+            "digraph keep {{ start keep [checkpoint=true] work [prompt=\"Work.\", contract=\"{contract}\", target=coder]\n\
+             failed [shape=Msquare, result=failed] exit start -> keep -> work -> exit work -> {on_fail} [on=exhaust] }}\n"
+        )
+    };
+    room.write("keep.dot", &plan("test -f work", "failed"));
+    let kept = || std::fs::read_dir(room.state().join("checkpoints")).map_or(0, |entries| entries.count());
+    let run = |exec| room.planctl(&["plan", "run", "keep.dot", "--approve", "--no-wait", "--exec", exec]);
+    let said = run("true");
+    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(kept(), 1, "a failed run may be taken up, and return to it");
+    assert_eq!(room.planctl(&["clean"]).code, 0);
+    assert_eq!(kept(), 1);
+    let said = run("touch work");
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(kept(), 0);
+    // Of a failed run that nobody takes up.
+    std::fs::remove_file(room.path("work")).unwrap();
+    let again = ["plan", "run", "keep.dot", "--approve", "--again", "--no-wait", "--exec", "true"];
+    assert_eq!(room.planctl(&again).code, 1);
+    std::fs::create_dir(room.state().join("checkpoints/7b0c7a52-0000-7000-8000-000000000000")).unwrap();
+    assert_eq!(kept(), 2, "one of them is of another database");
+    assert_eq!(room.planctl(&["clean", "--failed"]).code, 0);
+    assert_eq!(kept(), 1);
+}
+
+#[test]
 fn n1_a_sub_plan_that_fails_fails_its_node_and_a_cancelled_run_takes_it_along() {
     let room = nested(", stack.child_approval=inherit");
     let said = room.planctl(&outer("test $PLANCTL_PLAN = inner.md || touch first"));

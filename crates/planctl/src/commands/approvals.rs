@@ -1,7 +1,7 @@
 //! `planctl approvals …`: what waits for a person, and the answers.
 
 use planctl_engine::{Answer as Word, Budget, Role};
-use planctl_server::wire::{AskPage, AskView, FailureView, WillRun};
+use planctl_server::wire::{AskPage, AskView, FailureView, PlanWithin, WillRun};
 
 use super::changes::lines_drawn;
 use super::plan::{recorded, recorded_word, shell_word};
@@ -160,6 +160,13 @@ pub fn page_drawn(page: &AskPage) -> String {
         text.push('\n');
         indented(&mut text, "", plan);
     }
+    for within in page.will_run.iter().flat_map(|will_run| &will_run.plans) {
+        if let Some(plan) = &within.text {
+            let heading = format!("{}, which is approved together with it", show::safe(&within.plan));
+            text.push_str(&format!("\n{}\n", styled(BOLD, &heading)));
+            indented(&mut text, "", plan);
+        }
+    }
     if let Some(diff) = &page.diff {
         let what =
             if ask.kind == "insertion" { "what it would change" } else { "changed since the last approval" };
@@ -182,7 +189,26 @@ fn will_run_drawn(will_run: &WillRun) -> String {
     }
     let protected: Vec<String> = will_run.protected.iter().map(|path| show::safe(path)).collect();
     line("protected", if protected.is_empty() { "no files".to_owned() } else { protected.join(", ") });
+    for within in &will_run.plans {
+        line("runs", plan_within_line(within));
+    }
     text
+}
+
+fn plan_within_line(within: &PlanWithin) -> String {
+    let steps = if within.steps == 1 { "1 step".to_owned() } else { format!("{} steps", within.steps) };
+    let approved = if within.is_approved_too {
+        "approved together with this plan; its text is below"
+    } else {
+        "a person is asked to approve it when its turn comes"
+    };
+    format!(
+        "{} \"{}\" · {} · {steps} · a part of {}: {approved}",
+        show::safe(&within.plan),
+        show::safe(&within.title),
+        super::verify::short_digest(&within.digest),
+        show::safe(&within.within)
+    )
 }
 
 fn answers(ask: &AskView) -> String {
