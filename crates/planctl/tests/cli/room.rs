@@ -90,6 +90,13 @@ impl Room {
 
     /// Asks the room's database something, beside planctl.
     pub fn sql(&self, text: &str) -> String {
+        let said = Said::from(self.psql().args(["-c", text]).output().unwrap());
+        assert_eq!(said.code, 0, "{said:?}");
+        said.out.trim().to_owned()
+    }
+
+    /// Returns the program that speaks with the room's database, told to print bare values.
+    pub fn psql(&self) -> Command {
         let mut url = url::Url::parse(&self.database.url()).unwrap();
         // The other parameters are those of planctl's own driver.
         let kept: Vec<(String, String)> = url
@@ -100,11 +107,9 @@ impl Room {
         url.query_pairs_mut().clear().extend_pairs(kept);
         let installed = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
         let psql = installed.map(|version| version.path().join("bin/psql")).find(|path| path.exists());
-        let psql = psql.unwrap_or_else(|| PathBuf::from("psql"));
-        let output = Command::new(psql).args([url.as_str(), "-qAtc", text]).output().unwrap();
-        let said = Said::from(output);
-        assert_eq!(said.code, 0, "{said:?}");
-        said.out.trim().to_owned()
+        let mut psql = Command::new(psql.unwrap_or_else(|| PathBuf::from("psql")));
+        psql.args([url.as_str(), "-qAt"]);
+        psql
     }
 
     pub fn planctl(&self, words: &[&str]) -> Said {
@@ -150,6 +155,11 @@ impl Going {
             self.heard.push_str(&line);
         }
         self
+    }
+
+    #[allow(dead_code, reason = "those who kill need it, and others wait")]
+    pub fn is_over(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
     }
 
     pub fn signal(&self, signal: rustix::process::Signal) {

@@ -7,11 +7,8 @@ cat >/dev/null
 plan=$(basename "$PLANCTL_PLAN" .md)
 plan=${plan##*/}
 
-# Which time this step of this plan is worked on.
-calls="$PLANCTL_WORKSPACE/../calls/$plan-$PLANCTL_STEP"
-mkdir -p "$(dirname "$calls")"
-echo >>"$calls"
-time=$(wc -l <"$calls")
+# Which time this step is worked on; one that was cut off does not count.
+time=$PLANCTL_ATTEMPT
 echo "$plan, step $PLANCTL_STEP, the ${time}. time ($scenario)"
 
 # Says whether this is to go wrong: always, or the first so many times.
