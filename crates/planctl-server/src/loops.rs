@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use planctl_store::{Claim, ClaimLane, Claimed};
+use planctl_store::{Claim, ClaimLane, Claimed, News};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::health::Health;
@@ -122,6 +122,8 @@ pub(crate) trait Turns {
     const NAME: &'static str;
     /// The least time from one turn to the next, however often the bell rings.
     const PACE: Duration;
+    /// What it need not wait for.
+    const NEWS: News = News::Any;
 
     /// Looks, does, applies, once.
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError>;
@@ -144,7 +146,7 @@ pub(crate) async fn take_turns<T: Turns>(shared: &Arc<Shared>, make: impl Fn() -
 }
 
 async fn keep_turning<T: Turns>(shared: &Arc<Shared>, mut turns: T) {
-    let wake = Wake::new(shared.station.store());
+    let wake = Wake::new(shared.station.store(), T::NEWS);
     while !shared.is_stopping() {
         shared.health.turned(T::NAME);
         match turns.turn(shared).await {

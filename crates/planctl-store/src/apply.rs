@@ -341,7 +341,7 @@ fn finished(store: &Store, decided: &Decided, taken: Option<Claimed>) -> Applied
         let run = decided.after.run.id;
         store.cache().keep_run(run, Arc::new(Fixed { graph: digest, ..(*decided.fixed).clone() }));
     }
-    store.bell().ring(decided.after.run.id);
+    store.bell().ring(decided.after.run.id, decided.brings(taken.as_ref()));
     Applied {
         seq: decided.seq(),
         head: decided.after.run.head.clone(),

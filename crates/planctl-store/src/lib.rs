@@ -42,7 +42,7 @@ pub use effects::WORK_GRACE;
 pub use error::StoreError;
 pub use history::{Input, Line, Said};
 pub use leases::{Leased, Renewal};
-pub use listen::Listener;
+pub use listen::{Listener, News};
 pub use locks::AwaitedLock;
 pub use plans::{
     Approval, ApprovalId, NewApproval, NewRevision, Plan, PlanId, PlanMoved, PlanStatus, Revision,

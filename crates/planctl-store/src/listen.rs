@@ -1,10 +1,11 @@
 //! The doorbell: wakes loops in this process at once and those of other processes by NOTIFY.
 //!
 //! A ring carries no news, only "look again": whoever waits registers first, looks, then waits, and looks again after a
-//! while without a ring. Notifications leave coalesced and off the hot path, since NOTIFY holds a lock of the whole
+//! while without a ring. A ring says whose work a transition brought, so that who waits for work to claim is left alone by
+//! all else. Notifications leave coalesced and off the hot path, since NOTIFY holds a lock of the whole
 //! server over its commit; what a person decides is announced within its own transaction.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ pub(crate) const CHANNEL: &str = "planctl";
 pub(crate) const RING: &str = "select pg_notify('planctl', payload) from unnest($1::text[]) as payload";
 
 /// How often notifications leave while many do, and how many of them leave at once after a while of quiet.
-const RING_EVERY: Duration = Duration::from_millis(100);
+const RING_EVERY: Duration = Duration::from_millis(10);
 const RINGS_AT_ONCE: u32 = 20;
 /// How long a lost listener waits before it connects again.
 const RECONNECT_AFTER: Duration = Duration::from_millis(200);
@@ -29,11 +30,65 @@ const RECONNECT_AFTER: Duration = Duration::from_millis(200);
 const RUNS_MAX: usize = 200;
 const ALL: &str = "*";
 
+/// What a listener waits for, whatever the run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum News {
+    /// Any transition.
+    Any,
+    /// Work for agents.
+    Agents,
+    /// Gates, rehearsals and other work of the harness.
+    Gates,
+}
+
+/// Whose work a transition brought.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Brings {
+    pub(crate) agents: bool,
+    pub(crate) gates: bool,
+}
+
+impl Brings {
+    /// For rings that do not say: everybody looks.
+    pub(crate) const UNKNOWN: Brings = Brings { agents: true, gates: true };
+    const NOTHING: Brings = Brings { agents: false, gates: false };
+
+    fn interests(self, news: News) -> bool {
+        match news {
+            News::Any => true,
+            News::Agents => self.agents,
+            News::Gates => self.gates,
+        }
+    }
+
+    fn and(self, other: Brings) -> Brings {
+        Brings { agents: self.agents || other.agents, gates: self.gates || other.gates }
+    }
+
+    fn word(self) -> &'static str {
+        match (self.agents, self.gates) {
+            (true, true) => "agents+gates",
+            (true, false) => "agents",
+            (false, true) => "gates",
+            (false, false) => "nothing",
+        }
+    }
+
+    fn parse(word: &str) -> Brings {
+        let (agents, gates) =
+            (Brings { agents: true, ..Brings::NOTHING }, Brings { gates: true, ..Brings::NOTHING });
+        [Brings::NOTHING, agents, gates]
+            .into_iter()
+            .find(|brings| brings.word() == word)
+            .unwrap_or(Brings::UNKNOWN)
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Bell {
-    all: Mutex<Vec<Weak<Notify>>>,
+    all: Mutex<Vec<(News, Weak<Notify>)>>,
     runs: Mutex<HashMap<RunId, Vec<Weak<Notify>>>>,
-    outward: Mutex<BTreeSet<RunId>>,
+    outward: Mutex<BTreeMap<RunId, Brings>>,
     leaving: Notify,
 }
 
@@ -51,35 +106,48 @@ impl Listener {
 }
 
 impl Bell {
-    /// Wakes who waits for this run in this process, and has the others told soon.
-    pub(crate) fn ring(&self, run: RunId) {
-        self.ring_here(run);
-        lock(&self.outward).insert(run);
+    /// Wakes who waits for this run or for such work in this process, and has the others told soon.
+    pub(crate) fn ring(&self, run: RunId, brings: Brings) {
+        self.ring_here(run, brings);
+        let mut outward = lock(&self.outward);
+        let told = outward.get(&run).copied().unwrap_or(Brings::NOTHING);
+        outward.insert(run, told.and(brings));
+        drop(outward);
         self.leaving.notify_one();
     }
 
-    /// Wakes who waits for this run in this process only.
-    pub(crate) fn ring_here(&self, run: RunId) {
-        wake(&mut lock(&self.all));
+    /// Wakes who waits for this run or for such work in this process only.
+    fn ring_here(&self, run: RunId, brings: Brings) {
+        wake_those(&mut lock(&self.all), brings);
         if let Some(listeners) = lock(&self.runs).get_mut(&run) {
             wake(listeners);
         }
     }
 
     fn ring_everyone(&self) {
-        wake(&mut lock(&self.all));
+        wake_those(&mut lock(&self.all), Brings::UNKNOWN);
         lock(&self.runs).values_mut().for_each(wake);
     }
 }
 
 fn wake(listeners: &mut Vec<Weak<Notify>>) {
-    listeners.retain(|listener| match listener.upgrade() {
-        Some(notify) => {
-            notify.notify_one();
-            true
-        }
-        None => false,
-    });
+    listeners.retain(wakes);
+}
+
+fn wake_those(listeners: &mut Vec<(News, Weak<Notify>)>, brings: Brings) {
+    listeners.retain(
+        |(news, listener)| {
+            if brings.interests(*news) { wakes(listener) } else { listener.strong_count() > 0 }
+        },
+    );
+}
+
+/// Wakes a listener; says whether there still is one.
+fn wakes(listener: &Weak<Notify>) -> bool {
+    listener.upgrade().is_some_and(|notify| {
+        notify.notify_one();
+        true
+    })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -96,10 +164,10 @@ impl Store {
         Listener { notify }
     }
 
-    /// Registers for the transitions of all runs.
-    pub fn listen(&self) -> Listener {
+    /// Registers for news of all runs.
+    pub fn listen(&self, news: News) -> Listener {
         let notify = Arc::new(Notify::new());
-        lock(&self.bell().all).push(Arc::downgrade(&notify));
+        lock(&self.bell().all).push((news, Arc::downgrade(&notify)));
         Listener { notify }
     }
 
@@ -130,7 +198,7 @@ impl Store {
             let payloads: Vec<String> = if runs.len() > RUNS_MAX {
                 vec![format!("{} {ALL}", self.name())]
             } else {
-                runs.iter().map(|run| self.payload(*run)).collect()
+                runs.iter().map(|(run, brings)| self.payload(*run, *brings)).collect()
             };
             let sent: Result<_, StoreError> =
                 repeated!(self, lent => sqlx::query(RING).bind(&payloads).execute(&mut *lent));
@@ -165,15 +233,16 @@ impl Store {
             if from == self.name() {
                 continue;
             }
-            match RunId::parse(about) {
-                Some(run) => self.bell().ring_here(run),
+            let (run, brings) = about.split_once(' ').unwrap_or((about, ""));
+            match RunId::parse(run) {
+                Some(run) => self.bell().ring_here(run, Brings::parse(brings)),
                 None => self.bell().ring_everyone(),
             }
         }
         Ok(())
     }
 
-    pub(crate) fn payload(&self, run: RunId) -> String {
-        format!("{} {run}", self.name())
+    pub(crate) fn payload(&self, run: RunId, brings: Brings) -> String {
+        format!("{} {run} {}", self.name(), brings.word())
     }
 }

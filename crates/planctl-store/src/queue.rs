@@ -19,10 +19,10 @@ use crate::store::Store;
 use crate::token::Token;
 
 macro_rules! claim_where {
-    ($which:literal) => {
+    ($($which:literal),+ $(,)?) => {
         concat!(
             "with candidate as materialized (select i.id from items i where i.state = 'ready' and i.lane = $1 and ",
-            $which,
+            $($which,)+
             " and i.available_at <= clock_timestamp() and (i.locks is null or not exists (select from locks l ",
             "where l.name = any(i.locks) and (l.run <> i.run or l.node <> i.node))) ",
             "order by i.due_at, i.id limit 1 for update skip locked), ",
@@ -41,12 +41,22 @@ macro_rules! claim_where {
     };
 }
 
+macro_rules! claim_of {
+    ($target:literal) => {
+        claim_where!(
+            "$2::uuid is null and i.target = ",
+            $target,
+            " and i.served_on is null and i.run <> all($10::uuid[]) and (select w.host from runs o ",
+            "join workspaces w on w.id = o.workspace where o.id = i.run) = $5"
+        )
+    };
+}
+
 pub(crate) const CLAIM_IN_RUN: &str =
     claim_where!("i.run = $2 and ($1 = 'harness' or i.target = any($3::text[]))");
-pub(crate) const CLAIM: &str = claim_where!(
-    "$2::uuid is null and i.target = any($3::text[]) and i.served_on is null and i.run <> all($10::uuid[]) \
-     and exists (select from runs o join workspaces w on w.id = o.workspace where o.id = i.run and w.host = $5)"
-);
+// Of one target, the index brings what is due first at once, however many wait; of several, all that wait are sorted.
+pub(crate) const CLAIM_OF_ONE: &str = claim_of!("($3::text[])[1]");
+pub(crate) const CLAIM_OF_ANY: &str = claim_of!("any($3::text[])");
 pub(crate) const CLAIM_SERVED: &str = claim_where!(
     "($2::uuid is null or i.run = $2) and $3::text[] is not null and i.served_on = $5 and i.run <> all($10::uuid[])"
 );
@@ -322,7 +332,8 @@ impl Store {
         let statement = match (&claim.lane, claim.run) {
             (ClaimLane::Served, _) => CLAIM_SERVED,
             (ClaimLane::Agent(_) | ClaimLane::Gate, Some(_)) => CLAIM_IN_RUN,
-            (ClaimLane::Agent(_) | ClaimLane::Gate, None) => CLAIM,
+            (ClaimLane::Agent(_) | ClaimLane::Gate, None) if targets.len() == 1 => CLAIM_OF_ONE,
+            (ClaimLane::Agent(_) | ClaimLane::Gate, None) => CLAIM_OF_ANY,
         };
         let holder = &claim.holder;
         let query = sqlx::query(statement)

@@ -6,6 +6,7 @@ use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
+use crate::listen::Brings;
 use crate::rows::{run_id, stored_run};
 use crate::runs::{RunRow, SUB_PLAN_OF, SUB_PLANS_OPEN};
 use crate::store::Store;
@@ -90,7 +91,7 @@ impl Store {
     pub async fn wake_around(&self) -> Result<(), StoreError> {
         let rows = repeated!(self, lent => sqlx::query(WAKE_AROUND).fetch_all(&mut *lent))?;
         for row in rows {
-            self.bell().ring(run_id(row.try_get("run")?));
+            self.bell().ring(run_id(row.try_get("run")?), Brings::UNKNOWN);
         }
         Ok(())
     }

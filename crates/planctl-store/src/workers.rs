@@ -12,13 +12,14 @@ use crate::queue::at_of;
 use crate::rows::time_at;
 use crate::store::Store;
 
-/// A worker that comes often is noted every five seconds.
+/// A worker that comes often is noted every five seconds, and in between its row is not locked: many workers may go by
+/// one name.
 pub(crate) const SEE_WORKER: &str = "with seen as (insert into workers (id, roles, agent, host, version, capacity) \
-     values ($1, $2::text[], $3, $4, $5, $6) on conflict (id) do update set roles = excluded.roles, agent = excluded.agent, \
+     select $1, $2::text[], $3, $4, $5, $6 where not exists (select from workers w where w.id = $1 \
+       and w.last_seen_at >= clock_timestamp() - interval '5 seconds' \
+       and (w.roles, w.agent, w.host, w.version, w.capacity) is not distinct from ($2::text[], $3, $4, $5, $6)) \
+     on conflict (id) do update set roles = excluded.roles, agent = excluded.agent, \
      host = excluded.host, version = excluded.version, capacity = excluded.capacity, last_seen_at = clock_timestamp() \
-     where workers.last_seen_at < clock_timestamp() - interval '5 seconds' \
-       or (workers.roles, workers.agent, workers.host, workers.version, workers.capacity) \
-         is distinct from (excluded.roles, excluded.agent, excluded.host, excluded.version, excluded.capacity) \
      returning paused) \
      select coalesce((select paused from seen), (select paused from workers where id = $1), false) as paused";
 pub(crate) const WORKERS: &str = "select id, roles, agent, host, version, capacity, paused, first_seen_at, last_seen_at \

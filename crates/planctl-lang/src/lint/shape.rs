@@ -257,12 +257,16 @@ fn guarded(step: &StepTree, found: &mut Vec<Diagnostic>) {
 
 fn locks(step: &StepTree, found: &mut Vec<Diagnostic>) {
     let is_name = |name: &str| {
-        name.len() <= 100 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte))
+        name.len() <= 100
+            && name.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte))
     };
     for lock in step.locks.iter().take(LOCKS_MAX).filter(|lock| !is_name(&lock.value)) {
         let message = format!("`{}` can't be the name of a lock", escape(&lock.value));
         let refused = Diagnostic::new(Code::P015, message).at(lock.span, "");
-        found.push(refused.help("locks have up to 100 letters, digits, `-`, `_`, `.` and `/`"));
+        found.push(refused.help(
+            "locks have up to 100 letters, digits, `-`, `_`, `.` and `/`, the first a letter or digit",
+        ));
     }
     if let Some(surplus) = step.locks.get(LOCKS_MAX) {
         let message = format!("a step has {} locks, and {LOCKS_MAX} are the most", step.locks.len());

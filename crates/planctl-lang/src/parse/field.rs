@@ -140,8 +140,11 @@ impl Reader<'_> {
         if let Some(inline) = trimmed(self.source, field.value) {
             let mut at = inline.span.start;
             for part in inline.value.split(',') {
-                entries.extend(trimmed(self.source, Span::new(at, at + part.len())));
+                let span = Span::new(at, at + part.len());
                 at += part.len() + 1;
+                let is_last = at > inline.span.end;
+                let empty = || (!is_last).then(|| Spanned::new(String::new(), span));
+                entries.extend(trimmed(self.source, span).or_else(empty));
             }
         }
         for line in field.line + 1..end {

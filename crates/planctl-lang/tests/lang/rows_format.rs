@@ -280,6 +280,27 @@ fn row_30_a_fence_of_comments_is_no_contract() {
 }
 
 #[test]
+fn names_of_locks_are_names_and_no_paths_and_none_is_empty() {
+    let locks = |line: &str| {
+        with(
+            "**contract:**\n```shell\ntest -f one.txt",
+            &format!("**locks:** {line}\n**contract:**\n```shell\ntest -f one.txt"),
+        )
+    };
+    for fine in ["a", "db/staging, printer-2", "a, b,"] {
+        assert_eq!(found(&locks(fine)), [], "{fine}");
+    }
+    for (line, wrong) in
+        [("../x", "../x"), ("a,,b", ""), (", a", ""), ("-a", "-a"), ("a b", "a b"), ("ä", "ä")]
+    {
+        let refused = found(&locks(line));
+        assert_eq!(refused.len(), 1, "{line}: {refused:?}");
+        let says = format!("`{wrong}` can't be the name of a lock");
+        assert!(refused[0].code == P015 && refused[0].message == says, "{line}: {refused:?}");
+    }
+}
+
+#[test]
 fn row_31_two_contract_blocks_name_both_lines() {
     let text = with("exit_code == 0", "```shell\ntrue\n```\nexit_code == 0");
     let twice = expect(&text, &expected(P009, Error, "the contract is given twice", 25));

@@ -178,7 +178,7 @@ impl Client {
 
 fn new_key() -> String {
     static CALLS: AtomicUsize = AtomicUsize::new(0);
-    format!("bench-{}-{}", std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed))
+    format!("bench-{:010}-{:020}", std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Workers that claim and report until they are dropped.

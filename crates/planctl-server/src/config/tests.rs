@@ -640,3 +640,69 @@ fn where_configuration_stands_is_told_whatever_stands_in_it() {
     assert_eq!(found[0].of, PlaceOf::Project(Standing::Unknown));
     assert!(found[0].path.ends_with("shop/planctl.toml") && found[0].is_there);
 }
+
+/// Every key of the schema by its dotted name; `*` stands for a name of the user's own.
+fn leaves(schema: &serde_json::Value, name: &str, found: &mut Vec<String>) {
+    let below = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
+    let open = schema.get("additionalProperties").filter(|open| open.is_object());
+    match (schema.get("properties").and_then(|keys| keys.as_object()), open) {
+        (Some(keys), _) => keys.iter().for_each(|(key, of)| leaves(of, &below(key), found)),
+        (None, Some(open)) => leaves(open, &below("*"), found),
+        (None, None) => found.push(name.to_owned()),
+    }
+}
+
+#[test]
+fn a14_any_change_of_what_runs_changes_what_is_approved() {
+    // Without these nothing runs otherwise: what the project is called, and where planctl keeps its own things.
+    let elsewhere = ["project.name", "database.url", "postgres.bin_dir", "postgres.download"];
+    let role = "[roles.coder]\nagent = \"claude\"\n";
+    let price = "[prices.x]\ninput = 1\noutput = 2\n";
+    let changes = [
+        ("isolation", "", "isolation = \"require:0\"\n"),
+        ("workspace.mode", "", "[workspace]\nmode = \"worktree\"\n"),
+        ("workspace.git", "", "[workspace]\ngit = \"commit\"\n"),
+        ("contracts.timeout", "", "[contracts]\ntimeout = \"61s\"\n"),
+        ("contracts.env.*", "", "[contracts]\nenv = { A = \"\" }\n"),
+        ("contracts.path", "", "[contracts]\npath = [\"/opt\"]\n"),
+        ("contracts.red_first", "", "[contracts]\nred_first = \"warn\"\n"),
+        ("roles.*.agent", role, "[roles.coder]\nagent = \"claude:-v\"\n"),
+        ("roles.*.permissions", role, "permissions = \"deny\"\n"),
+        ("roles.*.allow", role, "allow = [\"Edit\"]\n"),
+        ("roles.*.effects.allow", role, "effects = { allow = [\"network\"] }\n"),
+        ("roles.*.effects.deny", role, "effects = { deny = [\"network\"] }\n"),
+        ("roles.*.plans", role, "plans = [\"a.md\"]\n"),
+        ("roles.*.pace.alternate", role, "pace = { alternate = \"reviewer\" }\n"),
+        ("roles.*.pace.contingent", role, "pace = { contingent = \"reviewer\" }\n"),
+        ("roles.*.pace.emergency", role, "pace = { emergency = \"reviewer\" }\n"),
+        ("roles.*.timeout", role, "timeout = \"61s\"\n"),
+        ("roles.*.idle_timeout", role, "idle_timeout = \"61s\"\n"),
+        ("roles.*.env", role, "env = [\"A\"]\n"),
+        ("prices.*.input", price, "[prices.x]\ninput = 1.5\noutput = 2\n"),
+        ("prices.*.cached", price, "cached = 0.5\n"),
+        ("prices.*.output", price, "[prices.x]\ninput = 1\noutput = 2.5\n"),
+        ("verify.allow", "", "[verify]\nallow = [\"P112\"]\n"),
+        ("verify.warn", "", "[verify]\nwarn = [\"P112\"]\n"),
+        ("verify.deny", "", "[verify]\ndeny = [\"warnings\"]\n"),
+    ];
+    let mut keys = Vec::new();
+    leaves(&schema::schema(), "", &mut keys);
+    for key in &keys {
+        let is_known = elsewhere.contains(&key.as_str()) || changes.iter().any(|(known, ..)| known == key);
+        assert!(is_known, "say of `{key}` how it changes what runs, or that it does not");
+    }
+    let digest = |text: &str| {
+        let layer = read::layer(Path::new("planctl.toml"), text);
+        layer.unwrap_or_else(|error| panic!("{text}: {error:?}")).effective().digest()
+    };
+    let mut seen = std::collections::BTreeMap::new();
+    for (key, before, change) in changes {
+        assert!(keys.iter().any(|known| known == key), "`{key}` is no key any more");
+        // A table that begins anew stands for itself, anything else goes on with what was before.
+        let after = if change.starts_with('[') { change.to_owned() } else { format!("{before}{change}") };
+        assert_ne!(digest(before), digest(&after), "{key}");
+        if let Some(other) = seen.insert(digest(&after), key) {
+            panic!("`{key}` and `{other}` look alike to who approves");
+        }
+    }
+}

@@ -12,7 +12,8 @@ use planctl_engine::{
 };
 use planctl_harness::{digest_of, excerpt_of};
 use planctl_store::{
-    Claim, ClaimLane, Claimed, Holder, Leased, Proof, Renewal, SeenWorker, Store, StoreError, Take, Token,
+    Claim, ClaimLane, Claimed, Holder, Leased, News, Proof, Renewal, SeenWorker, Store, StoreError, Take,
+    Token,
 };
 use tokio::time::Instant;
 
@@ -39,6 +40,8 @@ const LEASE_SECONDS: std::ops::RangeInclusive<u64> = 5..=600;
 const CAPACITY: std::ops::RangeInclusive<i32> = 1..=1000;
 /// How many heartbeats fit into a lease.
 const HEARTBEATS: u64 = 3;
+/// As many characters as a UUID without its hyphens.
+const SECRET_KEY_MIN: usize = 32;
 /// The most roles in one claim.
 const ROLES_MAX: usize = 100;
 /// How much of what a worker prints is kept for those who watch.
@@ -128,7 +131,7 @@ async fn claimed_within(
     let store = call.station().store();
     let front = call.doors.desk().front(roles);
     let Ok(_front) = tokio::time::timeout_at(until.max(soon()), front.lock()).await else { return Ok(None) };
-    let bell = store.listen();
+    let bell = store.listen(News::Agents);
     let mut stop = call.doors.options().stop.clone();
     loop {
         if let Some(claimed) = claimed_once(store, claim, token.clone()).await? {
@@ -240,11 +243,17 @@ async fn is_paused(call: &Call, worker: &str, roles: &[Role], wanted: &ClaimCall
 }
 
 /// Derives the lease's secret from the request's key, so that a repeated claim finds what the first one got: the answer
-/// of a claim holds a secret, which is stored nowhere.
+/// of a claim holds a secret, which is stored nowhere. Whoever shows no token of theirs, on the socket, has nothing
+/// secret but the key, which must be hard to guess then.
 fn token_of(call: &Call) -> Option<Token> {
-    let key = call.headers.get(guard::KEY_HEADER)?;
-    let secret = call.principal.secret.as_deref()?;
-    Token::parse(&guard::hash_of(&[b"planctl claim", secret.as_bytes(), key.as_bytes()]))
+    let key = call.headers.get(guard::KEY_HEADER)?.as_bytes();
+    let principal = &call.principal;
+    let secret = match &principal.secret {
+        Some(secret) => secret,
+        None if key.len() >= SECRET_KEY_MIN => &principal.id,
+        None => return None,
+    };
+    Token::parse(&guard::hash_of(&[b"planctl claim", secret.as_bytes(), key]))
 }
 
 /// Shows a claimed item whose lease lasts for so long yet: the database's time, at which it ends, is never compared with

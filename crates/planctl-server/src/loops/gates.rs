@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use planctl_store::ClaimLane;
+use planctl_store::{ClaimLane, News};
 
 use super::{Found, Shared, Turns, stopped};
 use crate::services::ServiceError;
@@ -18,6 +18,7 @@ pub(crate) struct Gates;
 impl Turns for Gates {
     const NAME: &'static str = "gates";
     const PACE: Duration = Duration::ZERO;
+    const NEWS: News = News::Gates;
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
         let mut stop = shared.stop.clone();

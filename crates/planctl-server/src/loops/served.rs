@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planctl_engine::RunStatus;
-use planctl_store::{ClaimLane, RunRow};
+use planctl_store::{ClaimLane, News, RunRow};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Found, Shared, Turns, stopped};
@@ -25,6 +25,7 @@ pub(crate) struct Served {
 impl Turns for Served {
     const NAME: &'static str = "agents";
     const PACE: Duration = Duration::from_millis(5);
+    const NEWS: News = News::Agents;
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
         let mut stop = shared.stop.clone();

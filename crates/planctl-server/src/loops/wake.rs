@@ -6,7 +6,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
-use planctl_store::{Listener, Store};
+use planctl_store::{Listener, News, Store};
 
 use super::{Shared, stopped};
 
@@ -33,8 +33,8 @@ pub(crate) struct Wake {
 
 impl Wake {
     /// Registers before the first look, so that nothing is missed between a look and the wait after it.
-    pub(crate) fn new(store: &Store) -> Wake {
-        Wake { bell: store.listen() }
+    pub(crate) fn new(store: &Store, news: News) -> Wake {
+        Wake { bell: store.listen(news) }
     }
 
     /// Waits until it is time to look again, or the daemon stops.

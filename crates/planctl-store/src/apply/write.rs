@@ -1,12 +1,14 @@
 //! The second round trip: one statement that writes a whole transition, or nothing.
 
-use planctl_engine::{Answer, Decision, End, Event, NodeId, NodeState, Record, RunStatus};
+use planctl_engine::{Answer, Decision, Effect, End, Event, NodeId, NodeState, Record, RunStatus, Work};
 use sqlx::Row;
 
 use super::read::body_hash;
 use super::{Call, Decided, Lease, Setback, revised_to};
 use crate::effects;
+use crate::listen::Brings;
 use crate::proof::Proof;
+use crate::queue::Claimed;
 use crate::rows::{node_word, status_word, stored_run, stored_time, time_at, to_json};
 use crate::store::Store;
 
@@ -158,10 +160,33 @@ fn plan_move<'a>(event: &'a Event, before: RunStatus, after: RunStatus) -> Optio
     Some(PlanMove { to, from, by, why })
 }
 
-/// Says whether a node that has locks gives them back: whatever it is in but for its check, nobody works on it now.
-fn frees(decided: &Decided, node: &NodeId, record: &Record) -> bool {
-    let has_locks = decided.graph.task(node).is_some_and(|task| !task.locks.is_empty());
-    has_locks && !matches!(record.state, NodeState::Checking { .. })
+impl Decided {
+    /// Returns the records that the transition changes.
+    fn changed(&self) -> impl Iterator<Item = (&NodeId, &Record)> {
+        let before = &self.before.records;
+        self.after.run.records().iter().filter(move |(id, record)| before.get(*id) != Some(*record))
+    }
+
+    /// Returns the nodes that give their locks back: whatever one is in but for its check, nobody works on it now.
+    fn freed(&self) -> impl Iterator<Item = &NodeId> {
+        let has_locks = |node| self.graph.task(node).is_some_and(|task| !task.locks.is_empty());
+        let at_rest = |record: &Record| !matches!(record.state, NodeState::Checking { .. });
+        self.changed().filter(move |(node, record)| has_locks(node) && at_rest(record)).map(|(node, _)| node)
+    }
+
+    /// Returns whose work can be claimed now, but for what is taken along.
+    pub(super) fn brings(&self, taken: Option<&Claimed>) -> Brings {
+        let mut brings = Brings { agents: self.freed().next().is_some(), gates: false };
+        for effect in &self.after.effects {
+            let Effect::Dispatch(item) = effect else { continue };
+            match item.work {
+                Work::Agent { .. } => brings.agents = true,
+                Work::Harness { .. } => brings.gates |= taken.is_none_or(|taken| taken.item.id != item.id),
+                Work::Human { .. } => {}
+            }
+        }
+        brings
+    }
 }
 
 impl Store {
@@ -190,8 +215,7 @@ impl Store {
         {
             rows.disarmed.push(timer.word().into_owned());
         }
-        let changed: Vec<_> =
-            after.records().iter().filter(|(id, record)| before.records.get(*id) != Some(*record)).collect();
+        let changed: Vec<_> = decided.changed().collect();
         let (token_hash, dead_instance) = match call.proof {
             Proof::Lease { token, .. } => (Some(token.hash()), None),
             Proof::Expired { dead_instance, .. } => (None, dead_instance.as_deref()),
@@ -201,15 +225,11 @@ impl Store {
         let plan = plan_move(call.event, before.head.status, after.head.status);
         // What a person decides must reach the processes that wait for it even if this one ends at once.
         let is_announced = self.settings().notifies && matches!(call.event, Event::Human(_));
-        let payload = is_announced.then(|| self.payload(call.run));
+        let payload = is_announced.then(|| self.payload(call.run, Brings::UNKNOWN));
         let lines = &decided.lines;
         let chain = lines.last().map_or(before.chain, |line| line.hash);
         let proof = call.proof.item();
-        let freed: Vec<&str> = changed
-            .iter()
-            .filter(|(id, record)| frees(decided, id, record))
-            .map(|(id, _)| id.as_str())
-            .collect();
+        let freed: Vec<&str> = decided.freed().map(NodeId::as_str).collect();
         let is_plain =
             rows.is_plain() && freed.is_empty() && plan.is_none() && !matches!(call.event, Event::Human(_));
         let puts = rows.puts;

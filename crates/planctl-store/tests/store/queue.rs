@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use planctl_engine::{ClockEvent, Event, Fact, Role};
 use planctl_store::{
-    Claim, ClaimLane, Holder, Leased, NewRun, Proof, Renewal, ServedRole, StoreError, Take, Token,
+    Claim, ClaimLane, Holder, Leased, NewRun, News, Proof, Renewal, ServedRole, StoreError, Take, Token,
 };
 
 use crate::world::{evaluated, holder, person, released, reported, take, world};
@@ -233,7 +233,7 @@ async fn the_bell_rings_here_at_once_and_in_other_processes_soon() {
     let run = world.queued().await;
     let here = world.store.listen_to(run.id);
     let there = other.listen_to(run.id);
-    let everywhere = other.listen();
+    let everywhere = other.listen(News::Any);
     let carry = async {
         tokio::join!(world.store.carry_rings(), other.carry_rings());
     };
@@ -250,6 +250,32 @@ async fn the_bell_rings_here_at_once_and_in_other_processes_soon() {
         () = carry => panic!("rings are carried for ever"),
         () = check => {}
     }
+}
+
+/// Says whether the bell has rung since it was asked last; rings within a process are there at once.
+async fn has_rung(listener: &planctl_store::Listener) -> bool {
+    tokio::time::timeout(Duration::ZERO, listener.rung()).await.is_ok()
+}
+
+#[tokio::test]
+async fn who_waits_for_work_hears_of_such_work_only() {
+    let world = world(2).await;
+    let run = world.queued().await;
+    let agents = world.store.listen(News::Agents);
+    let gates = world.store.listen(News::Gates);
+    world.admit(run.id).await.unwrap();
+    assert_eq!((has_rung(&agents).await, has_rung(&gates).await), (true, false), "a step begins");
+    let claimed = world.claim(run.id, "w").await.unwrap();
+    let said = reported(&claimed.item.at);
+    let applied = world.store.apply(run.id, &said, &claimed.proof(), Some(&take())).await.unwrap();
+    assert_eq!((has_rung(&agents).await, has_rung(&gates).await), (false, false), "the gate is taken along");
+    let gate = applied.taken.unwrap();
+    world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
+    assert_eq!((has_rung(&agents).await, has_rung(&gates).await), (true, false), "the next step begins");
+    let claimed = world.claim(run.id, "w").await.unwrap();
+    world.store.apply(run.id, &reported(&claimed.item.at), &claimed.proof(), None).await.unwrap();
+    assert_eq!((has_rung(&agents).await, has_rung(&gates).await), (false, true), "the gate is for anybody");
+    world.assert_sound(run.id).await;
 }
 
 fn any_of(lane: ClaimLane, instance: &str) -> Claim {
@@ -369,7 +395,7 @@ async fn without_notifications_nothing_is_announced_or_heard_and_looking_again_f
     let quiet = planctl_store::Settings { notifies: false, ..planctl_store::Settings::default() };
     let quiet = planctl_store::Store::connect(world.database.connect_options(), quiet).await.unwrap();
     let run = world.new_run().await;
-    let everywhere = quiet.listen();
+    let everywhere = quiet.listen(News::Any);
     let steps = async {
         quiet
             .apply(run.id, &crate::world::human(planctl_engine::Decision::Submit), &Proof::Submit, None)

@@ -151,6 +151,28 @@ fn a_claim_that_is_repeated_under_its_key_finds_the_same_lease() {
 }
 
 #[test]
+fn a_claim_on_the_socket_is_repeated_under_a_key_that_nobody_guesses() {
+    let house = House::new();
+    house.run("hello", "hello");
+    let claim = |key: &str| {
+        let body = Some(r#"{"roles": ["coder"]}"#.to_owned());
+        house.local("POST", "/v1/items/claim?wait=5", &Ask { key: Some(key), body, ..Ask::default() })
+    };
+    let first = claim("018f3f5e-8a3c-7cc2-9d8e-3b1f0c5a7e42").json();
+    let again = claim("018f3f5e-8a3c-7cc2-9d8e-3b1f0c5a7e42").json();
+    assert_eq!((&first["item"], &first["token"]), (&again["item"], &again["token"]));
+    assert_eq!(say(&house, &first, "release", "{}").status, 200);
+    // A short key is a name and no secret: the lease is its first holder's alone.
+    assert_eq!(claim("1").json()["item"], first["item"]);
+    let stranger = house.local(
+        "POST",
+        "/v1/items/claim",
+        &Ask { key: Some("1"), body: Some(r#"{"roles": ["coder"]}"#.to_owned()), ..Ask::default() },
+    );
+    assert_eq!(stranger.status, 204, "{stranger:?}");
+}
+
+#[test]
 fn a_worker_s_token_is_for_its_roles() {
     let house = House::new();
     let body = r#"{"name": "w", "scope": "worker", "roles": ["reviewer"]}"#.to_owned();
