@@ -1,12 +1,13 @@
 //! What the engine may ask of the world: each is a row to write, never a thing to do.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Shortfall;
-use crate::graph::WorkKind;
+use crate::graph::{Fidelity, WorkKind};
 use crate::ids::{At, ItemId, NodeId, Role, RunId};
 use crate::pace::Handover;
 use crate::run::{Failure, Note};
@@ -145,6 +146,21 @@ pub struct Brief {
     /// How the step came to the worker, where another had it before (PACE).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<Box<Handover>>,
+    /// What it is told of the run so far, where its graph says how much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub so_far: Option<Box<SoFar>>,
+}
+
+/// How much of the run a worker is told, and with what it belongs together (DOT F1 to F3).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SoFar {
+    /// How much; the most that a prompt can tell, where more was wished.
+    pub fidelity: Fidelity,
+    /// The thread: work of one thread may share a session, where the worker keeps one.
+    pub thread: String,
+    /// What conditions can look at, as it is at the node.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub context: BTreeMap<String, String>,
 }
 
 /// Why a person is needed, and what they should know.
@@ -206,7 +222,7 @@ impl AskKind {
             AskKind::Escalation => &["retry", "skip", "waive", "reassign", "revise", "abort"],
             AskKind::Budget => &["raise", "abort"],
             AskKind::Question => &["answer", "skip", "waive", "reassign", "revise", "abort"],
-            AskKind::Choice => &["choose", "revise", "abort"],
+            AskKind::Choice => &["choose", "skip", "revise", "abort"],
             AskKind::Insertion => &["revise", "reject", "abort"],
         }
     }

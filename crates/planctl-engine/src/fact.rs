@@ -6,7 +6,7 @@ use crate::advance::Choosing;
 use crate::budget::{Shortfall, Spent};
 use crate::contract::{Ending, Showing, Tampering, Verdict};
 use crate::effect::{AskKind, Purpose, Reason};
-use crate::graph::{On, Signal};
+use crate::graph::{Fidelity, On, Signal};
 use crate::ids::{Actor, Attempt, ItemId, NodeId, Role, RunId};
 use crate::pace::{Level, Responder};
 use crate::run::{End, Outcome, Outcomes};
@@ -82,6 +82,28 @@ pub enum Fact {
         /// Which edges were tried and why this one won, where more than the outcome decided (DOT E15).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         choosing: Option<Box<Choosing>>,
+    },
+    /// The run began anew where an edge led, as its next epoch (DOT E12): all nodes are as they were before it began, but for
+    /// what was used and how often each was tried.
+    EpochBegan {
+        /// Which epoch, from 1; the one before it ended here.
+        epoch: u16,
+        /// The node at which the epoch before ended.
+        after: NodeId,
+        /// Where it began anew.
+        node: NodeId,
+        /// Names of the context that were kept.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        kept: Vec<String>,
+    },
+    /// An agent is told less of the run than was wished, since it keeps its own sessions (DOT F1).
+    FidelityReduced {
+        /// The node.
+        node: NodeId,
+        /// What was wished.
+        asked: Fidelity,
+        /// What it is told.
+        given: Fidelity,
     },
     /// A node waits until fewer others are worked on, or until a file is free that another step may change.
     NodeQueued {
@@ -315,6 +337,8 @@ impl Fact {
             Fact::NodeRehearsed { .. } => "node_rehearsed",
             Fact::RetryTriggered { .. } => "retry_triggered",
             Fact::EdgeFollowed { .. } => "edge_followed",
+            Fact::EpochBegan { .. } => "epoch_began",
+            Fact::FidelityReduced { .. } => "fidelity_reduced",
             Fact::NodeQueued { .. } => "node_queued",
             Fact::NodeDecided { .. } => "node_decided",
             Fact::CheckpointSaved { .. } => "checkpoint_saved",
@@ -352,6 +376,8 @@ impl Fact {
             | Fact::RetryTriggered { node, .. }
             | Fact::NodeSettled { node, .. }
             | Fact::NodeQueued { node }
+            | Fact::EpochBegan { node, .. }
+            | Fact::FidelityReduced { node, .. }
             | Fact::NodeDecided { node, .. }
             | Fact::CheckpointSaved { node, .. }
             | Fact::CheckpointRestored { node }

@@ -3,6 +3,7 @@
 mod branches;
 mod edge;
 mod node;
+mod profile;
 mod shape;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,11 +12,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use branches::Apart;
-pub use edge::{Edge, On, Signal};
+pub use edge::{Edge, On, Restart, Signal};
 pub use node::{
     Call, ChildApproval, Choice, DefaultAnswer, Fork, Gated, Join, JoinPolicy, Node, NodeKind, Question,
     SubPlan, Subscription, Task, WorkKind,
 };
+pub(crate) use profile::jittered;
+pub use profile::{Backoff, Carry, Fidelity, Profile};
 
 use crate::budget::Budget;
 use crate::condition::{Key, StepField};
@@ -31,6 +34,8 @@ pub struct Graph {
     branches: Branches,
     /// Nodes of whose last gate a condition wants to know more than the outcome.
     watched: BTreeSet<NodeId>,
+    /// Names of the context that conditions look at.
+    asked: BTreeSet<String>,
     steps: u32,
 }
 
@@ -88,6 +93,18 @@ pub struct Limits {
     /// How often a node may fail for good in the same way, over all its visits, before a person is asked (DOT E14).
     #[serde(default = "three", skip_serializing_if = "is_three")]
     pub same_failures: u16,
+    /// How often a run may begin anew, over an edge that says so (DOT E12).
+    #[serde(default = "ten", skip_serializing_if = "is_ten")]
+    pub restarts: u16,
+}
+
+const fn ten() -> u16 {
+    10
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_ten(count: &u16) -> bool {
+    *count == ten()
 }
 
 const fn one() -> u16 {
@@ -118,6 +135,7 @@ impl Default for Limits {
             stale_after: None,
             parallel: one(),
             same_failures: three(),
+            restarts: ten(),
         }
     }
 }
@@ -208,17 +226,9 @@ impl Graph {
         shape::refuse_dead_ends(&parts)?;
         let branches = Branches::of(&parts, &outgoing)?;
         let steps = parts.nodes.iter().filter(|node| node.step().is_some()).count();
-        let watched = parts.edges.iter().filter_map(|edge| edge.when.as_ref()).flat_map(|when| &when.clauses);
-        let watched = watched.filter_map(|clause| match &clause.key {
-            Key::Step { node, field: StepField::ExitCode | StepField::Output } => {
-                Some(NodeId::new(node.as_str()))
-            }
-            Key::Outcome | Key::PreferredLabel | Key::Context(_) | Key::Variable(_) | Key::Step { .. } => {
-                None
-            }
-        });
-        let watched = watched.collect();
-        Ok(Graph { outgoing, branches, watched, steps: u32::try_from(steps).unwrap_or(u32::MAX), parts })
+        let (watched, asked) = looked_at(&parts);
+        let steps = u32::try_from(steps).unwrap_or(u32::MAX);
+        Ok(Graph { outgoing, branches, watched, asked, steps, parts })
     }
 
     /// Returns the plan's title.
@@ -352,7 +362,13 @@ impl Graph {
 
     /// Says whether a condition wants to know more of a node than its outcome.
     pub fn is_watched(&self, id: &NodeId) -> bool {
-        self.watched.contains(id)
+        self.watched.contains(id) || self.asks_for("exit_code")
+    }
+
+    /// Says whether a condition looks at a value of the context, or at one whose name begins so (`parallel.results.`).
+    pub fn asks_for(&self, name: &str) -> bool {
+        let from = self.asked.range::<str, _>((std::ops::Bound::Included(name), std::ops::Bound::Unbounded));
+        from.take(1).any(|asked| asked == name || name.ends_with('.') && asked.starts_with(name))
     }
 
     /// Returns what conditions can look at from the start.
@@ -379,6 +395,38 @@ impl Graph {
     pub fn priority(&self) -> Priority {
         self.parts.priority
     }
+}
+
+/// Returns the nodes of whose last gate conditions want to know more than the outcome, and the names of the context that they
+/// look at.
+fn looked_at(parts: &GraphParts) -> (BTreeSet<NodeId>, BTreeSet<String>) {
+    let (mut watched, mut asked) = (BTreeSet::new(), BTreeSet::new());
+    let of_edges = parts.edges.iter().filter_map(|edge| edge.when.as_ref());
+    let of_plans = parts.nodes.iter().filter_map(|node| match &node.kind {
+        NodeKind::SubPlan(plan) => plan.until.as_ref(),
+        NodeKind::Start
+        | NodeKind::Task(_)
+        | NodeKind::Call(_)
+        | NodeKind::Decision(_)
+        | NodeKind::Human(_)
+        | NodeKind::Checkpoint
+        | NodeKind::Fork(_)
+        | NodeKind::Join(_)
+        | NodeKind::Escalate { .. }
+        | NodeKind::Exit { .. } => None,
+    });
+    for clause in of_edges.chain(of_plans).flat_map(|when| &when.clauses) {
+        match &clause.key {
+            Key::Step { node, field: StepField::ExitCode | StepField::Output } => {
+                watched.insert(NodeId::new(node.as_str()));
+            }
+            Key::Context(name) | Key::Variable(name) => {
+                asked.insert(name.clone());
+            }
+            Key::Outcome | Key::PreferredLabel | Key::Step { .. } => {}
+        }
+    }
+    (watched, asked)
 }
 
 impl TryFrom<GraphParts> for Graph {

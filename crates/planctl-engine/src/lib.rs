@@ -31,21 +31,21 @@ pub use contract::{
     Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, RedFirst, Resources, Showing, Tampering,
     Verdict,
 };
-pub use effect::{Ask, AskKind, Brief, Effect, Item, Purpose, Reason, TimerId, Work};
+pub use effect::{Ask, AskKind, Brief, Effect, Item, Purpose, Reason, SoFar, TimerId, Work};
 pub use event::{
     AgentEvent, AgentSaid, Answer, ChildEnd, ClockEvent, Conflict, Decision, Event, Fault, FaultKind, Found,
     HarnessEvent, Hints, HumanEvent, Refusal, Report,
 };
 pub use fact::Fact;
 pub use graph::{
-    Apart, Call, ChildApproval, Choice, DefaultAnswer, Edge, Fork, Gated, Goal, Graph, GraphDefect,
-    GraphParts, Join, JoinPolicy, Limits, Node, NodeKind, On, Priority, Question, Signal, SubPlan,
-    Subscription, Task, WorkKind,
+    Apart, Backoff, Call, Carry, ChildApproval, Choice, DefaultAnswer, Edge, Fidelity, Fork, Gated, Goal,
+    Graph, GraphDefect, GraphParts, Join, JoinPolicy, Limits, Node, NodeKind, On, Priority, Profile,
+    Question, Restart, Signal, SubPlan, Subscription, Task, WorkKind,
 };
 pub use ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
 pub use pace::{Handover, Level, Responder, Rung};
 pub use run::{
-    Arrivals, Came, End, Failing, Failure, Head, Known, NodeState, Note, Outcome, Outcomes, Record,
-    Recurrence, Rehearsal, Run, RunStatus, Scope, Tally, Unchecked,
+    Arrivals, BranchResult, Came, End, Failing, Failure, Head, Known, NodeState, Note, Outcome, Outcomes,
+    Record, Recurrence, Rehearsal, Run, RunStatus, Scope, Tally, Unchecked,
 };
 pub use time::Timestamp;

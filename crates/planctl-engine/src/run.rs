@@ -9,7 +9,7 @@ use crate::budget::{Budget, Spent};
 use crate::contract::{Contract, Ending, Excerpt, RedFirst, Showing, Tampering, Verdict};
 use crate::effect::AskKind;
 use crate::event::Refusal;
-use crate::graph::{Graph, NodeKind, Signal};
+use crate::graph::{Carry, Graph, NodeKind, Signal};
 use crate::ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
 use crate::mutant::{Mutant, planted};
 use crate::pace::Handover;
@@ -66,6 +66,9 @@ pub struct Head {
     /// Names that steps under way have to themselves (`Task::apart`).
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub busy: BTreeSet<String>,
+    /// How often it has begun anew over an edge that says so (DOT E12); it survives everything that the run survives.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub restarts: u16,
 }
 
 /// Whether a run goes on.
@@ -216,6 +219,9 @@ pub struct Record {
     /// A report whose gate waits until a person has said what becomes of a step that it proposes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unchecked: Option<Unchecked>,
+    /// What the edge that led here says of what its agent is told (DOT A18).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carry: Option<Box<Carry>>,
 }
 
 /// What was reported of an attempt that no gate has judged.
@@ -266,6 +272,19 @@ pub struct Arrivals {
     /// What the join settles as, once the worktrees of its branches are merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merging: Option<Outcome>,
+    /// What came of the branches, where a condition asks for it (DOT P6).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub results: BTreeMap<u16, BranchResult>,
+}
+
+/// What came of one branch.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BranchResult {
+    /// The node by which it came into the join.
+    pub node: NodeId,
+    /// The end of what that node's last gate printed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
 }
 
 impl Arrivals {
@@ -289,6 +308,7 @@ impl Arrivals {
     /// Forgets a branch, however it came.
     pub(crate) fn forget(&mut self, branch: u16) {
         self.failed.remove(&branch);
+        self.results.remove(&branch);
         let Some(at) = self.met.iter().position(|(first, last)| (*first..=*last).contains(&branch)) else {
             return;
         };
@@ -574,6 +594,22 @@ pub enum Failing {
     },
 }
 
+impl Failing {
+    /// Returns its class, in one word (DOT R4): conditions look at it as `failure_class`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Failing::Contract { .. } => "contract",
+            Failing::Overran => "overran",
+            Failing::Undelivered { .. } => "undelivered",
+            Failing::Permission { .. } => "permission",
+            Failing::Inconclusive { .. } => "inconclusive",
+            Failing::Conflict { .. } => "conflict",
+            Failing::SubPlan { .. } => "sub_plan",
+            Failing::NotRed { .. } => "not_red",
+        }
+    }
+}
+
 /// Words of a person for the worker.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Note {
@@ -639,6 +675,7 @@ impl Run {
             stopped_at: Vec::new(),
             ready: Vec::new(),
             busy: BTreeSet::new(),
+            restarts: 0,
         };
         Run { id, head, scope: Scope::All, nodes: BTreeMap::new() }
     }
@@ -686,6 +723,7 @@ impl Run {
             child: None,
             recurrence: None,
             unchecked: None,
+            carry: None,
         };
         let found = self.nodes.get(id);
         if !self.scope.covers(id, found.is_some()) {
@@ -757,6 +795,24 @@ impl Run {
             if let Some(outcome) = state.outcome() {
                 *head.settled.slot(outcome) += 1;
             }
+        }
+        Ok(())
+    }
+
+    /// Forgets where all nodes but the start stand, and keeps what was used and how often each was tried.
+    pub(crate) fn begin_anew(&mut self, graph: &Graph) -> Result<(), Refusal> {
+        if self.scope != Scope::All {
+            return Err(Refusal::NotLoaded(Scope::All));
+        }
+        let entered: Vec<NodeId> = self.nodes.keys().filter(|id| *id != graph.start()).cloned().collect();
+        for id in entered {
+            self.set(graph, &id, NodeState::Pending)?;
+            let record = self.record_mut(&id)?;
+            let Tally { attempt, rehearsals, spent, .. } = record.tally;
+            *record = Record {
+                tally: Tally { attempt, rehearsals, spent, ..Tally::default() },
+                ..Record::default()
+            };
         }
         Ok(())
     }

@@ -3,12 +3,18 @@
 mod branches;
 mod choice;
 mod context;
+mod parallel;
 mod salute;
+mod so_far;
+mod traversal;
 
 pub use branches::{Branch, Joining, Stands, joining};
 pub use choice::{CameOf, Choice, Looked, choice, decider_word};
 pub use context::{Form, Manual, Scene, Verify, context};
+pub use parallel::{SideBySide, side_by_side};
 pub use salute::{Activity, Duty, Equipment, Location, Past, Place, Salute, Size, Times, Who, salute};
+pub use so_far::{SO_FAR_FACTS, so_far};
+pub use traversal::{PATH_MAX, Traversal, Visited, traversal};
 
 use crate::advance::{Choosing, Decider};
 use crate::budget::{BudgetPart, Shortfall};
@@ -74,6 +80,26 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
             format!("the run came to {}", name(node))
         }
         Fact::NodeEntered { node, attempt, .. } => format!("{} began with attempt {attempt}", name(node)),
+        Fact::EpochBegan { epoch, after, node, kept } => {
+            let kept = match kept.as_slice() {
+                [] => String::new(),
+                kept => format!("; kept: {}", kept.join(", ")),
+            };
+            format!(
+                "the run began anew at {} after {}, for the {} time{kept}",
+                name(node),
+                name(after),
+                nth(*epoch)
+            )
+        }
+        Fact::FidelityReduced { node, asked, given } => {
+            format!(
+                "{} is told {} of the run in place of {}: workers keep their own sessions",
+                name(node),
+                given.word(),
+                asked.word()
+            )
+        }
         Fact::NodeQueued { node } => format!("{} waits until there is room for it", name(node)),
         Fact::NodeDecided { node, met, ending } => {
             let way = if *met { "yes" } else { "no" };
@@ -208,6 +234,9 @@ pub fn failing_line(failing: &Failing) -> String {
         Failing::Undelivered { message } => format!("no worker could run it: {message}"),
         Failing::Permission { message } => format!("the worker lacks a permission: {message}"),
         Failing::Inconclusive { message } => format!("the gate told nothing: {message}"),
+        Failing::SubPlan { name, end: End::Done } => {
+            format!("its run {name} is done, and what it is to bring about does not hold")
+        }
         Failing::SubPlan { name, end } => format!("its run {name} {}", end_words(*end)),
         Failing::Conflict { branch, files, .. } => {
             let what = match branch {
@@ -217,6 +246,17 @@ pub fn failing_line(failing: &Failing) -> String {
             format!("{what}: {}", files.join(", "))
         }
     }
+}
+
+fn nth(number: u16) -> String {
+    let suffix = match (number % 10, number % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{number}{suffix}")
 }
 
 fn end_words(end: End) -> &'static str {

@@ -13,6 +13,8 @@ mod branches;
 mod budgets;
 #[path = "conversations/choices.rs"]
 mod choices;
+#[path = "conversations/dot_rows.rs"]
+mod dot_rows;
 #[path = "conversations/edges.rs"]
 mod edges;
 #[path = "conversations/endings.rs"]

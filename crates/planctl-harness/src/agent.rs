@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Hints, Report, Usage};
+use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Hints, Profile, Report, Usage};
 
 use self::dialect::{Answer, Listener};
 use self::exec::Room;
@@ -100,6 +100,10 @@ pub struct Assignment {
     pub step_title: String,
     /// The role it works as.
     pub role: String,
+    /// What its plan asks of the agent; hints, which decide nothing.
+    pub profile: Option<Profile>,
+    /// The thread that it belongs to, for workers that keep sessions.
+    pub thread: Option<String>,
     /// Which try this is.
     pub attempt: u16,
     /// How many tries the plan allows.
@@ -283,8 +287,8 @@ fn report(finished: &Finished, answer: &Answer, outputs: &mut Vec<Output>) -> Re
         End::Cancelled | End::HelperLost | End::NotStarted { .. } => None,
     };
     let (duration, usage) = (finished.duration, answer.usage.clone());
-    let hints = answer.insert_step.clone().map(|text| Hints { insert_step: Some(text), ..Hints::default() });
-    Report { text, gave_up: answer.gave_up, ending, duration, usage, hints: hints.map(Box::new) }
+    let hints = (answer.hints != Hints::default()).then(|| Box::new(answer.hints.clone()));
+    Report { text, gave_up: answer.gave_up, ending, duration, usage, hints }
 }
 
 fn shorten(message: &str) -> String {

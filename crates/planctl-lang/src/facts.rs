@@ -42,6 +42,9 @@ pub struct Facts {
     pub syntax: BTreeMap<String, Option<String>>,
     /// The roles of the registry; `None` where there is no registry.
     pub roles: Option<Vec<String>>,
+    /// The types of nodes that roles serve, each with its role (DOT S12).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub types: BTreeMap<String, String>,
     /// Says that one worker serves every role (`--exec`), so that the registry does not matter.
     #[serde(default)]
     pub serves_every_role: bool,

@@ -12,11 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use planctl_engine::{
-    Budget, Call, ChildApproval, Choice, Contract, DefaultAnswer, Fork, Goal, Graph, GraphParts, Join,
-    JoinPolicy, Level, Limits, Node, NodeId, NodeKind, Outcome, Priority, Question, RedFirst, Role, SubPlan,
-    Task, WorkKind,
+    Backoff, Budget, Call, ChildApproval, Choice, Contract, DefaultAnswer, Fidelity, Fork, Goal, Graph,
+    GraphParts, Join, JoinPolicy, Level, Limits, Node, NodeId, NodeKind, Outcome, Priority, Profile,
+    Question, RedFirst, Role, SubPlan, Task, WorkKind,
 };
 
+use crate::condition;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::digest::digest_of_text;
 use crate::facts::{contract_files, own_files};
@@ -39,6 +40,9 @@ pub const MAX_VISITS: u16 = 10;
 pub const RETRIES: u16 = 2;
 /// Branches that are under way at once, where a graph of DOT or JSON with forks says nothing (DOT P2).
 const PARALLEL: u16 = 4;
+
+/// How many runs of a sub-plan may follow each other until its condition holds, where the graph says nothing (DOT N1).
+const CYCLES: u16 = 10;
 
 /// A step's policy with its defaults filled in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,9 +121,6 @@ fn unsupported(plan: &Plan<'_>) -> Vec<Diagnostic> {
             }
         }
     }
-    if let Some(edge) = plan.workflow.edges.iter().find(|edge| edge.loop_restart) {
-        tell("`loop_restart`", edge.span, "delete it: the edge is followed within the same run");
-    }
     later
 }
 
@@ -150,8 +151,35 @@ impl<'p> Lowering<'p> {
         Node {
             max_visits: most.map_or(MAX_VISITS, |most| most.value),
             step: step.filter(|_| !is_task),
+            backoff: self.backoff(node),
+            profile: self.profile(node).filter(|_| is_task).map(Box::new),
             ..Node::new(node.id.value.as_str(), node.title(), kind)
         }
+    }
+
+    // R2: the node's own preset, else the graph's.
+    fn backoff(&self, node: &NodeTree) -> Option<Backoff> {
+        let said = node.said.text("retry_policy").or_else(|| self.plan.workflow.said.text("retry_policy"));
+        Backoff::named(&said?.value)?.0
+    }
+
+    // A13, A14, F1, F3: what the node says, else what its graph does; a plan in markdown says nothing of it.
+    fn profile(&self, node: &NodeTree) -> Option<Profile> {
+        if self.plan.is_markdown {
+            return None;
+        }
+        let text = |key: &str| node.said.text(key).map(|said| said.value.clone());
+        let of_graph = |key: &str| self.plan.workflow.said.text(key).map(|said| said.value.clone());
+        let fidelity = text("fidelity").or_else(|| of_graph("default_fidelity"));
+        Some(Profile {
+            name: text("profile"),
+            model: text("llm_model"),
+            provider: text("llm_provider"),
+            effort: text("reasoning_effort"),
+            fidelity: fidelity.as_deref().and_then(Fidelity::named).or(Some(Fidelity::Compact)),
+            thread: text("thread_id"),
+            common_thread: of_graph("thread_id").or_else(|| node.classes.first().cloned()),
+        })
     }
 
     fn kind(&self, at: usize, node: &NodeTree) -> NodeKind {
@@ -163,7 +191,9 @@ impl<'p> Lowering<'p> {
             (Kind::Task, Some((place, step))) => NodeKind::Task(Box::new(self.task(place, step))),
             (Kind::Call, Some((place, step))) => NodeKind::Call(Box::new(self.call(place, step))),
             (Kind::Decision, _) => NodeKind::Decision(Choice {
-                description: text("description").or_else(|| text("prompt")).or_else(|| text("label")),
+                description: text("description")
+                    .or_else(|| text("prompt"))
+                    .or_else(|| text("label").filter(|label| *label != node.id.value)),
                 command: step
                     .filter(|(_, step)| step.contract.is_some())
                     .map(|(_, step)| Box::new(contract_of(step))),
@@ -213,6 +243,13 @@ impl<'p> Lowering<'p> {
             path: path.map_or(String::new(), |path| path.value.clone()),
             approval: if is_inherited { ChildApproval::Inherit } else { ChildApproval::Ask },
             lapse: step.map_or(Outcome::Failed, lapse),
+            // N1: what can't be read was told when the graph was judged.
+            until: node
+                .said
+                .text("manager.stop_condition")
+                .and_then(|text| condition::read(&text.value).ok())
+                .map(|reading| reading.condition),
+            cycles: node.said.number("manager.max_cycles").map_or(CYCLES, |most| most.value),
         }
     }
 
@@ -249,10 +286,13 @@ impl<'p> Lowering<'p> {
             let by_target = || Some(self.ways.option_to(at, choice)?.to_owned());
             options.iter().find(|option| *option == choice).cloned().or_else(by_target)
         };
-        let default = node.said.text("human.default_choice").zip(node.said.seconds("timeout"));
-        let default = default.and_then(|(choice, limit)| {
-            let answer = if is_free { Some(choice.value.clone()) } else { meant(&choice.value) };
-            Some(DefaultAnswer { after: Duration::from_secs(limit.value), answer: answer? })
+        let usual = node
+            .said
+            .text("human.default_choice")
+            .and_then(|choice| if is_free { Some(choice.value.clone()) } else { meant(&choice.value) });
+        let default = node.said.seconds("timeout").and_then(|limit| {
+            let answer = usual.clone()?;
+            Some(DefaultAnswer { after: Duration::from_secs(limit.value), answer })
         });
         Question {
             text: self
@@ -261,6 +301,7 @@ impl<'p> Lowering<'p> {
                 .map_or(node.prompt().to_owned(), |task| task.value.clone()),
             options: if is_free { Vec::new() } else { options },
             default,
+            usual,
         }
     }
 
@@ -289,6 +330,10 @@ impl<'p> Lowering<'p> {
             limits: Limits {
                 stale_after: tree.stale_after.as_ref().map(|seconds| Duration::from_secs(seconds.value)),
                 parallel: tree.parallel.as_ref().map_or(parallel, |most| most.value),
+                restarts: workflow
+                    .said
+                    .number("max_restarts")
+                    .map_or(Limits::default().restarts, |most| most.value),
                 ..Limits::default()
             },
             priority: tree.priority.as_ref().map_or(Priority::default(), |priority| priority.value),

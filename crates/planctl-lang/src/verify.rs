@@ -12,7 +12,7 @@ use crate::lower::{Plan, lower};
 use crate::parse::{parse, sort};
 use crate::source::{Source, Span, Unreadable};
 use crate::tree::PlanTree;
-use crate::workflow::{Language, Outlined, Workflow, implied, outlined};
+use crate::workflow::{Language, Outlined, Workflow, implied, outlined, serve};
 
 /// The most findings that are listed.
 const FINDINGS_MAX: usize = 1_000;
@@ -76,11 +76,12 @@ impl ReadPlan<'_> {
 
     /// Judges the plan by what is true around it.
     pub fn judge(self, facts: &Facts, levels: &Levels) -> Verification {
-        let ReadPlan { source, tree, workflow, mut diagnostics, scripts, order, no_plan } = self;
+        let ReadPlan { source, mut tree, workflow, mut diagnostics, scripts, order, no_plan } = self;
         if let Some(diagnostic) = no_plan {
             let source = source.clone();
             return Verification::unreadable(&Unreadable { source, diagnostic });
         }
+        serve(&mut tree, &workflow, &facts.types, &mut diagnostics);
         let lint = Lint { source, tree: &tree, scripts: &scripts, order: &order, facts };
         diagnostics.extend(lint_with(&lint));
         levels.apply(&mut diagnostics);

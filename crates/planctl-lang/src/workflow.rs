@@ -10,6 +10,7 @@ mod plan;
 mod prose;
 mod steps;
 mod tree;
+mod types;
 mod write;
 
 pub use lift::of_graph;
@@ -21,6 +22,7 @@ pub use write::{Phase, Stage, Stages, edge_words, to_ascii, to_ascii_at, to_dot,
 pub(crate) use crate::dot::EDGES_MAX;
 pub(crate) use pipeline::{on_named, read_condition};
 pub(crate) use tree::is_confirmed;
+pub(crate) use types::serve;
 
 use planctl_engine::Graph;
 

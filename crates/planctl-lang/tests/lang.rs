@@ -20,6 +20,8 @@ mod fixes;
 mod flows;
 #[path = "lang/formatting.rs"]
 mod formatting;
+#[path = "lang/graph_rows.rs"]
+mod graph_rows;
 #[path = "lang/implied.rs"]
 mod implied;
 #[path = "lang/insertion.rs"]

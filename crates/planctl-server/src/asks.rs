@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use planctl_engine::{
-    Answer, AskKind, BudgetPart, ChildApproval, Contract, Decision, Failure, Graph, Node, Record, RunId,
-    Shortfall, view,
+    Answer, AskKind, BudgetPart, ChildApproval, Contract, Decision, Failure, Graph, Node, NodeKind, Record,
+    RunId, Shortfall, view,
 };
 use planctl_harness::ISOLATION_TIER;
 use planctl_lang::{Source, insert_steps};
@@ -310,8 +310,17 @@ fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) -> AskView 
         reason: row.ask.reason.word().to_owned(),
         answers: row.ask.kind.answers().iter().map(|answer| (*answer).to_owned()).collect(),
         options: row.ask.options.clone(),
+        usual: usual(row, graph),
         opened_at: moment(row.created_at),
         answer,
+    }
+}
+
+/// Returns the answer that a plan declares as the usual one to what it asks.
+fn usual(row: &AskRow, graph: &Graph) -> Option<String> {
+    match graph.node(&row.at.node).map(|node| &node.kind) {
+        Some(NodeKind::Human(question)) if row.ask.kind == AskKind::Choice => question.usual.clone(),
+        Some(_) | None => None,
     }
 }
 

@@ -236,6 +236,10 @@ async fn facts(wants: Wants, checking: Checking<'_>, spawner: &Spawner) -> Resul
         None => facts.unpriced_roles = unpriced_roles(checking.config),
     }
     let roles = &checking.config.roles;
+    let serving = roles
+        .iter()
+        .flat_map(|(name, role)| role.types.iter().map(|own| (own.clone(), name.as_str().to_owned())));
+    facts.types = serving.collect();
     let denying = roles.iter().filter(|(_, role)| !role.effects.deny.is_empty());
     facts.denied =
         denying.map(|(name, role)| (name.as_str().to_owned(), role.effects.deny.clone())).collect();

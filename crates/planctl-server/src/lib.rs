@@ -37,6 +37,7 @@ mod supervision;
 mod tend;
 mod told;
 mod topics;
+mod traversal;
 pub mod tryout;
 pub mod wire;
 mod worktrees;

@@ -19,15 +19,21 @@ use crate::branches;
 use crate::config::Agent;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
+use crate::traversal;
 use crate::wire::{
-    AttemptView, AuditView, AuditedRun, BecauseView, BeforeView, ContextView, EventLine, GateView, JoinView,
-    LevelView, LogView, PassageView, RunList, RunState, RunSummary, RunView, SaluteView, SpentView, StepName,
-    StepState, StepView, TamperView, WaitingOn, WhyView, WorkView, WorktreeView, moment, usd,
+    AttemptView, AuditView, AuditedRun, BecauseView, BeforeView, CheckpointView, ContextView, EventLine,
+    GateView, JoinView, LevelView, LogView, PassageView, RunList, RunState, RunSummary, RunView, SaluteView,
+    SpentView, StepName, StepState, StepView, TamperView, TraversalView, WaitingOn, WhyView, WorkView,
+    WorktreeView, moment, usd,
 };
 use crate::worktrees::trouble_of;
 
 /// How many runs a list shows at most.
 const RUNS_MAX: i64 = 200;
+/// Within how many lines of its history a run has begun.
+const BEGINNING: i64 = 20;
+/// How many of the newest lines tell where a run is.
+const NEWEST: i64 = 400;
 /// How many lines of history are read at once.
 const LINES_AT_ONCE: i64 = 1000;
 
@@ -345,6 +351,29 @@ impl Services {
         let row = &shown.view.run;
         let salute = view::salute(&shown.graph, &shown.loaded(), &facts, row.read_at);
         Ok(SaluteView::of(&salute, shown.view(), row.host.clone(), row.read_at))
+    }
+
+    /// Says where a run is on its way through its graph, in the words of seed 2 (G-30 to G-37).
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn traversal(&self, run: RunId) -> Result<TraversalView, ServiceError> {
+        let first = self.store.history(run, 0, BEGINNING).await?;
+        let newest = self.store.newest_lines(run, NEWEST).await?;
+        let shown = self.shown(run).await?;
+        Ok(traversal::view(&shown.view.run, &shown.graph, &shown.loaded(), (&first, &newest)))
+    }
+
+    /// Says what a run is resumed from, in the words of DOT's checkpoints (K1, K9).
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn checkpoint(&self, run: RunId) -> Result<CheckpointView, ServiceError> {
+        let newest = self.store.newest_lines(run, NEWEST).await?;
+        let shown = self.shown(run).await?;
+        Ok(traversal::checkpoint(&shown.view.run, &shown.graph, &shown.loaded(), &newest))
     }
 
     async fn facts(&self, run: RunId) -> Result<Vec<(Timestamp, Fact)>, ServiceError> {

@@ -9,9 +9,10 @@ use crate::config;
 use crate::wire::calls::{AcceptedView, ClaimedView, HeartbeatView};
 use crate::wire::work::{TokenList, TokenMade, TokenView, WorkerList, WorkerView};
 use crate::wire::{
-    AskList, AskPage, AuditView, CleanView, ConfigPaths, ConfigView, ContextView, DaemonView, DatabaseView,
-    Decided, DoctorView, EventLine, FormatView, LogView, PlanDiffView, PlanView, RoleList, RunList, RunView,
-    SaluteView, SchemaList, TopicList, TopicView, VersionView, WhyView, WorkerLine, WorkerTestView,
+    AskList, AskPage, AuditView, CheckpointView, CleanView, ConfigPaths, ConfigView, ContextView, DaemonView,
+    DatabaseView, Decided, DoctorView, EventLine, FormatView, LogView, ParallelView, PlanDiffView, PlanView,
+    RoleList, RunList, RunView, SaluteView, SchemaList, TopicList, TopicView, TraversalView, VersionView,
+    WhyView, WorkerLine, WorkerTestView,
 };
 
 /// The name of each schema, and what it describes.
@@ -28,6 +29,9 @@ pub const ALL: &[(&str, &str)] = &[
     ("plan-diff", "plan diff --json"),
     ("plan-status", "plan status --json: one run where one is named, else a list of runs"),
     ("plan-salute", "plan status RUN --salute --json"),
+    ("plan-traversal", "plan status RUN --traversal --json"),
+    ("checkpoint", "checkpoint.json of plan export, and what the daemon answers of a run's checkpoint"),
+    ("graph-parallel", "graph parallel --json"),
     ("plan-ls", "plan ls --json"),
     ("plan-logs", "plan logs --json"),
     ("event", "a line of events --json, plan run --json, plan resume --json and plan watch --json"),
@@ -72,6 +76,9 @@ pub fn schema(name: &str) -> Option<Value> {
         "plan-diff" => of::<PlanDiffView>(),
         "plan-status" => either::<RunView, RunList>(),
         "plan-salute" => of::<SaluteView>(),
+        "plan-traversal" => of::<TraversalView>(),
+        "checkpoint" => of::<CheckpointView>(),
+        "graph-parallel" => of::<ParallelView>(),
         "plan-ls" => of::<RunList>(),
         "plan-logs" => of::<LogView>(),
         "event" => of::<EventLine>(),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use planctl_engine::view::{SO_FAR_FACTS, so_far};
 use planctl_engine::{Brief, Budget, Role, Task, Timestamp};
 use planctl_harness::{Assignment, PromptParts, assemble};
 use planctl_store::{Claimed, Store, WORK_GRACE};
@@ -39,9 +40,11 @@ impl Told<'_> {
         let workspace = PathBuf::from(&claimed.workspace);
         let context = context_of(self.store, &workspace, task).await?;
         let denied = self.settings.denied(role);
+        let so_far = self.so_far(claimed, brief).await?;
         let prompt = assemble(PromptParts {
             task: &task.prompt,
             denied: &denied,
+            so_far: &so_far,
             context: &context,
             brief,
             command: &task.contract.command,
@@ -58,6 +61,12 @@ impl Told<'_> {
             step: task.step.to_string(),
             step_title: title.to_owned(),
             role: role.as_str().to_owned(),
+            profile: claimed
+                .graph
+                .node(&claimed.item.at.node)
+                .and_then(|node| node.profile.as_deref())
+                .cloned(),
+            thread: brief.so_far.as_ref().map(|so_far| so_far.thread.clone()),
             attempt: claimed.item.at.attempt.number(),
             attempts_max: allowed.max(claimed.item.at.attempt.number()),
             workspace,
@@ -70,6 +79,13 @@ impl Told<'_> {
             traceparent: None,
             locks: Vec::new(),
         })
+    }
+
+    /// Returns what the agent is told of the run, where its plan asks for that; the newest facts are all it takes.
+    async fn so_far(&self, claimed: &Claimed, brief: &Brief) -> Result<String, ServiceError> {
+        let Some(told) = &brief.so_far else { return Ok(String::new()) };
+        let newest = self.store.newest_facts(claimed.item.run, i64::from(SO_FAR_FACTS)).await?;
+        Ok(so_far(&claimed.graph, &claimed.run_name, told, &newest))
     }
 
     /// Returns what is left of the run's budget; a plan without one costs no look.

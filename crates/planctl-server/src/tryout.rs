@@ -111,6 +111,8 @@ fn assignment(tryout: &Tryout<'_>, word: &str) -> Assignment {
         step: "1".to_owned(),
         step_title: "A test".to_owned(),
         role: "tester".to_owned(),
+        profile: None,
+        thread: None,
         attempt: 1,
         attempts_max: 1,
         workspace: tryout.workspace.to_owned(),

@@ -18,6 +18,7 @@ mod pace;
 mod salute;
 mod settings;
 mod topics;
+mod traversal;
 mod workers;
 mod worktrees;
 
@@ -29,6 +30,7 @@ pub use salute::{
 };
 pub use settings::{ConfigFile, ConfigPaths, ConfigValue, ConfigView, IgnoredKey, IgnoredView, OriginView};
 pub use topics::{NoteView, TopicList, TopicSummary, TopicView};
+pub use traversal::{CheckpointView, ParallelView, SideBySide, TraversalEvent, TraversalView, VisitedView};
 pub use workers::{EffectsView, PaceView, RoleList, RoleView, WorkerEvent, WorkerLine, WorkerTestView};
 pub use worktrees::{CleanCall, CleanView, CleanedView, WorktreeView};
 
@@ -489,6 +491,9 @@ pub struct AskView {
     /// What a choice offers; empty where any text answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
+    /// The answer that the plan declares as the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usual: Option<String>,
     /// When it was opened, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub opened_at: String,

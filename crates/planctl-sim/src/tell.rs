@@ -95,6 +95,8 @@ pub fn fact(fact: &Fact) -> String {
             };
             format!("{from} -{why}-> {to}{by}")
         }
+        Fact::EpochBegan { epoch, node, .. } => format!("epoch {epoch} at {node}"),
+        Fact::FidelityReduced { node, .. } => format!("told less {node}"),
         Fact::NodeQueued { node } => format!("queued {node}"),
         Fact::NodeDecided { node, met, .. } => format!("decided {node} {met}"),
         Fact::CheckpointSaved { node, .. } => format!("saved {node}"),

@@ -15,6 +15,12 @@ use crate::store::Store;
 pub(crate) const HISTORY_AFTER: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
      command, body::text as body, hash from history where run = $1 and seq > $2 order by seq limit $3";
 
+pub(crate) const NEWEST_LINES: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
+     command, body::text as body, hash from history where run = $1 order by seq desc limit $2";
+
+pub(crate) const NEWEST_FACTS: &str = "select seq, body::text as body from history where run = $1 and kind = 'fact' \
+     order by seq desc limit $2";
+
 /// One line of a run's history.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Line {
@@ -155,6 +161,8 @@ impl Place {
             Fact::NodeRehearsed { .. } => planctl_engine::Attempt::NONE,
             Fact::PlanActivated { .. }
             | Fact::EdgeFollowed { .. }
+            | Fact::EpochBegan { .. }
+            | Fact::FidelityReduced { .. }
             | Fact::NodeQueued { .. }
             | Fact::NodeDecided { .. }
             | Fact::CheckpointSaved { .. }
@@ -300,6 +308,34 @@ impl Line {
 }
 
 impl Store {
+    /// Returns the newest lines of a run's history, at most `limit`, in their order.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] where one does not read, and those of the connection.
+    pub async fn newest_lines(&self, run: RunId, limit: i64) -> Result<Vec<Line>, StoreError> {
+        let id = stored_run(run);
+        let rows =
+            repeated!(self, lent => sqlx::query(NEWEST_LINES).bind(id).bind(limit).fetch_all(&mut *lent))?;
+        rows.iter().rev().map(Line::read).collect()
+    }
+
+    /// Returns the newest facts of a run, at most `limit`, in their order.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] where one does not read, and those of the connection.
+    pub async fn newest_facts(&self, run: RunId, limit: i64) -> Result<Vec<Fact>, StoreError> {
+        let id = stored_run(run);
+        let rows =
+            repeated!(self, lent => sqlx::query(NEWEST_FACTS).bind(id).bind(limit).fetch_all(&mut *lent))?;
+        let fact = |row: &PgRow| {
+            let seq: i64 = row.try_get("seq")?;
+            from_json(&row.try_get::<String, _>("body")?, &format!("line {seq} of run {run}"))
+        };
+        rows.iter().rev().map(fact).collect()
+    }
+
     /// Returns at most `limit` lines of a run's history after line `after`, in order.
     ///
     /// # Errors

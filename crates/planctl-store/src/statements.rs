@@ -16,6 +16,8 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("server: server facts", server::SERVER_FACTS),
     ("listen: ring", listen::RING),
     ("history: history after", history::HISTORY_AFTER),
+    ("history: newest facts", history::NEWEST_FACTS),
+    ("history: newest lines", history::NEWEST_LINES),
     ("apply: read nodes", apply::READ_NODES),
     ("apply: read live", apply::READ_LIVE),
     ("apply: read all", apply::READ_ALL),

@@ -177,6 +177,9 @@ It writes where you work (the git checkout, else the current directory) and neve
         /// Begin after this number
         #[arg(long, value_name = "SEQ", default_value_t = 0)]
         since: u64,
+        /// Only the newest 50, and no more
+        #[arg(long, conflicts_with_all = ["follow", "since"])]
+        recent: bool,
     },
     /// Why a step is where it is
     #[command(before_help = "Examples:
@@ -307,12 +310,19 @@ pub struct WorkerFlags {
     /// The agent that serves every role: claude, codex, gemini, opencode or aider, and its own arguments
     #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "exec", value_parser = Agent::parse)]
     pub agent: Option<Agent>,
+    /// Let nobody work: every role answers at once and does nothing; contracts run and decide as always
+    #[arg(long, conflicts_with_all = ["exec", "agent"])]
+    pub simulate: bool,
 }
+
+/// What stands in for every worker of a run that is simulated (DOT S13).
+const SIMULATED: &str = "printf '[Simulated] Response for stage: %s\\n' \"$PLANCTL_STEP_TITLE\"";
 
 impl WorkerFlags {
     /// Returns what was named.
     pub fn worker(self) -> Option<Agent> {
-        self.agent.or_else(|| self.exec.map(Agent::Exec))
+        let simulated = self.simulate.then(|| Agent::Exec(SIMULATED.to_owned()));
+        self.agent.or_else(|| self.exec.map(Agent::Exec)).or(simulated)
     }
 }
 
@@ -576,6 +586,9 @@ Another text has another digest, so an approval of the earlier one no longer hol
         /// Leave the run to the daemon and return at once
         #[arg(short, long, conflicts_with = "no_wait")]
         detach: bool,
+        /// Answer what the plan asks with its usual answer, else with the first option; approves nothing else
+        #[arg(long, conflicts_with = "detach")]
+        auto_answer: bool,
     },
     /// Follows a run that another process works on
     Watch {
@@ -603,6 +616,9 @@ Another text has another digest, so an approval of the earlier one no longer hol
         /// Report size, activity, location, unit, time and equipment
         #[arg(long, requires = "run", conflicts_with = "all")]
         salute: bool,
+        /// Tell the way through the graph: where it is, the path, what was visited, the newest 50 events
+        #[arg(long, requires = "run", conflicts_with_all = ["all", "salute"])]
+        traversal: bool,
     },
     /// Lists runs, newest first
     Ls {
@@ -640,6 +656,19 @@ Another text has another digest, so an approval of the earlier one no longer hol
         #[arg(long, value_name = "LINES")]
         tail: Option<usize>,
     },
+    /// Writes what a run is into a folder, for other tools: manifest.json, checkpoint.json, a folder for each node
+    #[command(before_help = "Example:
+  planctl plan export fix-auth-3 --to fix-auth-3-run
+
+What planctl goes by is the database; nothing is ever read back from such a folder.")]
+    Export {
+        /// The run
+        #[arg(default_value = "@last")]
+        run: String,
+        /// The folder, which must not be there yet
+        #[arg(long, value_name = "DIR")]
+        to: PathBuf,
+    },
     /// Takes a run up where it stands
     Resume {
         /// The run
@@ -651,6 +680,9 @@ Another text has another digest, so an approval of the earlier one no longer hol
         /// Exit 3 when a person is needed, in place of waiting
         #[arg(long)]
         no_wait: bool,
+        /// Answer what the plan asks with its usual answer, else with the first option
+        #[arg(long)]
+        auto_answer: bool,
     },
     /// Ends a run for good
     Cancel {
@@ -935,6 +967,14 @@ pub enum GraphCommand {
         /// Files: .dot, .gv, .json, or plans in markdown
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
+    },
+    /// Names the nodes that may be worked on at once: the branches of each fork
+    #[command(before_help = "Examples:
+  planctl graph parallel fix.dot
+  planctl graph parallel plans/hello.md --json")]
+    Parallel {
+        /// A file: .dot, .gv, .json with one graph, or a plan in markdown
+        file: PathBuf,
     },
     /// Draws a graph, or writes it in another language: --format svg, ascii, dot, mermaid, markdown or json
     #[command(before_help = "Examples:

@@ -17,8 +17,9 @@ use planctl_server::wire::calls::{
 };
 use planctl_server::wire::work::ServiceView;
 use planctl_server::wire::{
-    AskList, AskPage, AuditView, CleanCall, CleanView, ContextView, DatabaseView, Decided, EventLine,
-    LogView, PlanDiffView, RunList, RunView, SaluteView, TopicList, TopicView, WhyView,
+    AskList, AskPage, AuditView, CheckpointView, CleanCall, CleanView, ContextView, DatabaseView, Decided,
+    EventLine, LogView, PlanDiffView, RunList, RunView, SaluteView, TopicList, TopicView, TraversalView,
+    WhyView,
 };
 use planctl_server::{Cleaning, Drive, Driven, Live, Open, ServiceError, Services, Start, StoreSettings};
 use tokio::sync::watch;
@@ -417,6 +418,22 @@ impl Client {
         match &self.via {
             Via::Here(services) => services.salute(handle.0).await.map_err(failure),
             Via::Daemon(daemon) => daemon.remote.get(&format!("/v1/runs/{}/salute", handle.0), &[]).await,
+        }
+    }
+
+    /// Says where a run is on its way through its graph.
+    pub async fn traversal(&self, handle: Handle) -> Result<TraversalView, Failure> {
+        match &self.via {
+            Via::Here(services) => services.traversal(handle.0).await.map_err(failure),
+            Via::Daemon(daemon) => daemon.remote.get(&format!("/v1/runs/{}/traversal", handle.0), &[]).await,
+        }
+    }
+
+    /// Says what a run is resumed from.
+    pub async fn checkpoint(&self, handle: Handle) -> Result<CheckpointView, Failure> {
+        match &self.via {
+            Via::Here(services) => services.checkpoint(handle.0).await.map_err(failure),
+            Via::Daemon(daemon) => daemon.remote.get(&format!("/v1/runs/{}/checkpoint", handle.0), &[]).await,
         }
     }
 

@@ -25,6 +25,7 @@ mod doctor;
 mod editing;
 mod expand;
 mod explain;
+mod export;
 mod fix;
 mod format;
 mod graph;
@@ -38,6 +39,7 @@ mod run;
 mod salute;
 mod token;
 mod topic;
+mod traversal;
 mod verify;
 mod via;
 mod work;
@@ -52,7 +54,8 @@ pub async fn run(cli: Cli) -> Answer {
     match cli.command {
         Command::Plan(command) => plan::run(&context, command).await,
         Command::Approvals { list, command } => approvals::run(&context, list, command).await,
-        Command::Events { run, follow, since } => history::events(&context, &run, follow, since).await,
+        Command::Events { run, recent: true, .. } => history::recent(&context, &run).await,
+        Command::Events { run, follow, since, .. } => history::events(&context, &run, follow, since).await,
         Command::Why { run, step } => history::why(&context, &run, &step).await,
         Command::Audit { run } => history::audit(&context, run.as_deref()).await,
         Command::Topic(command) => topic::run(&context, command).await,

@@ -15,6 +15,8 @@ mod schemas;
 mod editing;
 #[path = "cli/graph.rs"]
 mod graph;
+#[path = "cli/graph_rows.rs"]
+mod graph_rows;
 
 #[path = "cli/format.rs"]
 mod format;

@@ -51,6 +51,10 @@ fn reported(turn: &mut Turn<'_>, node: &NodeId, report: &Report) -> Result<(), R
         return route::success(turn, node);
     }
     hint(turn, node, report.hints.as_deref())?;
+    if turn.graph.asks_for(LAST_RESPONSE) {
+        let said = shortened(report.text.tail.trim());
+        turn.run.record_mut(node)?.context.insert(LAST_RESPONSE.to_owned(), said);
+    }
     let proposal = report.hints.as_ref().and_then(|hints| hints.insert_step.as_deref());
     match proposal.map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) => {
@@ -106,6 +110,8 @@ fn hint(turn: &mut Turn<'_>, node: &NodeId, hints: Option<&Hints>) -> Result<(),
     Ok(())
 }
 
+/// The name under which conditions find the last words of the worker before (DOT X2).
+const LAST_RESPONSE: &str = "last_response";
 /// Names that workers may not write (DOT X5).
 const RESERVED: [&str; 4] = ["internal.", "graph.", "parallel.", "human."];
 /// The most names that a run's context has.

@@ -15,8 +15,9 @@ use crate::graph::{Edge, On, Signal};
 use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
 use crate::run::{Outcome, Record};
+use crate::view;
 
-use super::Turn;
+use super::{Turn, settle};
 
 /// Why an edge was taken and not another (DOT E15).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -64,13 +65,23 @@ pub(super) struct Chosen {
 
 /// Chooses the edge that a run takes from a node, if one fits.
 pub(super) fn edge(turn: &Turn<'_>, node: &NodeId, signal: Signal) -> Result<Option<Chosen>, Refusal> {
+    edge_as(turn, node, signal, None)
+}
+
+/// Chooses the edge of a node that is about to settle; conditions see it as settled (DOT A16).
+pub(super) fn edge_as(
+    turn: &Turn<'_>,
+    node: &NodeId,
+    signal: Signal,
+    settling: Option<Outcome>,
+) -> Result<Option<Chosen>, Refusal> {
     let edges = turn.graph.edges_from(node);
     let is_plain = |edge: &Edge| edge.when.is_none() && edge.label.is_none() && edge.weight == 0;
     if edges.iter().all(is_plain) {
         let edge = plain(turn, node, signal);
         return Ok(edge.map(|edge| Chosen { edge: edge.clone(), choosing: None }));
     }
-    let looks = Looks::at(turn, node, signal)?;
+    let looks = Looks::at(turn, node, signal, settling)?;
     let rank = |edge: &Edge| signal.preference().iter().position(|on| *on == edge.on);
     let mut tried = Vec::new();
     let mut holding: Vec<(&Edge, usize)> = Vec::new();
@@ -152,25 +163,65 @@ pub fn plain_label(label: &str) -> String {
     rest.map_or(label, |(_, rest)| rest).trim().to_lowercase()
 }
 
+/// Says whether a condition holds as things stand at a node that is left.
+pub(super) fn holds(
+    turn: &Turn<'_>,
+    node: &NodeId,
+    signal: Signal,
+    when: &Condition,
+) -> Result<bool, Refusal> {
+    let looks = Looks::at(turn, node, signal, None)?;
+    looks.can_weigh(when)?;
+    Ok(when.holds(&looks))
+}
+
 /// What a condition may look at when a node is left.
 struct Looks<'t> {
     turn: &'t Turn<'t>,
     outcome: &'static str,
+    node: NodeId,
     /// The node that last worked, decided or asked.
+    last: NodeId,
     subject: &'t Record,
     own: &'t Record,
 }
 
 impl<'t> Looks<'t> {
-    fn at<'a: 't>(turn: &'t Turn<'a>, node: &NodeId, signal: Signal) -> Result<Looks<'t>, Refusal> {
-        let subject = turn.run.record(&turn.subject(node)?)?;
+    fn at<'a: 't>(
+        turn: &'t Turn<'a>,
+        node: &NodeId,
+        signal: Signal,
+        settling: Option<Outcome>,
+    ) -> Result<Looks<'t>, Refusal> {
+        let last = turn.subject(node)?;
+        let subject = turn.run.record(&last)?;
         let own = turn.run.record(node)?;
         // A join's own outcome counts, and not that of the branch which came last.
-        let outcome = match own.arrivals.is_some() {
-            true => word(own, signal),
-            false => word(subject, signal),
+        let settled = match (settling, own.arrivals.is_some()) {
+            (Some(outcome), _) => Some(outcome),
+            (None, true) => own.state.outcome(),
+            (None, false) => subject.state.outcome(),
         };
-        Ok(Looks { turn, outcome, subject, own })
+        Ok(Looks { turn, outcome: word(settled, signal), node: node.clone(), last, subject, own })
+    }
+
+    /// Returns what every run's context has beside what was noted (DOT X2); nothing of other names.
+    fn built_in(&self, name: &str) -> Option<Cow<'_, str>> {
+        let known = self.subject.known.as_deref();
+        Some(match name {
+            "outcome" => Cow::Borrowed(self.outcome),
+            "preferred_label" => Cow::Borrowed(self.preferred_label()),
+            "current_node" => Cow::Borrowed(self.node.as_str()),
+            "last_stage" => Cow::Borrowed(self.last.as_str()),
+            "exit_code" => Cow::Owned(known?.exit_code?.to_string()),
+            "retry.remaining" => {
+                let left = settle::attempts_left(self.turn, &self.last).unwrap_or(0);
+                Cow::Owned(left.to_string())
+            }
+            "failure_reason" => Cow::Owned(view::failing_line(&self.subject.failure.as_ref()?.what)),
+            "failure_class" => Cow::Borrowed(self.subject.failure.as_ref()?.what.word()),
+            _ => return None,
+        })
     }
 
     /// Checks that all nodes which a condition names are loaded.
@@ -199,8 +250,8 @@ pub(super) fn named(when: &Condition) -> impl Iterator<Item = NodeId> {
 const RETRY_COUNT: &str = "internal.retry_count.";
 
 /// Says how a node ended, in the words of conditions (DOT X3).
-fn word(record: &Record, signal: Signal) -> &'static str {
-    match (record.state.outcome(), signal) {
+fn word(settled: Option<Outcome>, signal: Signal) -> &'static str {
+    match (settled, signal) {
         (Some(Outcome::Warned), _) => "partial_success",
         (Some(Outcome::Skipped), _) => "skipped",
         (_, Signal::Success) => "success",
@@ -223,12 +274,10 @@ impl Known for Looks<'_> {
             let tally = self.turn.run.record(&NodeId::new(node)).ok()?.tally;
             return Some(Cow::Owned(tally.failed.to_string()));
         }
-        let value = match name {
-            "outcome" => self.outcome,
-            "preferred_label" => self.preferred_label(),
-            _ => self.own.context.get(name).or_else(|| self.turn.graph.context().get(name))?,
-        };
-        Some(Cow::Borrowed(value))
+        self.built_in(name).or_else(|| {
+            let noted = self.own.context.get(name).or_else(|| self.turn.graph.context().get(name));
+            noted.map(|value| Cow::Borrowed(value.as_str()))
+        })
     }
 
     fn step(&self, node: &str, field: StepField) -> Option<Cow<'_, str>> {

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::budget::{BudgetPart, Shortfall};
-use crate::effect::{AskKind, Brief, Effect, Item, Reason, Work};
+use crate::effect::{AskKind, Brief, Effect, Item, Reason, SoFar, Work};
 use crate::event::Refusal;
 use crate::fact::Fact;
-use crate::graph::{NodeKind, Signal, Task};
+use crate::graph::{NodeKind, Signal, Task, jittered};
 use crate::ids::{ItemId, NodeId};
 use crate::mutant::{Mutant, planted};
 use crate::run::{Failing, NodeState, RunStatus};
@@ -30,6 +30,30 @@ pub(super) fn again(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
         }
         NodeKind::Join(_) | NodeKind::Escalate { .. } | NodeKind::Exit { .. } => revise::revive(turn, node),
     }
+}
+
+/// Has a node done again after an attempt of it failed: at once, or after the wait that its plan asks for (DOT R2). The wait is
+/// part of the item that goes out, so it survives whatever the run survives (DOT R7).
+pub(super) fn after_failure(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    again(turn, node)?;
+    let Some(backoff) = turn.graph.node(node).and_then(|node| node.backoff) else { return Ok(()) };
+    let (Some(id), failed) = (turn.item_out(node)?, turn.run.record(node)?.tally.failed) else {
+        return Ok(());
+    };
+    let until = turn.now.after(backoff.wait(&id, failed));
+    let sent = turn.effects.iter_mut().rev().find_map(|effect| match effect {
+        Effect::Dispatch(item) if item.id == id => Some(item),
+        Effect::Dispatch(_) | Effect::Withdraw(_) | Effect::Arm { .. } | Effect::Disarm(_) => None,
+    });
+    if let Some(item) = sent
+        && !matches!(item.work, Work::Human { .. })
+    {
+        item.available_at = until;
+        if let NodeState::Working { attempt } = *turn.state(node)? {
+            turn.set(node, NodeState::Resting { attempt, until })?;
+        }
+    }
+    Ok(())
 }
 
 /// Sends out the node that has waited longest for fewer others to be under way; says whether there was one.
@@ -223,6 +247,7 @@ pub(super) fn gate(turn: &mut Turn<'_>, node: &NodeId, available_at: Timestamp) 
 fn agent_item(turn: &mut Turn<'_>, node: &NodeId, available_at: Timestamp) -> Result<(), Refusal> {
     let task = turn.task(node)?;
     let at = turn.run.at(node)?;
+    let so_far = so_far(turn, node)?;
     let record = turn.run.record(node)?;
     let work = Work::Agent {
         role: record.worker(task).clone(),
@@ -233,6 +258,7 @@ fn agent_item(turn: &mut Turn<'_>, node: &NodeId, available_at: Timestamp) -> Re
             question: record.question.clone(),
             note: record.note.clone(),
             handover: record.handed_over(task).cloned().map(Box::new),
+            so_far: so_far.map(Box::new),
         }),
     };
     let id = ItemId::agent(turn.run.id, &at);
@@ -241,17 +267,33 @@ fn agent_item(turn: &mut Turn<'_>, node: &NodeId, available_at: Timestamp) -> Re
     Ok(())
 }
 
+/// Returns what the agent of a node is told of the run: as the edge says that led here, else the node (DOT F1); and the thread
+/// it belongs to: the node's, the edge's, that of its graph or class, else that of the node before (DOT F3).
+fn so_far(turn: &mut Turn<'_>, node: &NodeId) -> Result<Option<SoFar>, Refusal> {
+    let profile = turn.graph.node(node).and_then(|node| node.profile.as_deref());
+    let record = turn.run.record(node)?;
+    let carry = record.carry.as_deref();
+    let asked = carry.and_then(|carry| carry.fidelity).or(profile.and_then(|profile| profile.fidelity));
+    let Some(asked) = asked else { return Ok(None) };
+    let own = profile.and_then(|profile| profile.thread.as_deref());
+    let common = profile.and_then(|profile| profile.common_thread.as_deref());
+    let of_edge = carry.and_then(|carry| carry.thread.as_deref());
+    let before = record.came.as_ref().map(|came| came.from.as_str());
+    let thread = own.or(of_edge).or(common).or(before).unwrap_or(node.as_str()).to_owned();
+    let context = record.context.clone();
+    let given = asked.told();
+    if given != asked {
+        turn.facts.push(Fact::FidelityReduced { node: node.clone(), asked, given });
+    }
+    Ok(Some(SoFar { fidelity: given, thread, context }))
+}
+
 /// Returns the wait before a delivery is repeated: 1 s doubled each time up to 5 min, the second half of it jitter.
 ///
 /// The jitter comes from the item's id, so that a replay agrees (DESIGN 7).
 pub(super) fn back_off(item: &ItemId, losses: u16) -> Duration {
     let seconds = 1u64 << u32::from(losses.saturating_sub(1)).min(9);
-    let ceiling = Duration::from_secs(seconds.min(300)).as_millis() as u64;
-    let seed = format!("{item}#{losses}");
-    let hash = seed.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    Duration::from_millis(ceiling / 2 + hash % (ceiling / 2 + 1))
+    jittered(item, losses, seconds.min(300) * 1_000)
 }
 
 /// Says what is short for the next attempt: spent plus its estimate against each limit (DESIGN 9).

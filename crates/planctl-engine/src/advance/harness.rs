@@ -106,19 +106,41 @@ fn decided(turn: &mut Turn<'_>, node: &NodeId, met: bool, ending: Ending) -> Res
 
 /// Keeps of a gate what conditions ask for, and takes over what its worker said of the way on where it passed.
 fn know(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<(), Refusal> {
-    if !turn.graph.is_watched(node) {
+    let graph = turn.graph;
+    let is_watched = graph.is_watched(node) || graph.asks_for("parallel.results.");
+    let is_tool =
+        matches!(graph.node(node).map(|node| &node.kind), Some(NodeKind::Call(_))) && graph.asks_for("tool.");
+    if !is_watched && !is_tool {
         return Ok(());
     }
-    let known = turn.run.record_mut(node)?.known.get_or_insert_default();
-    known.exit_code = match evidence.ending {
+    let exit_code = match evidence.ending {
         Ending::Exited { code } => Some(code),
         Ending::Signalled { .. } | Ending::TimedOut | Ending::NotRun => None,
     };
-    let printed = evidence.stdout.tail.trim();
+    let output = last_of(&evidence.stdout.tail);
+    let record = turn.run.record_mut(node)?;
+    if is_tool {
+        record.context.insert(TOOL_OUTPUT.to_owned(), output.clone());
+        let code = exit_code.map(|code| code.to_string()).unwrap_or_default();
+        record.context.insert(TOOL_EXIT_CODE.to_owned(), code);
+    }
+    if is_watched {
+        let known = record.known.get_or_insert_default();
+        known.exit_code = exit_code;
+        known.output = Some(output);
+    }
+    Ok(())
+}
+
+/// The names under which conditions find what the last call printed and how it ended (DOT S7).
+const TOOL_OUTPUT: &str = "tool.output";
+const TOOL_EXIT_CODE: &str = "tool.exit_code";
+
+fn last_of(printed: &str) -> String {
+    let printed = printed.trim();
     let begin = printed.len().saturating_sub(OUTPUT_BYTES_MAX);
     let begin = (begin..=printed.len()).find(|at| printed.is_char_boundary(*at)).unwrap_or(printed.len());
-    known.output = Some(printed[begin..].to_owned());
-    Ok(())
+    printed[begin..].to_owned()
 }
 
 /// The most bytes of what a gate printed that conditions can look at: its end.

@@ -70,7 +70,10 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
         option,
     });
     turn.set(&node, NodeState::Pending)?;
-    carry_out(turn, event, &node, answer)
+    match (kind, answer) {
+        (AskKind::Choice, Answer::Skip) => unanswered(turn, event, &node),
+        _ => carry_out(turn, event, &node, answer),
+    }
 }
 
 /// Refuses a choice that is not among the options: a typo approves nothing (DOT H3).
@@ -94,7 +97,11 @@ pub(super) fn chosen(
     said: Said<'_>,
 ) -> Result<(), Refusal> {
     let record = turn.run.record_mut(node)?;
-    record.context.insert(SELECTED.to_owned(), cut(option));
+    for name in [SELECTED, LABEL] {
+        if name == SELECTED || turn.graph.asks_for(name) {
+            record.context.insert(name.to_owned(), cut(option));
+        }
+    }
     record.known =
         Some(Box::new(Known { label: Some(cut(option)), output: Some(cut(option)), ..Known::default() }));
     settle::settle(turn, node, Outcome::Passed, Some(said))?;
@@ -114,6 +121,7 @@ pub(super) fn chosen(
 
 /// The name under which conditions find what a person chose last (DOT H2).
 const SELECTED: &str = "human.gate.selected";
+const LABEL: &str = "human.gate.label";
 
 /// The most characters of an answer that conditions can look at.
 const ANSWER_CHARS_MAX: usize = 1_000;
@@ -207,6 +215,13 @@ fn settle_by(
         return route::end_failed(turn, node, End::Failed);
     }
     route::success(turn, node)
+}
+
+/// Settles a question that a person leaves unanswered as failed, and takes its way for failures (DOT H5).
+fn unanswered(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
+    let said = Said { by: &event.by, note: event.note.as_deref() };
+    settle::settle(turn, node, Outcome::Failed, Some(said))?;
+    route::leave(turn, node, Signal::Exhausted)
 }
 
 /// Grants one attempt beyond the allowance, with the person's words in its prompt; before the work of a visit nothing

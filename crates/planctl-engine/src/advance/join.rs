@@ -1,6 +1,6 @@
 //! Branches: where they begin, and what happens as each comes to its join.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::contract::Excerpt;
@@ -10,12 +10,17 @@ use crate::fact::Fact;
 use crate::graph::{Edge, Fork, JoinPolicy, NodeKind, Signal};
 use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
-use crate::run::{Came, Failing, Failure, NodeState, Outcome};
+use crate::run::{BranchResult, Came, Failing, Failure, NodeState, Outcome};
 
 use super::{Turn, dispatch, hold, route, settle};
 
-/// The name under which conditions find how the branches of the last join ended (DOT P6).
+/// The name under which conditions find how the branches of the last join ended, and behind which, with the branch's number
+/// from 0, `.outcome`, `.node` and `.output` of each (DOT P6).
 const RESULTS: &str = "parallel.results";
+/// The names under which conditions find the best branch of the last join: the first of those that ended well, else of
+/// those that failed (DOT P7).
+const BEST: &str = "parallel.fan_in.best_id";
+const BEST_OUTCOME: &str = "parallel.fan_in.best_outcome";
 
 /// Goes along the edges of a fork: all of them, or as many as may be under way at once.
 pub(super) fn spread(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
@@ -29,10 +34,30 @@ pub(super) fn spread(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<
         record.came = None;
         let arrivals = record.arrivals.insert(Box::default());
         arrivals.begun = max.map(|_| u16::try_from(at_once).unwrap_or(u16::MAX));
+    } else if turn.run.record(node)?.tally.visits > 1 && !planted(Mutant::BranchCountedTwice) {
+        begin_anew(turn, node)?;
     }
     // What is followed last is looked at first.
     for edge in edges[..at_once].iter().rev() {
         route::follow(turn, edge.clone(), Signal::Success);
+    }
+    Ok(())
+}
+
+/// Has the joins behind a fork that names none wait again for what the fork begins once more.
+fn begin_anew(turn: &mut Turn<'_>, fork: &NodeId) -> Result<(), Refusal> {
+    for (join, branches) in turn.graph.awaited_behind(fork) {
+        if turn.run.record(&join)?.arrivals.is_none() {
+            continue;
+        }
+        turn.withdraw(&join)?;
+        turn.set(&join, NodeState::Pending)?;
+        let record = turn.run.record_mut(&join)?;
+        record.came = None;
+        let arrivals = record.arrivals.get_or_insert_default();
+        for branch in branches {
+            arrivals.forget(branch);
+        }
     }
     Ok(())
 }
@@ -49,6 +74,7 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
     let is_over = turn.state(join)?.outcome().is_some() || awaits_merge(turn, join)?;
     let is_forked = turn.graph.fork_of(join).is_some();
     let context = turn.run.record(from)?.context.clone();
+    let result = result(turn, from)?;
     turn.stranded_at = Some(join.clone());
     let record = turn.run.record_mut(join)?;
     let arrivals = record.arrivals.get_or_insert_default();
@@ -64,6 +90,9 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
         arrivals.meet(branch);
     } else {
         arrivals.failed.insert(branch, from.clone());
+    }
+    if let Some(result) = result.filter(|_| branch < RESULTS_MAX) {
+        arrivals.results.insert(branch, result);
     }
     if record.came.is_none() || !is_met {
         record.came = Some(Came { from: from.clone(), signal });
@@ -91,6 +120,17 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
         take_back_the_others(turn, join)?;
     }
     complete(turn, join, outcome)
+}
+
+/// Returns what is kept of the branch that ends with a node; nothing where no condition asks for it.
+fn result(turn: &Turn<'_>, from: &NodeId) -> Result<Option<BranchResult>, Refusal> {
+    if !turn.graph.asks_for("parallel.results.") && !turn.graph.asks_for("parallel.fan_in.") {
+        return Ok(None);
+    }
+    let node = turn.subject(from)?;
+    let known = turn.run.record(&node)?.known.as_ref();
+    let output = known.and_then(|known| known.output.clone()).unwrap_or_default();
+    Ok(Some(BranchResult { node, output }))
 }
 
 /// Begins the next branch of a fork that begins them one after another.
@@ -136,14 +176,32 @@ fn complete(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), 
     let failed = u16::try_from(arrivals.failed.len()).unwrap_or(u16::MAX);
     let met = arrivals.count().saturating_sub(failed);
     // Of very many branches only a few are worth a condition, and the context stays small.
-    let results: Vec<&str> = (0..branches.min(RESULTS_MAX)).map(word).collect();
-    let results = results.join(",");
+    let outcomes: Vec<&str> = (0..branches.min(RESULTS_MAX)).map(word).collect();
+    let mut results = BTreeMap::from([(RESULTS.to_owned(), outcomes.join(","))]);
+    for (branch, result) in &arrivals.results {
+        let outcome = word(*branch);
+        for (what, value) in
+            [("outcome", outcome), ("node", result.node.as_str()), ("output", result.output.as_str())]
+        {
+            let name = format!("{RESULTS}.{branch}.{what}");
+            if turn.graph.asks_for(&name) {
+                results.insert(name, value.to_owned());
+            }
+        }
+    }
+    let ranked = |(branch, _): &(&u16, &BranchResult)| arrivals.failed.contains_key(*branch);
+    if let Some((branch, best)) = arrivals.results.iter().min_by_key(ranked)
+        && turn.graph.asks_for("parallel.fan_in.")
+    {
+        results.insert(BEST.to_owned(), best.node.as_str().to_owned());
+        results.insert(BEST_OUTCOME.to_owned(), word(*branch).to_owned());
+    }
     // What a branch noted stays its own (DOT P1).
     if let Some(context) = forked
         && !planted(Mutant::ContextLeaks)
     {
         record.context = context;
-        record.context.insert(RESULTS.to_owned(), results);
+        record.context.extend(results);
     }
     record.tally.visits = record.tally.visits.saturating_add(1);
     turn.withdraw(join)?;

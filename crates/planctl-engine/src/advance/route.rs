@@ -3,7 +3,7 @@
 use crate::effect::{AskKind, Reason};
 use crate::event::Refusal;
 use crate::fact::Fact;
-use crate::graph::{Edge, Node, NodeKind, On, Signal};
+use crate::graph::{Edge, Node, NodeKind, On, Restart, Signal};
 use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
 use crate::pace::Level;
@@ -86,6 +86,11 @@ fn arrive(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) -> Result<(), Ref
         label: edge.label.clone(),
         choosing,
     });
+    let signal = match &edge.restart {
+        None => signal,
+        Some(restart) if begin_epoch(turn, edge, restart)? => Signal::Success,
+        Some(_) => return Ok(()),
+    };
     // Two ways that come to one node while it is under way meet there: it is done once.
     if !matches!(target.kind, NodeKind::Join(_)) && turn.state(to)?.is_live() {
         return Ok(());
@@ -99,6 +104,7 @@ fn arrive(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) -> Result<(), Ref
                 hand_over_failure(turn, &edge.from, to)?;
             }
             carry_context(turn, edge)?;
+            note_way(turn, edge, signal)?;
             enter(turn, to, signal == Signal::Success)
         }
         NodeKind::Decision(choice) if choice.command.is_some() => {
@@ -141,6 +147,48 @@ fn pass(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result<(), Refusal>
     carry_context(turn, edge)?;
     let came = Came { from: edge.from.clone(), signal };
     turn.run.record_mut(&edge.to)?.came = Some(came);
+    Ok(())
+}
+
+/// Begins the run anew where an edge leads, as its next epoch: everything under way is taken back, and every node is as if it had
+/// never been entered, but for what was used. Says whether it may; a person is asked where it did too often (DOT E12).
+fn begin_epoch(turn: &mut Turn<'_>, edge: &Edge, restart: &Restart) -> Result<bool, Refusal> {
+    let limit = turn.graph.limits().restarts;
+    if turn.run.head.restarts >= limit {
+        let subject = taken_back_to(turn, &edge.from)?;
+        let message = format!("the run began anew {limit} times, which is as often as it may");
+        hold::ask(turn, &subject, AskKind::Escalation, Reason::Exhausted, Some(message))?;
+        return Ok(false);
+    }
+    let mut context = turn.run.record(&edge.from)?.context.clone();
+    context.retain(|name, _| restart.keeps.contains(name));
+    for live in turn.run.live()? {
+        turn.withdraw(&live)?;
+    }
+    turn.open.clear();
+    turn.exhausted_here.clear();
+    turn.run.begin_anew(turn.graph)?;
+    turn.run.head.restarts = turn.run.head.restarts.saturating_add(1);
+    turn.facts.push(Fact::EpochBegan {
+        epoch: turn.run.head.restarts,
+        after: edge.from.clone(),
+        node: edge.to.clone(),
+        kept: context.keys().cloned().collect(),
+    });
+    turn.run.record_mut(&edge.from)?.context = context;
+    Ok(true)
+}
+
+/// Notes what the agent of a node is to be told of the way to it, where its graph asks for that (DOT F1, F3).
+fn note_way(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result<(), Refusal> {
+    let profile = turn.graph.node(&edge.to).and_then(|node| node.profile.as_deref());
+    let is_asked = edge.carry.is_some() || profile.is_some_and(|profile| profile.fidelity.is_some());
+    if is_asked {
+        let from = turn.subject(&edge.from)?;
+        let record = turn.run.record_mut(&edge.to)?;
+        record.came = Some(Came { from, signal });
+        record.carry.clone_from(&edge.carry);
+    }
     Ok(())
 }
 

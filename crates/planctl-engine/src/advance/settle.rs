@@ -61,7 +61,7 @@ pub(super) fn attempt_failed(
     }
     let left = u16::try_from(left - 1).unwrap_or(u16::MAX);
     turn.facts.push(Fact::RetryTriggered { node: node.clone(), attempt: next, left });
-    dispatch::again(turn, node)
+    dispatch::after_failure(turn, node)
 }
 
 /// Returns how many attempts a step has left.
@@ -77,7 +77,9 @@ pub(super) fn attempts_left(turn: &Turn<'_>, node: &NodeId) -> Result<u32, Refus
 /// Follows the edge of an exhausted node, or asks a person where none fits; `has_failed` says that an attempt of it failed
 /// just before, and that it was not only entered too often.
 pub(super) fn exhausted(turn: &mut Turn<'_>, node: &NodeId, has_failed: bool) -> Result<(), Refusal> {
-    let Some(chosen) = choose::edge(turn, node, Signal::Exhausted)? else {
+    let of_plan = turn.graph.sub_plan(node).map(|plan| plan.lapse);
+    let lapse = turn.graph.gated(node).map(|gated| gated.lapse).or(of_plan).unwrap_or(Outcome::Failed);
+    let Some(chosen) = choose::edge_as(turn, node, Signal::Exhausted, Some(lapse))? else {
         return pace::escalate(turn, node, Reason::NoEdge, None, None);
     };
     let target = turn.graph.node(&chosen.edge.to).map(|target| &target.kind);
@@ -87,8 +89,6 @@ pub(super) fn exhausted(turn: &mut Turn<'_>, node: &NodeId, has_failed: bool) ->
         if has_failed && may_come_back && recurs(turn, node)? {
             return pace::escalate(turn, node, Reason::SameFailure, None, None);
         }
-        let of_plan = turn.graph.sub_plan(node).map(|plan| plan.lapse);
-        let lapse = turn.graph.gated(node).map(|gated| gated.lapse).or(of_plan).unwrap_or(Outcome::Failed);
         settle(turn, node, lapse, None)?;
     }
     route::go(turn, chosen, Signal::Exhausted);

@@ -5,10 +5,14 @@ use std::time::Duration;
 use crate::contract::Excerpt;
 use crate::event::{ChildEnd, Refusal};
 use crate::fact::Fact;
+use crate::graph::Signal;
 use crate::ids::{NodeId, RunId};
 use crate::run::{End, Failing, Failure, NodeState, Outcome};
 
-use super::{Turn, dispatch, route, settle};
+use super::{Turn, choose, dispatch, route, settle};
+
+/// Begins the names under which conditions find how the run of a sub-plan ended (DOT N1).
+const CHILD: &str = "stack.child.";
 
 /// How long an item rests whose run is under way: it is woken when that is over.
 const UNTIL_WOKEN: Duration = Duration::from_secs(50 * 365 * 24 * 3_600);
@@ -38,14 +42,36 @@ pub(super) fn ended(turn: &mut Turn<'_>, node: &NodeId, child: &ChildEnd) -> Res
         end: child.end,
         spent: child.spent,
     });
+    let plan = turn.graph.sub_plan(node);
+    let is_asked = turn.graph.asks_for(CHILD);
     let record = turn.run.record_mut(node)?;
     record.child = Some(child.run);
+    if is_asked {
+        let is_done = child.end == End::Done;
+        let (status, outcome) = if is_done { ("completed", "success") } else { ("failed", "fail") };
+        record.context.insert(format!("{CHILD}status"), status.to_owned());
+        record.context.insert(format!("{CHILD}outcome"), outcome.to_owned());
+    }
+    let until = plan.and_then(|plan| plan.until.as_ref());
+    let is_met = match until.filter(|_| child.end == End::Done) {
+        Some(until) => choose::holds(turn, node, Signal::Success, until)?,
+        None => true,
+    };
+    let record = turn.run.record_mut(node)?;
     match child.end {
-        End::Done => {
+        End::Done if is_met => {
             settle::settle(turn, node, Outcome::Passed, None)?;
             route::success(turn, node)
         }
-        End::Failed | End::Aborted | End::Cancelled => {
+        // What it is to bring about is not there yet: one more run of it, as often as it may (DOT N1).
+        End::Done if record.tally.failed + 1 < plan.map_or(1, |plan| plan.cycles) => {
+            record.tally.failed += 1;
+            let left = plan.map_or(1, |plan| plan.cycles) - record.tally.failed - 1;
+            let attempt = record.tally.attempt.next();
+            turn.facts.push(Fact::RetryTriggered { node: node.clone(), attempt, left });
+            dispatch::again(turn, node)
+        }
+        End::Done | End::Failed | End::Aborted | End::Cancelled => {
             record.failure = Some(Box::new(Failure {
                 attempt: record.tally.attempt,
                 what: Failing::SubPlan { name: child.name.clone(), end: child.end },

@@ -112,6 +112,77 @@ impl Branches {
 }
 
 impl Graph {
+    /// Returns the joins without a fork of their own that lie ahead of a fork, each with those of its branches that begin anew
+    /// where the fork is entered again. What every way to the fork leads through lies behind it, and is not looked at.
+    pub fn awaited_behind(&self, fork: &NodeId) -> Vec<(NodeId, Vec<u16>)> {
+        let before = self.passed_on_every_way_to(fork);
+        let mut seen = BTreeSet::new();
+        let mut open: Vec<&NodeId> = self.edges_from(fork).iter().map(|edge| &edge.to).collect();
+        let mut awaited: BTreeMap<&NodeId, Vec<u16>> = BTreeMap::new();
+        while let Some(id) = open.pop() {
+            if before.contains(id) || !seen.insert(id) {
+                continue;
+            }
+            for edge in self.edges_from(id) {
+                if let Some(branch) = self.branch_into(&edge.to, id)
+                    && self.fork_of(&edge.to).is_none()
+                    && !before.contains(&edge.to)
+                {
+                    awaited.entry(&edge.to).or_default().push(branch);
+                }
+                open.push(&edge.to);
+            }
+        }
+        awaited.into_iter().map(|(join, branches)| (join.clone(), branches)).collect()
+    }
+
+    /// Returns the nodes that every way from the start to a node leads through, that node among them.
+    fn passed_on_every_way_to(&self, node: &NodeId) -> BTreeSet<NodeId> {
+        let way = self.a_way_to(node);
+        let places: BTreeMap<&NodeId, usize> = way.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+        let (mut passed, mut seen) = (BTreeSet::new(), BTreeSet::new());
+        // How far along the way one comes past it.
+        let mut farthest = 0;
+        for (at, id) in way.iter().copied().enumerate() {
+            if farthest <= at {
+                passed.insert(id.clone());
+            }
+            let mut open = vec![id];
+            while let Some(id) = open.pop() {
+                for edge in self.edges_from(id) {
+                    match places.get(&edge.to) {
+                        Some(place) => farthest = farthest.max(*place),
+                        None if seen.insert(&edge.to) => open.push(&edge.to),
+                        None => {}
+                    }
+                }
+            }
+        }
+        passed
+    }
+
+    /// Returns one of the ways from the start to a node, both among them.
+    fn a_way_to(&self, node: &NodeId) -> Vec<&NodeId> {
+        let mut came: BTreeMap<&NodeId, &NodeId> = BTreeMap::new();
+        let mut open = std::collections::VecDeque::from([self.start()]);
+        while let Some(id) = open.pop_front() {
+            for edge in self.edges_from(id) {
+                if edge.to != *self.start() && !came.contains_key(&edge.to) {
+                    came.insert(&edge.to, id);
+                    open.push_back(&edge.to);
+                }
+            }
+        }
+        let mut way = Vec::new();
+        let mut at = came.get_key_value(node).map(|(id, _)| *id);
+        while let Some(id) = at {
+            way.push(id);
+            at = came.get(id).copied();
+        }
+        way.reverse();
+        way
+    }
+
     /// Returns the nodes of each branch that comes into a join, in the author's order; of steps that only name what they
     /// need, a branch is the step that leads into the join.
     pub fn branch_members(&self, join: &NodeId) -> Vec<BTreeSet<NodeId>> {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Carry;
 use crate::condition::Condition;
 use crate::ids::NodeId;
 
@@ -23,6 +24,20 @@ pub struct Edge {
     /// Decides between edges that are alike otherwise; the heavier one is taken (DOT E2, E5).
     #[serde(default, skip_serializing_if = "is_weightless")]
     pub weight: i32,
+    /// Has the run begin anew where it leads, as another epoch (DOT E12).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Box<Restart>>,
+    /// What the agent at its end is told of the run, where that is said of the edge (DOT A18).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carry: Option<Box<Carry>>,
+}
+
+/// How a run begins anew.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Restart {
+    /// Names of the context that the next epoch keeps; all others are forgotten.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keeps: Vec<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -31,9 +46,18 @@ fn is_weightless(weight: &i32) -> bool {
 }
 
 impl Edge {
-    /// Returns the plain edge: no condition, no label, no weight.
+    /// Returns the plain edge: no condition, no label, no weight, nothing else said of it.
     pub fn new(from: impl Into<NodeId>, to: impl Into<NodeId>, on: On) -> Edge {
-        Edge { from: from.into(), to: to.into(), on, when: None, label: None, weight: 0 }
+        Edge {
+            from: from.into(),
+            to: to.into(),
+            on,
+            when: None,
+            label: None,
+            weight: 0,
+            restart: None,
+            carry: None,
+        }
     }
 
     /// Says whether both are taken on the same occasion, so that nothing decides between them.

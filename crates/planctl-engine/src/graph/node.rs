@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::{Backoff, Profile};
+use crate::condition::Condition;
 use crate::contract::Contract;
 use crate::ids::{NodeId, Role};
 use crate::pace::{Level, Rung};
@@ -24,6 +26,12 @@ pub struct Node {
     /// Its number among the plan's steps, from 1, where it is one and not a task, which carries its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<u32>,
+    /// How long it waits before it is tried again; where nothing is said, it follows at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backoff: Option<Backoff>,
+    /// What it asks of its agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Box<Profile>>,
 }
 
 /// What a node does when it is entered.
@@ -72,6 +80,21 @@ pub struct SubPlan {
     pub approval: ChildApproval,
     /// How the node settles where its run does not end well: failed, skipped or warned.
     pub lapse: Outcome,
+    /// What must hold once its run is done; until then another run of it follows (DOT N1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Condition>,
+    /// How many runs it may take until that holds.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub cycles: u16,
+}
+
+const fn one() -> u16 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_one(count: &u16) -> bool {
+    *count == one()
 }
 
 /// Who approves the plan of a sub-plan.
@@ -125,6 +148,9 @@ pub struct Question {
     /// How long the person has, where an answer is declared for the case that they say nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<DefaultAnswer>,
+    /// The answer that is declared as the usual one, whether or not it counts after a time (DOT H9).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usual: Option<String>,
 }
 
 /// The answer that counts when nobody gave one in time.
@@ -173,7 +199,15 @@ pub enum JoinPolicy {
 impl Node {
     /// Returns a node that is no step and may be entered ten times (DESIGN 6).
     pub fn new(id: impl Into<NodeId>, title: impl Into<String>, kind: NodeKind) -> Node {
-        Node { id: id.into(), title: title.into(), kind, max_visits: 10, step: None }
+        Node {
+            id: id.into(),
+            title: title.into(),
+            kind,
+            max_visits: 10,
+            step: None,
+            backoff: None,
+            profile: None,
+        }
     }
 
     /// Returns its number among the plan's steps, where it is one.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use planctl_engine::condition::{Clause, Condition, Key, StepField, Test};
 use planctl_engine::{
-    Budget, Call, ChildApproval, Choice, Contract, DefaultAnswer, Digest, Edge, Fork, Goal, Graph,
-    GraphParts, Join, JoinPolicy, Level, Limits, Node, NodeKind, On, Outcome, Priority, Question, RedFirst,
-    Responder, Role, Rung, SubPlan, Task, WorkKind,
+    Backoff, Budget, Call, Carry, ChildApproval, Choice, Contract, DefaultAnswer, Digest, Edge, Fidelity,
+    Fork, Goal, Graph, GraphParts, Join, JoinPolicy, Level, Limits, Node, NodeKind, On, Outcome, Priority,
+    Profile, Question, RedFirst, Responder, Restart, Role, Rung, SubPlan, Task, WorkKind,
 };
 
 /// Reads the parts of a plan. Steps run in the order in which they stand, unless an edge says otherwise.
@@ -62,6 +62,7 @@ impl Drawn {
                 self.goals.push(Goal { node: (*node).into(), retry: Some((*retry).into()) });
             }
             ["parallel", amount] => self.limits.parallel = number(amount) as u16,
+            ["limit", "restarts", amount] => self.limits.restarts = number(amount) as u16,
             ["limit", "same", amount] => self.limits.same_failures = number(amount) as u16,
             ["budget", amount, "tokens"] => self.budget.tokens = Some(number(amount)),
             ["budget", amount, "seconds"] => self.budget.time = Some(Duration::from_secs(number(amount))),
@@ -88,6 +89,8 @@ impl Drawn {
         let mut guard = false;
         let mut pace = Vec::new();
         let mut apart = Vec::new();
+        let mut backoff = None;
+        let mut profile = Profile::default();
         let mut fields = fields.iter();
         while let Some(field) = fields.next() {
             match *field {
@@ -102,6 +105,10 @@ impl Drawn {
                     let responder = Responder::from((*fields.next().unwrap()).to_owned());
                     pace.push(Rung { level: level(word), responder, timeout: None });
                 }
+                "waits" => backoff = Backoff::named(fields.next().unwrap()).unwrap().0,
+                "told" => profile.fidelity = Fidelity::named(fields.next().unwrap()),
+                "thread" => profile.thread = fields.next().map(|thread| (*thread).to_owned()),
+                "class" => profile.common_thread = fields.next().map(|thread| (*thread).to_owned()),
                 "apart" => apart.push((*fields.next().unwrap()).to_owned()),
                 policy @ ("escalate" | "abort" | "skip" | "warn") => {
                     self.policies.push((name.to_owned(), policy.to_owned()));
@@ -117,7 +124,8 @@ impl Drawn {
         let mut task = Task { lapse, pace, apart, ..task(name, self.steps.len() as u32 + 1, max_retries) };
         (task.contract.red_first, task.contract.guard) = (red_first, guard);
         let kind = NodeKind::Task(Box::new(task));
-        self.steps.push(Node { max_visits, ..plain(name, kind) });
+        let profile = (profile != Profile::default()).then(|| Box::new(profile));
+        self.steps.push(Node { max_visits, backoff, profile, ..plain(name, kind) });
     }
 
     /// Reads what is no task: `d: decision`, `d: decision by command`, `h: human yes no`, `f: fork j max 2`.
@@ -143,17 +151,27 @@ impl Drawn {
                 });
                 let words = fields.iter().take_while(|word| **word != "default" && **word != "visits");
                 let options = words.map(|word| (*word).to_owned()).collect();
-                NodeKind::Human(Box::new(Question { text: format!("{name}?"), options, default }))
+                NodeKind::Human(Box::new(Question {
+                    text: format!("{name}?"),
+                    options,
+                    default,
+                    usual: None,
+                }))
             }
             "checkpoint" => NodeKind::Checkpoint,
             "fork" => {
-                let join = fields.first().filter(|word| **word != "max").map(|join| (*join).into());
+                let join = fields
+                    .first()
+                    .filter(|word| **word != "max" && **word != "visits")
+                    .map(|join| (*join).into());
                 NodeKind::Fork(Fork { join, max: count("max"), apart: fields.contains(&"apart") })
             }
             "plan" => NodeKind::SubPlan(Box::new(SubPlan {
                 path: fields.first().map_or("child.md", |path| path).to_owned(),
                 approval: ChildApproval::Ask,
                 lapse: Outcome::Failed,
+                until: value("until").map(condition),
+                cycles: count("cycles").unwrap_or(1),
             })),
             "join" => NodeKind::Join(Join {
                 policy: if fields.contains(&"any") { JoinPolicy::Any } else { JoinPolicy::All },
@@ -165,7 +183,8 @@ impl Drawn {
         let step =
             matches!(kind, NodeKind::Call(_) | NodeKind::Human(_)).then(|| self.steps.len() as u32 + 1);
         let max_visits = count("visits").unwrap_or(10);
-        self.steps.push(Node { max_visits, step, ..plain(name, kind) });
+        let backoff = value("waits").and_then(|word| Backoff::named(word).unwrap().0);
+        self.steps.push(Node { max_visits, step, backoff, ..plain(name, kind) });
     }
 
     /// Adds what goes without saying: the way from step to step, and the nodes that edges lead to.
@@ -218,16 +237,27 @@ impl Drawn {
     }
 }
 
-/// Reads an edge: `-on_fail->`, `-always?outcome=fail&&context.x!=1->`, `-on_success@yes->`, `-on_success*3->`.
+/// Reads an edge: `-on_fail->`, `-always?outcome=fail&&context.x!=1->`, `-on_success@yes->`, `-on_success*3->`,
+/// `-always#x,y->` (begins anew and keeps x and y), `-always~truncate~thread->`.
 fn edge(from: &str, arrow: &str, to: &str) -> Edge {
     let word = arrow.trim_start_matches('-').trim_end_matches("->");
+    let mut parts = word.split('~');
+    let word = parts.next().unwrap_or_default();
+    let carry = parts.next().map(|fidelity| {
+        Box::new(Carry { fidelity: Fidelity::named(fidelity), thread: parts.next().map(str::to_owned) })
+    });
+    let (word, keeps) = word.split_once('#').map_or((word, None), |(word, keeps)| (word, Some(keeps)));
+    let restart = keeps.map(|keeps| {
+        let keeps = keeps.split(',').filter(|name| !name.is_empty()).map(str::to_owned);
+        Box::new(Restart { keeps: keeps.collect() })
+    });
     let (word, weight) =
         word.split_once('*').map_or((word, 0), |(word, weight)| (word, number(weight) as i32));
     let (word, label) =
         word.split_once('@').map_or((word, None), |(word, label)| (word, Some(label.to_owned())));
     let (word, when) =
         word.split_once('?').map_or((word, None), |(word, when)| (word, Some(condition(when))));
-    Edge { when, label, weight, ..Edge::new(from, to, on(word)) }
+    Edge { when, label, weight, restart, carry, ..Edge::new(from, to, on(word)) }
 }
 
 fn condition(text: &str) -> Condition {

@@ -240,6 +240,9 @@ impl Stage {
                         .map(|handover| format!("{} could not ({})", handover.from, handover.reason.word())),
                 );
                 told.extend(brief.failure.as_ref().map(|failure| format!("#{} failed", failure.attempt)));
+                told.extend(
+                    brief.so_far.as_ref().map(|told| format!("{} of {}", told.fidelity.word(), told.thread)),
+                );
                 told.extend(brief.note.as_ref().map(|note| format!("“{}”", note.text)));
                 let told: Vec<String> = told.into_iter().collect();
                 let told =
@@ -272,6 +275,11 @@ fn fact_in_words(fact: &Fact) -> Option<String> {
             Some(format!("{node} joined {met} met, {failed} failed"))
         }
         Fact::GoalUnmet { node, .. } => Some(format!("goal {node} unmet")),
+        Fact::EpochBegan { epoch, node, kept, .. } => {
+            let kept = if kept.is_empty() { String::new() } else { format!(", keeping {}", kept.join(" ")) };
+            Some(format!("epoch {epoch} at {node}{kept}"))
+        }
+        Fact::FidelityReduced { node, given, .. } => Some(format!("{node} told {}", given.word())),
         Fact::NodeQueued { node } => Some(format!("{node} queued")),
         Fact::NodeDecided { node, met, .. } => {
             Some(format!("{node} says {}", if *met { "yes" } else { "no" }))

@@ -1,6 +1,6 @@
 //! Reads what known agents print, by its shape and not by their names (INTERFACE 3.2–3.4).
 
-use planctl_engine::Usage;
+use planctl_engine::{Hints, NodeId, Usage};
 use serde_json::Value;
 
 use crate::capture::Captured;
@@ -14,6 +14,8 @@ const STDERR_OBJECTS_MAX: usize = 100;
 /// The most denials that are told, and the most of each.
 const DENIALS_MAX: usize = 20;
 const DENIAL_CHARACTERS_MAX: usize = 200;
+/// The most nodes that are suggested, and the most values that are noted.
+const HINTS_MAX: usize = 100;
 /// No count in a report is larger; more is a mistake or a lie.
 const COUNT_MAX: f64 = 1e15;
 
@@ -29,8 +31,8 @@ pub(super) struct Answer {
     pub(super) artifacts: Vec<String>,
     /// What it wanted to do and was not allowed.
     pub(super) denials: Vec<String>,
-    /// The text of a step that it proposes to come after its own.
-    pub(super) insert_step: Option<String>,
+    /// What it says of the way on: the edge it prefers, what conditions may look at, a step that it proposes.
+    pub(super) hints: Hints,
 }
 
 /// An error that the agent itself reports.
@@ -48,7 +50,8 @@ impl Answer {
         if object.get("planctl").is_some_and(|version| version != "result/1") {
             return None;
         }
-        let text = value["text"].as_str().map(str::to_owned);
+        let words = ["text", "notes", "failure_reason"].into_iter().find_map(|key| value[key].as_str());
+        let text = words.map(str::to_owned);
         let outcome = value["outcome"].as_str().unwrap_or("worked");
         let question = (outcome == "needs_input").then(|| {
             value["question"].as_str().or(text.as_deref()).unwrap_or("The worker needs an answer.").to_owned()
@@ -58,11 +61,12 @@ impl Answer {
             usage: value["usage"].is_object().then(|| native_usage(&value["usage"])),
             error: None,
             session: value["session"].as_str().map(str::to_owned),
-            gave_up: outcome == "gave_up",
+            // What will fail again however often it is tried is not tried again (DOT ruling 9).
+            gave_up: outcome == "gave_up" || value["failure_class"] == "permanent",
             question,
             artifacts: artifacts.filter_map(|path| path.as_str().map(str::to_owned)).take(1000).collect(),
             denials: Vec::new(),
-            insert_step: value["insert_step"].as_str().map(str::to_owned),
+            hints: hints(value),
             text,
         })
     }
@@ -76,6 +80,26 @@ impl Answer {
             denials: heard.denials,
             ..self
         }
+    }
+}
+
+/// Reads what a result says of the way on (DOT X4); numbers and flags are values as they are written.
+fn hints(value: &Value) -> Hints {
+    let words = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    };
+    let suggested = value["suggested_next_ids"].as_array().into_iter().flatten();
+    let noted = value["context_updates"].as_object().into_iter().flatten();
+    Hints {
+        label: value["preferred_label"].as_str().map(str::to_owned),
+        suggested: suggested.filter_map(Value::as_str).take(HINTS_MAX).map(NodeId::from).collect(),
+        context: noted
+            .take(HINTS_MAX)
+            .filter_map(|(name, value)| Some((name.clone(), words(value)?)))
+            .collect(),
+        insert_step: value["insert_step"].as_str().map(str::to_owned),
     }
 }
 

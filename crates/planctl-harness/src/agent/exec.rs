@@ -149,6 +149,18 @@ fn environment(agent: &Agent, assignment: &Assignment, room: &Room) -> Vec<(OsSt
     ] {
         tell(name, value.replace('\0', "").into());
     }
+    let profile = assignment.profile.clone().unwrap_or_default();
+    for (name, value) in [
+        ("PLANCTL_PROFILE", &profile.name),
+        ("PLANCTL_MODEL", &profile.model),
+        ("PLANCTL_PROVIDER", &profile.provider),
+        ("PLANCTL_EFFORT", &profile.effort),
+        ("PLANCTL_THREAD", &assignment.thread),
+    ] {
+        if let Some(value) = value {
+            tell(name, value.replace('\0', "").into());
+        }
+    }
     tell("PLANCTL_ATTEMPT", assignment.attempt.to_string().into());
     tell("PLANCTL_MAX_ATTEMPTS", assignment.attempts_max.to_string().into());
     tell("PLANCTL_WORKSPACE", assignment.workspace.clone().into());

@@ -102,6 +102,8 @@ impl Place {
             step: "2".into(),
             step_title: "Fix".into(),
             role: "coder".into(),
+            profile: None,
+            thread: None,
             attempt: 1,
             attempts_max: 3,
             workspace: self.path("workspace"),

@@ -52,6 +52,8 @@ impl Place {
             step: "2".into(),
             step_title: "Fix `it` \"now\" $(touch evil)".into(),
             role: "coder".into(),
+            profile: None,
+            thread: None,
             attempt: 2,
             attempts_max: 3,
             workspace: self.workspace.path().into(),

@@ -47,6 +47,7 @@ const ON: Value = Value::Word(&["success", "fail", "retry", "exhaust", "always"]
 const PACE: Value = Value::Word(&["primary", "alternate", "contingent", "emergency"]);
 const RETRIES: Value = Value::Whole(0, parse::RETRIES_MAX as i64);
 const VISITS: Value = Value::Whole(1, 100);
+const WAITS: Value = Value::Word(&["none", "standard", "aggressive", "linear", "patient"]);
 const PARALLEL: Value = Value::Whole(1, 64);
 const JOIN: Value = Value::Word(&["wait_all", "all", "first_success", "any"]);
 
@@ -91,6 +92,12 @@ const KNOWN: &[Known] = &[
     known(Graph, "max_visits", VISITS),
     alias(Graph, "max_node_visits", VISITS, "max_visits"),
     alias(Graph, "default_max_visits", VISITS, "max_visits"),
+    known(Graph, "retry_policy", WAITS),
+    alias(Graph, "default_retry_policy", WAITS, "retry_policy"),
+    known(Graph, "thread_id", Text),
+    alias(Graph, "default_thread_id", Text, "thread_id"),
+    known(Graph, "loop_restart_persist_keys", Text),
+    known(Graph, "max_restarts", VISITS),
     known(Graph, "max_parallel", PARALLEL),
     known(Graph, "stale_after", Duration),
     known(Graph, "budget", Text),
@@ -115,6 +122,8 @@ const KNOWN: &[Known] = &[
     known(Node, "reasoning_effort", EFFORT),
     known(Node, "fidelity", FIDELITY),
     known(Node, "thread_id", Text),
+    known(Node, "profile", Text),
+    known(Node, "retry_policy", WAITS),
     left_out(Node, "auto_status", AUTO),
     known(Node, "allow_partial", Flag),
     left_out(Node, "tool_hooks.pre", HOOKS),

@@ -3,11 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::condition::{Key, Test};
-use planctl_engine::{Edge, Node, NodeId, NodeKind, On};
+use planctl_engine::{Carry, Edge, Fidelity, Node, NodeId, NodeKind, On, Restart};
 
 use super::policy;
 use crate::tree::{StepTree, Then};
 use crate::workflow::{EdgeTree, Kind, NodeTree, Workflow, is_confirmed};
+
+/// Returns what an edge says of what the agent at its end is told (A18).
+fn carry(edge: &EdgeTree) -> Option<Box<Carry>> {
+    let text = |key: &str| edge.said.text(key).map(|said| said.value.clone());
+    let carry =
+        Carry { fidelity: text("fidelity").as_deref().and_then(Fidelity::named), thread: text("thread_id") };
+    (carry != Carry::default()).then(|| Box::new(carry))
+}
 
 /// What a person says who is asked whether something is done.
 const DONE: &str = "done";
@@ -84,9 +92,14 @@ impl<'w> Ways<'w> {
                     .filter(|_| !edge.is_plain())
                     .map(|condition| condition.value.clone()),
                 label: if is_choice { Some(self.option(at, edge)) } else { label },
+                restart: edge.loop_restart.then(|| Box::new(self.restart())),
+                carry: carry(edge),
                 weight: i32::try_from(edge.weight).unwrap_or(0),
                 ..Edge::new(from, edge.to.value.as_str(), on)
             });
+        }
+        if is_choice {
+            self.unanswered(at, from);
         }
         let fails = |edge: &EdgeTree| !matches!(edge.on.value, On::Success | On::Retry) && edge.is_plain();
         let is_said = self.of[at].iter().any(|(_, edge)| fails(edge));
@@ -96,6 +109,21 @@ impl<'w> Ways<'w> {
         if let Some(target) = self.after_last(at, node, step) {
             self.edges.push(Edge::new(from, target.as_str(), On::Exhaust));
         }
+    }
+
+    // H5: who leaves a question unanswered takes its way for failures.
+    fn unanswered(&mut self, at: usize, from: &str) {
+        let fails = |edge: &EdgeTree| matches!(edge.on.value, On::Fail | On::Exhaust) && edge.is_plain();
+        let said = self.of[at].iter().find(|(_, edge)| fails(edge));
+        if let Some((_, edge)) = said {
+            self.edges.push(Edge::new(from, edge.to.value.as_str(), On::Exhaust));
+        }
+    }
+
+    // E12: what the next epoch knows of the one before it.
+    fn restart(&self) -> Restart {
+        let keeps = self.workflow.said.list("loop_restart_persist_keys");
+        Restart { keeps: keeps.into_iter().map(|name| name.value).collect() }
     }
 
     // E9: what follows the last attempt, where no edge says it. A plan in markdown asks a person, if it says nothing.

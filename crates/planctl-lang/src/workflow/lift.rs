@@ -1,7 +1,8 @@
 //! The graph that the engine runs → a tree, so that what runs can be drawn and written like what is read.
 
 use planctl_engine::{
-    ChildApproval, Contract, Edge, Graph, JoinPolicy, Node, NodeKind, Subscription, Task, WorkKind,
+    ChildApproval, Contract, Edge, Fidelity, Graph, JoinPolicy, Node, NodeKind, Profile, Subscription, Task,
+    WorkKind,
 };
 
 use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Workflow};
@@ -48,6 +49,9 @@ fn node_tree(node: &Node) -> NodeTree {
             tree.said.insert(key, plain(value));
         }
     };
+    if let Some(profile) = &node.profile {
+        profile_said(profile, &mut say);
+    }
     match &node.kind {
         NodeKind::Task(task) => {
             task_said(task, &mut say);
@@ -68,6 +72,9 @@ fn node_tree(node: &Node) -> NodeTree {
         }
         NodeKind::Human(question) => {
             say("prompt", question.text.clone());
+            if let Some(usual) = &question.usual {
+                say("human.default_choice", usual.clone());
+            }
             if let Some(default) = &question.default {
                 say("human.default_choice", default.answer.clone());
                 say("timeout", format!("{}s", default.after.as_secs()));
@@ -81,6 +88,10 @@ fn node_tree(node: &Node) -> NodeTree {
             say("stack.child_dotfile", plan.path.clone());
             if plan.approval == ChildApproval::Inherit {
                 say("stack.child_approval", "inherit".to_owned());
+            }
+            if let Some(until) = &plan.until {
+                say("manager.stop_condition", until.to_string());
+                say("manager.max_cycles", plan.cycles.to_string());
             }
         }
         NodeKind::Join(join) => {
@@ -99,6 +110,17 @@ fn node_tree(node: &Node) -> NodeTree {
         NodeKind::Start | NodeKind::Checkpoint | NodeKind::Exit { success: true } => {}
     }
     tree
+}
+
+fn profile_said(profile: &Profile, say: &mut impl FnMut(&'static str, String)) {
+    let text = |said: &Option<String>| said.clone().unwrap_or_default();
+    say("profile", text(&profile.name));
+    say("llm_model", text(&profile.model));
+    say("llm_provider", text(&profile.provider));
+    say("reasoning_effort", text(&profile.effort));
+    say("thread_id", text(&profile.thread));
+    let fidelity = profile.fidelity.filter(|fidelity| *fidelity != Fidelity::Compact);
+    say("fidelity", fidelity.map(|fidelity| fidelity.word().to_owned()).unwrap_or_default());
 }
 
 fn task_said(task: &Task, say: &mut impl FnMut(&'static str, String)) {
@@ -134,6 +156,7 @@ fn edge_tree(edge: &Edge) -> EdgeTree {
         condition: edge.when.clone().map(|when| Spanned::new(when, Span::at(0))),
         label: edge.label.as_deref().map(plain),
         weight: i64::from(edge.weight),
+        loop_restart: edge.restart.is_some(),
         ..EdgeTree::new(plain(edge.from.as_str()), plain(edge.to.as_str()), Span::at(0), on)
     }
 }

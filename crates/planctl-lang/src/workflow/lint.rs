@@ -7,6 +7,7 @@ use planctl_engine::condition::{Clause, Key, STATUS_WORDS, Test};
 
 use super::loops;
 use super::tree::{EdgeTree, Kind, NodeTree, Workflow};
+use crate::condition;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::near::nearest;
 use crate::source::{Span, Spanned, escape};
@@ -254,7 +255,14 @@ fn edges(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
             found.push(finding.help("delete it, or make the node something else than an exit"));
         }
         for (to, edge) in ways {
-            if shape.node(*to).kind.value == Kind::Start {
+            let end = shape.node(*to).kind.value;
+            if edge.loop_restart && matches!(end, Kind::Join | Kind::Exit | Kind::Escalate) {
+                let name = escape(&edge.to.value);
+                let message = format!("the run would begin anew at `{name}`, where nothing is done");
+                let finding = Diagnostic::new(Code::P308, message).at(edge.span, "");
+                found.push(finding.help("lead it to the node with which the work begins again"));
+            }
+            if end == Kind::Start {
                 let message = format!("an edge leads back to the start `{}`", escape(&edge.to.value));
                 let finding = Diagnostic::new(Code::P308, message).at(edge.span, "");
                 found.push(finding.help("lead it to the node after the start"));
@@ -333,8 +341,15 @@ fn said(workflow: &Workflow, node: &NodeTree, found: &mut Vec<Diagnostic>) {
         Kind::Call if node.said.text("tool_command").is_none() => {
             found.push(missing("command to call", "write `tool_command=\"COMMAND\"`"));
         }
-        Kind::SubPlan if child(workflow, node).is_none() => {
-            found.push(missing("plan to run", "write `stack.child_dotfile=\"FILE\"`"));
+        Kind::SubPlan => {
+            if child(workflow, node).is_none() {
+                found.push(missing("plan to run", "write `stack.child_dotfile=\"FILE\"`"));
+            }
+            if let Some(until) = node.said.text("manager.stop_condition")
+                && let Err(refused) = condition::read(&until.value)
+            {
+                found.push(refused.finding(until.span, false));
+            }
         }
         Kind::Escalate => {
             if node.said.text("escalate").is_none() {
@@ -354,8 +369,12 @@ fn said(workflow: &Workflow, node: &NodeTree, found: &mut Vec<Diagnostic>) {
         | Kind::Checkpoint
         | Kind::Fork
         | Kind::Join
-        | Kind::SubPlan
         | Kind::Exit => {}
+    }
+    if let (Kind::Join, Some(prompt)) = (node.kind.value, node.said.text("prompt")) {
+        let message = format!("nobody works at the join `{name}`, so its prompt has no effect");
+        let finding = Diagnostic::new(Code::P314, message).at(prompt.span, "");
+        found.push(finding.help("let a task after it judge the branches, with a contract of its own"));
     }
     if let (Some(policy), Some(retries)) = (node.said.text("on_fail"), node.said.text("max_retries"))
         && policy.value.contains("retry")
@@ -531,7 +550,7 @@ fn doubtful(clause: &Clause, span: Span, words: &BTreeSet<&str>) -> Option<Diagn
         }
         (Key::Variable(name) | Key::Context(name), _) => {
             let is_family =
-                ["internal.", "parallel.", "graph."].iter().any(|family| name.starts_with(family));
+                ["internal.", "parallel.", "graph.", "stack."].iter().any(|family| name.starts_with(family));
             let last = name.rsplit('.').next().unwrap_or(name);
             let is_named = words.contains(name.as_str()) || words.contains(last);
             if is_family || WRITTEN.contains(&name.as_str()) || is_named {

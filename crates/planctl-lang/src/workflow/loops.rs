@@ -18,6 +18,18 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     if shape.workflow.said.text("max_visits").is_some() {
         return;
     }
+    // An edge that begins the run anew does so only so often, and nothing of the loop before is left.
+    let mut within = Shape { ways: shape.ways.clone(), ..Shape::of(shape.workflow) };
+    for ways in &mut within.ways {
+        ways.retain(|(_, edge)| !edge.loop_restart);
+    }
+    within.back = vec![Vec::new(); within.ways.len()];
+    for (from, ways) in within.ways.iter().enumerate() {
+        for (to, _) in ways {
+            within.back[*to].push(from);
+        }
+    }
+    let shape = &within;
     let is_free = |at: usize| {
         let node = shape.node(at);
         let asks = matches!(node.kind.value, Kind::Human | Kind::Escalate | Kind::Exit);

@@ -162,6 +162,9 @@ fn edge_of(
         let mut condition = reading.as_ref().map(|reading| reading.condition.clone()).unwrap_or_default();
         if edge.get("on").is_some() {
             condition = without_outcome(condition, tree.on.value);
+        } else if let Some(rest) = of_retry(&condition) {
+            tree.on = Spanned::new(On::Retry, value.span);
+            condition = rest;
         }
         if !condition.is_always() {
             tree.condition = Some(Spanned::new(condition, value.span));
@@ -210,6 +213,16 @@ fn without_outcome(mut condition: Condition, on: On) -> Condition {
         condition.clauses.drain(..implied.len());
     }
     condition
+}
+
+// Section 2.4: a failure with attempts left, in the words of other readers.
+fn of_retry(condition: &Condition) -> Option<Condition> {
+    let implied = outcome_clauses(On::Retry);
+    if !implied.iter().all(|clause| condition.clauses.contains(clause)) {
+        return None;
+    }
+    let rest = condition.clauses.iter().filter(|clause| !implied.contains(clause));
+    Some(Condition { clauses: rest.cloned().collect() })
 }
 
 /// Reads a condition that stands somewhere as a text.

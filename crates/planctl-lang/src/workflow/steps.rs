@@ -2,10 +2,10 @@
 //!
 //! So one set of lints judges contracts, files, roles and budgets, and one lowering makes tasks of them, whatever the language.
 
-use planctl_engine::{Subscription, WorkKind};
+use planctl_engine::{Backoff, Subscription, WorkKind};
 
 use super::pipeline::inner_place;
-use super::tree::{Kind, NodeTree, Workflow, is_confirmed};
+use super::tree::{Kind, NodeTree, Said, Workflow, is_confirmed};
 use crate::parse::{budget_of, on_fail_of, priority_of};
 use crate::source::{Source, Span, Spanned};
 use crate::tree::{
@@ -66,8 +66,14 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
     step.contract_timeout = said.seconds(if is_bare { "timeout" } else { "contract_timeout" });
     step.max_visits = said.number("max_visits");
     step.on_fail = policy(node);
-    // R1: the node's own, else the graph's, else none.
-    let retries = said.number("max_retries").or_else(|| workflow.said.number("default_max_retries"));
+    // R1, R2: the node's own, else the graph's, else none; a preset says how often where no number does.
+    let preset = |said: &Said| {
+        let policy = said.text("retry_policy")?;
+        Some(Spanned::new(Backoff::named(&policy.value)?.1, policy.span))
+    };
+    let own = said.number("max_retries").or_else(|| preset(said));
+    let retries =
+        own.or_else(|| workflow.said.number("default_max_retries")).or_else(|| preset(&workflow.said));
     step.max_retries = Some(retries.unwrap_or(Spanned::new(0, here)));
     step.locks = said.list("locks");
     step.protects = said.list("protects");

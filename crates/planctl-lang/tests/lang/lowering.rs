@@ -121,10 +121,10 @@ fn g_03_a_graph_of_json_may_begin_at_a_task() {
 #[test]
 fn what_the_engine_does_not_run_yet_is_refused_by_name() {
     let refused = dot(
-        "start a [prompt=x, contract=x] b [prompt=x, contract=x, workspace=worktree] exit start -> a -> b a -> a [loop_restart=true, on=fail] b -> exit",
+        "start a [shape=house, stack.child_dotfile=\"c.dot\", stack.child_workdir=sub] exit start -> a -> exit",
     )
     .expect_err("not yet");
-    assert_eq!(refused, [(Code::P017, "`loop_restart` is not supported yet".to_owned())]);
+    assert_eq!(refused, [(Code::P017, "a folder of a sub-plan's own is not supported yet".to_owned())]);
     let steps = include_str!("../fixtures/bugfix-steps.json");
     assert_eq!(graph(steps, Language::Json).expect_err("guided mode only").len(), 5);
 }

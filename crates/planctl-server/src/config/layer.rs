@@ -44,6 +44,7 @@ pub(super) struct RoleLayer {
     pub(super) allow: Option<Vec<String>>,
     pub(super) effects: Effects,
     pub(super) plans: Option<Vec<String>>,
+    pub(super) types: Option<Vec<String>>,
     pub(super) pace: Pace,
 }
 
@@ -197,6 +198,7 @@ impl RoleLayer {
             allow,
             effects,
             plans: self.plans.or(weaker.plans),
+            types: self.types.or(weaker.types),
             pace: Pace {
                 alternate: self.pace.alternate.or(weaker.pace.alternate),
                 contingent: self.pace.contingent.or(weaker.pace.contingent),
@@ -215,6 +217,7 @@ impl RoleLayer {
             permissions,
             effects: self.effects,
             plans: self.plans,
+            types: self.types.unwrap_or_default(),
             pace: self.pace,
         }
     }

@@ -30,6 +30,9 @@ pub struct RoleConfig {
     pub effects: Effects,
     /// The plans that the role may take; `None` is all (G-39).
     pub plans: Option<Vec<String>>,
+    /// The types of nodes in graphs that it serves where they name no role of their own (DOT S12).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub types: Vec<String>,
     /// Who answers when the role can't go on.
     pub pace: Pace,
 }
@@ -259,6 +262,9 @@ impl RoleConfig {
         }
         if let Some(plans) = &self.plans {
             approved["plans"] = json!(plans);
+        }
+        if !self.types.is_empty() {
+            approved["types"] = json!(self.types);
         }
         if self.pace != Pace::default() {
             approved["pace"] = json!(self.pace);

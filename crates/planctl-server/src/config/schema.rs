@@ -126,6 +126,11 @@ fn role() -> Value {
                 "type": "array",
                 "items": { "type": "string", "examples": ["plans/bugfix-*.md"] },
             },
+            "types": {
+                "description": "The types of nodes in graphs that the role serves, where they name no role of their own.",
+                "type": "array",
+                "items": { "type": "string", "examples": ["deploy"] },
+            },
             "pace": table(
                 "Who answers when the role can't go on, the first to be asked first.",
                 json!({

@@ -87,6 +87,7 @@ impl Writer<'_> {
         let inherit = &settings.env.inherit;
         say(&["env"], (!inherit.is_empty()).then(|| json!(inherit)));
         say(&["plans"], settings.plans.as_ref().map(|plans| json!(plans)));
+        say(&["types"], (!settings.types.is_empty()).then(|| json!(settings.types)));
         for (level, responder) in settings.pace.levels() {
             say(&["pace", level.word()], Some(json!(responder.to_string())));
         }

@@ -10,7 +10,7 @@ use planctl_engine::{
     AgentEvent, AgentSaid, At, Ending, Event, Fault, FaultKind, ItemId, Report, Role, RunId, Subscription,
     Task, Usage, Work, WorkKind,
 };
-use planctl_harness::{digest_of, excerpt_of};
+use planctl_harness::{Assignment, digest_of, excerpt_of};
 use planctl_store::{
     Claim, ClaimLane, Claimed, Holder, Leased, News, Proof, Renewal, SeenWorker, Store, StoreError, Take,
     Token,
@@ -26,7 +26,7 @@ use crate::settings::RunSettings;
 use crate::told::Told;
 use crate::wire::calls::{
     AcceptedView, AskCall, ClaimCall, ClaimedView, CompleteCall, ContextView, FailCall, FailKind,
-    HeartbeatView, LeftView, LogCall, Nothing, UsageCall, WorkInput, WorkItem, WorkPayload,
+    HeartbeatView, LeftView, LogCall, Nothing, ProfileView, UsageCall, WorkInput, WorkItem, WorkPayload,
 };
 use crate::wire::moment;
 
@@ -285,7 +285,7 @@ async fn view(
         token: shown_lease(claimed, asked_seconds),
         lease_until: moment(claimed.lease_until),
         heartbeat_seconds: (lease.as_secs() / HEARTBEATS).max(1),
-        work: work_item(&assignment.plan, task, role, &assignment.prompt),
+        work: work_item(&assignment, task, role),
         run: assignment.run,
         step: task.step,
         step_title: assignment.step_title,
@@ -310,7 +310,7 @@ fn shown_lease(claimed: &Claimed, asked_seconds: Option<u64>) -> String {
     format!("{LEASE_PREFIX}{}{asked}_{}", claimed.generation, claimed.token.reveal())
 }
 
-fn work_item(plan: &str, task: &Task, role: &Role, prompt: &str) -> WorkItem {
+fn work_item(assignment: &Assignment, task: &Task, role: &Role) -> WorkItem {
     let subscriptions = task.subscriptions.iter().map(|subscription| match subscription {
         Subscription::File { path } => format!("file:{path}"),
         Subscription::Topic { name } => format!("topic:{name}"),
@@ -322,11 +322,12 @@ fn work_item(plan: &str, task: &Task, role: &Role, prompt: &str) -> WorkItem {
             WorkKind::Review => "REVIEW".to_owned(),
         },
         payload: WorkPayload {
-            plan_id: plan.to_owned(),
+            plan_id: assignment.plan.clone(),
             step: task.step,
             subscriptions: subscriptions.collect(),
+            profile: ProfileView::of(assignment.profile.as_ref(), assignment.thread.as_deref()),
         },
-        input: WorkInput { prompt: prompt.to_owned() },
+        input: WorkInput { prompt: assignment.prompt.clone() },
     }
 }
 

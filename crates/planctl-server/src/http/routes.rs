@@ -324,6 +324,22 @@ pub static ROUTES: &[Route] = &[
         handler!(runs::salute),
     ),
     get(
+        "/v1/runs/{run}/traversal",
+        Scope::Read,
+        "Where a run is on its way through its graph, with its newest events",
+        &["workspace"],
+        Some(of::<wire::TraversalView>),
+        handler!(runs::traversal),
+    ),
+    get(
+        "/v1/runs/{run}/checkpoint",
+        Scope::Read,
+        "What a run is resumed from: nodes, outcomes, visits, context",
+        &["workspace"],
+        Some(of::<wire::CheckpointView>),
+        handler!(runs::checkpoint),
+    ),
+    get(
         "/v1/runs/{run}/why/{step}",
         Scope::Read,
         "Why a step is where it is: its number, or the name of any node",

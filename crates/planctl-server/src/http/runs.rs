@@ -108,6 +108,16 @@ pub(super) async fn salute(call: Call) -> Answer {
     json(&services.salute(run).await?)
 }
 
+pub(super) async fn traversal(call: Call) -> Answer {
+    let (services, run) = found(&call).await?;
+    json(&services.traversal(run).await?)
+}
+
+pub(super) async fn checkpoint(call: Call) -> Answer {
+    let (services, run) = found(&call).await?;
+    json(&services.checkpoint(run).await?)
+}
+
 pub(super) async fn why(call: Call) -> Answer {
     let (services, run) = found(&call).await?;
     json(&services.why(run, call.parameter("step")).await?)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use planctl_engine::{Answer, Digest, Graph, Hints, NodeId};
+use planctl_engine::{Answer, Digest, Graph, Hints, NodeId, Profile};
 use planctl_harness::Baseline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -303,6 +303,46 @@ pub struct WorkPayload {
     pub step: u32,
     /// What it reads: `file:PATH`, `topic:NAME`.
     pub subscriptions: Vec<String>,
+    /// What the plan asks of the agent; `null` where it asks nothing.
+    #[serde(default)]
+    pub profile: Option<ProfileView>,
+}
+
+/// What a plan asks of an agent: hints for whoever runs it, which decide nothing.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ProfileView {
+    /// The name of a set of tools or settings that the worker knows.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The model.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Who offers the model.
+    #[serde(default)]
+    pub provider: Option<String>,
+    /// How much the model is to think: `low`, `high`.
+    #[serde(default)]
+    pub effort: Option<String>,
+    /// The thread that the work belongs to, for workers that keep sessions.
+    #[serde(default)]
+    pub thread: Option<String>,
+}
+
+impl ProfileView {
+    /// Returns what a plan asks, where it asks something.
+    pub fn of(profile: Option<&Profile>, thread: Option<&str>) -> Option<ProfileView> {
+        let profile = profile.cloned().unwrap_or_default();
+        let Profile { name, model, provider, effort, .. } = profile;
+        let view = ProfileView { name, model, provider, effort, thread: thread.map(str::to_owned) };
+        (view != ProfileView::default()).then_some(view)
+    }
+
+    /// Returns it as a worker's process is given it.
+    pub fn profile(&self) -> Profile {
+        let ProfileView { name, model, provider, effort, .. } = self.clone();
+        Profile { name, model, provider, effort, ..Profile::default() }
+    }
 }
 
 /// What the agent of a work item is told.

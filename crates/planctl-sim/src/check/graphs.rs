@@ -31,6 +31,8 @@ pub(super) fn after_event(store: &Store, entry: &Entry) -> Result<(), String> {
             | Fact::NodeVerified { .. }
             | Fact::NodeRehearsed { .. }
             | Fact::RetryTriggered { .. }
+            | Fact::EpochBegan { .. }
+            | Fact::FidelityReduced { .. }
             | Fact::NodeQueued { .. }
             | Fact::NodeDecided { .. }
             | Fact::CheckpointRestored { .. }

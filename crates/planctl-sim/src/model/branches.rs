@@ -39,6 +39,8 @@ impl Model {
             if fork.max.is_some() {
                 self.journal.push(Entry::Begins { node: join.clone(), branches: at_once });
             }
+        } else if self.visits(node) > 1 {
+            self.await_behind(node);
         }
         // The last that is put on the pile is looked at first.
         for edge in edges[..at_once].iter().rev() {
@@ -155,6 +157,50 @@ impl Model {
             }
         }
         come
+    }
+
+    /// Has the joins ahead of a fork that names none wait once more for what it begins again.
+    fn await_behind(&mut self, fork: &NodeId) {
+        let all: Vec<NodeId> = self.graph.nodes().iter().map(|node| node.id.clone()).collect();
+        let start = self.graph.start().clone();
+        let is_before =
+            |id: &NodeId| id == fork || !self.reached(&start, std::slice::from_ref(id)).contains(fork);
+        let before: Vec<NodeId> = all.iter().filter(|id| is_before(id)).cloned().collect();
+        let again = self.reached(fork, &before);
+        let ahead: Vec<&NodeId> = all
+            .iter()
+            .filter(|id| again.contains(*id) && matches!(self.kind(id), NodeKind::Join(_)))
+            .collect();
+        for join in ahead {
+            if self.fork_of(join).is_some()
+                || (self.come(join) == Come::default() && self.came(join).is_none())
+            {
+                continue;
+            }
+            self.put(join, Place::Nowhere);
+            self.journal.push(Entry::Came { node: join.clone(), from: None });
+            for (branch, from) in self.needed(join).into_iter().enumerate() {
+                if again.contains(&from) && from != *fork {
+                    self.journal.push(Entry::Forgotten { node: join.clone(), branch });
+                }
+            }
+        }
+    }
+
+    /// All nodes that ways lead to from one, which is not among them unless a way leads back; some are never passed.
+    fn reached(&self, from: &NodeId, but: &[NodeId]) -> BTreeSet<NodeId> {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![from.clone()]);
+        if but.contains(from) && !matches!(self.kind(from), NodeKind::Fork(_)) {
+            return seen;
+        }
+        while let Some(id) = open.pop() {
+            for edge in self.edges_of(&id) {
+                if !but.contains(&edge.to) && seen.insert(edge.to.clone()) {
+                    open.push(edge.to);
+                }
+            }
+        }
+        seen
     }
 
     /// Has a join wait once more for the branch that comes from a node.

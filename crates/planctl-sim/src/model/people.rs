@@ -73,7 +73,10 @@ impl Model {
             Answer::Revise => {
                 matches!(kind, AskKind::Escalation | AskKind::Question | AskKind::Choice)
             }
-            Answer::Skip | Answer::Waive | Answer::Reassign { .. } => {
+            Answer::Skip => {
+                matches!(kind, AskKind::Escalation | AskKind::Question | AskKind::Choice)
+            }
+            Answer::Waive | Answer::Reassign { .. } => {
                 matches!(kind, AskKind::Escalation | AskKind::Question)
             }
         };
@@ -89,6 +92,12 @@ impl Model {
         }
         self.tell(format!("answered {node} {}", answer_word(answer)));
         self.put(&node, Place::Nowhere);
+        if (kind, answer) == (AskKind::Choice, &Answer::Skip) {
+            // A question that nobody answers has failed.
+            self.settle(&node, Outcome::Failed);
+            self.leave(&node, Signal::Exhausted);
+            return Ok(());
+        }
         self.carry_out(event, &node, answer)
     }
 

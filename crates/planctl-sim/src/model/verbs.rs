@@ -27,7 +27,7 @@ impl Model {
 
     /// Goes on from a node that has no attempt left; `how` its last one failed, where one did.
     pub(super) fn exhausted(&mut self, node: &NodeId, how: Option<&str>) {
-        let Some(way) = self.way(node, Signal::Exhausted) else {
+        let Some(way) = self.way_of(node, Signal::Exhausted, Some(self.lapse(node))) else {
             return self.escalate(node, "no_edge", Level::Primary);
         };
         let target = self.kind(&way.edge.to);

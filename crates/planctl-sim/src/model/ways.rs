@@ -28,6 +28,11 @@ struct Scene<'m> {
 impl Model {
     /// The way on from a node that came to this, if there is one.
     pub(super) fn way(&self, node: &NodeId, why: Signal) -> Option<Way> {
+        self.way_of(node, why, None)
+    }
+
+    /// The same of a node that is about to settle: conditions see how.
+    pub(super) fn way_of(&self, node: &NodeId, why: Signal, settling: Option<Outcome>) -> Option<Way> {
         let table: &[On] = match why {
             Signal::Success => &[On::Success, On::Always],
             Signal::Retry => &[On::Retry],
@@ -39,7 +44,7 @@ impl Model {
             let first = table.iter().find_map(|on| all.iter().find(|edge| edge.on == *on))?;
             return taken(first, None);
         }
-        let scene = self.scene(node, why);
+        let scene = self.scene(node, why, settling);
         let mut best: Option<(usize, &Edge)> = None;
         for (row, edge) in rows(table, &all) {
             if !edge.when.as_ref().is_some_and(|when| scene.holds(when)) {
@@ -89,11 +94,11 @@ impl Model {
         (among.min_by_key(|edge| &edge.to).expect("the row has edges"), Decider::Weight)
     }
 
-    fn scene<'m>(&'m self, node: &'m NodeId, why: Signal) -> Scene<'m> {
+    fn scene<'m>(&'m self, node: &'m NodeId, why: Signal, settling: Option<Outcome>) -> Scene<'m> {
         let subject = self.subject(node);
         let is_join = matches!(self.kind(node), NodeKind::Join(_));
         let looked_at = if is_join { node } else { &subject };
-        let outcome = match (self.settled(looked_at), why) {
+        let outcome = match (settling.or(self.settled(looked_at)), why) {
             (Some(Outcome::Warned), _) => "partial_success",
             (Some(Outcome::Skipped), _) => "skipped",
             (_, Signal::Success) => "success",

@@ -201,7 +201,8 @@ impl Weaver<'_> {
             .happens(400)
             .then(|| DefaultAnswer { after: Duration::from_secs(self.dice.between(10, 900)), answer });
         let text = "which?".to_owned();
-        let node = self.node(&id, NodeKind::Human(Box::new(Question { text, options, default })));
+        let node =
+            self.node(&id, NodeKind::Human(Box::new(Question { text, options, default, usual: None })));
         let mut ends = self.place(node, ends, chain, false);
         if !is_free {
             for label in ["Yes", "No"] {

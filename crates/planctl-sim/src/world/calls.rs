@@ -209,6 +209,8 @@ fn particulars(fact: &Fact) -> (&'static str, String) {
         | Fact::NodeEntered { .. }
         | Fact::RetryTriggered { .. }
         | Fact::EdgeFollowed { .. }
+        | Fact::EpochBegan { .. }
+        | Fact::FidelityReduced { .. }
         | Fact::NodeQueued { .. }
         | Fact::NodeDecided { .. }
         | Fact::CheckpointSaved { .. }

@@ -346,6 +346,7 @@ mod tests {
                 asks: "step 2 failed its contract 3 times".into(),
                 reason: "exhausted".into(),
                 answers: vec!["retry".into(), "waive".into()],
+                usual: None,
                 options: Vec::new(),
                 opened_at: "2026-01-01T00:00:00Z".into(),
                 answer: None,

@@ -95,8 +95,8 @@ async fn drive(client: &Client, handle: Handle, since: u64) -> Result<Worked, Fa
     let worked = work(
         client,
         handle,
-        Work { no_wait: true, manner: Manner::Told, since: Some(since) },
-        Stop::listen()?,
+        Work { no_wait: true, manner: Manner::Told, since: Some(since), answers: false },
+        &mut Stop::listen()?,
     )
     .await?;
     match worked.asked {

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use planctl_engine::{NodeId, view};
 use planctl_harness::{Unreadable, read_plan};
 use planctl_lang::workflow::{self, Language, Phase, Stage, Stages, Workflow};
 use planctl_lang::{Diagnostic, Levels, Report, Severity, Source};
 use planctl_server::picture;
-use planctl_server::wire::{RunView, StepState};
+use planctl_server::wire::{ParallelView, RunView, SideBySide, StepState};
 
 use super::Context;
 use super::verify::print_reports;
@@ -14,7 +15,7 @@ use crate::args::{Format, GraphCommand};
 use crate::checking;
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
-use crate::show::{self, BAD, GOOD, styled};
+use crate::show::{self, BAD, BOLD, GOOD, styled};
 
 const DRAWINGS: [Format; 6] =
     [Format::Ascii, Format::Svg, Format::Dot, Format::Mermaid, Format::Markdown, Format::Json];
@@ -30,6 +31,7 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
             }
             check(&read, format)
         }
+        GraphCommand::Parallel { file } => parallel(context, &file).await,
         GraphCommand::Render { what, entry, output } => {
             let format = context.format(&DRAWINGS)?;
             let file = Path::new(&what);
@@ -49,6 +51,43 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
             Ok(Exit::Yes)
         }
     }
+}
+
+/// Names the nodes that may be worked on at once.
+async fn parallel(context: &Context, file: &Path) -> Answer {
+    let is_json = context.is_json()?;
+    let checked = checking::check(context, file, None, &Levels::default()).await?;
+    let name = file.to_string_lossy();
+    let Some(graph) = &checked.verification.graph else {
+        let message = format!("{} is not verified", show::safe(&name));
+        return Err(
+            Failure::new(Exit::No, message).help(format!("planctl plan verify {}", show::safe(&name)))
+        );
+    };
+    let names = |ids: Vec<NodeId>| ids.iter().map(|id| id.as_str().to_owned()).collect();
+    let forks = view::side_by_side(graph).into_iter().map(|fork| SideBySide {
+        fork: fork.fork.as_str().to_owned(),
+        join: fork.join.map(|join| join.as_str().to_owned()),
+        branches: fork.branches.into_iter().map(names).collect(),
+    });
+    let view = ParallelView { file: name.into_owned(), forks: forks.collect() };
+    if is_json {
+        show::print_json(&view)?;
+        return Ok(Exit::Yes);
+    }
+    let mut text = String::new();
+    for fork in &view.forks {
+        let join = fork.join.as_ref().map(|join| format!(", until {}", show::safe(join))).unwrap_or_default();
+        text.push_str(&format!("after {}{join}:\n", styled(BOLD, &show::safe(&fork.fork))));
+        for branch in &fork.branches {
+            text.push_str(&format!("  {}\n", show::safe(&branch.join(", "))));
+        }
+    }
+    if view.forks.is_empty() {
+        text.push_str("nothing is done side by side: no node is a fork\n");
+    }
+    show::print(&text)?;
+    Ok(Exit::Yes)
 }
 
 /// A file with the graphs in it.

@@ -1,5 +1,7 @@
 //! `planctl events`, `why`, `audit`, `plan logs` and `plan context`: what happened, and where that led.
 
+use std::collections::VecDeque;
+
 use planctl_engine::view::Form;
 use planctl_server::wire::{
     AttemptView, ChoiceView, EventLine, GateView, LookedView, StepState, WeighedView, WhyView, WorkView,
@@ -8,7 +10,7 @@ use planctl_server::wire::{
 use super::Context;
 use crate::args::Format;
 use crate::client::Client;
-use crate::failure::{Answer, Exit};
+use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
 
 /// Which attempts and streams of a run's logs to print.
@@ -24,6 +26,52 @@ pub struct Which {
     pub tail: Option<usize>,
 }
 
+/// How many lines `--recent` prints (G-36).
+const RECENT: usize = 50;
+
+/// Prints the newest lines of a run's history.
+pub async fn recent(context: &Context, run: &str) -> Answer {
+    let format = context.format(&[Format::Human, Format::Jsonl, Format::Json])?;
+    let client = Client::open(context).await?;
+    let handle = client.find(run).await?;
+    let mut newest: VecDeque<EventLine> = VecDeque::with_capacity(RECENT);
+    loop {
+        let since = newest.back().map_or(0, |line| line.seq);
+        let lines = client.events(handle, since).await?;
+        if lines.is_empty() {
+            break;
+        }
+        for line in lines {
+            if newest.len() == RECENT {
+                newest.pop_front();
+            }
+            newest.push_back(line);
+        }
+    }
+    for line in &newest {
+        print_line(line, format)?;
+    }
+    Ok(Exit::Yes)
+}
+
+fn print_line(line: &EventLine, format: Format) -> Result<(), Failure> {
+    match format {
+        Format::Jsonl | Format::Json => show::print_json(line),
+        Format::Human
+        | Format::Plain
+        | Format::Sarif
+        | Format::Github
+        | Format::Ascii
+        | Format::Dot
+        | Format::Mermaid
+        | Format::Markdown
+        | Format::Svg
+        | Format::Long
+        | Format::Compact
+        | Format::Workflow => show::print(&event_drawn(line)),
+    }
+}
+
 /// Prints a run's history, one event per line.
 pub async fn events(context: &Context, run: &str, follow: bool, since: u64) -> Answer {
     let format = context.format(&[Format::Human, Format::Jsonl, Format::Json])?;
@@ -34,21 +82,7 @@ pub async fn events(context: &Context, run: &str, follow: bool, since: u64) -> A
         let lines = client.events(handle, since).await?;
         for line in &lines {
             since = line.seq;
-            match format {
-                Format::Jsonl | Format::Json => show::print_json(line)?,
-                Format::Human
-                | Format::Plain
-                | Format::Sarif
-                | Format::Github
-                | Format::Ascii
-                | Format::Dot
-                | Format::Mermaid
-                | Format::Markdown
-                | Format::Svg
-                | Format::Long
-                | Format::Compact
-                | Format::Workflow => show::print(&event_drawn(line))?,
-            }
+            print_line(line, format)?;
         }
         if !lines.is_empty() {
             continue;
@@ -60,7 +94,7 @@ pub async fn events(context: &Context, run: &str, follow: bool, since: u64) -> A
         tokio::select! {
             () = client.rung(handle, std::time::Duration::from_secs(1)) => {}
             signal = tokio::signal::ctrl_c() => {
-                signal.map_err(|error| crate::failure::Failure::new(Exit::Temporary, error))?;
+                signal.map_err(|error| Failure::new(Exit::Temporary, error))?;
                 return Ok(Exit::Interrupted);
             }
         }

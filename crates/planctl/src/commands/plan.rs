@@ -30,14 +30,19 @@ pub async fn run(context: &Context, command: PlanCommand) -> Answer {
             approve(context, &file, note.as_deref(), worker.worker().as_ref()).await
         }
         PlanCommand::Reject { file, note } => reject(context, &file, note.as_deref()).await,
-        PlanCommand::Run { file, approve, again, worker, no_wait, detach } => {
-            let wish = super::run::Wish { approve, again, worker: worker.worker(), no_wait, detach };
+        PlanCommand::Run { file, approve, again, worker, no_wait, detach, auto_answer } => {
+            let worker = worker.worker();
+            let wish = super::run::Wish { approve, again, worker, no_wait, detach, auto_answer };
             super::run::run(context, &file, wish).await
         }
         PlanCommand::Watch { run, no_wait } => super::run::watch(context, &run, no_wait).await,
         PlanCommand::Status { run: Some(run), salute: true, exit_code, .. } => {
             super::salute::run(context, &run, exit_code).await
         }
+        PlanCommand::Status { run: Some(run), traversal: true, exit_code, .. } => {
+            super::traversal::run(context, &run, exit_code).await
+        }
+        PlanCommand::Export { run, to } => super::export::run(context, &run, &to).await,
         PlanCommand::Status { run, all, exit_code, .. } => {
             status(context, run.as_deref(), all, exit_code).await
         }
@@ -46,8 +51,8 @@ pub async fn run(context: &Context, command: PlanCommand) -> Answer {
         PlanCommand::Logs { run, step, attempt, contract, tail } => {
             super::history::logs(context, &run, super::history::Which { step, attempt, contract, tail }).await
         }
-        PlanCommand::Resume { run, worker, no_wait } => {
-            super::run::resume(context, &run, worker.worker(), no_wait).await
+        PlanCommand::Resume { run, worker, no_wait, auto_answer } => {
+            super::run::resume(context, &run, worker.worker(), no_wait, auto_answer).await
         }
         PlanCommand::Cancel { run, note } => cancel(context, &run, note.as_deref()).await,
     }

@@ -8,7 +8,7 @@ use planctl_server::wire::{RunView, WorktreeView};
 use planctl_server::{Approving, Start};
 
 use super::plan::{exit_of, next_of, not_verified, shell_word};
-use super::work::{LOOK, Manner, Stop, Work, follow, work};
+use super::work::{LOOK, Manner, Stop, Work, answer_choices, follow, work};
 use super::{Context, changes, decide, verify};
 use crate::args::Format;
 use crate::checking;
@@ -30,12 +30,17 @@ pub struct Wish {
     pub no_wait: bool,
     /// Whether to leave the run to a daemon.
     pub detach: bool,
+    /// Whether to answer by itself what the plan asks.
+    pub auto_answer: bool,
 }
 
 /// Runs a plan, or takes it up.
 pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
     if wish.approve {
         context.must_be_human("approve a plan")?;
+    }
+    if wish.auto_answer {
+        context.must_be_human("answer what the plan asks")?;
     }
     let manner = manner(context)?;
     let checked =
@@ -79,7 +84,12 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
                 context,
                 client,
                 handle,
-                Work { no_wait: wish.no_wait, manner, since: (!is_taken_up).then_some(0) },
+                Work {
+                    no_wait: wish.no_wait,
+                    manner,
+                    since: (!is_taken_up).then_some(0),
+                    answers: wish.auto_answer,
+                },
                 stop,
             )
             .await
@@ -101,14 +111,30 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
 }
 
 /// Takes a run up where it stands.
-pub async fn resume(context: &Context, run: &str, worker: Option<Agent>, no_wait: bool) -> Answer {
+pub async fn resume(
+    context: &Context,
+    run: &str,
+    worker: Option<Agent>,
+    no_wait: bool,
+    auto_answer: bool,
+) -> Answer {
+    if auto_answer {
+        context.must_be_human("answer what the plan asks")?;
+    }
     let manner = manner(context)?;
     refuse_isolation(context)?;
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
     let stop = Stop::listen()?;
     client.resume(handle, worker.as_ref()).await?;
-    work_to_the_end(context, client, handle, Work { no_wait, manner, since: None }, stop).await
+    work_to_the_end(
+        context,
+        client,
+        handle,
+        Work { no_wait, manner, since: None, answers: auto_answer },
+        stop,
+    )
+    .await
 }
 
 /// Follows a run that another process works on.
@@ -146,9 +172,12 @@ pub async fn work_to_the_end(
     client: Client,
     handle: Handle,
     how: Work,
-    stop: Stop,
+    mut stop: Stop,
 ) -> Answer {
-    let worked = work(&client, handle, how, stop).await?;
+    let mut worked = work(&client, handle, how, &mut stop).await?;
+    while how.answers && worked.asked.is_none() && answer_choices(&client, handle).await? {
+        worked = work(&client, handle, Work { since: Some(worked.seq), ..how }, &mut stop).await?;
+    }
     let is_daemon = client.is_daemon();
     client.close().await;
     match worked.asked {
@@ -316,9 +345,14 @@ fn changed(
 ) -> Result<Failure, Failure> {
     let now = planctl_lang::canonical(&checked.source);
     show::print(&changes::lines_drawn(&planctl_server::diff::unified(approved_text, &now)))?;
+    let approved = planctl_lang::digest_of_text(approved_text);
     let failure = Failure::new(
         Exit::Conflict,
-        format!("could not run {}: it changed after its approval", file.display()),
+        format!(
+            "could not run {}: it changed after its approval (approved {approved}, now {})",
+            file.display(),
+            checked.verification.digest
+        ),
     );
     Ok(match run {
         Some(run) => failure

@@ -69,7 +69,7 @@ async fn one(context: &Context, file: &Path, args: &VerifyArgs) -> Answer {
         show::safe(&plan),
         show::safe(role)
     ));
-    let work = Work { no_wait: review.no_wait, manner, since: (!is_taken_up).then_some(0) };
+    let work = Work { no_wait: review.no_wait, manner, since: (!is_taken_up).then_some(0), answers: false };
     work_to_the_end(context, client, handle, work, stop).await
 }
 

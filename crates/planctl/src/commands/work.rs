@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use planctl_engine::Answer;
 use planctl_server::Live;
 use planctl_server::wire::{RunState, RunView};
 use tokio::signal::unix::{SignalKind, signal};
@@ -32,6 +33,8 @@ pub struct Work {
     pub manner: Manner,
     /// The place in the run's history after which events are shown; without one, only what comes is.
     pub since: Option<u64>,
+    /// Whether to answer by itself what the plan asks (DOT H7).
+    pub answers: bool,
 }
 
 /// How working on a run ended.
@@ -45,7 +48,7 @@ pub struct Worked {
 }
 
 /// Works a run's items in this process and shows what happens, until it ends or a person is needed and not waited for.
-pub async fn work(client: &Client, handle: Handle, how: Work, mut signals: Stop) -> Result<Worked, Failure> {
+pub async fn work(client: &Client, handle: Handle, how: Work, signals: &mut Stop) -> Result<Worked, Failure> {
     let (stop, stopped) = watch::channel(false);
     let mut asked = None;
     let mut progress = Progress::new(how.manner);
@@ -62,6 +65,9 @@ pub async fn work(client: &Client, handle: Handle, how: Work, mut signals: Stop)
             outcome = &mut driving => break outcome?,
             () = pace(client, handle) => {
                 let opened = follow(client, handle, &mut progress, &mut since).await?;
+                if opened && how.answers && !how.no_wait {
+                    answer_choices(client, handle).await?;
+                }
                 if how.manner == Manner::Plain && !how.no_wait {
                     looks += 1;
                     if opened {
@@ -89,6 +95,20 @@ pub async fn work(client: &Client, handle: Handle, how: Work, mut signals: Stop)
     progress.finish(&view);
     let asked = (outcome == Outcome::Stopped).then(|| asked.unwrap_or(Exit::Interrupted));
     Ok(Worked { view, seq: since, asked })
+}
+
+/// Answers what the plan itself asks of a person: with the usual answer that it declares, else with the first option (DOT H7,
+/// H9). Says whether there was anything that it could answer.
+pub async fn answer_choices(client: &Client, handle: Handle) -> Result<bool, Failure> {
+    let mut has_answered = false;
+    for ask in client.asks(Some(handle)).await?.asks {
+        let option = ask.usual.or_else(|| ask.options.first().cloned());
+        let Some(option) = option.filter(|_| ask.kind == "choice") else { continue };
+        let note = "answered by --auto-answer: nobody was asked";
+        client.answer(ask.id, Answer::Choose { option }, Some(note)).await?;
+        has_answered = true;
+    }
+    Ok(has_answered)
 }
 
 /// Waits for news, but never looks more often than people can read: looking costs the database what working needs.

@@ -1,5 +1,7 @@
 //! The daemon's doors as programs meet them: real sockets, real requests, well-formed and not.
 
+pub use house::{Ask, House};
+
 #[path = "http/attacks.rs"]
 mod attacks;
 #[path = "http/decisions.rs"]

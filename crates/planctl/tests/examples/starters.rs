@@ -148,7 +148,7 @@ fn is_clean(plan: &str) {
 }
 
 macro_rules! starters {
-    ($($test:ident $plan:literal [$($story:expr),* $(,)?])*) => {
+    ($(fn $test:ident $plan:literal [$($story:expr),* $(,)?])*) => {
         $(#[test]
         fn $test() {
             is_clean($plan);
@@ -177,47 +177,47 @@ const APART: &str = "git checkout -q -b topic && echo x > notes.txt && git add n
      git push -q -u origin topic && git checkout -q main";
 
 starters! {
-    h_10_g_41_bugfix_workflow "bugfix_workflow" [
+    fn h_10_g_41_bugfix_workflow "bugfix_workflow" [
         story("success", ":", &["1", "3", "4", "5", "6"], "done", "bash reproduce.sh && make test"),
         story("retry", ":", &["1", "2", "1", "3", "4", "5", "4", "5", "6"], "done", "test -s context.md && make test"),
         story("escalation", ":", &["1", "2", "1", "2", "1"], "same_failure", "test ! -e cause.md"),
     ]
-    h_10_g_41_git_feature_branch "git_feature_branch" [
+    fn h_10_g_41_git_feature_branch "git_feature_branch" [
         story("success", ":", &["1", "2", "3", "4", "5"], "done", "git rev-parse --verify origin/feature/version"),
         story("retry", "echo '# more' >> count.sh", &["1", "6", "1", "2", "3", "4", "5"], "done", "git stash list | grep -q found"),
         story("escalation", "echo '# more' >> count.sh", &["1", "6", "7"], "exhausted", "grep -q '# more' count.sh"),
     ]
-    h_10_g_41_codegen_module "codegen_module" [
+    fn h_10_g_41_codegen_module "codegen_module" [
         story("success", ":", &["1", "2", "3", "4", "6"], "done", "bash module/tests.sh"),
         story("retry", ":", &["1", "2", "3", "4", "5", "4", "6"], "done", "bash module/tests.sh"),
         story("escalation", ":", &["1", "2", "3", "4", "5", "4", "5", "4", "5", "7"], "exhausted", "! bash module/tests.sh"),
     ]
-    h_10_g_41_refactor_safe "refactor_safe" [
+    fn h_10_g_41_refactor_safe "refactor_safe" [
         story("success", ":", &["1", "2", "3", "4", "5", "6"], "done", "git log -1 --format=%s | grep -q '^refactor: ' && make test"),
         story("retry", ":", &["1", "2", "3", "4", "5", "3", "4", "5", "6"], "done", "make test"),
         story("escalation", ":", &["1", "2", "3", "4", "5", "3", "4", "5", "3", "4", "7"], "exhausted", "git diff --quiet -- count.sh"),
     ]
-    h_10_git_merge_pr "git_merge_pr" [
+    fn h_10_g_42_git_merge_pr "git_merge_pr" [
         story("success", APART, &["1", "2", "3", "4", "5"], "done", "git merge-base --is-ancestor origin/main origin/topic"),
         story("retry", CONFLICT, &["1", "2", "3", "6", "7", "4", "5"], "done", "git merge-base --is-ancestor origin/main origin/topic && grep -q 'Both sides' count.sh"),
         story("escalation", CONFLICT, &["1", "2", "3", "6", "8"], "exhausted", "test -n \"$(git ls-files --unmerged)\""),
     ]
-    h_10_file_backup_restore "file_backup_restore" [
+    fn h_10_g_42_file_backup_restore "file_backup_restore" [
         story("success", ":", &["1", "2", "3", "4", "5"], "done", "test -s data/old/a.txt && test ! -e backup.tar"),
         story("retry", ":", &["1", "2", "3", "4", "5"], "done", "test -s data/old/b.txt"),
         story("escalation", ":", &["1", "2", "3", "4", "6", "7"], "planned", "sha256sum --check --quiet inventory.txt"),
     ]
-    h_10_api_integration "api_integration" [
+    fn h_10_g_42_api_integration "api_integration" [
         story("success", ":", &["1", "2", "3", "4", "5"], "done", "bash client/tests.sh"),
         story("retry", ":", &["1", "2", "3", "4", "5", "6", "5"], "done", "bash client/tests.sh"),
         story("escalation", ":", &["1", "2", "3", "4", "5", "6", "5", "6", "5"], "same_failure", "! bash client/tests.sh"),
     ]
-    h_10_dependency_update "dependency_update" [
+    fn h_10_g_42_dependency_update "dependency_update" [
         story("success", ":", &["1", "2", "3", "4", "5"], "done", "git log -1 --format=%s | grep -q '^deps: ' && make test"),
         story("retry", ":", &["1", "2", "3", "4", "2", "3", "4", "5"], "done", "make test"),
         story("escalation", ":", &["1", "2", "3", "4", "2", "3", "4", "2", "3", "4"], "same_failure", "test ! -e nothing"),
     ]
-    h_10_log_investigation "log_investigation" [
+    fn h_10_g_42_log_investigation "log_investigation" [
         story("success", ":", &["1", "2", "3", "4", "5", "6"], "done", "test -s report.md"),
         story("retry", ":", &["1", "2", "3", "2", "3", "4", "5", "6"], "done", "test -s report.md"),
         story("escalation", ":", &["1", "2", "3", "2", "3", "2", "3"], "same_failure", "test ! -e trace.md"),

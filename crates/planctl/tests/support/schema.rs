@@ -43,7 +43,7 @@ fn validator(name: &str) -> Arc<Validator> {
 }
 
 fn name(words: &[&str]) -> Option<&'static str> {
-    const WITH_VALUE: [&str; 6] = ["-C", "--format", "--note", "--workspace", "--config", "--as"];
+    const WITH_VALUE: [&str; 7] = ["--to", "-C", "--format", "--note", "--workspace", "--config", "--as"];
     let takes = |at: usize| at > 0 && WITH_VALUE.contains(&words[at - 1]);
     let plain: Vec<&str> = (0..words.len())
         .filter(|at| !words[*at].starts_with('-') && !takes(*at))
@@ -56,6 +56,7 @@ fn name(words: &[&str]) -> Option<&'static str> {
         ("plan", Some("fmt")) => "plan-fmt",
         ("plan", Some("diff")) => "plan-diff",
         ("plan", Some("status")) if words.contains(&"--salute") => "plan-salute",
+        ("plan", Some("status")) if words.contains(&"--traversal") => "plan-traversal",
         ("plan", Some("status")) => "plan-status",
         ("plan", Some("context")) => "plan-context",
         ("plan", Some("ls")) => "plan-ls",
@@ -63,6 +64,7 @@ fn name(words: &[&str]) -> Option<&'static str> {
         ("plan", Some("run" | "resume" | "watch")) | ("events", _) => "event",
         ("plan", Some("approve" | "reject" | "cancel")) => "decision",
         ("graph", Some("check")) => "graph-check",
+        ("graph", Some("parallel")) => "graph-parallel",
         ("graph", Some("render")) => "graph-render",
         ("why", _) => "why",
         ("audit", _) => "audit",

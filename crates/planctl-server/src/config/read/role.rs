@@ -10,8 +10,8 @@ use super::super::layer::{Layer, RoleLayer};
 use super::super::{Agent, Effects, Pace, Price, RoleEnv};
 use super::{Reader, Value, is_role};
 
-const KEYS: [&str; 9] =
-    ["agent", "timeout", "idle_timeout", "env", "permissions", "allow", "effects", "plans", "pace"];
+const KEYS: [&str; 10] =
+    ["agent", "timeout", "idle_timeout", "env", "permissions", "allow", "effects", "plans", "types", "pace"];
 const LEVELS: [&str; 3] = ["alternate", "contingent", "emergency"];
 /// The highest price that can be meant, in US dollars per million tokens.
 const PRICE_MAX: f64 = 100_000.0;
@@ -36,6 +36,7 @@ impl Reader<'_> {
                 }
                 "effects" => role.effects = self.effects(value),
                 "plans" => role.plans = self.plans(value),
+                "types" => role.types = self.strings(value, "a list of types of nodes: [\"deploy\"]"),
                 "pace" => role.pace = self.pace(name, value),
                 other @ ("model" | "parse") => self.later(key.span(), &format!("roles.{name}.{other}")),
                 other => self.unknown(key.span(), other, KEYS),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use planctl_engine::Role;
 use planctl_harness::{Agent, Assignment, ContextEntry, Worked, digest_of, read_context};
 use planctl_server::wire::WorkerEvent;
-use planctl_server::wire::calls::ClaimedView;
+use planctl_server::wire::calls::{ClaimedView, ProfileView};
 use tokio::sync::watch;
 
 use super::crew::{Crew, Phase, is_passing, past};
@@ -186,6 +186,8 @@ fn assignment(claimed: &ClaimedView, timeout: Option<Duration>) -> Assignment {
         step: claimed.step.to_string(),
         step_title: claimed.step_title.clone(),
         role: claimed.role.clone(),
+        profile: claimed.work.payload.profile.as_ref().map(ProfileView::profile),
+        thread: claimed.work.payload.profile.as_ref().and_then(|profile| profile.thread.clone()),
         attempt: claimed.attempt,
         attempts_max: claimed.attempts_max,
         workspace: claimed.workspace.clone(),

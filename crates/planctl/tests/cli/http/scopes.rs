@@ -26,6 +26,8 @@ GET /v1/runs/{run}/plan read
 GET /v1/runs/{run}/history read
 GET /v1/runs/{run}/logs read
 GET /v1/runs/{run}/salute read
+GET /v1/runs/{run}/traversal read
+GET /v1/runs/{run}/checkpoint read
 GET /v1/runs/{run}/why/{step} read
 GET /v1/runs/{run}/context read
 GET /v1/runs/{run}/audit read

@@ -1,0 +1,69 @@
+//! Which nodes may be worked on at once (G-29): the branches of each fork.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::graph::{Graph, NodeKind};
+use crate::ids::NodeId;
+
+/// The most forks that are looked at; each costs a walk over its branches.
+const FORKS_MAX: usize = 500;
+
+/// A fork, and the nodes of each of its branches.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SideBySide {
+    /// The fork.
+    pub fork: NodeId,
+    /// Where its branches meet, where it names that.
+    pub join: Option<NodeId>,
+    /// The branches, in the author's order: nodes that lie on this branch alone. Two nodes of two branches may be under way
+    /// at once.
+    pub branches: Vec<Vec<NodeId>>,
+}
+
+/// Returns the forks of a graph with their branches.
+pub fn side_by_side(graph: &Graph) -> Vec<SideBySide> {
+    let forks = graph.nodes().iter().filter_map(|node| match &node.kind {
+        NodeKind::Fork(fork) => Some((&node.id, fork.join.as_ref())),
+        NodeKind::Start
+        | NodeKind::Task(_)
+        | NodeKind::Call(_)
+        | NodeKind::Decision(_)
+        | NodeKind::Human(_)
+        | NodeKind::Checkpoint
+        | NodeKind::Join(_)
+        | NodeKind::SubPlan(_)
+        | NodeKind::Escalate { .. }
+        | NodeKind::Exit { .. } => None,
+    });
+    forks.take(FORKS_MAX).map(|(fork, join)| of_fork(graph, fork, join)).collect()
+}
+
+fn of_fork(graph: &Graph, fork: &NodeId, join: Option<&NodeId>) -> SideBySide {
+    let walked: Vec<BTreeSet<&NodeId>> =
+        graph.edges_from(fork).iter().map(|edge| walk(graph, &edge.to, fork, join)).collect();
+    let mut on: BTreeMap<&NodeId, usize> = BTreeMap::new();
+    for id in walked.iter().flatten() {
+        *on.entry(id).or_default() += 1;
+    }
+    let own =
+        |ids: &BTreeSet<&NodeId>| ids.iter().filter(|id| on[*id] == 1).map(|id| (*id).clone()).collect();
+    SideBySide { fork: fork.clone(), join: join.cloned(), branches: walked.iter().map(own).collect() }
+}
+
+/// Returns the nodes that ways lead to from the beginning of a branch, up to where it ends.
+fn walk<'g>(
+    graph: &'g Graph,
+    first: &'g NodeId,
+    fork: &NodeId,
+    join: Option<&NodeId>,
+) -> BTreeSet<&'g NodeId> {
+    let (mut seen, mut open) = (BTreeSet::new(), vec![first]);
+    while let Some(id) = open.pop() {
+        let kind = graph.node(id).map(|node| &node.kind);
+        let ends = matches!(kind, None | Some(NodeKind::Exit { .. } | NodeKind::Escalate { .. }));
+        if !ends && id != fork && Some(id) != join && seen.insert(id) {
+            open.extend(graph.edges_from(id).iter().map(|edge| &edge.to));
+        }
+    }
+    seen
+}

@@ -1,0 +1,157 @@
+//! What an agent is told of the run so far: a pure function of the graph and what followed last (DOT F1, F2).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::node_name;
+use crate::effect::SoFar;
+use crate::fact::Fact;
+use crate::graph::{Fidelity, Graph, Node};
+use crate::ids::NodeId;
+use crate::run::Outcome;
+
+/// How many of the newest facts are enough to tell all that any fidelity tells.
+pub const SO_FAR_FACTS: u16 = 400;
+
+/// The most characters of a value, a label or a note.
+const VALUE_CHARS_MAX: usize = 200;
+
+/// How much one fidelity tells.
+struct Measure {
+    nodes: usize,
+    has_titles: bool,
+    has_attempts: bool,
+    has_ways: bool,
+    /// What it tells at most, in characters; a token has about four.
+    chars: usize,
+}
+
+/// Returns how much is told; nothing of nodes where only the goal is.
+fn measure(fidelity: Fidelity) -> Option<Measure> {
+    let of = |nodes, has_titles, has_attempts, has_ways, chars| {
+        Some(Measure { nodes, has_titles, has_attempts, has_ways, chars })
+    };
+    match fidelity {
+        Fidelity::Truncate => None,
+        Fidelity::Compact => of(20, false, false, false, 6_000),
+        Fidelity::SummaryLow => of(5, true, false, false, 2_400),
+        Fidelity::SummaryMedium => of(20, true, true, false, 6_000),
+        Fidelity::SummaryHigh | Fidelity::Full => of(60, true, true, true, 12_000),
+    }
+}
+
+/// A node that is over.
+struct Stage<'f> {
+    node: &'f NodeId,
+    outcome: Outcome,
+    attempts: u16,
+    note: Option<&'f str>,
+    way: Option<&'f str>,
+}
+
+/// Writes what an agent is told: goal, what is over, and what conditions can look at. `newest` are the newest facts of the run,
+/// [`SO_FAR_FACTS`] at most, in their order.
+pub fn so_far(graph: &Graph, run: &str, so_far: &SoFar, newest: &[Fact]) -> String {
+    let mut text = String::new();
+    if let Some(goal) = graph.context().get("graph.goal") {
+        text.push_str(&format!("Goal: {}\n", one_line(goal)));
+    }
+    let Some(measure) = measure(so_far.fidelity) else {
+        text.push_str(&format!("Run: {run}\n"));
+        return text;
+    };
+    let mut stages = stages(graph, newest);
+    let is_cut = stages.len() > measure.nodes || newest.len() >= usize::from(SO_FAR_FACTS);
+    while stages.len() > measure.nodes {
+        stages.pop_front();
+    }
+    let mut lines: VecDeque<String> = stages.iter().map(|stage| line(graph, stage, &measure)).collect();
+    let known = known(&so_far.context);
+    let mut left = measure.chars.saturating_sub(text.chars().count() + known.chars().count());
+    let mut kept = VecDeque::new();
+    while let Some(line) = lines.pop_back() {
+        let length = line.chars().count() + 1;
+        if length > left {
+            break;
+        }
+        left -= length;
+        kept.push_front(line);
+    }
+    let is_cut = is_cut || kept.len() < stages.len();
+    if !kept.is_empty() {
+        text.push_str(if is_cut {
+            "Over so far, the newest last, older ones left out:\n"
+        } else {
+            "Over so far:\n"
+        });
+        for line in kept {
+            text.push_str(&line);
+            text.push('\n');
+        }
+    }
+    text.push_str(&known);
+    text
+}
+
+fn known(context: &BTreeMap<String, String>) -> String {
+    let mut text = String::new();
+    for (name, value) in context {
+        if text.is_empty() {
+            text.push_str("Known:\n");
+        }
+        text.push_str(&format!("- {}: {}\n", one_line(name), one_line(value)));
+    }
+    text
+}
+
+/// Returns the nodes that are over, each once, the one that settled last at the end.
+fn stages<'f>(graph: &Graph, newest: &'f [Fact]) -> VecDeque<Stage<'f>> {
+    let mut stages: Vec<Stage<'f>> = Vec::new();
+    let mut attempts: BTreeMap<&NodeId, u16> = BTreeMap::new();
+    for fact in newest {
+        if let Fact::NodeEntered { node, attempt, .. } | Fact::RetryTriggered { node, attempt, .. } = fact {
+            attempts.insert(node, attempt.number());
+        } else if let Fact::NodeSettled { node, outcome, note, .. } = fact {
+            if graph.node(node).is_some_and(|node| !Node::is_passage(node)) {
+                stages.retain(|stage| stage.node != node);
+                let attempts = attempts.get(node).copied().unwrap_or(1);
+                stages.push(Stage { node, outcome: *outcome, attempts, note: note.as_deref(), way: None });
+            }
+        } else if let Fact::EdgeFollowed { from, label: Some(label), .. } = fact {
+            if let Some(stage) = stages.iter_mut().rev().find(|stage| stage.node == from) {
+                stage.way = Some(label);
+            }
+        } else if let Fact::EpochBegan { .. } = fact {
+            // What an epoch before came to is over with it.
+            stages.clear();
+        }
+    }
+    stages.into()
+}
+
+fn line(graph: &Graph, stage: &Stage<'_>, measure: &Measure) -> String {
+    let name = match measure.has_titles {
+        true => node_name(graph, stage.node),
+        false => stage.node.to_string(),
+    };
+    let mut line = format!("- {}: {}", one_line(&name), stage.outcome.word());
+    if measure.has_attempts && stage.attempts > 1 {
+        line.push_str(&format!(", {} attempts", stage.attempts));
+    }
+    if measure.has_ways {
+        if let Some(way) = stage.way {
+            line.push_str(&format!(", went on by \"{}\"", one_line(way)));
+        }
+        if let Some(note) = stage.note {
+            line.push_str(&format!(": {}", one_line(note)));
+        }
+    }
+    line
+}
+
+fn one_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(VALUE_CHARS_MAX) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}

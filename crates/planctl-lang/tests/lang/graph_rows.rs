@@ -1,0 +1,289 @@
+//! Rows of graphs that are told nowhere else: waits, epochs, profiles, what agents are told, and the lints of seed 2.
+
+use planctl_engine::condition::Condition;
+use planctl_engine::{
+    Backoff, Carry, Edge, Fidelity, Graph, NodeId, NodeKind, On, Profile, Restart, SubPlan,
+};
+use planctl_lang::workflow::{Language, check, to_graph, to_json};
+use planctl_lang::{Code, Diagnostic, Source};
+
+fn found(text: &str, language: Language) -> Vec<Diagnostic> {
+    check(&Source::new("plan", text), language).1
+}
+
+fn graph(text: &str, language: Language) -> Graph {
+    let source = Source::new("plan", text);
+    let (workflows, found) = check(&source, language);
+    assert!(found.iter().all(|found| !found.is_error()), "{text}\n{found:?}");
+    to_graph(&source, &workflows[0]).expect("a graph")
+}
+
+fn dot(statements: &str) -> Graph {
+    graph(&format!("digraph G {{ {statements} }}"), Language::Dot)
+}
+
+fn edge<'g>(graph: &'g Graph, from: &str, to: &str) -> &'g Edge {
+    graph.edges_from(&NodeId::new(from)).iter().find(|edge| edge.to.as_str() == to).expect("an edge")
+}
+
+const STEP: &str = "prompt=\"Do it.\", contract=\"make test\"";
+
+#[test]
+fn g12_each_flaw_of_a_graph_is_found() {
+    let text = |nodes: &str, edges: &str| {
+        format!(
+            r#"{{"graph": {{"start": "a", "nodes": {{"a": {{"action": "Do it", "contract": "make"}}, {nodes} "end": {{"type": "exit"}}}},
+            "edges": [{edges} {{"from": "a", "to": "end", "condition": "on_success"}}]}}}}"#
+        )
+    };
+    let task = |name: &str| format!(r#""{name}": {{"action": "Do it", "contract": "make"}},"#);
+    let way = |from: &str, to: &str, on: &str| {
+        format!(r#"{{"from": "{from}", "to": "{to}", "condition": "{on}"}},"#)
+    };
+    let flaws = [
+        (
+            "a dangling target",
+            String::new(),
+            way("a", "nowhere", "on_fail"),
+            Code::P304,
+            "names `nowhere`, which is no node",
+        ),
+        (
+            "an unreachable node",
+            task("b"),
+            way("b", "end", "on_success"),
+            Code::P305,
+            "nothing leads to node `b`",
+        ),
+        ("a dead end", task("b"), way("a", "b", "on_fail"), Code::P307, "no edge leaves node `b`"),
+        (
+            "no exit within reach",
+            task("b") + &task("c"),
+            way("a", "b", "on_fail") + &way("b", "c", "on_success") + &way("c", "b", "on_success"),
+            Code::P307,
+            "no way leads from node `b` to an end",
+        ),
+        (
+            "a loop without bound",
+            String::new(),
+            way("a", "a", "on_fail"),
+            Code::P309,
+            "nothing bounds the loop `a` → `a`",
+        ),
+        (
+            "a decision without a way",
+            r#""d": {"type": "decision", "description": "Which?"},"#.to_owned(),
+            way("a", "d", "on_fail"),
+            Code::P307,
+            "no edge leaves node `d`",
+        ),
+        (
+            "two edges for one outcome",
+            task("b"),
+            way("a", "b", "on_fail") + &way("a", "end", "on_fail") + &way("b", "end", "on_success"),
+            Code::P308,
+            "two edges of `a` are for one outcome",
+        ),
+    ];
+    for (flaw, nodes, edges, code, words) in flaws {
+        let found = found(&text(&nodes, &edges), Language::Json);
+        let is_told = found.iter().any(|found| found.code == code && found.message.contains(words));
+        assert!(is_told, "{flaw}: {:?}", found.iter().map(|found| &found.message).collect::<Vec<_>>());
+    }
+    assert!(found(&text("", ""), Language::Json).is_empty());
+}
+
+#[test]
+fn g50_a_graph_of_dot_and_the_same_in_json_are_one_graph() {
+    let text = format!(
+        "digraph fix {{ goal=\"No more timeouts\" start a [{STEP}, max_retries=2, max_visits=3] d [shape=diamond] h [shape=hexagon, label=\"Ship?\"] \
+         f [shape=component] x [{STEP}] y [shape=parallelogram, tool_command=\"make lint\"] j [shape=tripleoctagon] exit \
+         start -> a -> d d -> h [condition=\"outcome=success\"] d -> a [on=always] h -> f [label=Yes] h -> a [label=No] f -> x -> j f -> y -> j j -> exit }}"
+    );
+    let of_dot = graph(&text, Language::Dot);
+    let (workflows, _) = check(&Source::new("plan", &*text), Language::Dot);
+    let json = to_json(&workflows[0]).to_string();
+    assert_eq!(graph(&json, Language::Json), of_dot);
+}
+
+#[test]
+fn g52_a13_what_a_node_asks_of_its_agent_is_part_of_its_work() {
+    let graph = dot(&format!(
+        "model_stylesheet=\"* {{ llm_model: small; reasoning_effort: low; }}\" start a [{STEP}, llm_model=\"large\", llm_provider=acme, profile=\"browser\"] b [{STEP}] exit start -> a -> b -> exit"
+    ));
+    let profile = |name: &str| graph.node(&NodeId::new(name)).unwrap().profile.as_deref().unwrap().clone();
+    let text = |text: &str| Some(text.to_owned());
+    let common = Profile { fidelity: Some(Fidelity::Compact), effort: text("low"), ..Profile::default() };
+    assert_eq!(
+        profile("a"),
+        Profile { name: text("browser"), model: text("large"), provider: text("acme"), ..common.clone() }
+    );
+    assert_eq!(profile("b"), Profile { model: text("small"), ..common });
+}
+
+#[test]
+fn f1_a14_a18_an_edge_beats_the_node_the_node_the_graph_and_compact_is_the_rest() {
+    let statements = |graph: &str| {
+        format!(
+            "{graph} start a [{STEP}] b [{STEP}, fidelity=truncate] c [{STEP}] exit start -> a -> b a -> c [on=fail] b -> c [fidelity=\"summary:low\", thread_id=t] c -> exit"
+        )
+    };
+    let fidelity = |graph: &Graph, name: &str| {
+        graph.node(&NodeId::new(name)).unwrap().profile.as_ref().unwrap().fidelity.unwrap()
+    };
+    let plain = dot(&statements(""));
+    assert_eq!((fidelity(&plain, "a"), fidelity(&plain, "b")), (Fidelity::Compact, Fidelity::Truncate));
+    let of_graph = dot(&statements("default_fidelity=\"summary:high\""));
+    assert_eq!(
+        (fidelity(&of_graph, "a"), fidelity(&of_graph, "b")),
+        (Fidelity::SummaryHigh, Fidelity::Truncate)
+    );
+    let carry = Carry { fidelity: Some(Fidelity::SummaryLow), thread: Some("t".to_owned()) };
+    assert_eq!(edge(&plain, "b", "c").carry.as_deref(), Some(&carry));
+    assert_eq!(edge(&plain, "a", "b").carry, None);
+}
+
+#[test]
+fn f3_a_thread_is_said_by_the_node_the_graph_or_the_subgraph() {
+    let graph = dot(&format!(
+        "start subgraph cluster_one {{ label=\"Loop A\" a [{STEP}, thread_id=own] b [{STEP}] }} c [{STEP}] exit start -> a -> b -> c -> exit"
+    ));
+    let profile = |name: &str| graph.node(&NodeId::new(name)).unwrap().profile.as_deref().unwrap().clone();
+    assert_eq!(
+        (profile("a").thread.as_deref(), profile("a").common_thread.as_deref()),
+        (Some("own"), Some("loop-a"))
+    );
+    assert_eq!((profile("b").thread, profile("b").common_thread.as_deref()), (None, Some("loop-a")));
+    assert_eq!(profile("c").common_thread, None);
+    let named = dot(&format!("thread_id=all start a [{STEP}, class=x] exit start -> a -> exit"));
+    let profile = named.node(&NodeId::new("a")).unwrap().profile.as_deref().unwrap();
+    assert_eq!(profile.common_thread.as_deref(), Some("all"));
+}
+
+#[test]
+fn r2_a_preset_says_how_long_to_wait_and_how_often_where_no_number_does() {
+    let graph = dot(&format!(
+        "default_max_retries=1 retry_policy=standard start a [{STEP}] b [{STEP}, retry_policy=patient] c [{STEP}, retry_policy=none, max_retries=3] d [shape=parallelogram, tool_command=ls, retry_policy=linear] exit \
+         start -> a -> b -> c -> d -> exit"
+    ));
+    let retried = |name: &str| {
+        let node = graph.node(&NodeId::new(name)).unwrap();
+        (node.gated().unwrap().max_retries, node.backoff)
+    };
+    let waits = |initial_ms, factor| Some(Backoff { initial_ms, factor });
+    assert_eq!(retried("a"), (1, waits(200, 2)));
+    assert_eq!(retried("b"), (2, waits(2_000, 3)));
+    assert_eq!(retried("c"), (3, None));
+    assert_eq!(retried("d"), (2, waits(500, 1)));
+    let wrong = found(
+        &format!("digraph G {{ start a [{STEP}, retry_policy=hasty] exit start -> a -> exit }}"),
+        Language::Dot,
+    );
+    assert_eq!(wrong[0].code, Code::P015);
+    assert_eq!(wrong[0].message, "`hasty` is no value of `retry_policy`");
+}
+
+#[test]
+fn r5_the_words_of_other_readers_for_a_retry_are_a_way_for_retries() {
+    let graph = dot(&format!(
+        "start a [{STEP}, max_retries=2] b [{STEP}] exit start -> a -> exit a -> b [condition=\"context.retry.remaining!=0 && outcome=fail && context.x=1\", label=mend] b -> exit"
+    ));
+    let way = edge(&graph, "a", "b");
+    assert_eq!(way.on, On::Retry);
+    assert_eq!(way.when.as_ref().map(Condition::to_string).as_deref(), Some("context.x=1"));
+}
+
+#[test]
+fn e12_a19_a_restart_is_an_edge_that_keeps_what_the_graph_says() {
+    let statements = "loop_restart_persist_keys=\"n, note\" max_restarts=3 start a [prompt=\"Report `n`.\", contract=x] d [shape=diamond] exit start -> a -> d d -> a [loop_restart=\"true\", condition=\"context.n!=2\"] d -> exit";
+    let graph = dot(statements);
+    let restart = Restart { keeps: vec!["n".to_owned(), "note".to_owned()] };
+    assert_eq!(edge(&graph, "d", "a").restart.as_deref(), Some(&restart));
+    assert_eq!(edge(&graph, "d", "exit").restart, None);
+    assert_eq!(graph.limits().restarts, 3);
+    let all = found(&format!("digraph G {{ {statements} }}"), Language::Dot);
+    assert!(all.iter().all(|found| found.code != Code::P309), "it is bounded: {all:?}");
+    let nowhere = found(
+        &format!("digraph G {{ start a [{STEP}] exit start -> a -> exit [loop_restart=true] }}"),
+        Language::Dot,
+    );
+    assert_eq!(nowhere[0].message, "the run would begin anew at `exit`, where nothing is done");
+}
+
+#[test]
+fn n1_a_manager_has_a_condition_and_so_many_runs() {
+    let house = |said: &str| {
+        format!("start p [shape=house, stack.child_dotfile=\"c.dot\"{said}] exit start -> p -> exit")
+    };
+    let plan = |graph: &Graph| -> SubPlan {
+        let NodeKind::SubPlan(plan) = &graph.node(&NodeId::new("p")).unwrap().kind else { panic!("a plan") };
+        plan.as_ref().clone()
+    };
+    let managed = plan(&dot(&house(
+        ", manager.stop_condition=\"context.stack.child.outcome=success\", manager.max_cycles=4",
+    )));
+    assert_eq!(
+        managed.until.map(|until| until.to_string()).as_deref(),
+        Some("context.stack.child.outcome=success")
+    );
+    assert_eq!(managed.cycles, 4);
+    assert_eq!(plan(&dot(&house(""))).until, None);
+    let wrong =
+        found(&format!("digraph G {{ {} }}", house(", manager.stop_condition=\"outcome>x\"")), Language::Dot);
+    assert_eq!(wrong[0].code, Code::P303);
+}
+
+#[test]
+fn h5_a_way_for_failures_is_also_that_of_a_question_nobody_answers() {
+    let graph = dot(&format!(
+        "start h [shape=hexagon, label=\"Ship?\"] a [{STEP}] exit start -> h h -> exit [label=Yes] h -> a [label=No, on=fail] a -> exit"
+    ));
+    let ways: Vec<(&str, On)> =
+        graph.edges_from(&NodeId::new("h")).iter().map(|edge| (edge.to.as_str(), edge.on)).collect();
+    assert_eq!(ways, [("exit", On::Success), ("a", On::Success), ("a", On::Exhaust)]);
+    let dead =
+        found("digraph G { start h [shape=hexagon] exit start -> h start -> exit [on=fail] }", Language::Dot);
+    let is_told =
+        dead.iter().any(|found| found.code == Code::P307 && found.message == "no edge leaves node `h`");
+    assert!(is_told, "{dead:?}");
+}
+
+#[test]
+fn p7_a_join_with_a_prompt_is_told_that_nobody_works_there() {
+    let read = found(
+        &format!(
+            "digraph G {{ start f [shape=component] x [{STEP}] y [{STEP}] j [shape=tripleoctagon, prompt=\"Which is best?\"] exit start -> f f -> x -> j f -> y -> j j -> exit }}"
+        ),
+        Language::Dot,
+    );
+    assert_eq!(read.len(), 1);
+    assert_eq!(
+        (read[0].code, read[0].message.as_str()),
+        (Code::P314, "nobody works at the join `j`, so its prompt has no effect")
+    );
+}
+
+#[test]
+fn x2_what_every_context_has_is_no_slip() {
+    let names = [
+        "outcome=success",
+        "preferred_label=x",
+        "context.graph.goal=x",
+        "context.current_node=x",
+        "context.last_stage=x",
+        "context.last_response=x",
+        "context.internal.retry_count.a=1",
+        "context.tool.output=x",
+        "context.parallel.results.0.output=x",
+        "context.stack.child.status=completed",
+    ];
+    for name in names {
+        let read = found(
+            &format!(
+                "digraph G {{ start a [{STEP}] exit start -> a -> exit a -> exit [condition=\"{name}\"] }}"
+            ),
+            Language::Dot,
+        );
+        assert!(read.iter().all(|found| found.code != Code::P313), "{name}: {read:?}");
+    }
+}

@@ -1,0 +1,136 @@
+//! `plan export`: what a run is, as a folder for other tools (DOT K9). Nothing is ever read back from it.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use planctl_server::wire::{AttemptView, RunView, StepView};
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::client::Client;
+use crate::failure::{Answer, Exit, Failure};
+use crate::show;
+
+/// Writes the folder.
+pub async fn run(context: &Context, run: &str, to: &Path) -> Answer {
+    let client = Client::open(context).await?;
+    let handle = client.find(run).await?;
+    let view = client.status(handle).await?;
+    let checked = client.plan_of_run(handle).await?;
+    let logs = client.logs(handle, None, None).await?;
+    let checkpoint = client.checkpoint(handle).await?;
+    let name = show::safe(&to.display().to_string());
+    fs::create_dir(to).map_err(|error| {
+        if error.kind() == io::ErrorKind::AlreadyExists {
+            return Failure::usage(format!("{name} is there already"))
+                .help("name a folder that is not there yet");
+        }
+        denied(&name, &error)
+    })?;
+    let written = || -> io::Result<()> {
+        let folder = Folder(to);
+        folder.json("manifest.json", &manifest(&view))?;
+        folder.json("checkpoint.json", &serde_json::to_value(&checkpoint)?)?;
+        folder.text("plan", checked.source.text())?;
+        for step in &view.steps {
+            let own: Vec<&AttemptView> =
+                logs.attempts.iter().filter(|attempt| attempt.step.number == step.number).collect();
+            let task = checked.verification.graph.as_ref().and_then(|graph| {
+                Some(graph.task(&planctl_engine::NodeId::new(step.node.as_str()))?.prompt.clone())
+            });
+            write_step(&folder, step, task.as_deref(), &own)?;
+        }
+        Ok(())
+    };
+    written().map_err(|error| denied(&name, &error))?;
+    context.say(&format!("wrote {name}"));
+    Ok(Exit::Yes)
+}
+
+fn denied(name: &str, error: &io::Error) -> Failure {
+    Failure::new(Exit::Denied, format!("could not write {name}: {error}"))
+}
+
+/// The folder that is written.
+struct Folder<'f>(&'f Path);
+
+impl Folder<'_> {
+    fn text(&self, name: &str, text: &str) -> io::Result<()> {
+        let path = self.0.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(path, text)
+    }
+
+    fn json(&self, name: &str, value: &Value) -> io::Result<()> {
+        self.text(name, &format!("{value:#}\n"))
+    }
+}
+
+fn manifest(view: &RunView) -> Value {
+    json!({
+        "name": view.run,
+        "id": view.id,
+        "plan": view.plan,
+        "goal": view.title,
+        "graph": view.digest,
+        "workspace": view.workspace,
+        "state": view.state,
+        "end": view.end,
+        "reason": view.reason,
+        "start_time": view.started_at,
+        "end_time": view.ended_at,
+    })
+}
+
+fn write_step(
+    folder: &Folder<'_>,
+    step: &StepView,
+    task: Option<&str>,
+    attempts: &[&AttemptView],
+) -> io::Result<()> {
+    if step.visits == 0 {
+        return Ok(());
+    }
+    let place = plain(&step.node);
+    if let Some(task) = task {
+        folder.text(&format!("{place}/prompt.md"), task)?;
+    }
+    let last = attempts.last();
+    if let Some(work) = last.and_then(|attempt| attempt.work.as_ref()) {
+        folder.text(&format!("{place}/response.md"), &work.text)?;
+    }
+    let gate = last.and_then(|attempt| attempt.gate.as_ref());
+    let status = json!({
+        "node": step.node,
+        "title": step.title,
+        "outcome": step.state,
+        "attempts": step.attempts,
+        "visits": step.visits,
+        "verdict": step.verdict,
+        "failure_reason": step.failure,
+        "exit_code": gate.and_then(|gate| gate.exit_code),
+    });
+    folder.json(&format!("{place}/status.json"), &status)?;
+    for attempt in attempts {
+        let Some(gate) = &attempt.gate else { continue };
+        for (stream, text) in [("stdout", &gate.stdout), ("stderr", &gate.stderr)] {
+            if !text.is_empty() {
+                folder.text(&format!("artifacts/{place}-{}-{stream}.txt", attempt.attempt), text)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns a name that stays a folder of its own, whatever the node is called.
+fn plain(node: &str) -> String {
+    let is_fit = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let name: String = node.chars().take(100).map(|c| if is_fit(c) { c } else { '_' }).collect();
+    match name.as_str() {
+        "" | "artifacts" | "plan" => format!("node-{name}"),
+        _ => name,
+    }
+}
