@@ -8,6 +8,7 @@ use crate::markdown::{LineKind, Outline};
 use crate::parse::{STEPS_MAX, heading, name_of, parse};
 use crate::source::{PLAN_BYTES_MAX, Source, Span, Spanned, escape};
 use crate::tree::{PlanTree, StepNumber, StepTree};
+use crate::workflow::{Mention, mentions};
 
 /// The most characters an item may have.
 const ITEM_CHARACTERS_MAX: usize = 500;
@@ -25,7 +26,8 @@ pub struct Expanded {
     pub steps: usize,
 }
 
-/// Writes out the templates of a plan, numbers all steps anew, and lets `needs` and subscriptions follow.
+/// Writes out the templates of a plan, numbers all steps anew, and lets `needs`, conditions, the lines of `## Flow` and
+/// subscriptions follow.
 ///
 /// A step's own `**for_each:**` list comes before `given` items. In a template `{item}`, `{n}`, `{index}` and `{count}`
 /// are filled in; in a contract an item is quoted, so that no item becomes code. A later step's subscription that
@@ -51,6 +53,7 @@ pub fn expand(source: &Source, given: Option<&[String]>) -> Result<Expanded, Vec
     let mut writer = Writer {
         source,
         numbers: new_numbers(&parts, &lists),
+        mentions: mentions(source, &tree),
         latest: Vec::new(),
         found,
         commands: Vec::new(),
@@ -58,7 +61,7 @@ pub fn expand(source: &Source, given: Option<&[String]>) -> Result<Expanded, Vec
     let mut text = String::new();
     let mut at = 0;
     for (part, list) in parts.iter().zip(lists) {
-        text.push_str(&source.text()[at..part.span.start]);
+        text.push_str(&writer.between(Span::new(at, part.span.start)));
         writer.write(part, list, &mut text);
         at = part.span.end;
         if text.len() > PLAN_BYTES_MAX {
@@ -68,7 +71,7 @@ pub fn expand(source: &Source, given: Option<&[String]>) -> Result<Expanded, Vec
             ]);
         }
     }
-    text.push_str(&source.text()[at..]);
+    text.push_str(&writer.between(Span::new(at, source.text().len())));
     if !writer.found.is_empty() {
         return Err(writer.found);
     }
@@ -204,11 +207,17 @@ fn new_numbers(parts: &[Part<'_>], lists: &[Option<Vec<String>>]) -> BTreeMap<u3
 struct Writer<'a> {
     source: &'a Source,
     numbers: BTreeMap<u32, Vec<usize>>,
+    /// Where steps are named by their numbers, but for `needs`.
+    mentions: Vec<Mention>,
     /// The items of the latest template.
     latest: Vec<String>,
     found: Vec<Diagnostic>,
     /// The contract that each step must have.
     commands: Vec<Option<String>>,
+}
+
+fn listed<'n>(numbers: impl IntoIterator<Item = &'n usize>) -> String {
+    numbers.into_iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// One filling of a template.
@@ -257,12 +266,39 @@ impl Writer<'_> {
         self.latest = list;
     }
 
-    fn common_edits(&self, part: &Part<'_>, number: usize) -> Vec<(Span, String)> {
+    /// Returns what stands outside of the steps.
+    fn between(&mut self, span: Span) -> String {
+        let edits = self.renumbered(span);
+        edited(self.source, span, edits)
+    }
+
+    /// Gives the steps that a part of the text names their new numbers.
+    fn renumbered(&mut self, span: Span) -> Vec<(Span, String)> {
+        let mut edits = Vec::new();
+        let inside = self.mentions.iter().filter(|it| it.span.start >= span.start && it.span.end <= span.end);
+        for mention in inside {
+            match self.numbers.get(&mention.number).map(Vec::as_slice) {
+                Some([same]) if u32::try_from(*same) == Ok(mention.number) => {}
+                Some([one]) => edits.push((mention.span, one.to_string())),
+                Some(several) if mention.is_end => edits.push((mention.span, listed(several))),
+                Some(_) => {
+                    let message =
+                        format!("step {} becomes several, and a condition is about one", mention.number);
+                    let refused = Diagnostic::new(Code::P012, message).at(mention.span, "here");
+                    self.found.push(refused.help("name another step, or write the steps out by hand"));
+                }
+                None => {}
+            }
+        }
+        edits
+    }
+
+    fn common_edits(&mut self, part: &Part<'_>, number: usize) -> Vec<(Span, String)> {
         let mut edits = vec![(part.step.number.span, number.to_string())];
+        edits.extend(self.renumbered(part.span));
         if let Some(needs) = &part.step.needs {
-            let new = needs.value.iter().flat_map(|old| self.numbers.get(old).cloned().unwrap_or_default());
-            let new: Vec<String> = new.map(|number| number.to_string()).collect();
-            edits.push((needs.span, new.join(", ")));
+            let new = needs.value.iter().filter_map(|old| self.numbers.get(old)).flatten();
+            edits.push((needs.span, listed(new)));
         }
         edits
     }

@@ -21,6 +21,7 @@ pub use write::{Phase, Stage, Stages, edge_words, to_ascii, to_ascii_at, to_dot,
 
 pub(crate) use crate::dot::EDGES_MAX;
 pub(crate) use pipeline::{on_named, read_condition};
+pub(crate) use plan::{Mention, flow_edges, mentions};
 pub(crate) use tree::is_confirmed;
 pub(crate) use types::serve;
 

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use planctl_engine::condition::Key;
 use planctl_engine::{On, Subscription, WorkKind};
 
 use super::pipeline::{on_named, read_condition};
 use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Workflow};
+use crate::condition;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::dot::EDGES_MAX;
 use crate::near::nearest;
@@ -349,6 +351,48 @@ fn names(
         }
     }
     Some(names)
+}
+
+/// A step that ways or conditions of a plan name by its number.
+pub(crate) struct Mention {
+    /// The number as it is written.
+    pub(crate) span: Span,
+    /// The step's number.
+    pub(crate) number: u32,
+    /// Says that it is an end of a line of `## Flow`, where several may stand.
+    pub(crate) is_end: bool,
+}
+
+/// Returns what the lines of `## Flow` and the conditions of steps name, in the order of the text.
+pub(crate) fn mentions(source: &Source, tree: &PlanTree) -> Vec<Mention> {
+    let mut numbers: BTreeMap<Span, (u32, bool)> = BTreeMap::new();
+    for step in &tree.steps {
+        numbers.extend(step.when.iter().flat_map(|when| mentioned(source, when.span)));
+    }
+    for edge in flow_edges(source, tree) {
+        let ends = [&edge.from, &edge.to].into_iter();
+        numbers.extend(ends.filter_map(|end| Some((end.span, (end.value.parse().ok()?, true)))));
+        numbers.extend(edge.condition.iter().flat_map(|condition| mentioned(source, condition.span)));
+    }
+    numbers.into_iter().map(|(span, (number, is_end))| Mention { span, number, is_end }).collect()
+}
+
+fn mentioned(source: &Source, place: Span) -> Vec<(Span, (u32, bool))> {
+    const STEPS: &str = "steps.";
+    let Ok(reading) = condition::read(source.slice(place)) else { return Vec::new() };
+    let clauses = reading.condition.clauses.iter().zip(&reading.clauses);
+    let named = clauses.filter_map(|(clause, written)| {
+        let Key::Step { node, .. } = &clause.key else { return None };
+        let start = place.start + written.start + STEPS.len();
+        Some((Span::new(start, start + node.len()), (node.parse().ok()?, false)))
+    });
+    named.collect()
+}
+
+/// Returns the ways that the lines of `## Flow` say; what can't be read is left to the verification of the plan.
+pub(crate) fn flow_edges(source: &Source, tree: &PlanTree) -> Vec<EdgeTree> {
+    let lines = tree.flow.iter().flat_map(|flow| &flow.value).take(EDGES_MAX);
+    lines.flat_map(|line| flow_line(source, line, &mut Vec::new())).collect()
 }
 
 fn unread(span: Span, why: &str) -> Diagnostic {

@@ -30,6 +30,22 @@ fn templated(contract: &str) -> String {
 }
 
 #[test]
+fn ways_and_conditions_follow_the_numbers_of_steps() {
+    let batch =
+        with("### 2. Make two\n", "### 2. Make {item}\n**for_each:** x, y\n**when:** steps.1.exit_code=0\n");
+    let more = "\n### 3. Look\n\n**type:** call\n**contract:**\n```shell\ntest -f z\n```\n\n## Flow\n\n";
+    let text = expanded(
+        &format!("{batch}{more}- 1 -> 2\n- 2 -> 3\n- 3 -> 1 on fail if steps.3.outcome=fail\n"),
+        &[],
+    );
+    let flow: Vec<&str> = text.split("## Flow").nth(1).unwrap().split_terminator('\n').skip(2).collect();
+    assert_eq!(flow, ["- 1 -> 2, 3", "- 2, 3 -> 4", "- 4 -> 1 on fail if steps.4.outcome=fail"]);
+    assert_eq!(text.matches("**when:** steps.1.exit_code=0").count(), 2);
+    let unclear = format!("{batch}{more}- 3 -> 1 if steps.2.exit_code=1\n");
+    assert!(refused(&unclear, None).starts_with("step 2 becomes several, and a condition is about one"));
+}
+
+#[test]
 fn x_14_the_third_example_expands_to_a_plan_that_is_verified() {
     let text = expanded(MIGRATE, &["src/a.py", "src/b.py", "src/c.py"]);
     let source = Source::new("plan.md", text);

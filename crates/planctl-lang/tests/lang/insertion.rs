@@ -44,6 +44,49 @@ fn h51_what_is_no_step_or_would_change_what_is_meant_is_refused() {
     assert_eq!(inserted(PLAN, 7, STEP).unwrap_err(), "the plan has no step 7");
     assert!(inserted(PLAN, 1, "please add a step").unwrap_err().contains("is the text of a step"));
     assert!(inserted(PLAN, 1, "").is_err());
-    let flow = format!("{PLAN}\n## Flow\n\n- 2 -> 1 on fail\n");
-    assert!(inserted(&flow, 1, STEP).unwrap_err().contains("numbers of steps"));
+    for unclear in
+        ["1 -> 3 if steps.1.exit_code = 0", "1 -> 3 on always", "1, 2 -> 3 on success if outcome=success"]
+    {
+        let flow = format!("{PLAN}\n## Flow\n\n- {unclear}\n");
+        let refused = inserted(&flow, 1, STEP).unwrap_err();
+        assert_eq!(refused, "where the run goes from step 1 depends on more than its success", "{unclear}");
+    }
+}
+
+/// The lines of a plan's flow, and the conditions of its steps.
+fn ways(text: &str) -> Vec<&str> {
+    let flow = text.split("## Flow").skip(1).flat_map(str::lines);
+    let whens = text.lines().filter(|line| line.starts_with("**when:**"));
+    whens.chain(flow).filter(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn h51_ways_and_conditions_follow_and_what_led_on_leads_on_from_the_new_step() {
+    let plan =
+        PLAN.replace("**needs:** 1\n", "").replace("**needs:** 2\n", "**when:** steps.2.exit_code=0\n");
+    let flow = format!(
+        "{plan}\n## Flow\n\n- 3 -> 2 on fail if steps.3.exit_code = 7 && steps.1.outcome=success\n- 2 -> 3\n- step 1, 2 -> done, 3\n- 9 -> 1\n"
+    );
+    let first = inserted(&flow, 1, STEP).unwrap();
+    assert_eq!(
+        ways(&first),
+        [
+            "**when:** steps.3.exit_code=0",
+            "- 4 -> 3 on fail if steps.4.exit_code = 7 && steps.1.outcome=success",
+            "- 3 -> 4",
+            "- 2, 3 -> done, 4",
+            "- 9 -> 1"
+        ]
+    );
+    let second = inserted(&flow, 2, &format!("{STEP}\n{STEP}")).unwrap();
+    assert_eq!(
+        ways(&second),
+        [
+            "**when:** steps.2.exit_code=0",
+            "- 5 -> 2 on fail if steps.5.exit_code = 7 && steps.1.outcome=success",
+            "- 4 -> 5",
+            "- step 1, 4 -> done, 5",
+            "- 9 -> 1"
+        ]
+    );
 }
