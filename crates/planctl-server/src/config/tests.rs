@@ -672,6 +672,7 @@ fn a14_any_change_of_what_runs_changes_what_is_approved() {
         ("roles.*.effects.allow", role, "effects = { allow = [\"network\"] }\n"),
         ("roles.*.effects.deny", role, "effects = { deny = [\"network\"] }\n"),
         ("roles.*.plans", role, "plans = [\"a.md\"]\n"),
+        ("roles.*.types", role, "types = [\"deploy\"]\n"),
         ("roles.*.pace.alternate", role, "pace = { alternate = \"reviewer\" }\n"),
         ("roles.*.pace.contingent", role, "pace = { contingent = \"reviewer\" }\n"),
         ("roles.*.pace.emergency", role, "pace = { emergency = \"reviewer\" }\n"),
