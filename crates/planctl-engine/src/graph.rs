@@ -347,6 +347,11 @@ impl Graph {
         self.branches.apart(id)
     }
 
+    /// Returns the fork of which a branch begins with a node, and which of its edges leads there, counted from 0.
+    pub fn begins_branch(&self, id: &NodeId) -> Option<(&NodeId, u16)> {
+        self.branches.begins(id)
+    }
+
     /// Says whether a node makes worktrees for branches, or merges them: a fork whose branches work apart, or its join.
     pub fn parts_or_merges(&self, id: &NodeId) -> bool {
         let is_apart = |id: &NodeId| {

@@ -19,6 +19,7 @@ mod event;
 mod fact;
 mod graph;
 mod ids;
+mod line;
 pub mod mutant;
 mod pace;
 mod run;
@@ -43,6 +44,7 @@ pub use graph::{
     Question, Restart, Signal, SubPlan, Subscription, Task, WorkKind,
 };
 pub use ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
+pub use line::Line;
 pub use pace::{Handover, Level, Responder, Rung};
 pub use run::{
     Arrivals, BranchResult, Came, End, Failing, Failure, Head, Known, NodeState, Note, Outcome, Outcomes,

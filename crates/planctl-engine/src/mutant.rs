@@ -80,6 +80,22 @@ pub enum Mutant {
     ConditionIgnored,
     /// A resumed run has forgotten how often its nodes were entered.
     VisitsLostOnResume,
+    /// A sub-plan's run that failed is taken for one that is done.
+    SubPlanFailureIgnored,
+    /// A run goes on from a sub-plan as soon as its run has begun.
+    SubPlanNotAwaited,
+    /// What a sub-plan's run used is not counted.
+    SubPlanUncharged,
+    /// The worktrees of branches are merged twice.
+    MergedTwice,
+    /// A join goes on without the worktrees of its branches being merged.
+    MergeSkipped,
+    /// Branches begin without worktrees of their own.
+    PartingSkipped,
+    /// A step that a worker proposes is passed over.
+    ProposalIgnored,
+    /// A report whose proposal was rejected passes its step without a gate.
+    RejectionPassesStep,
 }
 
 impl Mutant {
@@ -116,7 +132,7 @@ impl Mutant {
     ];
 
     /// Deliberate bugs that show in graphs only.
-    pub const OF_GRAPHS: [Mutant; 9] = [
+    pub const OF_GRAPHS: [Mutant; 17] = [
         Mutant::BranchCountedTwice,
         Mutant::GoalSkipped,
         Mutant::CheckpointNotRestored,
@@ -126,6 +142,14 @@ impl Mutant {
         Mutant::BranchesUnlimited,
         Mutant::ContextLeaks,
         Mutant::ConditionIgnored,
+        Mutant::SubPlanFailureIgnored,
+        Mutant::SubPlanNotAwaited,
+        Mutant::SubPlanUncharged,
+        Mutant::MergedTwice,
+        Mutant::MergeSkipped,
+        Mutant::PartingSkipped,
+        Mutant::ProposalIgnored,
+        Mutant::RejectionPassesStep,
     ];
 }
 

@@ -11,6 +11,7 @@ use crate::effect::AskKind;
 use crate::event::Refusal;
 use crate::graph::{Carry, Graph, NodeKind, Signal};
 use crate::ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
+use crate::line::Line;
 use crate::mutant::{Mutant, planted};
 use crate::pace::Handover;
 use crate::time::Timestamp;
@@ -61,8 +62,8 @@ pub struct Head {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stopped_at: Vec<NodeId>,
     /// Nodes that wait until fewer others are worked on, first to last.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ready: Vec<NodeId>,
+    #[serde(default, skip_serializing_if = "Line::is_empty")]
+    pub ready: Line,
     /// Names that steps under way have to themselves (`Task::apart`).
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub busy: BTreeSet<String>,
@@ -673,7 +674,7 @@ impl Run {
             noticed: false,
             transitions: 0,
             stopped_at: Vec::new(),
-            ready: Vec::new(),
+            ready: Line::default(),
             busy: BTreeSet::new(),
             restarts: 0,
         };
@@ -771,10 +772,10 @@ impl Run {
         head.out = head.out + u32::from(state.is_out()) - u32::from(before.is_out());
         head.held = head.held + u32::from(state.is_held()) - u32::from(before.is_held());
         if before == NodeState::Ready {
-            head.ready.retain(|ready| ready != id);
+            head.ready.remove(graph, id);
         }
         if state == NodeState::Ready {
-            head.ready.push(id.clone());
+            head.ready.push(graph, id);
         }
         let Some(node) = graph.node(id) else { return Ok(()) };
         if let NodeKind::Task(task) = &node.kind

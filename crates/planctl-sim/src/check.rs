@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentSaid, Ending, Event, Fact, Found, Graph, ItemId, NodeId, NodeKind, NodeState, Outcome, Outcomes,
-    Purpose, RedFirst, Run, RunStatus, Showing, Spent, TimerId, Timestamp, Usage, Verdict, Work, advance,
+    AgentSaid, End, Ending, Event, Fact, Found, Graph, ItemId, NodeId, NodeKind, NodeState, Outcome,
+    Outcomes, Purpose, RedFirst, Run, RunStatus, Showing, Spent, TimerId, Timestamp, Usage, Verdict, Work,
+    advance,
 };
 
 use serde::Serialize;
@@ -183,7 +184,11 @@ fn counters_are_true(store: &Store) -> Result<(), String> {
         format!("settled steps are counted as {:?} and are {settled:?}", head.settled)
     })?;
     let mut attempts = 0;
-    for record in store.whole.records().values() {
+    // Branches that are parted or merged are numbered as well, and are nobody's attempt.
+    let is_attempt = |id: &NodeId| {
+        graph.node(id).is_none_or(|node| !matches!(node.kind, NodeKind::Fork(_) | NodeKind::Join(_)))
+    };
+    for (_, record) in store.whole.records().iter().filter(|(id, _)| is_attempt(id)) {
         attempts += usize::from(record.tally.attempt.number());
     }
     ensure(attempts == count(head.attempts), || format!("{attempts} attempts, counted {}", head.attempts))
@@ -223,11 +228,14 @@ fn facts_follow_from(store: &Store, entry: &Entry) -> Result<(), String> {
     for fact in &entry.facts {
         if let Fact::NodeSettled { node, outcome, by, .. } = fact {
             let is_named = by.is_some() && matches!(entry.event, Event::Human(_));
-            let lapses = match graph.gated(node) {
-                Some(gated) => gated.lapse == *outcome,
-                None => *outcome != Outcome::Skipped,
+            let within = graph.sub_plan(node);
+            let lapses = match (graph.gated(node), within) {
+                (Some(gated), _) => gated.lapse == *outcome,
+                (None, Some(plan)) => plan.lapse == *outcome,
+                (None, None) => *outcome != Outcome::Skipped,
             };
             let is_founded = match outcome {
+                Outcome::Passed if within.is_some() => ended_well(entry, node),
                 Outcome::Passed => graph.gated(node).is_none() || proves(graph, store, entry, node),
                 Outcome::Waived => is_named,
                 Outcome::Failed | Outcome::Skipped | Outcome::Warned => is_named || lapses,
@@ -260,6 +268,12 @@ fn facts_follow_from(store: &Store, entry: &Entry) -> Result<(), String> {
     Ok(())
 }
 
+/// Says whether an event is that the run of a plan within the plan is done.
+fn ended_well(entry: &Entry, node: &NodeId) -> bool {
+    let Event::Harness(event) = &entry.event else { return false };
+    matches!(&event.found, Found::Ended(child) if child.end == End::Done && event.at.node == *node)
+}
+
 /// Says whether the next try at a node began with an event.
 fn begins_anew(entry: &Entry, node: &NodeId) -> bool {
     entry.facts.iter().any(|fact| {
@@ -290,7 +304,8 @@ fn red_comes_first(store: &Store) -> Result<(), String> {
     for (id, record) in store.whole.records() {
         let Some(task) = store.plan().graph.task(id) else { continue };
         let must_be_red = task.contract.red_first == RedFirst::Deny && !task.contract.guard;
-        let is_worked_on = record.state.is_out() && record.state != NodeState::Rehearsing;
+        // What was reported before a revision demanded red is judged all the same.
+        let is_worked_on = matches!(record.state, NodeState::Working { .. } | NodeState::Resting { .. });
         ensure(!must_be_red || !is_worked_on || showed_last(store, id) == Some(Showing::Red), || {
             format!("{id} is worked on, and its contract was not red before")
         })?;
@@ -332,7 +347,7 @@ fn nothing_follows_the_end(store: &Store) -> Result<(), String> {
 fn steps_run_in_order(store: &Store) -> Result<(), String> {
     let steps = store.plan().graph.steps();
     let outcome = |id: &NodeId| store.whole.records().get(id).and_then(|record| record.state.outcome());
-    let is_done = store.head.status == (RunStatus::Ended { end: planctl_engine::End::Done });
+    let is_done = store.head.status == (RunStatus::Ended { end: End::Done });
     for (index, (node, _)) in steps.iter().enumerate() {
         let is_live = store.whole.records().get(&node.id).is_some_and(|record| record.state.is_live());
         if !is_live && !is_done {
@@ -375,6 +390,11 @@ fn usage_is_charged_once(store: &Store) -> Result<(), String> {
     let mut run = (0, 0);
     let mut nodes: BTreeMap<&NodeId, (u64, u64)> = BTreeMap::new();
     for entry in &store.history {
+        if let Event::Harness(event) = &entry.event
+            && let Found::Ended(child) = &event.found
+        {
+            run = (run.0 + child.spent.tokens, run.1 + child.spent.micro_usd);
+        }
         let Event::Agent(event) = &entry.event else { continue };
         let usage: Option<&Usage> = match &event.said {
             AgentSaid::Reported(report) => report.usage.as_ref(),

@@ -16,7 +16,8 @@ pub fn expected() -> Coverage {
     add(
         "event",
         "agent.reported agent.asked agent.overran agent.faulted agent.released harness.evaluated harness.rehearsed \
-         harness.inconclusive harness.recorded harness.restored human.submitted human.answered human.cancelled human.resumed human.revised \
+         harness.inconclusive harness.recorded harness.restored \
+         harness.parted harness.merged harness.conflicted harness.begun harness.ended human.submitted human.answered human.cancelled human.resumed human.revised \
          clock.admitted clock.due clock.lease_lost clock.overran",
     );
     add(
@@ -24,7 +25,8 @@ pub fn expected() -> Coverage {
         "plan_activated node_entered node_rehearsed node_verified retry_triggered edge_followed node_settled node_resting \
          node_interrupted gate_repeated ask_opened ask_answered plan_escalated budget_noticed plan_expired \
          plan_paused plan_completed plan_failed plan_cancelled pace_changed \
-         node_queued node_decided checkpoint_saved checkpoint_restored branches_joined goal_unmet",
+         node_queued node_decided checkpoint_saved checkpoint_restored branches_joined goal_unmet \
+         branches_parted branches_merged merge_conflicted sub_plan_began sub_plan_ended",
     );
     add("level", "primary alternate contingent emergency");
     add("answer", "approve reject retry skip waive abort revise reassign raise answer choose");
@@ -32,7 +34,7 @@ pub fn expected() -> Coverage {
     add(
         "reason",
         "submitted exhausted no_edge undelivered permission interrupted inconclusive not_red stale attempts_limit \
-         budget asked planned same_failure",
+         budget asked planned same_failure conflict proposed",
     );
     add("showing", "red green tampered");
     add("verdict", "passed failed timed_out tampered");

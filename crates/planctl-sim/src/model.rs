@@ -95,6 +95,13 @@ pub enum Place {
     Resting,
     /// The contract is rehearsed, before the work.
     Rehearsed,
+    /// The worktrees of branches are made, or merged.
+    Parting {
+        /// They are merged.
+        merges: bool,
+    },
+    /// Another plan is carried out.
+    Within,
     /// The gate is out.
     WithHarness {
         /// The worker gave up before.

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use planctl_engine::{
-    Budget, Contract, Digest, Edge, Graph, GraphParts, Level, Limits, Node, NodeId, NodeKind, On, Outcome,
-    Priority, RedFirst, Responder, Role, Rung, Task, WorkKind,
+    Budget, ChildApproval, Contract, Digest, Edge, Graph, GraphParts, Level, Limits, Node, NodeId, NodeKind,
+    On, Outcome, Priority, RedFirst, Responder, Role, Rung, SubPlan, Task, WorkKind,
 };
 
 use crate::dice::Dice;
@@ -31,6 +31,10 @@ pub fn draw(dice: &mut Dice) -> Plan {
     let mut plan = draw_steps(dice);
     if apart.happens(500) {
         plan.graph = with_red_first(&mut apart, &plan.graph, &BTreeSet::new());
+    }
+    let mut apart = dice.clone().fork(10);
+    if plan.is_woven && apart.happens(500) {
+        plan.graph = with_runs_and_branches_of_their_own(&mut apart, &plan.graph);
     }
     let mut apart = dice.clone().fork(8);
     if apart.happens(500) {
@@ -78,6 +82,37 @@ fn with_pace(dice: &mut Dice, graph: &Graph) -> Graph {
         }
     }
     Graph::new(parts).expect("the edges are as they were")
+}
+
+/// Makes plans within the plan of some calls and steps, and has the branches of some forks work in worktrees of their own.
+fn with_runs_and_branches_of_their_own(dice: &mut Dice, graph: &Graph) -> Graph {
+    let mut parts = GraphParts::from(graph.clone());
+    for node in &mut parts.nodes {
+        let (nests, parts_branches, inherits) = (dice.happens(300), dice.happens(600), dice.happens(500));
+        let lapse = match &mut node.kind {
+            NodeKind::Fork(fork) => {
+                fork.apart = parts_branches && fork.join.is_some();
+                continue;
+            }
+            NodeKind::Task(task) => task.lapse,
+            NodeKind::Call(call) => call.lapse,
+            NodeKind::Start
+            | NodeKind::Decision(_)
+            | NodeKind::Human(_)
+            | NodeKind::Checkpoint
+            | NodeKind::Join(_)
+            | NodeKind::Escalate { .. }
+            | NodeKind::SubPlan(_)
+            | NodeKind::Exit { .. } => continue,
+        };
+        if nests {
+            let approval = if inherits { ChildApproval::Inherit } else { ChildApproval::Ask };
+            let path = "inner.md".to_owned();
+            let plan = SubPlan { path, approval, lapse, until: None, cycles: 1 };
+            node.kind = NodeKind::SubPlan(Box::new(plan));
+        }
+    }
+    Graph::new(parts).unwrap_or_else(|_| graph.clone())
 }
 
 /// Leads the last step's success to a step before, so that steps are entered anew after they passed, and its failure to

@@ -1,6 +1,7 @@
 //! One thread, one seed: a run, the hands that work on it, and everything that goes wrong between them.
 
 mod calls;
+mod children;
 mod gates;
 mod person;
 mod probe;
@@ -22,6 +23,7 @@ use crate::options::Options;
 use crate::{check, plans, tell};
 pub use tale::{Breach, Tale};
 
+use children::Child;
 use store::{Command, Lease, Proof, Row, RowPlace, Store};
 
 /// When every world begins.
@@ -119,6 +121,8 @@ struct World {
     gate: Option<Hand>,
     /// Calls that were not answered yet, or arrive late, or again.
     outbox: Vec<Command>,
+    /// Runs of plans within the plan, by the item that waits for each.
+    children: BTreeMap<ItemId, Child>,
     keys: u64,
     /// Ids of calls that were accepted, as the clients remember them.
     accepted: BTreeSet<String>,
@@ -145,6 +149,7 @@ enum Move {
     Timer,
     Admit,
     Deliver,
+    Child,
     Probe,
 }
 
@@ -162,6 +167,7 @@ impl World {
             now: BEGINNING,
             gate: None,
             outbox: Vec::new(),
+            children: BTreeMap::new(),
             keys: 0,
             accepted: BTreeSet::new(),
             generations: BTreeMap::new(),
@@ -185,13 +191,14 @@ impl World {
             self.workers.push(None);
         }
         let mut turns = 0;
-        while !self.has_ended() || !self.outbox.is_empty() {
+        while !self.has_ended() || !self.outbox.is_empty() || self.has_children_to_tend() {
             turns += 1;
             if turns > CALM_TURNS_MAX {
                 return Err(format!("P3 the run does not end: {:?}", self.store.head));
             }
             self.turn()?;
         }
+        self.children_are_sound()?;
         check::at_the_end(&self.store, BEGINNING)
     }
 
@@ -258,12 +265,13 @@ impl World {
             (Move::Timer, on(is_due) * 5),
             (Move::Admit, on(is_queued) * 6),
             (Move::Deliver, on(!self.outbox.is_empty()) * 5),
+            (Move::Child, on(self.has_children_to_tend()) * 6),
             (Move::Probe, 4),
             (Move::Tick, 3),
         ];
         if self.is_calm {
-            moves[10].1 = 1;
-            let busy: u64 = moves[..10].iter().map(|(_, weight)| weight).sum();
+            moves[11].1 = 1;
+            let busy: u64 = moves[..11].iter().map(|(_, weight)| weight).sum();
             if busy == 0 {
                 return self.sleep();
             }
@@ -285,6 +293,7 @@ impl World {
             Move::Timer => self.timer(),
             Move::Admit => self.say(Event::Clock(ClockEvent::Admitted), Proof::Anyone),
             Move::Deliver => self.deliver(),
+            Move::Child => self.tend_children(),
             Move::Probe => self.probe(),
         }
     }

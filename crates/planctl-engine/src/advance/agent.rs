@@ -56,7 +56,7 @@ fn reported(turn: &mut Turn<'_>, node: &NodeId, report: &Report) -> Result<(), R
         turn.run.record_mut(node)?.context.insert(LAST_RESPONSE.to_owned(), said);
     }
     let proposal = report.hints.as_ref().and_then(|hints| hints.insert_step.as_deref());
-    match proposal.map(str::trim).filter(|text| !text.is_empty()) {
+    match proposal.map(str::trim).filter(|text| !text.is_empty() && !planted(Mutant::ProposalIgnored)) {
         Some(text) => {
             turn.run.record_mut(node)?.unchecked = Some(Unchecked { gave_up: report.gave_up });
             let text: String = text.chars().take(PROPOSAL_CHARS_MAX).collect();
@@ -73,7 +73,7 @@ fn check(turn: &mut Turn<'_>, node: &NodeId, gave_up: bool) -> Result<(), Refusa
     dispatch::gate(turn, node, turn.now)
 }
 
-/// Goes on with a report that waited for a person; says whether there was one.
+/// Has the gate of a report run that waited for a person; says whether there was one.
 pub(super) fn take_up_report(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
     let waits = turn.run.record(node)?.unchecked;
     let Some(Unchecked { gave_up }) = waits else { return Ok(false) };

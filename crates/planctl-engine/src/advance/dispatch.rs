@@ -12,7 +12,7 @@ use crate::mutant::{Mutant, planted};
 use crate::run::{Failing, NodeState, RunStatus};
 use crate::time::Timestamp;
 
-use super::{Turn, hold, join, pace, revise, route, settle};
+use super::{Turn, agent, hold, join, pace, revise, route, settle};
 
 /// Has a node done, or done again, by whoever does it: an agent, the harness, a person.
 pub(super) fn again(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
@@ -61,14 +61,14 @@ pub(super) fn next_ready(turn: &mut Turn<'_>) -> Result<bool, Refusal> {
     if turn.run.head.status != RunStatus::Active {
         return Ok(false);
     }
-    let waiting = turn.run.head.ready.clone();
-    for node in waiting {
+    let (graph, waiting) = (turn.graph, turn.run.head.ready.clone());
+    for node in waiting.nodes(graph) {
         if turn.run.head.out >= u32::from(turn.graph.limits().parallel) {
             return Ok(false);
         }
-        if has_room(turn, &node)? {
-            turn.set(&node, NodeState::Pending)?;
-            again(turn, &node)?;
+        if has_room(turn, node)? {
+            turn.set(node, NodeState::Pending)?;
+            again(turn, node)?;
             return Ok(true);
         }
     }
@@ -96,6 +96,9 @@ fn has_room(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
 fn attempt(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     if !has_room(turn, node)? {
         return queue(turn, node);
+    }
+    if agent::take_up_report(turn, node)? {
+        return Ok(());
     }
     if turn.run.head.attempts >= turn.graph.limits().attempts {
         return hold::ask(turn, node, AskKind::Escalation, Reason::AttemptsLimit, None);

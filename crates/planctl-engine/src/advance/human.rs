@@ -9,7 +9,7 @@ use crate::mutant::{Mutant, planted};
 use crate::run::{End, Known, NodeState, Note, Outcome, RunStatus};
 
 use super::settle::Said;
-use super::{Turn, agent, choose, dispatch, hold, revise, route, settle};
+use super::{Turn, choose, dispatch, hold, revise, route, settle};
 
 pub(super) fn decided(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(), Refusal> {
     match &event.decision {
@@ -148,8 +148,15 @@ fn carry_out(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId, answer: &An
             turn.run.head.status = RunStatus::Queued { resuming: false };
             Ok(())
         }
+        Answer::Reject
+            if planted(Mutant::RejectionPassesStep) && turn.run.record(node)?.unchecked.is_some() =>
+        {
+            turn.run.record_mut(node)?.unchecked = None;
+            settle::settle(turn, node, Outcome::Passed, None)?;
+            route::success(turn, node)
+        }
         // The report of the worker whose proposal is rejected counts as it stands.
-        Answer::Reject if agent::take_up_report(turn, node)? => Ok(()),
+        Answer::Reject if turn.run.record(node)?.unchecked.is_some() => dispatch::again(turn, node),
         Answer::Reject => {
             end_cancelled(turn, &event.by, event.note.as_deref());
             Ok(())

@@ -205,7 +205,7 @@ fn complete(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), 
     }
     record.tally.visits = record.tally.visits.saturating_add(1);
     turn.withdraw(join)?;
-    let is_apart = turn.graph.parts_or_merges(join);
+    let is_apart = turn.graph.parts_or_merges(join) && !planted(Mutant::MergeSkipped);
     if is_apart && outcome != Outcome::Failed {
         turn.run.record_mut(join)?.arrivals.get_or_insert_default().merging = Some(outcome);
     }
@@ -260,6 +260,9 @@ pub(super) fn merged(turn: &mut Turn<'_>, join: &NodeId, files: u32) -> Result<(
     let outcome = merging(turn, join)?;
     turn.facts.push(Fact::BranchesMerged { node: join.clone(), files });
     turn.run.record_mut(join)?.failure = None;
+    if planted(Mutant::MergedTwice) && turn.run.record(join)?.tally.attempt.number() == 1 {
+        return dispatch::again(turn, join);
+    }
     end(turn, join, outcome)
 }
 

@@ -9,7 +9,7 @@ use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
 use crate::run::{Outcome, RunStatus};
 
-use super::{Turn, agent, dispatch, join, route};
+use super::{Turn, dispatch, join, route};
 
 /// Pauses the run at a node: what else is out is taken back, and the plan is a draft again.
 pub(super) fn pause(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
@@ -79,7 +79,7 @@ pub(super) fn revive(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> 
             continue;
         }
         match &target.kind {
-            NodeKind::Task(_) if agent::take_up_report(turn, &id)? => {}
+            NodeKind::Task(_) if turn.run.record(&id)?.unchecked.is_some() => dispatch::again(turn, &id)?,
             NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) | NodeKind::SubPlan(_) => {
                 route::enter(turn, &id, true)?;
             }

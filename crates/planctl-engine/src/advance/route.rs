@@ -127,7 +127,7 @@ fn arrive(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) -> Result<(), Ref
         NodeKind::Fork(fork) => {
             pass(turn, edge, signal)?;
             match count_passage(turn, to)? {
-                true if fork.apart => join::begin_apart(turn, to, fork),
+                true if fork.apart && !planted(Mutant::PartingSkipped) => join::begin_apart(turn, to, fork),
                 true => join::spread(turn, to, fork),
                 false => Ok(()),
             }
@@ -258,6 +258,8 @@ pub(super) fn enter(turn: &mut Turn<'_>, node: &NodeId, refills: bool) -> Result
         return beyond_visits(turn, node);
     }
     record.tally.visits = record.tally.visits.saturating_add(1);
+    // A report that waits for a person is of the entering before.
+    record.unchecked = None;
     if refills {
         record.tally.failed = 0;
         record.tally.granted = 0;

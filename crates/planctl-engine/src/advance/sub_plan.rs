@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use crate::budget::Spent;
 use crate::contract::Excerpt;
 use crate::event::{ChildEnd, Refusal};
 use crate::fact::Fact;
 use crate::graph::Signal;
 use crate::ids::{NodeId, RunId};
+use crate::mutant::{Mutant, planted};
 use crate::run::{End, Failing, Failure, NodeState, Outcome};
 
 use super::{Turn, choose, dispatch, route, settle};
@@ -25,17 +27,19 @@ pub(super) fn begun(turn: &mut Turn<'_>, node: &NodeId, run: RunId) -> Result<()
         record.child = Some(run);
         turn.facts.push(Fact::SubPlanBegan { node: node.clone(), run });
     }
+    if planted(Mutant::SubPlanNotAwaited) {
+        settle::settle(turn, node, Outcome::Passed, None)?;
+        return route::success(turn, node);
+    }
     dispatch::gate(turn, node, turn.now.after(UNTIL_WOKEN))
 }
 
 /// Settles a node as its sub-plan's run ended, and counts what that used.
 pub(super) fn ended(turn: &mut Turn<'_>, node: &NodeId, child: &ChildEnd) -> Result<(), Refusal> {
     refuse_unless_nested(turn, node)?;
-    let spent = &mut turn.run.head.spent;
-    spent.tokens = spent.tokens.saturating_add(child.spent.tokens);
-    spent.micro_usd = spent.micro_usd.saturating_add(child.spent.micro_usd);
-    spent.metered = spent.metered.saturating_add(child.spent.metered);
-    spent.unmetered = spent.unmetered.saturating_add(child.spent.unmetered);
+    if !planted(Mutant::SubPlanUncharged) {
+        charge(&mut turn.run.head.spent, &child.spent);
+    }
     turn.facts.push(Fact::SubPlanEnded {
         node: node.clone(),
         name: child.name.clone(),
@@ -59,6 +63,10 @@ pub(super) fn ended(turn: &mut Turn<'_>, node: &NodeId, child: &ChildEnd) -> Res
     };
     let record = turn.run.record_mut(node)?;
     match child.end {
+        End::Failed if planted(Mutant::SubPlanFailureIgnored) => {
+            settle::settle(turn, node, Outcome::Passed, None)?;
+            route::success(turn, node)
+        }
         End::Done if is_met => {
             settle::settle(turn, node, Outcome::Passed, None)?;
             route::success(turn, node)
@@ -83,6 +91,14 @@ pub(super) fn ended(turn: &mut Turn<'_>, node: &NodeId, child: &ChildEnd) -> Res
             settle::exhausted(turn, node, true)
         }
     }
+}
+
+/// Counts what a sub-plan's run used for the run around it; its time passes in the run's own.
+fn charge(spent: &mut Spent, of_child: &Spent) {
+    spent.tokens = spent.tokens.saturating_add(of_child.tokens);
+    spent.micro_usd = spent.micro_usd.saturating_add(of_child.micro_usd);
+    spent.metered = spent.metered.saturating_add(of_child.metered);
+    spent.unmetered = spent.unmetered.saturating_add(of_child.unmetered);
 }
 
 fn refuse_unless_nested(turn: &Turn<'_>, node: &NodeId) -> Result<(), Refusal> {

@@ -14,6 +14,8 @@ pub(super) struct Branches {
     joins: BTreeMap<NodeId, Arms>,
     /// The innermost branch with a worktree of its own in which a node works.
     apart: BTreeMap<NodeId, Apart>,
+    /// The fork, and which of its edges, by which a branch begins with a node.
+    begins: BTreeMap<NodeId, (NodeId, u16)>,
 }
 
 /// A branch that works in a git worktree of its own.
@@ -75,13 +77,17 @@ impl Branches {
             Some(goal) => Err(GraphDefect::Misjoined(goal.node.clone())),
             None => {
                 let apart = apart(&joins, &forks_apart);
-                Ok(Branches { joins, apart })
+                Ok(Branches { joins, apart, begins: begins(parts, outgoing) })
             }
         }
     }
 
     pub(super) fn apart(&self, node: &NodeId) -> Option<&Apart> {
         self.apart.get(node)
+    }
+
+    pub(super) fn begins(&self, node: &NodeId) -> Option<(&NodeId, u16)> {
+        self.begins.get(node).map(|(fork, branch)| (fork, *branch))
     }
 
     pub(super) fn arm(&self, join: &NodeId, from: &NodeId) -> Option<u16> {
@@ -228,6 +234,18 @@ fn apart(joins: &BTreeMap<NodeId, Arms>, forks_apart: &[NodeId]) -> BTreeMap<Nod
         }
     }
     apart
+}
+
+/// Finds for each node with which a branch begins its fork, and which of the fork's edges it is.
+fn begins(parts: &GraphParts, outgoing: &BTreeMap<NodeId, Vec<Edge>>) -> BTreeMap<NodeId, (NodeId, u16)> {
+    let mut begins = BTreeMap::new();
+    for node in parts.nodes.iter().filter(|node| matches!(node.kind, NodeKind::Fork(_))) {
+        let edges = outgoing.get(&node.id).map_or(&[][..], Vec::as_slice);
+        for (edge, branch) in edges.iter().zip(0_u16..) {
+            begins.entry(edge.to.clone()).or_insert_with(|| (node.id.clone(), branch));
+        }
+    }
+    begins
 }
 
 /// Walks each branch of a fork up to its join.

@@ -6,7 +6,7 @@ use planctl_engine::mutant::{Mutant, plant};
 use super::script::talk;
 
 /// Conversations that a planted bug makes go another way.
-const CAUGHT: [(Mutant, &str); 9] = [
+const CAUGHT: [(Mutant, &str); 17] = [
     (
         Mutant::BranchCountedTwice,
             "
@@ -90,6 +90,87 @@ const CAUGHT: [(Mutant, &str); 9] = [
             approved
             -> clock admitted           a#1 to harness
             -> harness found a#1 exit 0  a#1 passed; a settled passed; a held: escalation no_edge
+            ",
+    ),
+    (
+        Mutant::SubPlanFailureIgnored,
+            "
+            plan  a: plan child.md  b: task
+            approved
+            -> clock admitted           a#1 to its plan
+            -> harness found a#1 ended failed  a ended Failed; a held: escalation no_edge
+            ",
+    ),
+    (
+        Mutant::SubPlanNotAwaited,
+            "
+            plan  a: plan child.md  b: task
+            approved
+            -> clock admitted           a#1 to its plan
+            -> harness found a#1 begun  a has a run; a#1 to its plan later
+            ",
+    ),
+    (
+        Mutant::SubPlanUncharged,
+            "
+            plan  a: plan child.md  b: task  budget 300 tokens
+            approved
+            -> clock admitted           a#1 to its plan
+            -> harness found a#1 ended done  a ended Done; a settled passed; 100 % used; b held: budget budget, 300 short
+            ",
+    ),
+    (
+        Mutant::MergedTwice,
+            "
+            plan  f: fork j apart  a: task  b: task  j: join  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  parallel 2
+            approved
+            -> clock admitted           f#1 to part
+            -> harness found f#1 parted  f parted at base; a#1 to coder; b#1 to coder
+            -> agent reported a#1       a#1 to harness
+            -> agent reported b#1       b#1 to harness
+            -> harness found b#1 exit 0  b#1 passed; b settled passed
+            -> harness found a#1 exit 0  a#1 passed; a settled passed; j joined 2 met, 0 failed; j#1 to merge
+            -> harness found j#1 merged  j merged 2 files; j settled passed; c#1 to coder
+            ",
+    ),
+    (
+        Mutant::MergeSkipped,
+            "
+            plan  f: fork j apart  a: task  b: task  j: join  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  parallel 2
+            approved
+            -> clock admitted           f#1 to part
+            -> harness found f#1 parted  f parted at base; a#1 to coder; b#1 to coder
+            -> agent reported a#1       a#1 to harness
+            -> agent reported b#1       b#1 to harness
+            -> harness found b#1 exit 0  b#1 passed; b settled passed
+            -> harness found a#1 exit 0  a#1 passed; a settled passed; j joined 2 met, 0 failed; j#1 to merge
+            ",
+    ),
+    (
+        Mutant::PartingSkipped,
+            "
+            plan  f: fork j apart  a: task  b: task  j: join  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  parallel 2
+            approved
+            -> clock admitted           f#1 to part
+            ",
+    ),
+    (
+        Mutant::ProposalIgnored,
+            "
+            plan  a: task  b: task
+            approved
+            -> clock admitted           a#1 to coder
+            -> agent reported a#1 proposes more  a held: insertion proposed
+            ",
+    ),
+    (
+        Mutant::RejectionPassesStep,
+            "
+            plan  a: task  b: task
+            approved
+            -> clock admitted           a#1 to coder
+            -> agent reported a#1 proposes more  a held: insertion proposed
+            -> human reject             a#1 to harness
             ",
     ),
 ];

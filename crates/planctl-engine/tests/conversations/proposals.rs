@@ -54,3 +54,34 @@ fn h51_only_these_answers_fit_and_a_worker_that_gave_up_has_no_retry() {
         -> harness found a#1 exit 1  a#1 failed; a held: escalation exhausted",
     );
 }
+
+#[test]
+fn a_report_whose_proposal_was_rejected_is_judged_once_there_is_room_for_its_gate() {
+    talk(
+        "plan  f: fork j  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j
+        approved
+        -> clock admitted           b queued; a#1 to coder
+        -> agent reported a#1 proposes more  a held: insertion proposed; b#1 to coder
+        -> human reject             a queued
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; j joined 2 met, 0 failed; j settled passed; DONE",
+    );
+}
+
+#[test]
+fn a_proposal_of_an_entering_before_is_forgotten() {
+    talk(
+        "plan  f: fork j  a: task abort  b: task  j: join any  c: call  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  c -on_fail-> f  parallel 2
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent reported a#1 proposes more  a held: insertion proposed
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; j joined 1 met, 0 failed; j settled passed; a#1 taken back from ask; c#1 to harness
+        -> harness found c#1 exit 1  c#1 failed; c settled failed; a#2 to coder; b#2 to coder
+        -> agent reported a#2       a#2 to harness
+        -> harness found a#2 exit 1  a#2 failed; a settled failed; b#2 taken back from agent; FAILED
+        -> human resumes            queued
+        -> clock admitted           goes on; a#3 to coder; b#3 to coder",
+    );
+}

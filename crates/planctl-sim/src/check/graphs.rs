@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use planctl_engine::{
-    Effect, Fact, Fork, Graph, JoinPolicy, NodeId, NodeKind, Outcome, Purpose, Signal, Work,
+    ClockEvent, Effect, Event, Fact, Fork, Graph, JoinPolicy, NodeId, NodeKind, NodeState, Outcome, Purpose,
+    Signal, Work,
 };
 
 use super::ensure;
@@ -12,6 +13,8 @@ use crate::world::store::{Entry, Store};
 pub(super) fn after_event(store: &Store, entry: &Entry) -> Result<(), String> {
     no_more_at_once_than_may_be(store)?;
     visits_are_kept(store)?;
+    branches_work_in_their_places(store)?;
+    nobody_goes_on_before_a_run_within(store)?;
     for fact in &entry.facts {
         match fact {
             Fact::BranchesJoined { node, met, failed } => {
@@ -21,6 +24,9 @@ pub(super) fn after_event(store: &Store, entry: &Entry) -> Result<(), String> {
             Fact::EdgeFollowed { from, .. } => branches_take_turns(store, from)?,
             Fact::CheckpointSaved { node, .. } => record_was_due(before(store, fact), node)?,
             Fact::PlanCompleted { .. } => goals_are_met(store)?,
+            Fact::BranchesParted { .. } | Fact::BranchesMerged { .. } | Fact::SubPlanBegan { .. } => {
+                done_once(before(store, fact), fact)?;
+            }
             Fact::NodeSettled { node, outcome: Outcome::Passed, by, .. } => {
                 let is_question =
                     store.plan().graph.node(node).is_some_and(|node| matches!(node.kind, NodeKind::Human(_)));
@@ -37,10 +43,7 @@ pub(super) fn after_event(store: &Store, entry: &Entry) -> Result<(), String> {
             | Fact::NodeDecided { .. }
             | Fact::CheckpointRestored { .. }
             | Fact::GoalUnmet { .. }
-            | Fact::BranchesParted { .. }
-            | Fact::BranchesMerged { .. }
             | Fact::MergeConflicted { .. }
-            | Fact::SubPlanBegan { .. }
             | Fact::SubPlanEnded { .. }
             | Fact::NodeSettled { .. }
             | Fact::NodeResting { .. }
@@ -73,6 +76,90 @@ fn no_more_at_once_than_may_be(store: &Store) -> Result<(), String> {
         ensure(names.insert(name), || format!("two steps under way may change {name}"))?;
     }
     Ok(())
+}
+
+/// A step of a branch with a worktree of its own is worked on between the parting and the merge, and a join of such branches
+/// has settled well only by a merge, or by a person.
+fn branches_work_in_their_places(store: &Store) -> Result<(), String> {
+    let graph = &store.plan().graph;
+    let record = |id: &NodeId| store.whole.records().get(id);
+    for (id, _) in store.whole.records().iter().filter(|(_, record)| record.state.is_out()) {
+        let Some(apart) = graph.apart(id) else { continue };
+        let is_parted = record(&apart.fork).is_some_and(|fork| fork.saved.is_some());
+        ensure(is_parted, || {
+            format!("{id} is worked on, and the branches of {} were not parted", apart.fork)
+        })?;
+        let is_merging = record(&apart.join).is_some_and(|join| join.state == NodeState::Branching);
+        ensure(!is_merging, || format!("{id} is worked on while {} merges its branch", apart.join))?;
+    }
+    let Some(entry) = store.history.last() else { return Ok(()) };
+    for fact in &entry.facts {
+        let Fact::NodeSettled { node, outcome: Outcome::Passed | Outcome::Warned, by: None, .. } = fact
+        else {
+            continue;
+        };
+        let merges =
+            |other: &Fact| matches!(other, Fact::BranchesMerged { node: merged, .. } if merged == node);
+        let is_join = graph.node(node).is_some_and(|node| matches!(node.kind, NodeKind::Join(_)));
+        ensure(!is_join || !graph.parts_or_merges(node) || entry.facts.iter().any(merges), || {
+            format!("{node} goes on, and its branches were not merged")
+        })?;
+    }
+    Ok(())
+}
+
+/// The way on from a plan within the plan is open once its run is over, and as that ended.
+fn nobody_goes_on_before_a_run_within(store: &Store) -> Result<(), String> {
+    let Some(entry) = store.history.last() else { return Ok(()) };
+    // A run that walks again from its start passes what is settled, and says so no second time.
+    let may_replay = matches!(entry.event, Event::Clock(ClockEvent::Admitted));
+    for (at, fact) in entry.facts.iter().enumerate() {
+        let Fact::EdgeFollowed { from, signal: Signal::Success, .. } = fact else { continue };
+        if store.plan().graph.sub_plan(from).is_none() {
+            continue;
+        }
+        let settled = entry.facts[..at].iter().rev().find_map(|before| {
+            if let Fact::NodeSettled { node, outcome, .. } = before
+                && node == from
+            {
+                return Some(*outcome);
+            }
+            None
+        });
+        ensure(settled.map_or(may_replay, |outcome| outcome != Outcome::Failed), || {
+            format!("the run goes on from {from}, whose own run is not over or came to nothing: {settled:?}")
+        })?;
+    }
+    Ok(())
+}
+
+/// Branches are parted once for each time that their fork is entered, merged once for each time that they meet, and a run
+/// within the run begins once.
+fn done_once<'f>(facts: impl Iterator<Item = &'f Fact>, fact: &Fact) -> Result<(), String> {
+    let mut is_done = false;
+    for other in facts {
+        is_done = match (fact, other) {
+            (Fact::BranchesParted { node, .. }, Fact::NodeEntered { node: entered, .. })
+                if entered == node =>
+            {
+                false
+            }
+            (Fact::BranchesMerged { node, .. }, Fact::BranchesJoined { node: joined, .. })
+                if joined == node =>
+            {
+                false
+            }
+            (Fact::BranchesParted { node, .. }, Fact::BranchesParted { node: parted, .. })
+            | (Fact::BranchesMerged { node, .. }, Fact::BranchesMerged { node: parted, .. })
+                if parted == node =>
+            {
+                true
+            }
+            (Fact::SubPlanBegan { run, .. }, Fact::SubPlanBegan { run: begun, .. }) if begun == run => true,
+            (_, _) => is_done,
+        };
+    }
+    ensure(!is_done, || format!("this was done already: {fact:?}"))
 }
 
 /// What was counted of a node's visits is what history tells, whatever happened in between.
@@ -150,14 +237,22 @@ fn branches_take_turns(store: &Store, id: &NodeId) -> Result<(), String> {
     })
 }
 
-/// A checkpoint that is entered over a failing way restores what it recorded.
+/// A checkpoint that is entered over a failing way restores what it recorded. A way that comes while it is under way enters
+/// nothing.
 fn record_was_due<'f>(facts: impl Iterator<Item = &'f Fact>, id: &NodeId) -> Result<(), String> {
     let (mut restores, mut has_recorded) = (false, false);
+    let mut came = None;
     for fact in facts {
+        let way = came.take();
         if let Fact::EdgeFollowed { to, signal, .. } = fact
             && to == id
         {
-            restores = has_recorded && *signal != Signal::Success;
+            came = Some(*signal);
+        }
+        if let (Fact::NodeEntered { node, .. }, Some(signal)) = (fact, way)
+            && node == id
+        {
+            restores = has_recorded && signal != Signal::Success;
         }
         has_recorded |= matches!(fact, Fact::CheckpointSaved { node, .. } if node == id);
     }

@@ -26,6 +26,32 @@ impl Come {
 }
 
 impl Model {
+    /// Begins the branches of a fork, once they have worktrees where they want any; a run that walks again from its start
+    /// passes branches that are merged already.
+    pub(super) fn begin_branches(&mut self, node: &NodeId) {
+        let NodeKind::Fork(fork) = self.kind(node) else { return };
+        if !fork.apart {
+            return self.spread(node);
+        }
+        if let Some(join) = fork.join.filter(|_| self.replayed.is_some())
+            && matches!(self.settled(&join), Some(outcome) if outcome != Outcome::Failed)
+        {
+            self.put(node, Place::Over(Outcome::Passed));
+            return self.leave(&join, Signal::Success);
+        }
+        self.begin(node);
+    }
+
+    /// Says whether the branches of a join have come, and what they did in their worktrees is still to be merged.
+    pub(super) fn awaits_merge(&self, join: &NodeId) -> bool {
+        let is_open = matches!(self.settled(join), None | Some(Outcome::Failed));
+        is_open && self.is_apart(join) && self.merging(join).is_some()
+    }
+
+    fn is_apart(&self, join: &NodeId) -> bool {
+        self.forks().iter().any(|(_, fork)| fork.apart && fork.join.as_ref() == Some(join))
+    }
+
     /// Begins the branches of a fork, or as many as may be under way at once.
     pub(super) fn spread(&mut self, node: &NodeId) {
         let NodeKind::Fork(fork) = self.kind(node) else { return };
@@ -57,7 +83,7 @@ impl Model {
         let passed_over = matches!(self.settled(from), Some(Outcome::Skipped | Outcome::Warned));
         let met = why == Signal::Success || passed_over;
         self.stranded_at = Some(node.clone());
-        if self.come(node).has(branch) || self.settled(node).is_some() {
+        if self.come(node).has(branch) || self.settled(node).is_some() || self.awaits_merge(node) {
             if fork.is_some() {
                 return;
             }
@@ -121,6 +147,18 @@ impl Model {
         }
         self.journal.push(Entry::Entered { node: node.clone(), refills: false });
         self.tell(format!("joined {node} {} {}", come.met.len(), come.failed.len()));
+        if self.is_live(node) {
+            self.put(node, Place::Nowhere);
+        }
+        if self.is_apart(node) && outcome != Outcome::Failed {
+            self.journal.push(Entry::Merging { node: node.clone(), outcome: Some(outcome) });
+            return self.begin(node);
+        }
+        self.end_join(node, outcome);
+    }
+
+    /// Goes on from a join that needs nothing more.
+    pub(super) fn end_join(&mut self, node: &NodeId, outcome: Outcome) {
         self.settle(node, outcome);
         self.leave(node, if outcome == Outcome::Failed { Signal::Exhausted } else { Signal::Success });
     }
@@ -208,6 +246,7 @@ impl Model {
         self.put(join, Place::Nowhere);
         let branch = self.branch(join, from);
         self.journal.push(Entry::Forgotten { node: join.clone(), branch });
+        self.journal.push(Entry::Merging { node: join.clone(), outcome: None });
         let other = self.come(join).failed.into_values().next();
         let from = other.map(|other| (other, Signal::Exhausted));
         self.journal.push(Entry::Came { node: join.clone(), from });

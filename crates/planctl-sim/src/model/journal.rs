@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planctl_engine::{Level, NodeId, Outcome, Role, Signal, Timestamp};
+use planctl_engine::{Level, NodeId, Outcome, Role, RunId, Signal, Timestamp};
 
 use super::{Before, Context, Knowledge, Model, Place};
 
@@ -17,6 +17,8 @@ pub(super) enum Entry {
     Moved { node: NodeId, to: Place },
     /// An attempt began.
     Begun { node: NodeId },
+    /// The harness began to part branches, or to merge them.
+    Branched { node: NodeId },
     /// A rehearsal of the contract began.
     Rehearsing { node: NodeId },
     /// Something is known of the contract before the work.
@@ -59,6 +61,14 @@ pub(super) enum Entry {
     Begins { node: NodeId, branches: usize },
     /// A checkpoint recorded the workspace.
     Saved { node: NodeId, name: String },
+    /// What a join settles as once its branches are merged; nothing, where it waits for one of them again.
+    Merging { node: NodeId, outcome: Option<Outcome> },
+    /// A plan within the plan is carried out by this run.
+    Child { node: NodeId, run: RunId },
+    /// What a run within this one used: tokens, money, metered and unmetered charges.
+    ChildCharged { tokens: u64, micro_usd: u64, metered: usize, unmetered: usize },
+    /// A worker proposed a step; it gave up, or did not. Nothing, once a person said what becomes of that.
+    Proposed { node: NodeId, gave_up: Option<bool> },
     /// A node failed for good: in this way, so often in a row.
     Recurred { node: NodeId, how: Option<(String, usize)> },
     /// The budget notice was given.
@@ -73,6 +83,7 @@ impl Entry {
             Entry::Entered { node, .. }
             | Entry::Moved { node, .. }
             | Entry::Begun { node }
+            | Entry::Branched { node }
             | Entry::Rehearsing { node }
             | Entry::Before { node, .. }
             | Entry::Failed { node }
@@ -93,9 +104,12 @@ impl Entry {
             | Entry::Forgotten { node, .. }
             | Entry::Begins { node, .. }
             | Entry::Saved { node, .. }
+            | Entry::Merging { node, .. }
+            | Entry::Child { node, .. }
+            | Entry::Proposed { node, .. }
             | Entry::Recurred { node, .. }
             | Entry::Charged { node, .. } => Some(node),
-            Entry::Heard { .. } | Entry::Noticed | Entry::Unnoticed => None,
+            Entry::Heard { .. } | Entry::ChildCharged { .. } | Entry::Noticed | Entry::Unnoticed => None,
         }
     }
 }
@@ -112,7 +126,10 @@ impl Model {
 
     /// What happened at a node since its newest attempt, or its newest rehearsal, began.
     fn since_begun<'a>(&'a self, id: &'a NodeId) -> impl Iterator<Item = &'a Entry> {
-        self.of(id).rev().take_while(|entry| !matches!(entry, Entry::Begun { .. } | Entry::Rehearsing { .. }))
+        let begins = |entry: &&Entry| {
+            matches!(entry, Entry::Begun { .. } | Entry::Branched { .. } | Entry::Rehearsing { .. })
+        };
+        self.of(id).rev().take_while(move |entry| !begins(entry))
     }
 
     /// Returns what the newest fitting entry of a node says.
@@ -131,7 +148,7 @@ impl Model {
     }
 
     pub(super) fn attempt(&self, id: &NodeId) -> usize {
-        self.of(id).filter(|entry| matches!(entry, Entry::Begun { .. })).count()
+        self.of(id).filter(|entry| matches!(entry, Entry::Begun { .. } | Entry::Branched { .. })).count()
     }
 
     pub(super) fn failed(&self, id: &NodeId) -> usize {
@@ -215,6 +232,42 @@ impl Model {
         self.newest(id, |entry| if let Entry::Saved { name, .. } = entry { Some(name.clone()) } else { None })
     }
 
+    pub(super) fn merging(&self, id: &NodeId) -> Option<Outcome> {
+        self.newest(id, |entry| {
+            if let Entry::Merging { outcome, .. } = entry {
+                return Some(*outcome);
+            }
+            // A fork that is entered begins all of it anew.
+            matches!(entry, Entry::Round { .. }).then_some(None)
+        })?
+    }
+
+    pub(super) fn child(&self, id: &NodeId) -> Option<RunId> {
+        self.newest(id, |entry| if let Entry::Child { run, .. } = entry { Some(*run) } else { None })
+    }
+
+    /// A report that waits, with whether its worker gave up, until a person has said what becomes of the proposal in it.
+    pub(super) fn proposed(&self, id: &NodeId) -> Option<bool> {
+        self.newest(id, |entry| {
+            if let Entry::Proposed { gave_up, .. } = entry {
+                return Some(*gave_up);
+            }
+            // It was of an attempt that is over.
+            matches!(entry, Entry::Entered { .. } | Entry::Begun { .. }).then_some(None)
+        })?
+    }
+
+    /// What the runs within this one used: tokens and money, and how many charges of either kind.
+    pub(super) fn used_within(&self) -> (u64, u64, usize, usize) {
+        let mut sum = (0, 0, 0, 0);
+        for entry in &self.journal {
+            if let Entry::ChildCharged { tokens, micro_usd, metered, unmetered } = entry {
+                sum = (sum.0 + tokens, sum.1 + micro_usd, sum.2 + metered, sum.3 + unmetered);
+            }
+        }
+        sum
+    }
+
     pub(super) fn recurred(&self, id: &NodeId) -> Option<(String, usize)> {
         self.newest(
             id,
@@ -292,6 +345,8 @@ impl Model {
             Place::Nowhere
             | Place::InLine
             | Place::Saved { .. }
+            | Place::Parting { .. }
+            | Place::Within
             | Place::Rehearsed
             | Place::WithAgent
             | Place::Resting

@@ -8,15 +8,22 @@ use super::Model;
 
 impl Model {
     pub(super) fn tokens(&self, id: Option<&NodeId>) -> u64 {
-        self.charges_of(id).filter_map(|(usage, _)| Some(usage?.0)).sum()
+        let within = if id.is_none() { self.used_within().0 } else { 0 };
+        within + self.charges_of(id).filter_map(|(usage, _)| Some(usage?.0)).sum::<u64>()
     }
 
     pub(super) fn micro_usd(&self, id: Option<&NodeId>) -> u64 {
-        self.charges_of(id).filter_map(|(usage, _)| Some(usage?.1)).sum()
+        let within = if id.is_none() { self.used_within().1 } else { 0 };
+        within + self.charges_of(id).filter_map(|(usage, _)| Some(usage?.1)).sum::<u64>()
     }
 
     pub(super) fn charges(&self, id: Option<&NodeId>, is_metered: bool) -> usize {
-        self.charges_of(id).filter(|(usage, _)| usage.is_some() == is_metered).count()
+        let within = match (id, is_metered) {
+            (Some(_), _) => 0,
+            (None, true) => self.used_within().2,
+            (None, false) => self.used_within().3,
+        };
+        within + self.charges_of(id).filter(|(usage, _)| usage.is_some() == is_metered).count()
     }
 
     /// Says whether what was used and what the next attempt of a step is expected to use exceed a limit.

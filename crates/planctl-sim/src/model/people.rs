@@ -41,6 +41,9 @@ impl Model {
                 if changed.iter().any(is_met) {
                     return Err(No);
                 }
+                for node in changed {
+                    self.journal.push(Entry::Proposed { node: node.clone(), gave_up: None });
+                }
                 if let Some(graph) = revision {
                     self.graph = std::sync::Arc::new(graph.clone());
                 }
@@ -64,15 +67,14 @@ impl Model {
         let (node, kind) = held.ok_or(No)?;
         self.must_be(&[if kind == AskKind::Plan { Status::Awaiting } else { Status::Active }])?;
         let fits = match answer {
-            Answer::Approve | Answer::Reject => kind == AskKind::Plan,
+            Answer::Approve => kind == AskKind::Plan,
+            Answer::Reject => matches!(kind, AskKind::Plan | AskKind::Insertion),
             Answer::Retry => kind == AskKind::Escalation,
             Answer::Reply => kind == AskKind::Question,
             Answer::Raise { .. } => kind == AskKind::Budget,
             Answer::Choose { .. } => kind == AskKind::Choice,
             Answer::Abort => kind != AskKind::Plan,
-            Answer::Revise => {
-                matches!(kind, AskKind::Escalation | AskKind::Question | AskKind::Choice)
-            }
+            Answer::Revise => !matches!(kind, AskKind::Plan | AskKind::Budget),
             Answer::Skip => {
                 matches!(kind, AskKind::Escalation | AskKind::Question | AskKind::Choice)
             }
@@ -104,6 +106,7 @@ impl Model {
     fn carry_out(&mut self, event: &HumanEvent, node: &NodeId, answer: &Answer) -> Fits {
         match answer {
             Answer::Approve => self.status = Status::Queued,
+            Answer::Reject if self.proposed(node).is_some() => self.begin(node),
             Answer::Reject => {
                 self.end(Status::Cancelled);
                 self.tell("cancelled".to_owned());

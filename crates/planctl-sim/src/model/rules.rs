@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentEvent, AgentSaid, AskKind, At, ClockEvent, Contract, Digest, Ending, Event, Evidence, FaultKind,
-    Found, Graph, HarnessEvent, Hints, Inconclusive, Level, NodeId, NodeKind, Outcome, Showing, Signal,
-    TimerId, Timestamp,
+    AgentEvent, AgentSaid, AskKind, At, ChildEnd, ClockEvent, Contract, Digest, End, Ending, Event, Evidence,
+    FaultKind, Found, Graph, HarnessEvent, Hints, Inconclusive, Level, NodeId, NodeKind, Outcome, Showing,
+    Signal, TimerId, Timestamp,
 };
 
 use super::journal::{Entry, elapsed};
@@ -71,7 +71,14 @@ impl Model {
             AgentSaid::Reported(report) => {
                 self.charge(node, report.usage.as_ref(), report.duration);
                 self.hear_hints(node, report.hints.as_deref());
-                self.put(node, Place::WithHarness { gave_up: report.gave_up });
+                let proposal = report.hints.as_ref().and_then(|hints| hints.insert_step.as_ref());
+                if proposal.is_some_and(|text| !text.trim().is_empty()) {
+                    let gave_up = Some(report.gave_up);
+                    self.journal.push(Entry::Proposed { node: node.clone(), gave_up });
+                    self.ask(node, AskKind::Insertion, "proposed");
+                } else {
+                    self.put(node, Place::WithHarness { gave_up: report.gave_up });
+                }
             }
             AgentSaid::Asked { usage, .. } => {
                 self.charge(node, usage.as_ref(), Duration::ZERO);
@@ -134,9 +141,42 @@ impl Model {
                 self.leave(node, Signal::Success);
                 Ok(())
             }
+            (Found::Parted { base }, Place::Parting { merges: false }) => {
+                self.journal.push(Entry::Saved { node: node.clone(), name: base.clone() });
+                self.tell(format!("parted {node}"));
+                self.spread(node);
+                Ok(())
+            }
+            (Found::Merged { files, .. }, Place::Parting { merges: true }) => {
+                let outcome = self.merging(node).ok_or(No)?;
+                self.tell(format!("merged {node} {files}"));
+                self.tell_next(node, None);
+                self.end_join(node, outcome);
+                Ok(())
+            }
+            (Found::Conflicted(_), Place::Parting { merges: true }) => {
+                self.tell(format!("conflicted {node}"));
+                self.ask(node, AskKind::Escalation, "conflict");
+                Ok(())
+            }
+            (Found::Begun { run }, Place::Within) => {
+                if self.child(node) != Some(*run) {
+                    self.journal.push(Entry::Child { node: node.clone(), run: *run });
+                    self.tell(format!("began {node}"));
+                }
+                Ok(())
+            }
+            (Found::Ended(child), Place::Within) => {
+                self.child_ended(node, child);
+                Ok(())
+            }
             (
                 Found::Nothing(why),
-                place @ (Place::Rehearsed | Place::Saved { .. } | Place::WithHarness { .. }),
+                place @ (Place::Rehearsed
+                | Place::Saved { .. }
+                | Place::Parting { .. }
+                | Place::Within
+                | Place::WithHarness { .. }),
             ) => {
                 match why {
                     Inconclusive::Interrupted => self.interrupted(node, place),
@@ -195,6 +235,27 @@ impl Model {
         Ok(())
     }
 
+    /// Goes on from a plan within the plan as its run ended, and counts what that used.
+    fn child_ended(&mut self, node: &NodeId, child: &ChildEnd) {
+        let spent = &child.spent;
+        self.journal.push(Entry::ChildCharged {
+            tokens: spent.tokens,
+            micro_usd: spent.micro_usd,
+            metered: spent.metered as usize,
+            unmetered: spent.unmetered as usize,
+        });
+        self.journal.push(Entry::Child { node: node.clone(), run: child.run });
+        self.tell(format!("ended {node} {:?}", child.end));
+        if child.end == End::Done {
+            self.settle(node, Outcome::Passed);
+            self.leave(node, Signal::Success);
+        } else {
+            self.journal.push(Entry::Failed { node: node.clone() });
+            self.tell_next(node, Some(self.attempt(node)));
+            self.exhausted(node, Some(&format!("{:?}", child.end)));
+        }
+    }
+
     fn rehearsed(&mut self, node: &NodeId, evidence: &Evidence) -> Fits {
         let contract = self.contract(node).ok_or(No)?;
         let showed = match verdict(&contract, evidence).ok_or(No)? {
@@ -241,7 +302,11 @@ impl Model {
                         self.interrupted(&at.node, Place::WithAgent);
                     }
                     Place::WithAgent | Place::Resting => self.delivery_lost(&at.node),
-                    place @ (Place::Rehearsed | Place::Saved { .. } | Place::WithHarness { .. }) => {
+                    place @ (Place::Rehearsed
+                    | Place::Saved { .. }
+                    | Place::Parting { .. }
+                    | Place::Within
+                    | Place::WithHarness { .. }) => {
                         self.interrupted(&at.node, place);
                     }
                     Place::Nowhere | Place::InLine | Place::WithPerson(..) | Place::Over(_) => {
@@ -276,6 +341,10 @@ impl Model {
             return Ok(());
         }
         self.stale_timer = Some(later(self.now, limit));
+        // A run within this one has a limit of its own.
+        if self.out().iter().any(|node| self.place(node) == Place::Within) {
+            return Ok(());
+        }
         self.tell("expired".to_owned());
         for node in self.out() {
             if matches!(self.place(&node), Place::WithAgent | Place::Resting) {

@@ -60,6 +60,9 @@ impl Model {
     }
 
     fn lapse(&self, node: &NodeId) -> Outcome {
+        if let NodeKind::SubPlan(plan) = self.kind(node) {
+            return plan.lapse;
+        }
         self.graph.gated(node).map_or(Outcome::Failed, |gated| gated.lapse)
     }
 
@@ -98,6 +101,8 @@ impl Model {
                 self.journal.push(Entry::Rehearsing { node: node.clone() });
                 self.put(node, Place::Saved { restores });
             }
+            NodeKind::Fork(fork) if fork.apart => self.part(node, false),
+            NodeKind::Join(_) if self.awaits_merge(node) => self.part(node, true),
             NodeKind::Start | NodeKind::Decision(_) | NodeKind::Fork(_) => self.leave(node, Signal::Success),
             NodeKind::Join(_) | NodeKind::Escalate { .. } | NodeKind::Exit { .. } => self.revive(node),
         }
@@ -106,6 +111,9 @@ impl Model {
     fn attempt_next(&mut self, node: &NodeId) {
         if !self.has_room(node) {
             self.stand_in_line(node);
+        } else if let Some(gave_up) = self.proposed(node) {
+            self.journal.push(Entry::Proposed { node: node.clone(), gave_up: None });
+            self.put(node, Place::WithHarness { gave_up });
         } else if self.attempts_of_run() as u64 >= u64::from(self.graph.limits().attempts) {
             self.ask(node, AskKind::Escalation, "attempts_limit");
         } else if self.is_short(node) {
@@ -115,9 +123,22 @@ impl Model {
             self.put(node, Place::Rehearsed);
         } else {
             self.journal.push(Entry::Begun { node: node.clone() });
-            let by_agent = matches!(self.kind(node), NodeKind::Task(_));
+            let kind = self.kind(node);
+            if let NodeKind::SubPlan(_) = kind {
+                return self.put(node, Place::Within);
+            }
+            let by_agent = matches!(kind, NodeKind::Task(_));
             self.put(node, if by_agent { Place::WithAgent } else { Place::WithHarness { gave_up: false } });
         }
+    }
+
+    /// Has the worktrees of a fork's branches made, or merged at the join.
+    fn part(&mut self, node: &NodeId, merges: bool) {
+        if !self.has_room(node) {
+            return self.stand_in_line(node);
+        }
+        self.journal.push(Entry::Branched { node: node.clone() });
+        self.put(node, Place::Parting { merges });
     }
 
     fn stand_in_line(&mut self, node: &NodeId) {
@@ -303,6 +324,9 @@ pub(super) fn evaluation(place: &Place) -> &'static str {
         Place::Rehearsed => "rehearsal",
         Place::Saved { restores: false } => "record",
         Place::Saved { restores: true } => "restoration",
+        Place::Parting { merges: false } => "parting",
+        Place::Parting { merges: true } => "merge",
+        Place::Within => "sub-plan",
         Place::Nowhere
         | Place::InLine
         | Place::WithAgent

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use planctl_engine::{Arrivals, Attempt, Budget, Level, NodeId, NodeState, Note, Rehearsal, Role, Run};
+use planctl_engine::{
+    Arrivals, Attempt, Budget, Graph, Level, NodeId, NodeKind, NodeState, Note, Outcome, Rehearsal, Role,
+    Run, RunId,
+};
 
 use super::branches::Come;
 use super::{Before, Context, Knowledge, Model, Place, Status};
@@ -30,6 +33,9 @@ pub struct NodeView {
     come: Come,
     saved: Option<String>,
     recurred: usize,
+    merging: Option<Outcome>,
+    child: Option<RunId>,
+    proposed: Option<bool>,
 }
 
 /// All that two engines must agree on about a run.
@@ -62,6 +68,8 @@ impl Model {
         let is_out = |view: &&NodeView| match view.place {
             Place::Rehearsed
             | Place::Saved { .. }
+            | Place::Parting { .. }
+            | Place::Within
             | Place::WithAgent
             | Place::Resting
             | Place::WithHarness { .. } => true,
@@ -108,6 +116,9 @@ impl Model {
             come: self.come(id),
             saved: self.saved(id),
             recurred: self.recurred(id).map_or(0, |(_, times)| times),
+            merging: self.merging(id),
+            child: self.child(id),
+            proposed: self.proposed(id),
         }
     }
 }
@@ -133,18 +144,25 @@ fn never_entered() -> NodeView {
         come: Come::default(),
         saved: None,
         recurred: 0,
+        merging: None,
+        child: None,
+        proposed: None,
     }
 }
 
 /// Reads the engine's run in the model's words.
-pub fn view_of(run: &Run) -> View {
+pub fn view_of(graph: &Graph, run: &Run) -> View {
     let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     let head = &run.head;
     let nodes = run.records().iter().map(|(id, record)| {
         let tally = record.tally;
         let place = match &record.state {
-            // No plan that is made here parts its branches, or carries out another.
-            NodeState::Pending | NodeState::Branching | NodeState::Nested { .. } => Place::Nowhere,
+            NodeState::Pending => Place::Nowhere,
+            NodeState::Branching => {
+                let is_join = graph.node(id).is_some_and(|node| matches!(node.kind, NodeKind::Join(_)));
+                Place::Parting { merges: is_join }
+            }
+            NodeState::Nested { .. } => Place::Within,
             NodeState::Ready => Place::InLine,
             NodeState::Saving { restores } => Place::Saved { restores: *restores },
             NodeState::Rehearsing => Place::Rehearsed,
@@ -184,6 +202,9 @@ pub fn view_of(run: &Run) -> View {
             come: record.arrivals.as_deref().map(come_into).unwrap_or_default(),
             saved: record.saved.clone(),
             recurred: record.recurrence.as_ref().map_or(0, |recurrence| recurrence.count.into()),
+            merging: record.arrivals.as_deref().and_then(|arrivals| arrivals.merging),
+            child: record.child,
+            proposed: record.unchecked.map(|unchecked| unchecked.gave_up),
         };
         (id.clone(), view)
     });
@@ -192,7 +213,7 @@ pub fn view_of(run: &Run) -> View {
         nodes: nodes.filter(|(_, view)| *view != never_entered()).collect(),
         out: count(head.out),
         held: count(head.held),
-        line: head.ready.clone(),
+        line: head.ready.nodes(graph).cloned().collect(),
         stopped_at: head.stopped_at.clone(),
         attempts: count(head.attempts),
         asks: count(head.asks),

@@ -80,7 +80,7 @@ impl Model {
             NodeKind::Fork(_) => {
                 self.note_from(edge, why);
                 if self.count_passage(to) {
-                    self.spread(to);
+                    self.begin_branches(to);
                 }
             }
             NodeKind::Join(_) => self.join(edge, why),
@@ -221,13 +221,16 @@ impl Model {
             }
             seen.push(id.clone());
             match self.kind(&id) {
+                NodeKind::Task(_) if self.proposed(&id).is_some() => self.begin(&id),
                 NodeKind::Task(_)
                 | NodeKind::Call(_)
                 | NodeKind::Human(_)
                 | NodeKind::SubPlan(_)
                 | NodeKind::Checkpoint => self.enter(&id, true),
                 NodeKind::Decision(choice) if choice.command.is_some() => self.enter(&id, true),
+                NodeKind::Join(_) if self.awaits_merge(&id) => self.begin(&id),
                 NodeKind::Join(_) => open.extend(self.reopen(&id)),
+                NodeKind::Fork(fork) if fork.apart && self.settled(&id).is_none() => self.begin(&id),
                 NodeKind::Start => self.leave(&id, Signal::Success),
                 NodeKind::Decision(_)
                 | NodeKind::Fork(_)
@@ -244,7 +247,8 @@ impl Model {
             return false;
         }
         walked.push(node.clone());
-        let works = self.graph.node(node).is_some_and(|node| node.step().is_some()) || self.is_gated(node);
+        let is_step = self.graph.node(node).is_some_and(|node| node.step().is_some());
+        let works = is_step || self.is_gated(node) || matches!(self.kind(node), NodeKind::SubPlan(_));
         works && matches!(self.settled(node), Some(outcome) if outcome != Outcome::Failed)
     }
 

@@ -128,7 +128,7 @@ impl World {
         check::effects_are_sound(&graph, &part.effects)?;
         self.briefs_agree(&part.effects)?;
         self.store.write(command, part, whole, self.now)?;
-        let (seen, expected) = (model::view_of(&self.store.whole), self.model.view());
+        let (seen, expected) = (model::view_of(&graph, &self.store.whole), self.model.view());
         if seen != expected {
             return Err(format!("the run is\n{seen:#?}\nthe model says\n{expected:#?}"));
         }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    At, Digest, Ending, Event, Evidence, Excerpt, FileChange, Found, HarnessEvent, Inconclusive, ItemId,
-    Purpose, Resources, Tampering, Timestamp, Work,
+    At, Conflict, Digest, Ending, Event, Evidence, Excerpt, FileChange, Found, HarnessEvent, Inconclusive,
+    ItemId, Purpose, Resources, Tampering, Timestamp, Work,
 };
 
-use super::World;
 use super::store::{Lease, Proof, Row, RowPlace};
+use super::{Hand, World};
 use crate::dice::truth;
 use crate::faults::Trouble;
 
@@ -46,7 +46,7 @@ impl World {
             Found::Nothing(Inconclusive::Unstable { what: nothing("src/lib.rs") })
         } else {
             let purpose = self.purpose(&hand.item);
-            if let Some(found) = self.saved(purpose, &hand.at) {
+            if let Some(found) = self.done_at(purpose, &hand) {
                 return self.say(Event::Harness(HarnessEvent { at: hand.at, found }), proof);
             }
             let is_rehearsal = purpose == Some(Purpose::Rehearsal);
@@ -72,15 +72,32 @@ impl World {
         }
     }
 
-    /// Records the workspace, or brings it back, where that is wanted.
-    fn saved(&self, purpose: Option<Purpose>, at: &At) -> Option<Found> {
+    /// Does what is no evaluation: records the workspace or brings it back, parts branches and merges them, looks after the
+    /// run of a plan within the plan.
+    fn done_at(&mut self, purpose: Option<Purpose>, hand: &Hand) -> Option<Found> {
+        let at = &hand.at;
         match purpose? {
             Purpose::Record => Some(Found::Recorded { name: format!("{}.{}", at.node, at.visit) }),
             Purpose::Restoration => Some(Found::Restored),
-            Purpose::Verdict | Purpose::Rehearsal | Purpose::Parting | Purpose::Merge | Purpose::SubPlan => {
-                None
-            }
+            Purpose::Parting => Some(Found::Parted { base: format!("base {}.{}", at.node, at.visit) }),
+            Purpose::Merge => Some(self.merged(at)),
+            Purpose::SubPlan => Some(self.child_of(&hand.item).look()),
+            Purpose::Verdict | Purpose::Rehearsal => None,
         }
+    }
+
+    /// Merges what branches did, which does not always fit; a person has mended it by the next time, or not.
+    fn merged(&self, at: &At) -> Found {
+        let hidden = truth(self.options.seed, &["merge", at.node.as_str()], at.attempt.number().into());
+        if hidden.is_multiple_of(3) {
+            return Found::Conflicted(Box::new(Conflict {
+                branch: Some(1),
+                files: vec!["src/lib.rs".to_owned()],
+                folder: "branches/1".to_owned(),
+                hunks: Excerpt::default(),
+            }));
+        }
+        Found::Merged { files: (hidden / 3 % 4) as u32, protected: BTreeMap::new() }
     }
 
     /// What a command of a woven plan prints: words that come again, with numbers that do not.

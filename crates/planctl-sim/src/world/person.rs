@@ -127,7 +127,13 @@ impl World {
         let answer = match kind {
             AskKind::Plan if self.is_calm || self.dice.happens(900) => Answer::Approve,
             AskKind::Plan => Answer::Reject,
-            AskKind::Escalation | AskKind::Question | AskKind::Budget | AskKind::Choice if !is_patient => {
+            AskKind::Escalation
+            | AskKind::Question
+            | AskKind::Budget
+            | AskKind::Choice
+            | AskKind::Insertion
+                if !is_patient =>
+            {
                 Answer::Abort
             }
             AskKind::Choice if self.dice.happens(900) => {
@@ -137,6 +143,8 @@ impl World {
             }
             AskKind::Choice if self.dice.happens(500) => Answer::Revise,
             AskKind::Budget if self.is_calm || self.dice.happens(850) => self.raise(),
+            AskKind::Insertion if self.dice.happens(600) => Answer::Reject,
+            AskKind::Insertion if self.dice.happens(600) => Answer::Revise,
             AskKind::Budget | AskKind::Choice | AskKind::Insertion => Answer::Abort,
             AskKind::Question if self.dice.happens(600) => Answer::Reply,
             AskKind::Escalation if self.dice.happens(400) => Answer::Retry,

@@ -1,10 +1,12 @@
 //! News that does not fit, tried on the engine and the model alike without being written.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    Actor, AgentEvent, AgentSaid, At, Attempt, ClockEvent, Decision, Digest, Event, Fault, FaultKind, Found,
-    HarnessEvent, HumanEvent, Inconclusive, ItemId, NodeId, advance,
+    Actor, AgentEvent, AgentSaid, At, Attempt, ChildEnd, ClockEvent, Decision, Digest, End, Event, Fault,
+    FaultKind, Found, HarnessEvent, HumanEvent, Inconclusive, ItemId, NodeId, Outcomes, RunId, Spent,
+    advance,
 };
 
 use super::World;
@@ -26,7 +28,7 @@ impl World {
         }
         match decided {
             Ok(advance) => {
-                let (seen, expected) = (model::view_of(&advance.run), model.view());
+                let (seen, expected) = (model::view_of(graph, &advance.run), model.view());
                 if seen == expected {
                     return Ok(());
                 }
@@ -79,7 +81,21 @@ impl World {
             9 => Event::Clock(ClockEvent::Due { timer: self.any_timer() }),
             13 => {
                 let name = "odd".to_owned();
-                let found = if self.dice.happens(500) { Found::Restored } else { Found::Recorded { name } };
+                let run = RunId::from_u128(7);
+                let found = match self.dice.below(8) {
+                    0 | 1 => Found::Restored,
+                    2 | 3 => Found::Recorded { name },
+                    4 => Found::Parted { base: name },
+                    5 => Found::Merged { files: 1, protected: BTreeMap::new() },
+                    6 => Found::Begun { run },
+                    _ => Found::Ended(Box::new(ChildEnd {
+                        run,
+                        name,
+                        end: End::Done,
+                        settled: Outcomes::default(),
+                        spent: Spent::default(),
+                    })),
+                };
                 Event::Harness(HarnessEvent { at, found })
             }
             10 => Event::Clock(ClockEvent::Admitted),

@@ -9,6 +9,7 @@ use planctl_engine::{
 
 use super::World;
 use super::store::{Lease, Proof, RowPlace};
+use crate::dice::truth;
 use crate::faults::Trouble;
 
 const OWN_LEASE: Duration = Duration::from_secs(15);
@@ -106,7 +107,14 @@ impl World {
                 context.insert(name.to_owned(), self.dice.between(1, 2).to_string());
             }
         }
-        Some(Box::new(Hints { label, suggested, context, insert_step: None }))
+        // By a sequence of its own, so that a seed's story is otherwise what it would be without.
+        let proposes = truth(self.options.seed, &["proposes", at.node.as_str()], at.attempt.number().into());
+        let insert_step = match proposes % 100 {
+            0..8 => Some("### 2. One more".to_owned()),
+            8 => Some("  ".to_owned()),
+            _ => None,
+        };
+        Some(Box::new(Hints { label, suggested, context, insert_step }))
     }
 
     fn usage(&mut self) -> Option<Usage> {

@@ -94,9 +94,9 @@ impl Life {
                 let found = match purpose {
                     Purpose::Record => Found::Recorded { name: format!("{}.{}", at.node, at.visit) },
                     Purpose::Restoration => Found::Restored,
-                    Purpose::Parting | Purpose::Merge | Purpose::SubPlan => {
-                        panic!("a script has no place for {purpose:?}")
-                    }
+                    Purpose::Parting => Found::Parted { base: format!("{}.{}", at.node, at.visit) },
+                    Purpose::Merge => script.merged(&at),
+                    Purpose::SubPlan => script.run_within(&at),
                     Purpose::Verdict => Found::Evidence(Box::new(evidence(claimed, script))),
                     Purpose::Rehearsal => Found::Rehearsed(Box::new(evidence(claimed, script))),
                 };

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use planctl_engine::{Answer, Ask, AskKind, At, Budget, End, Graph, GraphParts, Hints, NodeKind, RunStatus};
+use planctl_engine::{
+    Answer, Ask, AskKind, At, Budget, ChildEnd, Conflict, End, Excerpt, Found, Graph, GraphParts, Hints,
+    NodeKind, Outcomes, RunId, RunStatus, Spent,
+};
 use planctl_sim::{Dice, draw, truth};
 
 use super::plan;
@@ -111,12 +114,40 @@ impl Script {
         }
     }
 
+    /// What becomes of the branches that a join merges: of a graph that was drawn, they do not always fit.
+    pub fn merged(&self, at: &At) -> Found {
+        let hidden =
+            self.seed.map(|seed| truth(seed, &["merge", at.node.as_str()], at.attempt.number().into()));
+        if hidden.is_some_and(|hidden| hidden.is_multiple_of(3)) {
+            return Found::Conflicted(Box::new(Conflict {
+                branch: Some(0),
+                files: vec!["src/lib.rs".to_owned()],
+                folder: "branches".to_owned(),
+                hunks: Excerpt::default(),
+            }));
+        }
+        Found::Merged { files: 2, protected: BTreeMap::new() }
+    }
+
+    /// How the run of a plan within the plan ended.
+    pub fn run_within(&self, at: &At) -> Found {
+        let end = if self.fails(at) { End::Failed } else { End::Done };
+        Found::Ended(Box::new(ChildEnd {
+            run: RunId::from_u128(7 + u128::from(at.attempt.number())),
+            name: format!("within-{}", at.attempt),
+            end,
+            settled: Outcomes::default(),
+            spent: Spent::default(),
+        }))
+    }
+
     /// What a worker says of the way on.
     pub fn hints(&self, at: &At) -> Option<Box<Hints>> {
         let hidden = truth(self.seed?, &["hints", at.node.as_str()], at.attempt.number().into());
         let label = ["red", "blue", "none"][usize::try_from(hidden % 3).unwrap()].to_owned();
         let context = BTreeMap::from([("x".to_owned(), (hidden / 3 % 3).to_string())]);
-        Some(Box::new(Hints { label: Some(label), suggested: Vec::new(), context, insert_step: None }))
+        let insert_step = (hidden / 9).is_multiple_of(8).then(|| "### 2. One more".to_owned());
+        Some(Box::new(Hints { label: Some(label), suggested: Vec::new(), context, insert_step }))
     }
 
     /// Says whether nobody answers, so that the declared answer counts in time.
@@ -154,7 +185,8 @@ impl Script {
                 let option = options.get(usize::try_from(hidden).unwrap_or(0) % options.len().max(1));
                 Answer::Choose { option: option.cloned().unwrap_or_else(|| "blue".to_owned()) }
             }
-            AskKind::Budget | AskKind::Insertion => Answer::Abort,
+            AskKind::Insertion => Answer::Reject,
+            AskKind::Budget => Answer::Abort,
             AskKind::Plan | AskKind::Escalation | AskKind::Question => match hidden % 4 {
                 0 | 1 => Answer::Retry,
                 2 => Answer::Skip,

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use planctl_engine::{
     AgentEvent, AgentSaid, Answer, AskKind, At, Budget, ClockEvent, Decision, Digest, Ending, Event,
-    Evidence, Excerpt, Fault, FaultKind, Found, HarnessEvent, Inconclusive, NodeId, Outcome, Purpose, Report,
-    Resources, Role, RunStatus, Usage, Work, changed_nodes,
+    Evidence, Excerpt, Fault, FaultKind, Found, HarnessEvent, Hints, Inconclusive, NodeId, Outcome, Purpose,
+    Report, Resources, Role, RunStatus, Usage, Work, changed_nodes,
 };
 use planctl_sim::{Dice, revise, truth};
 use planctl_store::{Claim, ClaimLane, Claimed, Holder, NewRevision, Proof, StoreError, Take};
 
-use super::ground::{HOST, human};
+use super::ground::{self, HOST, human};
 use super::stage::Scene;
 
 /// Turns in which things go wrong; after them the hands only finish.
@@ -155,7 +155,9 @@ impl Hand {
                 ending: None,
                 duration: Duration::from_millis(5),
                 usage,
-                hints: None,
+                hints: self.goes_wrong(50).then(|| {
+                    Box::new(Hints { insert_step: Some("### 2. One more".to_owned()), ..Hints::default() })
+                }),
             })
         }
     }
@@ -172,11 +174,12 @@ impl Hand {
         let found = if self.goes_wrong(80) {
             Found::Nothing(Inconclusive::Interrupted)
         } else {
+            let seed = self.scene.seed;
             let found = |evidence: &Evidence| match claimed.item.work {
                 Work::Harness { purpose: Purpose::Rehearsal } => Found::Rehearsed(Box::new(evidence.clone())),
                 Work::Harness { purpose: Purpose::Record } => Found::Recorded { name: "state".to_owned() },
                 Work::Harness { purpose: Purpose::Restoration } => Found::Restored,
-                Work::Harness { purpose: Purpose::SubPlan } => Found::Begun { run: claimed.item.run },
+                Work::Harness { purpose: Purpose::SubPlan } => ground::run_within(seed, &claimed.item.id),
                 Work::Harness { purpose: Purpose::Parting } => Found::Parted { base: "base".to_owned() },
                 Work::Harness { purpose: Purpose::Merge } => {
                     Found::Merged { files: 0, protected: BTreeMap::new() }
@@ -244,6 +247,7 @@ impl Hand {
             AskKind::Choice if is_patient => Answer::Choose {
                 option: open.ask.options.first().cloned().unwrap_or_else(|| "blue".to_owned()),
             },
+            AskKind::Insertion if is_patient => Answer::Reject,
             AskKind::Choice | AskKind::Insertion => Answer::Abort,
             AskKind::Budget if is_patient => raise(),
             AskKind::Escalation | AskKind::Question | AskKind::Budget if !is_patient => Answer::Abort,

@@ -1,0 +1,109 @@
+//! Plans within the plan: each is a run of its own, which ends some time, wakes who waits for it, and is ended where nobody
+//! does any more.
+
+use planctl_engine::{ChildEnd, End, Fact, Found, ItemId, NodeId, Outcomes, RunId, Spent};
+
+use super::World;
+use super::store::RowPlace;
+use crate::dice::truth;
+
+/// The run of a plan within the plan.
+#[derive(Clone, Debug)]
+pub(super) struct Child {
+    node: NodeId,
+    run: RunId,
+    /// How it ended, once it has.
+    ended: Option<ChildEnd>,
+}
+
+impl Child {
+    /// Says where it stands, as the harness does who looks after it.
+    pub(super) fn look(&self) -> Found {
+        match &self.ended {
+            None => Found::Begun { run: self.run },
+            Some(child) => Found::Ended(Box::new(child.clone())),
+        }
+    }
+}
+
+impl World {
+    /// Returns the run for which an item waits; it is made when somebody looks for the first time.
+    pub(super) fn child_of(&mut self, item: &ItemId) -> &Child {
+        let number = self.children.len() as u128 + 1;
+        let node = self.store.items[item].item.at.node.clone();
+        self.children.entry(item.clone()).or_insert_with(|| Child {
+            node,
+            run: RunId::from_u128((1 << 100) + number),
+            ended: None,
+        })
+    }
+
+    pub(super) fn has_children_to_tend(&self) -> bool {
+        self.children.iter().any(|(item, child)| child.ended.is_none() || self.rests(item))
+    }
+
+    /// Says whether an item rests until somebody wakes it.
+    fn rests(&self, item: &ItemId) -> bool {
+        let row = &self.store.items[item];
+        row.place == RowPlace::Ready && row.item.available_at > self.now
+    }
+
+    /// Lets one run within the run go on: it ends, or who waits for it is woken.
+    pub(super) fn tend_children(&mut self) -> Result<(), String> {
+        let to_tend: Vec<ItemId> = self
+            .children
+            .iter()
+            .filter(|(item, child)| child.ended.is_none() || self.rests(item))
+            .map(|(item, _)| item.clone())
+            .collect();
+        let Some(item) = self.any_of(to_tend) else { return Ok(()) };
+        let (seed, passes) = (self.options.seed, self.options.passes);
+        let is_left = self.store.items[&item].place == RowPlace::Closed;
+        let Some(child) = self.children.get_mut(&item) else { return Ok(()) };
+        if child.ended.is_some() {
+            if let Some(row) = self.store.items.get_mut(&item) {
+                row.item.available_at = self.now;
+            }
+            self.lines.push(format!("         the run within {} is over, and {item} is woken", child.node));
+            return Ok(());
+        }
+        let hidden = truth(seed, &["child", item.as_str()], 0);
+        let end = match hidden % 1000 < passes {
+            _ if is_left => End::Cancelled,
+            true => End::Done,
+            false => [End::Failed, End::Aborted, End::Cancelled][(hidden / 1000 % 3) as usize],
+        };
+        let spent = Spent {
+            tokens: hidden / 7 % 3_000,
+            micro_usd: hidden / 11 % 30_000,
+            metered: (hidden / 13 % 3) as u32,
+            unmetered: (hidden / 17 % 2) as u32,
+            ..Spent::default()
+        };
+        let name = format!("within-{}", child.run);
+        let settled = Outcomes::default();
+        child.ended = Some(ChildEnd { run: child.run, name, end, settled, spent });
+        self.lines.push(format!("         the run within {} ends: {end:?}", child.node));
+        Ok(())
+    }
+
+    /// Each run within the run is over, and the run heard of each once at most: of that end, and of no other.
+    pub(super) fn children_are_sound(&self) -> Result<(), String> {
+        for (item, child) in &self.children {
+            let Some(ended) = &child.ended else { return Err(format!("the run for {item} never ended")) };
+            let facts = self.store.history.iter().flat_map(|entry| &entry.facts);
+            let told =
+                facts.filter(|fact| matches!(fact, Fact::SubPlanEnded { name, .. } if *name == ended.name));
+            let ends: Vec<_> = told
+                .map(|fact| if let Fact::SubPlanEnded { end, .. } = fact { Some(*end) } else { None })
+                .collect();
+            if ends.len() > 1 || ends.first().is_some_and(|end| *end != Some(ended.end)) {
+                return Err(format!(
+                    "the run for {item} ended {:?}, and was heard to end {ends:?}",
+                    ended.end
+                ));
+            }
+        }
+        Ok(())
+    }
+}
