@@ -13,7 +13,7 @@ pub use choice::{CameOf, Choice, Looked, choice, decider_word};
 pub use context::{Form, Manual, Scene, Verify, context};
 pub use parallel::{SideBySide, side_by_side};
 pub use salute::{Activity, Duty, Equipment, Location, Past, Place, Salute, Size, Times, Who, salute};
-pub use so_far::{SO_FAR_FACTS, so_far};
+pub use so_far::{so_far, so_far_facts};
 pub use traversal::{PATH_MAX, Traversal, Visited, traversal};
 
 use crate::advance::{Choosing, Decider};

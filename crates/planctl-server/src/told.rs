@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use planctl_engine::view::{SO_FAR_FACTS, so_far};
+use planctl_engine::view::{so_far, so_far_facts};
 use planctl_engine::{Brief, Budget, Role, Task, Timestamp};
 use planctl_harness::{Assignment, PromptParts, assemble};
 use planctl_store::{Claimed, Store, WORK_GRACE};
@@ -84,7 +84,10 @@ impl Told<'_> {
     /// Returns what the agent is told of the run, where its plan asks for that; the newest facts are all it takes.
     async fn so_far(&self, claimed: &Claimed, brief: &Brief) -> Result<String, ServiceError> {
         let Some(told) = &brief.so_far else { return Ok(String::new()) };
-        let newest = self.store.newest_facts(claimed.item.run, i64::from(SO_FAR_FACTS)).await?;
+        let newest = match so_far_facts(told.fidelity) {
+            0 => Vec::new(),
+            facts => self.store.newest_facts(claimed.item.run, i64::from(facts)).await?,
+        };
         Ok(so_far(&claimed.graph, &claimed.run_name, told, &newest))
     }
 

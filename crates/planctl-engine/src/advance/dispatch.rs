@@ -6,7 +6,7 @@ use crate::budget::{BudgetPart, Shortfall};
 use crate::effect::{AskKind, Brief, Effect, Item, Reason, SoFar, Work};
 use crate::event::Refusal;
 use crate::fact::Fact;
-use crate::graph::{NodeKind, Signal, Task, jittered};
+use crate::graph::{Fidelity, NodeKind, Signal, Task, jittered};
 use crate::ids::{ItemId, NodeId};
 use crate::mutant::{Mutant, planted};
 use crate::run::{Failing, NodeState, RunStatus};
@@ -134,6 +134,9 @@ fn work(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
         return gate(turn, node, turn.now);
     }
     turn.set(node, NodeState::Working { attempt })?;
+    if let Some(asked) = fidelity(turn, node)?.filter(|asked| asked.told() != *asked) {
+        turn.facts.push(Fact::FidelityReduced { node: node.clone(), asked, given: asked.told() });
+    }
     agent_item(turn, node, turn.now)
 }
 
@@ -270,25 +273,27 @@ fn agent_item(turn: &mut Turn<'_>, node: &NodeId, available_at: Timestamp) -> Re
     Ok(())
 }
 
-/// Returns what the agent of a node is told of the run: as the edge says that led here, else the node (DOT F1); and the thread
-/// it belongs to: the node's, the edge's, that of its graph or class, else that of the node before (DOT F3).
-fn so_far(turn: &mut Turn<'_>, node: &NodeId) -> Result<Option<SoFar>, Refusal> {
+/// Returns how much of the run the agent of a node is to be told: as the edge says that led here, else the node (DOT F1).
+fn fidelity(turn: &Turn<'_>, node: &NodeId) -> Result<Option<Fidelity>, Refusal> {
+    let profile = turn.graph.node(node).and_then(|node| node.profile.as_deref());
+    let carry = turn.run.record(node)?.carry.as_deref();
+    Ok(carry.and_then(|carry| carry.fidelity).or(profile.and_then(|profile| profile.fidelity)))
+}
+
+/// Returns what the agent of a node is told of the run, and the thread it belongs to: the node's, the edge's, that of its graph
+/// or class, else that of the node before (DOT F3).
+fn so_far(turn: &Turn<'_>, node: &NodeId) -> Result<Option<SoFar>, Refusal> {
+    let Some(asked) = fidelity(turn, node)? else { return Ok(None) };
     let profile = turn.graph.node(node).and_then(|node| node.profile.as_deref());
     let record = turn.run.record(node)?;
     let carry = record.carry.as_deref();
-    let asked = carry.and_then(|carry| carry.fidelity).or(profile.and_then(|profile| profile.fidelity));
-    let Some(asked) = asked else { return Ok(None) };
     let own = profile.and_then(|profile| profile.thread.as_deref());
     let common = profile.and_then(|profile| profile.common_thread.as_deref());
     let of_edge = carry.and_then(|carry| carry.thread.as_deref());
     let before = record.came.as_ref().map(|came| came.from.as_str());
     let thread = own.or(of_edge).or(common).or(before).unwrap_or(node.as_str()).to_owned();
     let context = record.context.clone();
-    let given = asked.told();
-    if given != asked {
-        turn.facts.push(Fact::FidelityReduced { node: node.clone(), asked, given });
-    }
-    Ok(Some(SoFar { fidelity: given, thread, context }))
+    Ok(Some(SoFar { fidelity: asked.told(), thread, context }))
 }
 
 /// Returns the wait before a delivery is repeated: 1 s doubled each time up to 5 min, the second half of it jitter.

@@ -62,7 +62,7 @@ impl Branches {
                 joins.insert(join.clone(), forked(&node.id, join, &kinds, outgoing)?);
             }
         }
-        for edge in &parts.edges {
+        for edge in parts.edges.iter().filter(stays) {
             if matches!(kinds.get(&edge.to), Some(NodeKind::Join(_))) {
                 let arms = joins.entry(edge.to.clone()).or_default();
                 if arms.fork.is_none() && !arms.of.contains_key(&edge.from) {
@@ -110,11 +110,16 @@ impl Branches {
             // Ways out, which many share, lead on to what is no part of a branch.
             let leads_on = graph.node(id).is_some_and(|node| !matches!(node.kind, NodeKind::Escalate { .. }));
             if id != join && members.insert(id.clone()) && leads_on {
-                open.extend(graph.edges_from(id).iter().map(|edge| &edge.to));
+                open.extend(graph.edges_from(id).iter().filter(stays).map(|edge| &edge.to));
             }
         }
         members
     }
+}
+
+/// Says whether an edge leads on within a run's epoch; what begins anew belongs to no branch.
+fn stays(edge: &&Edge) -> bool {
+    edge.restart.is_none()
 }
 
 impl Graph {
@@ -129,7 +134,7 @@ impl Graph {
             if before.contains(id) || !seen.insert(id) {
                 continue;
             }
-            for edge in self.edges_from(id) {
+            for edge in self.edges_from(id).iter().filter(stays) {
                 if let Some(branch) = self.branch_into(&edge.to, id)
                     && self.fork_of(&edge.to).is_none()
                     && !before.contains(&edge.to)
@@ -211,7 +216,7 @@ impl Graph {
                     Some(NodeKind::Exit { .. } | NodeKind::Escalate { .. }) | None
                 );
                 if id != join && !ends && members.insert(id.clone()) {
-                    open.extend(self.edges_from(id).iter().map(|edge| &edge.to));
+                    open.extend(self.edges_from(id).iter().filter(stays).map(|edge| &edge.to));
                 }
             }
             members
@@ -278,7 +283,7 @@ fn forked(
                     return Err(GraphDefect::CrossingBranches { fork: fork.clone(), node: id.clone() });
                 }
                 Some(_) => {}
-                None => open.extend(edges(id).iter().map(|edge| (id, &edge.to))),
+                None => open.extend(edges(id).iter().filter(stays).map(|edge| (id, &edge.to))),
             }
         }
     }

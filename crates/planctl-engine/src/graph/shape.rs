@@ -52,7 +52,10 @@ pub(super) fn outgoing(parts: &GraphParts) -> Result<BTreeMap<NodeId, Vec<Edge>>
         let (Some(source), Some(target)) = (kinds.get(&edge.from), kinds.get(&edge.to)) else {
             return Err(GraphDefect::Dangling { from: edge.from.clone(), to: edge.to.clone() });
         };
-        if !is_allowed(source, target, edge.on) {
+        // An epoch begins with something that is done.
+        let begins_nowhere = edge.restart.is_some()
+            && matches!(target, NodeKind::Join(_) | NodeKind::Exit { .. } | NodeKind::Escalate { .. });
+        if !is_allowed(source, target, edge.on) || begins_nowhere {
             return Err(GraphDefect::MisplacedEdge(edge.from.clone()));
         }
         let siblings = outgoing.entry(edge.from.clone()).or_default();

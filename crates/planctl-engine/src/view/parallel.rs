@@ -62,7 +62,8 @@ fn walk<'g>(
         let kind = graph.node(id).map(|node| &node.kind);
         let ends = matches!(kind, None | Some(NodeKind::Exit { .. } | NodeKind::Escalate { .. }));
         if !ends && id != fork && Some(id) != join && seen.insert(id) {
-            open.extend(graph.edges_from(id).iter().map(|edge| &edge.to));
+            let onward = graph.edges_from(id).iter().filter(|edge| edge.restart.is_none());
+            open.extend(onward.map(|edge| &edge.to));
         }
     }
     seen

@@ -9,8 +9,10 @@ use crate::graph::{Fidelity, Graph, Node};
 use crate::ids::NodeId;
 use crate::run::Outcome;
 
-/// How many of the newest facts are enough to tell all that any fidelity tells.
-pub const SO_FAR_FACTS: u16 = 400;
+/// Returns how many of the newest facts are enough to tell what a fidelity tells; a node takes about four.
+pub fn so_far_facts(fidelity: Fidelity) -> u16 {
+    measure(fidelity).map_or(0, |measure| u16::try_from(measure.nodes * 5).unwrap_or(u16::MAX))
+}
 
 /// The most characters of a value, a label or a note.
 const VALUE_CHARS_MAX: usize = 200;
@@ -49,7 +51,7 @@ struct Stage<'f> {
 }
 
 /// Writes what an agent is told: goal, what is over, and what conditions can look at. `newest` are the newest facts of the run,
-/// [`SO_FAR_FACTS`] at most, in their order.
+/// as many as [`so_far_facts`] says, in their order.
 pub fn so_far(graph: &Graph, run: &str, so_far: &SoFar, newest: &[Fact]) -> String {
     let mut text = String::new();
     if let Some(goal) = graph.context().get("graph.goal") {
@@ -60,7 +62,7 @@ pub fn so_far(graph: &Graph, run: &str, so_far: &SoFar, newest: &[Fact]) -> Stri
         return text;
     };
     let mut stages = stages(graph, newest);
-    let is_cut = stages.len() > measure.nodes || newest.len() >= usize::from(SO_FAR_FACTS);
+    let is_cut = stages.len() > measure.nodes || newest.len() >= usize::from(so_far_facts(so_far.fidelity));
     while stages.len() > measure.nodes {
         stages.pop_front();
     }

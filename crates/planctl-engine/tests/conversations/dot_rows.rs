@@ -1,6 +1,6 @@
 //! Rows of DOT.md that are conversations: context, waits, epochs, what agents are told, plans within plans.
 
-use planctl_engine::view::{SO_FAR_FACTS, so_far};
+use planctl_engine::view::{so_far, so_far_facts};
 use planctl_engine::{Backoff, Fact, Fidelity, ItemId, NodeId, SoFar};
 
 use super::script::{facts_after, scene_after, talk};
@@ -307,7 +307,7 @@ fn e12_a_restart_begins_the_run_anew_with_what_it_keeps_and_is_bounded() {
 #[test]
 fn e12_a_restart_takes_back_what_other_branches_have_under_way() {
     talk(
-        "plan  f: fork  b: task  c: task  j: join  f -always-> b  f -always-> c  b -on_success-> j  c -on_success-> j  b -on_fail#-> f  parallel 2
+        "plan  f: fork j  b: task  c: task  j: join  f -always-> b  f -always-> c  b -on_success-> j  c -on_success-> j  b -on_fail#-> f  parallel 2
         approved
         -> clock admitted           b#1 to coder; c#1 to coder
         -> agent overran b#1        b settled failed; epoch 1 at f; c#1 taken back from agent; b#2 to coder; c#2 to coder
@@ -394,7 +394,8 @@ fn f2_of_a_long_run_the_newest_is_told() {
         -> agent reported a#1       a#1 to harness
         -> harness found a#1 exit 0  a#1 passed; a settled passed; DONE"
     ));
-    let many: Vec<Fact> = facts.iter().cycle().take(usize::from(SO_FAR_FACTS)).cloned().collect();
+    let many: Vec<Fact> =
+        facts.iter().cycle().take(usize::from(so_far_facts(Fidelity::SummaryLow))).cloned().collect();
     let context = (0..200).map(|n| (format!("name{n}"), "x".repeat(10_000))).collect();
     let told = SoFar { fidelity: Fidelity::SummaryLow, thread: String::new(), context };
     let text = so_far(&graph, "fix-3", &told, &many);

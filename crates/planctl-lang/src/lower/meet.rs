@@ -72,11 +72,17 @@ impl Net {
         for edge in &parts.edges {
             if let (Some(from), Some(to)) = (places.get(&edge.from), places.get(&edge.to))
                 && edge.on != On::Retry
+                // What begins anew awaits nothing of what was before.
+                && edge.restart.is_none()
             {
                 net.ways[*from].push(*to);
                 net.back[*to].push(*from);
             }
         }
+        let restarts = parts.edges.iter().filter(|edge| edge.restart.is_some());
+        let left = restarts.filter_map(|edge| places.get(&edge.from)).filter(|at| net.ways[**at].is_empty());
+        let left: Vec<usize> = left.copied().collect();
+        net.ends.extend(left);
         net
     }
 

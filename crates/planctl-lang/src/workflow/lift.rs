@@ -1,11 +1,11 @@
 //! The graph that the engine runs → a tree, so that what runs can be drawn and written like what is read.
 
 use planctl_engine::{
-    ChildApproval, Contract, Edge, Fidelity, Graph, JoinPolicy, Node, NodeKind, Profile, Subscription, Task,
-    WorkKind,
+    Backoff, ChildApproval, Contract, Edge, Fidelity, Graph, JoinPolicy, Node, NodeKind, Profile,
+    Subscription, Task, WorkKind,
 };
 
-use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Workflow};
+use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Said, Workflow};
 use crate::source::{Span, Spanned};
 
 /// Makes the tree of a graph: the start first, then the steps as they are numbered, then what else is there.
@@ -52,6 +52,10 @@ fn node_tree(node: &Node) -> NodeTree {
     if let Some(profile) = &node.profile {
         profile_said(profile, &mut say);
     }
+    let waits = ["standard", "aggressive", "linear", "patient"].into_iter().find(|word| {
+        node.backoff.is_some() && Backoff::named(word).is_some_and(|(own, _)| own == node.backoff)
+    });
+    say("retry_policy", waits.unwrap_or_default().to_owned());
     match &node.kind {
         NodeKind::Task(task) => {
             task_said(task, &mut say);
@@ -152,7 +156,16 @@ fn more_than(default: u16, count: u16) -> String {
 
 fn edge_tree(edge: &Edge) -> EdgeTree {
     let on = Spanned::new(edge.on, Span::at(0));
+    let mut said = Said::default();
+    let carry = edge.carry.as_deref().cloned().unwrap_or_default();
+    if let Some(fidelity) = carry.fidelity {
+        said.insert("fidelity", plain(fidelity.word()));
+    }
+    if let Some(thread) = carry.thread {
+        said.insert("thread_id", plain(thread));
+    }
     EdgeTree {
+        said,
         condition: edge.when.clone().map(|when| Spanned::new(when, Span::at(0))),
         label: edge.label.as_deref().map(plain),
         weight: i64::from(edge.weight),

@@ -251,7 +251,8 @@ pub fn edge_words(edge: &EdgeTree) -> String {
         (on, _) => on.word(),
     };
     let label = edge.label.as_ref().map_or("", |label| label.value.as_str());
-    let parts = [label, on, condition.as_str()];
+    let anew = if edge.loop_restart { "begins anew" } else { "" };
+    let parts = [label, on, condition.as_str(), anew];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 

@@ -203,6 +203,13 @@ fn e12_a19_a_restart_is_an_edge_that_keeps_what_the_graph_says() {
     assert_eq!(graph.limits().restarts, 3);
     let all = found(&format!("digraph G {{ {statements} }}"), Language::Dot);
     assert!(all.iter().all(|found| found.code != Code::P309), "it is bounded: {all:?}");
+    // It may lead out of a branch to what was before: nothing of the branches is awaited then.
+    let forked = dot(&format!(
+        "start a [{STEP}] f [shape=component] x [{STEP}] y [{STEP}] j [shape=tripleoctagon] exit start -> a -> f f -> x -> j f -> y -> j x -> a [on=fail, loop_restart=true] j -> exit"
+    ));
+    assert!(edge(&forked, "x", "a").restart.is_some());
+    let NodeKind::Fork(fork) = &forked.node(&NodeId::new("f")).unwrap().kind else { panic!("a fork") };
+    assert_eq!(fork.join, Some(NodeId::new("j")));
     let nowhere = found(
         &format!("digraph G {{ start a [{STEP}] exit start -> a -> exit [loop_restart=true] }}"),
         Language::Dot,

@@ -12,7 +12,7 @@ use planctl_sim::{Dice, draw, truth};
 use super::plan;
 
 /// Plans by name; what follows `fails` are the attempts whose gate is red. Then the answers, first to last.
-pub const PLANS: [(&str, &str, &[&str]); 11] = [
+pub const PLANS: [(&str, &str, &[&str]); 17] = [
     ("loop", "fix: task  test: call  test -on_fail-> fix  limit same 9  fails test#1  fails test#2", &[]),
     (
         "diamond",
@@ -63,6 +63,36 @@ pub const PLANS: [(&str, &str, &[&str]); 11] = [
         "a step for another role",
         "a: task alternate strong contingent human escalate  b: task  fails a#1  fails a#2",
         &["waive"],
+    ),
+    (
+        "epochs",
+        "a: task  f: fork j  b: task  c: call  j: join  d: decision  a -on_success-> f  f -always-> b  f -always-> c  b -on_success-> j  c -on_success-> j  j -on_success-> d  d -always?steps.a.attempts!=3#-> a  d -on_success-> done  parallel 2  fails b#1  b -on_fail#-> a",
+        &[],
+    ),
+    (
+        "waits before retries",
+        "a: task retry 2 waits standard  b: call retry 1 waits linear  fails a#1  fails a#2  fails b#1",
+        &[],
+    ),
+    (
+        "partial",
+        "a: task warn  b: task  c: call  a -on_success-> b  a -always?outcome=partial_success-> c  c -on_success-> b  b -on_success-> done  fails a#1",
+        &[],
+    ),
+    (
+        "joins of nobody's fork, in a loop",
+        "f: fork  2: call  3: call  4: task  j: join  k: join  7: call  f -always-> 2  f -always-> 3  f -always-> 4  2 -on_success-> j  3 -on_success-> g  g: fork  g -always-> j  g -always-> k  4 -on_success-> k  j -on_success-> l  k -on_success-> l  l: join  l -on_success-> 7  7 -on_fail-> f  7 -on_success-> done  parallel 3  fails 7#1",
+        &[],
+    ),
+    (
+        "a question that nobody answers",
+        "k: human yes no  a: call  b: call  k -on_success@yes-> a  k -on_success@no-> done  k -on_fail-> b  b -on_success-> done",
+        &["skip"],
+    ),
+    (
+        "told of the run",
+        "a: task told full class all  b: call  c: task told compact retry 1  a -on_success-> b  b -on_success~truncate~own-> c  c -on_success-> done  fails c#1",
+        &[],
     ),
 ];
 

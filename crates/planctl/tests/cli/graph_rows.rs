@@ -517,6 +517,7 @@ fn g54_branches_run_at_once_and_meet_as_their_join_says() {
 fn w1_each_door_of_the_dialects_pipelines_has_its_route() {
     let house = House::new();
     let run = house.run("hello", "hello");
+    house.until(&run, "running");
     let get = |path: &str| {
         let reply = house.local("GET", path, &Ask::default());
         assert_eq!(reply.status, 200, "{path}: {reply:?}");
