@@ -72,6 +72,10 @@ bench-verify *ARGS:
     cargo bench -p planctl-lang --bench verify {{ARGS}}
     cargo bench -p planctl-server --bench verify
 
+# What a step costs in graphs of 10 and of 5,000 nodes: by the engine alone, and with the database; the ratio is told
+bench-graphs:
+    cargo bench -p planctl-store --bench steps -- graphs
+
 # Feed the reader and the lints with broken plans for SECONDS: no panic, no place outside the text, no blow-up
 fuzz SECONDS="60":
     command -v cargo-fuzz > /dev/null || cargo install --locked cargo-fuzz@0.13.2

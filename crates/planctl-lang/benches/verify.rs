@@ -41,7 +41,12 @@ fn plan(steps: usize, step_bytes: usize) -> String {
 }
 
 fn judged(text: &str) -> usize {
-    let source = &Source::new("plan.md", text);
+    judged_as("plan.md", text)
+}
+
+/// Verifies a text in the language of this name, which must be without errors.
+fn judged_as(name: &str, text: &str) -> usize {
+    let source = &Source::new(name, text);
     let plan = read(source);
     let wants = plan.wants();
     let there = |path| (path, FileFact::Regular { size: 10 });
@@ -50,7 +55,9 @@ fn judged(text: &str) -> usize {
         commands: wants.commands.into_iter().map(|name| (name, true)).collect(),
         ..planctl_lang::Facts::default()
     };
-    plan.judge(&facts, &Levels::default()).diagnostics.len()
+    let judged = plan.judge(&facts, &Levels::default());
+    assert!(judged.graph.is_some(), "{:?}", judged.diagnostics);
+    judged.diagnostics.len()
 }
 
 fn growth(criterion: &mut Criterion) {
@@ -65,6 +72,51 @@ fn growth(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// A pipeline of so many nodes in DOT: groups of a step, a decision, two ways, a fork of two, its join and a check that
+/// leads back.
+fn pipeline(nodes: usize) -> String {
+    let mut text = "digraph grow {\n  start [shape=Mdiamond]\n  exit [shape=Msquare]\n".to_owned();
+    let mut last = "start".to_owned();
+    for number in 0..nodes.div_ceil(9) {
+        let group = "
+  fixN [prompt=\"Fix N.\", contract=\"test -s fix/N\", target=coder, max_retries=1]
+  whichN [shape=diamond]
+  shortN [prompt=\"Short N.\", contract=\"test -s short/N\", target=coder]
+  longN [prompt=\"Long N.\", contract=\"test -s long/N\", target=coder]
+  forkN [shape=component]
+  leftN [prompt=\"Left N.\", contract=\"test -s left/N\", target=coder]
+  rightN [prompt=\"Right N.\", contract=\"test -s right/N\", target=coder]
+  joinN [shape=tripleoctagon]
+  checkN [shape=parallelogram, tool_command=\"test -s left/N && test -s right/N\"]
+  LAST -> fixN -> whichN
+  whichN -> shortN [condition=\"steps.fixN.attempts=1\"]
+  whichN -> longN
+  shortN -> forkN longN -> forkN
+  forkN -> leftN -> joinN
+  forkN -> rightN -> joinN
+  joinN -> checkN
+  checkN -> fixN [on=fail]
+";
+        text.push_str(&group.replace("LAST", &last).replace('N', &number.to_string()));
+        last = format!("check{number}");
+    }
+    text.push_str(&format!("  {last} -> exit\n}}\n"));
+    text
+}
+
+fn graphs(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("verify a graph in DOT, by its nodes");
+    group.sample_size(20);
+    for nodes in [10, 1_000, 5_000] {
+        let text = pipeline(nodes);
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_with_input(BenchmarkId::from_parameter(nodes), &text, |bencher, text| {
+            bencher.iter(|| black_box(judged_as("plan.dot", text)));
+        });
+    }
+    group.finish();
+}
+
 fn largest(criterion: &mut Criterion) {
     let text = plan(1_000, 1_020);
     let mut group = criterion.benchmark_group("verify, 1,000 steps in 1 MiB");
@@ -73,5 +125,5 @@ fn largest(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, growth, largest);
+criterion_group!(benches, growth, graphs, largest);
 criterion_main!(benches);

@@ -1,6 +1,6 @@
 //! What a step costs in the database: claim, report and verdict beside three one-row commits of the same run.
 //!
-//! `cargo bench -p planctl-store`, or with one of `-- plans`, `-- at-once`, `-- sustained`; `planctl-server` measures the same with a real worker and a real contract.
+//! `cargo bench -p planctl-store`, or with one of `-- plans`, `-- at-once`, `-- sustained`, `-- graphs`; `planctl-server` measures the same with a real worker and a real contract.
 
 #![allow(
     clippy::print_stdout,
@@ -8,13 +8,17 @@
     reason = "a measurement prints, and ends where it cannot go on"
 )]
 
+#[path = "steps/growth.rs"]
+mod growth;
+#[path = "steps/shapes.rs"]
+mod shapes;
 #[allow(dead_code, reason = "the tests use more of it")]
 #[path = "../tests/store/world.rs"]
 mod world;
 
 use std::time::{Duration, Instant};
 
-use planctl_engine::{Digest, RunId, RunStatus};
+use planctl_engine::{Digest, Graph, RunId, RunStatus};
 use planctl_store::testing::TestCluster;
 use planctl_store::{NewRevision, NewRun, PlanStatus, Proof, Settings, Store};
 use sqlx::postgres::PgConnectOptions;
@@ -34,6 +38,11 @@ fn main() {
         let mut bench = Bench { store: store.clone(), beside: one_row_table(&options).await };
         let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
         let is_wanted = |part: &str| wanted.as_deref().is_none_or(|wanted| wanted == part);
+        if is_wanted("graphs") {
+            println!("{:<28} {:>9} {:>9}", "nodes:", 10, "5,000");
+            growth::of_the_engine();
+            bench.growth().await;
+        }
         if is_wanted("plans") {
             for (steps, runs) in [(10, 100), (1000, 1), (5000, 1)] {
                 bench.one_at_a_time(steps, runs).await;
@@ -115,23 +124,25 @@ struct Bench {
 impl Bench {
     /// Makes a run of so many steps in a workspace of its own; its first step is ready.
     async fn begun(&self, steps: u32, number: usize) -> RunId {
-        let store = &self.store;
-        let workspace = store.workspace(world::HOST, &format!("/bench/{steps}/{number}")).await.unwrap();
         let digest = Digest::new(format!("sha256:{steps}"));
-        let graph = linear(steps);
-        let revision = NewRevision {
-            workspace,
-            path: "bench.md",
-            digest: &digest,
-            source: "",
-            graph: &graph,
-            by: "bench",
-        };
+        self.begun_as(&linear(steps), &format!("{steps}/{number}"), &digest).await
+    }
+
+    /// Makes a run of a graph in a workspace of its own; its first step is ready.
+    async fn begun_with(&self, graph: &Graph, name: &str) -> RunId {
+        let digest = Digest::new(format!("sha256:{name}"));
+        self.begun_as(graph, name, &digest).await
+    }
+
+    async fn begun_as(&self, graph: &Graph, name: &str, digest: &Digest) -> RunId {
+        let store = &self.store;
+        let workspace = store.workspace(world::HOST, &format!("/bench/{name}")).await.unwrap();
+        let revision = NewRevision { workspace, path: "bench.md", digest, source: "", graph, by: "bench" };
         let plan = store.save_revision(&revision).await.unwrap();
         store.move_plan(plan.id, PlanStatus::Verified, "bench", "bench").await.unwrap();
         let new = NewRun {
             plan: plan.id,
-            revision: &digest,
+            revision: digest,
             stem: "bench",
             approval: None,
             settings: "{}",

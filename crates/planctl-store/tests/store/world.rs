@@ -67,7 +67,8 @@ fn edge(from: &str, to: &str, on: On) -> Edge {
     Edge::new(from, to, on)
 }
 
-fn task(step: u32, red_first: RedFirst) -> Task {
+/// One of the steps of [`linear`].
+pub fn task(step: u32, red_first: RedFirst) -> Task {
     Task {
         step,
         role: Role::new("coder"),
@@ -75,14 +76,7 @@ fn task(step: u32, red_first: RedFirst) -> Task {
         work: WorkKind::Code,
         prompt: format!("do step {step}"),
         subscriptions: Vec::new(),
-        contract: Contract {
-            command: "true".to_owned(),
-            digest: Digest::new("sha256:contract"),
-            expect: 0,
-            timeout: Duration::from_secs(60),
-            guard: false,
-            red_first,
-        },
+        contract: Contract { red_first, ..contract() },
         max_retries: 1,
         lapse: Outcome::Failed,
         work_timeout: Duration::from_secs(600),
@@ -91,6 +85,18 @@ fn task(step: u32, red_first: RedFirst) -> Task {
         apart: Vec::new(),
         contract_files: BTreeSet::new(),
         own_files: BTreeSet::new(),
+    }
+}
+
+/// The contract of every step.
+pub fn contract() -> Contract {
+    Contract {
+        command: "true".to_owned(),
+        digest: Digest::new("sha256:contract"),
+        expect: 0,
+        timeout: Duration::from_secs(60),
+        guard: false,
+        red_first: RedFirst::Off,
     }
 }
 
