@@ -77,7 +77,7 @@ fn growth(criterion: &mut Criterion) {
 fn pipeline(nodes: usize) -> String {
     let mut text = "digraph grow {\n  start [shape=Mdiamond]\n  exit [shape=Msquare]\n".to_owned();
     let mut last = "start".to_owned();
-    for number in 0..nodes.div_ceil(9) {
+    for number in 0..(nodes / 9).max(1) {
         let group = "
   fixN [prompt=\"Fix N.\", contract=\"test -s fix/N\", target=coder, max_retries=1]
   whichN [shape=diamond]
