@@ -47,7 +47,8 @@ macro_rules! claim_of {
             "$2::uuid is null and i.target = ",
             $target,
             " and i.served_on is null and i.run <> all($10::uuid[]) and (select w.host from runs o ",
-            "join workspaces w on w.id = o.workspace where o.id = i.run) = $5"
+            "join workspaces w on w.id = o.workspace where o.id = i.run) = $5 ",
+            "and not exists (select from workers k where k.id = $7 and k.paused)"
         )
     };
 }
@@ -264,7 +265,8 @@ pub(crate) fn at_of(row: &PgRow) -> Result<At, StoreError> {
 }
 
 impl Store {
-    /// Claims the item that is due first, if there is one: nobody else can claim it while the lease lasts.
+    /// Claims the item that is due first, if there is one: nobody else can claim it while the lease lasts. A worker that
+    /// somebody paused finds nothing.
     ///
     /// # Errors
     ///

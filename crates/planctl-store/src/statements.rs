@@ -129,6 +129,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("workers: see worker", workers::SEE_WORKER),
     ("workers: workers", workers::WORKERS),
     ("workers: items held", workers::ITEMS_HELD),
+    ("workers: is paused", workers::IS_PAUSED),
     ("workers: pause worker", workers::PAUSE_WORKER),
     ("workers: forget workers", workers::FORGET_WORKERS),
 ];

@@ -12,20 +12,14 @@ use crate::queue::at_of;
 use crate::rows::time_at;
 use crate::store::Store;
 
-/// A worker that comes often is noted every five seconds, and in between its row is not locked: many workers may go by
-/// one name.
-pub(crate) const SEE_WORKER: &str = "with seen as (insert into workers (id, roles, agent, host, version, capacity) \
-     select $1, $2::text[], $3, $4, $5, $6 where not exists (select from workers w where w.id = $1 \
-       and w.last_seen_at >= clock_timestamp() - interval '5 seconds' \
-       and (w.roles, w.agent, w.host, w.version, w.capacity) is not distinct from ($2::text[], $3, $4, $5, $6)) \
-     on conflict (id) do update set roles = excluded.roles, agent = excluded.agent, \
-     host = excluded.host, version = excluded.version, capacity = excluded.capacity, last_seen_at = clock_timestamp() \
-     returning paused) \
-     select coalesce((select paused from seen), (select paused from workers where id = $1), false) as paused";
+pub(crate) const SEE_WORKER: &str = "insert into workers (id, roles, agent, host, version, capacity) \
+     values ($1, $2::text[], $3, $4, $5, $6) on conflict (id) do update set roles = excluded.roles, agent = excluded.agent, \
+     host = excluded.host, version = excluded.version, capacity = excluded.capacity, last_seen_at = clock_timestamp()";
 pub(crate) const WORKERS: &str = "select id, roles, agent, host, version, capacity, paused, first_seen_at, last_seen_at \
      from workers where last_seen_at >= clock_timestamp() - interval '1 day' order by id";
 pub(crate) const ITEMS_HELD: &str = "select i.instance, i.id, i.node, i.visit, i.attempt, i.lease_until, r.name from items i \
      join runs r on r.id = i.run where i.state = 'leased' order by i.id";
+pub(crate) const IS_PAUSED: &str = "select exists (select from workers where id = $1 and paused) as paused";
 pub(crate) const PAUSE_WORKER: &str = "update workers set paused = $2 where id = $1";
 pub(crate) const FORGET_WORKERS: &str =
     "delete from workers where last_seen_at < clock_timestamp() - interval '1 day'";
@@ -68,7 +62,7 @@ pub struct WorkerRow {
     pub holds: Vec<HeldItem>,
     /// When it was first seen.
     pub first_seen_at: Timestamp,
-    /// When it was last seen, to five seconds.
+    /// When it was last noted.
     pub last_seen_at: Timestamp,
 }
 
@@ -103,21 +97,31 @@ impl WorkerRow {
 }
 
 impl Store {
-    /// Notes that a worker is there; says whether it is paused and shall get no work.
+    /// Notes that a worker is there.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn see_worker(&self, worker: &SeenWorker<'_>) -> Result<bool, StoreError> {
+    pub async fn see_worker(&self, worker: &SeenWorker<'_>) -> Result<(), StoreError> {
         let roles: Vec<&str> = worker.roles.iter().map(Role::as_str).collect();
-        let row = repeated!(self, lent => sqlx::query(SEE_WORKER)
+        repeated!(self, lent => sqlx::query(SEE_WORKER)
             .bind(worker.id)
             .bind(&roles)
             .bind(worker.agent)
             .bind(worker.host)
             .bind(worker.version)
             .bind(worker.capacity)
-            .fetch_one(&mut *lent))?;
+            .execute(&mut *lent))?;
+        Ok(())
+    }
+
+    /// Says whether a worker is paused, and finds nothing to claim.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn is_paused(&self, id: &str) -> Result<bool, StoreError> {
+        let row = repeated!(self, lent => sqlx::query(IS_PAUSED).bind(id).fetch_one(&mut *lent))?;
         Ok(row.try_get("paused")?)
     }
 

@@ -40,6 +40,8 @@ const LEASE_SECONDS: std::ops::RangeInclusive<u64> = 5..=600;
 const CAPACITY: std::ops::RangeInclusive<i32> = 1..=1000;
 /// How many heartbeats fit into a lease.
 const HEARTBEATS: u64 = 3;
+/// How long a worker counts as seen.
+const NOTED_FOR: Duration = Duration::from_secs(5);
 /// As many characters as a UUID without its hyphens.
 const SECRET_KEY_MIN: usize = 32;
 /// The most roles in one claim.
@@ -54,6 +56,8 @@ const KEPT_ITEMS_MAX: usize = 4096;
 pub(crate) struct Desk {
     /// Those who wait for the same roles, one after another: whoever is in front looks, the others do not.
     fronts: Mutex<HashMap<Vec<Role>, Arc<tokio::sync::Mutex<()>>>>,
+    /// Workers as they presented themselves, and when that was noted.
+    seen: Mutex<HashMap<String, Instant>>,
     notes: Mutex<HashMap<(ItemId, i64), Note>>,
 }
 
@@ -68,6 +72,20 @@ impl Desk {
         let mut fronts = self.fronts.lock().unwrap_or_else(PoisonError::into_inner);
         fronts.retain(|_, front| Arc::strong_count(front) > 1);
         fronts.entry(roles.to_vec()).or_default().clone()
+    }
+
+    /// Notes a worker, and one that comes often every few seconds.
+    async fn see(&self, store: &Store, worker: &SeenWorker<'_>) -> Result<(), StoreError> {
+        let (presented, now) = (format!("{worker:?}"), clock::instant());
+        let is_new = |noted: &Instant| now.duration_since(*noted) < NOTED_FOR;
+        if self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&presented).is_some_and(is_new) {
+            return Ok(());
+        }
+        store.see_worker(worker).await?;
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.retain(|_, noted| is_new(noted));
+        seen.insert(presented, now);
+        Ok(())
     }
 
     fn note(&self, lease: &Lease, change: impl FnOnce(&mut Note)) {
@@ -99,11 +117,15 @@ pub(super) async fn claim(call: Call) -> Answer {
     let lease = lease_of(&call, &wanted)?;
     let worker = worker_of(&call, &wanted)?;
     refuse_capacity(&wanted)?;
-    if is_paused(&call, &worker, &roles, &wanted).await? {
-        // A paused worker that polls is held back as one that finds nothing.
-        tokio::time::sleep(wait).await;
-        return Ok(nothing());
-    }
+    let seen = SeenWorker {
+        id: &worker,
+        roles: &roles,
+        agent: wanted.agent.as_deref().unwrap_or_default(),
+        host: wanted.host.as_deref().unwrap_or_default(),
+        version: wanted.version.as_deref().unwrap_or_default(),
+        capacity: wanted.capacity.unwrap_or(1),
+    };
+    call.doors.desk().see(call.station().store(), &seen).await?;
     let station = call.station();
     let claim = Claim {
         lane: ClaimLane::Agent(roles.clone()),
@@ -130,12 +152,23 @@ async fn claimed_within(
     let until = clock::instant() + wait;
     let store = call.station().store();
     let front = call.doors.desk().front(roles);
-    let Ok(_front) = tokio::time::timeout_at(until.max(soon()), front.lock()).await else { return Ok(None) };
+    let Ok(in_front) = tokio::time::timeout_at(until.max(soon()), front.lock()).await else {
+        return Ok(None);
+    };
     let bell = store.listen(News::Agents);
     let mut stop = call.doors.options().stop.clone();
     loop {
         if let Some(claimed) = claimed_once(store, claim, token.clone()).await? {
             return Ok(Some(call.station().placed(claimed).await?));
+        }
+        if store.is_paused(&claim.holder.instance).await? {
+            // Held back as one that finds nothing, and in nobody's way.
+            drop((in_front, bell));
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => {}
+                _ = stop.wait_for(|stop| *stop) => {}
+            }
+            return Ok(None);
         }
         let left = until.saturating_duration_since(clock::instant());
         if left.is_zero() || *stop.borrow() {
@@ -228,18 +261,6 @@ fn worker_of(call: &Call, wanted: &ClaimCall) -> Result<String, Problem> {
     } else {
         Err(Problem::new(Code::BadRequest, "`worker` is a name of at most 100 characters on one line"))
     }
-}
-
-async fn is_paused(call: &Call, worker: &str, roles: &[Role], wanted: &ClaimCall) -> Result<bool, Problem> {
-    let seen = SeenWorker {
-        id: worker,
-        roles,
-        agent: wanted.agent.as_deref().unwrap_or_default(),
-        host: wanted.host.as_deref().unwrap_or_default(),
-        version: wanted.version.as_deref().unwrap_or_default(),
-        capacity: wanted.capacity.unwrap_or(1),
-    };
-    Ok(call.station().store().see_worker(&seen).await?)
 }
 
 /// Derives the lease's secret from the request's key, so that a repeated claim finds what the first one got: the answer

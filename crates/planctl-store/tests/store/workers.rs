@@ -1,10 +1,12 @@
 //! Workers that were seen, what they hold, and whether they are paused.
 
+use std::time::Duration;
+
 use planctl_engine::Role;
-use planctl_store::{SeenWorker, StoreError};
+use planctl_store::{Claim, ClaimLane, SeenWorker, StoreError};
 use sqlx::Executor as _;
 
-use crate::world::world;
+use crate::world::{holder, world};
 
 fn worker(id: &str) -> SeenWorker<'_> {
     SeenWorker { id, roles: &[], agent: "exec:./w.sh", host: "pod-7", version: "0.1.0", capacity: 2 }
@@ -14,19 +16,15 @@ fn worker(id: &str) -> SeenWorker<'_> {
 async fn a_worker_is_listed_with_what_it_holds_and_forgotten_after_a_day() {
     let world = world(1).await;
     let run = world.begun().await;
-    assert!(!world.store.see_worker(&worker("w2")).await.unwrap());
+    world.store.see_worker(&worker("w2")).await.unwrap();
     let roles = [Role::new("coder")];
-    assert!(!world.store.see_worker(&SeenWorker { roles: &roles, ..worker("w1") }).await.unwrap());
+    world.store.see_worker(&SeenWorker { roles: &roles, ..worker("w1") }).await.unwrap();
     let work = world.claim(run.id, "w1").await.unwrap();
     let workers = world.store.workers().await.unwrap();
     assert_eq!(workers.iter().map(|worker| worker.id.as_str()).collect::<Vec<_>>(), ["w1", "w2"]);
     assert_eq!((&workers[0].roles[..], workers[0].holds.len(), workers[1].holds.len()), (&roles[..], 1, 0));
     let held = &workers[0].holds[0];
     assert_eq!((&held.item, &held.at, held.run.as_str()), (&work.item.id, &work.item.at, "fix-auth-1"));
-    // Seen again at once it is not written again, unless it has changed.
-    world.store.see_worker(&SeenWorker { roles: &roles, ..worker("w1") }).await.unwrap();
-    let same = world.store.workers().await.unwrap();
-    assert_eq!(same[0].last_seen_at, workers[0].last_seen_at);
     world.store.see_worker(&SeenWorker { capacity: 3, roles: &roles, ..worker("w1") }).await.unwrap();
     let changed = world.store.workers().await.unwrap();
     assert_eq!(changed[0].capacity, 3);
@@ -42,14 +40,21 @@ async fn a_worker_is_listed_with_what_it_holds_and_forgotten_after_a_day() {
 }
 
 #[tokio::test]
-async fn a_paused_worker_is_told_so_until_it_may_go_on() {
+async fn a_paused_worker_finds_nothing_until_it_may_go_on() {
     let world = world(1).await;
+    world.begun().await;
     world.store.see_worker(&worker("w1")).await.unwrap();
     world.store.pause_worker("w1", true).await.unwrap();
-    assert!(world.store.see_worker(&worker("w1")).await.unwrap());
-    assert!(world.store.see_worker(&SeenWorker { version: "0.2.0", ..worker("w1") }).await.unwrap());
-    assert!(world.store.workers().await.unwrap()[0].is_paused);
+    let claim = |id: &str, roles: &[&str]| {
+        let lane = ClaimLane::Agent(roles.iter().map(|role| Role::new(*role)).collect());
+        Claim { lane, run: None, except: Vec::new(), holder: holder(id), lease: Duration::from_secs(15) }
+    };
+    for roles in [&["coder"][..], &["coder", "reviewer"]] {
+        assert!(world.store.claim(&claim("w1", roles)).await.unwrap().is_none(), "{roles:?}");
+    }
+    world.store.see_worker(&SeenWorker { version: "0.2.0", ..worker("w1") }).await.unwrap();
+    assert!(world.store.workers().await.unwrap()[0].is_paused, "seen again, it is paused yet");
     world.store.pause_worker("w1", false).await.unwrap();
-    assert!(!world.store.see_worker(&worker("w1")).await.unwrap());
+    assert!(world.store.claim(&claim("w1", &["coder"])).await.unwrap().is_some());
     assert!(matches!(world.store.pause_worker("w9", true).await, Err(StoreError::NotFound { .. })));
 }

@@ -523,6 +523,8 @@ fn w1_each_door_of_the_dialects_pipelines_has_its_route() {
         assert_eq!(reply.status, 200, "{path}: {reply:?}");
         reply
     };
+    // The run has begun once its first step can be claimed.
+    house.claim();
     // GET /pipelines/{id}, /graph, /checkpoint, /context, /questions, /events.
     assert_eq!(get(&format!("/v1/runs/{run}")).json()["run"], run.as_str());
     assert!(get(&format!("/v1/runs/{run}/plan")).json()["graph"]["nodes"].is_array());

@@ -5,6 +5,15 @@ use std::time::{Duration, Instant};
 use crate::support::Place;
 use crate::support::history::History;
 
+/// Who does not listen has five seconds from when it is told; without notifications that is at its next heartbeat.
+fn dead_within() -> Duration {
+    Duration::from_secs(if std::env::var_os("PLANCTL_NOTIFY").is_some_and(|set| set == "off") {
+        20
+    } else {
+        10
+    })
+}
+
 /// Cancels a run while `note` is the newest line of its journal.
 fn cancel(hold: &str, note: &str, verdicts: usize, is_stubborn: bool) {
     let place = Place::new();
@@ -18,7 +27,7 @@ fn cancel(hold: &str, note: &str, verdicts: usize, is_stubborn: bool) {
     let asked = Instant::now();
     place.must(&["plan", "cancel", "@last", "--note", "enough"]);
     while !place.trees_alive().is_empty() {
-        assert!(asked.elapsed() < Duration::from_secs(10), "still alive: {:#?}", place.trees_alive());
+        assert!(asked.elapsed() < dead_within(), "still alive: {:#?}", place.trees_alive());
         std::thread::sleep(Duration::from_millis(20));
     }
     eprintln!("cancelled in {note:?}: dead within {:.2?}", asked.elapsed());

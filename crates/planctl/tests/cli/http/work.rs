@@ -220,6 +220,27 @@ fn a_cancelled_run_tells_its_worker_at_the_next_heartbeat() {
 }
 
 #[test]
+fn a_worker_that_is_paused_while_it_waits_gets_nothing_and_is_in_nobody_s_way() {
+    let house = House::new();
+    let claim = |worker: &str, wait: u8| {
+        let body = format!(r#"{{"roles": ["coder"], "worker": "{worker}"}}"#);
+        let ask = Ask { body: Some(body), ..Ask::default() };
+        house.local("POST", &format!("/v1/items/claim?wait={wait}"), &ask)
+    };
+    std::thread::scope(|scope| {
+        let mole = scope.spawn(|| claim("mole", 10));
+        while !house.local("GET", "/v1/workers", &Ask::default()).body.contains("mole") {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let paused = house.local("POST", "/v1/workers/mole/pause", &Ask { key: Some("p"), ..Ask::default() });
+        assert_eq!(paused.status, 200, "{paused:?}");
+        house.run("hello", "hello");
+        assert_eq!(claim("hare", 30).status, 200);
+        assert_eq!(mole.join().unwrap().status, 204);
+    });
+}
+
+#[test]
 fn a_paused_worker_gets_nothing() {
     let house = House::new();
     house.run("hello", "hello");
