@@ -117,7 +117,7 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
     let head = &turn.run.head;
     // With every branch there, one that left its fork early may still have company behind it.
     if !all || head.out + head.held > 0 || !head.ready.is_empty() {
-        take_back_the_others(turn, join)?;
+        take_back_branches(turn, join)?;
     }
     complete(turn, join, outcome)
 }
@@ -144,8 +144,8 @@ fn begin_next(turn: &mut Turn<'_>, join: &NodeId) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Takes back what is still under way on the branches of a join that needs no more of them (DOT P4).
-fn take_back_the_others(turn: &mut Turn<'_>, join: &NodeId) -> Result<(), Refusal> {
+/// Takes back what is still under way on the branches of a join that needs no more of them (DOT P4), or new ones.
+fn take_back_branches(turn: &mut Turn<'_>, join: &NodeId) -> Result<(), Refusal> {
     let members = turn.graph.members_of(join);
     if members.is_empty() || planted(Mutant::OthersKept) {
         return Ok(());
@@ -232,7 +232,8 @@ pub(super) fn awaits_merge(turn: &Turn<'_>, join: &NodeId) -> Result<bool, Refus
 }
 
 /// Has worktrees made for the branches of a fork; a run that is taken up from its start walks past branches that are
-/// merged already.
+/// merged already. Branches that are under way when their fork is entered again are taken back: they would end in worktrees
+/// that nobody merges.
 pub(super) fn begin_apart(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
     if turn.replayed.is_some()
         && let Some(join) = &fork.join
@@ -240,6 +241,14 @@ pub(super) fn begin_apart(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Re
     {
         turn.set(node, NodeState::Settled { outcome: Outcome::Passed })?;
         return route::leave(turn, join, Signal::Success);
+    }
+    if let Some(join) = fork.join.as_ref().filter(|_| turn.replayed.is_none())
+        && turn.run.record(node)?.tally.visits > 1
+    {
+        take_back_branches(turn, join)?;
+        if turn.state(join)?.is_live() {
+            turn.withdraw(join)?;
+        }
     }
     dispatch::again(turn, node)
 }

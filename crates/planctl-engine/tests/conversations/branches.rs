@@ -281,6 +281,25 @@ fn branches_that_work_apart_begin_once_they_have_worktrees_and_are_merged_at_the
 }
 
 #[test]
+fn a_fork_that_is_entered_again_takes_back_what_works_in_the_worktrees_before() {
+    talk(
+        "
+        plan  f: fork j apart visits 3  g: fork  e: escalate  a: task  k: join any  b: task  j: join  c: task  f -always-> g  f -always-> b  g -always-> e  g -always-> a  e -on_success-> k  a -on_success-> k  k -on_success-> j  b -on_success-> j  parallel 3
+        approved
+        -> clock admitted           f#1 to part
+        -> harness found f#1 parted  f parted at base; e held: escalation planned; a#1 to coder; b#1 to coder
+        -> human retry              a#1 taken back from agent; b#1 taken back from agent; f#2 to part
+        -> agent reported b#1       refused: the step is not in a state for this
+        -> harness found f#2 parted  f parted at base; e held: escalation planned; a#2 to coder; b#2 to coder
+        -> agent reported b#2       b#2 to harness
+        -> harness found b#2 exit 0  b#2 passed; b settled passed
+        -> human skip \"as it is\"   e settled skipped by the owner; k joined 1 met, 0 failed; k settled passed; j joined 2 met, 0 failed; a#2 taken back from agent; j#1 to merge
+        -> harness found j#1 merged  j merged 2 files; j settled passed; c#1 to coder
+        ",
+    );
+}
+
+#[test]
 fn making_worktrees_and_merging_them_survive_our_own_stops() {
     talk(&format!(
         "

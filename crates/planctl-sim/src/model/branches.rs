@@ -33,13 +33,28 @@ impl Model {
         if !fork.apart {
             return self.spread(node);
         }
-        if let Some(join) = fork.join.filter(|_| self.replayed.is_some())
+        if let Some(join) = fork.join.clone().filter(|_| self.replayed.is_some())
             && matches!(self.settled(&join), Some(outcome) if outcome != Outcome::Failed)
         {
             self.put(node, Place::Over(Outcome::Passed));
             return self.leave(&join, Signal::Success);
         }
+        if let Some(join) = fork.join.filter(|_| self.replayed.is_none() && self.visits(node) > 1) {
+            self.take_back(node, &join);
+            if self.is_live(&join) {
+                self.put(&join, Place::Nowhere);
+            }
+        }
         self.begin(node);
+    }
+
+    /// Takes back what is under way between a fork and its join.
+    fn take_back(&mut self, fork: &NodeId, join: &NodeId) {
+        let inside = self.inside(fork, join);
+        for live in self.live().into_iter().filter(|live| inside.contains(live)) {
+            self.put(&live, Place::Nowhere);
+        }
+        self.open.retain(|way| !inside.contains(&way.edge.from) && way.edge.from != *fork);
     }
 
     /// Says whether the branches of a join have come, and what they did in their worktrees is still to be merged.
@@ -124,11 +139,7 @@ impl Model {
 
     fn go_on_from(&mut self, node: &NodeId, outcome: Outcome, fork: Option<&NodeId>) {
         if let Some(fork) = fork {
-            let inside = self.inside(fork, node);
-            for live in self.live().into_iter().filter(|live| inside.contains(live)) {
-                self.put(&live, Place::Nowhere);
-            }
-            self.open.retain(|way| !inside.contains(&way.edge.from) && way.edge.from != *fork);
+            self.take_back(fork, node);
         }
         let come = self.come(node);
         if let Some(fork) = fork {
