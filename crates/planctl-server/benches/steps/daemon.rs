@@ -108,9 +108,9 @@ impl Client {
         Client { socket: socket.to_owned(), stream: None, key: new_key() }
     }
 
-    /// Sends a call; nothing where the daemon is gone.
+    /// Sends a call; nothing where the daemon is gone, or not there yet.
     fn call(&mut self, method: &str, path: &str, token: Option<&str>, body: &str) -> Option<(u16, Value)> {
-        let answer = self.try_call(method, path, token, body);
+        let answer = self.try_call(method, path, token, body).filter(|(status, _)| *status < 500);
         match &answer {
             Some(_) => self.key = new_key(),
             None => self.stream = None,
