@@ -286,6 +286,21 @@ impl Store {
         self.claim_with(claim, token, true).await
     }
 
+    /// Returns what was claimed under a secret, and is still held.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn claimed_under(&self, token: &Token) -> Result<Option<Claimed>, StoreError> {
+        let row = repeated!(self, lent => sqlx::query(CLAIMED_BEFORE)
+            .bind(token.hash())
+            .fetch_optional(&mut *lent))?;
+        match row {
+            Some(row) => Ok(Some(self.claimed(&row, token.clone()).await?)),
+            None => Ok(None),
+        }
+    }
+
     async fn claim_with(
         &self,
         claim: &Claim,

@@ -152,8 +152,18 @@ async fn claimed_within(
     let until = clock::instant() + wait;
     let store = call.station().store();
     let front = call.doors.desk().front(roles);
-    let Ok(in_front) = tokio::time::timeout_at(until.max(soon()), front.lock()).await else {
-        return Ok(None);
+    let in_front = match front.try_lock() {
+        Ok(in_front) => in_front,
+        Err(_) => {
+            // What a lost answer held is there for whoever repeats the claim, however many wait in front.
+            if let Some(claimed) = claimed_before(call, token.as_ref()).await? {
+                return Ok(Some(claimed));
+            }
+            match tokio::time::timeout_at(until.max(soon()), front.lock()).await {
+                Ok(in_front) => in_front,
+                Err(_) => return claimed_before(call, token.as_ref()).await,
+            }
+        }
     };
     let bell = store.listen(News::Agents);
     let mut stop = call.doors.options().stop.clone();
@@ -180,6 +190,14 @@ async fn claimed_within(
             // Where nobody can say stop any more, the timer ends it.
             _ = stop.wait_for(|stop| *stop) => {}
         }
+    }
+}
+
+async fn claimed_before(call: &Call, token: Option<&Token>) -> Result<Option<Claimed>, Problem> {
+    let Some(token) = token else { return Ok(None) };
+    match call.station().store().claimed_under(token).await? {
+        Some(claimed) => Ok(Some(call.station().placed(claimed).await?)),
+        None => Ok(None),
     }
 }
 

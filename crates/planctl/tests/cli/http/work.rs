@@ -173,6 +173,28 @@ fn a_claim_on_the_socket_is_repeated_under_a_key_that_nobody_guesses() {
 }
 
 #[test]
+fn a_claim_is_repeated_past_those_who_wait_in_front() {
+    let house = House::new();
+    house.run("hello", "hello");
+    let claim = |key: &str, wait: u8| {
+        let body = Some(format!(r#"{{"roles": ["coder"], "worker": "{key}"}}"#));
+        let path = format!("/v1/items/claim?wait={wait}");
+        house.local("POST", &path, &Ask { key: Some(key), body, ..Ask::default() })
+    };
+    let (lost, other) = ("018f3f5e-8a3c-7cc2-9d8e-3b1f0c5a7e42", "018f3f5e-8a3c-7cc2-9d8e-3b1f0c5a7e43");
+    let first = claim(lost, 30).json();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| claim(other, 5));
+        while !house.local("GET", "/v1/workers", &Ask::default()).body.contains(other) {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let again = claim(lost, 0);
+        assert_eq!((again.status, &again.json()["token"]), (200, &first["token"]), "{again:?}");
+        assert_eq!(waits.join().unwrap().status, 204);
+    });
+}
+
+#[test]
 fn a_worker_s_token_is_for_its_roles() {
     let house = House::new();
     let body = r#"{"name": "w", "scope": "worker", "roles": ["reviewer"]}"#.to_owned();
