@@ -253,24 +253,12 @@ impl Graph {
 
     /// Returns the plan that a node carries out, where it carries out one.
     pub fn sub_plan(&self, id: &NodeId) -> Option<&SubPlan> {
-        match &self.node(id)?.kind {
-            NodeKind::SubPlan(plan) => Some(plan),
-            NodeKind::Start
-            | NodeKind::Task(_)
-            | NodeKind::Call(_)
-            | NodeKind::Decision(_)
-            | NodeKind::Human(_)
-            | NodeKind::Checkpoint
-            | NodeKind::Fork(_)
-            | NodeKind::Join(_)
-            | NodeKind::Escalate { .. }
-            | NodeKind::Exit { .. } => None,
-        }
+        self.node(id)?.sub_plan()
     }
 
     /// Returns the nodes that carry out plans of their own.
     pub fn sub_plans(&self) -> impl Iterator<Item = (&Node, &SubPlan)> {
-        self.nodes().iter().filter_map(|node| Some((node, self.sub_plan(&node.id)?)))
+        self.nodes().iter().filter_map(|node| Some((node, node.sub_plan()?)))
     }
 
     /// Returns what the harness evaluates at a node, where it evaluates something.
@@ -407,19 +395,7 @@ impl Graph {
 fn looked_at(parts: &GraphParts) -> (BTreeSet<NodeId>, BTreeSet<String>) {
     let (mut watched, mut asked) = (BTreeSet::new(), BTreeSet::new());
     let of_edges = parts.edges.iter().filter_map(|edge| edge.when.as_ref());
-    let of_plans = parts.nodes.iter().filter_map(|node| match &node.kind {
-        NodeKind::SubPlan(plan) => plan.until.as_ref(),
-        NodeKind::Start
-        | NodeKind::Task(_)
-        | NodeKind::Call(_)
-        | NodeKind::Decision(_)
-        | NodeKind::Human(_)
-        | NodeKind::Checkpoint
-        | NodeKind::Fork(_)
-        | NodeKind::Join(_)
-        | NodeKind::Escalate { .. }
-        | NodeKind::Exit { .. } => None,
-    });
+    let of_plans = parts.nodes.iter().filter_map(|node| node.sub_plan()?.until.as_ref());
     for clause in of_edges.chain(of_plans).flat_map(|when| &when.clauses) {
         match &clause.key {
             Key::Step { node, field: StepField::ExitCode | StepField::Output } => {

@@ -169,6 +169,16 @@ impl Outcome {
             Outcome::Warned => "warned",
         }
     }
+
+    /// Returns the word by which conditions know it (DOT X3; one of [`crate::condition::STATUS_WORDS`]).
+    pub fn status_word(self) -> &'static str {
+        match self {
+            Outcome::Passed | Outcome::Waived => "success",
+            Outcome::Warned => "partial_success",
+            Outcome::Skipped => "skipped",
+            Outcome::Failed => "fail",
+        }
+    }
 }
 
 /// What is remembered of one node.

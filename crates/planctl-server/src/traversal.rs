@@ -1,7 +1,7 @@
 //! Where a run is on its way, put together from its records and the newest lines of its history.
 
 use planctl_engine::view::{self, PATH_MAX};
-use planctl_engine::{Fact, Graph, Outcome, Run, Verdict};
+use planctl_engine::{Fact, Graph, Run, Verdict};
 use planctl_store::{Line, RunRow, Said};
 
 use crate::wire::{CheckpointView, SpentView, TraversalEvent, TraversalView, VisitedView, moment, usd};
@@ -138,13 +138,7 @@ fn event(row: &RunRow, fact: &Fact, turn: u32) -> TraversalEvent {
     } else if let Fact::NodeVerified { verdict, .. } = fact {
         event.outcome = Some(if *verdict == Verdict::Passed { "success" } else { "fail" }.to_owned());
     } else if let Fact::NodeSettled { outcome, .. } = fact {
-        let word = match outcome {
-            Outcome::Passed | Outcome::Waived => "success",
-            Outcome::Warned => "partial_success",
-            Outcome::Skipped => "skipped",
-            Outcome::Failed => "fail",
-        };
-        event.outcome = Some(word.to_owned());
+        event.outcome = Some(outcome.status_word().to_owned());
     } else if let Fact::PlanActivated { .. } = fact {
         event.plan = Some(row.plan_path.clone());
     }

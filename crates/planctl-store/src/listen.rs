@@ -110,8 +110,8 @@ impl Bell {
     pub(crate) fn ring(&self, run: RunId, brings: Brings) {
         self.ring_here(run, brings);
         let mut outward = lock(&self.outward);
-        let told = outward.get(&run).copied().unwrap_or(Brings::NOTHING);
-        outward.insert(run, told.and(brings));
+        let told = outward.entry(run).or_insert(Brings::NOTHING);
+        *told = told.and(brings);
         drop(outward);
         self.leaving.notify_one();
     }

@@ -288,10 +288,7 @@ impl Known for Looks<'_> {
         let known = record.known.as_deref();
         Some(match field {
             StepField::Outcome => Cow::Borrowed(match record.state.outcome() {
-                Some(Outcome::Passed | Outcome::Waived) => "success",
-                Some(Outcome::Warned) => "partial_success",
-                Some(Outcome::Skipped) => "skipped",
-                Some(Outcome::Failed) => "fail",
+                Some(outcome) => outcome.status_word(),
                 None => record.failure.as_ref().map(|_| "fail")?,
             }),
             StepField::ExitCode => Cow::Owned(known?.exit_code?.to_string()),

@@ -207,21 +207,26 @@ impl Graph {
             }
             return members;
         };
-        let branch = |first: &NodeId| {
-            let mut members = BTreeSet::new();
-            let mut open = vec![first];
-            while let Some(id) = open.pop() {
-                let ends = matches!(
-                    self.node(id).map(|node| &node.kind),
-                    Some(NodeKind::Exit { .. } | NodeKind::Escalate { .. }) | None
-                );
-                if id != join && !ends && members.insert(id.clone()) {
-                    open.extend(self.edges_from(id).iter().filter(stays).map(|edge| &edge.to));
-                }
+        let branch = |edge: &Edge| self.branch_from(&edge.to, |id| id == join).into_iter().cloned().collect();
+        self.edges_from(fork).iter().map(branch).collect()
+    }
+
+    /// Returns the nodes that ways lead to from the beginning of a branch, up to where it ends; ways out of it are not part
+    /// of it.
+    pub(crate) fn branch_from<'g>(
+        &'g self,
+        first: &'g NodeId,
+        ends_at: impl Fn(&NodeId) -> bool,
+    ) -> BTreeSet<&'g NodeId> {
+        let (mut members, mut open) = (BTreeSet::new(), vec![first]);
+        while let Some(id) = open.pop() {
+            let kind = self.node(id).map(|node| &node.kind);
+            let leads_out = matches!(kind, None | Some(NodeKind::Exit { .. } | NodeKind::Escalate { .. }));
+            if !leads_out && !ends_at(id) && members.insert(id) {
+                open.extend(self.edges_from(id).iter().filter(stays).map(|edge| &edge.to));
             }
-            members
-        };
-        self.edges_from(fork).iter().map(|edge| branch(&edge.to)).collect()
+        }
+        members
     }
 }
 

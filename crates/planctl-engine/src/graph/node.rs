@@ -215,6 +215,23 @@ impl Node {
         self.task().map(|task| task.step).or(self.step)
     }
 
+    /// Returns the plan that it carries out, where it carries out one.
+    pub fn sub_plan(&self) -> Option<&SubPlan> {
+        match &self.kind {
+            NodeKind::SubPlan(plan) => Some(plan),
+            NodeKind::Start
+            | NodeKind::Task(_)
+            | NodeKind::Call(_)
+            | NodeKind::Decision(_)
+            | NodeKind::Human(_)
+            | NodeKind::Checkpoint
+            | NodeKind::Fork(_)
+            | NodeKind::Join(_)
+            | NodeKind::Escalate { .. }
+            | NodeKind::Exit { .. } => None,
+        }
+    }
+
     /// Returns the task, where it is one.
     pub fn task(&self) -> Option<&Task> {
         match &self.kind {

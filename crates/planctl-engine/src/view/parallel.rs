@@ -39,8 +39,9 @@ pub fn side_by_side(graph: &Graph) -> Vec<SideBySide> {
 }
 
 fn of_fork(graph: &Graph, fork: &NodeId, join: Option<&NodeId>) -> SideBySide {
+    let ends = |id: &NodeId| id == fork || Some(id) == join;
     let walked: Vec<BTreeSet<&NodeId>> =
-        graph.edges_from(fork).iter().map(|edge| walk(graph, &edge.to, fork, join)).collect();
+        graph.edges_from(fork).iter().map(|edge| graph.branch_from(&edge.to, ends)).collect();
     let mut on: BTreeMap<&NodeId, usize> = BTreeMap::new();
     for id in walked.iter().flatten() {
         *on.entry(id).or_default() += 1;
@@ -48,23 +49,4 @@ fn of_fork(graph: &Graph, fork: &NodeId, join: Option<&NodeId>) -> SideBySide {
     let own =
         |ids: &BTreeSet<&NodeId>| ids.iter().filter(|id| on[*id] == 1).map(|id| (*id).clone()).collect();
     SideBySide { fork: fork.clone(), join: join.cloned(), branches: walked.iter().map(own).collect() }
-}
-
-/// Returns the nodes that ways lead to from the beginning of a branch, up to where it ends.
-fn walk<'g>(
-    graph: &'g Graph,
-    first: &'g NodeId,
-    fork: &NodeId,
-    join: Option<&NodeId>,
-) -> BTreeSet<&'g NodeId> {
-    let (mut seen, mut open) = (BTreeSet::new(), vec![first]);
-    while let Some(id) = open.pop() {
-        let kind = graph.node(id).map(|node| &node.kind);
-        let ends = matches!(kind, None | Some(NodeKind::Exit { .. } | NodeKind::Escalate { .. }));
-        if !ends && id != fork && Some(id) != join && seen.insert(id) {
-            let onward = graph.edges_from(id).iter().filter(|edge| edge.restart.is_none());
-            open.extend(onward.map(|edge| &edge.to));
-        }
-    }
-    seen
 }

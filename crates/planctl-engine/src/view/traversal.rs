@@ -53,7 +53,7 @@ pub fn traversal(graph: &Graph, run: &Run, newest: &[Fact]) -> Traversal {
         .map(|(id, record)| {
             let tally = record.tally;
             let visited = Visited {
-                outcome: record.state.outcome().map(outcome_word),
+                outcome: record.state.outcome().map(Outcome::status_word),
                 attempts: tally.attempt.number(),
                 failed: tally.failed,
                 visits: tally.visits,
@@ -100,15 +100,6 @@ fn completed(run: &Run, graph: &Graph, settled: &[&NodeId]) -> Vec<NodeId> {
     newest.reverse();
     let older = run.records().keys().filter(|id| is_met(id) && !seen.contains(id)).cloned();
     older.chain(newest.iter().cloned()).collect()
-}
-
-fn outcome_word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Passed | Outcome::Waived => "success",
-        Outcome::Warned => "partial_success",
-        Outcome::Skipped => "skipped",
-        Outcome::Failed => "fail",
-    }
 }
 
 /// Says whether a graph is more than steps that follow each other and end, or ask, where they fail.

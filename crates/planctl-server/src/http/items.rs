@@ -171,6 +171,10 @@ async fn claimed_within(
         if let Some(claimed) = claimed_once(store, claim, token.clone()).await? {
             return Ok(Some(call.station().placed(claimed).await?));
         }
+        let left = until.saturating_duration_since(clock::instant());
+        if left.is_zero() || *stop.borrow() {
+            return Ok(None);
+        }
         if store.is_paused(&claim.holder.instance).await? {
             // Held back as one that finds nothing, and in nobody's way.
             drop((in_front, bell));
@@ -178,10 +182,6 @@ async fn claimed_within(
                 () = tokio::time::sleep_until(until) => {}
                 _ = stop.wait_for(|stop| *stop) => {}
             }
-            return Ok(None);
-        }
-        let left = until.saturating_duration_since(clock::instant());
-        if left.is_zero() || *stop.borrow() {
             return Ok(None);
         }
         tokio::select! {
