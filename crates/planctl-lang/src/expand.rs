@@ -296,7 +296,8 @@ impl Writer<'_> {
     fn common_edits(&mut self, part: &Part<'_>, number: usize) -> Vec<(Span, String)> {
         let mut edits = vec![(part.step.number.span, number.to_string())];
         edits.extend(self.renumbered(part.span));
-        if let Some(needs) = &part.step.needs {
+        // Where there is none, `none` stays.
+        if let Some(needs) = part.step.needs.as_ref().filter(|needs| !needs.value.is_empty()) {
             let new = needs.value.iter().filter_map(|old| self.numbers.get(old)).flatten();
             edits.push((needs.span, listed(new)));
         }

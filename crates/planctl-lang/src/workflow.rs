@@ -21,9 +21,11 @@ pub use write::{Phase, Stage, Stages, edge_words, to_ascii, to_ascii_at, to_dot,
 
 pub(crate) use crate::dot::EDGES_MAX;
 pub(crate) use pipeline::{on_named, read_condition};
-pub(crate) use plan::{Mention, flow_edges, mentions};
+pub(crate) use plan::{Mention, flow_edges, mentions, nodes as nodes_of_plan};
+pub(crate) use steps::steps;
 pub(crate) use tree::is_confirmed;
 pub(crate) use types::serve;
+pub(crate) use write::{dot_node, node_json as json_node};
 
 use planctl_engine::Graph;
 
@@ -106,7 +108,7 @@ pub(crate) fn outlined(source: &Source, language: Language) -> Outlined {
         )));
     }
     let workflow = if workflows.is_empty() { Workflow::default() } else { workflows.swap_remove(0) };
-    Outlined { tree: steps::steps(source, &workflow), workflow, found, is_linear: false }
+    Outlined { tree: steps(source, &workflow), workflow, found, is_linear: false }
 }
 
 /// The most graphs of a file that are named.
@@ -140,7 +142,7 @@ fn is_linear(tree: &PlanTree) -> bool {
 ///
 /// Returns what the engine does not run yet, or why the nodes make no graph.
 pub fn to_graph(source: &Source, workflow: &Workflow) -> Result<Graph, Vec<Diagnostic>> {
-    let tree = steps::steps(source, workflow);
+    let tree = steps(source, workflow);
     let scripts = Scripts::read(&tree);
     let order = Order::read(source, &tree, &scripts).along(&tree, workflow);
     let plan = Plan { tree: &tree, workflow, scripts: &scripts, order: &order, is_markdown: false };

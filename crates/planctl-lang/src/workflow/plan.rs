@@ -39,9 +39,7 @@ pub(super) fn workflow(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnos
         top,
         Spanned::new(Kind::Start, top),
     ));
-    workflow.nodes.extend(
-        tree.steps.iter().filter(|step| step.fixed_number().is_some()).map(|step| node(source, step, found)),
-    );
+    workflow.nodes.extend(nodes(source, tree, found));
     let end = Span::at(source.text().len());
     let exit =
         |name: &str| NodeTree::new(Spanned::new(name.to_owned(), end), end, Spanned::new(Kind::Exit, end));
@@ -53,6 +51,12 @@ pub(super) fn workflow(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnos
         workflow.nodes.push(failed);
     }
     workflow
+}
+
+/// Makes the nodes of a plan's steps, in their order.
+pub(crate) fn nodes(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<NodeTree> {
+    let steps = tree.steps.iter().filter(|step| step.fixed_number().is_some());
+    steps.map(|step| node(source, step, found)).collect()
 }
 
 fn node(source: &Source, step: &StepTree, found: &mut Vec<Diagnostic>) -> NodeTree {

@@ -35,6 +35,12 @@ pub fn to_dot(workflow: &Workflow) -> String {
     text
 }
 
+/// Writes the statement of one node of a graph.
+pub(crate) fn dot_node(node: &NodeTree, workflow: &Workflow) -> String {
+    let names = Names::of(workflow);
+    format!("{}{}", names.name(&node.id.value), list(&node_pairs(node, &names)))
+}
+
 fn list(pairs: &[(String, String)]) -> String {
     if pairs.is_empty() {
         return String::new();
@@ -192,12 +198,13 @@ pub fn to_json(workflow: &Workflow) -> Value {
             say(key, json!(number.value));
         }
     }
-    say("nodes", workflow.nodes.iter().map(node_json).collect());
+    say("nodes", workflow.nodes.iter().map(node_json).map(Value::Object).collect());
     say("edges", workflow.edges.iter().map(edge_json).collect());
     Value::Object(graph)
 }
 
-fn node_json(node: &NodeTree) -> Value {
+/// Writes one node as JSON: `{id, kind, title, …}`.
+pub(crate) fn node_json(node: &NodeTree) -> Map<String, Value> {
     let mut said = Map::new();
     let mut say = |key: &str, value: Value| drop(said.insert(key.to_owned(), value));
     say("id", json!(node.id.value));
@@ -216,7 +223,7 @@ fn node_json(node: &NodeTree) -> Value {
         let key = contract.name.as_ref().map_or("contract".to_owned(), |name| format!("contract.{name}"));
         say(&key, json!(contract.command.value));
     }
-    Value::Object(said)
+    said
 }
 
 fn edge_json(edge: &EdgeTree) -> Value {

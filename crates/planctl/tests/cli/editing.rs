@@ -88,6 +88,119 @@ fn h51_a_proposal_that_is_no_step_is_told_and_can_be_written_by_hand() {
     assert_eq!(room.status()["state"], "waiting");
 }
 
+/// The same three steps, of which the second's worker proposes another, in every form but markdown.
+const FORMS: [(&str, &str, &str); 3] = [
+    (
+        "p.dot",
+        r#"digraph p {
+    start -> zero -> one // the cause
+    one -> two [label="good", condition="outcome=success"]
+    one -> failed [condition="outcome=fail"]
+    two -> exit
+    start
+    one [contract="test -e done-one"]
+    two [contract="test -e done-between"]
+    zero [contract="test -e done-zero"]
+    exit
+    failed [shape=Msquare, result=failed]
+}
+"#,
+        "between -> two",
+    ),
+    (
+        "p.json",
+        r#"{"title": "p", "start": "zero", "nodes": {
+    "one": {"contract": "test -e done-one"},
+    "two": {"contract": "test -e done-between"},
+    "zero": {"contract": "test -e done-zero"},
+    "exit": {"type": "exit"}
+  }, "edges": [
+    {"from": "zero", "to": "one", "condition": "on_success"},
+    {"from": "one", "to": "two", "condition": "on_success"},
+    {"from": "two", "to": "exit", "condition": "on_success"}
+  ]}
+"#,
+        r#""from": "between""#,
+    ),
+    (
+        "p.json",
+        r#"{"title": "p", "steps": [
+    {"title": "zero", "contract": "test -e done-zero"},
+    {"title": "one", "contract": "test -e done-one"},
+    {"title": "two", "contract": "test -e done-between"}
+]}
+"#,
+        r#""title": "Between""#,
+    ),
+];
+
+#[test]
+fn h51_a_step_that_is_proposed_in_a_graph_is_put_into_its_own_text() {
+    let worker = r####"prompt=$(cat); case $prompt in *"do it"*) touch done-between ;; esac
+for step in zero one two; do case $prompt in *"$step"*) touch done-$step ;; esac; done
+case $prompt in *one*) ;; *) exit 0 ;; esac; [ -e said ] && exit 0; touch said
+cat > "$PLANCTL_RESULT_FILE" <<'END'
+{"planctl": "result/1", "text": "A third is needed.",
+ "insert_step": "### Between\n\n**target:** coder\n**task:** do it\n**contract:**\n\n```shell\ntest -e done-between\n```"}
+END"####;
+    for (file, text, words) in FORMS {
+        let room = Room::new();
+        room.write(file, text);
+        let said = room.planctl(&["plan", "run", file, "--approve", "--no-wait", "--exec", worker]);
+        assert_eq!(said.code, 3, "{text}: {said:?}");
+        let ask = room.ask();
+        let page = room.planctl(&["approvals", "show", &ask]).out;
+        assert!(page.contains("what it would change") && page.contains(words), "{text}: {page}");
+        let said = room.planctl(&["approvals", "approve", &ask]);
+        assert_eq!(said.code, 0, "{text}: {said:?}");
+        let written = room.read(file);
+        assert!(written.contains(words), "{written}");
+        assert_eq!(written.contains("// the cause"), text.contains("// the cause"), "{written}");
+        let done = room.planctl(&["plan", "resume", "p-1"]);
+        assert_eq!(done.code, 0, "{text}: {done:?}");
+        let status = room.status();
+        let steps = status["steps"].as_array().unwrap();
+        let attempts = |title: &str| {
+            let step = steps.iter().find(|step| step["title"] == title);
+            step.map(|step| (step["attempts"].as_u64().unwrap(), step["state"].as_str().unwrap().to_owned()))
+        };
+        for title in ["zero", "one", "Between", "two"] {
+            assert_eq!(attempts(title), Some((1, "passed".to_owned())), "{title}: {status}");
+        }
+        assert_eq!(room.planctl(&["audit", "@last"]).code, 0);
+    }
+}
+
+#[test]
+fn h51_a_proposal_whose_place_in_a_graph_is_unclear_is_left_to_a_person() {
+    let room = Room::new();
+    let (_, text, _) = FORMS[0];
+    room.write(
+        "p.dot",
+        &text.replace(
+            "one -> two [label=\"good\", condition=\"outcome=success\"]",
+            "one -> two [label=a]; one -> exit [label=b]",
+        ),
+    );
+    let worker = r####"for step in zero one two between; do touch done-$step; done
+echo '{"planctl": "result/1", "insert_step": "### Between\n\n**target:** coder\n**task:** do it\n**contract:**\n\n```shell\ntest -e done-between\n```"}'"####;
+    let said = room.planctl(&["plan", "run", "p.dot", "--approve", "--no-wait", "--exec", worker]);
+    assert_eq!(said.code, 3, "{said:?}");
+    // The first step has one way on; that its place is clear is no news.
+    let said = room.planctl(&["approvals", "reject", &room.ask()]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let said = room.planctl(&["plan", "resume", "p-1", "--no-wait"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    let said = room.planctl(&["approvals", "approve", &room.ask()]);
+    assert_eq!(said.code, 5, "{said:?}");
+    for words in
+        ["could not put the step into p.dot", "depends on more than its success", "planctl approvals edit"]
+    {
+        assert!(said.err.contains(words), "{words}: {said:?}");
+    }
+    assert_eq!(room.status()["state"], "waiting");
+}
+
 fn stuck() -> Room {
     let room = Room::new();
     room.write(
