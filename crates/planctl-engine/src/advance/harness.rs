@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::contract::{Ending, Evidence, Inconclusive, Showing, Verdict};
-use crate::effect::Reason;
+use crate::effect::{Purpose, Reason};
 use crate::event::{Found, HarnessEvent, Refusal};
 use crate::fact::Fact;
 use crate::graph::{NodeKind, Signal};
@@ -208,7 +208,18 @@ fn told_nothing(turn: &mut Turn<'_>, node: &NodeId, why: String) -> Result<(), R
         if turn.purpose(node)?.is_verdict() {
             turn.run.record_mut(node)?.failure = Some(Box::new(failure.clone()));
         }
-        return hold::with_failure(turn, node, Reason::Inconclusive, Some(why), failure);
+        let message = match turn.purpose(node)? {
+            Purpose::Parting => {
+                format!("{why}; retry tries again, skip goes on behind its branches, of which none begins")
+            }
+            Purpose::Verdict
+            | Purpose::Rehearsal
+            | Purpose::Record
+            | Purpose::Restoration
+            | Purpose::Merge
+            | Purpose::SubPlan => why,
+        };
+        return hold::with_failure(turn, node, Reason::Inconclusive, Some(message), failure);
     }
     let purpose = turn.purpose(node)?;
     turn.facts.push(Fact::GateRepeated { node: node.clone(), attempt, purpose, why });

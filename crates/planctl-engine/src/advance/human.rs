@@ -9,7 +9,7 @@ use crate::mutant::{Mutant, planted};
 use crate::run::{End, Known, NodeState, Note, Outcome, RunStatus};
 
 use super::settle::Said;
-use super::{Turn, choose, dispatch, hold, revise, route, settle};
+use super::{Turn, choose, dispatch, hold, join, revise, route, settle};
 
 pub(super) fn decided(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(), Refusal> {
     match &event.decision {
@@ -216,7 +216,9 @@ fn settle_by(
     if planted(Mutant::SkipForgets) && outcome == Outcome::Skipped {
         return route::success(turn, node);
     }
-    settle::settle(turn, node, outcome, Some(Said { by: &event.by, note: event.note.as_deref() }))?;
+    let said = Said { by: &event.by, note: event.note.as_deref() };
+    settle::settle(turn, node, outcome, Some(said))?;
+    join::leave_out(turn, node, outcome, said)?;
     let leads_nowhere = turn.graph.edges_from(node).is_empty();
     if leads_nowhere {
         return route::end_failed(turn, node, End::Failed);

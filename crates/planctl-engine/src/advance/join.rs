@@ -12,6 +12,7 @@ use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
 use crate::run::{BranchResult, Came, Failing, Failure, NodeState, Outcome};
 
+use super::settle::Said;
 use super::{Turn, dispatch, hold, route, settle};
 
 /// The name under which conditions find how the branches of the last join ended, and behind which, with the branch's number
@@ -251,6 +252,38 @@ pub(super) fn begin_apart(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Re
         }
     }
     dispatch::again(turn, node)
+}
+
+/// Settles the join of a fork that a person leaves out, whose branches would work apart: without worktrees of their own they
+/// would meet in one workspace, and nothing would merge what they did. Nothing is to be done at any other node.
+pub(super) fn leave_out(
+    turn: &mut Turn<'_>,
+    node: &NodeId,
+    outcome: Outcome,
+    said: Said<'_>,
+) -> Result<(), Refusal> {
+    let Some(NodeKind::Fork(Fork { join: Some(join), apart: true, .. })) =
+        turn.graph.node(node).map(|node| &node.kind)
+    else {
+        return Ok(());
+    };
+    let context = turn.run.record(node)?.context.clone();
+    turn.set(join, NodeState::Pending)?;
+    let record = turn.run.record_mut(join)?;
+    record.came = None;
+    record.arrivals = Some(Box::default());
+    record.context = context;
+    settle::settle(turn, join, outcome, Some(said))
+}
+
+/// Goes on behind branches that a person left out; where their join is open again, their fork is tried anew.
+pub(super) fn go_behind(turn: &mut Turn<'_>, join: &NodeId, fork: &NodeId) -> Result<(), Refusal> {
+    match turn.state(join)?.outcome() {
+        None | Some(Outcome::Failed) => dispatch::again(turn, fork),
+        Some(Outcome::Passed | Outcome::Skipped | Outcome::Waived | Outcome::Warned) => {
+            route::leave(turn, join, Signal::Success)
+        }
+    }
 }
 
 /// Begins the branches of a fork, which have their worktrees.

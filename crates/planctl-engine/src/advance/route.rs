@@ -20,7 +20,11 @@ pub(super) fn success(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal>
 /// Leaves a node along the edge that fits what it came to; a person is asked where none does (G-19).
 pub(super) fn leave(turn: &mut Turn<'_>, node: &NodeId, signal: Signal) -> Result<(), Refusal> {
     if let Some(NodeKind::Fork(fork)) = turn.graph.node(node).map(|node| &node.kind) {
-        return join::spread(turn, node, fork);
+        let is_left_out = matches!(turn.state(node)?.outcome(), Some(Outcome::Skipped | Outcome::Waived));
+        return match &fork.join {
+            Some(join) if fork.apart && is_left_out => join::go_behind(turn, join, node),
+            Some(_) | None => join::spread(turn, node, fork),
+        };
     }
     match choose::edge(turn, node, signal)? {
         Some(chosen) => {

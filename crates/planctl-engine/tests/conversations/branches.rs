@@ -357,6 +357,36 @@ fn a_conflict_is_an_escalation_that_a_retry_merges_again_and_a_skip_leaves_out()
 }
 
 #[test]
+fn who_skips_a_fork_without_worktrees_goes_on_behind_its_branches() {
+    let held = format!(
+        "
+        plan  {APART}
+        approved
+        -> clock admitted           f#1 to part
+        -> harness found f#1 nothing: no git  f#1 to part later
+        -> harness found f#1 nothing: no git  f#1 to part later
+        -> harness found f#1 nothing: no git  f#1 to part later
+        -> harness found f#1 nothing: no git  f#1 to part later
+        -> harness found f#1 nothing: no git  f held: escalation inconclusive
+        "
+    );
+    for (answer, word) in [("skip", "skipped"), ("waive", "waived")] {
+        talk(&format!(
+            "{held}
+            -> human {answer} \"not here\"  f settled {word} by the owner; j settled {word} by the owner; c#1 to coder
+            "
+        ));
+    }
+    // Who makes it possible lets its branches begin.
+    talk(&format!(
+        "{held}
+        -> human retry              f#2 to part
+        -> harness found f#2 parted  f parted at base; a#1 to coder; b#1 to coder
+        "
+    ));
+}
+
+#[test]
 fn branches_of_a_join_that_failed_are_not_merged() {
     talk(
         "

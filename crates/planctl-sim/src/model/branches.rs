@@ -89,6 +89,16 @@ impl Model {
         }
     }
 
+    /// Settles the join of branches that nobody begins, as a person left their fork out.
+    pub(super) fn leave_out(&mut self, fork: &NodeId, outcome: Outcome) {
+        let NodeKind::Fork(Fork { apart: true, join: Some(join), .. }) = self.kind(fork) else { return };
+        self.put(&join, Place::Nowhere);
+        self.journal.push(Entry::Round { node: join.clone() });
+        self.journal.push(Entry::Came { node: join.clone(), from: None });
+        self.set_context(&join, self.context(fork));
+        self.settle(&join, outcome);
+    }
+
     /// Hears that a branch came into a join.
     pub(super) fn join(&mut self, edge: &Edge, why: Signal) {
         let (from, node) = (&edge.from, &edge.to);

@@ -120,6 +120,7 @@ impl Model {
             Answer::Skip | Answer::Waive => {
                 let outcome = if *answer == Answer::Skip { Outcome::Skipped } else { Outcome::Waived };
                 self.settle(node, outcome);
+                self.leave_out(node, outcome);
                 if self.edges_of(node).is_empty() {
                     self.end_at(Status::Failed, node);
                     self.tell(format!("failed at {}", self.subject(node)));

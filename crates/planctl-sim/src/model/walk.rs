@@ -29,8 +29,13 @@ impl Model {
 
     /// Leaves a node by the way that fits what it came to; a person is asked where none does.
     pub(super) fn leave(&mut self, node: &NodeId, why: Signal) {
-        if let NodeKind::Fork(_) = self.kind(node) {
-            return self.spread(node);
+        if let NodeKind::Fork(fork) = self.kind(node) {
+            let is_left_out = matches!(self.settled(node), Some(Outcome::Skipped | Outcome::Waived));
+            return match fork.join.filter(|_| fork.apart && is_left_out) {
+                Some(join) if matches!(self.settled(&join), None | Some(Outcome::Failed)) => self.begin(node),
+                Some(join) => self.leave(&join, Signal::Success),
+                None => self.spread(node),
+            };
         }
         match self.way(node, why) {
             Some(way) => self.open.push(way),
