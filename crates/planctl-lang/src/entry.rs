@@ -21,7 +21,7 @@ const PLANS_MAX: usize = 1_000;
 
 /// Reads a file of JSON; what could not be read is absent in the result and named by a finding.
 pub fn read(source: &Source) -> (Vec<Workflow>, Vec<Diagnostic>) {
-    let mut reader = Reader { source, found: Vec::new() };
+    let mut reader = Reader { source, found: Vec::new(), is_told: false };
     let mut workflows = Vec::new();
     let bom = source.bom_bytes();
     let text = match bom {

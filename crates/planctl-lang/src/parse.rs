@@ -124,6 +124,8 @@ struct Reader<'a> {
     seen_in_plan: Vec<(Field, Span)>,
     /// Fields that unknown names were taken for, with the finding that says so.
     guessed: Vec<(Field, usize)>,
+    /// Says that there are too many steps, and the rest is not read.
+    is_full: bool,
     used_fences: Vec<bool>,
     last_stray: Option<usize>,
     /// An exit code that stands before its contract, with the count of steps at that place.
@@ -145,6 +147,7 @@ impl<'a> Reader<'a> {
             seen: Vec::new(),
             seen_in_plan: Vec::new(),
             guessed: Vec::new(),
+            is_full: false,
             used_fences: vec![false; outline.fences.len()],
             last_stray: None,
             exit_code_ahead: None,
@@ -244,7 +247,7 @@ impl<'a> Reader<'a> {
                 Spanned::new(StepNumber::Fixed(u32::MAX), at)
             }
         };
-        if self.tree.steps.len() == STEPS_MAX {
+        if self.tree.steps.len() >= STEPS_MAX && !std::mem::replace(&mut self.is_full, true) {
             let message = "the plan has more than 5000 steps; the rest is not read";
             let limit = Diagnostic::new(Code::P008, message).at(span, "step 5001");
             self.found.push(limit.help("split the plan"));

@@ -109,13 +109,14 @@ impl ReadPlan<'_> {
     }
 }
 
-// A text that is no plan at all can have more findings than anybody reads; errors are kept before the rest.
+// A text that is no plan at all can have more findings than anybody reads; limits are kept before other errors, and these
+// before the rest.
 fn cut(diagnostics: &mut Vec<Diagnostic>) {
     let all = diagnostics.len();
     if all <= FINDINGS_MAX {
         return;
     }
-    diagnostics.sort_by_key(|diagnostic| !diagnostic.is_error());
+    diagnostics.sort_by_key(|diagnostic| (!diagnostic.is_error(), diagnostic.code != Code::P008));
     diagnostics.truncate(FINDINGS_MAX);
     sort(diagnostics);
     let message = format!("{} more findings are not listed", all - FINDINGS_MAX);

@@ -33,7 +33,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::lint::Scripts;
 use crate::lint::order::Order;
 use crate::lower::{Plan, lower};
-use crate::parse::sort;
+use crate::parse::{STEPS_MAX, sort};
 use crate::source::{Source, Span};
 use crate::tree::{PlanTree, StepKind};
 use crate::{dot, entry};
@@ -121,8 +121,19 @@ pub(crate) fn implied(source: &Source, tree: PlanTree, mut found: Vec<Diagnostic
     if is_linear {
         return Outlined { tree, workflow: plain, found, is_linear };
     }
-    lint::structure(&lint::Shape::of(&plain), &mut found);
+    if !(has_limit_exceeded(&found) && is_full(&plain)) {
+        lint::structure(&lint::Shape::of(&plain), &mut found);
+    }
     Outlined { workflow: explicit::explicit(&plain), tree, found, is_linear }
+}
+
+// What leads to the part of a graph that was not read leads nowhere: that the graph is too large says it all.
+fn is_full(workflow: &Workflow) -> bool {
+    workflow.nodes.len() >= STEPS_MAX || workflow.edges.len() >= EDGES_MAX
+}
+
+fn has_limit_exceeded(found: &[Diagnostic]) -> bool {
+    found.iter().any(|finding| finding.code == Code::P008 && finding.is_error())
 }
 
 // Most plans are, and there is nothing to find out about their graph.
@@ -164,7 +175,8 @@ pub fn of_plan(source: &Source, tree: &PlanTree) -> (Workflow, Vec<Diagnostic>) 
 /// Reads the graphs of a file and returns every finding about it, in the order of the text.
 pub fn check(source: &Source, language: Language) -> (Vec<Workflow>, Vec<Diagnostic>) {
     let (workflows, mut found) = read(source, language);
-    for workflow in &workflows {
+    let is_over = has_limit_exceeded(&found);
+    for workflow in workflows.iter().filter(|workflow| !(is_over && is_full(workflow))) {
         lint::lint(workflow, &mut found);
     }
     for finding in &mut found {

@@ -42,6 +42,8 @@ const OF_NODES: [(&str, &str); 6] = [
 pub(super) struct Reader<'s> {
     pub source: &'s Source,
     pub found: Vec<Diagnostic>,
+    /// Says that it was told that the entry is too large.
+    pub is_told: bool,
 }
 
 impl Reader<'_> {
@@ -50,6 +52,7 @@ impl Reader<'_> {
         let known: Vec<&str> = ENTRY.into_iter().chain(names_of(Of::Graph)).collect();
         self.keys("a plan", object, &known);
         let mut workflow = Workflow { name, ..Workflow::default() };
+        self.is_told = false;
         self.head(object, &mut workflow);
         let has = |key: &str| object.properties.iter().find(|property| property.name.as_str() == key);
         match (has("graph"), has("steps"), has("nodes")) {
@@ -426,7 +429,7 @@ impl Reader<'_> {
     }
 
     fn is_full(&mut self, count: usize, most: usize, what: &str, span: Span) -> bool {
-        if count == most {
+        if count >= most && !std::mem::replace(&mut self.is_told, true) {
             let message = format!("the graph has more than {most} {what}");
             let full = Diagnostic::new(Code::P008, message)
                 .at(Span::new(span.start, span.start + 1), "the first that is too many");

@@ -642,3 +642,45 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_graph_that_is_too_large_is_told_once_and_nothing_that_follows_from_it() {
+    let count = 5_100;
+    let nodes: String = (0..count).map(|at| format!("n{at} [{STEP}]\n")).collect();
+    let chain: Vec<String> = (0..count).map(|at| format!("n{at}")).collect();
+    let dot = format!("digraph G {{ start\n{nodes}exit\nstart -> {} -> exit }}", chain.join(" -> "));
+    let nodes: Vec<String> =
+        (0..count).map(|at| format!(r#""n{at}": {{"prompt": "x", "contract": "make"}}"#)).collect();
+    let edges: Vec<String> =
+        (1..count).map(|at| format!(r#"{{"from": "n{}", "to": "n{at}"}}"#, at - 1)).collect();
+    let json = format!(
+        r#"{{"start": "n0", "nodes": {{{}, "exit": {{"type": "exit"}}}}, "edges": [{}, {{"from": "n{}", "to": "exit"}}]}}"#,
+        nodes.join(",\n"),
+        edges.join(",\n"),
+        count - 1
+    );
+    let step = |at: i32| {
+        format!(
+            "\n### {at}. S\n\n**target:** coder\n**task:** do\n**needs:** none\n**contract:**\n```shell\nmake\n```\nexit_code == 0\n"
+        )
+    };
+    let steps: String = (1..=count).map(step).collect();
+    let markdown = format!(
+        "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# T\n\n## Steps\n{steps}\n## Flow\n\n- 5050 -> 5060 on fail\n- 1 -> 5070 on fail\n"
+    );
+    for (name, text) in [("p.dot", dot), ("p.json", json), ("p.md", markdown)] {
+        let verification = planctl_lang::verify(
+            &Source::new(name, text),
+            &crate::sample::facts(),
+            &planctl_lang::Levels::default(),
+        );
+        let errors: Vec<&Diagnostic> =
+            verification.diagnostics.iter().filter(|found| found.is_error()).collect();
+        assert!(
+            matches!(errors.as_slice(), [only] if only.code == Code::P008 && only.message.contains("more than 5000")),
+            "{name}: {} errors, {:?}",
+            errors.len(),
+            errors.iter().take(3).collect::<Vec<_>>()
+        );
+    }
+}
