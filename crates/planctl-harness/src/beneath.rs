@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
@@ -127,6 +127,23 @@ impl Root {
     }
 }
 
+/// Returns where a folder of a workspace is; nothing on the way to it may lead out of the workspace.
+///
+/// # Errors
+///
+/// Says what is there in its place.
+pub fn folder_in(workspace: &Path, folder: &str) -> Result<PathBuf, Unreadable> {
+    let missing = |error: io::Error| {
+        if error.kind() == io::ErrorKind::NotFound { Unreadable::Missing } else { Unreadable::Refused(error) }
+    };
+    let root = Root::open(workspace).map_err(missing)?;
+    let found = root.find(Path::new(folder), LastLink::Follow)?.metadata().map_err(Unreadable::Refused)?;
+    match found.is_dir() {
+        true => Ok(workspace.join(folder)),
+        false => Err(Unreadable::NotRegular(kind_word(found.file_type()))),
+    }
+}
+
 /// Reads at most `limit` bytes; a file that grows meanwhile is caught too (A25).
 pub(crate) fn read_capped(file: File, limit: u64) -> Result<Vec<u8>, Unreadable> {
     let bytes = file.metadata().map_err(Unreadable::Refused)?.len();
@@ -232,6 +249,31 @@ mod tests {
             Err(Unreadable::Symlink)
         ));
         assert!(started.elapsed() < Duration::from_millis(1000));
+    }
+
+    #[test]
+    fn a6_a_folder_is_found_only_inside_the_workspace() {
+        let (outer, _) = workspace();
+        let inner = outer.path().join("workspace");
+        symlink("folder", inner.join("inner-folder")).unwrap();
+        symlink("..", inner.join("outer-folder")).unwrap();
+        symlink(outer.path(), inner.join("absolute-folder")).unwrap();
+        std::fs::create_dir(inner.join("folder/deep")).unwrap();
+        for folder in ["folder", "folder/deep", "inner-folder", "inner-folder/deep"] {
+            assert_eq!(folder_in(&inner, folder).unwrap(), inner.join(folder));
+        }
+        let refused = |folder: &str| folder_in(&inner, folder).unwrap_err().to_string();
+        for folder in
+            ["..", "outer-folder", "absolute-folder", "absolute-folder/workspace", "folder/../..", "/"]
+        {
+            assert_eq!(refused(folder), "it leads out of the workspace", "{folder}");
+        }
+        assert_eq!(refused("none"), "it does not exist");
+        assert_eq!(refused("plain/folder"), "it does not exist");
+        assert_eq!(refused("plain"), "it is a regular file");
+        assert_eq!(refused("fifo"), "it is a named pipe");
+        assert!(!refused("a\0b").is_empty());
+        assert!(matches!(folder_in(&inner.join("gone"), "folder"), Err(Unreadable::Missing)));
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub use agent::{
     Agent, Assignment, Known, KnownAgent, NotKnown, PermissionMode, Permissions, Program, Worked,
 };
 pub use ancestry::is_inside_worker;
-pub use beneath::Unreadable;
+pub use beneath::{Unreadable, folder_in};
 pub use capture::{Captured, KEPT_BYTES};
 pub use checkpoint::Checkpoints;
 pub use context::{

@@ -26,7 +26,7 @@ use crate::lint::order::Order;
 use crate::shell::{self, FileUse, Use};
 use crate::source::{Span, Spanned};
 use crate::tree::{PlanTree, StepKind, StepTree, Then};
-use crate::workflow::{Kind, NodeTree, Workflow, is_confirmed};
+use crate::workflow::{Kind, NodeTree, Workflow, folders, is_confirmed};
 use meet::Net;
 use ways::Ways;
 
@@ -99,10 +99,6 @@ fn unsupported(plan: &Plan<'_>) -> Vec<Diagnostic> {
         let message = format!("{what} is not supported yet");
         later.push(Diagnostic::new(Code::P017, message).at(span, "").help(help));
     };
-    let folders = plan.workflow.nodes.iter().filter_map(|node| node.said.text("stack.child_workdir"));
-    if let Some(folder) = folders.chain(plan.workflow.said.text("stack.child_workdir")).next() {
-        tell("a folder of a sub-plan's own", folder.span, "delete it: the plan runs in the same workspace");
-    }
     for node in &plan.workflow.nodes {
         let name = crate::source::escape(&node.id.value);
         let is_proved = plan.is_markdown || node.kind.value != Kind::Task || is_confirmed(node);
@@ -233,7 +229,7 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    // S8, N3: what it runs is its own, or the graph's.
+    // S8, N3, A6: what it runs and where is its own, or the graph's.
     fn sub_plan(&self, node: &NodeTree, step: Option<&StepTree>) -> SubPlan {
         let own = node.said.text("stack.child_dotfile");
         let path = own.or_else(|| self.plan.workflow.said.text("stack.child_dotfile"));
@@ -241,6 +237,7 @@ impl<'p> Lowering<'p> {
             node.said.text("stack.child_approval").is_some_and(|approval| approval.value == "inherit");
         SubPlan {
             path: path.map_or(String::new(), |path| path.value.clone()),
+            folder: folders::folder(self.plan.workflow, node),
             approval: if is_inherited { ChildApproval::Inherit } else { ChildApproval::Ask },
             lapse: step.map_or(Outcome::Failed, lapse),
             // N1: what can't be read was told when the graph was judged.

@@ -12,7 +12,7 @@ use crate::lower::{Plan, lower};
 use crate::parse::{parse, sort};
 use crate::source::{Source, Span, Unreadable};
 use crate::tree::PlanTree;
-use crate::workflow::{Language, Outlined, Workflow, implied, outlined, serve};
+use crate::workflow::{Language, Outlined, Workflow, folders, implied, outlined, serve};
 
 /// The most findings that are listed.
 const FINDINGS_MAX: usize = 1_000;
@@ -71,7 +71,9 @@ pub fn verify(source: &Source, facts: &Facts, levels: &Levels) -> Verification {
 impl ReadPlan<'_> {
     /// Returns what the lints want to know about the plan.
     pub fn wants(&self) -> Wants {
-        wants_of(&self.tree, &self.scripts, &self.order)
+        let mut wants = wants_of(&self.tree, &self.scripts, &self.order);
+        wants.files.extend(folders::asked(&self.workflow));
+        wants
     }
 
     /// Judges the plan by what is true around it.
@@ -84,6 +86,7 @@ impl ReadPlan<'_> {
         serve(&mut tree, &workflow, &facts.types, &mut diagnostics);
         let lint = Lint { source, tree: &tree, scripts: &scripts, order: &order, facts };
         diagnostics.extend(lint_with(&lint));
+        folders::lint_there(&workflow, facts, &mut diagnostics);
         levels.apply(&mut diagnostics);
         let mut graph = None;
         if !diagnostics.iter().any(Diagnostic::is_error) {

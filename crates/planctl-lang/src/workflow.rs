@@ -1,6 +1,7 @@
 //! Graphs from any source: one tree with the place of every node and edge, and every finding about it.
 
 mod explicit;
+pub(crate) mod folders;
 mod lift;
 mod lint;
 mod loops;

@@ -19,6 +19,7 @@ use crate::protection;
 use crate::runs::tampered;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
+use crate::sub_plans::folder_of;
 use crate::wire::{
     AnswerView, AskList, AskPage, AskView, ContractView, Decided, FailureView, LevelView, PlanWithin,
     ShortfallView, StepName, WillRun, moment,
@@ -103,13 +104,15 @@ impl Services {
         settings: &RunSettings,
     ) -> Result<Vec<PlanWithin>, ServiceError> {
         let (mut plans, mut seen) = (Vec::new(), BTreeSet::new());
-        let mut open = VecDeque::from([(run.plan_path.clone(), graph.clone(), true)]);
+        let first = (run.plan_path.clone(), settings.folder.clone(), graph.clone(), true);
+        let mut open = VecDeque::from([first]);
         let home = Path::new(&run.workspace_path);
-        while let Some((around, graph, is_approved)) = open.pop_front() {
+        while let Some((around, place, graph, is_approved)) = open.pop_front() {
             for (_, within) in graph.sub_plans() {
                 let Some(digest) = settings.sub_plans.get(&within.path) else { continue };
                 let is_approved_too = is_approved && within.approval == ChildApproval::Inherit;
-                if !seen.insert((around.clone(), within.path.clone(), is_approved_too)) {
+                let folder = folder_of(&place, within);
+                if !seen.insert((around.clone(), within.path.clone(), folder.clone(), is_approved_too)) {
                     continue;
                 }
                 let path = check::plan_path(&home.join(&within.path), home);
@@ -118,13 +121,14 @@ impl Services {
                 plans.push(PlanWithin {
                     plan: path.clone(),
                     within: around.clone(),
+                    folder: Some(folder.clone()).filter(|folder| !folder.is_empty()),
                     digest: digest.as_str().to_owned(),
                     title: revision.graph.title().to_owned(),
                     steps: revision.graph.task_count(),
                     is_approved_too,
                     text: is_approved_too.then(|| revision.source.clone()),
                 });
-                open.push_back((path, revision.graph.clone(), is_approved_too));
+                open.push_back((path, folder, revision.graph.clone(), is_approved_too));
             }
         }
         Ok(plans)
@@ -286,6 +290,7 @@ fn will_run(run: &RunRow, graph: &Graph, settings: &RunSettings) -> WillRun {
     let baseline = protection::baseline_of_plan(graph, Path::new(run.place_now())).unwrap_or_default();
     WillRun {
         workspace: run.workspace_path.clone(),
+        folder: Some(settings.folder.clone()).filter(|folder| !folder.is_empty()),
         mode: mode.word().to_owned(),
         git: settings.commits.word().to_owned(),
         budget: graph.budget().into(),

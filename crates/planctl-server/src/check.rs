@@ -119,33 +119,53 @@ pub fn plan_path(file: &Path, workspace: &Path) -> String {
 ///
 /// [`CheckError`] where the file or the workspace can't be read.
 pub async fn check(file: &Path, checking: Checking<'_>, spawner: &Spawner) -> Result<Checked, CheckError> {
+    let path = plan_path(file, checking.workspace);
+    let source = match read_source(file).await? {
+        Ok(source) => source,
+        Err(unreadable) => return Ok(no_plan(file, path, &unreadable)),
+    };
+    check_text(file, path, source, checking, spawner).await
+}
+
+/// Verifies a plan file that works in a folder of the workspace; what is protected there is not looked at.
+///
+/// # Errors
+///
+/// [`CheckError`] where the file or the folder can't be read.
+pub(crate) async fn check_within(
+    file: &Path,
+    path: String,
+    checking: Checking<'_>,
+    spawner: &Spawner,
+) -> Result<Checked, CheckError> {
+    let source = match read_source(file).await? {
+        Ok(source) => source,
+        Err(unreadable) => return Ok(no_plan(file, path, &unreadable)),
+    };
+    let (verification, probed) = judged(file, &path, &source, checking, spawner).await?;
+    let baseline = Baseline::default();
+    Ok(Checked { file: file.to_owned(), path, source, verification, baseline, probed })
+}
+
+async fn read_source(file: &Path) -> Result<Result<Source, Box<planctl_lang::Unreadable>>, CheckError> {
     let broken = |what: String| CheckError::Broken { file: file.to_owned(), what };
     let named = file.to_owned();
     let bytes = tokio::task::spawn_blocking(move || read_plan(&named))
         .await
         .map_err(|error| broken(error.to_string()))?;
-    let path = plan_path(file, checking.workspace);
-    let shown = file.to_string_lossy().into_owned();
-    let bytes = match bytes {
-        Ok(bytes) => bytes,
-        Err(source) => return Err(CheckError::Unreadable { file: file.to_owned(), source }),
-    };
-    let source = match Source::from_bytes(shown, bytes) {
-        Ok(source) => source,
-        Err(unreadable) => {
-            let verification = Verification::unreadable(&unreadable);
-            let baseline = Baseline::default();
-            return Ok(Checked {
-                file: file.to_owned(),
-                path,
-                source: unreadable.source,
-                verification,
-                baseline,
-                probed: None,
-            });
-        }
-    };
-    check_text(file, path, source, checking, spawner).await
+    let bytes = bytes.map_err(|source| CheckError::Unreadable { file: file.to_owned(), source })?;
+    Ok(Source::from_bytes(file.to_string_lossy().into_owned(), bytes))
+}
+
+fn no_plan(file: &Path, path: String, unreadable: &planctl_lang::Unreadable) -> Checked {
+    Checked {
+        file: file.to_owned(),
+        path,
+        source: unreadable.source.clone(),
+        verification: Verification::unreadable(unreadable),
+        baseline: Baseline::default(),
+        probed: None,
+    }
 }
 
 /// Verifies a plan's text as if it stood in a file; nothing needs to be there.
@@ -259,7 +279,13 @@ fn verdict(syntax: Syntax) -> Option<Option<String>> {
 }
 
 fn files_facts(wants: &Wants, workspace: &Path, path: &std::ffi::OsStr) -> std::io::Result<Facts> {
-    let kinds = probe_paths(workspace, wants.files.iter().map(String::as_str))?;
+    let kinds = match probe_paths(workspace, wants.files.iter().map(String::as_str)) {
+        // The folder of a sub-plan, which an earlier step may make.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            wants.files.iter().map(|path| (path.clone(), PathKind::Missing)).collect()
+        }
+        kinds => kinds?,
+    };
     let is_any_missing = kinds.values().any(|kind| *kind == PathKind::Missing);
     let globs = wants.globs.iter().filter_map(|glob| {
         let found = expand_glob(workspace, glob, GLOB_FILES_MAX).ok()?;

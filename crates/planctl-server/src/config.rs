@@ -231,12 +231,41 @@ impl Config {
         approved
     }
 
+    /// Returns what an approval covers of a plan that works in a folder of the workspace; an empty name is the workspace.
+    pub fn approved_in(&self, folder: &str) -> Value {
+        in_folder(self.approved(), folder)
+    }
+
     /// Returns the digest of what an approval covers.
     pub fn digest(&self) -> Digest {
-        // Keys of a JSON value are sorted, so equal configurations have equal texts.
-        sha256(self.approved().to_string().as_bytes())
+        self.digest_in("")
+    }
+
+    /// Returns the digest of what an approval covers of a plan that works in a folder of the workspace.
+    pub fn digest_in(&self, folder: &str) -> Digest {
+        digest_of_approved(&self.approved_in(folder))
     }
 }
+
+/// Says of what an approval covers that the plan works in a folder of the workspace.
+pub(crate) fn in_folder(mut approved: Value, folder: &str) -> Value {
+    if let Value::Object(keys) = &mut approved {
+        keys.remove(FOLDER);
+        if !folder.is_empty() {
+            keys.insert(FOLDER.to_owned(), json!(folder));
+        }
+    }
+    approved
+}
+
+/// Returns the digest of what an approval covers.
+pub(crate) fn digest_of_approved(approved: &Value) -> Digest {
+    // Keys of a JSON value are sorted, so equal configurations have equal texts.
+    sha256(approved.to_string().as_bytes())
+}
+
+/// Where an approval says in which folder of the workspace the plan works.
+const FOLDER: &str = "folder";
 
 /// Why the configuration can't be used; each text fits after "could not".
 #[derive(Debug, thiserror::Error)]

@@ -13,7 +13,7 @@ use planctl_engine::{
     AgentEvent, AgentSaid, Digest, Event, Fault, FaultKind, Found, Gated, HarnessEvent, Inconclusive, Node,
     NodeId, Purpose, Role, RunId, Task, Work,
 };
-use planctl_harness::{Baseline, Bench, Checkpoints, Output, Spawner, WorkspaceLock};
+use planctl_harness::{Baseline, Bench, Checkpoints, Output, Spawner, WorkspaceLock, folder_in};
 use planctl_store::{
     ApprovalId, Claim, ClaimLane, Claimed, Holder, Renewal, RunRow, Store, StoreError, Take, WorktreeRow,
 };
@@ -190,7 +190,7 @@ impl Hands {
         let Some(agent) = self.settings.agent(role, &self.scratch) else {
             return self.report(claimed, no_agent(role), cut).await;
         };
-        if let Some(message) = self.lost_worktree(claimed) {
+        if let Some(message) = self.lost_place(claimed) {
             let said = AgentSaid::Faulted(Fault { kind: FaultKind::Permission, message });
             return self.report(claimed, said, cut).await;
         }
@@ -240,7 +240,7 @@ impl Hands {
         let gated = gated_of(claimed)?;
         let is_rehearsal = claimed.item.work == Work::Harness { purpose: Purpose::Rehearsal };
         self.begin(claimed, true);
-        let bench = match self.lost_worktree(claimed) {
+        let bench = match self.lost_place(claimed) {
             Some(what) => Err(what),
             None => self.bench(Path::new(&claimed.workspace)),
         };
@@ -315,7 +315,7 @@ impl Hands {
                 lock = self.workspace_lock(claimed) => lock?,
                 () = &mut cancel => return Ok(Found::Nothing(Inconclusive::Interrupted)),
             };
-            let found = match (self.lost_worktree(claimed), &saved) {
+            let found = match (self.lost_place(claimed), &saved) {
                 (Some(what), _) => Err(what),
                 (None, Some(name)) => {
                     let restored = checkpoints.restore(workspace, name).await;
@@ -373,7 +373,7 @@ impl Hands {
                 lock = self.workspace_lock(claimed) => lock?,
                 () = &mut cancel => return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new())),
             };
-            let done = match self.lost_worktree(claimed) {
+            let done = match self.lost_place(claimed) {
                 Some(what) => Ok((Found::Nothing(Inconclusive::ToolMissing { what }), Vec::new())),
                 None => branches.do_at(claimed, purpose, &self.approved).await,
             };
@@ -498,12 +498,25 @@ impl Hands {
         });
     }
 
-    /// Says why nothing can be done in the run's worktree, where somebody broke it.
-    fn lost_worktree(&self, claimed: &Claimed) -> Option<String> {
+    /// Says why nothing can be done where the run works: somebody broke its worktree, or its folder is another by now.
+    fn lost_place(&self, claimed: &Claimed) -> Option<String> {
         let own = self.worktree.as_ref();
-        own.and_then(|own| crate::worktrees::lost(own, &self.home, &claimed.run_name)).or_else(|| {
+        let lost = own.and_then(|own| crate::worktrees::lost(own, &self.home, &claimed.run_name));
+        let lost = lost.or_else(|| {
             parting::lost(&claimed.graph, &claimed.item.at.node, &claimed.workspace, &claimed.run_name)
+        });
+        lost.or_else(|| {
+            let (around, folder) = (self.around_folder(claimed)?, &self.settings.folder);
+            let why = folder_in(around, folder).err()?;
+            let around = around.display();
+            Some(format!("the folder {folder} of {around}, in which {} works: {why}", claimed.run_name))
         })
+    }
+
+    /// Returns the workspace or worktree of whose folders the run works in one.
+    fn around_folder<'c>(&self, claimed: &'c Claimed) -> Option<&'c Path> {
+        let folder = Some(self.settings.folder.as_str()).filter(|folder| !folder.is_empty())?;
+        claimed.workspace.strip_suffix(folder)?.strip_suffix('/').map(Path::new)
     }
 
     /// Puts an item into the place where it is worked on.
@@ -536,7 +549,8 @@ impl Hands {
     /// Takes the workspace for one gate: no two run in it at once on this host, and none beside what is left of an earlier
     /// one, since the trees hold the lock until they are dead (P9, P11).
     async fn workspace_lock(&self, claimed: &Claimed) -> Result<WorkspaceLock, ServiceError> {
-        let workspace = Path::new(&claimed.workspace);
+        // Contracts in a folder and in the workspace around it see the same files.
+        let workspace = self.around_folder(claimed).unwrap_or(Path::new(&claimed.workspace));
         let wrong = || ServiceError::io("lock the workspace");
         loop {
             if let Some(lock) = WorkspaceLock::try_take(&self.locks, workspace).map_err(wrong())? {

@@ -58,6 +58,17 @@ pub struct Approving {
     pub note: Option<String>,
 }
 
+/// What is approved of a plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Approved<'a> {
+    /// Its text.
+    pub(crate) digest: &'a Digest,
+    /// The folder of the workspace in which it works; empty where that is the workspace.
+    pub(crate) folder: &'a str,
+    /// The protected files there.
+    pub(crate) baseline: &'a Baseline,
+}
+
 /// What came of starting.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Started {
@@ -157,14 +168,19 @@ impl Services {
         if let Some(run) = newest.as_ref().filter(|run| run.head.status == RunStatus::Paused) {
             self.refuse_unless_revisable(run, &plan, checked).await?;
         }
-        let baseline = match newest.as_ref().filter(|run| run.is_in_worktree()) {
+        let folder = match newest.as_ref().filter(|run| run.is_under_way_within()) {
+            Some(run) => RunSettings::of(run)?.folder,
+            None => String::new(),
+        };
+        let baseline = match newest.as_ref().filter(|run| run.is_in_worktree() || run.is_under_way_within()) {
             // What its workers may not change is what its contracts see.
             Some(run) => self.baseline_in_place(run, checked).await?,
             None => checked.baseline.clone(),
         };
-        let (approval, repeated) =
-            self.record_approval(&plan, &checked.verification.digest, &baseline, note).await?;
-        self.approve_within(checked, None, note).await?;
+        let approving =
+            Approved { digest: &checked.verification.digest, folder: &folder, baseline: &baseline };
+        let (approval, repeated) = self.record_approval(&plan, &approving, note).await?;
+        self.approve_within(checked, &folder, None, note).await?;
         let mut decided = Decided {
             run: None,
             ask: None,
@@ -283,7 +299,7 @@ impl Services {
             self.refuse_unless_branches_can_part(graph).await?;
         }
         let plan = self.keep(checked).await?;
-        let sub_plans = self.keep_sub_plans(checked, start.worker.as_ref()).await?;
+        let sub_plans = self.keep_sub_plans(checked, "", start.worker.as_ref()).await?;
         let approval = self.approval_at_start(&plan, checked, start).await?;
         let settings = RunSettings { sub_plans, ..RunSettings::new(&self.door.config, start.worker.clone()) };
         let new = NewRun {
@@ -539,8 +555,9 @@ impl Services {
         match &start.approve {
             Some(given) => {
                 let note = given.note.as_deref();
-                let (approval, _) = self.record_approval(plan, digest, &checked.baseline, note).await?;
-                self.approve_within(checked, start.worker.as_ref(), note).await?;
+                let approving = Approved { digest, folder: "", baseline: &checked.baseline };
+                let (approval, _) = self.record_approval(plan, &approving, note).await?;
+                self.approve_within(checked, "", start.worker.as_ref(), note).await?;
                 Ok(Some(approval))
             }
             None => Ok(self.store.approval_for(plan.id, digest, &self.config_digest()).await?),
@@ -551,18 +568,18 @@ impl Services {
     pub(crate) async fn record_approval(
         &self,
         plan: &Plan,
-        digest: &Digest,
-        baseline: &Baseline,
+        approved: &Approved<'_>,
         note: Option<&str>,
     ) -> Result<(Approval, bool), ServiceError> {
-        let config_digest = self.config_digest();
+        let Approved { digest, folder, baseline } = *approved;
+        let config_digest = self.door.config.digest_in(folder);
         let by = self.door.actor.as_str();
         let protected =
             serde_json::to_string(baseline).map_err(|error| ServiceError::broken(error.to_string()))?;
         let (approval, repeated) = match self.store.approval_for(plan.id, digest, &config_digest).await? {
             Some(approval) if approval.protected == protected => (approval, true),
             Some(_) | None => {
-                let config = self.door.config.approved().to_string();
+                let config = self.door.config.approved_in(folder).to_string();
                 let new = NewApproval {
                     plan: plan.id,
                     digest,
@@ -593,8 +610,10 @@ impl Services {
         let (graph, workspace) = (graph.clone(), PathBuf::from(run.place_now()));
         let taken = move || crate::protection::baseline_of_plan(&graph, &workspace);
         let baseline = crate::hands::blocking(taken).await??;
-        let (approval, _) = self.record_approval(plan, &run.revision, &baseline, note).await?;
-        self.approve_inherited(&within, &RunSettings::of(run)?.sub_plans, note).await?;
+        let RunSettings { folder, sub_plans, .. } = RunSettings::of(run)?;
+        let approving = Approved { digest: &run.revision, folder: &folder, baseline: &baseline };
+        let (approval, _) = self.record_approval(plan, &approving, note).await?;
+        self.approve_inherited(&within, &folder, &sub_plans, note).await?;
         self.store.attach_approval(run.id, approval.id).await?;
         self.pin_settings(run.id).await
     }
@@ -603,12 +622,13 @@ impl Services {
     async fn approve_within(
         &self,
         checked: &Checked,
+        folder: &str,
         worker: Option<&Agent>,
         note: Option<&str>,
     ) -> Result<(), ServiceError> {
         let Some(graph) = &checked.verification.graph else { return Ok(()) };
-        let kept = self.keep_sub_plans(checked, worker).await?;
-        self.approve_inherited(graph, &kept, note).await
+        let kept = self.keep_sub_plans(checked, folder, worker).await?;
+        self.approve_inherited(graph, folder, &kept, note).await
     }
 
     async fn baseline_in_place(&self, run: &RunRow, checked: &Checked) -> Result<Baseline, ServiceError> {
@@ -707,8 +727,8 @@ impl Services {
         let before = self.store.run(run).await?.settings;
         let settings: RunSettings = serde_json::from_str(&before)
             .map_err(|error| ServiceError::broken(format!("a run's settings do not read: {error}")))?;
-        let sub_plans = settings.sub_plans;
-        let pinned = RunSettings { sub_plans, ..RunSettings::new(&self.door.config, settings.worker) };
+        let RunSettings { worker, sub_plans, folder, .. } = settings;
+        let pinned = RunSettings { sub_plans, folder, ..RunSettings::new(&self.door.config, worker) };
         let text = settings_json(&pinned);
         if text != before {
             self.store.set_run_settings(run, &text, &pinned.served()).await?;

@@ -13,15 +13,22 @@ use planctl_harness::{Baseline, ProtectError};
 ///
 /// Those of the harness, where a glob can't be expanded.
 pub fn baseline_of_plan(graph: &Graph, workspace: &Path) -> Result<Baseline, ProtectError> {
-    let gated: Vec<Gated<'_>> = graph.nodes().iter().filter_map(Node::gated).collect();
+    let gated = graph.nodes().iter().filter_map(Node::gated);
     let files: BTreeSet<&str> = gated
-        .iter()
         .flat_map(|gated| gated.contract_files.difference(gated.own_files))
         .map(String::as_str)
         .collect();
-    let globs: BTreeSet<&str> =
-        gated.iter().flat_map(|gated| gated.protects.iter()).map(String::as_str).collect();
-    Baseline::take(workspace, files, globs)
+    Baseline::take(workspace, files, globs_of(graph))
+}
+
+/// Takes the baseline of a plan whose folder is not there yet.
+pub(crate) fn baseline_of_nothing(graph: &Graph) -> Baseline {
+    Baseline { files: BTreeMap::new(), globs: globs_of(graph).into_iter().map(str::to_owned).collect() }
+}
+
+fn globs_of(graph: &Graph) -> BTreeSet<&str> {
+    let gated = graph.nodes().iter().filter_map(Node::gated);
+    gated.flat_map(|gated| gated.protects.iter()).map(String::as_str).collect()
 }
 
 /// Returns what the gate of a step compares: everything approved, less what the step itself may change.

@@ -734,6 +734,7 @@ impl Shown {
             title: self.graph.title().to_owned(),
             digest: row.revision.as_str().to_owned(),
             workspace: row.workspace_path.clone(),
+            folder: Some(self.settings().folder).filter(|folder| !folder.is_empty()),
             worktree: row.worktree.as_ref().map(worktree_view),
             state: self.state(),
             end: match row.head.status {

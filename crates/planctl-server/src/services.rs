@@ -320,4 +320,9 @@ impl Services {
     pub(crate) fn config_digest(&self) -> Digest {
         self.door.config.digest()
     }
+
+    /// Returns the folder that the person at the door is in.
+    pub(crate) fn own_folder(&self) -> Result<&Path, ServiceError> {
+        self.door.workspace.as_deref().ok_or_else(|| ServiceError::broken("no workspace"))
+    }
 }

@@ -33,6 +33,9 @@ pub struct RunSettings {
     /// The plans within the run's plan, and those within them, with their texts as they were when the run was made.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sub_plans: BTreeMap<String, Digest>,
+    /// The folder of the workspace in which it works; empty where that is the workspace itself (DOT A6).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub folder: String,
     /// What serves roles that nothing else serves, in the process that named it; never stored.
     #[serde(skip)]
     pub otherwise: Option<Agent>,
@@ -102,6 +105,7 @@ impl RunSettings {
             prices: config.prices.clone(),
             commits: config.workspace.git,
             sub_plans: BTreeMap::new(),
+            folder: String::new(),
             otherwise: None,
         }
     }

@@ -1,20 +1,21 @@
 //! Plans within plans: kept when the run around them is made, begun when their turn comes, driven beside it, left when it
 //! goes on without them.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use planctl_engine::{
     Actor, Answer, AskKind, ChildApproval, ChildEnd, Decision, Digest, Event, Found, Graph, HumanEvent,
     Inconclusive, RunId, RunStatus, SubPlan,
 };
+use planctl_harness::{Unreadable, folder_in};
 use planctl_lang::Levels;
-use planctl_store::{Claimed, NewAround, NewRun, Proof, RunRow, Store, StoreError};
+use planctl_store::{Approval, Claimed, NewAround, NewRun, Proof, RunRow, Store, StoreError};
 
 use crate::check::{self, Checked, Checking};
-use crate::config::Agent;
+use crate::config::{Agent, digest_of_approved, in_folder};
 use crate::hands::blocking;
-use crate::plans::{settings_json, stem_of};
+use crate::plans::{Approved, settings_json, stem_of};
 use crate::protection;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
@@ -22,11 +23,52 @@ use crate::station::Station;
 
 /// How deep plans may lie within one another.
 const DEPTH_MAX: i32 = 5;
+/// How many plans may lie within one, each counted once per folder.
+const WITHIN_MAX: usize = 5_000;
 /// How many runs that nobody waits for are ended at once.
 const AT_ONCE: i64 = 100;
 
+/// A plan that another one carries out.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Inner {
+    /// Its file, as it is named.
+    path: String,
+    /// The folder of the workspace in which it works; empty where that is the workspace.
+    folder: String,
+}
+
+impl Inner {
+    /// Returns the plans that one which works in a folder of the workspace carries out.
+    fn all(graph: &Graph, folder: &str) -> impl Iterator<Item = Inner> {
+        graph
+            .sub_plans()
+            .map(move |(_, plan)| Inner { path: plan.path.clone(), folder: folder_of(folder, plan) })
+    }
+
+    /// Returns those of them that are approved with it.
+    fn inherited(graph: &Graph, folder: &str) -> impl Iterator<Item = Inner> {
+        let plans = graph.sub_plans().filter(|(_, plan)| plan.approval == ChildApproval::Inherit);
+        plans.map(move |(_, plan)| Inner { path: plan.path.clone(), folder: folder_of(folder, plan) })
+    }
+
+    /// Returns where it works.
+    fn place(&self, workspace: &Path) -> Result<PathBuf, Unreadable> {
+        if self.folder.is_empty() { Ok(workspace.to_owned()) } else { folder_in(workspace, &self.folder) }
+    }
+}
+
+/// Returns the folder of the workspace in which a plan works that one in another folder carries out.
+pub(crate) fn folder_of(around: &str, plan: &SubPlan) -> String {
+    match (around, &plan.folder) {
+        (around, None) => around.to_owned(),
+        ("", Some(folder)) => folder.clone(),
+        (around, Some(folder)) => format!("{around}/{folder}"),
+    }
+}
+
 impl Services {
-    /// Verifies and keeps the plans that a plan carries out, and those within them; returns the text of each.
+    /// Verifies and keeps the plans that a plan carries out, and those within them, each in the folder in which it works;
+    /// returns the text of each. `folder` is where the plan itself works.
     ///
     /// # Errors
     ///
@@ -34,16 +76,16 @@ impl Services {
     pub(crate) async fn keep_sub_plans(
         &self,
         checked: &Checked,
+        folder: &str,
         worker: Option<&Agent>,
     ) -> Result<BTreeMap<String, Digest>, ServiceError> {
         let mut kept = BTreeMap::new();
         let Some(graph) = &checked.verification.graph else { return Ok(kept) };
-        let paths =
-            |graph: &Graph| -> Vec<String> { graph.sub_plans().map(|(_, plan)| plan.path.clone()).collect() };
-        let mut open: Vec<(Vec<String>, String)> =
-            paths(graph).into_iter().map(|path| (vec![checked.path.clone()], path)).collect();
-        while let Some((around, named)) = open.pop() {
-            let child = self.checked_sub_plan(&around, &named, worker).await?;
+        let mut open: Vec<(Vec<String>, Inner)> =
+            Inner::all(graph, folder).map(|inner| (vec![checked.path.clone()], inner)).collect();
+        let mut seen = BTreeSet::new();
+        while let Some((around, inner)) = open.pop() {
+            let child = self.checked_sub_plan(&around, &inner, worker).await?;
             if around.contains(&child.path) {
                 let way = around.iter().chain([&child.path]).map(String::as_str).collect::<Vec<_>>();
                 return Err(self.unfit(checked, &format!("a plan contains itself: {}", way.join(" → "))));
@@ -52,15 +94,19 @@ impl Services {
                 let what = format!("plans lie within plans at most {DEPTH_MAX} deep: {}", around.join(" → "));
                 return Err(self.unfit(checked, &what));
             }
-            let digest = child.verification.digest.clone();
-            let is_known = kept.insert(named, digest).is_some();
-            if is_known {
+            if !seen.insert(inner.clone()) {
                 continue;
             }
+            if seen.len() > WITHIN_MAX {
+                let what =
+                    format!("it carries out more than {WITHIN_MAX} plans, each counted once per folder");
+                return Err(self.unfit(checked, &what));
+            }
+            kept.insert(inner.path, child.verification.digest.clone());
             self.keep(&child).await?;
-            let within = child.verification.graph.as_ref().map(paths).unwrap_or_default();
             let around: Vec<String> = around.into_iter().chain([child.path]).collect();
-            open.extend(within.into_iter().map(|path| (around.clone(), path)));
+            let within = child.verification.graph.iter().flat_map(|graph| Inner::all(graph, &inner.folder));
+            open.extend(within.map(|inner| (around.clone(), inner)));
         }
         Ok(kept)
     }
@@ -68,23 +114,41 @@ impl Services {
     async fn checked_sub_plan(
         &self,
         around: &[String],
-        named: &str,
+        inner: &Inner,
         worker: Option<&Agent>,
     ) -> Result<Checked, ServiceError> {
-        let workspace = self.door.workspace.as_deref().ok_or_else(|| ServiceError::broken("no workspace"))?;
+        let workspace = self.own_folder()?;
+        let (named, by) = (&inner.path, around.last().map_or("the plan", String::as_str));
+        let place = match inner.place(workspace) {
+            Ok(place) => place,
+            Err(Unreadable::Missing) => workspace.join(&inner.folder),
+            Err(why) => {
+                return Err(ServiceError::Conflict {
+                    what: format!("use {named} in the folder {}, as {by} does: {why}", inner.folder),
+                    help: format!("planctl graph check {by}"),
+                });
+            }
+        };
+        let file = workspace.join(named);
+        let path = check::plan_path(&file, workspace);
         let levels = self.door.config.verify.clone().then(&Levels::default());
-        let checking =
-            Checking { workspace, config: &self.door.config, worker, levels: &levels, probe: None };
-        let child = check::check(&workspace.join(named), checking, self.spawner()?).await?;
+        let config = &self.door.config;
+        let checking = Checking { workspace: &place, config, worker, levels: &levels, probe: None };
+        let child = check::check_within(&file, path, checking, self.spawner()?).await?;
         if child.verification.is_verified() {
             return Ok(child);
         }
-        Err(ServiceError::Conflict {
-            what: format!(
-                "use {named}, which {} carries out: it is not verified",
-                around.last().map_or("the plan", String::as_str)
-            ),
-            help: format!("planctl plan verify {named}"),
+        Err(match inner.folder.as_str() {
+            "" => ServiceError::Conflict {
+                what: format!("use {named}, which {by} carries out: it is not verified"),
+                help: format!("planctl plan verify {named}"),
+            },
+            folder => ServiceError::Conflict {
+                what: format!(
+                    "use {named}, which {by} carries out in the folder {folder}: it is not verified there"
+                ),
+                help: format!("planctl plan verify --workspace {folder} {named}"),
+            },
         })
     }
 
@@ -95,28 +159,36 @@ impl Services {
         }
     }
 
-    /// Approves the plans that are approved with the one around them, as they were kept.
+    /// Approves the plans that are approved with the one around them, as they were kept, each for the folder in which it
+    /// works; `folder` is that of the plan around them.
     pub(crate) async fn approve_inherited(
         &self,
         graph: &Graph,
+        folder: &str,
         kept: &BTreeMap<String, Digest>,
         note: Option<&str>,
     ) -> Result<(), ServiceError> {
-        let inherited = |graph: &Graph| -> Vec<String> {
-            let plans = graph.sub_plans().filter(|(_, plan)| plan.approval == ChildApproval::Inherit);
-            plans.map(|(_, plan)| plan.path.clone()).collect()
-        };
-        let mut open = inherited(graph);
-        let mut seen = std::collections::BTreeSet::new();
-        let workspace = self.door.workspace.clone().unwrap_or_default();
-        while let Some(path) = open.pop() {
-            let Some(digest) = kept.get(&path).filter(|_| seen.insert(path.clone())) else { continue };
-            let plan = self.plan_within(&path).await?;
+        let mut open: Vec<Inner> = Inner::inherited(graph, folder).collect();
+        let mut seen = BTreeSet::new();
+        let workspace = self.own_folder()?;
+        while let Some(inner) = open.pop() {
+            let Some(digest) = kept.get(&inner.path).filter(|_| seen.insert(inner.clone())) else { continue };
+            let plan = self.plan_within(&inner.path).await?;
             let child = self.store.revision(plan.id, digest).await?.graph;
-            let (own, place) = (child.clone(), workspace.clone());
-            let baseline = blocking(move || protection::baseline_of_plan(&own, &place)).await??;
-            self.record_approval(&plan, digest, &baseline, note).await?;
-            open.extend(inherited(&child));
+            let baseline = match inner.place(workspace) {
+                Ok(place) => {
+                    let own = child.clone();
+                    blocking(move || protection::baseline_of_plan(&own, &place)).await??
+                }
+                Err(Unreadable::Missing) => protection::baseline_of_nothing(&child),
+                Err(why) => {
+                    let what = format!("approve {} in the folder {}: {why}", inner.path, inner.folder);
+                    return Err(ServiceError::Conflict { what, help: "ls -l".to_owned() });
+                }
+            };
+            let approving = Approved { digest, folder: &inner.folder, baseline: &baseline };
+            self.record_approval(&plan, &approving, note).await?;
+            open.extend(Inner::inherited(&child, &inner.folder));
         }
         Ok(())
     }
@@ -171,6 +243,16 @@ impl Within<'_> {
         }
         let home = Path::new(&parent.workspace_path);
         let path = check::plan_path(&home.join(&plan.path), home);
+        let place = match &plan.folder {
+            None => PathBuf::from(&claimed.workspace),
+            Some(folder) => match folder_in(Path::new(&claimed.workspace), folder) {
+                Ok(place) => place,
+                Err(why) => {
+                    let around = &claimed.workspace;
+                    return Ok(Err(format!("the folder {folder} of {around}, in which {path} works: {why}")));
+                }
+            },
+        };
         let kept = match self.settings.sub_plans.get(&plan.path) {
             Some(digest) => self.store.plan_at(parent.workspace, &path).await?.map(|plan| (plan, digest)),
             None => None,
@@ -178,16 +260,18 @@ impl Within<'_> {
         let Some((kept, digest)) = kept else {
             return Ok(Err(format!("the plan {path}, which was not kept when {} was started", parent.name)));
         };
+        let folder = folder_of(&self.settings.folder, plan);
+        let settings = RunSettings { folder, ..self.settings.clone() };
         let new = NewRun {
             plan: kept.id,
             revision: digest,
             stem: &stem_of(Path::new(&path)),
             approval: None,
-            settings: &settings_json(self.settings),
-            served: &self.settings.served(),
+            settings: &settings_json(&settings),
+            served: &settings.served(),
         };
-        let around =
-            NewAround { parent: parent.id, item: &claimed.item.id, place: &claimed.workspace, depth };
+        let place = place.to_string_lossy();
+        let around = NewAround { parent: parent.id, item: &claimed.item.id, place: &place, depth };
         Ok(Ok(self.store.create_sub_plan(&new, &around).await?))
     }
 
@@ -205,7 +289,8 @@ impl Within<'_> {
         let parent = self.store.run(claimed.item.run).await?;
         let Some(around) = parent.approval else { return Ok(child) };
         let around = self.store.approval(around).await?;
-        let approval = self.store.approval_for(child.plan, &child.revision, &around.config_digest).await?;
+        let config = self.config_of(&child, &around)?;
+        let approval = self.store.approval_for(child.plan, &child.revision, &config).await?;
         let Some(approval) = approval else { return Ok(child) };
         self.store.attach_approval(child.id, approval.id).await?;
         let asks = self.store.asks(Some(child.id), None).await?;
@@ -216,6 +301,18 @@ impl Within<'_> {
             self.decide(child.id, &by, decision, note, &Proof::Person { key: None }).await?;
         }
         Ok(self.store.run(child.id).await?)
+    }
+
+    /// Returns what an approval given together with that of the run around it covers, but for the text: the same
+    /// configuration, in the folder of the run within.
+    fn config_of(&self, child: &RunRow, around: &Approval) -> Result<Digest, ServiceError> {
+        let folder = RunSettings::of(child)?.folder;
+        if folder == self.settings.folder {
+            return Ok(around.config_digest.clone());
+        }
+        let approved = serde_json::from_str(&around.config)
+            .map_err(|error| ServiceError::broken(format!("an approval does not read: {error}")))?;
+        Ok(digest_of_approved(&in_folder(approved, &folder)))
     }
 
     async fn decide(

@@ -182,6 +182,9 @@ pub struct RunView {
     pub digest: String,
     /// The canonical path of the workspace.
     pub workspace: String,
+    /// The folder of the workspace in which it works; left out where that is the workspace itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// The git worktree that it works in; `null` where it works in the workspace itself.
     #[serde(default)]
     pub worktree: Option<WorktreeView>,
@@ -551,6 +554,9 @@ pub struct AskPage {
 pub struct WillRun {
     /// The canonical path of the workspace.
     pub workspace: String,
+    /// The folder of the workspace in which it works; left out where that is the workspace itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// `shared`: it works in the workspace itself; `worktree`: in a git worktree of it, on a branch of its own.
     #[schemars(extend("enum" = ["shared", "worktree"]))]
     pub mode: String,
@@ -578,6 +584,9 @@ pub struct PlanWithin {
     pub plan: String,
     /// The plan that carries it out.
     pub within: String,
+    /// The folder of the workspace in which it works; left out where that is the workspace itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// The digest of the text that runs.
     pub digest: String,
     /// Its title.

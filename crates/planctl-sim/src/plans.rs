@@ -108,7 +108,7 @@ fn with_runs_and_branches_of_their_own(dice: &mut Dice, graph: &Graph) -> Graph 
         if nests {
             let approval = if inherits { ChildApproval::Inherit } else { ChildApproval::Ask };
             let path = "inner.md".to_owned();
-            let plan = SubPlan { path, approval, lapse, until: None, cycles: 1 };
+            let plan = SubPlan { path, folder: None, approval, lapse, until: None, cycles: 1 };
             node.kind = NodeKind::SubPlan(Box::new(plan));
         }
     }

@@ -297,6 +297,11 @@ impl RunRow {
         if self.is_in_worktree() || self.around.is_some() { self.place() } else { &self.workspace_path }
     }
 
+    /// Says that it is not over and carries out a node of another run's plan.
+    pub fn is_under_way_within(&self) -> bool {
+        self.around.is_some() && !matches!(self.head.status, RunStatus::Ended { .. })
+    }
+
     /// Says that it is not over and works in a worktree that was made.
     pub fn is_in_worktree(&self) -> bool {
         let is_there = |worktree: &WorktreeRow| worktree.made_at.is_some() && worktree.removed_at.is_none();

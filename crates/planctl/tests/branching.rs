@@ -6,6 +6,8 @@
     reason = "a test that meets what it does not expect has failed; the room is shared"
 )]
 
+#[path = "branching/folders.rs"]
+mod folders;
 #[path = "cli/room.rs"]
 mod room;
 

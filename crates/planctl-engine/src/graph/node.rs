@@ -76,6 +76,10 @@ pub enum NodeKind {
 pub struct SubPlan {
     /// The plan's file, relative to the workspace.
     pub path: String,
+    /// The folder in which it works, relative to where the run around it works; the same place where nothing is said
+    /// (DOT A6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// Who approves it (DOT N3).
     pub approval: ChildApproval,
     /// How the node settles where its run does not end well: failed, skipped or warned.

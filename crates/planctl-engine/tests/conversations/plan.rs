@@ -168,6 +168,7 @@ impl Drawn {
             }
             "plan" => NodeKind::SubPlan(Box::new(SubPlan {
                 path: fields.first().map_or("child.md", |path| path).to_owned(),
+                folder: None,
                 approval: ChildApproval::Ask,
                 lapse: Outcome::Failed,
                 until: value("until").map(condition),

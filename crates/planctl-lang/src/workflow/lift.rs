@@ -90,6 +90,7 @@ fn node_tree(node: &Node) -> NodeTree {
         }
         NodeKind::SubPlan(plan) => {
             say("stack.child_dotfile", plan.path.clone());
+            say("stack.child_workdir", plan.folder.clone().unwrap_or_default());
             if plan.approval == ChildApproval::Inherit {
                 say("stack.child_approval", "inherit".to_owned());
             }

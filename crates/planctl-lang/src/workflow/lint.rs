@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use planctl_engine::On;
 use planctl_engine::condition::{Clause, Key, STATUS_WORDS, Test};
 
-use super::loops;
 use super::tree::{EdgeTree, Kind, NodeTree, Workflow};
+use super::{folders, loops};
 use crate::condition;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::near::nearest;
@@ -85,6 +85,7 @@ pub(super) fn lint(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
     for node in &workflow.nodes {
         said(workflow, node, found);
     }
+    folders::lint(workflow, found);
     gates(&shape, found);
     conditions(workflow, found);
 }

@@ -215,6 +215,11 @@ impl Said {
         self.0.get(key).filter(|value| !value.value.trim().is_empty())
     }
 
+    /// Returns what is said under a name, be it empty.
+    pub(super) fn raw(&self, key: &str) -> Option<&Spanned<String>> {
+        self.0.get(key)
+    }
+
     /// Returns the number that is said under a name.
     pub fn number<N: TryFrom<i64>>(&self, key: &str) -> Option<Spanned<N>> {
         let said = self.text(key)?;

@@ -1,8 +1,8 @@
 //! Graphs of DOT and JSON as the engine runs them: kinds of nodes, edges, retries, goals, and what is not run yet.
 
 use planctl_engine::{ChildApproval, Graph, JoinPolicy, Level, NodeId, NodeKind, On, Outcome};
-use planctl_lang::workflow::{Language, check, to_graph};
-use planctl_lang::{Code, Source};
+use planctl_lang::workflow::{Language, check, of_graph, to_dot, to_graph, to_json, to_markdown};
+use planctl_lang::{Code, Facts, FileFact, Levels, Severity, Source};
 
 fn dot(statements: &str) -> Result<Graph, Vec<(Code, String)>> {
     graph(&format!("digraph G {{ {statements} }}"), Language::Dot)
@@ -120,11 +120,6 @@ fn g_03_a_graph_of_json_may_begin_at_a_task() {
 
 #[test]
 fn what_the_engine_does_not_run_yet_is_refused_by_name() {
-    let refused = dot(
-        "start a [shape=house, stack.child_dotfile=\"c.dot\", stack.child_workdir=sub] exit start -> a -> exit",
-    )
-    .expect_err("not yet");
-    assert_eq!(refused, [(Code::P017, "a folder of a sub-plan's own is not supported yet".to_owned())]);
     let steps = include_str!("../fixtures/bugfix-steps.json");
     assert_eq!(graph(steps, Language::Json).expect_err("guided mode only").len(), 5);
 }
@@ -150,6 +145,125 @@ fn s8_n3_a_house_runs_another_plan_which_a_person_approves_unless_it_says_otherw
     let json = r#"{"graph": {"start": "s", "nodes": {"s": {"type": "start"}, "p": {"type": "sub_plan", "stack.child_dotfile": "c.md"}, "end": {"type": "exit"}},
         "edges": [{"from": "s", "to": "p"}, {"from": "p", "to": "end", "condition": "on_success"}]}}"#;
     assert_eq!(graph_paths(&self::graph(json, Language::Json).expect("a graph")), ["c.md"]);
+}
+
+const A6: &str = "start a [shape=house, stack.child_dotfile=\"c.md\"SAID] exit start -> a -> exit";
+
+fn folders(graph: &Graph) -> Vec<Option<&str>> {
+    graph.sub_plans().map(|(_, plan)| plan.folder.as_deref()).collect()
+}
+
+#[test]
+fn a6_a_sub_plan_has_a_folder_of_its_own_or_the_graphs() {
+    let own = |said: &str| {
+        let graph = dot(&A6.replace("SAID", &format!(", stack.child_workdir=\"{said}\""))).expect("a graph");
+        folders(&graph)[0].map(str::to_owned)
+    };
+    assert_eq!(own("sub").as_deref(), Some("sub"));
+    assert_eq!(own("./services//api/").as_deref(), Some("services/api"));
+    assert_eq!(own("with space").as_deref(), Some("with space"));
+    assert_eq!(own("./"), None, "where the plan around it works");
+    let graph = dot(
+        "stack.child_workdir=all stack.child_dotfile=\"c.md\" start a [shape=house] b [shape=house, stack.child_workdir=\"own\"] \
+         c [shape=house, stack.child_workdir=\".\"] exit start -> a -> b -> c -> exit",
+    )
+    .expect("a graph");
+    assert_eq!(folders(&graph), [Some("all"), Some("own"), None]);
+    let plain = dot(&A6.replace("SAID", "")).expect("a graph");
+    assert_eq!(folders(&plain), [None]);
+    assert!(
+        !serde_json::to_string(&plain).unwrap().contains("folder"),
+        "as it was kept before there were any"
+    );
+    assert_eq!(serde_json::from_str::<Graph>(&serde_json::to_string(&graph).unwrap()).unwrap(), graph);
+}
+
+#[test]
+fn a6_every_form_that_loses_nothing_keeps_the_folder() {
+    let json = r#"{"graph": {"start": "s", "stack.child_workdir": "all", "nodes": {"s": {"type": "start"},
+        "p": {"type": "sub_plan", "stack.child_dotfile": "c.md", "stack.child_workdir": "services/api"},
+        "q": {"type": "sub_plan", "stack.child_dotfile": "c.md"}, "end": {"type": "exit"}},
+        "edges": [{"from": "s", "to": "p"}, {"from": "p", "to": "q", "condition": "on_success"},
+        {"from": "q", "to": "end", "condition": "on_success"}]}}"#;
+    let read = |text: &str, language| check(&Source::new("plan", text), language).0.remove(0);
+    let (workflow, graph) = (read(json, Language::Json), graph(json, Language::Json).expect("a graph"));
+    let wanted = [Some("services/api"), Some("all")];
+    assert_eq!(folders(&graph), wanted);
+    for workflow in [workflow, of_graph(&graph)] {
+        let written = [(to_dot(&workflow), Language::Dot), (to_json(&workflow).to_string(), Language::Json)];
+        for (text, language) in written {
+            assert_eq!(folders(&self::graph(&text, language).expect("a graph")), wanted, "{text}");
+        }
+    }
+    let lost = to_markdown(&of_graph(&graph)).lost;
+    assert!(lost.iter().any(|lost| lost.contains("runs a plan of its own")), "{lost:?}");
+}
+
+#[test]
+fn a6_a_folder_that_can_be_none_of_the_workspace_is_refused_where_it_stands() {
+    let found = |said: &str| {
+        let text =
+            format!("digraph G {{ {} }}", A6.replace("SAID", &format!(", stack.child_workdir={said}")));
+        let found = check(&Source::new("plan.dot", text.as_str()), Language::Dot).1;
+        let errors: Vec<_> = found.into_iter().filter(planctl_lang::Diagnostic::is_error).collect();
+        assert_eq!(errors.len(), 1, "{said}: {errors:?}");
+        let at = errors[0].spans[0].span;
+        (errors[0].code, errors[0].message.clone(), text[at.start..at.end].to_owned())
+    };
+    for (said, code, why) in [
+        ("\"/etc\"", Code::P205, "the folder `/etc` of a sub-plan is absolute"),
+        ("\"../other\"", Code::P205, "the folder `../other` of a sub-plan leaves the workspace"),
+        ("\"a/../b\"", Code::P205, "the folder `a/../b` of a sub-plan has `..` in it"),
+        ("\"~/b\"", Code::P205, "the folder `~/b` of a sub-plan is in a home directory"),
+        ("\"\"", Code::P015, "the folder `` of a sub-plan is empty"),
+        ("\"  \"", Code::P015, "the folder `  ` of a sub-plan is empty"),
+        ("\"a\\nb\"", Code::P015, "the folder `a\\nb` of a sub-plan has a character that none can have"),
+    ] {
+        assert_eq!(found(said), (code, why.to_owned(), said.to_owned()));
+    }
+    // What stands once is told once, and what nothing goes by is told by nobody.
+    let of_graph = |nodes: &str| {
+        let text = format!(
+            "digraph G {{ stack.child_workdir=\"../x\" start {nodes} exit start -> a -> b -> exit }}"
+        );
+        let found = check(&Source::new("plan.dot", text), Language::Dot).1;
+        found.into_iter().filter(|found| found.code == Code::P205).count()
+    };
+    let house = "shape=house, stack.child_dotfile=\"c.md\"";
+    assert_eq!(of_graph(&format!("a [{house}] b [{house}]")), 1);
+    assert_eq!(
+        of_graph(&format!("a [{house}, stack.child_workdir=x] b [{house}, stack.child_workdir=y]")),
+        0
+    );
+    assert_eq!(of_graph(&format!("a [{STEP}] b [{STEP}]")), 0);
+    let nul = r#"{"graph": {"start": "p", "nodes": {"p": {"type": "sub_plan", "stack.child_dotfile": "c.md", "stack.child_workdir": "a\u0000b"},
+        "end": {"type": "exit"}}, "edges": [{"from": "p", "to": "end", "condition": "on_success"}]}}"#;
+    let found = check(&Source::new("plan.json", nul), Language::Json).1;
+    assert!(found.iter().any(|found| found.code == Code::P015), "{found:?}");
+}
+
+#[test]
+fn a6_what_is_there_in_place_of_the_folder_is_said() {
+    let text = format!("digraph G {{ {} }}", A6.replace("SAID", ", stack.child_workdir=\"sub/\""));
+    let source = Source::new("plan.dot", text.as_str());
+    assert!(planctl_lang::read(&source).wants().files.contains("sub"));
+    let found = |fact: FileFact| {
+        let facts = Facts { files: [("sub".to_owned(), fact)].into(), ..Facts::default() };
+        let found = planctl_lang::verify(&source, &facts, &Levels::default()).diagnostics;
+        let found = found.into_iter().filter(|found| found.level != Severity::Note);
+        found.map(|found| (found.code, found.level, found.message)).collect::<Vec<_>>()
+    };
+    let said = |code, level, message: &str| vec![(code, level, message.to_owned())];
+    assert_eq!(found(FileFact::Directory), []);
+    let missing = said(Code::P213, Severity::Warning, "the folder `sub` is not there");
+    assert_eq!(found(FileFact::Missing), missing);
+    let file = said(Code::P213, Severity::Error, "`sub` is a file, not a folder");
+    assert_eq!(found(FileFact::Regular { size: 3 }), file);
+    let pipe = said(Code::P213, Severity::Error, "`sub` is a named pipe, not a folder");
+    assert_eq!(found(FileFact::Special { special: planctl_lang::SpecialKind::Fifo }), pipe);
+    let outside =
+        said(Code::P205, Severity::Error, "the folder `sub` is behind a link that leaves the workspace");
+    assert_eq!(found(FileFact::Outside { target: "/etc".to_owned() }), outside);
 }
 
 fn graph_paths(graph: &Graph) -> Vec<&str> {

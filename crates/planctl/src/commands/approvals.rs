@@ -180,6 +180,9 @@ fn will_run_drawn(will_run: &WillRun) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<11}{value}\n"));
     line("workspace", super::verify::place(&will_run.workspace, &will_run.mode, &will_run.git));
+    if let Some(folder) = &will_run.folder {
+        line("folder", show::safe(folder));
+    }
     line("budget", show::budget(&will_run.budget));
     line("isolation", format!("tier {}", will_run.isolation));
     for (role, worker) in &will_run.workers {
@@ -202,11 +205,13 @@ fn plan_within_line(within: &PlanWithin) -> String {
     } else {
         "a person is asked to approve it when its turn comes"
     };
+    let folder = within.folder.as_ref().map(|folder| format!(" · in {}", show::safe(folder)));
     format!(
-        "{} \"{}\" · {} · {steps} · a part of {}: {approved}",
+        "{} \"{}\" · {} · {steps}{} · a part of {}: {approved}",
         show::safe(&within.plan),
         show::safe(&within.title),
         super::verify::short_digest(&within.digest),
+        folder.unwrap_or_default(),
         show::safe(&within.within)
     )
 }

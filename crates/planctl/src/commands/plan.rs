@@ -276,6 +276,9 @@ fn run_page(view: &RunView) -> String {
     if let Some(reason) = view.reason.as_ref().filter(|_| view.state != RunState::Done) {
         text.push_str(&format!("  {}\n", show::safe(reason)));
     }
+    if let Some(folder) = &view.folder {
+        text.push_str(&format!("  works in the folder {}\n", show::safe(folder)));
+    }
     if let Some(worktree) = &view.worktree {
         text.push_str(&format!("  {}\n", super::run::worktree_line(worktree)));
     }

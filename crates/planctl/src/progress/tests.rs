@@ -50,6 +50,7 @@ fn view(steps: Vec<StepView>) -> RunView {
         title: "Fix".into(),
         digest: String::new(),
         workspace: "/w".into(),
+        folder: None,
         worktree: None,
         state: RunState::Running,
         end: None,

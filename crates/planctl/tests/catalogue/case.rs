@@ -93,9 +93,9 @@ impl Case {
         self.verify_bytes(&self.bad_bytes())
     }
 
-    /// Returns the language of the examples, where they are no markdown.
+    /// Returns the language of the examples, where they are no markdown and nothing around them matters.
     fn graph(&self) -> Option<Language> {
-        Language::of(self.bad().file())
+        Language::of(self.bad().file()).filter(|_| !self.tested.is_real())
     }
 
     /// Draws what is found in the wrong example, where it is a graph.
@@ -113,21 +113,21 @@ impl Case {
         let bytes = self.good().bytes();
         match self.graph() {
             Some(language) => graph_verified(&bytes, self.good().file(), language),
-            None => verified(&tested, &bytes, str::to_owned),
+            None => verified(&tested, &bytes, self.good().file(), str::to_owned),
         }
     }
 
     pub fn verify_bytes(&self, bytes: &[u8]) -> Verified {
         match self.graph() {
             Some(language) => graph_verified(bytes, self.bad().file(), language),
-            None => verified(&self.tested, bytes, str::to_owned),
+            None => verified(&self.tested, bytes, self.bad().file(), str::to_owned),
         }
     }
 
     pub fn verify_form(&self, form: &Form) -> Verified {
         match self.graph() {
             Some(language) => graph_verified(&form.bytes, self.bad().file(), language),
-            None => verified(&self.tested, &form.bytes, form.path),
+            None => verified(&self.tested, &form.bytes, self.bad().file(), form.path),
         }
     }
 }
@@ -137,8 +137,8 @@ impl Tested {
         self.real || self.config.is_some() || !self.flags.is_empty() || !self.files.is_empty()
     }
 
-    /// Makes the place that the plan is in; paths are as the plan's form writes them.
-    pub fn place(&self, plan: &[u8], path: fn(&str) -> String) -> Place {
+    /// Makes the place that the plan is in, under this name; paths are as the plan's form writes them.
+    pub fn place(&self, plan: &[u8], file: &str, path: fn(&str) -> String) -> Place {
         let place = Place::new();
         let config = self.config.as_deref().unwrap_or(CONFIG);
         if !config.is_empty() {
@@ -151,16 +151,16 @@ impl Tested {
                 Beside::Bytes { bytes } => place.write(&name, &vec![b'x'; *bytes]),
             }
         }
-        place.write("plan.md", plan);
+        place.write(file, plan);
         if self.trusted {
             assert_eq!(place.planctl(&["trust", "."]).code, 0);
         }
         place
     }
 
-    pub fn words(&self) -> Vec<&str> {
+    pub fn words<'a>(&'a self, file: &'a str) -> Vec<&'a str> {
         let flags = self.flags.iter().map(String::as_str);
-        ["plan", "verify"].into_iter().chain(flags).chain(["plan.md"]).collect()
+        ["plan", "verify"].into_iter().chain(flags).chain([file]).collect()
     }
 }
 
@@ -172,10 +172,10 @@ fn graph_verified(bytes: &[u8], file: &str, language: Language) -> Verified {
 }
 
 // Where nothing around the plan matters, the language alone can say what is found.
-fn verified(tested: &Tested, bytes: &[u8], path: fn(&str) -> String) -> Verified {
+fn verified(tested: &Tested, bytes: &[u8], file: &str, path: fn(&str) -> String) -> Verified {
     if tested.is_real() {
-        let place = tested.place(bytes, path);
-        let mut words = tested.words();
+        let place = tested.place(bytes, file, path);
+        let mut words = tested.words(file);
         words.push("--json");
         return Verified::told(bytes, &place.planctl(&words));
     }

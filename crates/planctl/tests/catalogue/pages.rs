@@ -152,8 +152,9 @@ fn transcript(case: &Case) -> String {
         return format!("```text\n{drawn}```\n");
     }
     let tested = &case.tested;
-    let place = tested.place(&case.bad_bytes(), str::to_owned);
-    let mut words = tested.words();
+    let file = case.bad().file();
+    let place = tested.place(&case.bad_bytes(), file, str::to_owned);
+    let mut words = tested.words(file);
     // Notes are shown to those who want to hear more.
     if case.code == Code::P020 {
         words.push("--json");

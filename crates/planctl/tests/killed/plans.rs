@@ -381,9 +381,9 @@ macro_rules! around {
         concat!(
             "digraph outer {\n    start [shape=Mdiamond]\n    \
              first [prompt=\"First.\", contract=\"test -f first.txt\", target=coder]\n    \
-             inner [shape=house, stack.child_dotfile=\"inner.md\"",
+             inner [shape=house, stack.child_dotfile=\"inner.md\", stack.child_workdir=\"within\"",
             $more,
-            "]\n    last  [prompt=\"Last.\", contract=\"test -f inner.txt\", target=coder]\n    \
+            "]\n    last  [prompt=\"Last.\", contract=\"test -f within/inner.txt\", target=coder]\n    \
              done  [shape=Msquare]\n    start -> first -> inner -> last -> done\n}\n"
         )
     };
@@ -391,14 +391,18 @@ macro_rules! around {
 
 pub const NESTED: Script = Script {
     plan: "outer.dot",
-    files: &[("outer.dot", around!(", stack.child_approval=inherit")), ("inner.md", INNER)],
+    files: &[
+        ("outer.dot", around!(", stack.child_approval=inherit")),
+        ("inner.md", INNER),
+        ("within/notes", ""),
+    ],
     worker: "case $PLANCTL_PLAN in inner.md) touch inner.txt;; *) touch first.txt;; esac",
     met: &["sub_plan_began", "sub_plan_ended"],
     ..PLAIN
 };
 
 pub const NESTED_FAILS: Script = Script {
-    files: &[("outer.dot", around!("")), ("inner.md", INNER)],
+    files: &[("outer.dot", around!("")), ("inner.md", INNER), ("within/notes", "")],
     worker: "case $PLANCTL_RUN_ID in inner-1) ;; inner-2) touch inner.txt;; *) touch first.txt;; esac",
     answers: &[&["approve"], &["retry"], &["approve"]],
     met: &[

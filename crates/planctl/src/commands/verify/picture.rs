@@ -144,7 +144,9 @@ fn node_view(number: u32, node: &Node) -> Option<PlanNodeView> {
                 ChildApproval::Ask => "a person is asked to approve it when its turn comes",
                 ChildApproval::Inherit => "whoever approves this plan approves it too",
             };
-            Some(PlanNodeView { asks: Some(format!("{}: {approved}", within.path)), ..view("sub_plan") })
+            let folder = within.folder.as_ref().map(|folder| format!(" in {folder}")).unwrap_or_default();
+            let asks = format!("{}{folder}: {approved}", within.path);
+            Some(PlanNodeView { asks: Some(asks), ..view("sub_plan") })
         }
         NodeKind::Start
         | NodeKind::Task(_)

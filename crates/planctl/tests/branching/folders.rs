@@ -1,0 +1,243 @@
+//! Row A6: plans within plans that work in folders of the workspace.
+
+use crate::room::{Room, git};
+
+/// A plan with one step, which is right in a folder that has what it reads and is judged by.
+const INNER: &str = "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# Inner\n\n## Steps\n\n### 1. Inner step\n\n\
+                     **target:** coder\n**subscriptions:**\n- file:notes.md\n\n**task:**\nDo the inner part in `made`.\n\n\
+                     **contract:**\n```bash\nbash check.sh\n```\nexit_code == 0\n\n**on_fail:** abort\n";
+
+/// Writes where it works into what it makes, and what it was told beside the workspace.
+const WORK: &str = "cat > ../../told; basename \"$PWD\" > made";
+
+fn digraph(statements: &str) -> String {
+    format!("digraph outer {{ start [shape=Mdiamond] {statements} done [shape=Msquare] }}\n")
+}
+
+fn house(name: &str, folder: &str, more: &str) -> String {
+    format!(
+        "{name} [shape=house, stack.child_dotfile=\"plans/inner.md\", stack.child_workdir=\"{folder}\"{more}] "
+    )
+}
+
+const INHERIT: &str = ", stack.child_approval=inherit";
+
+/// A workspace in which the plan within is right in each of these folders, and nowhere else.
+fn room(folders: &[&str]) -> Room {
+    let room = Room::new();
+    room.write("plans/inner.md", INNER);
+    for folder in folders {
+        furnish(&room, folder);
+    }
+    room
+}
+
+fn furnish(room: &Room, folder: &str) {
+    let name = folder.rsplit('/').next().unwrap();
+    room.write(&format!("{folder}/notes.md"), &format!("Notes of {name}.\n"));
+    room.write(&format!("{folder}/check.sh"), &format!("test \"$(cat made)\" = {name}\n"));
+}
+
+fn run<'w>(more: &[&'w str], exec: &'w str) -> Vec<&'w str> {
+    [&["plan", "run", "outer.dot", "--no-wait", "--exec", exec], more].concat()
+}
+
+#[test]
+fn a6_a_plan_within_works_in_its_folder_and_everything_shows_it() {
+    let room = room(&["services/api"]);
+    room.write("outer.dot", &digraph(&format!("{}start -> a -> done", house("a", "services/api/", INHERIT))));
+    let said = room.planctl(&["plan", "show", "outer.dot"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("plans/inner.md in services/api:"), "{said:?}");
+    assert_eq!(room.planctl(&run(&[], WORK)).code, 3);
+    let ask = room.ask();
+    let page = room.json(&["approvals", "show", &ask, "--json"]);
+    assert_eq!(page["will_run"]["plans"][0]["folder"], "services/api", "{page}");
+    assert_eq!(page["will_run"].get("folder"), None, "{page}");
+    let shown = room.planctl(&["approvals", "show", &ask]).out;
+    assert!(shown.contains("1 step · in services/api · a part of outer.dot"), "{shown}");
+    assert_eq!(room.planctl(&["approvals", "approve", &ask]).code, 0);
+    let said = room.planctl(&["plan", "resume", "outer-1", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(room.read("services/api/made"), "api\n", "the worker's directory");
+    assert!(room.read("told").contains("Notes of api."), "{}", room.read("told"));
+    let status = room.json(&["plan", "status", "inner-1", "--json"]);
+    assert_eq!((&status["state"], &status["folder"]), (&"done".into(), &"services/api".into()), "{status}");
+    assert!(room.planctl(&["plan", "status", "inner-1"]).out.contains("works in the folder services/api"));
+    assert_eq!(room.json(&["plan", "status", "outer-1", "--json"]).get("folder"), None);
+    assert_eq!(room.planctl(&["audit"]).code, 0);
+    // Whoever approved it there did not approve it here, where other files decide.
+    let said = room.planctl(&["plan", "run", "plans/inner.md", "--again", "--no-wait", "--exec", WORK]);
+    assert_ne!(said.code, 0, "{said:?}");
+    furnish(&room, ".");
+    let said = room.planctl(&["plan", "run", "plans/inner.md", "--again", "--no-wait", "--exec", WORK]);
+    assert_eq!(said.code, 3, "{said:?}");
+}
+
+#[test]
+fn a6_one_plan_in_two_folders_is_held_to_the_protected_files_of_each() {
+    for (approval, asks) in [(INHERIT, 0), ("", 2)] {
+        let room = room(&["at/one", "at/two"]);
+        let houses = house("a", "at/one", approval) + &house("b", "at/two", approval);
+        room.write("outer.dot", &digraph(&format!("{houses}start -> a -> b -> done")));
+        let mut said = room.planctl(&run(&["--approve"], WORK));
+        for _ in 0..asks {
+            assert_eq!(said.code, 3, "{said:?}");
+            let page = room.json(&["approvals", "show", &room.ask(), "--json"]);
+            assert!(page["will_run"]["folder"].as_str().unwrap().starts_with("at/"), "{page}");
+            assert_eq!(page["will_run"]["protected"], serde_json::json!(["check.sh"]), "{page}");
+            assert_eq!(room.planctl(&["approvals", "approve", &room.ask()]).code, 0);
+            said = room.planctl(&["plan", "resume", "outer-1", "--no-wait"]);
+        }
+        assert_eq!(said.code, 0, "{said:?}");
+        assert_eq!(
+            (room.read("at/one/made").as_str(), room.read("at/two/made").as_str()),
+            ("one\n", "two\n")
+        );
+        assert_eq!(room.planctl(&["audit"]).code, 0);
+    }
+}
+
+#[test]
+fn a6_a_protected_file_of_the_folder_that_was_changed_refuses_the_step() {
+    let room = room(&["at/one", "at/two"]);
+    let houses = house("a", "at/one", INHERIT) + &house("b", "at/two", INHERIT);
+    room.write("outer.dot", &digraph(&format!("{houses}start -> a -> b -> done")));
+    let tampering = format!("{WORK}; if [ $(cat made) = two ]; then echo true > check.sh; fi");
+    let said = room.planctl(&run(&["--approve"], &tampering));
+    assert_eq!(said.code, 3, "{said:?}");
+    assert_eq!(room.json(&["plan", "status", "inner-1", "--json"])["state"], "done");
+    let status = room.json(&["plan", "status", "inner-2", "--json"]);
+    assert_ne!(status["state"], "done", "{status}");
+    assert!(status.to_string().contains("check.sh"), "{status}");
+    // A file of that name in the workspace itself is another one.
+    let room = self::room(&["at/one"]);
+    room.write("check.sh", "false\n");
+    room.write("outer.dot", &digraph(&format!("{}start -> a -> done", house("a", "at/one", INHERIT))));
+    let said = room.planctl(&run(&["--approve"], &format!("{WORK}; echo true > ../../check.sh")));
+    assert_eq!(said.code, 0, "{said:?}");
+}
+
+#[test]
+fn a6_a_folder_that_is_not_there_is_told_and_asked_for_when_its_turn_comes() {
+    let room = Room::new();
+    let inner = INNER.replace("**subscriptions:**\n- file:notes.md\n", "");
+    room.write("plans/inner.md", &inner);
+    room.write("outer.dot", &digraph(&format!("{}start -> a -> done", house("a", "later/one", INHERIT))));
+    let said = room.planctl(&["plan", "verify", "outer.dot"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let told = format!("{}{}", said.out, said.err);
+    assert!(told.contains("P213") && told.contains("the folder `later/one` is not there"), "{said:?}");
+    let said = room.planctl(&run(&["--approve"], WORK));
+    assert_eq!(said.code, 3, "{said:?}");
+    let shown = room.planctl(&["approvals", "show", &room.ask()]).out;
+    assert!(shown.contains("the folder later/one of ") && shown.contains("it does not exist"), "{shown}");
+    assert!(shown.contains("in which plans/inner.md works"), "{shown}");
+    furnish(&room, "later/one");
+    assert_eq!(room.planctl(&["approvals", "retry", &room.ask()]).code, 0);
+    let said = room.planctl(&["plan", "resume", "outer-1", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(room.read("later/one/made"), "one\n");
+}
+
+#[test]
+fn a6_an_earlier_step_may_make_the_folder() {
+    let room = Room::new();
+    room.write("plans/inner.md", &INNER.replace("**subscriptions:**\n- file:notes.md\n", ""));
+    let make = "make [prompt=\"Make the folder.\", contract=\"test -d later/one\", target=coder] ";
+    let house = house("a", "later/one", INHERIT);
+    room.write("outer.dot", &digraph(&format!("{make}{house}start -> make -> a -> done")));
+    let work = format!(
+        "if [ $PLANCTL_PLAN = outer.dot ]; then mkdir -p later/one; echo test -f made > later/one/check.sh; else {WORK}; fi"
+    );
+    let said = room.planctl(&run(&["--approve"], &work));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(room.read("later/one/made"), "one\n");
+}
+
+#[test]
+fn a6_a_folder_behind_a_link_out_of_the_workspace_is_refused_before_and_while_it_runs() {
+    let room = room(&["real/one"]);
+    std::fs::create_dir_all(room.home().join("one")).unwrap();
+    let link = |name: &str, to: &std::path::Path| std::os::unix::fs::symlink(to, room.path(name)).unwrap();
+    link("out", &room.home());
+    link("inside", std::path::Path::new("real"));
+    let outer = |folder: &str| digraph(&format!("{}start -> a -> done", house("a", folder, INHERIT)));
+    room.write("outer.dot", &outer("out/one"));
+    let said = room.planctl(&["plan", "verify", "outer.dot"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(format!("{}{}", said.out, said.err).contains("P205"), "{said:?}");
+    assert_eq!(room.planctl(&run(&["--approve"], WORK)).code, 1);
+    // One that stays inside is as good as the folder.
+    room.write("outer.dot", &outer("inside/one"));
+    let said = room.planctl(&run(&["--approve"], WORK));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(room.read("real/one/made"), "one\n");
+    // It becomes one when the run is under way: before its turn, and while the plan within works in it.
+    let away = format!("mv real away; ln -s {} real", room.home().display());
+    let first = "first [prompt=\"First.\", contract=\"test -L real\", target=coder] ";
+    let late = digraph(&format!("{first}{}start -> first -> a -> done", house("a", "real/one", INHERIT)));
+    room.write("outer.dot", &late);
+    let said =
+        room.planctl(&run(&["--approve"], &format!("if [ $PLANCTL_PLAN = outer.dot ]; then {away}; fi")));
+    assert_eq!(said.code, 3, "{said:?}");
+    let shown = room.planctl(&["approvals", "show", &room.ask()]).out;
+    assert!(shown.contains("it leads out of the workspace"), "{shown}");
+    assert_eq!(room.planctl(&["plan", "cancel", "@last"]).code, 0);
+    std::fs::remove_file(room.path("real")).unwrap();
+    std::fs::rename(room.path("away"), room.path("real")).unwrap();
+    room.write("outer.dot", &outer("real/one"));
+    let said = room.planctl(&run(&["--approve"], &format!("cd ../..; {away}")));
+    assert_eq!(said.code, 3, "{said:?}");
+    let asks = room.json(&["approvals", "--json"]).to_string();
+    let shown = room.planctl(&["approvals", "show", &room.ask()]).out;
+    assert!(shown.contains("it leads out of the workspace"), "{asks} {shown}");
+    assert!(!room.home().join("one/made").exists());
+}
+
+#[test]
+fn a6_folders_of_plans_within_plans_within_join() {
+    let room = room(&["outer/deep/one"]);
+    let middle = house("b", "deep/one", INHERIT);
+    room.write(
+        "middle.dot",
+        &digraph(&format!("{middle}start -> b -> done")).replace("digraph outer", "digraph middle"),
+    );
+    let house = house("a", "outer", INHERIT).replace("plans/inner.md", "middle.dot");
+    room.write("outer.dot", &digraph(&format!("{house}start -> a -> done")));
+    let work = "cat > ../../../told; basename \"$PWD\" > made";
+    let said = room.planctl(&run(&["--approve"], work));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(room.read("outer/deep/one/made"), "one\n");
+    let folder = |run: &str| room.json(&["plan", "status", run, "--json"])["folder"].clone();
+    assert_eq!((folder("middle-1"), folder("inner-1")), ("outer".into(), "outer/deep/one".into()));
+    assert_eq!(room.planctl(&["audit"]).code, 0);
+}
+
+#[test]
+fn a6_the_folder_of_a_branch_is_that_of_its_worktree() {
+    let room = room(&["at/one", "at/two"]);
+    git(&room.path(""), &["init", "--quiet"]);
+    let houses = house("a", "at/one", INHERIT) + &house("b", "at/two", INHERIT);
+    room.write(
+        "outer.dot",
+        &digraph(&format!(
+            "fork [shape=component, workspace=worktree] join [shape=tripleoctagon] {houses}\
+             start -> fork fork -> a -> join fork -> b -> join join -> done"
+        )),
+    );
+    git(&room.path(""), &["add", "-A"]);
+    git(&room.path(""), &["commit", "--quiet", "-m", "all"]);
+    let work =
+        format!("pwd >> {}; cat > /dev/null; basename \"$PWD\" > made", room.home().join("places").display());
+    let said = room.planctl(&run(&["--approve"], &work));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!((room.read("at/one/made").as_str(), room.read("at/two/made").as_str()), ("one\n", "two\n"));
+    let places = std::fs::read_to_string(room.home().join("places")).unwrap();
+    let mut places: Vec<&str> = places.lines().collect();
+    places.sort_unstable_by_key(|place| place.ends_with("two"));
+    assert_eq!(places.len(), 2, "{places:?}");
+    for (place, end) in places.iter().zip(["/at/one", "/at/two"]) {
+        assert!(place.starts_with(room.state().to_str().unwrap()) && place.ends_with(end), "{places:?}");
+    }
+}
