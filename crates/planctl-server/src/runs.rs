@@ -163,6 +163,18 @@ impl Services {
         Ok(lines.iter().map(|line| event_line(&name, line)).collect())
     }
 
+    /// Returns the newest lines of a run's history, at most `count`, in their order.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn newest_events(&self, run: RunId, count: usize) -> Result<Vec<EventLine>, ServiceError> {
+        let name = self.store.run(run).await?.name;
+        let count = i64::try_from(count).unwrap_or(LINES_AT_ONCE).min(LINES_AT_ONCE);
+        let lines = self.store.newest_lines(run, count).await?;
+        Ok(lines.iter().map(|line| event_line(&name, line)).collect())
+    }
+
     async fn whole_history(&self, run: RunId) -> Result<Vec<Line>, ServiceError> {
         let mut lines: Vec<Line> = Vec::new();
         loop {

@@ -382,16 +382,21 @@ impl Client {
         }
     }
 
-    /// Returns the place of the newest event in a run's history; none has zero.
-    pub async fn newest_seq(&self, handle: Handle) -> Result<u64, Failure> {
-        let mut newest = 0;
-        loop {
-            let lines = self.events(handle, newest).await?;
-            match lines.last() {
-                Some(line) => newest = line.seq,
-                None => return Ok(newest),
+    /// Returns the newest events of a run, at most `count`, in their order.
+    pub async fn newest_events(&self, handle: Handle, count: usize) -> Result<Vec<EventLine>, Failure> {
+        match &self.via {
+            Via::Here(services) => services.newest_events(handle.0, count).await.map_err(failure),
+            Via::Daemon(daemon) => {
+                let count = count.to_string();
+                let path = format!("/v1/runs/{}/history", handle.0);
+                daemon.remote.get(&path, &[("newest", count.as_str())]).await
             }
         }
+    }
+
+    /// Returns the place of the newest event in a run's history; none has zero.
+    pub async fn newest_seq(&self, handle: Handle) -> Result<u64, Failure> {
+        Ok(self.newest_events(handle, 1).await?.last().map_or(0, |line| line.seq))
     }
 
     /// Returns the attempts of a run's steps.

@@ -302,8 +302,8 @@ pub static ROUTES: &[Route] = &[
     get(
         "/v1/runs/{run}/history",
         Scope::Read,
-        "Lines of a run's history after a place",
-        &["workspace", "since", "limit"],
+        "Lines of a run's history after a place, or its newest",
+        &["workspace", "since", "limit", "newest"],
         Some(of::<Vec<wire::EventLine>>),
         handler!(runs::history),
     ),

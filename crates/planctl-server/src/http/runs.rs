@@ -93,6 +93,13 @@ pub(super) async fn history(call: Call) -> Answer {
     let (services, run) = found(&call).await?;
     let since = call.number("since", 0, u64::from(u32::MAX))?.unwrap_or(0);
     let limit = call.number("limit", 1, LINES_MAX)?.unwrap_or(LINES_MAX);
+    if let Some(count) = call.number("newest", 1, LINES_MAX)? {
+        if since > 0 {
+            return Err(Problem::new(Code::BadRequest, "`newest` and `since` say two places to begin at")
+                .help("give one of them"));
+        }
+        return json(&services.newest_events(run, usize::try_from(count).unwrap_or(1)).await?);
+    }
     json(&services.events(run, since, usize::try_from(limit).unwrap_or(1)).await?)
 }
 

@@ -1,5 +1,6 @@
 //! `plan export`: what a run is, as a folder for other tools (DOT K9). Nothing is ever read back from it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -33,13 +34,14 @@ pub async fn run(context: &Context, run: &str, to: &Path) -> Answer {
         folder.json("manifest.json", &manifest(&view))?;
         folder.json("checkpoint.json", &serde_json::to_value(&checkpoint)?)?;
         folder.text("plan", checked.source.text())?;
-        for step in &view.steps {
+        let places = places(&view.steps);
+        for (step, place) in view.steps.iter().zip(&places) {
             let own: Vec<&AttemptView> =
                 logs.attempts.iter().filter(|attempt| attempt.step.number == step.number).collect();
             let task = checked.verification.graph.as_ref().and_then(|graph| {
                 Some(graph.task(&planctl_engine::NodeId::new(step.node.as_str()))?.prompt.clone())
             });
-            write_step(&folder, step, task.as_deref(), &own)?;
+            write_step(&folder, place, step, task.as_deref(), &own)?;
         }
         Ok(())
     };
@@ -85,8 +87,33 @@ fn manifest(view: &RunView) -> Value {
     })
 }
 
+/// Names the folders of steps, each its own: of steps whose names differ in nothing that a folder's name keeps, the later
+/// ones are numbered.
+fn places(steps: &[StepView]) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let mut used: BTreeMap<String, usize> = BTreeMap::new();
+    // A step whose name is kept as it is has it, whatever came before.
+    taken.extend(steps.iter().map(|step| step.node.clone()).filter(|node| plain(node) == *node));
+    let place = |step: &StepView| {
+        let plain = plain(&step.node);
+        if plain == step.node {
+            return plain;
+        }
+        let count = used.entry(plain.clone()).or_default();
+        loop {
+            *count += 1;
+            let name = if *count == 1 { plain.clone() } else { format!("{plain}-{count}") };
+            if taken.insert(name.clone()) {
+                return name;
+            }
+        }
+    };
+    steps.iter().map(place).collect()
+}
+
 fn write_step(
     folder: &Folder<'_>,
+    place: &str,
     step: &StepView,
     task: Option<&str>,
     attempts: &[&AttemptView],
@@ -94,7 +121,6 @@ fn write_step(
     if step.visits == 0 {
         return Ok(());
     }
-    let place = plain(&step.node);
     if let Some(task) = task {
         folder.text(&format!("{place}/prompt.md"), task)?;
     }

@@ -1,7 +1,5 @@
 //! `planctl events`, `why`, `audit`, `plan logs` and `plan context`: what happened, and where that led.
 
-use std::collections::VecDeque;
-
 use planctl_engine::view::Form;
 use planctl_server::wire::{
     AttemptView, ChoiceView, EventLine, GateView, LookedView, StepState, WeighedView, WhyView, WorkView,
@@ -34,21 +32,7 @@ pub async fn recent(context: &Context, run: &str) -> Answer {
     let format = context.format(&[Format::Human, Format::Jsonl, Format::Json])?;
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
-    let mut newest: VecDeque<EventLine> = VecDeque::with_capacity(RECENT);
-    loop {
-        let since = newest.back().map_or(0, |line| line.seq);
-        let lines = client.events(handle, since).await?;
-        if lines.is_empty() {
-            break;
-        }
-        for line in lines {
-            if newest.len() == RECENT {
-                newest.pop_front();
-            }
-            newest.push_back(line);
-        }
-    }
-    for line in &newest {
+    for line in &client.newest_events(handle, RECENT).await? {
         print_line(line, format)?;
     }
     Ok(Exit::Yes)

@@ -459,6 +459,37 @@ fn k1_k9_a_run_is_exported_as_a_folder_that_other_tools_read() {
 }
 
 #[test]
+fn k9_steps_whose_names_differ_in_signs_alone_are_exported_into_folders_of_their_own() {
+    let room = Room::new();
+    let names = ["a.b", "a b", "a_b", "a_b-2", "artifacts"];
+    let node = |name: &str| format!(r#""{name}": {{"prompt": "Do <{name}>.", "contract": "true"}}"#);
+    let nodes: Vec<String> = names.iter().map(|name| node(name)).collect();
+    let ends: Vec<&str> = names.into_iter().chain(["exit"]).collect();
+    let edges: Vec<String> = ends
+        .windows(2)
+        .map(|pair| format!(r#"{{"from": "{}", "to": "{}", "on": "success"}}"#, pair[0], pair[1]))
+        .collect();
+    room.write(
+        "k.json",
+        &format!(
+            r#"{{"title": "k", "start": "a.b", "nodes": {{{}, "exit": {{"type": "exit"}}}}, "edges": [{}]}}"#,
+            nodes.join(", "),
+            edges.join(", ")
+        ),
+    );
+    let (code, said) = run(&room, "k.json", "true", &[]);
+    assert_eq!(code, 0, "{said}");
+    let out = room.planctl(&["plan", "export", "@last", "--to", "folder"]);
+    assert_eq!(out.code, 0, "{out:?}");
+    let places = ["a_b-3", "a_b-4", "a_b", "a_b-2", "node-artifacts"];
+    for (name, place) in names.into_iter().zip(places) {
+        assert_eq!(room.read(&format!("folder/{place}/prompt.md")), format!("Do <{name}>."), "{place}");
+        let status: Value = serde_json::from_str(&room.read(&format!("folder/{place}/status.json"))).unwrap();
+        assert_eq!(status["node"], name);
+    }
+}
+
+#[test]
 fn x6_why_a_run_failed_stands_in_its_final_record() {
     let room = Room::new();
     let words = "E42: no such table `users` — ünïcode";
@@ -534,6 +565,14 @@ fn w1_each_door_of_the_dialects_pipelines_has_its_route() {
     assert_eq!(get(&format!("/v1/runs/{run}/traversal")).json()["current_node"], "1");
     assert_eq!(get("/v1/approvals").json()["asks"], json!([]));
     let history = get(&format!("/v1/runs/{run}/history")).json();
+    let all = history.as_array().unwrap();
+    let newest = get(&format!("/v1/runs/{run}/history?newest=3")).json();
+    assert_eq!(newest.as_array().unwrap().as_slice(), &all[all.len() - 3..]);
+    for wrong in ["newest=0", "newest=x", "newest=3&since=2"] {
+        let path = format!("/v1/runs/{run}/history?{wrong}");
+        let refused = house.local("GET", &path, &Ask::default());
+        assert_eq!(refused.status, 400, "{wrong}: {}", refused.json());
+    }
     assert_eq!(history[0]["seq"], 1, "{history}");
     // POST /cancel.
     let ask = Ask { key: Some("cancel-1"), body: Some("{}".to_owned()), ..Ask::default() };
