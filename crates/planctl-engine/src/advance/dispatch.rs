@@ -334,11 +334,14 @@ fn shortfall(turn: &Turn<'_>, node: &NodeId) -> Result<Option<Shortfall>, Refusa
             1_000_000,
         ),
     ];
+    // What came before anybody worked, such as a rehearsal, is no step's: the first needs no more than it left.
+    let is_first = spent.metered + spent.unmetered == 0;
     let steps_remaining = turn.graph.task_count().saturating_sub(turn.run.head.settled.total());
     for (part, limit, spent, estimate, unit) in parts {
-        if let Some(limit) = limit
-            && spent.saturating_add(estimate) > limit
-        {
+        let Some(limit) = limit else { continue };
+        let left = limit.saturating_sub(spent).max(1);
+        let estimate = if is_first { estimate.min(left) } else { estimate };
+        if spent.saturating_add(estimate) > limit {
             return Ok(Some(Shortfall {
                 part,
                 limit: limit / unit,

@@ -83,6 +83,47 @@ fn time_stands_still_while_a_person_is_asked() {
 }
 
 #[test]
+fn what_comes_before_the_first_work_does_not_keep_it_from_its_share() {
+    talk(
+        "
+        plan  a: task retry 1 abort red-first deny  budget 600 seconds
+        approved
+        -> clock admitted               a rehearsed, time 1
+        wait 5 seconds
+        -> harness rehearsed a#0 exit 1  a red before the work; a#1 to coder
+        wait 20 seconds
+        -> agent reported a#1           a#1 to harness
+        wait 5 seconds
+        -> harness found a#1 exit 1     a#1 failed; a#2 to coder, told #1 failed
+        wait 20 seconds
+        -> agent reported a#2           a#2 to harness
+        -> harness found a#2 exit 0     a#2 passed; a settled passed; DONE
+        ",
+    );
+    // Where nothing is left, nothing begins; and once somebody worked, each step needs its share.
+    talk(
+        "
+        plan  a: task red-first deny  budget 10 seconds
+        approved
+        -> clock admitted               a rehearsed, time 1
+        wait 10 seconds
+        -> harness rehearsed a#0 exit 1  a red before the work; 100 % used; a held: budget budget, 1 short
+        -> human raise 10 seconds       a#1 to coder
+        ",
+    );
+    talk(
+        "
+        plan  a: task  b: task  budget 100 seconds
+        approved
+        -> clock admitted           a#1 to coder
+        wait 60 seconds
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; b held: budget budget, 10 short
+        ",
+    );
+}
+
+#[test]
 fn an_abort_answers_a_budget_ask() {
     talk(
         "

@@ -38,8 +38,13 @@ impl Model {
         let tokens = expected(self.tokens(Some(id)), metered, share(planned.tokens));
         let usd = expected(self.micro_usd(Some(id)), metered, share(planned.micro_usd));
         let time = expected(micros(own_time), all, share(planned.time.map(micros)));
-        let exceeds =
-            |limit: Option<u64>, used: u64, more: u64| limit.is_some_and(|limit| used + more > limit);
+        let is_first = self.charges(None, true) + self.charges(None, false) == 0;
+        // The first step begins with whatever is left.
+        let at_most =
+            |limit: u64, used: u64| if is_first { limit.saturating_sub(used).max(1) } else { u64::MAX };
+        let exceeds = |limit: Option<u64>, used: u64, more: u64| {
+            limit.is_some_and(|limit| used + more.min(at_most(limit, used)) > limit)
+        };
         exceeds(self.budget.tokens, self.tokens(None), tokens)
             || exceeds(self.budget.micro_usd, self.micro_usd(None), usd)
             || exceeds(self.budget.time.map(micros), micros(self.time_up_to_now()), time)
