@@ -36,6 +36,8 @@ pub struct Progress {
     gates: HashMap<String, Gate>,
     /// Nodes at which somebody began to work.
     entered: HashSet<String>,
+    /// A node that was entered, and what is told of it unless it waits: a question to a person is no work that began.
+    begins: Option<(String, String)>,
 }
 
 /// The most lines that the last picture takes; `planctl plan status RUN` has them all.
@@ -59,25 +61,55 @@ impl Progress {
         let style =
             ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
         bar.set_style(style);
-        Progress { manner, bar, gates: HashMap::new(), entered: HashSet::new() }
+        Progress { manner, bar, gates: HashMap::new(), entered: HashSet::new(), begins: None }
     }
 
     /// Shows an event.
     pub fn event(&mut self, line: &EventLine) -> Result<(), Failure> {
         match self.manner {
             Manner::Jsonl => show::print_json(line),
-            Manner::Plain => {
-                if let Some(text) = self.plain(line) {
-                    show::say(&text);
-                }
-                Ok(())
+            Manner::Plain | Manner::Told => {
+                let lines = self.lines(line);
+                self.tell(lines)
             }
-            Manner::Told => match self.plain(line) {
-                Some(text) => show::print(&format!("{text}\n")),
-                None => Ok(()),
-            },
             Manner::Live | Manner::Silent => Ok(()),
         }
+    }
+
+    /// Shows what waited for the events after it, of which there are none as yet.
+    pub fn settle(&mut self) -> Result<(), Failure> {
+        let lines = self.begins.take().map(|(_, text)| text).into_iter().collect();
+        self.tell(lines)
+    }
+
+    fn tell(&self, lines: Vec<String>) -> Result<(), Failure> {
+        for text in lines {
+            if self.manner == Manner::Told {
+                show::print(&format!("{text}\n"))?;
+            } else {
+                show::say(&text);
+            }
+        }
+        Ok(())
+    }
+
+    // A transition is told whole: what holds back a node that was entered comes right after that.
+    fn lines(&mut self, line: &EventLine) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some((node, text)) = self.begins.take() {
+            let waits = ["plan_escalated", "ask_opened", "node_queued"].contains(&line.event.as_str());
+            if !(waits && line.node.as_deref() == Some(node.as_str())) {
+                lines.push(text);
+            }
+        }
+        let own = self.plain(line);
+        match (own, &line.node) {
+            (Some(text), Some(node)) if line.event == "node_entered" => {
+                self.begins = Some((node.clone(), text));
+            }
+            (own, _) => lines.extend(own),
+        }
+        lines
     }
 
     /// Shows where the run stands.

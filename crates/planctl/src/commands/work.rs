@@ -133,6 +133,7 @@ pub async fn follow(
             progress.event(line)?;
         }
         if lines.is_empty() {
+            progress.settle()?;
             return Ok(opened);
         }
     }

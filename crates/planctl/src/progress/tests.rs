@@ -83,6 +83,25 @@ fn a_failed_contract_is_one_line_with_its_exit_code_and_last_words() {
 }
 
 #[test]
+fn a_question_to_a_person_and_what_waits_is_no_work_that_began() {
+    let mut progress = Progress::new(Manner::Plain);
+    let entered = |node: &str| line("node_entered", node, json!({"attempt": 1}));
+    let began = "12:04:31 step=3 attempt=1 work=started";
+    assert_eq!(progress.lines(&entered("2")), Vec::<String>::new());
+    let asked = line("ask_opened", "2", json!({"kind": "choice", "reason": "planned"}));
+    assert_eq!(progress.lines(&asked), ["12:04:31 step=2 ask=choice reason=planned"]);
+    assert_eq!(progress.lines(&entered("4")), Vec::<String>::new());
+    assert_eq!(progress.lines(&line("node_queued", "4", json!({}))), ["12:04:31 step=4 work=queued"]);
+    // What follows of another node changes nothing, and neither does that nothing follows.
+    assert_eq!(progress.lines(&entered("3")), Vec::<String>::new());
+    let other = line("ask_opened", "2", json!({"kind": "choice", "reason": "planned"}));
+    assert_eq!(progress.lines(&other), [began, "12:04:31 step=2 ask=choice reason=planned"]);
+    progress.lines(&entered("3"));
+    let reported = line("agent.reported", "3", json!({}));
+    assert_eq!(progress.lines(&reported), [began, "12:04:31 step=3 work=reported"]);
+}
+
+#[test]
 fn the_words_of_strangers_are_made_safe() {
     let mut progress = Progress::new(Manner::Plain);
     let settled = line("node_settled", "2", json!({"outcome": "waived", "by": "ann", "note": "\u{1b}[2J"}));
