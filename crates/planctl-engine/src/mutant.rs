@@ -86,6 +86,10 @@ pub enum Mutant {
     SubPlanNotAwaited,
     /// What a sub-plan's run used is not counted.
     SubPlanUncharged,
+    /// A sub-plan is done with its first run, whatever that was to bring about.
+    UntilIgnored,
+    /// It is not counted how many runs of a sub-plan followed each other.
+    CyclesUncounted,
     /// The worktrees of branches are merged twice.
     MergedTwice,
     /// A join goes on without the worktrees of its branches being merged.
@@ -132,7 +136,7 @@ impl Mutant {
     ];
 
     /// Deliberate bugs that show in graphs only.
-    pub const OF_GRAPHS: [Mutant; 17] = [
+    pub const OF_GRAPHS: [Mutant; 19] = [
         Mutant::BranchCountedTwice,
         Mutant::GoalSkipped,
         Mutant::CheckpointNotRestored,
@@ -145,6 +149,8 @@ impl Mutant {
         Mutant::SubPlanFailureIgnored,
         Mutant::SubPlanNotAwaited,
         Mutant::SubPlanUncharged,
+        Mutant::UntilIgnored,
+        Mutant::CyclesUncounted,
         Mutant::MergedTwice,
         Mutant::MergeSkipped,
         Mutant::PartingSkipped,

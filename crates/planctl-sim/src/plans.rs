@@ -6,6 +6,7 @@ mod woven;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use planctl_engine::condition::{Clause, Condition, Key, StepField, Test};
 use planctl_engine::{
     Budget, ChildApproval, Contract, Digest, Edge, Graph, GraphParts, Level, Limits, Node, NodeId, NodeKind,
     On, Outcome, Priority, RedFirst, Responder, Role, Rung, SubPlan, Task, WorkKind,
@@ -87,6 +88,9 @@ fn with_pace(dice: &mut Dice, graph: &Graph) -> Graph {
 /// Makes plans within the plan of some calls and steps, and has the branches of some forks work in worktrees of their own.
 fn with_runs_and_branches_of_their_own(dice: &mut Dice, graph: &Graph) -> Graph {
     let mut parts = GraphParts::from(graph.clone());
+    // From a sequence of its own, as above.
+    let mut loops = dice.clone().fork(11);
+    let nodes: Vec<NodeId> = parts.nodes.iter().map(|node| node.id.clone()).collect();
     for node in &mut parts.nodes {
         let (nests, parts_branches, inherits) = (dice.happens(300), dice.happens(600), dice.happens(500));
         let lapse = match &mut node.kind {
@@ -108,11 +112,22 @@ fn with_runs_and_branches_of_their_own(dice: &mut Dice, graph: &Graph) -> Graph 
         if nests {
             let approval = if inherits { ChildApproval::Inherit } else { ChildApproval::Ask };
             let path = "inner.md".to_owned();
-            let plan = SubPlan { path, folder: None, approval, lapse, until: None, cycles: 1 };
+            let until = loops.happens(500).then(|| until(&mut loops, &node.id, &nodes));
+            let cycles = if until.is_some() { loops.between(1, 4) as u16 } else { 1 };
+            let plan = SubPlan { path, folder: None, approval, lapse, until, cycles };
             node.kind = NodeKind::SubPlan(Box::new(plan));
         }
     }
     Graph::new(parts).unwrap_or_else(|_| graph.clone())
+}
+
+/// Draws what the runs of a plan within the plan are to bring about: anything, or that there were so many.
+fn until(dice: &mut Dice, node: &NodeId, nodes: &[NodeId]) -> Condition {
+    if dice.happens(500) {
+        return conditions::draw(dice, nodes);
+    }
+    let key = Key::Step { node: node.to_string(), field: StepField::Attempts };
+    Condition { clauses: vec![Clause { key, test: Test::Is(dice.between(1, 3).to_string()) }] }
 }
 
 /// Leads the last step's success to a step before, so that steps are entered anew after they passed, and its failure to

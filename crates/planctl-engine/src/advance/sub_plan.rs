@@ -57,7 +57,7 @@ pub(super) fn ended(turn: &mut Turn<'_>, node: &NodeId, child: &ChildEnd) -> Res
         record.context.insert(format!("{CHILD}outcome"), outcome.to_owned());
     }
     let until = plan.and_then(|plan| plan.until.as_ref());
-    let is_met = match until.filter(|_| child.end == End::Done) {
+    let is_met = match until.filter(|_| child.end == End::Done && !planted(Mutant::UntilIgnored)) {
         Some(until) => choose::holds(turn, node, Signal::Success, until)?,
         None => true,
     };
@@ -73,7 +73,7 @@ pub(super) fn ended(turn: &mut Turn<'_>, node: &NodeId, child: &ChildEnd) -> Res
         }
         // What it is to bring about is not there yet: one more run of it, as often as it may (DOT N1).
         End::Done if record.tally.failed + 1 < plan.map_or(1, |plan| plan.cycles) => {
-            record.tally.failed += 1;
+            record.tally.failed += u16::from(!planted(Mutant::CyclesUncounted));
             let left = plan.map_or(1, |plan| plan.cycles) - record.tally.failed - 1;
             let attempt = record.tally.attempt.next();
             turn.facts.push(Fact::RetryTriggered { node: node.clone(), attempt, left });

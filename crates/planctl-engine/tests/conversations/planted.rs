@@ -6,7 +6,7 @@ use planctl_engine::mutant::{Mutant, plant};
 use super::script::talk;
 
 /// Conversations that a planted bug makes go another way.
-const CAUGHT: [(Mutant, &str); 17] = [
+const CAUGHT: [(Mutant, &str); 19] = [
     (
         Mutant::BranchCountedTwice,
             "
@@ -117,6 +117,25 @@ const CAUGHT: [(Mutant, &str); 17] = [
             approved
             -> clock admitted           a#1 to its plan
             -> harness found a#1 ended done  a ended Done; a settled passed; 100 % used; b held: budget budget, 300 short
+            ",
+    ),
+    (
+        Mutant::UntilIgnored,
+            "
+            plan  p: plan child.md until context.stack.child.status=never cycles 2  b: task
+            approved
+            -> clock admitted           p#1 to its plan
+            -> harness found p#1 ended done  p ended Done; p#2 to its plan
+            ",
+    ),
+    (
+        Mutant::CyclesUncounted,
+            "
+            plan  p: plan child.md until context.stack.child.status=never cycles 2  b: task
+            approved
+            -> clock admitted           p#1 to its plan
+            -> harness found p#1 ended done  p ended Done; p#2 to its plan
+            -> harness found p#2 ended done  p ended Done; p held: escalation no_edge
             ",
     ),
     (

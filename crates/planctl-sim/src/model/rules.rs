@@ -246,9 +246,15 @@ impl Model {
         });
         self.journal.push(Entry::Child { node: node.clone(), run: child.run });
         self.tell(format!("ended {node} {:?}", child.end));
-        if child.end == End::Done {
+        let NodeKind::SubPlan(plan) = self.kind(node) else { return };
+        let is_met = plan.until.is_none_or(|until| self.is_true_at(node, &until));
+        if child.end == End::Done && is_met {
             self.settle(node, Outcome::Passed);
             self.leave(node, Signal::Success);
+        } else if child.end == End::Done && self.failed(node) + 1 < usize::from(plan.cycles) {
+            self.journal.push(Entry::Failed { node: node.clone() });
+            self.tell(format!("retry {node}#{}", self.attempt(node) + 1));
+            self.begin(node);
         } else {
             self.journal.push(Entry::Failed { node: node.clone() });
             self.tell_next(node, Some(self.attempt(node)));

@@ -108,6 +108,11 @@ impl Model {
         Scene { model: self, subject, node, outcome }
     }
 
+    /// Says whether a condition holds at a node whose work is done.
+    pub(super) fn is_true_at(&self, node: &NodeId, condition: &Condition) -> bool {
+        self.scene(node, Signal::Success, None).holds(condition)
+    }
+
     /// What the run's context says at a node.
     pub(super) fn context(&self, node: &NodeId) -> BTreeMap<String, String> {
         let newest = self.newest(node, |entry| {
