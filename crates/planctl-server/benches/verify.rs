@@ -137,7 +137,8 @@ async fn measure(workspace: &Path) {
 
 async fn verified(file: &Path, workspace: &Path, spawner: &Spawner) -> Duration {
     let (config, levels) = (Config::default(), Levels::default());
-    let checking = Checking { workspace, config: &config, worker: None, levels: &levels, probe: None };
+    let checking =
+        Checking { workspace, folder: "", config: &config, worker: None, levels: &levels, probe: None };
     let began = Instant::now();
     let checked = check(file, checking, spawner).await.unwrap();
     let took = began.elapsed();

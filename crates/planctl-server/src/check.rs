@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use planctl_engine::{Contract, Graph, GraphParts, NodeKind, RedFirst, Responder, Rung};
 use planctl_harness::{
-    Baseline, PATH_DEFAULT, PathKind, Spawner, Syntax, Unreadable, existing_files, expand_glob,
+    Baseline, PATH_DEFAULT, PathKind, Spawner, Syntax, Unreadable, existing_files, expand_glob, folder_in,
     probe_commands, probe_paths, probe_scripts, read_plan,
 };
 use planctl_lang::{
@@ -60,6 +60,8 @@ pub enum CheckError {
 pub struct Checking<'a> {
     /// The canonical path of the workspace.
     pub workspace: &'a Path,
+    /// The folder of the workspace in which the plan works, of one within another; empty where that is the workspace.
+    pub folder: &'a str,
     /// The effective configuration.
     pub config: &'a Config,
     /// What serves every role (`--exec`, `--agent`), so that no role is unknown.
@@ -70,6 +72,18 @@ pub struct Checking<'a> {
     pub probe: Option<&'a Probe>,
 }
 
+impl Checking<'_> {
+    /// Returns where the plan works; what is looked for in a folder that is not there yet is missing.
+    fn place(&self) -> Result<PathBuf, CheckError> {
+        let named = self.workspace.join(self.folder);
+        match folder_in(self.workspace, self.folder) {
+            _ if self.folder.is_empty() => Ok(self.workspace.to_owned()),
+            Ok(_) | Err(Unreadable::Missing) => Ok(named),
+            Err(why) => Err(CheckError::Workspace { workspace: named, source: std::io::Error::other(why) }),
+        }
+    }
+}
+
 /// A plan file that was read and verified.
 #[derive(Clone, Debug)]
 pub struct Checked {
@@ -77,6 +91,8 @@ pub struct Checked {
     pub file: PathBuf,
     /// What identifies the plan in its workspace: the relative path where it lies inside, else the absolute one.
     pub path: String,
+    /// The folder of the workspace for which it was verified; empty where that is the workspace.
+    pub folder: String,
     /// Its text.
     pub source: Source,
     /// What verification found.
@@ -96,7 +112,15 @@ pub fn kept(plan: RunPlanView) -> Checked {
         diagnostics: Vec::new(),
         digest: plan.digest,
     };
-    Checked { file: plan.file, path: plan.path, source, verification, baseline: plan.baseline, probed: None }
+    Checked {
+        file: plan.file,
+        path: plan.path,
+        folder: String::new(),
+        source,
+        verification,
+        baseline: plan.baseline,
+        probed: None,
+    }
 }
 
 /// Returns what identifies a plan in its workspace.
@@ -122,29 +146,19 @@ pub async fn check(file: &Path, checking: Checking<'_>, spawner: &Spawner) -> Re
     let path = plan_path(file, checking.workspace);
     let source = match read_source(file).await? {
         Ok(source) => source,
-        Err(unreadable) => return Ok(no_plan(file, path, &unreadable)),
+        Err(unreadable) => {
+            return Ok(Checked {
+                file: file.to_owned(),
+                path,
+                folder: checking.folder.to_owned(),
+                verification: Verification::unreadable(&unreadable),
+                source: unreadable.source,
+                baseline: Baseline::default(),
+                probed: None,
+            });
+        }
     };
     check_text(file, path, source, checking, spawner).await
-}
-
-/// Verifies a plan file that works in a folder of the workspace; what is protected there is not looked at.
-///
-/// # Errors
-///
-/// [`CheckError`] where the file or the folder can't be read.
-pub(crate) async fn check_within(
-    file: &Path,
-    path: String,
-    checking: Checking<'_>,
-    spawner: &Spawner,
-) -> Result<Checked, CheckError> {
-    let source = match read_source(file).await? {
-        Ok(source) => source,
-        Err(unreadable) => return Ok(no_plan(file, path, &unreadable)),
-    };
-    let (verification, probed) = judged(file, &path, &source, checking, spawner).await?;
-    let baseline = Baseline::default();
-    Ok(Checked { file: file.to_owned(), path, source, verification, baseline, probed })
 }
 
 async fn read_source(file: &Path) -> Result<Result<Source, Box<planctl_lang::Unreadable>>, CheckError> {
@@ -155,17 +169,6 @@ async fn read_source(file: &Path) -> Result<Result<Source, Box<planctl_lang::Unr
         .map_err(|error| broken(error.to_string()))?;
     let bytes = bytes.map_err(|source| CheckError::Unreadable { file: file.to_owned(), source })?;
     Ok(Source::from_bytes(file.to_string_lossy().into_owned(), bytes))
-}
-
-fn no_plan(file: &Path, path: String, unreadable: &planctl_lang::Unreadable) -> Checked {
-    Checked {
-        file: file.to_owned(),
-        path,
-        source: unreadable.source.clone(),
-        verification: Verification::unreadable(unreadable),
-        baseline: Baseline::default(),
-        probed: None,
-    }
 }
 
 /// Verifies a plan's text as if it stood in a file; nothing needs to be there.
@@ -184,15 +187,20 @@ pub async fn check_text(
     let (verification, probed) = judged(file, &path, &source, checking, spawner).await?;
     let baseline = match &verification.graph {
         Some(graph) => {
-            let (graph, workspace) = (graph.clone(), checking.workspace.to_owned());
-            let taken = move || protection::baseline_of_plan(&graph, &workspace);
+            let (graph, place) = (graph.clone(), checking.place()?);
+            let is_later = !checking.folder.is_empty() && !place.exists();
+            let taken = move || match is_later {
+                true => Ok(protection::baseline_of_nothing(&graph)),
+                false => protection::baseline_of_plan(&graph, &place),
+            };
             let taken =
                 tokio::task::spawn_blocking(taken).await.map_err(|error| broken(error.to_string()))?;
             taken.map_err(|error| broken(error.to_string()))?
         }
         None => Baseline::default(),
     };
-    Ok(Checked { file: file.to_owned(), path, source, verification, baseline, probed })
+    let folder = checking.folder.to_owned();
+    Ok(Checked { file: file.to_owned(), path, folder, source, verification, baseline, probed })
 }
 
 /// Says what is found in a plan's text, without a look at protected files: what an editor asks at each key.
@@ -225,7 +233,7 @@ async fn judged(
     if let Some(probe) = checking.probe {
         // Which contracts can be tried follows from what is wrong with them, whatever weighs how much.
         let found = read(source).judge(&facts, &Levels::default());
-        let (trials, tried) = probe.trials(&found, checking.workspace, checking.config).await?;
+        let (trials, tried) = probe.trials(&found, &checking.place()?, checking.config).await?;
         facts.trials = trials.into_iter().collect();
         probed = Some(tried);
     }
@@ -239,7 +247,7 @@ async fn judged(
 }
 
 async fn facts(wants: Wants, checking: Checking<'_>, spawner: &Spawner) -> Result<Facts, CheckError> {
-    let workspace = checking.workspace.to_owned();
+    let workspace = checking.place()?;
     let path = search_path(checking.config);
     let scripts = wants.scripts.clone();
     let (searched, looked_at) = (path.clone(), workspace.clone());

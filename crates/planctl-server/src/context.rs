@@ -16,7 +16,8 @@ const NOTES_MAX: i64 = 1_000;
 /// The most bytes of a topic that go into a prompt.
 const TOPIC_BYTES_MAX: i64 = 256 * 1024;
 
-/// Reads what a task subscribes to; what cannot be read is an entry that says why (P-53, P-55).
+/// Reads what a task subscribes to; what cannot be read is an entry that says why (P-53, P-55). Where the folder in which the
+/// run works is `lost`, for this reason, nothing of it is read.
 ///
 /// # Errors
 ///
@@ -24,6 +25,7 @@ const TOPIC_BYTES_MAX: i64 = 256 * 1024;
 pub(crate) async fn context_of(
     store: &Store,
     workspace: &Path,
+    lost: Option<String>,
     task: &Task,
 ) -> Result<Vec<ContextEntry>, ServiceError> {
     let (mut paths, mut topics) = (Vec::new(), Vec::new());
@@ -35,7 +37,15 @@ pub(crate) async fn context_of(
         }
     }
     let mut entries = Vec::new();
-    if !paths.is_empty() {
+    if let Some(why) = lost {
+        let absent = |path| ContextEntry {
+            source: format!("file:{path}"),
+            text: String::new(),
+            remark: Some(why.clone()),
+            bytes: None,
+        };
+        entries.extend(paths.into_iter().map(absent));
+    } else if !paths.is_empty() {
         let workspace = workspace.to_owned();
         entries = blocking(move || read_context(&workspace, paths.iter().map(String::as_str))).await??;
     }

@@ -13,7 +13,7 @@ use planctl_engine::{
     AgentEvent, AgentSaid, Digest, Event, Fault, FaultKind, Found, Gated, HarnessEvent, Inconclusive, Node,
     NodeId, Purpose, Role, RunId, Task, Work,
 };
-use planctl_harness::{Baseline, Bench, Checkpoints, Output, Spawner, WorkspaceLock, folder_in};
+use planctl_harness::{Baseline, Bench, Checkpoints, Output, Spawner, WorkspaceLock};
 use planctl_store::{
     ApprovalId, Claim, ClaimLane, Claimed, Holder, Renewal, RunRow, Store, StoreError, Take, WorktreeRow,
 };
@@ -27,7 +27,7 @@ use crate::parting::{self, Branches};
 use crate::protection;
 use crate::services::ServiceError;
 use crate::settings::RunSettings;
-use crate::sub_plans::Within;
+use crate::sub_plans::{Within, around_folder, lost_folder};
 use crate::told::Told;
 
 /// How many renewals of a lease may fail before it runs out.
@@ -505,18 +505,7 @@ impl Hands {
         let lost = lost.or_else(|| {
             parting::lost(&claimed.graph, &claimed.item.at.node, &claimed.workspace, &claimed.run_name)
         });
-        lost.or_else(|| {
-            let (around, folder) = (self.around_folder(claimed)?, &self.settings.folder);
-            let why = folder_in(around, folder).err()?;
-            let around = around.display();
-            Some(format!("the folder {folder} of {around}, in which {} works: {why}", claimed.run_name))
-        })
-    }
-
-    /// Returns the workspace or worktree of whose folders the run works in one.
-    fn around_folder<'c>(&self, claimed: &'c Claimed) -> Option<&'c Path> {
-        let folder = Some(self.settings.folder.as_str()).filter(|folder| !folder.is_empty())?;
-        claimed.workspace.strip_suffix(folder)?.strip_suffix('/').map(Path::new)
+        lost.or_else(|| lost_folder(&self.settings.folder, &claimed.workspace))
     }
 
     /// Puts an item into the place where it is worked on.
@@ -550,7 +539,8 @@ impl Hands {
     /// one, since the trees hold the lock until they are dead (P9, P11).
     async fn workspace_lock(&self, claimed: &Claimed) -> Result<WorkspaceLock, ServiceError> {
         // Contracts in a folder and in the workspace around it see the same files.
-        let workspace = self.around_folder(claimed).unwrap_or(Path::new(&claimed.workspace));
+        let around = around_folder(&self.settings.folder, &claimed.workspace);
+        let workspace = around.unwrap_or(Path::new(&claimed.workspace));
         let wrong = || ServiceError::io("lock the workspace");
         loop {
             if let Some(lock) = WorkspaceLock::try_take(&self.locks, workspace).map_err(wrong())? {

@@ -136,7 +136,9 @@ impl Branches {
         let Ok(entries) = std::fs::read_dir(&own) else { return Ok(()) };
         for folder in entries.filter_map(Result::ok).map(|entry| entry.path()) {
             let name = name_of(&run.name, run.id, &folder);
-            let workspace = Path::new(&run.workspace_path);
+            // The folder of a plan within another may be of a repository of its own.
+            let own = Path::new(run.place_now());
+            let workspace = if own.is_dir() { own } else { Path::new(&run.workspace_path) };
             BranchWorktrees::find(&self.spawner, workspace, folder, name).await?.remove().await?;
         }
         std::fs::remove_dir(&own)

@@ -168,15 +168,7 @@ impl Services {
         if let Some(run) = newest.as_ref().filter(|run| run.head.status == RunStatus::Paused) {
             self.refuse_unless_revisable(run, &plan, checked).await?;
         }
-        let folder = match newest.as_ref().filter(|run| run.is_under_way_within()) {
-            Some(run) => RunSettings::of(run)?.folder,
-            None => String::new(),
-        };
-        let baseline = match newest.as_ref().filter(|run| run.is_in_worktree() || run.is_under_way_within()) {
-            // What its workers may not change is what its contracts see.
-            Some(run) => self.baseline_in_place(run, checked).await?,
-            None => checked.baseline.clone(),
-        };
+        let (folder, baseline) = self.where_approved(newest.as_ref(), checked).await?;
         let approving =
             Approved { digest: &checked.verification.digest, folder: &folder, baseline: &baseline };
         let (approval, repeated) = self.record_approval(&plan, &approving, note).await?;
@@ -300,7 +292,7 @@ impl Services {
         }
         let plan = self.keep(checked).await?;
         let sub_plans = self.keep_sub_plans(checked, "", start.worker.as_ref()).await?;
-        let approval = self.approval_at_start(&plan, checked, start).await?;
+        let approval = self.approval_at_start(None, &plan, checked, start).await?;
         let settings = RunSettings { sub_plans, ..RunSettings::new(&self.door.config, start.worker.clone()) };
         let new = NewRun {
             plan: plan.id,
@@ -382,7 +374,7 @@ impl Services {
                 self.plan_worktree_anew(run, checked).await?;
                 self.take_over(run, start.worker.as_ref()).await?;
                 let plan = self.keep(checked).await?;
-                let approval = self.approval_at_start(&plan, checked, start).await?;
+                let approval = self.approval_at_start(Some(run), &plan, checked, start).await?;
                 return Ok(Some(self.approved_or_asked(run, approval.as_ref(), true).await?));
             }
             RunStatus::Paused if !is_same_text && start.approve.is_some() => {
@@ -547,20 +539,27 @@ impl Services {
     /// Returns the approval that serves a start: the one given with it, else one that holds.
     async fn approval_at_start(
         &self,
+        run: Option<&RunRow>,
         plan: &Plan,
         checked: &Checked,
         start: &Start,
     ) -> Result<Option<Approval>, ServiceError> {
         let digest = &checked.verification.digest;
+        // One that works in a worktree of its own begins with what is committed.
+        let run = run.filter(|run| run.is_under_way_within());
+        let (folder, baseline) = self.where_approved(run, checked).await?;
         match &start.approve {
             Some(given) => {
                 let note = given.note.as_deref();
-                let approving = Approved { digest, folder: "", baseline: &checked.baseline };
+                let approving = Approved { digest, folder: &folder, baseline: &baseline };
                 let (approval, _) = self.record_approval(plan, &approving, note).await?;
-                self.approve_within(checked, "", start.worker.as_ref(), note).await?;
+                self.approve_within(checked, &folder, start.worker.as_ref(), note).await?;
                 Ok(Some(approval))
             }
-            None => Ok(self.store.approval_for(plan.id, digest, &self.config_digest()).await?),
+            None => {
+                let config = self.door.config.digest_in(&folder);
+                Ok(self.store.approval_for(plan.id, digest, &config).await?)
+            }
         }
     }
 
@@ -629,6 +628,33 @@ impl Services {
         let Some(graph) = &checked.verification.graph else { return Ok(()) };
         let kept = self.keep_sub_plans(checked, folder, worker).await?;
         self.approve_inherited(graph, folder, &kept, note).await
+    }
+
+    /// Returns for which folder a plan is approved, and the protected files there: those of its run that is under way.
+    async fn where_approved(
+        &self,
+        run: Option<&RunRow>,
+        checked: &Checked,
+    ) -> Result<(String, Baseline), ServiceError> {
+        let folder = match run.filter(|run| run.is_under_way_within()) {
+            Some(run) => RunSettings::of(run)?.folder,
+            None => String::new(),
+        };
+        if !checked.folder.is_empty() && checked.folder != folder {
+            return Err(ServiceError::Conflict {
+                what: format!(
+                    "approve {} in the folder {}: no run of it works there",
+                    checked.path, checked.folder
+                ),
+                help: "planctl plan status".to_owned(),
+            });
+        }
+        let baseline = match run.filter(|run| run.is_in_worktree() || run.is_under_way_within()) {
+            // What its workers may not change is what its contracts see.
+            Some(run) => self.baseline_in_place(run, checked).await?,
+            None => checked.baseline.clone(),
+        };
+        Ok((folder, baseline))
     }
 
     async fn baseline_in_place(&self, run: &RunRow, checked: &Checked) -> Result<Baseline, ServiceError> {

@@ -66,6 +66,19 @@ pub(crate) fn folder_of(around: &str, plan: &SubPlan) -> String {
     }
 }
 
+/// Returns the workspace or worktree around a place, in whose folder a run works there; `None` where it has none.
+pub(crate) fn around_folder<'p>(folder: &str, place: &'p str) -> Option<&'p Path> {
+    let folder = Some(folder).filter(|folder| !folder.is_empty())?;
+    place.strip_suffix(folder)?.strip_suffix('/').map(Path::new)
+}
+
+/// Says why a run can't work in its folder any more; `None` where it can, or has none.
+pub(crate) fn lost_folder(folder: &str, place: &str) -> Option<String> {
+    let around = around_folder(folder, place)?;
+    let why = folder_in(around, folder).err()?;
+    Some(format!("the folder {folder} of {}: {why}", around.display()))
+}
+
 impl Services {
     /// Verifies and keeps the plans that a plan carries out, and those within them, each in the folder in which it works;
     /// returns the text of each. `folder` is where the plan itself works.
@@ -119,22 +132,10 @@ impl Services {
     ) -> Result<Checked, ServiceError> {
         let workspace = self.own_folder()?;
         let (named, by) = (&inner.path, around.last().map_or("the plan", String::as_str));
-        let place = match inner.place(workspace) {
-            Ok(place) => place,
-            Err(Unreadable::Missing) => workspace.join(&inner.folder),
-            Err(why) => {
-                return Err(ServiceError::Conflict {
-                    what: format!("use {named} in the folder {}, as {by} does: {why}", inner.folder),
-                    help: format!("planctl graph check {by}"),
-                });
-            }
-        };
-        let file = workspace.join(named);
-        let path = check::plan_path(&file, workspace);
         let levels = self.door.config.verify.clone().then(&Levels::default());
-        let config = &self.door.config;
-        let checking = Checking { workspace: &place, config, worker, levels: &levels, probe: None };
-        let child = check::check_within(&file, path, checking, self.spawner()?).await?;
+        let (config, folder) = (&self.door.config, inner.folder.as_str());
+        let checking = Checking { workspace, folder, config, worker, levels: &levels, probe: None };
+        let child = check::check(&workspace.join(named), checking, self.spawner()?).await?;
         if child.verification.is_verified() {
             return Ok(child);
         }

@@ -11,6 +11,7 @@ use planctl_store::{Claimed, Store, WORK_GRACE};
 use crate::context::context_of;
 use crate::services::ServiceError;
 use crate::settings::RunSettings;
+use crate::sub_plans::lost_folder;
 use crate::wire::moment;
 
 /// Tells the agents of one plan.
@@ -38,7 +39,9 @@ impl Told<'_> {
         brief: &Brief,
     ) -> Result<Assignment, ServiceError> {
         let workspace = PathBuf::from(&claimed.workspace);
-        let context = context_of(self.store, &workspace, task).await?;
+        // Workers of their own machines begin before anybody here has looked at the folder.
+        let lost = lost_folder(&self.settings.folder, &claimed.workspace);
+        let context = context_of(self.store, &workspace, lost, task).await?;
         let denied = self.settings.denied(role);
         let so_far = self.so_far(claimed, brief).await?;
         let prompt = assemble(PromptParts {

@@ -21,21 +21,33 @@ pub async fn check(
     worker: Option<&Agent>,
     levels: &Levels,
 ) -> Result<Checked, Failure> {
+    check_in(context, "", file, worker, levels).await
+}
+
+/// Verifies a plan file that works in a folder of the workspace.
+pub async fn check_in(
+    context: &Context,
+    folder: &str,
+    file: &Path,
+    worker: Option<&Agent>,
+    levels: &Levels,
+) -> Result<Checked, Failure> {
     let verify =
         async |checking: Checking<'_>, spawner: &Spawner| check::check(file, checking, spawner).await;
-    with_helper(context, worker, levels, verify).await
+    with_helper(context, folder, worker, levels, verify).await
 }
 
 /// Mends a plan's text by the fixes of its findings, in memory only.
 pub async fn mend(context: &Context, file: &Path, levels: &Levels, reach: Reach) -> Result<Mended, Failure> {
     let mend =
         async |checking: Checking<'_>, spawner: &Spawner| mend::mend(file, reach, checking, spawner).await;
-    with_helper(context, None, levels, mend).await
+    with_helper(context, "", None, levels, mend).await
 }
 
-/// Verifies a text as the plan at a path of the workspace.
+/// Verifies a text as the plan at a path of the workspace, which works in a folder of it; an empty name is the workspace.
 pub async fn check_text(
     context: &Context,
+    folder: &str,
     path: &str,
     source: Source,
     worker: Option<&Agent>,
@@ -43,19 +55,20 @@ pub async fn check_text(
     let verify = async |checking: Checking<'_>, spawner: &Spawner| {
         check::check_text(Path::new(path), path.to_owned(), source, checking, spawner).await
     };
-    with_helper(context, worker, &Levels::default(), verify).await
+    with_helper(context, folder, worker, &Levels::default(), verify).await
 }
 
 // Starts a helper process for one verification.
 async fn with_helper<T>(
     context: &Context,
+    folder: &str,
     worker: Option<&Agent>,
     levels: &Levels,
     verify: impl AsyncFnOnce(Checking<'_>, &Spawner) -> Result<T, CheckError>,
 ) -> Result<T, Failure> {
     let config = &context.config()?.config;
     let levels = &config.verify.clone().then(levels);
-    let checking = Checking { workspace: context.workspace(), config, worker, levels, probe: None };
+    let checking = Checking { workspace: context.workspace(), folder, config, worker, levels, probe: None };
     let spawner = helper()?;
     let answer = verify(checking, &spawner).await;
     spawner.shutdown();
@@ -97,7 +110,7 @@ impl Prober {
         let config = &context.config()?.config;
         let levels = &config.verify.clone().then(levels);
         let (workspace, probe) = (context.workspace(), self.probe.as_ref());
-        let checking = Checking { workspace, config, worker: None, levels, probe };
+        let checking = Checking { workspace, folder: "", config, worker: None, levels, probe };
         check::check(file, checking, &self.spawner).await.map_err(|error| {
             match (&error, *self.stopped.borrow()) {
                 (CheckError::Probe(ProbeError::Interrupted), Some(exit)) => {

@@ -645,6 +645,7 @@ impl Daemon {
             workspace: self.workspace.clone().into(),
             path: checked.path.clone(),
             text: checked.source.text().to_owned(),
+            folder: Some(checked.folder.clone()).filter(|folder| !folder.is_empty()),
             config: Some(self.config.clone()),
             worker: worker.cloned(),
         }

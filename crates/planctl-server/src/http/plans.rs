@@ -49,6 +49,7 @@ pub(super) async fn checked(call: &Call, plan: &PlanCall) -> Result<Checked, Pro
     let levels = &config.verify.clone().then(&levels);
     let checking = Checking {
         workspace: &workspace,
+        folder: plan.folder.as_deref().unwrap_or_default(),
         config: &config,
         worker: plan.worker.as_ref(),
         levels,

@@ -21,6 +21,9 @@ pub struct PlanCall {
     pub path: String,
     /// Its text.
     pub text: String,
+    /// The folder of the workspace in which it works, of a plan whose run is within another; else the workspace itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// The effective configuration; the defaults where it is left out.
     #[serde(default)]
     #[schemars(with = "Option<serde_json::Value>")]

@@ -55,7 +55,7 @@ pub async fn insert(
         None => return Err(Failure::new(Exit::Conflict, "nothing is proposed")),
     };
     let source = Source::new(editing.view.plan.as_str(), text);
-    let checked = checking::check_text(context, &editing.view.plan, source, editing.worker.as_ref()).await?;
+    let checked = editing.verified(context, source).await?;
     if let Some(fault) = editing.fault(context, &checked)? {
         return Err(by_hand(Failure::new(Exit::No, format!("could not go on with this text: {fault}"))));
     }
@@ -232,7 +232,16 @@ impl Editing {
             show::say(&render_all(&[unread.diagnostic], &unread.source, true));
             Failure::new(Exit::No, "it is no text that can be read")
         })?;
-        checking::check_text(context, &self.view.plan, source, self.worker.as_ref()).await
+        self.verified(context, source).await
+    }
+
+    /// Verifies a text where the run works.
+    async fn verified(&self, context: &Context, source: Source) -> Result<Checked, Failure> {
+        checking::check_text(context, self.folder(), &self.view.plan, source, self.worker.as_ref()).await
+    }
+
+    fn folder(&self) -> &str {
+        self.view.folder.as_deref().unwrap_or_default()
     }
 
     /// Says what keeps the run from going on with a text.
@@ -302,7 +311,8 @@ impl Editing {
     ) -> Result<(), Failure> {
         let run = show::safe(&self.view.run);
         self.write(context, checked.source.text()).map_err(|failure| self.kept_words(failure))?;
-        let checked = checking::check(context, &self.file, self.worker.as_ref(), &Levels::default()).await?;
+        let (folder, worker) = (self.folder(), self.worker.as_ref());
+        let checked = checking::check_in(context, folder, &self.file, worker, &Levels::default()).await?;
         client.answer(self.ask, Word::Revise, note).await?;
         let decided = client.approve(&checked, note, self.worker.as_ref()).await.map_err(|failure| {
             // The run is paused by now, and waits for an approval of the file.

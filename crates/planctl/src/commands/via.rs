@@ -44,7 +44,7 @@ async fn one(context: &Context, file: &Path, args: &VerifyArgs) -> Answer {
     // A plan of ours, kept with its revisions like any other; there is no file to write marks into.
     let path = format!("review-of-{}", plan.replace('/', "-"));
     let source = Source::new(&path, text);
-    let checked = checking::check_text(context, &path, source, review.worker().as_ref()).await?;
+    let checked = checking::check_text(context, "", &path, source, review.worker().as_ref()).await?;
     if !checked.verification.is_verified() {
         show::say(verify::findings(&checked, context.is_quiet()).trim_end());
         return Err(not_verified(file, &checked));

@@ -387,6 +387,7 @@ impl<'a> Session<'a> {
                 let spawner = spawner?;
                 let checking = Checking {
                     workspace: &workspace,
+                    folder: "",
                     config: &config,
                     worker: None,
                     levels: &config.verify,

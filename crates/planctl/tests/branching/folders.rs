@@ -241,3 +241,39 @@ fn a6_the_folder_of_a_branch_is_that_of_its_worktree() {
         assert!(place.starts_with(room.state().to_str().unwrap()) && place.ends_with(end), "{places:?}");
     }
 }
+
+#[test]
+fn a6_a_plan_within_is_edited_and_verified_where_it_works() {
+    let room = room(&["at/one"]);
+    room.write("outer.dot", &digraph(&format!("{}start -> a -> done", house("a", "at/one", INHERIT))));
+    room.write("plans/inner.md", &INNER.replace("abort", "escalate"));
+    // What it reads is there only, and what it makes is not what its contract asks for, until its task is another.
+    let work = "cat > ../../told; if grep -q 'Do it in' ../../told; then basename \"$PWD\" > made; else echo wrong > made; fi";
+    let said = room.planctl(&run(&["--approve"], work));
+    assert_eq!(said.code, 3, "{said:?}");
+    let ask = room.ask();
+    let editor = room.home().join("editor");
+    std::fs::write(&editor, "#!/bin/sh\nsed -i 's/Do the inner part/Do it/' \"$1\"\n").unwrap();
+    std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let edited = room.command(&["approvals", "edit", &ask, "--yes"]).env("EDITOR", &editor).output().unwrap();
+    let said = crate::room::Said::from(edited);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(room.read("plans/inner.md").contains("Do it in `made`."));
+    let said = room.planctl(&["plan", "resume", "outer-1", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(room.read("at/one/made"), "one\n");
+    assert_eq!(room.planctl(&["audit"]).code, 0);
+}
+
+#[test]
+fn a6_who_approves_the_file_of_a_plan_that_waits_within_another_approves_it_for_its_folder() {
+    let room = room(&["at/one"]);
+    // It is verified in the workspace as well, where another file decides.
+    furnish(&room, ".");
+    room.write("outer.dot", &digraph(&format!("{}start -> a -> done", house("a", "at/one", ""))));
+    assert_eq!(room.planctl(&run(&["--approve"], WORK)).code, 3);
+    assert_eq!(room.planctl(&["plan", "approve", "plans/inner.md"]).code, 0);
+    let said = room.planctl(&["plan", "resume", "outer-1", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(room.read("at/one/made"), "one\n");
+}
