@@ -133,3 +133,26 @@ fn a_daemon_holds_a_run_whose_worktree_can_t_be_made_and_goes_on_when_told_to() 
     let resumed = house.room.planctl(&["plan", "resume", "hello-1"]);
     assert_eq!(resumed.code, 0, "{resumed:?}");
 }
+
+#[test]
+fn a6_a_remote_worker_is_told_the_folder_of_a_plan_within_and_its_contract_runs_there() {
+    let house = house();
+    let outer = "digraph outer { start inner [shape=house, stack.child_dotfile=\"hello.md\", stack.child_workdir=\"services/api\", \
+                 stack.child_approval=inherit] exit start -> inner -> exit }\n";
+    house.room.write("outer.dot", outer).write("services/api/README", "The API.\n");
+    let said = house.room.planctl(&["plan", "run", "outer.dot", "--approve", "-d"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let claimed = house.claim();
+    let place = PathBuf::from(claimed["workspace"].as_str().unwrap());
+    assert_eq!(place, house.room.path("services/api").canonicalize().unwrap(), "{claimed}");
+    // The right word in the workspace itself proves nothing.
+    house.room.write("out.txt", "hello\n");
+    complete(&house, &claimed);
+    let again = house.claim();
+    assert_eq!(again["attempt"], 2, "{again}");
+    std::fs::write(place.join("out.txt"), "hello\n").unwrap();
+    complete(&house, &again);
+    house.until(said.out.trim(), "done");
+    let child = house.local("GET", "/v1/runs/hello-1", &Ask::default()).json();
+    assert_eq!((&child["state"], &child["folder"]), (&"done".into(), &"services/api".into()), "{child}");
+}
