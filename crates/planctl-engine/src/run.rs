@@ -658,6 +658,16 @@ impl Scope {
         }
     }
 
+    /// Says whether whoever has the records of this scope has those of another.
+    pub fn includes(&self, other: &Scope) -> bool {
+        match (self, other) {
+            (Scope::All, _) => true,
+            (Scope::Nodes(these), Scope::Nodes(those))
+            | (Scope::Live(these), Scope::Nodes(those) | Scope::Live(those)) => those.is_subset(these),
+            (Scope::Nodes(_), Scope::Live(_) | Scope::All) | (Scope::Live(_), Scope::All) => false,
+        }
+    }
+
     fn covers(&self, id: &NodeId, is_present: bool) -> bool {
         match self {
             Scope::Nodes(ids) => ids.contains(id),

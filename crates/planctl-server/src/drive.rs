@@ -16,7 +16,7 @@ use planctl_harness::Baseline;
 use planctl_store::{Claimed, Listener, RunRow, StoreError};
 use tokio::sync::watch;
 
-use crate::hands::{Hands, MadeFor};
+use crate::hands::Hands;
 use crate::live::Live;
 use crate::protection::files_of_own;
 use crate::revisions::baseline_of;
@@ -156,7 +156,7 @@ impl Station {
                     None => continue,
                 },
                 RunStatus::Active => match &hands {
-                    Some(ready) if ready.made_for == MadeFor::of(&row) => {
+                    Some(ready) if ready.made_for == row.terms() => {
                         let served = self.served_roles(&row, &ready.settings).await?;
                         if served != roles {
                             roles = served;
@@ -194,7 +194,7 @@ impl Station {
         drive: &Drive,
     ) -> Result<Option<(Arc<Hands>, Claimed)>, ServiceError> {
         let Some(claimed) = ready.claim_any(roles).await? else { return Ok(None) };
-        if claimed.revision == ready.made_for.revision {
+        if claimed.terms.revision == ready.made_for.revision {
             return Ok(Some((ready.clone(), claimed)));
         }
         let row = self.store.run(claimed.item.run).await?;
@@ -332,7 +332,7 @@ impl Station {
             approved,
             movers,
             at_once: usize::from(graph.limits().parallel),
-            made_for: MadeFor::of(row),
+            made_for: row.terms(),
             live,
             in_hand: self.in_hand().clone(),
             outlasts_outages: false,

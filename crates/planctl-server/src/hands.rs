@@ -15,7 +15,7 @@ use planctl_engine::{
 };
 use planctl_harness::{Baseline, Bench, Checkpoints, Output, Spawner, WorkspaceLock};
 use planctl_store::{
-    ApprovalId, Claim, ClaimLane, Claimed, Holder, Renewal, RunRow, Store, StoreError, Take, WorktreeRow,
+    Claim, ClaimLane, Claimed, Holder, Renewal, Store, StoreError, Take, Terms, WorktreeRow,
 };
 use tokio::sync::watch;
 
@@ -60,7 +60,7 @@ pub struct Hands {
     /// How many of the run's items may be under way at once.
     pub(crate) at_once: usize,
     /// What of the run these hands were made for; where it changes, other hands are due.
-    pub(crate) made_for: MadeFor,
+    pub(crate) made_for: Terms,
     pub(crate) live: Live,
     /// What this process has in hand.
     pub(crate) in_hand: InHand,
@@ -68,20 +68,6 @@ pub struct Hands {
     pub(crate) outlasts_outages: bool,
     /// Where contracts run; made at the first gate.
     pub(crate) bench: OnceLock<Bench>,
-}
-
-/// What of a run its hands depend on.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct MadeFor {
-    pub(crate) revision: Digest,
-    pub(crate) approval: Option<ApprovalId>,
-    pub(crate) settings: String,
-}
-
-impl MadeFor {
-    pub(crate) fn of(row: &RunRow) -> MadeFor {
-        MadeFor { revision: row.revision.clone(), approval: row.approval, settings: row.settings.clone() }
-    }
 }
 
 impl Hands {

@@ -98,7 +98,7 @@ impl Shared {
     /// and after some tries a person is asked. Where even that fails, the lease runs out.
     async fn own_up(&self, claimed: &Claimed, words: &str) {
         let telling = async {
-            let hands = self.crew.hands(&self.station, claimed.item.run).await?;
+            let hands = self.crew.hands(&self.station, claimed).await?;
             hands.own_up(claimed, words, &self.stop).await
         };
         match AssertUnwindSafe(telling).catch_unwind().await {
@@ -111,7 +111,7 @@ impl Shared {
     async fn worked(&self, claimed: &Claimed) -> Result<(), ServiceError> {
         #[cfg(debug_assertions)]
         planted_defect(&claimed.run_name);
-        let hands = self.crew.hands(&self.station, claimed.item.run).await?;
+        let hands = self.crew.hands(&self.station, claimed).await?;
         hands.see_through(claimed, &self.stop, &self.cut).await
     }
 }

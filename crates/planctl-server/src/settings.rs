@@ -112,7 +112,12 @@ impl RunSettings {
 
     /// Reads what a run was started with.
     pub(crate) fn of(row: &RunRow) -> Result<RunSettings, ServiceError> {
-        serde_json::from_str(&row.settings)
+        RunSettings::parse(&row.settings)
+    }
+
+    /// Reads what a run was started with, as it was stored.
+    pub(crate) fn parse(stored: &str) -> Result<RunSettings, ServiceError> {
+        serde_json::from_str(stored)
             .map_err(|error| ServiceError::broken(format!("a run's settings do not read: {error}")))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Two round trips carry a transition. The first reads the run's row, the records the event touches, the item that
 //! proves it, and the database's time. The second is one data-modifying statement that writes everything that follows
-//! and commits by itself.
+//! and commits by itself. Where this process wrote the run last, the first one is left out (see [`memory`]).
 //!
 //! No row is locked between the two. What keeps two writers apart is the run's `seq`: the second statement updates the
 //! run's row `where seq = <what was read>`, so of two writers that read the same state one commits and the other finds no
@@ -15,6 +15,7 @@
 //! is stored with its input, so the retry looks whether its event is in the history already and never applies it twice
 //! (P2).
 
+mod memory;
 mod read;
 mod write;
 
@@ -24,6 +25,8 @@ use planctl_engine::{
     Advance, Decision, Effect, Event, Fact, Found, Graph, Head, ItemId, Refusal, Run, RunId, Scope,
     Timestamp, Work, advance, touched,
 };
+use sqlx::Row;
+use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
 use crate::cache::Fixed;
@@ -31,14 +34,16 @@ use crate::connections::Patience;
 use crate::error::{StoreError, Trouble, raised, trouble, violates};
 use crate::history::{self, Input, Shared};
 use crate::proof::Proof;
-use crate::queue::{Claimed, Take};
+use crate::queue::{Claimed, Take, Terms};
+use crate::rows::time_at;
 use crate::store::Store;
 use crate::token::Token;
 
+pub(crate) use memory::{Known, ToldTime};
 pub(crate) use read::{
     READ_ALL, READ_COMMAND, READ_DUPLICATE, READ_LIVE, READ_NODES, READ_OWN_COMMAND, READ_TAKEN,
 };
-pub(crate) use write::{REFUSE, WRITE, WRITE_ALL};
+pub(crate) use write::{REFUSE, WRITE_ALL, WRITE_STEP};
 
 /// What one event did, and is durable.
 #[derive(Clone, Debug)]
@@ -71,6 +76,11 @@ struct Call<'a> {
     command: Uuid,
     token: Token,
     scope: Scope,
+    /// Says that the run need not be read where this process wrote it last.
+    trusts_memory: bool,
+    /// Says that even a plain step is written by the statement that can write everything.
+    writes_all: bool,
+    known: Option<Box<Known>>,
 }
 
 /// A transition that is decided and about to be written.
@@ -137,6 +147,9 @@ impl Store {
             command: crate::random::uuid(),
             token: Token::draw(),
             scope: Scope::Nodes(std::collections::BTreeSet::new()),
+            trusts_memory: matches!(proof, Proof::Lease { .. }),
+            writes_all: false,
+            known: None,
         };
         let mut patience = Patience::new(self.settings());
         let mut races = 0;
@@ -146,6 +159,7 @@ impl Store {
                 Ok(applied) => return Ok(applied),
                 Err(setback) => setback,
             };
+            call.forgets();
             match setback {
                 Setback::Race if races < RACES_MAX => races += 1,
                 Setback::Race => return Err(StoreError::Unavailable { source: sqlx::Error::PoolTimedOut }),
@@ -164,7 +178,7 @@ impl Store {
             && self.read_own_command(call, decided).await?
         {
             let taken = self.read_taken(call, decided).await?;
-            return Ok(finished(self, decided, taken));
+            return Ok(finished(self, call, decided, taken));
         }
         if let Some(answer) = self.read_command(call).await? {
             return Ok(answer);
@@ -175,8 +189,9 @@ impl Store {
         };
         match self.write(call, &decided).await {
             Ok(lease) => {
+                let lease = lease.as_ref().map(Lease::read).transpose()?;
                 let taken = lease.map(|lease| claimed(call, &decided, lease)).transpose()?;
-                Ok(finished(self, &decided, taken))
+                Ok(finished(self, call, &decided, taken))
             }
             Err(error) => Err(self.setback(call, decided, error).await),
         }
@@ -186,7 +201,7 @@ impl Store {
     /// earlier try of this call that was still on its way, or under the same key by another.
     async fn instead_of(
         &self,
-        call: &Call<'_>,
+        call: &mut Call<'_>,
         unknown: Option<&Decided>,
         setback: Setback,
     ) -> Result<Applied, Setback> {
@@ -197,7 +212,7 @@ impl Store {
             && self.read_own_command(call, decided).await?
         {
             let taken = self.read_taken(call, decided).await?;
-            return Ok(finished(self, decided, taken));
+            return Ok(finished(self, call, decided, taken));
         }
         if let Some(answer) = self.read_command(call).await? {
             return Ok(answer);
@@ -221,7 +236,10 @@ impl Store {
             };
             let graph = self.graph(&digest).await?;
             call.scope = touched(&graph, call.event).union(std::mem::replace(&mut call.scope, Scope::All));
-            let before = self.read(call).await?;
+            let before = match self.remembered(call, &digest, &graph) {
+                Some(before) => before,
+                None => self.read(call).await?,
+            };
             if revised_to(call.event).is_none() && before.graph != digest {
                 // Another process revised the run since its graph was looked up.
                 let fixed = Fixed { graph: before.graph.clone(), ..(*fixed).clone() };
@@ -237,14 +255,20 @@ impl Store {
                     let more = if loads > LOADS_MAX { Scope::All } else { more };
                     call.scope = more.union(std::mem::replace(&mut call.scope, Scope::All));
                 }
+                Err(_) if before.is_remembered => call.forgets(),
                 Err(refusal) => return Err(Setback::Final(StoreError::Refused(refusal))),
             }
         }
     }
 
     /// Says what an error of the writing statement means for the call.
-    async fn setback(&self, call: &Call<'_>, decided: Box<Decided>, error: sqlx::Error) -> Setback {
+    async fn setback(&self, call: &mut Call<'_>, decided: Box<Decided>, error: sqlx::Error) -> Setback {
         if raised(&error, "PL001") || violates(&error, "commands_pkey") {
+            return Setback::Race;
+        }
+        if violates(&error, "items_pkey") {
+            // What comes is there already, and is to be put anew.
+            call.writes_all = true;
             return Setback::Race;
         }
         if raised(&error, "PL002") {
@@ -315,19 +339,31 @@ struct Lease {
     generation: i64,
     lease_until: Timestamp,
     hard_deadline: Timestamp,
+    terms: Terms,
+}
+
+impl Lease {
+    fn read(row: &PgRow) -> Result<Lease, StoreError> {
+        Ok(Lease {
+            generation: row.try_get("generation")?,
+            lease_until: time_at(row, "lease_until")?,
+            hard_deadline: time_at(row, "hard_deadline")?,
+            terms: Terms::read(row)?,
+        })
+    }
 }
 
 fn claimed(call: &Call<'_>, decided: &Decided, lease: Lease) -> Result<Claimed, StoreError> {
     let item =
         decided.gate(call).ok_or_else(|| StoreError::corrupt("a gate was leased that was not dispatched"))?;
-    let lines = &decided.before;
     Ok(Claimed {
         item: item.clone(),
         generation: lease.generation,
         token: call.token.clone(),
         run_name: decided.fixed.name.clone(),
         graph: decided.graph.clone(),
-        revision: lines.revision.clone(),
+        plan: decided.fixed.plan_path.clone(),
+        terms: lease.terms,
         host: decided.fixed.host.clone(),
         workspace: decided.fixed.workspace.clone(),
         lease_until: lease.lease_until,
@@ -335,7 +371,16 @@ fn claimed(call: &Call<'_>, decided: &Decided, lease: Lease) -> Result<Claimed, 
     })
 }
 
-fn finished(store: &Store, decided: &Decided, taken: Option<Claimed>) -> Applied {
+impl Call<'_> {
+    /// Has the run read from here on.
+    fn forgets(&mut self) {
+        self.trusts_memory = false;
+        self.known = None;
+    }
+}
+
+fn finished(store: &Store, call: &mut Call<'_>, decided: &Decided, taken: Option<Claimed>) -> Applied {
+    store.remember(call, decided);
     if decided.input.graph.is_some() {
         let digest = decided.input.graph.clone().expect("the graph was just seen");
         let run = decided.after.run.id;

@@ -1,16 +1,20 @@
-//! Compiled graphs by digest, and what never changes of a run: immutable, so no copy of them can be wrong.
+//! Compiled graphs by digest, and what never changes of a run: immutable, so no copy of them can be wrong. And runs as this
+//! process wrote them last, which may be outdated.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use planctl_engine::{Digest, Graph, RunId};
+
+use crate::apply::Known;
 
 /// What never changes of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Fixed {
     pub(crate) name: String,
     pub(crate) plan: i64,
+    pub(crate) plan_path: String,
     pub(crate) host: String,
     pub(crate) workspace: String,
     /// The graph it had when it was looked up: a guess, since a revision may have replaced it.
@@ -21,12 +25,15 @@ pub(crate) struct Fixed {
 pub(crate) struct Cache {
     graphs: Mutex<Shelf<Digest, Arc<Graph>>>,
     runs: Mutex<Shelf<RunId, Arc<Fixed>>>,
+    known: Mutex<Shelf<RunId, Box<Known>>>,
 }
 
 impl Cache {
     /// Bounds the memory that graphs take, in nodes; a node weighs about one to four KiB.
     const GRAPH_NODES_MAX: usize = 20_000;
     const RUNS_MAX: usize = 10_000;
+    /// Bounds the memory that what was written last takes, in runs and records; one weighs about one KiB.
+    const KNOWN_MAX: usize = 10_000;
 
     pub(crate) fn graph(&self, digest: &Digest) -> Option<Arc<Graph>> {
         lock(&self.graphs).get(digest)
@@ -44,42 +51,66 @@ impl Cache {
     pub(crate) fn keep_run(&self, run: RunId, fixed: Arc<Fixed>) {
         lock(&self.runs).put(run, fixed, 1, Cache::RUNS_MAX);
     }
+
+    /// Hands out what is known of a run; whoever does not bring it back has forgotten it.
+    pub(crate) fn take_known(&self, run: RunId) -> Option<Box<Known>> {
+        lock(&self.known).take(&run)
+    }
+
+    pub(crate) fn keep_known(&self, run: RunId, known: Box<Known>) {
+        let weight = known.weight();
+        lock(&self.known).put(run, known, weight, Cache::KNOWN_MAX);
+    }
+
+    pub(crate) fn forget_known(&self, run: RunId) {
+        lock(&self.known).take(&run);
+    }
 }
 
-fn lock<T>(shelf: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(crate) fn lock<T>(shelf: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     shelf.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A map of bounded weight; the oldest entry leaves first.
+/// A map of bounded weight; what was put first leaves first.
 struct Shelf<K, V> {
-    entries: HashMap<K, (V, usize)>,
-    order: VecDeque<K>,
+    /// Each value with its weight and its number in the order.
+    entries: HashMap<K, (V, usize, u64)>,
+    order: BTreeMap<u64, K>,
+    put: u64,
     weight: usize,
 }
 
 impl<K, V> Default for Shelf<K, V> {
     fn default() -> Shelf<K, V> {
-        Shelf { entries: HashMap::new(), order: VecDeque::new(), weight: 0 }
+        Shelf { entries: HashMap::new(), order: BTreeMap::new(), put: 0, weight: 0 }
     }
 }
 
-impl<K: Clone + Eq + Hash, V: Clone> Shelf<K, V> {
-    fn get(&self, key: &K) -> Option<V> {
-        self.entries.get(key).map(|(value, _)| value.clone())
+impl<K: Clone + Eq + Hash, V> Shelf<K, V> {
+    fn get(&self, key: &K) -> Option<V>
+    where
+        V: Clone,
+    {
+        self.entries.get(key).map(|(value, ..)| value.clone())
+    }
+
+    fn take(&mut self, key: &K) -> Option<V> {
+        let (value, weight, number) = self.entries.remove(key)?;
+        self.order.remove(&number);
+        self.weight -= weight;
+        Some(value)
     }
 
     fn put(&mut self, key: K, value: V, weight: usize, weight_max: usize) {
-        if let Some((_, before)) = self.entries.insert(key.clone(), (value, weight)) {
-            self.weight -= before;
-        } else {
-            self.order.push_back(key);
-        }
+        self.take(&key);
+        self.put += 1;
+        self.order.insert(self.put, key.clone());
+        self.entries.insert(key, (value, weight, self.put));
         self.weight += weight;
         while self.weight > weight_max && self.order.len() > 1 {
-            let Some(oldest) = self.order.pop_front() else { break };
-            if let Some((_, before)) = self.entries.remove(&oldest) {
-                self.weight -= before;
-            }
+            let Some((_, oldest)) = self.order.first_key_value() else { break };
+            let oldest = oldest.clone();
+            self.take(&oldest);
         }
     }
 }

@@ -16,9 +16,9 @@ use crate::error::{StoreError, Trouble, is_stale_plan, trouble};
 use crate::store::Settings;
 
 /// Makes a session what the hot path needs. Index paths only (a plan cached on a near-empty table would stay a
-/// sequential scan), and those in order (whoever wants the first row does not sort what a bitmap finds); no JIT (it would compile whatever the disabled scans make look dear); one generic plan.
+/// sequential scan), and those in order (whoever wants the first row does not sort all that wait); no JIT (it would compile whatever the disabled scans make look dear); one generic plan.
 pub(crate) const PREPARE_SESSION: &str = "select set_config('enable_seqscan', 'off', false), \
-     set_config('enable_bitmapscan', 'off', false), \
+     set_config('enable_bitmapscan', 'off', false), set_config('enable_sort', 'off', false), \
      set_config('jit', 'off', false), set_config('plan_cache_mode', 'force_generic_plan', false), \
      set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false), \
      set_config('idle_in_transaction_session_timeout', $3, false), \

@@ -19,28 +19,28 @@ const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(600);
 /// itself, with what it used; only where nobody does, the deadline is found to have passed.
 pub const WORK_GRACE: Duration = Duration::from_secs(20);
 
-/// Columns of the items to put, one vector per column as `unnest` takes them.
-#[derive(Default)]
-pub(crate) struct Puts {
-    pub(crate) ids: Vec<String>,
-    pub(crate) nodes: Vec<String>,
-    pub(crate) visits: Vec<i32>,
-    pub(crate) attempts: Vec<i32>,
-    pub(crate) lanes: Vec<&'static str>,
-    pub(crate) targets: Vec<String>,
-    pub(crate) works: Vec<String>,
-    pub(crate) available: Vec<OffsetDateTime>,
-    pub(crate) due: Vec<OffsetDateTime>,
-    pub(crate) spans: Vec<i64>,
-    pub(crate) taken: Vec<bool>,
+/// An item to put.
+pub(crate) struct Put {
+    pub(crate) id: String,
+    pub(crate) node: String,
+    pub(crate) visit: i32,
+    pub(crate) attempt: i32,
+    pub(crate) lane: &'static str,
+    pub(crate) target: String,
+    pub(crate) work: String,
+    pub(crate) available: OffsetDateTime,
+    pub(crate) due: OffsetDateTime,
+    pub(crate) span: i64,
+    /// Says that the caller takes it along.
+    pub(crate) is_taken: bool,
     /// Names with commas between them.
-    pub(crate) locks: Vec<Option<String>>,
+    pub(crate) locks: Option<String>,
 }
 
 /// Everything the effects of one transition write.
 #[derive(Default)]
 pub(crate) struct Rows {
-    pub(crate) puts: Puts,
+    pub(crate) puts: Vec<Put>,
     pub(crate) removed: Vec<String>,
     withdraws: bool,
     pub(crate) armed: Vec<String>,
@@ -49,10 +49,11 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Says that nothing but items of workers and gates comes or goes.
-    pub(crate) fn is_plain(&self) -> bool {
-        let is_quiet = self.armed.is_empty() && self.disarmed.is_empty() && !self.withdraws;
-        is_quiet && !self.puts.lanes.contains(&"human")
+    /// Says that the item which proves the news goes, that at most one comes, of a worker or a gate, and nothing else.
+    pub(crate) fn is_step(&self, proven: Option<&ItemId>) -> bool {
+        let goes = proven.is_some_and(|proven| matches!(&self.removed[..], [id] if id == proven.as_str()));
+        let comes = matches!(&self.puts[..], [] | [Put { lane: "agent" | "harness", .. }]);
+        goes && comes && !self.withdraws && self.armed.is_empty() && self.disarmed.is_empty()
     }
 }
 
@@ -71,7 +72,7 @@ pub(crate) fn rows(
         match effect {
             Effect::Dispatch(item) => {
                 removed.remove(&item.id);
-                put(&mut rows.puts, item, graph, host, now, taken == Some(&item.id))?;
+                rows.puts.push(put(item, graph, host, now, taken == Some(&item.id))?);
             }
             Effect::Withdraw(item) => {
                 rows.withdraws = true;
@@ -96,14 +97,7 @@ pub(crate) fn rows(
     Ok(rows)
 }
 
-fn put(
-    puts: &mut Puts,
-    item: &Item,
-    graph: &Graph,
-    host: &str,
-    now: Timestamp,
-    taken: bool,
-) -> Result<(), StoreError> {
+fn put(item: &Item, graph: &Graph, host: &str, now: Timestamp, is_taken: bool) -> Result<Put, StoreError> {
     let (lane, target, span) = match &item.work {
         Work::Agent { role, timeout, .. } => {
             ("agent", role.as_str().to_owned(), timeout.saturating_add(WORK_GRACE))
@@ -121,20 +115,21 @@ fn put(
         Work::Human { ask } => ("human", ask.kind.word().to_owned(), Duration::ZERO),
     };
     let due = item.available_at.max(now).after(graph.priority().delay());
-    puts.ids.push(item.id.as_str().to_owned());
-    puts.nodes.push(item.at.node.as_str().to_owned());
-    puts.visits.push(i32::from(item.at.visit));
-    puts.attempts.push(i32::from(item.at.attempt.number()));
-    puts.lanes.push(lane);
-    puts.targets.push(target);
-    puts.works.push(to_json(&item.work));
-    puts.available.push(stored_time(item.available_at));
-    puts.due.push(stored_time(due));
-    puts.spans.push(micros(span));
-    puts.taken.push(taken);
     let locks = graph.task(&item.at.node).map(|task| &task.locks).filter(|_| lane == "agent");
-    puts.locks.push(locks.filter(|locks| !locks.is_empty()).map(|locks| locks.join(",")));
-    Ok(())
+    Ok(Put {
+        id: item.id.as_str().to_owned(),
+        node: item.at.node.as_str().to_owned(),
+        visit: i32::from(item.at.visit),
+        attempt: i32::from(item.at.attempt.number()),
+        lane,
+        target,
+        work: to_json(&item.work),
+        available: stored_time(item.available_at),
+        due: stored_time(due),
+        span: micros(span),
+        is_taken,
+        locks: locks.filter(|locks| !locks.is_empty()).map(|locks| locks.join(",")),
+    })
 }
 
 pub(crate) fn micros(span: Duration) -> i64 {

@@ -49,7 +49,7 @@ pub use plans::{
     WorkspaceId,
 };
 pub use proof::Proof;
-pub use queue::{Claim, ClaimLane, Claimed, Expired, Holder, ItemCounts, Take};
+pub use queue::{Claim, ClaimLane, Claimed, Expired, Holder, ItemCounts, Take, Terms};
 pub use requests::{Begun, Request, RequestKey};
 pub use runs::{AskRow, NewRun, OpenItem, RefusalRow, RunRow, RunView, ServedRole};
 pub use server::ServerFacts;

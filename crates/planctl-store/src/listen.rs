@@ -235,7 +235,10 @@ impl Store {
             }
             let (run, brings) = about.split_once(' ').unwrap_or((about, ""));
             match RunId::parse(run) {
-                Some(run) => self.bell().ring_here(run, Brings::parse(brings)),
+                Some(run) => {
+                    self.cache().forget_known(run);
+                    self.bell().ring_here(run, Brings::parse(brings));
+                }
                 None => self.bell().ring_everyone(),
             }
         }

@@ -11,32 +11,37 @@ use sqlx::postgres::PgRow;
 
 use crate::connections::{Patience, repeated};
 use crate::effects::micros;
-use crate::error::{StoreError, raised};
+use crate::error::{StoreError, raised, violates};
 use crate::leases::Renewal;
+use crate::plans::ApprovalId;
 use crate::proof::Proof;
 use crate::rows::{from_json, run_id, stored_run, time_at};
 use crate::store::Store;
 use crate::token::Token;
 
+macro_rules! leased_columns {
+    () => {
+        "i.id, i.run, i.node, i.visit, i.attempt, i.work::text as work, i.available_at, i.generation, i.lease_until, \
+         i.hard_deadline, r.graph, r.revision, r.approval, r.settings::text as settings"
+    };
+}
+
 macro_rules! claim_where {
     ($($which:literal),+ $(,)?) => {
         concat!(
-            "with candidate as materialized (select i.id from items i where i.state = 'ready' and i.lane = $1 and ",
+            "with candidate as materialized (select i.id, i.run, i.node, i.locks from items i where i.state = 'ready' ",
+            "and i.lane = $1 and ",
             $($which,)+
             " and i.available_at <= clock_timestamp() and (i.locks is null or not exists (select from locks l ",
             "where l.name = any(i.locks) and (l.run <> i.run or l.node <> i.node))) ",
             "order by i.due_at, i.id limit 1 for update skip locked), ",
-            "locked as (insert into locks (name, run, node) select unnest(i.locks), i.run, i.node from items i ",
-            "join candidate c on c.id = i.id on conflict (name) do update set since = locks.since ",
-            "where locks.run = excluded.run and locks.node = excluded.node returning name), ",
             "taken as (update items i set state = 'leased', generation = i.generation + 1, token_hash = $4, host = $5, ",
             "boot = $6, instance = $7, own = $8, lease_until = clock_timestamp() + $9::bigint * interval '1 microsecond', ",
             "hard_deadline = clock_timestamp() + i.span_micros * interval '1 microsecond' ",
-            "from candidate c where i.id = c.id and planctl_all_locked(coalesce(cardinality(i.locks), 0), ",
-            "(select count(*) from locked)) returning i.id, i.run, i.node, i.visit, i.attempt, i.work, ",
+            "from candidate c where i.id = c.id and (c.locks is null or planctl_take_locks(c.locks, c.run, c.node)) ",
+            "returning i.id, i.run, i.node, i.visit, i.attempt, i.work, ",
             "i.available_at, i.generation, i.lease_until, i.hard_deadline) ",
-            "select t.id, t.run, t.node, t.visit, t.attempt, t.work::text as work, t.available_at, t.generation, ",
-            "t.lease_until, t.hard_deadline, r.graph, r.revision from taken t join runs r on r.id = t.run"
+            "select ", leased_columns!(), " from taken i join runs r on r.id = i.run"
         )
     };
 }
@@ -64,9 +69,9 @@ pub(crate) const CLAIM_SERVED: &str = claim_where!(
 macro_rules! claimed_where {
     ($which:literal) => {
         concat!(
-            "select i.id, i.run, i.node, i.visit, i.attempt, i.work::text as work, i.available_at, i.generation, ",
-            "i.lease_until, i.hard_deadline, i.state, i.token_hash, r.graph, r.revision from items i ",
-            "join runs r on r.id = i.run where ",
+            "select ",
+            leased_columns!(),
+            ", i.state, i.token_hash from items i join runs r on r.id = i.run where ",
             $which
         )
     };
@@ -164,6 +169,27 @@ pub enum ClaimLane {
     Gate,
 }
 
+/// What the work of a run rests on; it changes with a revision, and where somebody else is to do the work.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Terms {
+    /// The revision that runs.
+    pub revision: Digest,
+    /// The approval under which it runs.
+    pub approval: Option<ApprovalId>,
+    /// Who works on it and how, as JSON.
+    pub settings: String,
+}
+
+impl Terms {
+    pub(crate) fn read(row: &PgRow) -> Result<Terms, StoreError> {
+        Ok(Terms {
+            revision: Digest::new(row.try_get::<String, _>("revision")?),
+            approval: row.try_get::<Option<i64>, _>("approval")?.map(ApprovalId),
+            settings: row.try_get("settings")?,
+        })
+    }
+}
+
 /// A leased item, with what its holder needs.
 #[derive(Clone, Debug)]
 pub struct Claimed {
@@ -177,8 +203,10 @@ pub struct Claimed {
     pub run_name: String,
     /// The run's compiled graph.
     pub graph: Arc<Graph>,
-    /// The approved revision.
-    pub revision: Digest,
+    /// The plan's path in its workspace.
+    pub plan: String,
+    /// What the run's work rests on.
+    pub terms: Terms,
     /// The host that has the workspace.
     pub host: String,
     /// The workspace's path on that host.
@@ -292,10 +320,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn claimed_under(&self, token: &Token) -> Result<Option<Claimed>, StoreError> {
-        let row = repeated!(self, lent => sqlx::query(CLAIMED_BEFORE)
-            .bind(token.hash())
-            .fetch_optional(&mut *lent))?;
-        match row {
+        match self.held_under(token).await? {
             Some(row) => Ok(Some(self.claimed(&row, token.clone()).await?)),
             None => Ok(None),
         }
@@ -314,20 +339,33 @@ impl Store {
         };
         let mut patience = Patience::new(self.settings());
         let row = loop {
-            let attempt = self.try_claim(claim, lane, &targets, &token, is_unsure).await;
-            match attempt {
-                Ok(row) => break row,
+            match self.try_claim(claim, lane, &targets, &token).await {
+                Ok(Some(row)) => break Some(row),
+                Ok(None) if !is_unsure => break None,
+                Ok(None) => break self.held_under(&token).await?,
                 // Another claim took a lock of this item at the same moment: the next look passes it over.
-                Err(error) if raised(&error, "PL004") => continue,
-                Err(error) => patience.after(error).await?,
+                Err(error) if raised(&error, "PL004") => {}
+                // The secret has a lease already; where that has ended by now, the claim is made again.
+                Err(error) if violates(&error, "items_token") => {
+                    if let Some(row) = self.held_under(&token).await? {
+                        break Some(row);
+                    }
+                }
+                Err(error) => {
+                    patience.after(error).await?;
+                    // It may have been committed before the connection broke: then the item carries our token.
+                    is_unsure = true;
+                }
             }
-            // The claim may have been committed before the connection broke: then the item carries our token.
-            is_unsure = true;
         };
         match row {
             Some(row) => Ok(Some(self.claimed(&row, token).await?)),
             None => Ok(None),
         }
+    }
+
+    async fn held_under(&self, token: &Token) -> Result<Option<PgRow>, StoreError> {
+        repeated!(self, lent => sqlx::query(CLAIMED_BEFORE).bind(token.hash()).fetch_optional(&mut *lent))
     }
 
     async fn try_claim(
@@ -336,16 +374,7 @@ impl Store {
         lane: &str,
         targets: &[&str],
         token: &Token,
-        is_unsure: bool,
     ) -> Result<Option<PgRow>, sqlx::Error> {
-        let mut lent = self.connections().lend().await?;
-        if is_unsure {
-            let result = sqlx::query(CLAIMED_BEFORE).bind(token.hash()).fetch_optional(&mut *lent).await;
-            if let Some(row) = lent.settle(result)? {
-                return Ok(Some(row));
-            }
-            lent = self.connections().lend().await?;
-        }
         let statement = match (&claim.lane, claim.run) {
             (ClaimLane::Served, _) => CLAIM_SERVED,
             (ClaimLane::Agent(_) | ClaimLane::Gate, Some(_)) => CLAIM_IN_RUN,
@@ -368,6 +397,7 @@ impl Store {
         } else {
             query.bind(claim.except.iter().copied().map(stored_run).collect::<Vec<_>>())
         };
+        let mut lent = self.connections().lend().await?;
         let result = query.fetch_optional(&mut *lent).await;
         lent.settle(result)
     }
@@ -409,7 +439,8 @@ impl Store {
             token,
             run_name: fixed.name.clone(),
             graph: self.graph(&Digest::new(row.try_get::<String, _>("graph")?)).await?,
-            revision: Digest::new(row.try_get::<String, _>("revision")?),
+            plan: fixed.plan_path.clone(),
+            terms: Terms::read(row)?,
             host: fixed.host.clone(),
             workspace: fixed.workspace.clone(),
             lease_until: time_at(row, "lease_until")?,

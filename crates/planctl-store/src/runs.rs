@@ -14,6 +14,7 @@ use crate::connections::{Patience, repeated};
 use crate::error::{StoreError, violates};
 use crate::history::genesis;
 use crate::plans::{ApprovalId, PlanId, WorkspaceId};
+use crate::queue::Terms;
 use crate::queue::at_of;
 use crate::rows::{
     from_json, optional_time_at, records, run_id, status_word, stored_run, stored_time, time_at, to_json,
@@ -49,8 +50,8 @@ pub(crate) const NEW_SUB_PLAN: &str = concat!(
     new_run!(),
     " returning id) insert into sub_plans (run, parent, item, place, depth) select id, $13, $14, $15, $16 from run"
 );
-pub(crate) const FIXED: &str = "select r.name, r.plan, w.host, coalesce(t.path, c.place, w.path) as path, r.graph from runs r \
-     join workspaces w on w.id = r.workspace left join worktrees t on t.run = r.id \
+pub(crate) const FIXED: &str = "select r.name, r.plan, p.path as plan_path, w.host, coalesce(t.path, c.place, w.path) as path, r.graph \
+     from runs r join plans p on p.id = r.plan join workspaces w on w.id = r.workspace left join worktrees t on t.run = r.id \
      left join sub_plans c on c.run = r.id where r.id = $1";
 pub(crate) const BUSY: &str = "select o.name from runs r join runs o on o.workspace = r.workspace and o.active and not o.apart \
      where r.id = $1 and o.id <> r.id and not r.apart";
@@ -203,6 +204,13 @@ pub struct RunRow {
     pub ended_at: Option<Timestamp>,
     /// The database's time when this was read.
     pub read_at: Timestamp,
+}
+
+impl RunRow {
+    /// Returns what its work rests on.
+    pub fn terms(&self) -> Terms {
+        Terms { revision: self.revision.clone(), approval: self.approval, settings: self.settings.clone() }
+    }
 }
 
 /// A run with everything that a page about it shows.
@@ -726,6 +734,7 @@ impl Store {
         let fixed = Arc::new(Fixed {
             name: row.try_get("name")?,
             plan: row.try_get("plan")?,
+            plan_path: row.try_get("plan_path")?,
             host: row.try_get("host")?,
             workspace: row.try_get("path")?,
             graph: Digest::new(row.try_get::<String, _>("graph")?),

@@ -25,7 +25,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("apply: read own command", apply::READ_OWN_COMMAND),
     ("apply: read command", apply::READ_COMMAND),
     ("apply: read taken", apply::READ_TAKEN),
-    ("apply: write", apply::WRITE),
+    ("apply: write step", apply::WRITE_STEP),
     ("apply: write all", apply::WRITE_ALL),
     ("apply: refuse", apply::REFUSE),
     ("queue: claim in run", queue::CLAIM_IN_RUN),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
 
+use crate::apply::ToldTime;
 use crate::cache::Cache;
 use crate::connections::Connections;
 use crate::error::StoreError;
@@ -63,6 +64,7 @@ struct Inner {
     connections: Connections,
     settings: Settings,
     cache: Cache,
+    told_time: ToldTime,
     bell: Arc<Bell>,
     name: String,
 }
@@ -81,6 +83,7 @@ impl Store {
             connections,
             settings,
             cache: Cache::default(),
+            told_time: ToldTime::default(),
             bell: Arc::new(Bell::default()),
             name: random::hex(),
         };
@@ -136,6 +139,10 @@ impl Store {
 
     pub(crate) fn cache(&self) -> &Cache {
         &self.inner.cache
+    }
+
+    pub(crate) fn told_time(&self) -> &ToldTime {
+        &self.inner.told_time
     }
 
     pub(crate) fn bell(&self) -> &Arc<Bell> {

@@ -213,6 +213,11 @@ impl Floor {
     }
 }
 
+/// Has a store take this for the database's time, as if the database had just said so.
+pub fn tell_time(store: &crate::Store, time: planctl_engine::Timestamp) {
+    store.told_time().tell(time);
+}
+
 /// A database of one test, dropped with this value.
 #[derive(Debug)]
 pub struct TestDatabase {

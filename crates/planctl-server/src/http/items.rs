@@ -34,6 +34,8 @@ use crate::wire::moment;
 const WAIT_SECONDS_MAX: u64 = 60;
 /// How long to wait without a ring before looking again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The least that a claim queues for, however little it waits: the one in front looks without waiting.
+const SOON: Duration = Duration::from_millis(50);
 /// Between which a lease may last, in seconds.
 const LEASE_SECONDS: std::ops::RangeInclusive<u64> = 5..=600;
 /// How many items one worker may say it works on at once.
@@ -152,14 +154,15 @@ async fn claimed_within(
     let until = clock::instant() + wait;
     let store = call.station().store();
     let front = call.doors.desk().front(roles);
-    let in_front = match front.try_lock() {
+    let mut turn = std::pin::pin!(front.lock());
+    let in_front = match tokio::time::timeout(SOON, turn.as_mut()).await {
         Ok(in_front) => in_front,
         Err(_) => {
             // What a lost answer held is there for whoever repeats the claim, however many wait in front.
             if let Some(claimed) = claimed_before(call, token.as_ref()).await? {
                 return Ok(Some(claimed));
             }
-            match tokio::time::timeout_at(until.max(soon()), front.lock()).await {
+            match tokio::time::timeout_at(until, turn).await {
                 Ok(in_front) => in_front,
                 Err(_) => return claimed_before(call, token.as_ref()).await,
             }
@@ -210,11 +213,6 @@ async fn claimed_once(
         Some(token) => store.claim_again(claim, token).await,
         None => store.claim(claim).await,
     }
-}
-
-/// The least that a claim that does not wait may queue for: the one in front looks without waiting.
-fn soon() -> Instant {
-    clock::instant() + Duration::from_millis(50)
 }
 
 fn roles_of(call: &Call, wanted: &ClaimCall) -> Result<Vec<Role>, Problem> {
@@ -310,8 +308,8 @@ async fn view(
     let task = claimed.graph.task(&claimed.item.at.node);
     let task = task.ok_or_else(|| Problem::new(Code::Defect, "an item is of no step"))?;
     let station = call.station();
-    let run = station.store.run(claimed.item.run).await?;
-    let told = Told { store: &station.store, plan: &run.plan_path, settings: &RunSettings::of(&run)? };
+    let settings = RunSettings::parse(&claimed.terms.settings)?;
+    let told = Told { store: &station.store, plan: &claimed.plan, settings: &settings };
     let assignment = told.assignment(claimed, task, role, *timeout, brief).await?;
     let context = assignment.context.iter().map(|entry| ContextView {
         reference: entry.source.clone(),

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use planctl_engine::RunId;
-use planctl_store::RunRow;
+use planctl_store::{Claimed, RunRow, Terms};
 
 use crate::config::Agent;
-use crate::hands::{Hands, MadeFor};
+use crate::hands::Hands;
 use crate::live::Live;
 use crate::services::ServiceError;
 use crate::station::Station;
@@ -33,17 +33,22 @@ impl Crew {
         self.otherwise.is_some()
     }
 
-    /// Returns the hands of a run as it stands.
-    pub(crate) async fn hands(&self, station: &Station, run: RunId) -> Result<Arc<Hands>, ServiceError> {
-        self.hands_of(station, &station.store().run(run).await?).await
+    /// Returns the hands of the run of a claimed item, as it stood at the claim or later.
+    pub(crate) async fn hands(
+        &self,
+        station: &Station,
+        claimed: &Claimed,
+    ) -> Result<Arc<Hands>, ServiceError> {
+        match self.made(claimed.item.run, &claimed.terms) {
+            Some(hands) => Ok(hands),
+            None => self.hands_of(station, &station.store().run(claimed.item.run).await?).await,
+        }
     }
 
     /// Returns the hands of a run that was just read.
     pub(crate) async fn hands_of(&self, station: &Station, row: &RunRow) -> Result<Arc<Hands>, ServiceError> {
-        if let Some(hands) = self.lock().get(&row.id)
-            && hands.made_for == MadeFor::of(row)
-        {
-            return Ok(hands.clone());
+        if let Some(hands) = self.made(row.id, &row.terms()) {
+            return Ok(hands);
         }
         let mut hands = station.hands_of(row, Live::default()).await?;
         hands.settings.otherwise.clone_from(&self.otherwise);
@@ -56,6 +61,10 @@ impl Crew {
         }
         kept.insert(row.id, hands.clone());
         Ok(hands)
+    }
+
+    fn made(&self, run: RunId, terms: &Terms) -> Option<Arc<Hands>> {
+        self.lock().get(&run).filter(|hands| hands.made_for == *terms).cloned()
     }
 
     /// Forgets runs that are over.

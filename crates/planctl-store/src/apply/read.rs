@@ -41,7 +41,9 @@ pub(crate) const READ_OWN_COMMAND: &str =
     "select exists (select from history where run = $1 and seq = $2 and command = $3) as found";
 pub(crate) const READ_COMMAND: &str = "select c.body_hash, c.run, c.seq, r.head::text as head from commands c \
      join runs r on r.id = c.run where c.key = $1";
-pub(crate) const READ_TAKEN: &str = "select generation, lease_until, hard_deadline from items where id = $1 and state = 'leased' and token_hash = $2";
+pub(crate) const READ_TAKEN: &str = "select i.generation, i.lease_until, i.hard_deadline, r.revision, r.approval, \
+     r.settings::text as settings from items i join runs r on r.id = i.run \
+     where i.id = $1 and i.state = 'leased' and i.token_hash = $2";
 
 /// What a transition is decided on.
 pub(super) struct Loaded {
@@ -52,11 +54,13 @@ pub(super) struct Loaded {
     pub(super) revision: Digest,
     pub(super) now: Timestamp,
     pub(super) records: BTreeMap<NodeId, Record>,
-    item: Option<ItemRow>,
-    due: Option<Timestamp>,
+    pub(super) item: Option<ItemRow>,
+    pub(super) due: Option<Timestamp>,
+    /// Says that none of it was read: the fences decide whether it holds, and the item, too.
+    pub(super) is_remembered: bool,
 }
 
-struct ItemRow {
+pub(super) struct ItemRow {
     generation: i64,
     is_leased: bool,
     token_hash: Option<Vec<u8>>,
@@ -86,6 +90,7 @@ impl Loaded {
             records: records(row.try_get("names")?, row.try_get("records")?)?,
             item,
             due: optional_time_at(row, "due")?,
+            is_remembered: false,
         })
     }
 }
@@ -117,7 +122,9 @@ impl Store {
         let result = query.fetch_optional(&mut *lent).await;
         let row = lent.settle(result)?;
         let row = row.ok_or_else(|| StoreError::not_found(format!("run {}", call.run)))?;
-        Ok(Loaded::from_row(&row)?)
+        let loaded = Loaded::from_row(&row)?;
+        self.told_time().tell(loaded.now);
+        Ok(loaded)
     }
 
     /// Checks the proof against what was read; where it does not hold, the call ends as a duplicate or as stale.
@@ -135,11 +142,12 @@ impl Store {
                 if !is_of_speaker(item, call.run, call.event) {
                     return Err(Setback::Final(StoreError::Misproved { event: call.event.kind() }));
                 }
-                before.item.as_ref().is_some_and(|row| {
-                    row.is_leased
-                        && row.generation == *generation
-                        && row.token_hash.as_ref() == Some(&token.hash())
-                })
+                before.is_remembered
+                    || before.item.as_ref().is_some_and(|row| {
+                        row.is_leased
+                            && row.generation == *generation
+                            && row.token_hash.as_ref() == Some(&token.hash())
+                    })
             }
             Proof::Expired { item, generation, .. } => {
                 if !is_of_speaker(item, call.run, call.event) {
@@ -237,12 +245,7 @@ impl Store {
         let query = sqlx::query(READ_TAKEN).bind(gate.id.as_str()).bind(call.token.hash());
         let result = query.fetch_optional(&mut *lent).await;
         let Some(row) = lent.settle(result)? else { return Ok(None) };
-        let lease = Lease {
-            generation: row.try_get("generation")?,
-            lease_until: time_at(&row, "lease_until")?,
-            hard_deadline: time_at(&row, "hard_deadline")?,
-        };
-        Ok(Some(claimed(call, decided, lease)?))
+        Ok(Some(claimed(call, decided, Lease::read(&row)?)?))
     }
 }
 

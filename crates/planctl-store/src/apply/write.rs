@@ -2,9 +2,10 @@
 
 use planctl_engine::{Answer, Decision, Effect, End, Event, NodeId, NodeState, Record, RunStatus, Work};
 use sqlx::Row;
+use sqlx::postgres::PgRow;
 
 use super::read::body_hash;
-use super::{Call, Decided, Lease, Setback, revised_to};
+use super::{Call, Decided, Setback, revised_to};
 use crate::effects;
 use crate::listen::Brings;
 use crate::proof::Proof;
@@ -12,20 +13,65 @@ use crate::queue::Claimed;
 use crate::rows::{node_word, status_word, stored_run, stored_time, time_at, to_json};
 use crate::store::Store;
 
-/// The part that every transition has: run, item, history, records, items. The order is run, item, rest; the fence
-/// raises where the run or the item is not what was read.
-macro_rules! write_with {
-    ($more:literal) => {
-        concat!(
-            "\
+/// Writes what nearly every report and verdict of a running run does: the one item that proves it goes, and at most one
+/// comes. The fence raises where the run or the item is not what was decided on.
+///
+/// The server prepares each part of a statement anew for every call, so a part that is left out is work that it need not do.
+pub(crate) const WRITE_STEP: &str = "\
+with moved as (
+  update runs set seq = $3::bigint, chain = $4::bytea, head = $5::json
+  where id = $1::uuid and seq = $2::bigint and case when $7::boolean then $6::timestamptz between
+    clock_timestamp() - interval '2 seconds' and clock_timestamp() + interval '100 milliseconds' else true end
+  returning served, revision, approval, settings
+), proven as (
+  delete from items i where i.id = $8::text and i.generation = $9::bigint and i.state = 'leased' and i.token_hash = $10::bytea
+    and exists (select from moved)
+  returning i.id
+), fence as materialized (
+  select planctl_fence(exists (select from moved), exists (select from proven)) as holds
+), written as (
+  insert into history (run, seq, at, kind, name, cause, node, visit, attempt, item, generation, command, body, hash)
+  select $1::uuid, l.seq, $6::timestamptz, l.kind, l.name, $11::text, l.node, l.visit, l.attempt,
+    case when l.kind = 'input' then $8::text end, case when l.kind = 'input' then $9::bigint end,
+    case when l.kind = 'input' then $12::uuid end, l.body::json, l.hash
+  from fence, unnest($13::bigint[], $14::text[], $15::text[], $16::text[], $17::int[], $18::int[], $19::text[],
+    $20::bytea[]) as l (seq, kind, name, node, visit, attempt, body, hash)
+  where fence.holds
+), noted as (
+  insert into nodes (run, node, state, record)
+  select $1::uuid, n.node, n.state, n.record::json
+  from fence, unnest($21::text[], $22::text[], $23::text[]) as n (node, state, record)
+  where fence.holds
+  on conflict (run, node) do update set state = excluded.state, record = excluded.record
+), put as (
+  insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros,
+    generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on, locks)
+  select $24::text, $1::uuid, $25::text, $26::int, $27::int, $28::text, $29::text,
+    case when $36::bytea is null then 'ready' else 'leased' end, $30::json, $31::timestamptz, $32::timestamptz, $33::bigint,
+    case when $36::bytea is null then 0 else 1 end, $36::bytea, $37::text, $38::text, $39::text, $40::boolean,
+    clock_timestamp() + $41::bigint * interval '1 microsecond',
+    case when $36::bytea is not null then clock_timestamp() + $33::bigint * interval '1 microsecond' end,
+    $6::timestamptz, case when $28::text = 'agent' and m.served && array['*', $29::text] then $35::text end,
+    string_to_array($34::text, ',')
+  from fence, moved m where fence.holds and $24::text is not null
+  returning generation, lease_until, hard_deadline
+)
+select clock_timestamp() as now, nullif(p.generation, 0) as generation, p.lease_until, p.hard_deadline,
+  m.revision, m.approval, m.settings::text as settings
+from moved m, fence left join put p on true where fence.holds";
+
+/// Writes everything that any event can do: several items, asks, timers, a person's key, a move of the plan, a ring of the
+/// bell too. The order is run, item, rest.
+pub(crate) const WRITE_ALL: &str = "\
 with moved as (
   update runs set seq = $3::bigint, chain = $4::bytea, head = $5::json, status = $6::text, active = $7::boolean,
     revision = coalesce($9::text, revision), graph = coalesce($10::text, graph),
     started_at = case when $7::boolean then coalesce(started_at, $8::timestamptz) else started_at end,
     turn_at = case when $6::text = 'queued' then case when status = 'queued' then turn_at else $47::timestamptz end end,
     ended_at = case when $6::text <> 'ended' then null when status = 'ended' then ended_at else $8::timestamptz end
-  where id = $1::uuid and seq = $2::bigint
-  returning id, served
+  where id = $1::uuid and seq = $2::bigint and case when $49::boolean then $8::timestamptz between
+    clock_timestamp() - interval '2 seconds' and clock_timestamp() + interval '100 milliseconds' else true end
+  returning id, served, revision, approval, settings
 ), proven as (
   select i.id from items i
   where i.id = $11::text and i.generation = $12::bigint and i.state = 'leased'
@@ -73,22 +119,10 @@ with moved as (
     instance = excluded.instance, own = excluded.own, lease_until = excluded.lease_until,
     hard_deadline = excluded.hard_deadline, served_on = excluded.served_on, locks = excluded.locks
   returning id, node, visit, attempt, lane, work, state, generation, lease_until, hard_deadline
-)",
-            $more
-        )
-    };
-}
-
-/// Writes what a report or a verdict does as a rule; each part left out is work that the server need not prepare.
-pub(crate) const WRITE: &str = write_with!(
-    "
-select fence.holds, t.generation, t.lease_until, t.hard_deadline
-from fence left join (select * from put where state = 'leased') t on true"
-);
-
-/// Writes everything that any event can do: asks, timers, a person's key, a move of the plan, a ring of the bell too.
-pub(crate) const WRITE_ALL: &str = write_with!(
-    ", asked as (
+), taken as (
+  select p.generation, p.lease_until, p.hard_deadline, m.revision, m.approval, m.settings::text as settings
+  from put p, moved m where p.state = 'leased'
+), asked as (
   insert into asks (item, run, node, visit, attempt, work, created_at)
   select id, $1::uuid, node, visit, attempt, work, $8::timestamptz from put where lane = 'human'
   on conflict (item) do update set work = excluded.work, closed_at = null
@@ -96,32 +130,32 @@ pub(crate) const WRITE_ALL: &str = write_with!(
   update asks a set closed_at = $8::timestamptz from fence where fence.holds and a.item = any($28::text[])
 ), armed as (
   insert into timers (run, timer, at)
-  select $1::uuid, t.timer, t.at from fence, unnest($49::text[], $50::timestamptz[]) as t (timer, at)
+  select $1::uuid, t.timer, t.at from fence, unnest($50::text[], $51::timestamptz[]) as t (timer, at)
   where fence.holds
   on conflict (run, timer) do update set at = excluded.at
 ), disarmed as (
-  delete from timers t using fence where fence.holds and t.run = $1::uuid and t.timer = any($51::text[])
+  delete from timers t using fence where fence.holds and t.run = $1::uuid and t.timer = any($52::text[])
 ), freed as (
-  delete from locks l using fence where fence.holds and l.run = $1::uuid and l.node = any($59::text[])
+  delete from locks l using fence where fence.holds and l.run = $1::uuid and l.node = any($60::text[])
 ), answered as (
   insert into commands (key, run, body_hash, seq, at)
-  select $52::text, $1::uuid, $53::bytea, $2::bigint + 1, $8::timestamptz
-  from fence where fence.holds and $52::text is not null
+  select $53::text, $1::uuid, $54::bytea, $2::bigint + 1, $8::timestamptz
+  from fence where fence.holds and $53::text is not null
 ), moving as (
   select p.id, p.status, p.digest from plans p, runs r, fence
-  where fence.holds and $54::text is not null and r.id = $1::uuid and p.id = r.plan
-    and p.digest = coalesce($9::text, r.revision) and p.status = any($55::text[])
+  where fence.holds and $55::text is not null and r.id = $1::uuid and p.id = r.plan
+    and p.digest = coalesce($9::text, r.revision) and p.status = any($56::text[])
 ), moved_plan as (
-  update plans p set status = $54::text, updated_at = $8::timestamptz from moving where p.id = moving.id
+  update plans p set status = $55::text, updated_at = $8::timestamptz from moving where p.id = moving.id
 ), recorded as (
   insert into plan_transitions (plan, from_status, to_status, by, why, digest, at)
-  select id, status, $54::text, $56::text, $57::text, digest, $8::timestamptz from moving
+  select id, status, $55::text, $57::text, $58::text, digest, $8::timestamptz from moving
 ), rung as (
-  select pg_notify('planctl', $58::text) from fence where fence.holds and $58::text is not null
+  select pg_notify('planctl', $59::text) from fence where fence.holds and $59::text is not null
 )
-select fence.holds, t.generation, t.lease_until, t.hard_deadline, (select count(*) from rung) as rings
-from fence left join (select * from put where state = 'leased') t on true"
-);
+select fence.holds, clock_timestamp() as now, t.generation, t.lease_until, t.hard_deadline, t.revision, t.approval, t.settings,
+  (select count(*) from rung) as rings
+from fence left join taken t on true";
 
 pub(crate) const REFUSE: &str = "insert into refusals (run, item, generation, name, reason, body) \
      values ($1, $2, $3, $4, $5, $6::json)";
@@ -190,12 +224,12 @@ impl Decided {
 }
 
 impl Store {
-    /// Writes a decided transition; returns the lease of the gate that was taken along.
+    /// Writes a decided transition; returns the row of the gate that was taken along.
     pub(super) async fn write(
         &self,
         call: &Call<'_>,
         decided: &Decided,
-    ) -> Result<Option<Lease>, sqlx::Error> {
+    ) -> Result<Option<PgRow>, sqlx::Error> {
         let before = &decided.before;
         let after = &decided.after.run;
         let answered = match call.event {
@@ -230,27 +264,45 @@ impl Store {
         let chain = lines.last().map_or(before.chain, |line| line.hash);
         let proof = call.proof.item();
         let freed: Vec<&str> = decided.freed().map(NodeId::as_str).collect();
-        let is_plain =
-            rows.is_plain() && freed.is_empty() && plan.is_none() && !matches!(call.event, Event::Human(_));
-        let puts = rows.puts;
-
-        let query = sqlx::query(if is_plain { WRITE } else { WRITE_ALL })
-            .bind(stored_run(call.run))
-            .bind(before.seq)
-            .bind(decided.seq())
-            .bind(&chain[..])
-            .bind(to_json(&after.head))
-            .bind(status_word(after.head.status))
-            .bind(after.head.status == RunStatus::Active)
-            .bind(stored_time(before.now))
-            .bind(revised_to(call.event).map(planctl_engine::Digest::as_str))
-            .bind(
-                revised_to(call.event).and(decided.input.graph.as_ref()).map(planctl_engine::Digest::as_str),
-            )
-            .bind(proof.map(|(item, _)| item.as_str()))
-            .bind(proof.map(|(_, generation)| generation))
-            .bind(token_hash)
-            .bind(dead_instance)
+        let is_step = !call.writes_all
+            && freed.is_empty()
+            && rows.is_step(proof.filter(|_| token_hash.is_some()).map(|(item, _)| item))
+            && before.head.status == RunStatus::Active
+            && after.head.status == RunStatus::Active;
+        let query = if is_step {
+            sqlx::query(WRITE_STEP)
+                .bind(stored_run(call.run))
+                .bind(before.seq)
+                .bind(decided.seq())
+                .bind(&chain[..])
+                .bind(to_json(&after.head))
+                .bind(stored_time(before.now))
+                .bind(before.is_remembered)
+                .bind(proof.map(|(item, _)| item.as_str()))
+                .bind(proof.map(|(_, generation)| generation))
+                .bind(token_hash)
+        } else {
+            sqlx::query(WRITE_ALL)
+                .bind(stored_run(call.run))
+                .bind(before.seq)
+                .bind(decided.seq())
+                .bind(&chain[..])
+                .bind(to_json(&after.head))
+                .bind(status_word(after.head.status))
+                .bind(after.head.status == RunStatus::Active)
+                .bind(stored_time(before.now))
+                .bind(revised_to(call.event).map(planctl_engine::Digest::as_str))
+                .bind(
+                    revised_to(call.event)
+                        .and(decided.input.graph.as_ref())
+                        .map(planctl_engine::Digest::as_str),
+                )
+                .bind(proof.map(|(item, _)| item.as_str()))
+                .bind(proof.map(|(_, generation)| generation))
+                .bind(token_hash)
+                .bind(dead_instance)
+        };
+        let query = query
             .bind(call.event.kind())
             .bind(call.command)
             .bind(lines.iter().map(|line| line.seq).collect::<Vec<_>>())
@@ -263,32 +315,53 @@ impl Store {
             .bind(lines.iter().map(|line| &line.hash[..]).collect::<Vec<_>>())
             .bind(changed.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>())
             .bind(changed.iter().map(|(_, record)| node_word(&record.state)).collect::<Vec<_>>())
-            .bind(changed.iter().map(|(_, record)| to_json(record)).collect::<Vec<_>>())
-            .bind(rows.removed)
-            .bind(puts.ids)
-            .bind(puts.nodes)
-            .bind(puts.visits)
-            .bind(puts.attempts)
-            .bind(puts.lanes)
-            .bind(puts.targets)
-            .bind(puts.works)
-            .bind(puts.available)
-            .bind(puts.due)
-            .bind(puts.spans)
-            .bind(puts.taken)
+            .bind(changed.iter().map(|(_, record)| to_json(record)).collect::<Vec<_>>());
+        let puts = &rows.puts;
+        let query = if is_step {
+            let put = puts.first();
+            query
+                .bind(put.map(|put| put.id.as_str()))
+                .bind(put.map(|put| put.node.as_str()))
+                .bind(put.map(|put| put.visit))
+                .bind(put.map(|put| put.attempt))
+                .bind(put.map(|put| put.lane))
+                .bind(put.map(|put| put.target.as_str()))
+                .bind(put.map(|put| put.work.as_str()))
+                .bind(put.map(|put| put.available))
+                .bind(put.map(|put| put.due))
+                .bind(put.map(|put| put.span))
+                .bind(put.and_then(|put| put.locks.as_deref()))
+                .bind(&decided.fixed.host)
+        } else {
+            query
+                .bind(&rows.removed)
+                .bind(puts.iter().map(|put| put.id.as_str()).collect::<Vec<_>>())
+                .bind(puts.iter().map(|put| put.node.as_str()).collect::<Vec<_>>())
+                .bind(puts.iter().map(|put| put.visit).collect::<Vec<_>>())
+                .bind(puts.iter().map(|put| put.attempt).collect::<Vec<_>>())
+                .bind(puts.iter().map(|put| put.lane).collect::<Vec<_>>())
+                .bind(puts.iter().map(|put| put.target.as_str()).collect::<Vec<_>>())
+                .bind(puts.iter().map(|put| put.work.as_str()).collect::<Vec<_>>())
+                .bind(puts.iter().map(|put| put.available).collect::<Vec<_>>())
+                .bind(puts.iter().map(|put| put.due).collect::<Vec<_>>())
+                .bind(puts.iter().map(|put| put.span).collect::<Vec<_>>())
+                .bind(puts.iter().map(|put| put.is_taken).collect::<Vec<_>>())
+        };
+        let query = query
             .bind(take.map(|_| call.token.hash()))
             .bind(take.map(|take| take.holder.host.as_str()))
             .bind(take.map(|take| take.holder.boot.as_str()))
             .bind(take.map(|take| take.holder.instance.as_str()))
             .bind(take.map(|take| take.holder.own))
-            .bind(take.map(|take| effects::micros(take.lease)))
-            .bind(&decided.fixed.host)
-            .bind(stored_time(before.now.after(decided.graph.priority().delay())))
-            .bind(puts.locks);
-        let query = if is_plain {
+            .bind(take.map(|take| effects::micros(take.lease)));
+        let query = if is_step {
             query
         } else {
             query
+                .bind(&decided.fixed.host)
+                .bind(stored_time(before.now.after(decided.graph.priority().delay())))
+                .bind(puts.iter().map(|put| put.locks.as_deref()).collect::<Vec<_>>())
+                .bind(before.is_remembered)
                 .bind(rows.armed)
                 .bind(rows.armed_at)
                 .bind(rows.disarmed)
@@ -304,16 +377,9 @@ impl Store {
         let mut lent = self.connections().lend().await?;
         let result = query.fetch_one(&mut *lent).await;
         let row = lent.settle(result)?;
-        let generation: Option<i64> = row.try_get("generation")?;
-        generation
-            .map(|generation| {
-                Ok(Lease {
-                    generation,
-                    lease_until: time_at(&row, "lease_until")?,
-                    hard_deadline: time_at(&row, "hard_deadline")?,
-                })
-            })
-            .transpose()
+        self.told_time().tell(time_at(&row, "now")?);
+        let is_taken = row.try_get::<Option<i64>, _>("generation")?.is_some();
+        Ok(is_taken.then_some(row))
     }
 
     /// Keeps news that did not fit, for people to read.

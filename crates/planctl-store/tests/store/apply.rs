@@ -1,7 +1,8 @@
 //! One event, one transition: applied once, by one writer, under a live lease.
 
-use planctl_engine::{ClockEvent, Decision, End, Event, Fact, RunStatus, TimerId, Verdict};
-use planctl_store::{PlanStatus, Proof, Said, StoreError, Token};
+use planctl_engine::{ClockEvent, Decision, End, Event, Fact, RunStatus, TimerId, Timestamp, Verdict};
+use planctl_store::testing::tell_time;
+use planctl_store::{PlanStatus, Proof, Said, Settings, Store, StoreError, Token};
 
 use crate::world::{evaluated, human, person, reported, take, world};
 
@@ -344,5 +345,55 @@ async fn a_nul_in_what_a_worker_prints_is_stored() {
         report.text.tail = "before\0after \u{fffd} \u{1f600}".to_owned();
     }
     world.store.apply(run.id, &event, &work.proof(), None).await.unwrap();
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn p8_what_a_process_remembers_of_a_run_gives_way_to_what_another_wrote() {
+    let world = world(6).await;
+    let run = world.begun().await;
+    let settings = Settings { notifies: false, ..Settings::default() };
+    let other = Store::connect(world.database.connect_options(), settings).await.unwrap();
+    let mut doors = [&world.store, &other].into_iter().cycle();
+    for step in 0..6 {
+        // Each door writes twice of three times, so that it remembers now the newest state and now an older one.
+        if step % 3 == 0 {
+            doors.next();
+        }
+        let work = world.claim(run.id, "me").await.unwrap();
+        let door = doors.next().unwrap();
+        let applied =
+            door.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&take())).await.unwrap();
+        let gate = applied.taken.expect("the gate was taken along");
+        let door = doors.next().unwrap();
+        let verdict = evaluated(&gate.item.at, i32::from(step == 4));
+        let applied = door.apply(run.id, &verdict, &gate.proof(), None).await.unwrap();
+        assert!(!applied.duplicate);
+        // What is over stays over for the door that remembers otherwise.
+        let late = other.apply(run.id, &verdict, &gate.proof(), None).await.unwrap();
+        assert!(late.duplicate && late.seq == applied.seq, "{late:?}");
+    }
+    let applied = world.step(run.id, 0).await;
+    assert_eq!(applied.head.status, RunStatus::Ended { end: End::Done });
+    assert!(world.store.refusals(run.id).await.unwrap().is_empty());
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn p13_a_time_of_the_database_that_was_misremembered_is_noticed() {
+    let world = world(3).await;
+    let run = world.begun().await;
+    world.step(run.id, 0).await;
+    for wrong_by in [3_600_000_000, -3_600_000_000] {
+        let work = world.claim(run.id, "me").await.unwrap();
+        let now = world.store.now().await.unwrap();
+        tell_time(&world.store, Timestamp::from_micros(now.as_micros() + wrong_by));
+        let applied =
+            world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&take())).await.unwrap();
+        let line = world.store.history(run.id, applied.seq - 1, 1).await.unwrap().remove(0);
+        assert!((line.at.as_micros() - now.as_micros()).abs() < 60_000_000, "{now:?} {line:?}");
+        let gate = applied.taken.unwrap();
+        world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
+    }
     world.assert_sound(run.id).await;
 }

@@ -1,0 +1,145 @@
+//! What this process wrote last of its runs, so that the next news of a run is decided without reading it again.
+//!
+//! Nothing rests on it: a decision made from memory is written under the same fences as one made on what was read, and the
+//! database checks the time it assumed. Where another writer came between, the statement ends, the memory is gone, and the
+//! call reads. Only a report or a verdict whose lease proves it is decided so, and nothing is ever refused from memory.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use planctl_engine::{Digest, Graph, Head, NodeId, Record, Scope, Timestamp};
+use tokio::time::Instant;
+
+use super::read::Loaded;
+use super::{Call, Decided};
+use crate::cache::lock;
+use crate::proof::Proof;
+use crate::store::Store;
+
+/// How long what the database said of its time is carried forward.
+const TIME_HOLDS: Duration = Duration::from_secs(1);
+/// How many nodes are read along with those that an event touches.
+const AHEAD: usize = 32;
+/// The most records of one run that are kept.
+const RECORDS_MAX: usize = 512;
+
+/// A run as this process wrote it last.
+pub(crate) struct Known {
+    seq: i64,
+    chain: [u8; 32],
+    head: Head,
+    graph: Digest,
+    revision: Digest,
+    /// When it was written, by the database's time.
+    at: Timestamp,
+    /// Of which nodes the records are known; one that has none was never entered.
+    scope: Scope,
+    records: BTreeMap<NodeId, Record>,
+}
+
+impl Known {
+    pub(crate) fn weight(&self) -> usize {
+        1 + self.records.len()
+    }
+
+    fn records_in(&self, scope: &Scope) -> BTreeMap<NodeId, Record> {
+        match scope {
+            Scope::Nodes(ids) => {
+                let known = ids.iter().filter_map(|id| Some((id, self.records.get(id)?)));
+                known.map(|(id, record)| (id.clone(), record.clone())).collect()
+            }
+            Scope::Live(_) | Scope::All => self.records.clone(),
+        }
+    }
+}
+
+/// Adds the nodes to which ways lead from those of a scope, the nearest first.
+fn look_ahead(scope: &mut Scope, graph: &Graph) {
+    let Scope::Nodes(ids) = scope else { return };
+    let mut open: VecDeque<NodeId> = ids.iter().cloned().collect();
+    while let Some(id) = open.pop_front().filter(|_| ids.len() < AHEAD) {
+        let onward = graph.edges_from(&id).iter().map(|edge| &edge.to);
+        open.extend(onward.filter(|to| ids.insert((*to).clone())).cloned());
+    }
+}
+
+/// The database's time as it said it last, carried forward by this machine's steady clock.
+#[derive(Default)]
+pub(crate) struct ToldTime {
+    last: Mutex<Option<(Timestamp, Instant)>>,
+}
+
+impl ToldTime {
+    pub(crate) fn tell(&self, now: Timestamp) {
+        *lock(&self.last) = Some((now, Instant::now()));
+    }
+
+    fn now(&self) -> Option<Timestamp> {
+        let (told, when) = (*lock(&self.last))?;
+        let since = when.elapsed();
+        (since < TIME_HOLDS).then(|| told.after(since))
+    }
+}
+
+impl Store {
+    /// Returns what a call is decided on where it is remembered. Where some of it is not, what lies ahead in the graph is
+    /// read along with it.
+    pub(super) fn remembered(&self, call: &mut Call<'_>, digest: &Digest, graph: &Graph) -> Option<Loaded> {
+        if !call.trusts_memory {
+            return None;
+        }
+        if call.known.is_none() {
+            call.known = self.cache().take_known(call.run);
+        }
+        let known = call.known.as_deref()?;
+        if known.graph != *digest {
+            return None;
+        }
+        if !known.scope.includes(&call.scope) {
+            look_ahead(&mut call.scope, graph);
+            return None;
+        }
+        let now = self.told_time().now()?.max(known.at);
+        Some(Loaded {
+            seq: known.seq,
+            chain: known.chain,
+            head: known.head.clone(),
+            graph: known.graph.clone(),
+            revision: known.revision.clone(),
+            now,
+            records: known.records_in(&call.scope),
+            item: None,
+            due: None,
+            is_remembered: true,
+        })
+    }
+
+    /// Remembers a run as this call has written it.
+    pub(super) fn remember(&self, call: &mut Call<'_>, decided: &Decided) {
+        let known = call.known.take();
+        if !matches!(call.proof, Proof::Lease { .. }) {
+            self.cache().forget_known(call.run);
+            return;
+        }
+        let (before, after) = (&decided.before, &decided.after.run);
+        let (scope, mut records) = match known {
+            Some(known) if known.seq == before.seq && known.records.len() < RECORDS_MAX => {
+                (known.scope.union(call.scope.clone()), known.records)
+            }
+            Some(_) | None => (call.scope.clone(), BTreeMap::new()),
+        };
+        records.extend(after.records().iter().map(|(id, record)| (id.clone(), record.clone())));
+        let known = Known {
+            seq: decided.seq(),
+            chain: decided.lines.last().map_or(before.chain, |line| line.hash),
+            head: after.head.clone(),
+            graph: before.graph.clone(),
+            revision: before.revision.clone(),
+            at: before.now,
+            scope,
+            records,
+        };
+        self.cache().keep_known(call.run, Box::new(known));
+    }
+}
