@@ -31,6 +31,7 @@ mod sub_plans;
 mod timers;
 mod token;
 mod tokens;
+mod told_time;
 mod topics;
 mod turns;
 mod workers;

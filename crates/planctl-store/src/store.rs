@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
 
-use crate::apply::ToldTime;
 use crate::cache::Cache;
 use crate::connections::Connections;
 use crate::error::StoreError;
 use crate::listen::Bell;
+use crate::told_time::ToldTime;
 use crate::{migrate, random};
 
 /// How the store uses the database.

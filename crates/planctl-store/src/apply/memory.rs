@@ -5,20 +5,14 @@
 //! call reads. Only a report or a verdict whose lease proves it is decided so, and nothing is ever refused from memory.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Mutex;
-use std::time::Duration;
 
 use planctl_engine::{Digest, Graph, Head, NodeId, Record, Scope, Timestamp};
-use tokio::time::Instant;
 
 use super::read::Loaded;
 use super::{Call, Decided};
-use crate::cache::lock;
 use crate::proof::Proof;
 use crate::store::Store;
 
-/// How long what the database said of its time is carried forward.
-const TIME_HOLDS: Duration = Duration::from_secs(1);
 /// How many nodes are read along with those that an event touches.
 const AHEAD: usize = 32;
 /// The most records of one run that are kept.
@@ -61,24 +55,6 @@ fn look_ahead(scope: &mut Scope, graph: &Graph) {
     while let Some(id) = open.pop_front().filter(|_| ids.len() < AHEAD) {
         let onward = graph.edges_from(&id).iter().map(|edge| &edge.to);
         open.extend(onward.filter(|to| ids.insert((*to).clone())).cloned());
-    }
-}
-
-/// The database's time as it said it last, carried forward by this machine's steady clock.
-#[derive(Default)]
-pub(crate) struct ToldTime {
-    last: Mutex<Option<(Timestamp, Instant)>>,
-}
-
-impl ToldTime {
-    pub(crate) fn tell(&self, now: Timestamp) {
-        *lock(&self.last) = Some((now, Instant::now()));
-    }
-
-    fn now(&self) -> Option<Timestamp> {
-        let (told, when) = (*lock(&self.last))?;
-        let since = when.elapsed();
-        (since < TIME_HOLDS).then(|| told.after(since))
     }
 }
 

@@ -1,0 +1,32 @@
+//! The database's time between two answers of it.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use planctl_engine::Timestamp;
+use tokio::time::Instant;
+
+use crate::cache::lock;
+
+/// How long what the database said of its time is carried forward.
+const HOLDS: Duration = Duration::from_secs(1);
+
+/// The database's time as it said it last, carried forward by this machine's steady clock.
+#[derive(Default)]
+pub(crate) struct ToldTime {
+    last: Mutex<Option<(Timestamp, Instant)>>,
+}
+
+impl ToldTime {
+    /// Notes what the database just said.
+    pub(crate) fn tell(&self, now: Timestamp) {
+        *lock(&self.last) = Some((now, Instant::now()));
+    }
+
+    /// Returns the time now, where it was told a moment ago.
+    pub(crate) fn now(&self) -> Option<Timestamp> {
+        let (told, when) = (*lock(&self.last))?;
+        let since = when.elapsed();
+        (since < HOLDS).then(|| told.after(since))
+    }
+}
