@@ -152,3 +152,58 @@ pub(super) fn sixty() -> String {
     ));
     text
 }
+
+/// Returns what a sheet says of a property, by selector: `(".done .shape", "#dff5e5")`.
+fn colours<'s>(sheet: &'s str, property: &str) -> Vec<(&'s str, &'s str)> {
+    let rules = sheet.lines().filter_map(|line| line.trim_end_matches('}').split_once('{'));
+    let said = rules.filter_map(|(selectors, said)| {
+        let pairs = said.split(';').filter_map(|pair| pair.split_once(':'));
+        let value = pairs.filter(|(name, value)| *name == property && value.starts_with('#')).last()?.1;
+        Some(selectors.split(',').map(move |selector| (selector, value)))
+    });
+    said.flatten().collect()
+}
+
+/// The contrast of two colours, as WCAG counts it: from 1 to 21.
+fn contrast(one: &str, other: &str) -> f64 {
+    let brightness = |colour: &str| {
+        let digits: String = match colour.trim_start_matches('#') {
+            short if short.len() == 3 => short.chars().flat_map(|digit| [digit, digit]).collect(),
+            long => long.to_owned(),
+        };
+        let part = |at: usize| {
+            let part = f64::from(u8::from_str_radix(&digits[at..at + 2], 16).unwrap()) / 255.0;
+            if part <= 0.03928 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * part(0) + 0.7152 * part(2) + 0.0722 * part(4) + 0.05
+    };
+    let (one, other) = (brightness(one), brightness(other));
+    one.max(other) / one.min(other)
+}
+
+#[test]
+fn words_and_lines_stand_out_from_what_is_beneath_them_in_light_and_in_dark() {
+    let (light, dark) = STYLE.split_once("@media (prefers-color-scheme:dark){").unwrap();
+    for sheet in [light, dark] {
+        let fills = colours(sheet, "fill");
+        let is_ground = |selector: &str| selector.ends_with(".shape") || selector == ".paper";
+        let grounds: Vec<_> = fills.iter().filter(|(selector, _)| is_ground(selector)).collect();
+        let words: Vec<_> = fills
+            .iter()
+            .filter(|(selector, _)| selector.ends_with("text") || *selector == ".small")
+            .collect();
+        assert!(grounds.len() >= 14 && words.len() >= 3, "{grounds:?} {words:?}");
+        for (words, colour) in words {
+            let own = grounds.iter().filter(|(ground, _)| !words.contains("label") || *ground == ".paper");
+            for (ground, beneath) in own {
+                let ratio = contrast(colour, beneath);
+                assert!(ratio >= 4.5, "{words} on {ground}: {ratio:.1}");
+            }
+        }
+        let paper = fills.iter().find(|(selector, _)| *selector == ".paper").unwrap().1;
+        for (line, colour) in colours(sheet, "stroke") {
+            let ratio = contrast(colour, paper);
+            assert!(ratio >= 3.0, "{line}: {ratio:.1}");
+        }
+    }
+}
