@@ -26,10 +26,17 @@ const BEST_OUTCOME: &str = "parallel.fan_in.best_outcome";
 /// Goes along the edges of a fork: all of them, or as many as may be under way at once.
 pub(super) fn spread(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
     turn.set(node, NodeState::Settled { outcome: Outcome::Passed })?;
+    if turn.run.record(node)?.tally.visits > 1 {
+        // Entered again before all its branches of the time before were begun: each is begun once.
+        turn.open.retain(|(chosen, _)| chosen.edge.from != *node);
+    }
     let edges = turn.graph.edges_from(node);
     let max = fork.max.filter(|_| !planted(Mutant::BranchesUnlimited));
     let at_once = max.map_or(edges.len(), usize::from).min(edges.len());
     if let Some(join) = &fork.join {
+        if turn.state(join)?.is_live() {
+            turn.withdraw(join)?;
+        }
         turn.set(join, NodeState::Pending)?;
         let record = turn.run.record_mut(join)?;
         record.came = None;

@@ -157,8 +157,8 @@ pub(super) fn sixty() -> String {
 fn colours<'s>(sheet: &'s str, property: &str) -> Vec<(&'s str, &'s str)> {
     let rules = sheet.lines().filter_map(|line| line.trim_end_matches('}').split_once('{'));
     let said = rules.filter_map(|(selectors, said)| {
-        let pairs = said.split(';').filter_map(|pair| pair.split_once(':'));
-        let value = pairs.filter(|(name, value)| *name == property && value.starts_with('#')).last()?.1;
+        let mut pairs = said.split(';').filter_map(|pair| pair.split_once(':'));
+        let (_, value) = pairs.rfind(|(name, value)| *name == property && value.starts_with('#'))?;
         Some(selectors.split(',').map(move |selector| (selector, value)))
     });
     said.flatten().collect()

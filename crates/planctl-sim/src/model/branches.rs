@@ -71,6 +71,9 @@ impl Model {
     pub(super) fn spread(&mut self, node: &NodeId) {
         let NodeKind::Fork(fork) = self.kind(node) else { return };
         self.put(node, Place::Over(Outcome::Passed));
+        if self.visits(node) > 1 {
+            self.open.retain(|way| way.edge.from != *node);
+        }
         let edges = self.edges_of(node);
         let at_once = fork.max.map_or(edges.len(), usize::from).min(edges.len());
         if let Some(join) = &fork.join {
