@@ -97,6 +97,7 @@ codes! {
     P211 Error "a path is written in another Unicode form than the file's name",
     P212 Warning "a step names a file that only a later step makes",
     P213 Warning "the folder of a sub-plan is not there, or is none",
+    P214 Error "the plan that a sub-plan carries out is not there, or is none",
     P301 Error "the steps do not make a graph",
     P302 Error "the text of a graph can't be read",
     P303 Error "a condition can't be read",

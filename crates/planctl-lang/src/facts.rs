@@ -23,6 +23,9 @@ pub struct Wants {
     pub commands: BTreeSet<String>,
     /// Contracts that our own reader refuses: does `bash -n` accept them?
     pub scripts: BTreeSet<String>,
+    /// Files of plans within the plan, relative to the workspace in whatever folder the plan works: are they plans?
+    #[serde(default)]
+    pub sub_plans: BTreeSet<String>,
 }
 
 /// The answers. A question without an answer is never reported: silence is not a finding.
@@ -66,6 +69,27 @@ pub struct Facts {
     /// What trying contracts before any work showed, by step number; empty where nothing was tried (`--probe`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub trials: BTreeMap<u32, Trial>,
+    /// What the files of plans within the plan are.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sub_plans: BTreeMap<String, SubPlanFact>,
+    /// Paths of the workspace that exist, in whatever folder the plan works, for near names of missing plans.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub existing_around: Vec<String>,
+}
+
+/// What the file of a plan within another is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum SubPlanFact {
+    /// A text that can be read as a plan, be it verified or not.
+    Readable,
+    /// Nothing.
+    Missing,
+    /// Something that is no text of a plan.
+    Refused {
+        /// Why.
+        why: String,
+    },
 }
 
 /// What planctl wrote into a plan's file.

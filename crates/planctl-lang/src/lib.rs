@@ -47,7 +47,7 @@ pub use digest::{canonical, digest, digest_of_text};
 pub use draw::render_all;
 pub use expand::{Expanded, expand};
 pub use explain::{Example, Explanation, unescape};
-pub use facts::{Facts, FileFact, Recorded, SpecialKind, Wants, protected_candidates, wants};
+pub use facts::{Facts, FileFact, Recorded, SpecialKind, SubPlanFact, Wants, protected_candidates, wants};
 pub use fix::{Reach, apply_fixes, fixing_edits};
 pub use format::format;
 pub use insert::insert_steps;

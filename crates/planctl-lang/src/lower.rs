@@ -26,7 +26,7 @@ use crate::lint::order::Order;
 use crate::shell::{self, FileUse, Use};
 use crate::source::{Span, Spanned};
 use crate::tree::{PlanTree, StepKind, StepTree, Then};
-use crate::workflow::{Kind, NodeTree, Workflow, folders, is_confirmed};
+use crate::workflow::{Kind, NodeTree, Workflow, folders, is_confirmed, sub_plans};
 use meet::Net;
 use ways::Ways;
 
@@ -231,8 +231,7 @@ impl<'p> Lowering<'p> {
 
     // S8, N3, A6: what it runs and where is its own, or the graph's.
     fn sub_plan(&self, node: &NodeTree, step: Option<&StepTree>) -> SubPlan {
-        let own = node.said.text("stack.child_dotfile");
-        let path = own.or_else(|| self.plan.workflow.said.text("stack.child_dotfile"));
+        let path = sub_plans::file(self.plan.workflow, node);
         let is_inherited =
             node.said.text("stack.child_approval").is_some_and(|approval| approval.value == "inherit");
         SubPlan {

@@ -12,7 +12,7 @@ use crate::lower::{Plan, lower};
 use crate::parse::{parse, sort};
 use crate::source::{Source, Span, Unreadable};
 use crate::tree::PlanTree;
-use crate::workflow::{Language, Outlined, Workflow, folders, implied, outlined, serve};
+use crate::workflow::{Language, Outlined, Workflow, folders, implied, outlined, serve, sub_plans};
 
 /// The most findings that are listed.
 const FINDINGS_MAX: usize = 1_000;
@@ -73,6 +73,7 @@ impl ReadPlan<'_> {
     pub fn wants(&self) -> Wants {
         let mut wants = wants_of(&self.tree, &self.scripts, &self.order);
         wants.files.extend(folders::asked(&self.workflow));
+        wants.sub_plans = sub_plans::asked(&self.workflow);
         wants
     }
 
@@ -87,6 +88,7 @@ impl ReadPlan<'_> {
         let lint = Lint { source, tree: &tree, scripts: &scripts, order: &order, facts };
         diagnostics.extend(lint_with(&lint));
         folders::lint_there(&workflow, facts, &mut diagnostics);
+        sub_plans::lint_there(&workflow, facts, &mut diagnostics);
         levels.apply(&mut diagnostics);
         let mut graph = None;
         if !diagnostics.iter().any(Diagnostic::is_error) {

@@ -10,6 +10,7 @@ mod pipeline;
 mod plan;
 mod prose;
 mod steps;
+pub(crate) mod sub_plans;
 mod tree;
 mod types;
 mod write;

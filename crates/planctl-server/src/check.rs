@@ -10,7 +10,7 @@ use planctl_harness::{
     probe_commands, probe_paths, probe_scripts, read_plan,
 };
 use planctl_lang::{
-    Facts, FileFact, Levels, PlanTree, Source, SpecialKind, Verification, Wants, parse, read,
+    Facts, FileFact, Levels, PlanTree, Source, SpecialKind, SubPlanFact, Verification, Wants, parse, read,
 };
 
 use crate::config::{Agent, Config};
@@ -20,6 +20,8 @@ use crate::wire::calls::RunPlanView;
 
 /// The most files that a glob of a plan is expanded to while it is verified.
 const GLOB_FILES_MAX: usize = 1000;
+/// The most files of plans within a plan that are looked at while it is verified; a run looks at them all.
+const SUB_PLANS_READ_MAX: usize = 1000;
 
 /// Why a plan file can't even be verified.
 #[derive(Debug, thiserror::Error)]
@@ -251,7 +253,11 @@ async fn facts(wants: Wants, checking: Checking<'_>, spawner: &Spawner) -> Resul
     let path = search_path(checking.config);
     let scripts = wants.scripts.clone();
     let (searched, looked_at) = (path.clone(), workspace.clone());
-    let files = tokio::task::spawn_blocking(move || files_facts(&wants, &looked_at, &searched));
+    let home = checking.workspace.to_owned();
+    let files = tokio::task::spawn_blocking(move || {
+        let facts = files_facts(&wants, &looked_at, &searched)?;
+        Ok(with_sub_plans(facts, &wants, &home))
+    });
     let (syntax, files) = tokio::join!(probe_scripts(spawner, scripts), files);
     let wrong = |source| CheckError::Workspace { workspace: workspace.clone(), source };
     let mut facts = files.map_err(|error| wrong(std::io::Error::other(error)))?.map_err(wrong)?;
@@ -306,6 +312,27 @@ fn files_facts(wants: &Wants, workspace: &Path, path: &std::ffi::OsStr) -> std::
         commands: probe_commands(workspace, path, wants.commands.iter().map(String::as_str)),
         ..Facts::default()
     })
+}
+
+/// Says what the files of plans within are: in the workspace, in whatever folder the plan works.
+fn with_sub_plans(mut facts: Facts, wants: &Wants, workspace: &Path) -> Facts {
+    let named = wants.sub_plans.iter().take(SUB_PLANS_READ_MAX);
+    facts.sub_plans = named.map(|path| (path.clone(), sub_plan_fact(workspace, path))).collect();
+    if facts.sub_plans.values().any(|fact| *fact == SubPlanFact::Missing) {
+        facts.existing_around = existing_files(workspace);
+    }
+    facts
+}
+
+fn sub_plan_fact(workspace: &Path, path: &str) -> SubPlanFact {
+    match read_plan(&workspace.join(path)) {
+        Ok(bytes) => match Source::from_bytes(path, bytes) {
+            Ok(_) => SubPlanFact::Readable,
+            Err(unreadable) => SubPlanFact::Refused { why: unreadable.diagnostic.message },
+        },
+        Err(Unreadable::Missing) => SubPlanFact::Missing,
+        Err(why) => SubPlanFact::Refused { why: why.to_string() },
+    }
 }
 
 fn fact(kind: PathKind) -> FileFact {

@@ -6,7 +6,7 @@ use planctl_engine::On;
 use planctl_engine::condition::{Clause, Key, STATUS_WORDS, Test};
 
 use super::tree::{EdgeTree, Kind, NodeTree, Workflow};
-use super::{folders, loops};
+use super::{folders, loops, sub_plans};
 use crate::condition;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::near::nearest;
@@ -343,7 +343,7 @@ fn said(workflow: &Workflow, node: &NodeTree, found: &mut Vec<Diagnostic>) {
             found.push(missing("command to call", "write `tool_command=\"COMMAND\"`"));
         }
         Kind::SubPlan => {
-            if child(workflow, node).is_none() {
+            if sub_plans::file(workflow, node).is_none() {
                 found.push(missing("plan to run", "write `stack.child_dotfile=\"FILE\"`"));
             }
             if let Some(until) = node.said.text("manager.stop_condition")
@@ -386,10 +386,6 @@ fn said(workflow: &Workflow, node: &NodeTree, found: &mut Vec<Diagnostic>) {
             .at(retries.span, "this has no effect");
         found.push(clash.at(policy.span, "this counts").help("keep one of them"));
     }
-}
-
-fn child<'w>(workflow: &'w Workflow, node: &'w NodeTree) -> Option<&'w Spanned<String>> {
-    node.said.text("stack.child_dotfile").or_else(|| workflow.said.text("stack.child_dotfile"))
 }
 
 // Ruling 2: elsewhere an edge without a condition is the way on from a failure, too.

@@ -2,7 +2,7 @@
 
 use planctl_engine::{ChildApproval, Graph, JoinPolicy, Level, NodeId, NodeKind, On, Outcome};
 use planctl_lang::workflow::{Language, check, of_graph, to_dot, to_graph, to_json, to_markdown};
-use planctl_lang::{Code, Facts, FileFact, Levels, Severity, Source};
+use planctl_lang::{Code, Facts, FileFact, Levels, Severity, Source, SubPlanFact};
 
 fn dot(statements: &str) -> Result<Graph, Vec<(Code, String)>> {
     graph(&format!("digraph G {{ {statements} }}"), Language::Dot)
@@ -264,6 +264,43 @@ fn a6_what_is_there_in_place_of_the_folder_is_said() {
     let outside =
         said(Code::P205, Severity::Error, "the folder `sub` is behind a link that leaves the workspace");
     assert_eq!(found(FileFact::Outside { target: "/etc".to_owned() }), outside);
+}
+
+#[test]
+fn a_sub_plan_whose_file_is_missing_or_no_plan_is_told_at_its_place() {
+    let judged = |text: &str, fact: SubPlanFact| {
+        let source = Source::new("plan.dot", text);
+        assert!(planctl_lang::read(&source).wants().sub_plans.contains("c.md"));
+        let facts = Facts { sub_plans: [("c.md".to_owned(), fact)].into(), ..Facts::default() };
+        let found = planctl_lang::verify(&source, &facts, &Levels::default()).diagnostics;
+        let found = found.into_iter().filter(|found| found.code == Code::P214);
+        let told = |found: planctl_lang::Diagnostic| {
+            assert_eq!(found.level, Severity::Error);
+            (found.message, source.slice(found.spans[0].span).to_owned())
+        };
+        found.map(told).collect::<Vec<_>>()
+    };
+    let of_node = format!("digraph G {{ {} }}", A6.replace("SAID", ", stack.child_workdir=\"sub\""));
+    let of_graph = "digraph G { stack.child_dotfile=\"c.md\" start a [shape=house] b [shape=house] exit start -> a -> b -> exit }";
+    for text in [of_node.as_str(), of_graph] {
+        let at = |message: &str| vec![(message.to_owned(), "\"c.md\"".to_owned())];
+        assert_eq!(judged(text, SubPlanFact::Readable), []);
+        assert_eq!(judged(text, SubPlanFact::Missing), at("the plan `c.md` is not there"));
+        let why = SubPlanFact::Refused { why: "it is a directory".to_owned() };
+        assert_eq!(judged(text, why), at("`c.md` can't be read as a plan: it is a directory"));
+    }
+    // What nothing goes by is not asked for.
+    let own = of_graph.replace("[shape=house]", "[shape=house, stack.child_dotfile=\"d.md\"]");
+    let wants = planctl_lang::read(&Source::new("plan.dot", own.as_str())).wants();
+    assert_eq!(wants.sub_plans, ["d.md".to_owned()].into());
+    let facts = Facts {
+        sub_plans: [("d.md".to_owned(), SubPlanFact::Missing)].into(),
+        existing_around: vec!["plans/d.md".to_owned()],
+        ..Facts::default()
+    };
+    let found = planctl_lang::verify(&Source::new("plan.dot", own.as_str()), &facts, &Levels::default());
+    let helps: Vec<_> = found.diagnostics.iter().filter_map(|found| found.help.as_deref()).collect();
+    assert_eq!(helps, ["did you mean `plans/d.md`?"; 2], "{found:?}");
 }
 
 fn graph_paths(graph: &Graph) -> Vec<&str> {

@@ -277,3 +277,30 @@ fn a6_who_approves_the_file_of_a_plan_that_waits_within_another_approves_it_for_
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(room.read("at/one/made"), "one\n");
 }
+
+#[test]
+fn a_plan_within_that_is_not_there_or_is_none_is_told_by_verification() {
+    let room = room(&["at/one"]);
+    let told = |file: &str| {
+        let text = digraph(&format!("{}start -> a -> done", house("a", "at/one", INHERIT)));
+        room.write("outer.dot", &text.replace("plans/inner.md", file));
+        let said = room.planctl(&["plan", "verify", "outer.dot"]);
+        (said.code, format!("{}{}", said.out, said.err))
+    };
+    assert_eq!(told("plans/inner.md").0, 0);
+    let (code, said) = told("plans/iner.md");
+    assert!(
+        code == 1 && said.contains("P214") && said.contains("the plan `plans/iner.md` is not there"),
+        "{said}"
+    );
+    assert!(said.contains("did you mean `plans/inner.md`?"), "{said}");
+    // Its folder does not matter, since the file is one of the workspace.
+    room.write("at/one/inner.md", INNER);
+    let (code, said) = told("inner.md");
+    assert!(code == 1 && said.contains("the plan `inner.md` is not there"), "{said}");
+    std::fs::write(room.path("plans/binary.md"), b"\x7fELF\x02\x01\x01\0\0").unwrap();
+    for (file, why) in [("plans", "it is a directory"), ("plans/binary.md", "a program")] {
+        let (code, said) = told(file);
+        assert!(code == 1 && said.contains("can't be read as a plan") && said.contains(why), "{said}");
+    }
+}
