@@ -90,20 +90,32 @@ async fn show_plan(context: &Context, plan: &str, step: Option<u32>) -> Answer {
 
 /// Says that a plan has errors; the findings themselves are printed before.
 pub fn not_verified(file: &Path, checked: &planctl_server::check::Checked) -> Failure {
-    let name = file.display();
-    Failure::new(Exit::No, format!("could not verify {name}: {}", verify::counted(&checked.verification)))
-        .next(format!("planctl plan verify {name}"))
+    let (name, counted) = (file.display(), verify::counted(&checked.verification));
+    match checked.folder.as_str() {
+        "" => Failure::new(Exit::No, format!("could not verify {name}: {counted}"))
+            .next(format!("planctl plan verify {name}")),
+        folder => {
+            let (shown, typed) = (show::safe(folder), shell_word(folder));
+            Failure::new(Exit::No, format!("could not verify {name} in the folder {shown}: {counted}"))
+                .next(format!("planctl plan verify --workspace {typed} {name}"))
+        }
+    }
 }
 
 async fn approve(context: &Context, file: &Path, note: Option<&str>, worker: Option<&Agent>) -> Answer {
     context.must_be_human("approve a plan")?;
     let is_json = context.is_json()?;
-    let checked = checking::check(context, file, worker, &planctl_lang::Levels::default()).await?;
+    let mut checked = checking::check(context, file, worker, &planctl_lang::Levels::default()).await?;
+    let client = Client::open(context).await?;
+    let folder = folder_of_run(context, &client, &checked.path).await?;
+    if !folder.is_empty() {
+        checked =
+            checking::check_in(context, &folder, file, worker, &planctl_lang::Levels::default()).await?;
+    }
     if !checked.verification.is_verified() {
         show::say(&verify::findings(&checked, context.is_quiet()));
         return Err(not_verified(file, &checked));
     }
-    let client = Client::open(context).await?;
     context.say_findings(&client.topic_findings(&checked).await?);
     let decided = client.approve(&checked, note, worker).await?;
     recorded(context, &decided, is_json)?;
@@ -113,6 +125,16 @@ async fn approve(context: &Context, file: &Path, note: Option<&str>, worker: Opt
         context.say(&format!("{} planctl plan run {file} {}", styled(BOLD, "next:"), worker_flag(worker)));
     }
     Ok(Exit::Yes)
+}
+
+/// Returns the folder in which the run works that an approval of a plan lets go on; empty where that is the workspace, or
+/// there is none.
+async fn folder_of_run(context: &Context, client: &Client, path: &str) -> Result<String, Failure> {
+    // A plan without a run is not found, and what keeps everything from being found keeps it from being approved, too.
+    let Ok(handle) = client.find(path).await else { return Ok(String::new()) };
+    let run = client.status(handle).await?;
+    let is_its = run.plan == path && Path::new(&run.workspace) == context.workspace();
+    Ok(run.folder.filter(|_| is_its && !run.state.is_over()).unwrap_or_default())
 }
 
 /// Writes the flag that names a worker, as it would be typed.

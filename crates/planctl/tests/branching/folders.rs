@@ -304,3 +304,28 @@ fn a_plan_within_that_is_not_there_or_is_none_is_told_by_verification() {
         assert!(code == 1 && said.contains("can't be read as a plan") && said.contains(why), "{said}");
     }
 }
+
+#[test]
+fn a6_the_file_of_a_plan_that_waits_in_a_folder_is_verified_there_when_it_is_approved() {
+    // What it reads is there only.
+    let room = room(&["at/one"]);
+    room.write("outer.dot", &digraph(&format!("{}start -> a -> done", house("a", "at/one", ""))));
+    assert_eq!(room.planctl(&run(&["--approve"], WORK)).code, 3);
+    assert_eq!(room.json(&["plan", "status", "inner-1", "--json"])["state"], "awaiting_approval");
+    std::fs::remove_file(room.path("at/one/notes.md")).unwrap();
+    let said = room.planctl(&["plan", "approve", "plans/inner.md"]);
+    assert!(said.code == 1 && said.err.contains("P201"), "{said:?}");
+    assert!(said.err.contains("could not verify plans/inner.md in the folder at/one"), "{said:?}");
+    let typed = "planctl plan verify --workspace at/one plans/inner.md";
+    assert!(said.err.contains(typed), "{said:?}");
+    assert_eq!(room.planctl(&typed.split(' ').skip(1).collect::<Vec<_>>()).code, 1);
+    furnish(&room, "at/one");
+    let said = room.planctl(&["plan", "approve", "plans/inner.md"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let said = room.planctl(&["plan", "resume", "outer-1", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(room.read("at/one/made"), "one\n");
+    // It is over: what is approved is the plan by itself, in the workspace.
+    let said = room.planctl(&["plan", "approve", "plans/inner.md"]);
+    assert!(said.code == 1 && said.err.contains("could not verify plans/inner.md:"), "{said:?}");
+}
