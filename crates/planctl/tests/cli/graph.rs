@@ -388,3 +388,24 @@ fn g_51_a_question_of_the_plan_says_what_to_type_for_each_answer() {
     let status = room.json(&["plan", "status", "@last", "--json"]);
     assert_eq!(status["state"], "failed", "{status:#}");
 }
+
+#[test]
+fn verification_names_no_roles_where_nobody_works_and_counts_one_step_as_one() {
+    let room = Room::new();
+    let said = |statements: &str| {
+        room.write(
+            "g.dot",
+            &format!("digraph g {{ start [shape=Mdiamond] done [shape=Msquare] {statements} }}\n"),
+        );
+        let said = room.planctl(&["plan", "verify", "g.dot"]);
+        assert_eq!(said.code, 0, "{said:?}");
+        let line = said.out.lines().find(|line| line.starts_with("verified")).unwrap();
+        line.rsplit_once(" · ").unwrap().0.to_owned()
+    };
+    let calls = "one [shape=parallelogram, tool_command=\"true\"] start -> one -> done";
+    let how = "(planctl graph render shows how)";
+    assert_eq!(said(calls), format!("verified · 1 step that branches or waits {how} · no budget"));
+    let two = "two [prompt=\"Do it.\", contract=\"test -s two\", target=coder] start -> one -> two -> done";
+    let both = calls.replace("start -> one -> done", two);
+    assert_eq!(said(&both), format!("verified · 2 steps that branch or wait {how} · role coder · no budget"));
+}

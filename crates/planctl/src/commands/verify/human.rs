@@ -93,11 +93,10 @@ pub fn summary(checked: &Checked, file: &Path) -> String {
     let roles: BTreeSet<&str> = steps.iter().map(|(_, task)| task.role.as_str()).collect();
     let mut text = format!("{name}: {counts}\n");
     text.push_str(&format!(
-        "{} · {} · {} {} · {} · {}\n",
+        "{} · {}{} · {} · {}\n",
         styled(GOOD, "verified"),
         ordered(graph),
-        if roles.len() == 1 { "role" } else { "roles" },
-        roles.iter().map(|role| show::safe(role)).collect::<Vec<_>>().join(", "),
+        named(&roles),
         show::budget(&graph.budget().into()),
         short_digest(checked.verification.digest.as_str()),
     ));
@@ -114,12 +113,24 @@ pub fn summary(checked: &Checked, file: &Path) -> String {
     text
 }
 
+// The roles as a part of a line; nothing where there are none, as in a graph of calls and questions.
+fn named(roles: &BTreeSet<&str>) -> String {
+    let names: Vec<String> = roles.iter().map(|role| show::safe(role)).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [only] => format!(" · role {only}"),
+        several => format!(" · roles {}", several.join(", ")),
+    }
+}
+
 // How many steps there are, and in which order they run.
 fn ordered(graph: &Graph) -> String {
     let steps = graph.numbered();
-    let word = if steps.len() == 1 { "step" } else { "steps" };
+    let is_one = steps.len() == 1;
+    let word = if is_one { "step" } else { "steps" };
     if !is_linear(graph) {
-        return format!("{} {word} that branch or wait (planctl graph render shows how)", steps.len());
+        let way = if is_one { "that branches or waits" } else { "that branch or wait" };
+        return format!("{} {word} {way} (planctl graph render shows how)", steps.len());
     }
     let order: Vec<String> = steps.iter().take(12).map(|(step, _)| step.to_string()).collect();
     let more = if steps.len() > 12 { "→…" } else { "" };
