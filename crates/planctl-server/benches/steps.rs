@@ -30,6 +30,10 @@ use tokio::sync::watch;
 #[path = "steps/daemon.rs"]
 mod daemon;
 
+/// The allocator of the program that is shipped.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     if arguments.get(1).is_some_and(|argument| argument == "__spawn") {
