@@ -12,6 +12,9 @@ use crate::spawn::Spawner;
 use crate::worktree::WorktreeError;
 use crate::worktree::call::{Called, call_well};
 
+/// Where the references are that keep what was recorded.
+const CHECKPOINTS: &str = "refs/checkpoints";
+
 /// The checkpoints of one run.
 #[derive(Clone)]
 pub struct Checkpoints {
@@ -34,7 +37,7 @@ impl Checkpoints {
         self.prepare(workspace).await?;
         let tree = self.tree_of(workspace).await?;
         // A reference keeps it from being cleared away.
-        self.call(workspace, ["update-ref", &format!("refs/checkpoints/{tree}"), &tree]).await?;
+        self.call(workspace, ["update-ref", &format!("{CHECKPOINTS}/{tree}"), &tree]).await?;
         Ok(tree)
     }
 
@@ -59,8 +62,12 @@ impl Checkpoints {
         Ok(self.call(workspace, ["write-tree"]).await?.line())
     }
 
+    /// Makes the repository whole, whatever a call that was cut off has left of it: whoever works here holds the
+    /// workspace, so nobody else is at it.
     async fn prepare(&self, workspace: &Path) -> Result<(), WorktreeError> {
-        if !self.kept.join("HEAD").is_file() {
+        self.remove_locks()?;
+        // What git makes last.
+        if !self.kept.join("objects/info").is_dir() {
             let io = |source| WorktreeError::Io { what: format!("make {}", self.kept.display()), source };
             std::fs::create_dir_all(&self.kept).map_err(io)?;
             let folder = self.kept.as_os_str().to_owned();
@@ -72,6 +79,21 @@ impl Checkpoints {
         let alternates = self.kept.join("objects/info/alternates");
         let io = |source| WorktreeError::Io { what: format!("write {}", alternates.display()), source };
         std::fs::write(&alternates, format!("{}\n", own.display())).map_err(io)
+    }
+
+    /// Removes what git locks while it writes, and leaves behind where it is killed.
+    fn remove_locks(&self) -> Result<(), WorktreeError> {
+        for folder in [self.kept.clone(), self.kept.join(CHECKPOINTS)] {
+            let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+            let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+            for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == "lock")) {
+                std::fs::remove_file(&path).map_err(|source| WorktreeError::Io {
+                    what: format!("remove {}", path.display()),
+                    source,
+                })?;
+            }
+        }
+        Ok(())
     }
 
     async fn call<const N: usize>(

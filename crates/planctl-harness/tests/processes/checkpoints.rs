@@ -13,6 +13,7 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
         g08_the_users_repository_stays_as_it_is,
         g08_a_workspace_without_a_repository_is_recorded_too,
         g08_what_was_never_recorded_is_refused,
+        p10_what_git_leaves_behind_where_it_is_killed_is_in_nobody_s_way,
     ]
 }
 
@@ -125,4 +126,23 @@ fn g08_what_was_never_recorded_is_refused() {
     let refused = block_on(place.checkpoints().restore(&place.workspace(), &"0".repeat(40))).unwrap_err();
     assert!(refused.to_string().contains("git rev-parse"), "{refused}");
     assert_eq!(place.read("a.txt").as_deref(), Some("one\n"));
+}
+
+/// Git removes its locks where it fails and where it is asked to end, and not where it is killed.
+fn p10_what_git_leaves_behind_where_it_is_killed_is_in_nobody_s_way() {
+    let place = Place::new();
+    let kept = place.folder.path().join("kept/run");
+    // In the middle of the first call, and of the later ones.
+    std::fs::create_dir_all(kept.join("refs")).unwrap();
+    std::fs::write(kept.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    std::fs::write(kept.join("config.lock"), "").unwrap();
+    let checkpoints = place.checkpoints();
+    let name = block_on(checkpoints.record(&place.workspace())).unwrap();
+    std::fs::write(kept.join("index.lock"), "").unwrap();
+    place.spoil();
+    std::fs::write(kept.join(format!("refs/checkpoints/{name}.lock")), "").unwrap();
+    block_on(checkpoints.restore(&place.workspace(), &name)).unwrap();
+    place.assert_as_recorded();
+    std::fs::write(kept.join(format!("refs/checkpoints/{name}.lock")), "").unwrap();
+    assert_eq!(block_on(checkpoints.record(&place.workspace())).unwrap(), name);
 }
