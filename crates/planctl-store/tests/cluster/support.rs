@@ -43,11 +43,13 @@ impl Place {
         chown(self.root(), Some(uid), None).unwrap();
     }
 
-    /// Copies this test's program to where every user can start it.
+    /// Copies this test's program to where every user can start it. Another process does so: what this one has open for
+    /// writing, a child that another test starts meanwhile has open too, and such a file can't be started.
     fn program(&self) -> PathBuf {
         let copy = self.root().join("program");
         if !copy.exists() {
-            fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+            let own = std::env::current_exe().unwrap();
+            assert!(Command::new("cp").arg(own).arg(&copy).status().unwrap().success());
         }
         copy
     }
