@@ -104,9 +104,10 @@ async fn url(context: &Context) -> Answer {
 }
 
 async fn client_program(context: &Context, name: &'static str, arguments: Vec<OsString>) -> Answer {
+    // In this order, so that a server which is started for this is kept up by it to the end.
+    let database = reach(context).await?;
     // Making sure of the schema first means that a fresh database has something to look at.
     Client::open(context).await?.close().await;
-    let database = reach(context).await?;
     // Ctrl-C is for the program on the terminal; planctl has to stay, since it keeps the server up.
     let quiet = tokio::spawn(async { while tokio::signal::ctrl_c().await.is_ok() {} });
     let (database, status) = tokio::task::spawn_blocking(move || {

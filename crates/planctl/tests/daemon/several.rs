@@ -22,6 +22,7 @@ fn two() -> (Place, String, [Going; 2], Going) {
     place.must(&["plan", "status"]);
     let url = place.must(&["db", "url"]).out.trim().to_owned();
     let daemons = ["one", "two"].map(|name| {
+        assert!(!keeper.is_over(), "nothing keeps the server up: {}", keeper.heard());
         let state = place.path(name);
         let mut daemon = place.start_with(
             &["daemon", "run", "--database-url", &url],

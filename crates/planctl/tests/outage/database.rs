@@ -117,3 +117,11 @@ fn p12_a_run_goes_on_when_a_watcher_that_owns_the_cluster_is_killed() {
     must_be_in_order(&place.journal());
     place.await_quiet();
 }
+
+#[test]
+fn p12_psql_speaks_to_one_server_from_beginning_to_end() {
+    let place = Place::new();
+    assert_eq!(place.must(&["db", "psql", "--", "-Atc", "select count(*) from runs"]).out.trim(), "0");
+    let log = std::fs::read_to_string(place.path("state/pg/postgres.log")).unwrap();
+    assert_eq!(log.matches("ready to accept connections").count(), 1, "{log}");
+}
