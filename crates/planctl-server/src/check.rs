@@ -77,9 +77,11 @@ pub struct Checking<'a> {
 impl Checking<'_> {
     /// Returns where the plan works; what is looked for in a folder that is not there yet is missing.
     fn place(&self) -> Result<PathBuf, CheckError> {
+        if self.folder.is_empty() {
+            return Ok(self.workspace.to_owned());
+        }
         let named = self.workspace.join(self.folder);
         match folder_in(self.workspace, self.folder) {
-            _ if self.folder.is_empty() => Ok(self.workspace.to_owned()),
             Ok(_) | Err(Unreadable::Missing) => Ok(named),
             Err(why) => Err(CheckError::Workspace { workspace: named, source: std::io::Error::other(why) }),
         }
