@@ -67,8 +67,9 @@ impl Cache {
     }
 }
 
-pub(crate) fn lock<T>(shelf: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    shelf.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks what whoever panicked with it in hand left whole: each change is one step.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A map of bounded weight; what was put first leaves first.

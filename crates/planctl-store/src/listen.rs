@@ -6,7 +6,7 @@
 //! server over its commit; what a person decides is announced within its own transaction.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use planctl_engine::RunId;
@@ -14,6 +14,7 @@ use sqlx::postgres::{PgListener, PgPoolOptions};
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
+use crate::cache::lock;
 use crate::connections::repeated;
 use crate::error::StoreError;
 use crate::store::Store;
@@ -148,10 +149,6 @@ fn wakes(listener: &Weak<Notify>) -> bool {
         notify.notify_one();
         true
     })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Store {

@@ -14,8 +14,7 @@ use crate::connections::{Patience, repeated};
 use crate::error::{StoreError, violates};
 use crate::history::genesis;
 use crate::plans::{ApprovalId, PlanId, WorkspaceId};
-use crate::queue::Terms;
-use crate::queue::at_of;
+use crate::queue::{Terms, at_of};
 use crate::rows::{
     from_json, optional_time_at, records, run_id, status_word, stored_run, stored_time, time_at, to_json,
 };

@@ -13,22 +13,18 @@ use crate::queue::Claimed;
 use crate::rows::{node_word, status_word, stored_run, stored_time, time_at, to_json};
 use crate::store::Store;
 
-/// Writes what nearly every report and verdict of a running run does: the one item that proves it goes, and at most one
-/// comes. The fence raises where the run or the item is not what was decided on.
-///
-/// The server prepares each part of a statement anew for every call, so a part that is left out is work that it need not do.
-pub(crate) const WRITE_STEP: &str = "\
-with moved as (
-  update runs set seq = $3::bigint, chain = $4::bytea, head = $5::json
-  where id = $1::uuid and seq = $2::bigint and case when $7::boolean then $6::timestamptz between
-    clock_timestamp() - interval '2 seconds' and clock_timestamp() + interval '100 milliseconds' else true end
-  returning served, revision, approval, settings
-), proven as (
-  delete from items i where i.id = $8::text and i.generation = $9::bigint and i.state = 'leased' and i.token_hash = $10::bytea
-    and exists (select from moved)
-  returning i.id
-), fence as materialized (
-  select planctl_fence(exists (select from moved), exists (select from proven)) as holds
+/// Where the time was assumed, the database says whether it is near enough.
+macro_rules! time_holds {
+    () => {
+        "case when $7::boolean then $6::timestamptz between
+    clock_timestamp() - interval '2 seconds' and clock_timestamp() + interval '100 milliseconds' else true end"
+    };
+}
+
+/// The history and the records, behind the fence.
+macro_rules! lines_and_records {
+    () => {
+        "\
 ), written as (
   insert into history (run, seq, at, kind, name, cause, node, visit, attempt, item, generation, command, body, hash)
   select $1::uuid, l.seq, $6::timestamptz, l.kind, l.name, $11::text, l.node, l.visit, l.attempt,
@@ -43,74 +39,89 @@ with moved as (
   from fence, unnest($21::text[], $22::text[], $23::text[]) as n (node, state, record)
   where fence.holds
   on conflict (run, node) do update set state = excluded.state, record = excluded.record
-), put as (
+"
+    };
+}
+
+/// Writes what nearly every report and verdict of a running run does: the one item that proves it goes, and at most one
+/// comes. The fence raises where the run or the item is not what was decided on.
+///
+/// The server prepares each part of a statement anew for every call, so a part that is left out is work that it need not do.
+pub(crate) const WRITE_STEP: &str = concat!(
+    "\
+with moved as (
+  update runs set seq = $3::bigint, chain = $4::bytea, head = $5::json
+  where id = $1::uuid and seq = $2::bigint and ",
+    time_holds!(),
+    "
+  returning served, revision, approval, settings
+), proven as (
+  delete from items i where i.id = $8::text and i.generation = $9::bigint and i.state = 'leased' and i.token_hash = $10::bytea
+    and exists (select from moved)
+  returning i.id
+), fence as materialized (
+  select planctl_fence(exists (select from moved), exists (select from proven)) as holds
+",
+    lines_and_records!(),
+    "), put as (
   insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros,
     generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on, locks)
-  select $24::text, $1::uuid, $25::text, $26::int, $27::int, $28::text, $29::text,
-    case when $36::bytea is null then 'ready' else 'leased' end, $30::json, $31::timestamptz, $32::timestamptz, $33::bigint,
-    case when $36::bytea is null then 0 else 1 end, $36::bytea, $37::text, $38::text, $39::text, $40::boolean,
-    clock_timestamp() + $41::bigint * interval '1 microsecond',
-    case when $36::bytea is not null then clock_timestamp() + $33::bigint * interval '1 microsecond' end,
-    $6::timestamptz, case when $28::text = 'agent' and m.served && array['*', $29::text] then $35::text end,
-    string_to_array($34::text, ',')
-  from fence, moved m where fence.holds and $24::text is not null
+  select $31::text, $1::uuid, $32::text, $33::int, $34::int, $35::text, $36::text,
+    case when $24::bytea is null then 'ready' else 'leased' end, $37::json, $38::timestamptz, $39::timestamptz, $40::bigint,
+    case when $24::bytea is null then 0 else 1 end, $24::bytea, $25::text, $26::text, $27::text, $28::boolean,
+    clock_timestamp() + $29::bigint * interval '1 microsecond',
+    case when $24::bytea is not null then clock_timestamp() + $40::bigint * interval '1 microsecond' end,
+    $6::timestamptz, case when $35::text = 'agent' and m.served && array['*', $36::text] then $30::text end,
+    string_to_array($41::text, ',')
+  from fence, moved m where fence.holds and $31::text is not null
   returning generation, lease_until, hard_deadline
 )
 select clock_timestamp() as now, nullif(p.generation, 0) as generation, p.lease_until, p.hard_deadline,
   m.revision, m.approval, m.settings::text as settings
-from moved m, fence left join put p on true where fence.holds";
+from moved m, fence left join put p on true where fence.holds"
+);
 
 /// Writes everything that any event can do: several items, asks, timers, a person's key, a move of the plan, a ring of the
 /// bell too. The order is run, item, rest.
-pub(crate) const WRITE_ALL: &str = "\
+pub(crate) const WRITE_ALL: &str = concat!(
+    "\
 with moved as (
-  update runs set seq = $3::bigint, chain = $4::bytea, head = $5::json, status = $6::text, active = $7::boolean,
-    revision = coalesce($9::text, revision), graph = coalesce($10::text, graph),
-    started_at = case when $7::boolean then coalesce(started_at, $8::timestamptz) else started_at end,
-    turn_at = case when $6::text = 'queued' then case when status = 'queued' then turn_at else $47::timestamptz end end,
-    ended_at = case when $6::text <> 'ended' then null when status = 'ended' then ended_at else $8::timestamptz end
-  where id = $1::uuid and seq = $2::bigint and case when $49::boolean then $8::timestamptz between
-    clock_timestamp() - interval '2 seconds' and clock_timestamp() + interval '100 milliseconds' else true end
+  update runs set seq = $3::bigint, chain = $4::bytea, head = $5::json, status = $43::text, active = $44::boolean,
+    revision = coalesce($45::text, revision), graph = coalesce($46::text, graph),
+    started_at = case when $44::boolean then coalesce(started_at, $6::timestamptz) else started_at end,
+    turn_at = case when $43::text = 'queued' then case when status = 'queued' then turn_at else $48::timestamptz end end,
+    ended_at = case when $43::text <> 'ended' then null when status = 'ended' then ended_at else $6::timestamptz end
+  where id = $1::uuid and seq = $2::bigint and ",
+    time_holds!(),
+    "
   returning id, served, revision, approval, settings
 ), proven as (
   select i.id from items i
-  where i.id = $11::text and i.generation = $12::bigint and i.state = 'leased'
-    and case when $13::bytea is not null then i.token_hash = $13
-        else i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() or i.instance = $14::text end
+  where i.id = $8::text and i.generation = $9::bigint and i.state = 'leased'
+    and case when $10::bytea is not null then i.token_hash = $10
+        else i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() or i.instance = $47::text end
     and exists (select from moved)
   for update
 ), fence as materialized (
-  select planctl_fence(exists (select from moved), $11::text is null or exists (select from proven)) as holds
-), written as (
-  insert into history (run, seq, at, kind, name, cause, node, visit, attempt, item, generation, command, body, hash)
-  select $1::uuid, l.seq, $8::timestamptz, l.kind, l.name, $15::text, l.node, l.visit, l.attempt,
-    case when l.kind = 'input' then $11::text end, case when l.kind = 'input' then $12::bigint end,
-    case when l.kind = 'input' then $16::uuid end, l.body::json, l.hash
-  from fence, unnest($17::bigint[], $18::text[], $19::text[], $20::text[], $21::int[], $22::int[], $23::text[],
-    $24::bytea[]) as l (seq, kind, name, node, visit, attempt, body, hash)
-  where fence.holds
-), noted as (
-  insert into nodes (run, node, state, record)
-  select $1::uuid, n.node, n.state, n.record::json
-  from fence, unnest($25::text[], $26::text[], $27::text[]) as n (node, state, record)
-  where fence.holds
-  on conflict (run, node) do update set state = excluded.state, record = excluded.record
-), removed as (
-  delete from items i using fence where fence.holds and i.id = any($28::text[])
+  select planctl_fence(exists (select from moved), $8::text is null or exists (select from proven)) as holds
+",
+    lines_and_records!(),
+    "), removed as (
+  delete from items i using fence where fence.holds and i.id = any($49::text[])
 ), put as (
   insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros,
     generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on, locks)
   select p.id, $1::uuid, p.node, p.visit, p.attempt, p.lane, p.target,
     case when p.taken then 'leased' else 'ready' end, p.work::json, p.available_at, p.due_at, p.span,
-    case when p.taken then 1 else 0 end, case when p.taken then $40::bytea end,
-    case when p.taken then $41::text end, case when p.taken then $42::text end,
-    case when p.taken then $43::text end, case when p.taken then $44::boolean end,
-    case when p.taken then clock_timestamp() + $45::bigint * interval '1 microsecond' end,
-    case when p.taken then clock_timestamp() + p.span * interval '1 microsecond' end, $8::timestamptz,
-    case when p.lane = 'agent' and (select served from moved) && array['*', p.target] then $46::text end,
+    case when p.taken then 1 else 0 end, case when p.taken then $24::bytea end,
+    case when p.taken then $25::text end, case when p.taken then $26::text end,
+    case when p.taken then $27::text end, case when p.taken then $28::boolean end,
+    case when p.taken then clock_timestamp() + $29::bigint * interval '1 microsecond' end,
+    case when p.taken then clock_timestamp() + p.span * interval '1 microsecond' end, $6::timestamptz,
+    case when p.lane = 'agent' and (select served from moved) && array['*', p.target] then $30::text end,
     string_to_array(p.locks, ',')
-  from fence, unnest($29::text[], $30::text[], $31::int[], $32::int[], $33::text[], $34::text[], $35::text[],
-    $36::timestamptz[], $37::timestamptz[], $38::bigint[], $39::boolean[], $48::text[])
+  from fence, unnest($31::text[], $32::text[], $33::int[], $34::int[], $35::text[], $36::text[], $37::text[],
+    $38::timestamptz[], $39::timestamptz[], $40::bigint[], $42::boolean[], $41::text[])
     as p (id, node, visit, attempt, lane, target, work, available_at, due_at, span, taken, locks)
   where fence.holds
   on conflict (id) do update set state = excluded.state, work = excluded.work, target = excluded.target,
@@ -124,10 +135,10 @@ with moved as (
   from put p, moved m where p.state = 'leased'
 ), asked as (
   insert into asks (item, run, node, visit, attempt, work, created_at)
-  select id, $1::uuid, node, visit, attempt, work, $8::timestamptz from put where lane = 'human'
+  select id, $1::uuid, node, visit, attempt, work, $6::timestamptz from put where lane = 'human'
   on conflict (item) do update set work = excluded.work, closed_at = null
 ), closed as (
-  update asks a set closed_at = $8::timestamptz from fence where fence.holds and a.item = any($28::text[])
+  update asks a set closed_at = $6::timestamptz from fence where fence.holds and a.item = any($49::text[])
 ), armed as (
   insert into timers (run, timer, at)
   select $1::uuid, t.timer, t.at from fence, unnest($50::text[], $51::timestamptz[]) as t (timer, at)
@@ -139,23 +150,24 @@ with moved as (
   delete from locks l using fence where fence.holds and l.run = $1::uuid and l.node = any($60::text[])
 ), answered as (
   insert into commands (key, run, body_hash, seq, at)
-  select $53::text, $1::uuid, $54::bytea, $2::bigint + 1, $8::timestamptz
+  select $53::text, $1::uuid, $54::bytea, $2::bigint + 1, $6::timestamptz
   from fence where fence.holds and $53::text is not null
 ), moving as (
   select p.id, p.status, p.digest from plans p, runs r, fence
   where fence.holds and $55::text is not null and r.id = $1::uuid and p.id = r.plan
-    and p.digest = coalesce($9::text, r.revision) and p.status = any($56::text[])
+    and p.digest = coalesce($45::text, r.revision) and p.status = any($56::text[])
 ), moved_plan as (
-  update plans p set status = $55::text, updated_at = $8::timestamptz from moving where p.id = moving.id
+  update plans p set status = $55::text, updated_at = $6::timestamptz from moving where p.id = moving.id
 ), recorded as (
   insert into plan_transitions (plan, from_status, to_status, by, why, digest, at)
-  select id, status, $55::text, $57::text, $58::text, digest, $8::timestamptz from moving
+  select id, status, $55::text, $57::text, $58::text, digest, $6::timestamptz from moving
 ), rung as (
   select pg_notify('planctl', $59::text) from fence where fence.holds and $59::text is not null
 )
 select fence.holds, clock_timestamp() as now, t.generation, t.lease_until, t.hard_deadline, t.revision, t.approval, t.settings,
   (select count(*) from rung) as rings
-from fence left join taken t on true";
+from fence left join taken t on true"
+);
 
 pub(crate) const REFUSE: &str = "insert into refusals (run, item, generation, name, reason, body) \
      values ($1, $2, $3, $4, $5, $6::json)";
@@ -269,40 +281,19 @@ impl Store {
             && rows.is_step(proof.filter(|_| token_hash.is_some()).map(|(item, _)| item))
             && before.head.status == RunStatus::Active
             && after.head.status == RunStatus::Active;
-        let query = if is_step {
-            sqlx::query(WRITE_STEP)
-                .bind(stored_run(call.run))
-                .bind(before.seq)
-                .bind(decided.seq())
-                .bind(&chain[..])
-                .bind(to_json(&after.head))
-                .bind(stored_time(before.now))
-                .bind(before.is_remembered)
-                .bind(proof.map(|(item, _)| item.as_str()))
-                .bind(proof.map(|(_, generation)| generation))
-                .bind(token_hash)
-        } else {
-            sqlx::query(WRITE_ALL)
-                .bind(stored_run(call.run))
-                .bind(before.seq)
-                .bind(decided.seq())
-                .bind(&chain[..])
-                .bind(to_json(&after.head))
-                .bind(status_word(after.head.status))
-                .bind(after.head.status == RunStatus::Active)
-                .bind(stored_time(before.now))
-                .bind(revised_to(call.event).map(planctl_engine::Digest::as_str))
-                .bind(
-                    revised_to(call.event)
-                        .and(decided.input.graph.as_ref())
-                        .map(planctl_engine::Digest::as_str),
-                )
-                .bind(proof.map(|(item, _)| item.as_str()))
-                .bind(proof.map(|(_, generation)| generation))
-                .bind(token_hash)
-                .bind(dead_instance)
-        };
-        let query = query
+        let puts = &rows.puts;
+        // What both statements are given has the same numbers in both.
+        let query = sqlx::query(if is_step { WRITE_STEP } else { WRITE_ALL })
+            .bind(stored_run(call.run))
+            .bind(before.seq)
+            .bind(decided.seq())
+            .bind(&chain[..])
+            .bind(to_json(&after.head))
+            .bind(stored_time(before.now))
+            .bind(before.is_remembered)
+            .bind(proof.map(|(item, _)| item.as_str()))
+            .bind(proof.map(|(_, generation)| generation))
+            .bind(token_hash)
             .bind(call.event.kind())
             .bind(call.command)
             .bind(lines.iter().map(|line| line.seq).collect::<Vec<_>>())
@@ -315,8 +306,14 @@ impl Store {
             .bind(lines.iter().map(|line| &line.hash[..]).collect::<Vec<_>>())
             .bind(changed.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>())
             .bind(changed.iter().map(|(_, record)| node_word(&record.state)).collect::<Vec<_>>())
-            .bind(changed.iter().map(|(_, record)| to_json(record)).collect::<Vec<_>>());
-        let puts = &rows.puts;
+            .bind(changed.iter().map(|(_, record)| to_json(record)).collect::<Vec<_>>())
+            .bind(take.map(|_| call.token.hash()))
+            .bind(take.map(|take| take.holder.host.as_str()))
+            .bind(take.map(|take| take.holder.boot.as_str()))
+            .bind(take.map(|take| take.holder.instance.as_str()))
+            .bind(take.map(|take| take.holder.own))
+            .bind(take.map(|take| effects::micros(take.lease)))
+            .bind(&decided.fixed.host);
         let query = if is_step {
             let put = puts.first();
             query
@@ -331,10 +328,9 @@ impl Store {
                 .bind(put.map(|put| put.due))
                 .bind(put.map(|put| put.span))
                 .bind(put.and_then(|put| put.locks.as_deref()))
-                .bind(&decided.fixed.host)
         } else {
+            let revision = revised_to(call.event);
             query
-                .bind(&rows.removed)
                 .bind(puts.iter().map(|put| put.id.as_str()).collect::<Vec<_>>())
                 .bind(puts.iter().map(|put| put.node.as_str()).collect::<Vec<_>>())
                 .bind(puts.iter().map(|put| put.visit).collect::<Vec<_>>())
@@ -345,23 +341,15 @@ impl Store {
                 .bind(puts.iter().map(|put| put.available).collect::<Vec<_>>())
                 .bind(puts.iter().map(|put| put.due).collect::<Vec<_>>())
                 .bind(puts.iter().map(|put| put.span).collect::<Vec<_>>())
-                .bind(puts.iter().map(|put| put.is_taken).collect::<Vec<_>>())
-        };
-        let query = query
-            .bind(take.map(|_| call.token.hash()))
-            .bind(take.map(|take| take.holder.host.as_str()))
-            .bind(take.map(|take| take.holder.boot.as_str()))
-            .bind(take.map(|take| take.holder.instance.as_str()))
-            .bind(take.map(|take| take.holder.own))
-            .bind(take.map(|take| effects::micros(take.lease)));
-        let query = if is_step {
-            query
-        } else {
-            query
-                .bind(&decided.fixed.host)
-                .bind(stored_time(before.now.after(decided.graph.priority().delay())))
                 .bind(puts.iter().map(|put| put.locks.as_deref()).collect::<Vec<_>>())
-                .bind(before.is_remembered)
+                .bind(puts.iter().map(|put| put.is_taken).collect::<Vec<_>>())
+                .bind(status_word(after.head.status))
+                .bind(after.head.status == RunStatus::Active)
+                .bind(revision.map(planctl_engine::Digest::as_str))
+                .bind(revision.and(decided.input.graph.as_ref()).map(planctl_engine::Digest::as_str))
+                .bind(dead_instance)
+                .bind(stored_time(before.now.after(decided.graph.priority().delay())))
+                .bind(rows.removed)
                 .bind(rows.armed)
                 .bind(rows.armed_at)
                 .bind(rows.disarmed)
