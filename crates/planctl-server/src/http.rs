@@ -9,6 +9,7 @@ mod body;
 mod events;
 mod guard;
 mod items;
+mod line;
 mod openapi;
 mod plans;
 mod problem;

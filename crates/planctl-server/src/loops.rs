@@ -122,8 +122,11 @@ pub(crate) trait Turns {
     const NAME: &'static str;
     /// The least time from one turn to the next, however often the bell rings.
     const PACE: Duration;
-    /// What it need not wait for.
-    const NEWS: News = News::Any;
+
+    /// What it is woken for.
+    fn news(_: &Shared) -> News {
+        News::Any
+    }
 
     /// Looks, does, applies, once.
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError>;
@@ -146,7 +149,7 @@ pub(crate) async fn take_turns<T: Turns>(shared: &Arc<Shared>, make: impl Fn() -
 }
 
 async fn keep_turning<T: Turns>(shared: &Arc<Shared>, mut turns: T) {
-    let wake = Wake::new(shared.station.store(), T::NEWS);
+    let wake = Wake::new(shared.station.store(), T::news(shared));
     while !shared.is_stopping() {
         shared.health.turned(T::NAME);
         match turns.turn(shared).await {

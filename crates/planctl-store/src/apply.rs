@@ -17,6 +17,7 @@
 
 mod memory;
 mod read;
+mod together;
 mod write;
 
 use std::sync::Arc;
@@ -40,10 +41,13 @@ use crate::store::Store;
 use crate::token::Token;
 
 pub(crate) use memory::Known;
+use together::Unwritten;
+
 pub(crate) use read::{
     READ_ALL, READ_COMMAND, READ_DUPLICATE, READ_LIVE, READ_NODES, READ_OWN_COMMAND, READ_TAKEN,
 };
-pub(crate) use write::{REFUSE, WRITE_ALL, WRITE_STEP};
+pub(crate) use together::Steps;
+pub(crate) use write::{REFUSE, WRITE_ALL, WRITE_STEPS};
 
 /// What one event did, and is durable.
 #[derive(Clone, Debug)]
@@ -78,8 +82,8 @@ struct Call<'a> {
     scope: Scope,
     /// Says that the run need not be read where this process wrote it last.
     trusts_memory: bool,
-    /// Says that even a plain step is written by the statement that can write everything.
-    writes_all: bool,
+    /// Says that even a plain step is written apart from others, by the statement that can write everything.
+    is_apart: bool,
     known: Option<Box<Known>>,
 }
 
@@ -88,6 +92,10 @@ struct Decided {
     before: read::Loaded,
     after: Advance,
     input: Input,
+    /// The item that proves the input, and the generation of its lease.
+    item: Option<(ItemId, i64)>,
+    /// The call that brings the input.
+    command: Uuid,
     fixed: Arc<Fixed>,
     graph: Arc<Graph>,
     lines: Vec<history::Draft>,
@@ -98,7 +106,9 @@ enum Setback {
     /// Another writer came first.
     Race,
     /// The database was away; a decided transition may have been written.
-    Outage(sqlx::Error, Option<Box<Decided>>),
+    Outage(sqlx::Error, Option<Arc<Decided>>),
+    /// A transition was to be written with others and may have been.
+    Unsure(Arc<Decided>),
     /// The same news was applied before; this is what it was answered.
     Answered(Box<Applied>),
     /// No further try.
@@ -148,12 +158,12 @@ impl Store {
             token: Token::draw(),
             scope: Scope::Nodes(std::collections::BTreeSet::new()),
             trusts_memory: matches!(proof, Proof::Lease { .. }),
-            writes_all: false,
+            is_apart: false,
             known: None,
         };
         let mut patience = Patience::new(self.settings());
         let mut races = 0;
-        let mut unknown: Option<Box<Decided>> = None;
+        let mut unknown: Option<Arc<Decided>> = None;
         loop {
             let setback = match self.try_apply(&mut call, unknown.as_deref()).await {
                 Ok(applied) => return Ok(applied),
@@ -167,6 +177,7 @@ impl Store {
                     unknown = decided.or(unknown);
                     patience.after(error).await?;
                 }
+                Setback::Unsure(decided) => unknown = Some(decided),
                 Setback::Answered(applied) => return Ok(*applied),
                 Setback::Final(error) => return Err(error),
             }
@@ -178,7 +189,7 @@ impl Store {
             && self.read_own_command(call, decided).await?
         {
             let taken = self.read_taken(call, decided).await?;
-            return Ok(finished(self, call, decided, taken));
+            return Ok(finished(self, call, decided, taken, true));
         }
         if let Some(answer) = self.read_command(call).await? {
             return Ok(answer);
@@ -188,12 +199,18 @@ impl Store {
             Err(setback) => return self.instead_of(call, unknown, setback).await,
         };
         match self.write(call, &decided).await {
-            Ok(lease) => {
-                let lease = lease.as_ref().map(Lease::read).transpose()?;
+            Ok(row) => {
+                let lease =
+                    row.try_get::<Option<i64>, _>("generation")?.map(|_| Lease::read(&row)).transpose()?;
                 let taken = lease.map(|lease| claimed(call, &decided, lease)).transpose()?;
-                Ok(finished(self, call, &decided, taken))
+                Ok(finished(self, call, &decided, taken, row.try_get("served")?))
             }
-            Err(error) => Err(self.setback(call, decided, error).await),
+            Err(Unwritten::Alone(error)) => Err(self.setback(call, decided, error).await),
+            Err(Unwritten::Overtaken) => Err(Setback::Race),
+            Err(Unwritten::Together) => {
+                call.is_apart = true;
+                Err(Setback::Unsure(decided))
+            }
         }
     }
 
@@ -205,14 +222,14 @@ impl Store {
         unknown: Option<&Decided>,
         setback: Setback,
     ) -> Result<Applied, Setback> {
-        if matches!(setback, Setback::Race | Setback::Outage(..)) {
+        if matches!(setback, Setback::Race | Setback::Outage(..) | Setback::Unsure(_)) {
             return Err(setback);
         }
         if let Some(decided) = unknown
             && self.read_own_command(call, decided).await?
         {
             let taken = self.read_taken(call, decided).await?;
-            return Ok(finished(self, call, decided, taken));
+            return Ok(finished(self, call, decided, taken, true));
         }
         if let Some(answer) = self.read_command(call).await? {
             return Ok(answer);
@@ -226,7 +243,7 @@ impl Store {
     }
 
     /// Reads and decides; loads more where the engine asks for it.
-    async fn decide(&self, call: &mut Call<'_>) -> Result<Box<Decided>, Setback> {
+    async fn decide(&self, call: &mut Call<'_>) -> Result<Arc<Decided>, Setback> {
         let mut loads = 0;
         loop {
             let fixed = self.fixed(call.run).await?;
@@ -249,7 +266,7 @@ impl Store {
             self.check_proof(call, &before).await?;
             let run = Run::loaded(call.run, before.head.clone(), call.scope.clone(), before.records.clone());
             match advance(&graph, &run, call.event, before.now) {
-                Ok(after) => return Ok(Box::new(decided(call, before, after, digest, fixed, graph))),
+                Ok(after) => return Ok(Arc::new(decided(call, before, after, digest, fixed, graph))),
                 Err(Refusal::NotLoaded(more)) => {
                     loads += 1;
                     let more = if loads > LOADS_MAX { Scope::All } else { more };
@@ -262,13 +279,13 @@ impl Store {
     }
 
     /// Says what an error of the writing statement means for the call.
-    async fn setback(&self, call: &mut Call<'_>, decided: Box<Decided>, error: sqlx::Error) -> Setback {
+    async fn setback(&self, call: &mut Call<'_>, decided: Arc<Decided>, error: sqlx::Error) -> Setback {
         if raised(&error, "PL001") || violates(&error, "commands_pkey") {
             return Setback::Race;
         }
         if violates(&error, "items_pkey") {
             // What comes is there already, and is to be put anew.
-            call.writes_all = true;
+            call.is_apart = true;
             return Setback::Race;
         }
         if raised(&error, "PL002") {
@@ -303,7 +320,8 @@ fn decided(
     let shared =
         Shared { at: before.now, cause: call.event.kind(), item: call.proof.item(), command: call.command };
     let lines = history::drafts((before.seq, before.chain), &shared, &input, &after.facts, &after.run);
-    Decided { before, after, input, fixed, graph, lines }
+    let item = call.proof.item().map(|(item, generation)| (item.clone(), generation));
+    Decided { before, after, input, item, command: call.command, fixed, graph, lines }
 }
 
 fn revised_to(event: &Event) -> Option<&planctl_engine::Digest> {
@@ -379,14 +397,20 @@ impl Call<'_> {
     }
 }
 
-fn finished(store: &Store, call: &mut Call<'_>, decided: &Decided, taken: Option<Claimed>) -> Applied {
+fn finished(
+    store: &Store,
+    call: &mut Call<'_>,
+    decided: &Decided,
+    taken: Option<Claimed>,
+    served: bool,
+) -> Applied {
     store.remember(call, decided);
     if decided.input.graph.is_some() {
         let digest = decided.input.graph.clone().expect("the graph was just seen");
         let run = decided.after.run.id;
         store.cache().keep_run(run, Arc::new(Fixed { graph: digest, ..(*decided.fixed).clone() }));
     }
-    store.bell().ring(decided.after.run.id, decided.brings(taken.as_ref()));
+    store.bell().ring(decided.after.run.id, decided.brings(taken.as_ref(), served));
     Applied {
         seq: decided.seq(),
         head: decided.after.run.head.clone(),

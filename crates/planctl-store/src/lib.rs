@@ -7,6 +7,7 @@ pub mod testing;
 mod apply;
 mod audit;
 mod cache;
+mod claims;
 mod connections;
 mod effects;
 mod error;
@@ -39,6 +40,7 @@ mod worktrees;
 
 pub use apply::Applied;
 pub use audit::Finding;
+pub use claims::Waiting;
 pub use effects::WORK_GRACE;
 pub use error::StoreError;
 pub use history::{Input, Line, Said};

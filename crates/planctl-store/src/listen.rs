@@ -23,7 +23,7 @@ pub(crate) const CHANNEL: &str = "planctl";
 pub(crate) const RING: &str = "select pg_notify('planctl', payload) from unnest($1::text[]) as payload";
 
 /// How often notifications leave while many do, and how many of them leave at once after a while of quiet.
-const RING_EVERY: Duration = Duration::from_millis(10);
+const RING_EVERY: Duration = Duration::from_millis(20);
 const RINGS_AT_ONCE: u32 = 20;
 /// How long a lost listener waits before it connects again.
 const RECONNECT_AFTER: Duration = Duration::from_millis(200);
@@ -38,6 +38,8 @@ pub enum News {
     Any,
     /// Work for agents.
     Agents,
+    /// Work for agents that its run serves itself.
+    Served,
     /// Gates, rehearsals and other work of the harness.
     Gates,
 }
@@ -46,42 +48,47 @@ pub enum News {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Brings {
     pub(crate) agents: bool,
+    pub(crate) served: bool,
     pub(crate) gates: bool,
 }
 
 impl Brings {
     /// For rings that do not say: everybody looks.
-    pub(crate) const UNKNOWN: Brings = Brings { agents: true, gates: true };
-    const NOTHING: Brings = Brings { agents: false, gates: false };
+    pub(crate) const UNKNOWN: Brings = Brings { agents: true, served: true, gates: true };
+    const NOTHING: Brings = Brings { agents: false, served: false, gates: false };
 
     fn interests(self, news: News) -> bool {
         match news {
             News::Any => true,
             News::Agents => self.agents,
+            News::Served => self.served,
             News::Gates => self.gates,
         }
     }
 
     fn and(self, other: Brings) -> Brings {
-        Brings { agents: self.agents || other.agents, gates: self.gates || other.gates }
-    }
-
-    fn word(self) -> &'static str {
-        match (self.agents, self.gates) {
-            (true, true) => "agents+gates",
-            (true, false) => "agents",
-            (false, true) => "gates",
-            (false, false) => "nothing",
+        Brings {
+            agents: self.agents || other.agents,
+            served: self.served || other.served,
+            gates: self.gates || other.gates,
         }
     }
 
-    fn parse(word: &str) -> Brings {
-        let (agents, gates) =
-            (Brings { agents: true, ..Brings::NOTHING }, Brings { gates: true, ..Brings::NOTHING });
-        [Brings::NOTHING, agents, gates]
-            .into_iter()
-            .find(|brings| brings.word() == word)
-            .unwrap_or(Brings::UNKNOWN)
+    /// Returns what a notification says of it: a letter for each that is brought.
+    fn letters(self) -> String {
+        let letters =
+            [(self.agents, 'a'), (self.served, 's'), (self.gates, 'g'), (self == Brings::NOTHING, '-')];
+        letters.into_iter().filter_map(|(is_said, letter)| is_said.then_some(letter)).collect()
+    }
+
+    /// Reads such letters; whoever says something else does not say what it brings.
+    fn parse(letters: &str) -> Brings {
+        let brings = Brings {
+            agents: letters.contains('a'),
+            served: letters.contains('s'),
+            gates: letters.contains('g'),
+        };
+        if brings.letters() == letters { brings } else { Brings::UNKNOWN }
     }
 }
 
@@ -243,6 +250,6 @@ impl Store {
     }
 
     pub(crate) fn payload(&self, run: RunId, brings: Brings) -> String {
-        format!("{} {run} {}", self.name(), brings.word())
+        format!("{} {run} {}", self.name(), brings.letters())
     }
 }

@@ -9,6 +9,7 @@ use sqlx::{Connection, PgConnection, Row};
 use crate::connections::repeated;
 use crate::error::StoreError;
 use crate::history::Input;
+use crate::listen::Brings;
 use crate::plans::{Approval, PlanId};
 use crate::rows::{from_json, records, stored_run};
 use crate::runs::{RunRow, ServedRole};
@@ -129,7 +130,10 @@ impl Store {
         served: &[ServedRole],
     ) -> Result<(), StoreError> {
         let served: Vec<&str> = served.iter().map(ServedRole::word).collect();
-        repeated!(self, lent => set_settings_on(&mut lent, run, settings, &served))
+        repeated!(self, lent => set_settings_on(&mut lent, run, settings, &served))?;
+        // Work that is out may be for somebody else now.
+        self.bell().ring(run, Brings::UNKNOWN);
+        Ok(())
     }
 }
 

@@ -26,15 +26,21 @@ macro_rules! leased_columns {
     };
 }
 
+macro_rules! claimable {
+    () => {
+        "i.state = 'ready' and i.available_at <= clock_timestamp() and (i.locks is null or not exists (select from locks l \
+         where l.name = any(i.locks) and (l.run <> i.run or l.node <> i.node)))"
+    };
+}
+
 macro_rules! claim_where {
     ($($which:literal),+ $(,)?) => {
         concat!(
-            "with candidate as materialized (select i.id, i.run, i.node, i.locks from items i where i.state = 'ready' ",
-            "and i.lane = $1 and ",
+            "with candidate as materialized (select i.id, i.run, i.node, i.locks from items i where ",
+            claimable!(),
+            " and i.lane = $1 and ",
             $($which,)+
-            " and i.available_at <= clock_timestamp() and (i.locks is null or not exists (select from locks l ",
-            "where l.name = any(i.locks) and (l.run <> i.run or l.node <> i.node))) ",
-            "order by i.due_at, i.id limit 1 for update skip locked), ",
+            " order by i.due_at, i.id limit 1 for update skip locked), ",
             "taken as (update items i set state = 'leased', generation = i.generation + 1, token_hash = $4, host = $5, ",
             "boot = $6, instance = $7, own = $8, lease_until = clock_timestamp() + $9::bigint * interval '1 microsecond', ",
             "hard_deadline = clock_timestamp() + i.span_micros * interval '1 microsecond' ",
@@ -45,6 +51,8 @@ macro_rules! claim_where {
         )
     };
 }
+
+pub(crate) use {claimable, leased_columns};
 
 macro_rules! claim_of {
     ($target:literal) => {
@@ -300,18 +308,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn claim(&self, claim: &Claim) -> Result<Option<Claimed>, StoreError> {
-        self.claim_with(claim, Token::draw(), false).await
-    }
-
-    /// Claims under a secret that the caller chose; what was claimed under it before, and is still held, is returned.
-    ///
-    /// So a claim whose answer was lost can be repeated.
-    ///
-    /// # Errors
-    ///
-    /// Those of the connection.
-    pub async fn claim_again(&self, claim: &Claim, token: Token) -> Result<Option<Claimed>, StoreError> {
-        self.claim_with(claim, token, true).await
+        self.claim_under(claim, Token::draw()).await
     }
 
     /// Returns what was claimed under a secret, and is still held.
@@ -326,18 +323,20 @@ impl Store {
         }
     }
 
-    async fn claim_with(
-        &self,
-        claim: &Claim,
-        token: Token,
-        mut is_unsure: bool,
-    ) -> Result<Option<Claimed>, StoreError> {
+    /// Claims under a secret that the caller chose. Where something has been claimed under it before, and is still held,
+    /// nothing else is.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn claim_under(&self, claim: &Claim, token: Token) -> Result<Option<Claimed>, StoreError> {
         let (lane, targets): (&str, Vec<&str>) = match &claim.lane {
             ClaimLane::Agent(roles) => ("agent", roles.iter().map(Role::as_str).collect()),
             ClaimLane::Served => ("agent", Vec::new()),
             ClaimLane::Gate => ("harness", vec![claim.holder.host.as_str()]),
         };
         let mut patience = Patience::new(self.settings());
+        let mut is_unsure = false;
         let row = loop {
             match self.try_claim(claim, lane, &targets, &token).await {
                 Ok(Some(row)) => break Some(row),

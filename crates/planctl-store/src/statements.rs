@@ -1,8 +1,8 @@
 //! Every SQL text of the hot path and the reads, by name, so that a test can prepare them all.
 
 use crate::{
-    apply, audit, connections, history, leases, listen, locks, lookups, migrate, outputs, plans, queue,
-    requests, runs, server, sub_plans, timers, tokens, topics, turns, workers, worktrees,
+    apply, audit, claims, connections, history, leases, listen, locks, lookups, migrate, outputs, plans,
+    queue, requests, runs, server, sub_plans, timers, tokens, topics, turns, workers, worktrees,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -25,12 +25,14 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("apply: read own command", apply::READ_OWN_COMMAND),
     ("apply: read command", apply::READ_COMMAND),
     ("apply: read taken", apply::READ_TAKEN),
-    ("apply: write step", apply::WRITE_STEP),
+    ("apply: write steps", apply::WRITE_STEPS),
     ("apply: write all", apply::WRITE_ALL),
     ("apply: refuse", apply::REFUSE),
     ("queue: claim in run", queue::CLAIM_IN_RUN),
     ("queue: claim of one", queue::CLAIM_OF_ONE),
     ("queue: claim of any", queue::CLAIM_OF_ANY),
+    ("claims: of one for all", claims::CLAIM_OF_ONE_FOR_ALL),
+    ("claims: of any for all", claims::CLAIM_OF_ANY_FOR_ALL),
     ("queue: claimed before", queue::CLAIMED_BEFORE),
     ("queue: claim served", queue::CLAIM_SERVED),
     ("queue: item", queue::ITEM),

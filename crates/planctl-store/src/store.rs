@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
 
+use crate::apply::Steps;
 use crate::cache::Cache;
 use crate::connections::Connections;
 use crate::error::StoreError;
@@ -64,6 +65,7 @@ struct Inner {
     connections: Connections,
     settings: Settings,
     cache: Cache,
+    steps: Steps,
     told_time: ToldTime,
     bell: Arc<Bell>,
     name: String,
@@ -83,6 +85,7 @@ impl Store {
             connections,
             settings,
             cache: Cache::default(),
+            steps: Steps::default(),
             told_time: ToldTime::default(),
             bell: Arc::new(Bell::default()),
             name: random::hex(),
@@ -139,6 +142,10 @@ impl Store {
 
     pub(crate) fn cache(&self) -> &Cache {
         &self.inner.cache
+    }
+
+    pub(crate) fn steps(&self) -> &Steps {
+        &self.inner.steps
     }
 
     pub(crate) fn told_time(&self) -> &ToldTime {

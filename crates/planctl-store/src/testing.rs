@@ -218,6 +218,11 @@ pub fn tell_time(store: &crate::Store, time: planctl_engine::Timestamp) {
     store.told_time().tell(time);
 }
 
+/// Returns how many steps wait while another is being written.
+pub fn steps_in_line(store: &crate::Store) -> usize {
+    store.steps().in_line()
+}
+
 /// A database of one test, dropped with this value.
 #[derive(Debug)]
 pub struct TestDatabase {

@@ -11,7 +11,8 @@ use crate::random;
 pub struct Token([u8; 32]);
 
 impl Token {
-    pub(crate) fn draw() -> Token {
+    /// Draws a new one.
+    pub fn draw() -> Token {
         Token(random::bytes())
     }
 

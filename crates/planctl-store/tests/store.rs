@@ -21,6 +21,8 @@ mod queue;
 mod requests;
 #[path = "store/schema.rs"]
 mod schema;
+#[path = "store/together.rs"]
+mod together;
 #[path = "store/tokens.rs"]
 mod tokens;
 #[path = "store/topics.rs"]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::response::Response;
@@ -12,12 +12,12 @@ use planctl_engine::{
 };
 use planctl_harness::{Assignment, digest_of, excerpt_of};
 use planctl_store::{
-    Claim, ClaimLane, Claimed, Holder, Leased, News, Proof, Renewal, SeenWorker, Store, StoreError, Take,
-    Token,
+    Claimed, Leased, News, Proof, Renewal, SeenWorker, Store, StoreError, Take, Token, Waiting,
 };
 use tokio::time::Instant;
 
 use super::guard::LEASE_PREFIX;
+use super::line::{Line, Lines, Place, Turn};
 use super::problem::{Code, Problem};
 use super::slots::TakenGate;
 use super::{Answer, Call, Scope, guard, json, nothing};
@@ -56,8 +56,7 @@ const KEPT_ITEMS_MAX: usize = 4096;
 /// What the daemon keeps in memory about work that is out: a convenience, and no part of what is decided.
 #[derive(Default)]
 pub(crate) struct Desk {
-    /// Those who wait for the same roles, one after another: whoever is in front looks, the others do not.
-    fronts: Mutex<HashMap<Vec<Role>, Arc<tokio::sync::Mutex<()>>>>,
+    lines: Lines,
     /// Workers as they presented themselves, and when that was noted.
     seen: Mutex<HashMap<String, Instant>>,
     notes: Mutex<HashMap<(ItemId, i64), Note>>,
@@ -70,12 +69,6 @@ struct Note {
 }
 
 impl Desk {
-    fn front(&self, roles: &[Role]) -> Arc<tokio::sync::Mutex<()>> {
-        let mut fronts = self.fronts.lock().unwrap_or_else(PoisonError::into_inner);
-        fronts.retain(|_, front| Arc::strong_count(front) > 1);
-        fronts.entry(roles.to_vec()).or_default().clone()
-    }
-
     /// Notes a worker, and one that comes often every few seconds.
     async fn see(&self, store: &Store, worker: &SeenWorker<'_>) -> Result<(), StoreError> {
         let (presented, now) = (format!("{worker:?}"), clock::instant());
@@ -128,16 +121,11 @@ pub(super) async fn claim(call: Call) -> Answer {
         capacity: wanted.capacity.unwrap_or(1),
     };
     call.doors.desk().see(call.station().store(), &seen).await?;
-    let station = call.station();
-    let claim = Claim {
-        lane: ClaimLane::Agent(roles.clone()),
-        run: None,
-        except: Vec::new(),
-        holder: Holder { host: station.host().to_owned(), boot: String::new(), instance: worker, own: false },
-        lease,
-    };
-    let token = token_of(&call);
-    match claimed_within(&call, &claim, &roles, token, wait).await? {
+    // Whoever can't repeat the call gets a secret that nobody could guess.
+    let repeats = token_of(&call);
+    let token = repeats.clone().unwrap_or_else(Token::draw);
+    let wants = Waiting { instance: worker, lease, token };
+    match claimed_within(&call, &roles, &wants, repeats.as_ref(), wait).await? {
         Some(claimed) => json(&view(&call, &claimed, lease, wanted.lease_seconds).await?),
         None => Ok(nothing()),
     }
@@ -146,41 +134,83 @@ pub(super) async fn claim(call: Call) -> Answer {
 /// Claims as soon as there is something; those who want the same roles do so in the order in which they came.
 async fn claimed_within(
     call: &Call,
-    claim: &Claim,
     roles: &[Role],
-    token: Option<Token>,
+    wants: &Waiting,
+    repeats: Option<&Token>,
     wait: Duration,
 ) -> Result<Option<Claimed>, Problem> {
+    // The secret under which something may have been claimed that nobody was told of.
+    let mut used = repeats;
     let until = clock::instant() + wait;
+    let line = call.doors.desk().lines.line(roles);
+    loop {
+        let mut place = line.join(wants.clone());
+        let turn = {
+            let mut turn = std::pin::pin!(place.turn());
+            match tokio::time::timeout(SOON, turn.as_mut()).await {
+                Ok(turn) => Some(turn),
+                Err(_) => {
+                    // What a lost answer held is there for whoever repeats the claim, however many wait in front.
+                    if let Some(claimed) = claimed_before(call, used).await? {
+                        return Ok(Some(claimed));
+                    }
+                    tokio::time::timeout_at(until, turn).await.ok()
+                }
+            }
+        };
+        let claimed = match turn {
+            Some(Turn::Served(claimed)) => Some(*claimed),
+            Some(Turn::InFront(front)) => in_front(call, &line, used, until, front, place).await?,
+            Some(Turn::Lost) => {
+                used = Some(&wants.token);
+                match claimed_before(call, used).await? {
+                    Some(claimed) => return Ok(Some(claimed)),
+                    None => continue,
+                }
+            }
+            None => place.leave().await,
+        };
+        return match claimed {
+            Some(claimed) => Ok(Some(call.station().placed(claimed).await?)),
+            None => claimed_before(call, used).await,
+        };
+    }
+}
+
+/// Looks for all who wait until there is something for this place.
+async fn in_front(
+    call: &Call,
+    line: &Line,
+    used: Option<&Token>,
+    until: Instant,
+    front: tokio::sync::MutexGuard<'_, ()>,
+    // Given up before the front is: nobody claims for who has gone.
+    mut place: Place<'_>,
+) -> Result<Option<Claimed>, Problem> {
     let store = call.station().store();
-    let front = call.doors.desk().front(roles);
-    let mut turn = std::pin::pin!(front.lock());
-    let in_front = match tokio::time::timeout(SOON, turn.as_mut()).await {
-        Ok(in_front) => in_front,
-        Err(_) => {
-            // What a lost answer held is there for whoever repeats the claim, however many wait in front.
-            if let Some(claimed) = claimed_before(call, token.as_ref()).await? {
-                return Ok(Some(claimed));
-            }
-            match tokio::time::timeout_at(until, turn).await {
-                Ok(in_front) => in_front,
-                Err(_) => return claimed_before(call, token.as_ref()).await,
-            }
-        }
-    };
     let bell = store.listen(News::Agents);
     let mut stop = call.doors.options().stop.clone();
     loop {
-        if let Some(claimed) = claimed_once(store, claim, token.clone()).await? {
-            return Ok(Some(call.station().placed(claimed).await?));
+        let more = line.look(store, call.station().host()).await?;
+        if let Some(claimed) = place.served() {
+            return Ok(Some(claimed));
+        }
+        if more {
+            continue;
+        }
+        if let Some(token) = used
+            && let Some(claimed) = store.claimed_under(token).await?
+        {
+            return Ok(Some(claimed));
         }
         let left = until.saturating_duration_since(clock::instant());
         if left.is_zero() || *stop.borrow() {
             return Ok(None);
         }
-        if store.is_paused(&claim.holder.instance).await? {
+        if store.is_paused(place.instance()).await? {
             // Held back as one that finds nothing, and in nobody's way.
-            drop((in_front, bell));
+            drop(place);
+            drop((front, bell));
             tokio::select! {
                 () = tokio::time::sleep_until(until) => {}
                 _ = stop.wait_for(|stop| *stop) => {}
@@ -201,17 +231,6 @@ async fn claimed_before(call: &Call, token: Option<&Token>) -> Result<Option<Cla
     match call.station().store().claimed_under(token).await? {
         Some(claimed) => Ok(Some(call.station().placed(claimed).await?)),
         None => Ok(None),
-    }
-}
-
-async fn claimed_once(
-    store: &Store,
-    claim: &Claim,
-    token: Option<Token>,
-) -> Result<Option<Claimed>, StoreError> {
-    match token {
-        Some(token) => store.claim_again(claim, token).await,
-        None => store.claim(claim).await,
     }
 }
 
@@ -401,8 +420,11 @@ impl Lease {
     /// Says something of the work; the gate that follows is taken along where this process has room for it.
     async fn say(&self, call: &Call, said: AgentSaid) -> Result<bool, Problem> {
         let station = call.station();
-        let slots = call.doors.options().slots.as_ref();
-        let room = slots.and_then(super::Slots::try_room);
+        let slots = call.doors.options().slots.as_ref().filter(|_| matches!(said, AgentSaid::Reported(_)));
+        let room = match slots {
+            Some(slots) => slots.room_soon().await,
+            None => None,
+        };
         let take = match &room {
             Some(_) => Some(Take { holder: station.holder()?, lease: station.store.own_lease() }),
             None => None,

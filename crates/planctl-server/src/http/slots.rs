@@ -1,9 +1,14 @@
 //! Room for gates in this process, so that who applies a report can take the gate along in the same transaction.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use planctl_store::Claimed;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::timeout;
+
+/// How long a report waits for room.
+const SOON: Duration = Duration::from_millis(10);
 
 /// A gate that was taken along, with the room it was promised.
 #[derive(Debug)]
@@ -28,9 +33,10 @@ impl Slots {
         (Slots { room, taken }, receiver)
     }
 
-    /// Returns room for one gate, if there is some now.
-    pub fn try_room(&self) -> Option<OwnedSemaphorePermit> {
-        self.room.clone().try_acquire_owned().ok()
+    /// Returns room for one gate, if there is some soon: that little time is less than what putting the gate in the queue
+    /// and claiming it takes, and where contracts are short, room comes within it.
+    pub async fn room_soon(&self) -> Option<OwnedSemaphorePermit> {
+        timeout(SOON, self.room.clone().acquire_owned()).await.ok()?.ok()
     }
 
     /// Hands a gate over to who runs it. Where nobody does any more, its lease runs out and it is claimed anew.

@@ -18,7 +18,10 @@ pub(crate) struct Gates;
 impl Turns for Gates {
     const NAME: &'static str = "gates";
     const PACE: Duration = Duration::ZERO;
-    const NEWS: News = News::Gates;
+
+    fn news(_: &Shared) -> News {
+        News::Gates
+    }
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
         let mut stop = shared.stop.clone();

@@ -25,7 +25,10 @@ pub(crate) struct Served {
 impl Turns for Served {
     const NAME: &'static str = "agents";
     const PACE: Duration = Duration::from_millis(5);
-    const NEWS: News = News::Agents;
+
+    fn news(shared: &Shared) -> News {
+        if shared.crew.serves_all() { News::Agents } else { News::Served }
+    }
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
         let mut stop = shared.stop.clone();

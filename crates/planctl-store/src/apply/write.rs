@@ -1,23 +1,37 @@
 //! The second round trip: one statement that writes a whole transition, or nothing.
 
-use planctl_engine::{Answer, Decision, Effect, End, Event, NodeId, NodeState, Record, RunStatus, Work};
-use sqlx::Row;
-use sqlx::postgres::PgRow;
+use std::sync::Arc;
+
+use planctl_engine::{
+    Answer, ClockEvent, Decision, Digest, Effect, End, Event, ItemId, NodeId, NodeState, Record, RunStatus,
+    Work,
+};
+use sqlx::Postgres;
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::query::Query;
+use uuid::Uuid;
 
 use super::read::body_hash;
+use super::together::{Step, Unwritten};
 use super::{Call, Decided, Setback, revised_to};
-use crate::effects;
+use crate::effects::{self, Put};
+use crate::history::Draft;
 use crate::listen::Brings;
 use crate::proof::Proof;
-use crate::queue::Claimed;
+use crate::queue::{Claimed, Take};
 use crate::rows::{node_word, status_word, stored_run, stored_time, time_at, to_json};
 use crate::store::Store;
 
 /// Where the time was assumed, the database says whether it is near enough.
 macro_rules! time_holds {
-    () => {
-        "case when $7::boolean then $6::timestamptz between
-    clock_timestamp() - interval '2 seconds' and clock_timestamp() + interval '100 milliseconds' else true end"
+    ($assumed:literal, $at:literal) => {
+        concat!(
+            "case when ",
+            $assumed,
+            " then ",
+            $at,
+            " between clock_timestamp() - interval '2 seconds' and clock_timestamp() + interval '100 milliseconds' else true end"
+        )
     };
 }
 
@@ -27,16 +41,16 @@ macro_rules! lines_and_records {
         "\
 ), written as (
   insert into history (run, seq, at, kind, name, cause, node, visit, attempt, item, generation, command, body, hash)
-  select $1::uuid, l.seq, $6::timestamptz, l.kind, l.name, $11::text, l.node, l.visit, l.attempt,
-    case when l.kind = 'input' then $8::text end, case when l.kind = 'input' then $9::bigint end,
-    case when l.kind = 'input' then $12::uuid end, l.body::json, l.hash
-  from fence, unnest($13::bigint[], $14::text[], $15::text[], $16::text[], $17::int[], $18::int[], $19::text[],
-    $20::bytea[]) as l (seq, kind, name, node, visit, attempt, body, hash)
+  select l.run, l.seq, l.at, l.kind, l.name, l.cause, l.node, l.visit, l.attempt, l.item, l.generation, l.command,
+    l.body::json, l.hash
+  from fence, unnest($1::uuid[], $2::bigint[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[],
+    $8::int[], $9::int[], $10::text[], $11::bigint[], $12::uuid[], $13::text[], $14::bytea[])
+    as l (run, seq, at, kind, name, cause, node, visit, attempt, item, generation, command, body, hash)
   where fence.holds
 ), noted as (
   insert into nodes (run, node, state, record)
-  select $1::uuid, n.node, n.state, n.record::json
-  from fence, unnest($21::text[], $22::text[], $23::text[]) as n (node, state, record)
+  select n.run, n.node, n.state, n.record::json
+  from fence, unnest($15::uuid[], $16::text[], $17::text[], $18::text[]) as n (run, node, state, record)
   where fence.holds
   on conflict (run, node) do update set state = excluded.state, record = excluded.record
 "
@@ -44,41 +58,52 @@ macro_rules! lines_and_records {
 }
 
 /// Writes what nearly every report and verdict of a running run does: the one item that proves it goes, and at most one
-/// comes. The fence raises where the run or the item is not what was decided on.
+/// comes. Several of different runs are written together, all or none: each column has a value for each. The fence raises
+/// where one of the runs or of the items is not what was decided on.
 ///
 /// The server prepares each part of a statement anew for every call, so a part that is left out is work that it need not do.
-pub(crate) const WRITE_STEP: &str = concat!(
+/// What is looked up is named by `any` and joined with nothing, so that no plan reads a whole table, however small it was at
+/// the time. The runs are there before the items are looked at: the order is run, item, rest.
+pub(crate) const WRITE_STEPS: &str = concat!(
     "\
 with moved as (
-  update runs set seq = $3::bigint, chain = $4::bytea, head = $5::json
-  where id = $1::uuid and seq = $2::bigint and ",
-    time_holds!(),
+  update runs r set seq = ($21::bigint[])[array_position($19, r.id)], chain = ($22::bytea[])[array_position($19, r.id)],
+    head = ($23::text[])[array_position($19, r.id)]::json
+  where r.id = any($19::uuid[]) and r.seq = ($20::bigint[])[array_position($19, r.id)] and ",
+    time_holds!(
+        "($25::boolean[])[array_position($19, r.id)]",
+        "($24::timestamptz[])[array_position($19, r.id)]"
+    ),
     "
-  returning served, revision, approval, settings
+  returning r.id, array_position($19, r.id) as n, r.served, r.revision, r.approval, r.settings
 ), proven as (
-  delete from items i where i.id = $8::text and i.generation = $9::bigint and i.state = 'leased' and i.token_hash = $10::bytea
-    and exists (select from moved)
+  delete from items i where i.id = any($26::text[]) and i.generation = ($27::bigint[])[array_position($26, i.id)]
+    and i.state = 'leased' and i.token_hash = ($28::bytea[])[array_position($26, i.id)]
+    and (select count(*) from moved) > 0
   returning i.id
 ), fence as materialized (
-  select planctl_fence(exists (select from moved), exists (select from proven)) as holds
+  select planctl_fence((select count(*) from moved) = cardinality($19::uuid[]),
+    (select count(*) from proven) = cardinality($19::uuid[])) as holds
 ",
     lines_and_records!(),
     "), put as (
   insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros,
     generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on, locks)
-  select $31::text, $1::uuid, $32::text, $33::int, $34::int, $35::text, $36::text,
-    case when $24::bytea is null then 'ready' else 'leased' end, $37::json, $38::timestamptz, $39::timestamptz, $40::bigint,
-    case when $24::bytea is null then 0 else 1 end, $24::bytea, $25::text, $26::text, $27::text, $28::boolean,
-    clock_timestamp() + $29::bigint * interval '1 microsecond',
-    case when $24::bytea is not null then clock_timestamp() + $40::bigint * interval '1 microsecond' end,
-    $6::timestamptz, case when $35::text = 'agent' and m.served && array['*', $36::text] then $30::text end,
-    string_to_array($41::text, ',')
-  from fence, moved m where fence.holds and $31::text is not null
-  returning generation, lease_until, hard_deadline
+  select ($36::text[])[m.n], m.id, ($37::text[])[m.n], ($38::int[])[m.n], ($39::int[])[m.n], ($40::text[])[m.n],
+    ($41::text[])[m.n], case when ($29::bytea[])[m.n] is null then 'ready' else 'leased' end, ($42::text[])[m.n]::json,
+    ($43::timestamptz[])[m.n], ($44::timestamptz[])[m.n], ($45::bigint[])[m.n],
+    case when ($29::bytea[])[m.n] is null then 0 else 1 end, ($29::bytea[])[m.n], ($30::text[])[m.n], ($31::text[])[m.n],
+    ($32::text[])[m.n], ($33::boolean[])[m.n], clock_timestamp() + ($34::bigint[])[m.n] * interval '1 microsecond',
+    case when ($29::bytea[])[m.n] is not null then clock_timestamp() + ($45::bigint[])[m.n] * interval '1 microsecond' end,
+    ($24::timestamptz[])[m.n],
+    case when ($40::text[])[m.n] = 'agent' and m.served && array['*', ($41::text[])[m.n]] then ($35::text[])[m.n] end,
+    string_to_array(($46::text[])[m.n], ',')
+  from fence, moved m where fence.holds and ($36::text[])[m.n] is not null
+  returning run, generation, lease_until, hard_deadline, served_on is not null as served
 )
-select clock_timestamp() as now, nullif(p.generation, 0) as generation, p.lease_until, p.hard_deadline,
-  m.revision, m.approval, m.settings::text as settings
-from moved m, fence left join put p on true where fence.holds"
+select m.id as run, clock_timestamp() as now, nullif(p.generation, 0) as generation, p.lease_until, p.hard_deadline,
+  m.revision, m.approval, m.settings::text as settings, coalesce(p.served, false) as served
+from fence, moved m left join put p on p.run = m.id where fence.holds"
 );
 
 /// Writes everything that any event can do: several items, asks, timers, a person's key, a move of the plan, a ring of the
@@ -86,42 +111,42 @@ from moved m, fence left join put p on true where fence.holds"
 pub(crate) const WRITE_ALL: &str = concat!(
     "\
 with moved as (
-  update runs set seq = $3::bigint, chain = $4::bytea, head = $5::json, status = $43::text, active = $44::boolean,
-    revision = coalesce($45::text, revision), graph = coalesce($46::text, graph),
-    started_at = case when $44::boolean then coalesce(started_at, $6::timestamptz) else started_at end,
-    turn_at = case when $43::text = 'queued' then case when status = 'queued' then turn_at else $48::timestamptz end end,
-    ended_at = case when $43::text <> 'ended' then null when status = 'ended' then ended_at else $6::timestamptz end
-  where id = $1::uuid and seq = $2::bigint and ",
-    time_holds!(),
+  update runs set seq = $21::bigint, chain = $22::bytea, head = $23::json, status = $48::text, active = $49::boolean,
+    revision = coalesce($50::text, revision), graph = coalesce($51::text, graph),
+    started_at = case when $49::boolean then coalesce(started_at, $24::timestamptz) else started_at end,
+    turn_at = case when $48::text = 'queued' then case when status = 'queued' then turn_at else $53::timestamptz end end,
+    ended_at = case when $48::text <> 'ended' then null when status = 'ended' then ended_at else $24::timestamptz end
+  where id = $19::uuid and seq = $20::bigint and ",
+    time_holds!("$25::boolean", "$24::timestamptz"),
     "
   returning id, served, revision, approval, settings
 ), proven as (
   select i.id from items i
-  where i.id = $8::text and i.generation = $9::bigint and i.state = 'leased'
-    and case when $10::bytea is not null then i.token_hash = $10
-        else i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() or i.instance = $47::text end
+  where i.id = $26::text and i.generation = $27::bigint and i.state = 'leased'
+    and case when $28::bytea is not null then i.token_hash = $28
+        else i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() or i.instance = $52::text end
     and exists (select from moved)
   for update
 ), fence as materialized (
-  select planctl_fence(exists (select from moved), $8::text is null or exists (select from proven)) as holds
+  select planctl_fence(exists (select from moved), $26::text is null or exists (select from proven)) as holds
 ",
     lines_and_records!(),
     "), removed as (
-  delete from items i using fence where fence.holds and i.id = any($49::text[])
+  delete from items i using fence where fence.holds and i.id = any($54::text[])
 ), put as (
   insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros,
     generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on, locks)
-  select p.id, $1::uuid, p.node, p.visit, p.attempt, p.lane, p.target,
+  select p.id, $19::uuid, p.node, p.visit, p.attempt, p.lane, p.target,
     case when p.taken then 'leased' else 'ready' end, p.work::json, p.available_at, p.due_at, p.span,
-    case when p.taken then 1 else 0 end, case when p.taken then $24::bytea end,
-    case when p.taken then $25::text end, case when p.taken then $26::text end,
-    case when p.taken then $27::text end, case when p.taken then $28::boolean end,
-    case when p.taken then clock_timestamp() + $29::bigint * interval '1 microsecond' end,
-    case when p.taken then clock_timestamp() + p.span * interval '1 microsecond' end, $6::timestamptz,
-    case when p.lane = 'agent' and (select served from moved) && array['*', p.target] then $30::text end,
+    case when p.taken then 1 else 0 end, case when p.taken then $29::bytea end,
+    case when p.taken then $30::text end, case when p.taken then $31::text end,
+    case when p.taken then $32::text end, case when p.taken then $33::boolean end,
+    case when p.taken then clock_timestamp() + $34::bigint * interval '1 microsecond' end,
+    case when p.taken then clock_timestamp() + p.span * interval '1 microsecond' end, $24::timestamptz,
+    case when p.lane = 'agent' and (select served from moved) && array['*', p.target] then $35::text end,
     string_to_array(p.locks, ',')
-  from fence, unnest($31::text[], $32::text[], $33::int[], $34::int[], $35::text[], $36::text[], $37::text[],
-    $38::timestamptz[], $39::timestamptz[], $40::bigint[], $42::boolean[], $41::text[])
+  from fence, unnest($36::text[], $37::text[], $38::int[], $39::int[], $40::text[], $41::text[], $42::text[],
+    $43::timestamptz[], $44::timestamptz[], $45::bigint[], $47::boolean[], $46::text[])
     as p (id, node, visit, attempt, lane, target, work, available_at, due_at, span, taken, locks)
   where fence.holds
   on conflict (id) do update set state = excluded.state, work = excluded.work, target = excluded.target,
@@ -129,45 +154,47 @@ with moved as (
     generation = items.generation + 1, token_hash = excluded.token_hash, host = excluded.host, boot = excluded.boot,
     instance = excluded.instance, own = excluded.own, lease_until = excluded.lease_until,
     hard_deadline = excluded.hard_deadline, served_on = excluded.served_on, locks = excluded.locks
-  returning id, node, visit, attempt, lane, work, state, generation, lease_until, hard_deadline
+  returning id, node, visit, attempt, lane, work, state, generation, lease_until, hard_deadline, served_on
 ), taken as (
   select p.generation, p.lease_until, p.hard_deadline, m.revision, m.approval, m.settings::text as settings
   from put p, moved m where p.state = 'leased'
 ), asked as (
   insert into asks (item, run, node, visit, attempt, work, created_at)
-  select id, $1::uuid, node, visit, attempt, work, $6::timestamptz from put where lane = 'human'
+  select id, $19::uuid, node, visit, attempt, work, $24::timestamptz from put where lane = 'human'
   on conflict (item) do update set work = excluded.work, closed_at = null
 ), closed as (
-  update asks a set closed_at = $6::timestamptz from fence where fence.holds and a.item = any($49::text[])
+  update asks a set closed_at = $24::timestamptz from fence where fence.holds and a.item = any($54::text[])
 ), armed as (
   insert into timers (run, timer, at)
-  select $1::uuid, t.timer, t.at from fence, unnest($50::text[], $51::timestamptz[]) as t (timer, at)
+  select $19::uuid, t.timer, t.at from fence, unnest($55::text[], $56::timestamptz[]) as t (timer, at)
   where fence.holds
   on conflict (run, timer) do update set at = excluded.at
 ), disarmed as (
-  delete from timers t using fence where fence.holds and t.run = $1::uuid and t.timer = any($52::text[])
+  delete from timers t using fence where fence.holds and t.run = $19::uuid and t.timer = any($57::text[])
 ), freed as (
-  delete from locks l using fence where fence.holds and l.run = $1::uuid and l.node = any($60::text[])
+  delete from locks l using fence where fence.holds and l.run = $19::uuid and l.node = any($65::text[])
 ), answered as (
   insert into commands (key, run, body_hash, seq, at)
-  select $53::text, $1::uuid, $54::bytea, $2::bigint + 1, $6::timestamptz
-  from fence where fence.holds and $53::text is not null
+  select $58::text, $19::uuid, $59::bytea, $20::bigint + 1, $24::timestamptz
+  from fence where fence.holds and $58::text is not null
 ), moving as (
   select p.id, p.status, p.digest from plans p, runs r, fence
-  where fence.holds and $55::text is not null and r.id = $1::uuid and p.id = r.plan
-    and p.digest = coalesce($45::text, r.revision) and p.status = any($56::text[])
+  where fence.holds and $60::text is not null and r.id = $19::uuid and p.id = r.plan
+    and p.digest = coalesce($50::text, r.revision) and p.status = any($61::text[])
 ), moved_plan as (
-  update plans p set status = $55::text, updated_at = $6::timestamptz from moving where p.id = moving.id
+  update plans p set status = $60::text, updated_at = $24::timestamptz from moving where p.id = moving.id
 ), recorded as (
   insert into plan_transitions (plan, from_status, to_status, by, why, digest, at)
-  select id, status, $55::text, $57::text, $58::text, digest, $6::timestamptz from moving
+  select id, status, $60::text, $62::text, $63::text, digest, $24::timestamptz from moving
 ), rung as (
-  select pg_notify('planctl', $59::text) from fence where fence.holds and $59::text is not null
+  select pg_notify('planctl', $64::text) from fence where fence.holds and $64::text is not null
 )
 select fence.holds, clock_timestamp() as now, t.generation, t.lease_until, t.hard_deadline, t.revision, t.approval, t.settings,
-  (select count(*) from rung) as rings
+  (select count(*) from rung) as rings, exists (select from put where served_on is not null) as served
 from fence left join taken t on true"
 );
+
+type Bound<'q> = Query<'q, Postgres, PgArguments>;
 
 pub(crate) const REFUSE: &str = "insert into refusals (run, item, generation, name, reason, body) \
      values ($1, $2, $3, $4, $5, $6::json)";
@@ -207,6 +234,20 @@ fn plan_move<'a>(event: &'a Event, before: RunStatus, after: RunStatus) -> Optio
 }
 
 impl Decided {
+    /// Says that a statement for plain steps can write it: of a run that goes on, with one item that goes, at most one
+    /// that comes, and nothing else.
+    fn is_step(&self, rows: &effects::Rows) -> bool {
+        rows.is_step(self.item.as_ref().map(|(item, _)| item))
+            && self.before.head.status == RunStatus::Active
+            && self.after.run.head.status == RunStatus::Active
+            && self.freed().next().is_none()
+    }
+
+    /// Returns the hash that the run's history ends in.
+    pub(super) fn chain(&self) -> &[u8] {
+        self.lines.last().map_or(&self.before.chain, |line| &line.hash)
+    }
+
     /// Returns the records that the transition changes.
     fn changed(&self) -> impl Iterator<Item = (&NodeId, &Record)> {
         let before = &self.before.records;
@@ -220,9 +261,11 @@ impl Decided {
         self.changed().filter(move |(node, record)| has_locks(node) && at_rest(record)).map(|(node, _)| node)
     }
 
-    /// Returns whose work can be claimed now, but for what is taken along.
-    pub(super) fn brings(&self, taken: Option<&Claimed>) -> Brings {
-        let mut brings = Brings { agents: self.freed().next().is_some(), gates: false };
+    /// Returns whose work can be claimed now, but for what is taken along; `served` says that some of what comes is served
+    /// by its run.
+    pub(super) fn brings(&self, taken: Option<&Claimed>, served: bool) -> Brings {
+        let frees = self.freed().next().is_some();
+        let mut brings = Brings { agents: frees, served: frees || served, gates: false };
         for effect in &self.after.effects {
             let Effect::Dispatch(item) = effect else { continue };
             match item.work {
@@ -235,15 +278,87 @@ impl Decided {
     }
 }
 
+/// Binds the history and the records of some transitions.
+pub(super) fn bind_lines<'q>(query: Bound<'q>, all: &[&'q Decided]) -> Bound<'q> {
+    let lines: Vec<(&Decided, &Draft)> =
+        all.iter().flat_map(|decided| decided.lines.iter().map(|line| (*decided, line))).collect();
+    // What came is told by the first line; the others follow from it.
+    let input = |(decided, line): &(&'q Decided, &Draft)| (line.kind == "input").then_some(*decided);
+    let item = |line| input(line).and_then(|decided| decided.item.as_ref());
+    let records: Vec<(Uuid, &NodeId, &Record)> = all
+        .iter()
+        .flat_map(|decided| {
+            decided.changed().map(|(id, record)| (stored_run(decided.after.run.id), id, record))
+        })
+        .collect();
+    query
+        .bind(lines.iter().map(|(decided, _)| stored_run(decided.after.run.id)).collect::<Vec<_>>())
+        .bind(lines.iter().map(|(_, line)| line.seq).collect::<Vec<_>>())
+        .bind(lines.iter().map(|(decided, _)| stored_time(decided.before.now)).collect::<Vec<_>>())
+        .bind(lines.iter().map(|(_, line)| line.kind).collect::<Vec<_>>())
+        .bind(lines.iter().map(|(_, line)| line.name).collect::<Vec<_>>())
+        .bind(lines.iter().map(|(decided, _)| decided.input.event.kind()).collect::<Vec<_>>())
+        .bind(lines.iter().map(|(_, line)| line.node.as_deref()).collect::<Vec<_>>())
+        .bind(lines.iter().map(|(_, line)| line.visit).collect::<Vec<_>>())
+        .bind(lines.iter().map(|(_, line)| line.attempt).collect::<Vec<_>>())
+        .bind(lines.iter().map(|line| item(line).map(|(item, _)| item.as_str())).collect::<Vec<_>>())
+        .bind(lines.iter().map(|line| item(line).map(|(_, generation)| *generation)).collect::<Vec<_>>())
+        .bind(lines.iter().map(|line| input(line).map(|decided| decided.command)).collect::<Vec<_>>())
+        .bind(lines.iter().map(|(_, line)| line.body.as_str()).collect::<Vec<_>>())
+        .bind(lines.iter().map(|(_, line)| &line.hash[..]).collect::<Vec<_>>())
+        .bind(records.iter().map(|(run, ..)| *run).collect::<Vec<_>>())
+        .bind(records.iter().map(|(_, id, _)| id.as_str()).collect::<Vec<_>>())
+        .bind(records.iter().map(|(.., record)| node_word(&record.state)).collect::<Vec<_>>())
+        .bind(records.iter().map(|(.., record)| to_json(record)).collect::<Vec<_>>())
+}
+
+/// Binds the items that some transitions put.
+pub(super) fn bind_puts<'q>(query: Bound<'q>, puts: &[Option<&'q Put>]) -> Bound<'q> {
+    query
+        .bind(of_each(puts, |put| put.id.as_str()))
+        .bind(of_each(puts, |put| put.node.as_str()))
+        .bind(of_each(puts, |put| put.visit))
+        .bind(of_each(puts, |put| put.attempt))
+        .bind(of_each(puts, |put| put.lane))
+        .bind(of_each(puts, |put| put.target.as_str()))
+        .bind(of_each(puts, |put| put.work.as_str()))
+        .bind(of_each(puts, |put| put.available))
+        .bind(of_each(puts, |put| put.due))
+        .bind(of_each(puts, |put| put.span))
+        .bind(of_each(puts, |put| put.locks.as_deref()).into_iter().map(Option::flatten).collect::<Vec<_>>())
+}
+
+fn of_each<'q, T>(puts: &[Option<&'q Put>], value: impl Fn(&'q Put) -> T) -> Vec<Option<T>> {
+    puts.iter().map(|put| put.map(&value)).collect()
+}
+
 impl Store {
-    /// Writes a decided transition; returns the row of the gate that was taken along.
-    pub(super) async fn write(
+    /// Writes a decided transition; returns what the database says of it.
+    pub(super) async fn write(&self, call: &Call<'_>, decided: &Arc<Decided>) -> Result<PgRow, Unwritten> {
+        let gate = decided.gate(call).map(|item| &item.id);
+        let take = call.take.filter(|_| gate.is_some());
+        let mut rows = self.rows(call, decided, gate)?;
+        if let Proof::Lease { token, .. } = call.proof
+            && !call.is_apart
+            && decided.is_step(&rows)
+        {
+            let step = Step {
+                decided: decided.clone(),
+                token_hash: token.hash(),
+                put: rows.puts.pop(),
+                taken: take.map(|take| (take.clone(), call.token.hash())),
+            };
+            return self.write_step(step).await;
+        }
+        self.write_all(call, decided, rows, take).await
+    }
+
+    fn rows(
         &self,
         call: &Call<'_>,
         decided: &Decided,
-    ) -> Result<Option<PgRow>, sqlx::Error> {
-        let before = &decided.before;
-        let after = &decided.after.run;
+        gate: Option<&ItemId>,
+    ) -> Result<effects::Rows, sqlx::Error> {
         let answered = match call.event {
             Event::Human(human) => match &human.decision {
                 Decision::Answer { item, .. } => Some(item),
@@ -251,62 +366,49 @@ impl Store {
             },
             Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => call.proof.item().map(|(item, _)| item),
         };
-        let gate = decided.gate(call).map(|item| &item.id);
-        let effects = &decided.after.effects;
-        let mut rows =
-            effects::rows(effects, &decided.graph, &decided.fixed.host, before.now, answered, gate)
-                .map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
-        if let Event::Clock(planctl_engine::ClockEvent::Due { timer }) = call.event
+        let (effects, now) = (&decided.after.effects, decided.before.now);
+        let mut rows = effects::rows(effects, &decided.graph, &decided.fixed.host, now, answered, gate)
+            .map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
+        if let Event::Clock(ClockEvent::Due { timer }) = call.event
             && !rows.armed.iter().any(|armed| *armed == timer.word())
         {
             rows.disarmed.push(timer.word().into_owned());
         }
-        let changed: Vec<_> = decided.changed().collect();
+        Ok(rows)
+    }
+
+    async fn write_all(
+        &self,
+        call: &Call<'_>,
+        decided: &Decided,
+        rows: effects::Rows,
+        take: Option<&Take>,
+    ) -> Result<PgRow, Unwritten> {
+        let before = &decided.before;
+        let after = &decided.after.run;
         let (token_hash, dead_instance) = match call.proof {
             Proof::Lease { token, .. } => (Some(token.hash()), None),
             Proof::Expired { dead_instance, .. } => (None, dead_instance.as_deref()),
             Proof::Person { .. } | Proof::Clock | Proof::Submit => (None, None),
         };
-        let take = call.take.filter(|_| gate.is_some());
         let plan = plan_move(call.event, before.head.status, after.head.status);
         // What a person decides must reach the processes that wait for it even if this one ends at once.
         let is_announced = self.settings().notifies && matches!(call.event, Event::Human(_));
         let payload = is_announced.then(|| self.payload(call.run, Brings::UNKNOWN));
-        let lines = &decided.lines;
-        let chain = lines.last().map_or(before.chain, |line| line.hash);
-        let proof = call.proof.item();
         let freed: Vec<&str> = decided.freed().map(NodeId::as_str).collect();
-        let is_step = !call.writes_all
-            && freed.is_empty()
-            && rows.is_step(proof.filter(|_| token_hash.is_some()).map(|(item, _)| item))
-            && before.head.status == RunStatus::Active
-            && after.head.status == RunStatus::Active;
-        let puts = &rows.puts;
-        // What both statements are given has the same numbers in both.
-        let query = sqlx::query(if is_step { WRITE_STEP } else { WRITE_ALL })
+        let revision = revised_to(call.event);
+        let item = decided.item.as_ref();
+        let query = bind_lines(sqlx::query(WRITE_ALL), &[decided])
             .bind(stored_run(call.run))
             .bind(before.seq)
             .bind(decided.seq())
-            .bind(&chain[..])
+            .bind(decided.chain())
             .bind(to_json(&after.head))
             .bind(stored_time(before.now))
             .bind(before.is_remembered)
-            .bind(proof.map(|(item, _)| item.as_str()))
-            .bind(proof.map(|(_, generation)| generation))
+            .bind(item.map(|(item, _)| item.as_str()))
+            .bind(item.map(|(_, generation)| *generation))
             .bind(token_hash)
-            .bind(call.event.kind())
-            .bind(call.command)
-            .bind(lines.iter().map(|line| line.seq).collect::<Vec<_>>())
-            .bind(lines.iter().map(|line| line.kind).collect::<Vec<_>>())
-            .bind(lines.iter().map(|line| line.name).collect::<Vec<_>>())
-            .bind(lines.iter().map(|line| line.node.as_deref()).collect::<Vec<_>>())
-            .bind(lines.iter().map(|line| line.visit).collect::<Vec<_>>())
-            .bind(lines.iter().map(|line| line.attempt).collect::<Vec<_>>())
-            .bind(lines.iter().map(|line| line.body.as_str()).collect::<Vec<_>>())
-            .bind(lines.iter().map(|line| &line.hash[..]).collect::<Vec<_>>())
-            .bind(changed.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>())
-            .bind(changed.iter().map(|(_, record)| node_word(&record.state)).collect::<Vec<_>>())
-            .bind(changed.iter().map(|(_, record)| to_json(record)).collect::<Vec<_>>())
             .bind(take.map(|_| call.token.hash()))
             .bind(take.map(|take| take.holder.host.as_str()))
             .bind(take.map(|take| take.holder.boot.as_str()))
@@ -314,60 +416,31 @@ impl Store {
             .bind(take.map(|take| take.holder.own))
             .bind(take.map(|take| effects::micros(take.lease)))
             .bind(&decided.fixed.host);
-        let query = if is_step {
-            let put = puts.first();
-            query
-                .bind(put.map(|put| put.id.as_str()))
-                .bind(put.map(|put| put.node.as_str()))
-                .bind(put.map(|put| put.visit))
-                .bind(put.map(|put| put.attempt))
-                .bind(put.map(|put| put.lane))
-                .bind(put.map(|put| put.target.as_str()))
-                .bind(put.map(|put| put.work.as_str()))
-                .bind(put.map(|put| put.available))
-                .bind(put.map(|put| put.due))
-                .bind(put.map(|put| put.span))
-                .bind(put.and_then(|put| put.locks.as_deref()))
-        } else {
-            let revision = revised_to(call.event);
-            query
-                .bind(puts.iter().map(|put| put.id.as_str()).collect::<Vec<_>>())
-                .bind(puts.iter().map(|put| put.node.as_str()).collect::<Vec<_>>())
-                .bind(puts.iter().map(|put| put.visit).collect::<Vec<_>>())
-                .bind(puts.iter().map(|put| put.attempt).collect::<Vec<_>>())
-                .bind(puts.iter().map(|put| put.lane).collect::<Vec<_>>())
-                .bind(puts.iter().map(|put| put.target.as_str()).collect::<Vec<_>>())
-                .bind(puts.iter().map(|put| put.work.as_str()).collect::<Vec<_>>())
-                .bind(puts.iter().map(|put| put.available).collect::<Vec<_>>())
-                .bind(puts.iter().map(|put| put.due).collect::<Vec<_>>())
-                .bind(puts.iter().map(|put| put.span).collect::<Vec<_>>())
-                .bind(puts.iter().map(|put| put.locks.as_deref()).collect::<Vec<_>>())
-                .bind(puts.iter().map(|put| put.is_taken).collect::<Vec<_>>())
-                .bind(status_word(after.head.status))
-                .bind(after.head.status == RunStatus::Active)
-                .bind(revision.map(planctl_engine::Digest::as_str))
-                .bind(revision.and(decided.input.graph.as_ref()).map(planctl_engine::Digest::as_str))
-                .bind(dead_instance)
-                .bind(stored_time(before.now.after(decided.graph.priority().delay())))
-                .bind(rows.removed)
-                .bind(rows.armed)
-                .bind(rows.armed_at)
-                .bind(rows.disarmed)
-                .bind(call.proof.key())
-                .bind(call.proof.key().map(|_| body_hash(call.event)))
-                .bind(plan.as_ref().map(|plan| plan.to))
-                .bind(plan.as_ref().map(|plan| plan.from.to_vec()))
-                .bind(plan.as_ref().map(|plan| plan.by))
-                .bind(plan.as_ref().map(|plan| plan.why))
-                .bind(payload)
-                .bind(freed)
-        };
+        let query = bind_puts(query, &rows.puts.iter().map(Some).collect::<Vec<_>>())
+            .bind(rows.puts.iter().map(|put| put.is_taken).collect::<Vec<_>>())
+            .bind(status_word(after.head.status))
+            .bind(after.head.status == RunStatus::Active)
+            .bind(revision.map(Digest::as_str))
+            .bind(revision.and(decided.input.graph.as_ref()).map(Digest::as_str))
+            .bind(dead_instance)
+            .bind(stored_time(before.now.after(decided.graph.priority().delay())))
+            .bind(rows.removed)
+            .bind(rows.armed)
+            .bind(rows.armed_at)
+            .bind(rows.disarmed)
+            .bind(call.proof.key())
+            .bind(call.proof.key().map(|_| body_hash(call.event)))
+            .bind(plan.as_ref().map(|plan| plan.to))
+            .bind(plan.as_ref().map(|plan| plan.from.to_vec()))
+            .bind(plan.as_ref().map(|plan| plan.by))
+            .bind(plan.as_ref().map(|plan| plan.why))
+            .bind(payload)
+            .bind(freed);
         let mut lent = self.connections().lend().await?;
         let result = query.fetch_one(&mut *lent).await;
         let row = lent.settle(result)?;
         self.told_time().tell(time_at(&row, "now")?);
-        let is_taken = row.try_get::<Option<i64>, _>("generation")?.is_some();
-        Ok(is_taken.then_some(row))
+        Ok(row)
     }
 
     /// Keeps news that did not fit, for people to read.

@@ -295,7 +295,9 @@ async fn what_a_run_serves_itself_is_for_the_daemon_of_its_host_and_for_no_remot
         async move { store.set_run_settings(run.id, "{}", &[served]).await.unwrap() }
     };
     assert!(world.store.claim(&any_of(ClaimLane::Served, "d")).await.unwrap().is_none(), "nobody serves it");
+    let bell = world.store.listen(News::Served);
     settings(ServedRole::One(Role::new("coder"))).await;
+    assert!(has_rung(&bell).await, "it is for somebody else now");
     assert!(world.store.claim(&any_of(coder(), "w")).await.unwrap().is_none(), "its own run serves it");
     let elsewhere = Holder { host: "host-b".to_owned(), ..holder("d") };
     let elsewhere = Claim { holder: elsewhere, ..any_of(ClaimLane::Served, "d") };
@@ -303,11 +305,15 @@ async fn what_a_run_serves_itself_is_for_the_daemon_of_its_host_and_for_no_remot
     let work = world.store.claim(&any_of(ClaimLane::Served, "d")).await.unwrap().unwrap();
     // What follows is put by the engine's transition: it goes by the settings as they are then.
     settings(ServedRole::One(Role::new("reviewer"))).await;
+    assert!(has_rung(&bell).await);
     world.store.apply(run.id, &released(&work.item.at), &work.proof(), None).await.unwrap();
+    assert!(!has_rung(&bell).await, "what comes is for workers");
     assert!(world.store.claim(&any_of(ClaimLane::Served, "d")).await.unwrap().is_none());
     let work = world.store.claim(&any_of(coder(), "w")).await.unwrap().unwrap();
     settings(ServedRole::Any).await;
+    assert!(has_rung(&bell).await);
     world.store.apply(run.id, &released(&work.item.at), &work.proof(), None).await.unwrap();
+    assert!(has_rung(&bell).await, "what comes is served by its run");
     assert!(world.store.claim(&any_of(coder(), "w")).await.unwrap().is_none());
     let not_that = Claim { except: vec![run.id], ..any_of(ClaimLane::Served, "d") };
     assert!(world.store.claim(&not_that).await.unwrap().is_none());
@@ -430,25 +436,7 @@ async fn locking(world: &crate::world::World, place: &str, locks: &[&str]) -> pl
             task.locks = locks.iter().map(|lock| (*lock).to_owned()).collect();
         }
     }
-    let workspace = world.store.workspace("host-a", place).await.unwrap();
-    let digest = planctl_engine::Digest::new(format!("sha256:{place}"));
-    let revision = planctl_store::NewRevision {
-        workspace,
-        path: "p.md",
-        digest: &digest,
-        source: "# Locks",
-        graph: &planctl_engine::Graph::new(parts).unwrap(),
-        by: "the author",
-    };
-    let plan = world.store.save_revision(&revision).await.unwrap().id;
-    world.store.move_plan(plan, planctl_store::PlanStatus::Verified, "harness", "fine").await.unwrap();
-    let new = NewRun { plan, revision: &digest, stem: "lock", approval: None, settings: "{}", served: &[] };
-    let run = world.store.create_run(&new).await.unwrap();
-    world.submit(run.id).await;
-    let ask = world.store.asks(Some(run.id), None).await.unwrap().remove(0);
-    world.store.apply(run.id, &world.approval(&ask.item), &person(None), None).await.unwrap();
-    world.admit(run.id).await.unwrap();
-    run
+    world.begun_at(place, &planctl_engine::Graph::new(parts).unwrap()).await
 }
 
 #[tokio::test]
@@ -464,7 +452,7 @@ async fn a_lock_is_held_from_the_claim_to_the_verdict_whatever_run_asks_for_it()
     assert_eq!(awaited.len(), 1);
     assert_eq!(
         (awaited[0].lock.as_str(), awaited[0].run.as_str(), awaited[0].node.as_str()),
-        ("db", "lock-1", "1")
+        ("db", "at-1", "1")
     );
     assert!(world.store.awaited_locks(free.id).await.unwrap().is_empty());
     // Somebody who takes any work of the role gets what is free.

@@ -139,7 +139,7 @@ async fn claims_find_their_items_by_index_whatever_the_server_knows_of_the_table
     let (_, prepare) = STATEMENTS.iter().find(|(known, _)| *known == "connections: prepare session").unwrap();
     sqlx::query(*prepare).bind("0").bind("0").bind("0").fetch_one(&mut connection).await.unwrap();
     let plan_of = async |connection: &mut PgConnection, name: &str, parameters: usize| {
-        let (_, text) = STATEMENTS.iter().find(|(known, _)| *known == format!("queue: {name}")).unwrap();
+        let (_, text) = STATEMENTS.iter().find(|(known, _)| *known == name).unwrap();
         let nulls = vec!["null"; parameters].join(", ");
         let explain = format!("prepare claim as {text}; explain execute claim ({nulls}); deallocate claim");
         let lines = connection.fetch_all(sqlx::raw_sql(sqlx::AssertSqlSafe(explain))).await.unwrap();
@@ -156,16 +156,18 @@ async fn claims_find_their_items_by_index_whatever_the_server_knows_of_the_table
     for time in ["".to_owned()].iter().chain(&times) {
         connection.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(time.clone()))).await.unwrap();
         for (name, parameters, index) in [
-            ("claim in run", 9, "items_"),
-            ("claim of one", 10, "items_due"),
-            ("claim of any", 10, "items_"),
-            ("claim served", 10, "items_served"),
+            ("queue: claim in run", 9, "items_"),
+            ("queue: claim of one", 10, "items_due"),
+            ("queue: claim of any", 10, "items_"),
+            ("queue: claim served", 10, "items_served"),
+            ("claims: of one for all", 5, "items_due"),
+            ("claims: of any for all", 5, "items_"),
         ] {
             let plan = plan_of(&mut connection, name, parameters).await;
             assert!(plan.contains(&format!("using {index}")), "{name}, {time}: {plan}");
             assert!(!plan.contains("Seq Scan"), "{name}, {time}: {plan}");
             // However many items wait for a role, its next one is found without looking at the others.
-            assert!(name != "claim of one" || !plan.contains("Sort"), "{name}, {time}: {plan}");
+            assert!(!name.contains("of one") || !plan.contains("Sort"), "{name}, {time}: {plan}");
         }
     }
 }

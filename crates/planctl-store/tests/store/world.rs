@@ -219,6 +219,29 @@ impl World {
         run
     }
 
+    /// Makes a run of a plan in a workspace of its own, up to its first item.
+    pub async fn begun_at(&self, place: &str, graph: &Graph) -> RunRow {
+        let workspace = self.store.workspace(HOST, place).await.unwrap();
+        let digest = Digest::new(format!("sha256:{place}"));
+        let revision = NewRevision {
+            workspace,
+            path: "p.md",
+            digest: &digest,
+            source: "# Elsewhere",
+            graph,
+            by: "the author",
+        };
+        let plan = self.store.save_revision(&revision).await.unwrap().id;
+        self.store.move_plan(plan, PlanStatus::Verified, "harness", "fine").await.unwrap();
+        let new = NewRun { plan, revision: &digest, stem: "at", approval: None, settings: "{}", served: &[] };
+        let run = self.store.create_run(&new).await.unwrap();
+        self.submit(run.id).await;
+        let ask = self.store.asks(Some(run.id), None).await.unwrap().remove(0);
+        self.store.apply(run.id, &self.approval(&ask.item), &person(None), None).await.unwrap();
+        self.admit(run.id).await.unwrap();
+        run
+    }
+
     /// Makes a run that waits for its workspace.
     pub async fn queued(&self) -> RunRow {
         let run = self.new_run().await;

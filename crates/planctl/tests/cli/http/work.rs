@@ -195,6 +195,49 @@ fn a_claim_is_repeated_past_those_who_wait_in_front() {
 }
 
 #[test]
+fn p4_of_those_who_wait_in_line_each_gets_an_item_of_its_own() {
+    const WORKERS: usize = 6;
+    let house = House::new();
+    let branches = ["a", "b", "c", "d"];
+    let steps: String = branches
+        .iter()
+        .map(|name| format!("{name} [prompt=x, target=coder, contract=\"true\"] fork -> {name} -> join "))
+        .collect();
+    let graph = format!(
+        "digraph line {{ start [shape=Mdiamond] exit [shape=Msquare] fork [shape=component] \
+         join [shape=tripleoctagon] start -> fork {steps} join -> exit }}"
+    );
+    std::thread::scope(|scope| {
+        let claim = |number: usize| {
+            let body = format!(r#"{{"roles": ["coder"], "worker": "w{number}"}}"#);
+            let ask = Ask { body: Some(body), ..Ask::default() };
+            house.local("POST", "/v1/items/claim?wait=10", &ask)
+        };
+        let waiting: Vec<_> = (0..WORKERS).map(|number| scope.spawn(move || claim(number))).collect();
+        let is_seen = |number: &usize| {
+            house.local("GET", "/v1/workers", &Ask::default()).body.contains(&format!("w{number}"))
+        };
+        while !(0..WORKERS).all(|number| is_seen(&number)) {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        house.room.write("line.dot", &graph);
+        let said = house.room.planctl(&["plan", "run", "line.dot", "--approve", "-d"]);
+        assert_eq!(said.code, 0, "{said:?}");
+        let replies: Vec<_> = waiting.into_iter().map(|worker| worker.join().unwrap()).collect();
+        let claimed: Vec<Value> =
+            replies.iter().filter(|reply| reply.status == 200).map(Reply::json).collect();
+        let items: std::collections::BTreeSet<&str> =
+            claimed.iter().filter_map(|claimed| claimed["item"].as_str()).collect();
+        assert_eq!((claimed.len(), items.len()), (branches.len(), branches.len()), "{replies:?}");
+        assert_eq!(replies.iter().filter(|reply| reply.status == 204).count(), WORKERS - branches.len());
+        for claimed in &claimed {
+            assert_eq!(say(&house, claimed, "complete", r#"{"text": "done"}"#).status, 200);
+        }
+        house.until(said.out.trim(), "done");
+    });
+}
+
+#[test]
 fn a_worker_s_token_is_for_its_roles() {
     let house = House::new();
     let body = r#"{"name": "w", "scope": "worker", "roles": ["reviewer"]}"#.to_owned();

@@ -1,0 +1,196 @@
+//! Those who wait for work of the same roles, in the order in which they came: whoever is in front looks, for all of them.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use planctl_engine::Role;
+use planctl_store::{Claim, ClaimLane, Claimed, Holder, Store, StoreError, Waiting};
+use tokio::sync::oneshot;
+
+/// The most workers whose claims are made at once: one statement holds the rows of all their items.
+const AT_ONCE: usize = 16;
+
+/// The lines, by the roles that are waited for.
+#[derive(Default)]
+pub(super) struct Lines {
+    all: Mutex<HashMap<Vec<Role>, Arc<Line>>>,
+}
+
+impl Lines {
+    pub(super) fn line(&self, roles: &[Role]) -> Arc<Line> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, line| Arc::strong_count(line) > 1);
+        all.entry(roles.to_vec()).or_insert_with(|| Arc::new(Line::new(roles))).clone()
+    }
+}
+
+/// Those who wait for work of the same roles.
+pub(super) struct Line {
+    roles: Vec<Role>,
+    /// Held by whoever is in front.
+    front: tokio::sync::Mutex<()>,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<InLine>,
+    /// Those who want to leave and whose claim is under way.
+    leaving: BTreeSet<u64>,
+    joined: u64,
+}
+
+struct InLine {
+    number: u64,
+    wants: Waiting,
+    /// Says that a claim together with others has failed.
+    is_apart: bool,
+    answer: oneshot::Sender<Claimed>,
+}
+
+impl InLine {
+    /// Hands an item over; comes back where there is none.
+    fn served(self, claimed: Option<Claimed>) -> Option<InLine> {
+        let Some(claimed) = claimed else { return Some(self) };
+        // Whoever has gone needs no answer: who repeats the call finds what is theirs by its secret.
+        drop(self.answer.send(claimed));
+        None
+    }
+}
+
+/// A place in a line; given up where it is dropped.
+pub(super) struct Place<'a> {
+    line: &'a Line,
+    number: u64,
+    instance: String,
+    answered: oneshot::Receiver<Claimed>,
+}
+
+/// What waiting has come to.
+pub(super) enum Turn<'a> {
+    /// Whoever is in front claimed an item for this place.
+    Served(Box<Claimed>),
+    /// This place is in front, and looks for all.
+    InFront(tokio::sync::MutexGuard<'a, ()>),
+    /// Whoever was in front went away in the middle of a claim for this place, too.
+    Lost,
+}
+
+impl Line {
+    fn new(roles: &[Role]) -> Line {
+        Line { roles: roles.to_vec(), front: tokio::sync::Mutex::default(), queue: Mutex::default() }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn join(&self, wants: Waiting) -> Place<'_> {
+        let (answer, answered) = oneshot::channel();
+        let mut queue = self.queue();
+        queue.joined += 1;
+        let number = queue.joined;
+        let instance = wants.instance.clone();
+        queue.waiting.push_back(InLine { number, wants, is_apart: false, answer });
+        Place { line: self, number, instance, answered }
+    }
+
+    /// Looks once, for all who wait; to be called by whoever is in front. Says whether there may be more.
+    pub(super) async fn look(&self, store: &Store, host: &str) -> Result<bool, StoreError> {
+        let first: Vec<InLine> = {
+            let mut queue = self.queue();
+            let count = queue.waiting.len().min(AT_ONCE);
+            queue.waiting.drain(..count).collect()
+        };
+        let count = first.len();
+        let (mut together, mut apart): (Vec<InLine>, Vec<InLine>) =
+            first.into_iter().partition(|one| !one.is_apart);
+        if together.len() == 1 {
+            apart.append(&mut together);
+        }
+        let mut unserved = Vec::new();
+        let mut has_failed = false;
+        if !together.is_empty() {
+            let wants: Vec<Waiting> = together.iter().map(|one| one.wants.clone()).collect();
+            let claimed = store.claim_for_all(&self.roles, host, &wants).await.unwrap_or_else(|error| {
+                tracing::debug!(%error, workers = wants.len(), "workers claim one by one");
+                has_failed = true;
+                wants.iter().map(|_| None).collect()
+            });
+            for (one, claimed) in together.into_iter().zip(claimed) {
+                unserved.extend(InLine { is_apart: has_failed, ..one }.served(claimed));
+            }
+        }
+        for one in apart {
+            let claimed =
+                store.claim_under(&self.claim_of(&one.wants, host), one.wants.token.clone()).await?;
+            unserved.extend(one.served(claimed));
+        }
+        let again = has_failed || unserved.len() < count;
+        self.put_back(unserved);
+        Ok(again)
+    }
+
+    /// Puts those back who got nothing, in their order; whoever wanted to leave in the meantime may.
+    fn put_back(&self, mut unserved: Vec<InLine>) {
+        unserved.sort_by_key(|one| std::cmp::Reverse(one.number));
+        let mut queue = self.queue();
+        for one in unserved {
+            if !queue.leaving.remove(&one.number) {
+                queue.waiting.push_front(one);
+            }
+        }
+    }
+
+    fn claim_of(&self, wants: &Waiting, host: &str) -> Claim {
+        let instance = wants.instance.clone();
+        Claim {
+            lane: ClaimLane::Agent(self.roles.clone()),
+            run: None,
+            except: Vec::new(),
+            holder: Holder { host: host.to_owned(), boot: String::new(), instance, own: false },
+            lease: wants.lease,
+        }
+    }
+}
+
+impl<'a> Place<'a> {
+    /// Returns who waits here.
+    pub(super) fn instance(&self) -> &str {
+        &self.instance
+    }
+
+    /// Waits until there is an item, or this place is in front. To be polled on where it was interrupted.
+    pub(super) async fn turn(&mut self) -> Turn<'a> {
+        tokio::select! {
+            biased;
+            answered = &mut self.answered => {
+                answered.map_or(Turn::Lost, |claimed| Turn::Served(Box::new(claimed)))
+            }
+            front = self.line.front.lock() => Turn::InFront(front),
+        }
+    }
+
+    /// Returns the item that the last look brought for this place, if it did.
+    pub(super) fn served(&mut self) -> Option<Claimed> {
+        self.answered.try_recv().ok()
+    }
+
+    /// Leaves the line. Where a claim for this place is under way, its end is awaited, and what it brought is returned.
+    pub(super) async fn leave(mut self) -> Option<Claimed> {
+        let is_gone = {
+            let mut queue = self.line.queue();
+            let waits = queue.waiting.iter().any(|one| one.number == self.number);
+            waits || !queue.leaving.insert(self.number)
+        };
+        if is_gone { None } else { (&mut self.answered).await.ok() }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut queue = self.line.queue();
+        queue.waiting.retain(|one| one.number != self.number);
+        queue.leaving.remove(&self.number);
+    }
+}
