@@ -64,10 +64,7 @@ fn started(cli: Cli) -> Answer {
             Failure::not_found(format!("could not work in {}: {error}", directory.display()))
         })?;
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
+    let runtime = planctl_server::runtime()
         .map_err(|error| Failure::new(Exit::Temporary, format!("could not start: {error}")))?;
     runtime.block_on(commands::run(cli))
 }
