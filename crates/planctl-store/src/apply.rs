@@ -40,9 +40,9 @@ use crate::rows::time_at;
 use crate::store::Store;
 use crate::token::Token;
 
-pub(crate) use memory::Known;
 use together::Unwritten;
 
+pub(crate) use memory::Known;
 pub(crate) use read::{
     READ_ALL, READ_COMMAND, READ_DUPLICATE, READ_LIVE, READ_NODES, READ_OWN_COMMAND, READ_TAKEN,
 };

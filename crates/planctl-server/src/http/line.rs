@@ -122,8 +122,12 @@ impl Line {
             }
         }
         for one in apart {
-            let claimed =
-                store.claim_under(&self.claim_of(&one.wants, host), one.wants.token.clone()).await?;
+            let token = &one.wants.token;
+            let claimed = match store.claim_under(&self.claim_of(&one.wants, host), token.clone()).await? {
+                // What failed may have been done all the same.
+                None if one.is_apart => store.claimed_under(token).await?,
+                claimed => claimed,
+            };
             unserved.extend(one.served(claimed));
         }
         let again = has_failed || unserved.len() < count;

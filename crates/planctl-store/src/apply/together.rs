@@ -5,6 +5,7 @@
 //! way at a time. All that it writes holds or nothing does; where it does not, each of its steps is decided again and
 //! written apart, so that one stale report spoils no other.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
@@ -101,10 +102,10 @@ impl Steps {
             && let Some(waiting) = line.waiting.pop_front()
         {
             match batch.entry(waiting.run()) {
-                std::collections::btree_map::Entry::Vacant(free) => {
+                Entry::Vacant(free) => {
                     free.insert(waiting);
                 }
-                std::collections::btree_map::Entry::Occupied(_) => overtaken.push(waiting),
+                Entry::Occupied(_) => overtaken.push(waiting),
             }
         }
         line.has_writer = !batch.is_empty();
@@ -112,37 +113,25 @@ impl Steps {
     }
 }
 
-/// Whoever writes. Where it is dropped in the middle, those in line learn that nobody will.
-struct Writer<'a>(&'a Steps);
-
-impl Writer<'_> {
-    /// Leaves a line in which nobody waits.
-    fn leave(self) {
-        std::mem::forget(self);
-    }
+/// Whoever writes. Where it is dropped before it is done, those in line learn that nobody will.
+struct Writer {
+    store: Store,
+    is_done: bool,
 }
 
-impl Drop for Writer<'_> {
+impl Drop for Writer {
     fn drop(&mut self) {
-        *lock(&self.0.line) = Line::default();
+        if !self.is_done {
+            *lock(&self.store.steps().line) = Line::default();
+        }
     }
 }
 
-impl Store {
-    /// Writes a plain step, with those that are decided at the same time.
-    pub(super) async fn write_step(&self, step: Step) -> Result<PgRow, Unwritten> {
-        let (answer, answered) = oneshot::channel();
-        if self.steps().put(Waiting { step, answer }) {
-            tokio::spawn(self.clone().write_steps());
-        }
-        answered.await.unwrap_or(Err(Unwritten::Together))
-    }
-
+impl Writer {
     /// Writes until nothing waits. It is a task of its own: who waits may go away, and the others stay.
-    async fn write_steps(self) {
-        let writer = Writer(self.steps());
-        while let Some((mut batch, overtaken)) = self.steps().take() {
-            match self.write_together(&batch).await {
+    async fn write(mut self) {
+        while let Some((mut batch, overtaken)) = self.store.steps().take() {
+            match self.store.write_together(&batch).await {
                 Ok(mut rows) => {
                     for waiting in batch {
                         if let Some(row) = rows.remove(&waiting.run()) {
@@ -160,7 +149,18 @@ impl Store {
             }
             overtaken.into_iter().for_each(|waiting| waiting.answer(Err(Unwritten::Overtaken)));
         }
-        writer.leave();
+        self.is_done = true;
+    }
+}
+
+impl Store {
+    /// Writes a plain step, with those that are decided at the same time.
+    pub(super) async fn write_step(&self, step: Step) -> Result<PgRow, Unwritten> {
+        let (answer, answered) = oneshot::channel();
+        if self.steps().put(Waiting { step, answer }) {
+            tokio::spawn(Writer { store: self.clone(), is_done: false }.write());
+        }
+        answered.await.unwrap_or(Err(Unwritten::Together))
     }
 
     async fn write_together(&self, batch: &[Waiting]) -> Result<BTreeMap<RunId, PgRow>, sqlx::Error> {
