@@ -62,8 +62,9 @@ macro_rules! lines_and_records {
 /// where one of the runs or of the items is not what was decided on.
 ///
 /// The server prepares each part of a statement anew for every call, so a part that is left out is work that it need not do.
-/// What is looked up is named by `any` and joined with nothing, so that no plan reads a whole table, however small it was at
-/// the time. The runs are there before the items are looked at: the order is run, item, rest.
+/// No plan of it reads a whole table or index, however small they were at the time: a leased item is one that is not ready,
+/// since the other word would bring the indexes by which all leased ones are found, and it is looked up by its key once its
+/// run is there. The order is run, item, rest.
 pub(crate) const WRITE_STEPS: &str = concat!(
     "\
 with moved as (
@@ -77,9 +78,8 @@ with moved as (
     "
   returning r.id, array_position($19, r.id) as n, r.served, r.revision, r.approval, r.settings
 ), proven as (
-  delete from items i where i.id = any($26::text[]) and i.generation = ($27::bigint[])[array_position($26, i.id)]
-    and i.state = 'leased' and i.token_hash = ($28::bytea[])[array_position($26, i.id)]
-    and (select count(*) from moved) > 0
+  delete from items i using moved m where i.id = ($26::text[])[m.n] and i.generation = ($27::bigint[])[m.n]
+    and i.state <> 'ready' and i.token_hash = ($28::bytea[])[m.n]
   returning i.id
 ), fence as materialized (
   select planctl_fence((select count(*) from moved) = cardinality($19::uuid[]),
@@ -234,6 +234,26 @@ fn plan_move<'a>(event: &'a Event, before: RunStatus, after: RunStatus) -> Optio
 }
 
 impl Decided {
+    /// Returns what it writes to the queue and the timers.
+    fn rows(&self, call: &Call<'_>, gate: Option<&ItemId>) -> Result<effects::Rows, sqlx::Error> {
+        let answered = match call.event {
+            Event::Human(human) => match &human.decision {
+                Decision::Answer { item, .. } => Some(item),
+                Decision::Submit | Decision::Cancel | Decision::Resume | Decision::Revise { .. } => None,
+            },
+            Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => call.proof.item().map(|(item, _)| item),
+        };
+        let (effects, now) = (&self.after.effects, self.before.now);
+        let mut rows = effects::rows(effects, &self.graph, &self.fixed.host, now, answered, gate)
+            .map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
+        if let Event::Clock(ClockEvent::Due { timer }) = call.event
+            && !rows.armed.iter().any(|armed| *armed == timer.word())
+        {
+            rows.disarmed.push(timer.word().into_owned());
+        }
+        Ok(rows)
+    }
+
     /// Says that a statement for plain steps can write it: of a run that goes on, with one item that goes, at most one
     /// that comes, and nothing else.
     fn is_step(&self, rows: &effects::Rows) -> bool {
@@ -337,7 +357,7 @@ impl Store {
     pub(super) async fn write(&self, call: &Call<'_>, decided: &Arc<Decided>) -> Result<PgRow, Unwritten> {
         let gate = decided.gate(call).map(|item| &item.id);
         let take = call.take.filter(|_| gate.is_some());
-        let mut rows = self.rows(call, decided, gate)?;
+        let mut rows = decided.rows(call, gate)?;
         if let Proof::Lease { token, .. } = call.proof
             && !call.is_apart
             && decided.is_step(&rows)
@@ -351,30 +371,6 @@ impl Store {
             return self.write_step(step).await;
         }
         self.write_all(call, decided, rows, take).await
-    }
-
-    fn rows(
-        &self,
-        call: &Call<'_>,
-        decided: &Decided,
-        gate: Option<&ItemId>,
-    ) -> Result<effects::Rows, sqlx::Error> {
-        let answered = match call.event {
-            Event::Human(human) => match &human.decision {
-                Decision::Answer { item, .. } => Some(item),
-                Decision::Submit | Decision::Cancel | Decision::Resume | Decision::Revise { .. } => None,
-            },
-            Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => call.proof.item().map(|(item, _)| item),
-        };
-        let (effects, now) = (&decided.after.effects, decided.before.now);
-        let mut rows = effects::rows(effects, &decided.graph, &decided.fixed.host, now, answered, gate)
-            .map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
-        if let Event::Clock(ClockEvent::Due { timer }) = call.event
-            && !rows.armed.iter().any(|armed| *armed == timer.word())
-        {
-            rows.disarmed.push(timer.word().into_owned());
-        }
-        Ok(rows)
     }
 
     async fn write_all(

@@ -133,7 +133,7 @@ async fn row_101_a_wrong_password_or_a_missing_database_is_denied_without_waitin
 }
 
 #[tokio::test]
-async fn claims_find_their_items_by_index_whatever_the_server_knows_of_the_table() {
+async fn claims_and_steps_find_their_rows_by_index_whatever_the_server_knows_of_the_table() {
     let database = database().await;
     let mut connection = PgConnection::connect_with(&database.connect_options()).await.unwrap();
     let (_, prepare) = STATEMENTS.iter().find(|(known, _)| *known == "connections: prepare session").unwrap();
@@ -162,6 +162,8 @@ async fn claims_find_their_items_by_index_whatever_the_server_knows_of_the_table
             ("queue: claim served", 10, "items_served"),
             ("claims: of one for all", 5, "items_due"),
             ("claims: of any for all", 5, "items_"),
+            ("apply: write steps", 46, "items_pkey"),
+            ("apply: write steps", 46, "runs_pkey"),
         ] {
             let plan = plan_of(&mut connection, name, parameters).await;
             assert!(plan.contains(&format!("using {index}")), "{name}, {time}: {plan}");

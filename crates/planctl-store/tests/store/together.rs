@@ -40,6 +40,27 @@ async fn await_that(mut holds: impl AsyncFnMut() -> bool) {
     tokio::time::timeout(Duration::from_secs(60), looking).await.expect("it comes to that");
 }
 
+/// Keeps everybody from writing a run, until what it returns is over.
+async fn hold_run_of<'c>(
+    connection: &'c mut PgConnection,
+    work: &Claimed,
+) -> sqlx::Transaction<'c, sqlx::Postgres> {
+    let mut held = connection.begin().await.unwrap();
+    let run = uuid::Uuid::from_u128(work.item.run.as_u128());
+    sqlx::query("select from runs where id = $1 for update").bind(run).execute(&mut *held).await.unwrap();
+    held
+}
+
+/// Waits until somebody waits for a row that another has.
+async fn await_lock(aside: &mut PgConnection) {
+    await_that(async || {
+        let waiting = "select exists (select from pg_stat_activity where datname = current_database() \
+            and wait_event_type = 'Lock')";
+        sqlx::query_scalar(waiting).fetch_one(&mut *aside).await.unwrap()
+    })
+    .await;
+}
+
 /// Reports the first and holds it up in the middle of its writing until the others, in their order, are in line; then
 /// something else happens, and the way is free.
 async fn held_up(
@@ -49,19 +70,9 @@ async fn held_up(
     meanwhile: impl AsyncFnOnce(&mut PgConnection),
 ) -> (Reporting, Vec<Reporting>) {
     let (mut holder, mut aside) = (world.aside().await, world.aside().await);
-    let mut held = holder.begin().await.unwrap();
-    sqlx::query("select from runs where id = $1 for update")
-        .bind(uuid::Uuid::from_u128(first.item.run.as_u128()))
-        .execute(&mut *held)
-        .await
-        .unwrap();
+    let held = hold_run_of(&mut holder, first).await;
     let first = report(world, first);
-    await_that(async || {
-        let waiting = "select exists (select from pg_stat_activity where datname = current_database() \
-            and wait_event_type = 'Lock')";
-        sqlx::query_scalar(waiting).fetch_one(&mut aside).await.unwrap()
-    })
-    .await;
+    await_lock(&mut aside).await;
     let mut reporting = Vec::new();
     for other in others {
         reporting.push(report(world, other));
@@ -179,21 +190,14 @@ async fn where_the_writer_dies_those_in_line_and_those_after_them_are_written_al
     let world = world(1).await;
     let works = at_work(&world, 2).await;
     let (mut holder, mut aside) = (world.aside().await, world.aside().await);
-    let mut held = holder.begin().await.unwrap();
-    let run = uuid::Uuid::from_u128(works[0].item.run.as_u128());
-    sqlx::query("select from runs where id = $1 for update").bind(run).execute(&mut *held).await.unwrap();
+    let held = hold_run_of(&mut holder, &works[0]).await;
     // The writer belongs to the runtime of whoever came first.
     let doomed = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let (store, work) = (world.store.clone(), works[0].clone());
     doomed.spawn(async move {
         store.apply(work.item.run, &reported(&work.item.at), &work.proof(), None).await.map(drop)
     });
-    await_that(async || {
-        let waiting = "select exists (select from pg_stat_activity where datname = current_database() \
-            and wait_event_type = 'Lock')";
-        sqlx::query_scalar(waiting).fetch_one(&mut aside).await.unwrap()
-    })
-    .await;
+    await_lock(&mut aside).await;
     let in_line = report(&world, &works[1]);
     await_that(async || steps_in_line(&world.store) == 1).await;
     doomed.shutdown_background();
