@@ -160,7 +160,7 @@ async fn claimed_within(
         };
         let claimed = match turn {
             Some(Turn::Served(claimed)) => Some(*claimed),
-            Some(Turn::InFront(front)) => in_front(call, &line, used, until, front, place).await?,
+            Some(Turn::InFront(front)) => in_front(call, &line, wants, used, until, front, place).await?,
             Some(Turn::Lost) => {
                 used = Some(&wants.token);
                 match claimed_before(call, used).await? {
@@ -168,11 +168,14 @@ async fn claimed_within(
                     None => continue,
                 }
             }
-            None => place.leave().await,
+            None => match place.leave().await {
+                Some(claimed) => Some(claimed),
+                None => return claimed_before(call, used).await,
+            },
         };
         return match claimed {
             Some(claimed) => Ok(Some(call.station().placed(claimed).await?)),
-            None => claimed_before(call, used).await,
+            None => Ok(None),
         };
     }
 }
@@ -181,6 +184,7 @@ async fn claimed_within(
 async fn in_front(
     call: &Call,
     line: &Line,
+    wants: &Waiting,
     used: Option<&Token>,
     until: Instant,
     front: tokio::sync::MutexGuard<'_, ()>,
@@ -207,7 +211,7 @@ async fn in_front(
         if left.is_zero() || *stop.borrow() {
             return Ok(None);
         }
-        if store.is_paused(place.instance()).await? {
+        if store.is_paused(&wants.instance).await? {
             // Held back as one that finds nothing, and in nobody's way.
             drop(place);
             drop((front, bell));

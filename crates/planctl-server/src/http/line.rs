@@ -40,6 +40,14 @@ struct Queue {
     joined: u64,
 }
 
+impl Queue {
+    /// Takes a place out; says whether it was there.
+    fn remove(&mut self, number: u64) -> bool {
+        let at = self.waiting.iter().position(|one| one.number == number);
+        at.and_then(|at| self.waiting.remove(at)).is_some()
+    }
+}
+
 struct InLine {
     number: u64,
     wants: Waiting,
@@ -62,7 +70,6 @@ impl InLine {
 pub(super) struct Place<'a> {
     line: &'a Line,
     number: u64,
-    instance: String,
     answered: oneshot::Receiver<Claimed>,
 }
 
@@ -90,9 +97,8 @@ impl Line {
         let mut queue = self.queue();
         queue.joined += 1;
         let number = queue.joined;
-        let instance = wants.instance.clone();
         queue.waiting.push_back(InLine { number, wants, is_apart: false, answer });
-        Place { line: self, number, instance, answered }
+        Place { line: self, number, answered }
     }
 
     /// Looks once, for all who wait; to be called by whoever is in front. Says whether there may be more.
@@ -159,11 +165,6 @@ impl Line {
 }
 
 impl<'a> Place<'a> {
-    /// Returns who waits here.
-    pub(super) fn instance(&self) -> &str {
-        &self.instance
-    }
-
     /// Waits until there is an item, or this place is in front. To be polled on where it was interrupted.
     pub(super) async fn turn(&mut self) -> Turn<'a> {
         tokio::select! {
@@ -182,19 +183,21 @@ impl<'a> Place<'a> {
 
     /// Leaves the line. Where a claim for this place is under way, its end is awaited, and what it brought is returned.
     pub(super) async fn leave(mut self) -> Option<Claimed> {
-        let is_gone = {
+        {
             let mut queue = self.line.queue();
-            let waits = queue.waiting.iter().any(|one| one.number == self.number);
-            waits || !queue.leaving.insert(self.number)
-        };
-        if is_gone { None } else { (&mut self.answered).await.ok() }
+            if queue.remove(self.number) {
+                return None;
+            }
+            queue.leaving.insert(self.number);
+        }
+        (&mut self.answered).await.ok()
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut queue = self.line.queue();
-        queue.waiting.retain(|one| one.number != self.number);
+        queue.remove(self.number);
         queue.leaving.remove(&self.number);
     }
 }
