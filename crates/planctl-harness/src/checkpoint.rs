@@ -7,10 +7,10 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::git::git_folder;
+use crate::git::{git_common, git_folder};
 use crate::spawn::Spawner;
-use crate::worktree::WorktreeError;
 use crate::worktree::call::{Called, call_well};
+use crate::worktree::{WorktreeError, remove_locks};
 
 /// Where the references are that keep what was recorded.
 const CHECKPOINTS: &str = "refs/checkpoints";
@@ -65,7 +65,7 @@ impl Checkpoints {
     /// Makes the repository whole, whatever a call that was cut off has left of it: whoever works here holds the
     /// workspace, so nobody else is at it.
     async fn prepare(&self, workspace: &Path) -> Result<(), WorktreeError> {
-        self.remove_locks()?;
+        remove_locks(&[self.kept.clone(), self.kept.join(CHECKPOINTS)])?;
         // What git makes last.
         if !self.kept.join("objects/info").is_dir() {
             let io = |source| WorktreeError::Io { what: format!("make {}", self.kept.display()), source };
@@ -74,26 +74,11 @@ impl Checkpoints {
             let init = [OsString::from("init"), "--quiet".into(), "--bare".into(), folder];
             call_well(&self.spawner, workspace, init).await?;
         }
-        let own = git_folder(workspace).map(|folder| common(&folder).join("objects"));
+        let own = git_folder(workspace).map(|folder| git_common(&folder).join("objects"));
         let Some(own) = own.filter(|objects| objects.is_dir()) else { return Ok(()) };
         let alternates = self.kept.join("objects/info/alternates");
         let io = |source| WorktreeError::Io { what: format!("write {}", alternates.display()), source };
         std::fs::write(&alternates, format!("{}\n", own.display())).map_err(io)
-    }
-
-    /// Removes what git locks while it writes, and leaves behind where it is killed.
-    fn remove_locks(&self) -> Result<(), WorktreeError> {
-        for folder in [self.kept.clone(), self.kept.join(CHECKPOINTS)] {
-            let Ok(entries) = std::fs::read_dir(&folder) else { continue };
-            let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
-            for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == "lock")) {
-                std::fs::remove_file(&path).map_err(|source| WorktreeError::Io {
-                    what: format!("remove {}", path.display()),
-                    source,
-                })?;
-            }
-        }
-        Ok(())
     }
 
     async fn call<const N: usize>(
@@ -106,10 +91,4 @@ impl Checkpoints {
         let leading = [folder, OsString::from("--work-tree=.")];
         call_well(&self.spawner, workspace, leading.into_iter().chain(words.map(OsString::from))).await
     }
-}
-
-/// Returns the folder that a worktree shares with its repository.
-fn common(folder: &Path) -> PathBuf {
-    let told = std::fs::read_to_string(folder.join("commondir")).ok();
-    told.map_or_else(|| folder.to_owned(), |told| folder.join(told.trim()))
 }

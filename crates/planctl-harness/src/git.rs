@@ -17,11 +17,7 @@ pub fn git_top_level(folder: &Path) -> Option<&Path> {
 /// Returns the commit that HEAD names, where the folder lies in a git checkout that has one.
 pub fn git_head(folder: &Path) -> Option<String> {
     let own = git_folder(git_top_level(folder)?)?;
-    // Linked worktrees keep HEAD for themselves and share the refs.
-    let common = match read_line(&own.join("commondir")) {
-        Some(path) => own.join(path),
-        None => own.clone(),
-    };
+    let common = git_common(&own);
     let mut target = read_line(&own.join("HEAD"))?;
     for _ in 0..REF_DEPTH_MAX {
         let Some(name) = target.strip_prefix("ref:").map(str::trim) else {
@@ -46,6 +42,14 @@ pub(crate) fn git_folder(folder: &Path) -> Option<PathBuf> {
     }
     let line = read_line(&dot_git)?;
     Some(folder.join(line.strip_prefix("gitdir:")?.trim()))
+}
+
+/// Returns the folder that a checkout shares with its worktrees, of that checkout's own: references and objects are there.
+pub(crate) fn git_common(own: &Path) -> PathBuf {
+    match read_line(&own.join("commondir")) {
+        Some(path) => own.join(path),
+        None => own.to_owned(),
+    }
 }
 
 fn read_line(path: &Path) -> Option<String> {

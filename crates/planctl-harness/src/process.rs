@@ -27,6 +27,9 @@ pub struct Command {
     pub idle_timeout: Option<Duration>,
     /// The time between TERM and KILL.
     pub grace: Duration,
+    /// The time between TERM and KILL where planctl is gone, or the run is given up: none, unless it leaves something
+    /// behind that is in the way of others (git its locks).
+    pub farewell: Duration,
     /// The most it may print on both streams before it is ended; `None` counts and drops the rest.
     pub output_bytes_max: Option<u64>,
     /// How much of each end of each stream is kept.
@@ -65,6 +68,7 @@ impl Command {
             deadline: None,
             idle_timeout: None,
             grace: Duration::from_secs(5),
+            farewell: Duration::ZERO,
             output_bytes_max: None,
             kept_bytes: KEPT_BYTES,
             file_bytes_max: None,
@@ -104,6 +108,7 @@ impl Command {
             directory: text(self.directory.as_os_str().as_bytes())?,
             deadline: self.deadline,
             grace: self.grace,
+            farewell: self.farewell,
             limits: Limits { file_bytes_max: self.file_bytes_max, memory_bytes_max: self.memory_bytes_max },
             no_new_privileges: self.no_new_privileges,
         })

@@ -27,7 +27,7 @@ impl Spawner {
     /// Runs a command to its end.
     ///
     /// `watch` sees the output as it comes. When `cancel` resolves the command gets TERM, and KILL after its grace;
-    /// when the returned future is dropped, its tree is killed at once.
+    /// when the returned future is dropped, its tree is killed after its farewell.
     ///
     /// # Errors
     ///
@@ -117,7 +117,7 @@ impl<'a> Streams<'a> {
         };
         let mut descriptors: Vec<BorrowedFd<'_>> =
             vec![input_end.as_fd(), stdout_end.as_fd(), stderr_end.as_fd()];
-        descriptors.extend(command.locks.iter().map(|lock| lock.as_fd()));
+        descriptors.extend(spawner.locks().iter().chain(&command.locks).map(|lock| lock.as_fd()));
         let line = spawner.line()?;
         let line = match Order::send_run(&line.0, request, &descriptors) {
             Ok(()) => line,

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use self::call::{Called, call, call_well, path_of};
-use crate::git::{git_folder, git_head, git_top_level};
+use crate::git::{git_common, git_folder, git_head, git_top_level};
 use crate::spawn::Spawner;
 
 pub use branches::{BranchWorktrees, Joined};
@@ -129,6 +129,31 @@ impl WorktreeError {
             }
             WorktreeError::Git { .. } | WorktreeError::Io { .. } => return None,
         })
+    }
+}
+
+/// Removes what git locked in folders and left behind where it was killed. Only for folders in which no git can be at
+/// work: a lock says nothing of who made it.
+///
+/// # Errors
+///
+/// Those of the disk; a folder that is not there has no locks.
+pub(crate) fn remove_locks(folders: &[PathBuf]) -> Result<(), WorktreeError> {
+    let entries = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
+    let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+    for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == "lock")) {
+        remove_file(&path)?;
+    }
+    Ok(())
+}
+
+/// Removes a file; one that is not there is as good.
+fn remove_file(path: &Path) -> Result<(), WorktreeError> {
+    match std::fs::remove_file(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(WorktreeError::Io { what: format!("remove {}", path.display()), source })
+        }
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 
@@ -324,6 +349,8 @@ impl Checkout {
         if tip.status == 0 && tip.line() != new.commit {
             return Err(WorktreeError::BranchTaken { branch: new.branch.to_owned() });
         }
+        // The name is this worktree's alone; what locks it was left by a call that was killed.
+        remove_file(&self.shared()?.join(format!("{reference}.lock")))?;
         self.clear(new.path).await?;
         if let Some(parent) = new.path.parent() {
             use std::os::unix::fs::DirBuilderExt;
@@ -343,22 +370,32 @@ impl Checkout {
         call_well(&self.spawner, &self.top, arguments).await.map(drop)
     }
 
-    /// Takes a folder away that was never worked in, and git's record of it.
+    /// Takes a folder away in which nobody works, and git's records of it and of what was in it.
     async fn clear(&self, path: &Path) -> Result<(), WorktreeError> {
+        // Before the record: of a folder that is not there git needs to know nothing, one that it made half it refuses.
+        match std::fs::remove_dir_all(path) {
+            Err(source)
+                if !matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+            {
+                return Err(WorktreeError::Io { what: format!("remove {}", path.display()), source });
+            }
+            Ok(()) | Err(_) => {}
+        }
         let known = self.call(["worktree", "list", "--porcelain", "-z"]).await?;
-        let mut known =
-            known.records().filter_map(|line| Some(PathBuf::from(line.strip_prefix("worktree ")?)));
-        if known.any(|other| other == path) {
+        let known = known.records().filter_map(|line| Some(PathBuf::from(line.strip_prefix("worktree ")?)));
+        for gone in known.filter(|other| other.starts_with(path)) {
             let arguments = ["worktree", "remove", "--force", "--force"].map(std::ffi::OsStr::new);
-            let arguments = arguments.into_iter().chain([path.as_os_str()]);
+            let arguments = arguments.into_iter().chain([gone.as_os_str()]);
             call_well(&self.spawner, &self.top, arguments).await?;
         }
-        match std::fs::remove_dir_all(path) {
-            Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                Err(WorktreeError::Io { what: format!("remove {}", path.display()), source: error })
-            }
-            Ok(()) | Err(_) => Ok(()),
-        }
+        Ok(())
+    }
+
+    /// Returns where the repository's references are, and its records of worktrees.
+    fn shared(&self) -> Result<PathBuf, WorktreeError> {
+        let own = git_folder(&self.top);
+        let own = own.ok_or_else(|| WorktreeError::NotARepository { folder: self.top.clone() })?;
+        Ok(git_common(&own))
     }
 
     /// Removes a worktree, and its branch where all that it holds is in the checkout's HEAD too; says whether the branch

@@ -294,13 +294,13 @@ impl Hands {
             | Purpose::SubPlan => None,
         };
         let kept = kept_in(&self.state_dir, self.run, &claimed.graph, node);
-        let checkpoints = Checkpoints::new(self.spawner.clone(), kept);
         let workspace = Path::new(&claimed.workspace);
         let work = async |mut cancel: Cancel| {
             let lock = tokio::select! {
                 lock = self.workspace_lock(claimed) => lock?,
                 () = &mut cancel => return Ok(Found::Nothing(Inconclusive::Interrupted)),
             };
+            let checkpoints = Checkpoints::new(self.spawner.holding(lock.descriptors()), kept.clone());
             let found = match (self.lost_place(claimed), &saved) {
                 (Some(what), _) => Err(what),
                 (None, Some(name)) => {
@@ -353,7 +353,7 @@ impl Hands {
         stop: &watch::Receiver<bool>,
     ) -> Result<Option<Claimed>, ServiceError> {
         self.begin(claimed, true);
-        let branches = Branches::new(&self.store, &self.spawner, &self.state_dir);
+        let branches = |spawner: &Spawner| Branches::new(&self.store, spawner, &self.state_dir);
         let work = async |mut cancel: Cancel| {
             let lock = tokio::select! {
                 lock = self.workspace_lock(claimed) => lock?,
@@ -361,7 +361,10 @@ impl Hands {
             };
             let done = match self.lost_place(claimed) {
                 Some(what) => Ok((Found::Nothing(Inconclusive::ToolMissing { what }), Vec::new())),
-                None => branches.do_at(claimed, purpose, &self.approved).await,
+                None => {
+                    let branches = branches(&self.spawner.holding(lock.descriptors()));
+                    branches.do_at(claimed, purpose, &self.approved).await
+                }
             };
             drop(lock);
             done
@@ -374,7 +377,7 @@ impl Hands {
         let take = Take { holder: self.holder.clone(), lease: self.store.own_lease() };
         let next = self.say(claimed, &event, Some(&take)).await?;
         if is_merged {
-            branches.clear_merged(claimed).await?;
+            branches(&self.spawner).clear_merged(claimed).await?;
         }
         Ok(next)
     }

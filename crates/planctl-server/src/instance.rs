@@ -9,6 +9,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::services::ServiceError;
 
@@ -116,8 +117,9 @@ fn home(folder: &Path) -> io::Result<String> {
     }
 }
 
-/// Waits until no other process of this state directory does this, and keeps them out until the answer is dropped.
-pub(crate) async fn one_at_a_time(state_dir: &Path, what: &str) -> Result<File, ServiceError> {
+/// Waits until no other process of this state directory does this, and keeps them out until the answer is dropped, and
+/// what keeps it too is dead.
+pub(crate) async fn one_at_a_time(state_dir: &Path, what: &str) -> Result<Arc<OwnedFd>, ServiceError> {
     let path = state_dir.join(format!("{what}.lock"));
     let wrong = format!("lock {}", path.display());
     let take = move || -> io::Result<File> {
@@ -128,7 +130,8 @@ pub(crate) async fn one_at_a_time(state_dir: &Path, what: &str) -> Result<File, 
         file.lock()?;
         Ok(file)
     };
-    crate::hands::blocking(take).await?.map_err(ServiceError::io(wrong))
+    let file = crate::hands::blocking(take).await?.map_err(ServiceError::io(wrong))?;
+    Ok(Arc::new(file.into()))
 }
 
 fn clear_dead(folder: &Path) -> io::Result<()> {

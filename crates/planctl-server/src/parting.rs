@@ -28,6 +28,12 @@ impl Branches {
         Branches { store: store.clone(), spawner: spawner.clone(), state_dir: state_dir.to_owned() }
     }
 
+    /// Waits until no other process is at worktrees; the answer keeps others out, and so does what it started.
+    async fn alone(&self) -> Result<Branches, ServiceError> {
+        let one = crate::instance::one_at_a_time(&self.state_dir, "worktrees").await?;
+        Ok(Branches { spawner: self.spawner.holding([one]), ..self.clone() })
+    }
+
     /// Returns where the makings of a fork's entering are.
     fn folder(&self, run: RunId, fork: &NodeId, visit: u16) -> PathBuf {
         self.of_run(run).join(format!("{}-{visit}", plain(fork.as_str())))
@@ -44,15 +50,15 @@ impl Branches {
         purpose: Purpose,
         approved: &Baseline,
     ) -> Result<(Found, Vec<Output>), ServiceError> {
-        let _one = crate::instance::one_at_a_time(&self.state_dir, "worktrees").await?;
+        let alone = self.alone().await?;
         let done = match purpose {
-            Purpose::Parting => self.part(claimed).await?.map(|base| (Found::Parted { base }, Vec::new())),
+            Purpose::Parting => alone.part(claimed).await?.map(|base| (Found::Parted { base }, Vec::new())),
             Purpose::Merge
             | Purpose::Verdict
             | Purpose::Rehearsal
             | Purpose::Record
             | Purpose::Restoration
-            | Purpose::SubPlan => self.merge(claimed, approved).await?,
+            | Purpose::SubPlan => alone.merge(claimed, approved).await?,
         };
         Ok(done.unwrap_or_else(|error| {
             let help = error.help().map(|help| format!("; {help}")).unwrap_or_default();
@@ -108,8 +114,7 @@ impl Branches {
         let Some(fork) = claimed.graph.fork_of(&claimed.item.at.node) else { return Ok(()) };
         let records = self.store.records_of(claimed.item.run, std::slice::from_ref(fork)).await?;
         let visit = records.get(fork).map_or(0, |record| record.tally.visits);
-        let _one = crate::instance::one_at_a_time(&self.state_dir, "worktrees").await?;
-        let removed = match self.find(claimed, fork, visit).await {
+        let removed = match self.alone().await?.find(claimed, fork, visit).await {
             Ok(branches) => branches.remove().await,
             Err(error) => Err(error),
         };
@@ -308,8 +313,7 @@ impl Station {
         if !is_over(run, failed) || run.host != self.host() || !branches.exists() {
             return Ok(());
         }
-        let _one = crate::instance::one_at_a_time(self.state_dir(), "worktrees").await?;
-        if let Err(error) = self.branches()?.remove_all(run).await {
+        if let Err(error) = self.branches()?.alone().await?.remove_all(run).await {
             tracing::warn!(%error, run.name = %run.name, "worktrees of branches were not removed");
         }
         Ok(())

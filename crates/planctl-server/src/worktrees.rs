@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use planctl_engine::{End, RunStatus, Subscription};
 use planctl_harness::{
-    Checkout, GLOB_FILES_MAX, Intact, Survey, WorktreeError, commit_all, expand_glob, git_head, is_glob,
-    uncommitted, worktree_intact,
+    Checkout, GLOB_FILES_MAX, Intact, Spawner, Survey, WorktreeError, commit_all, expand_glob, git_head,
+    is_glob, uncommitted, worktree_intact,
 };
 use planctl_lang::{Source, digest};
 use planctl_store::{RunRow, StoreError, WorktreeRow};
@@ -216,7 +216,6 @@ impl Services {
         if keeps.is_some() {
             return Ok(CleanedView { why: keeps, ..view });
         }
-        let spawner = self.spawner()?;
         let root = Path::new(&worktree.root);
         // Of one that somebody broke, git can't tell what would be lost.
         let is_whole = !root.exists() || worktree.made_at.is_none() || worktree_intact(root) == Intact::Yes;
@@ -224,15 +223,15 @@ impl Services {
             view.why = Some("it no longer belongs to the repository; --discard removes it".to_owned());
             return Ok(view);
         }
-        let checkout = match Checkout::find(spawner, Path::new(&row.workspace_path)).await {
+        let alone = self.station.alone_at_worktrees().await?;
+        let checkout = match Checkout::find(&alone, Path::new(&row.workspace_path)).await {
             Ok(checkout) => checkout,
             Err(error) => return Ok(CleanedView { why: Some(format!("could not {error}")), ..view }),
         };
-        let _one = self.station.one_worktree_at_a_time().await?;
         let discards = cleaning.discards || worktree.made_at.is_none();
         if cleaning.dry_run {
             if root.exists() && !discards {
-                let changes = uncommitted(spawner, root).await.map_or(1, |changes| changes.len());
+                let changes = uncommitted(&alone, root).await.map_or(1, |changes| changes.len());
                 view.why = (changes > 0).then(|| unsaved(changes));
             }
             view.removed = view.why.is_none();
@@ -272,11 +271,11 @@ impl Station {
                 help: "start planctl there".to_owned(),
             });
         }
-        let _one = self.one_worktree_at_a_time().await?;
+        let alone = self.alone_at_worktrees().await?;
         if self.store.run(run.id).await?.worktree.is_some_and(|worktree| worktree.made_at.is_some()) {
             return Ok(());
         }
-        match self.make(run, worktree).await {
+        match self.make(&alone, run, worktree).await {
             Ok(()) => Ok(self.store.worktree_made(run.id).await?),
             Err(error @ (ServiceError::Store(_) | ServiceError::Cluster(_))) => Err(error),
             Err(error) => {
@@ -286,9 +285,8 @@ impl Station {
         }
     }
 
-    async fn make(&self, run: &RunRow, worktree: &WorktreeRow) -> Result<(), ServiceError> {
-        let checkout =
-            Checkout::find(self.spawner()?, Path::new(&run.workspace_path)).await.map_err(refused)?;
+    async fn make(&self, alone: &Spawner, run: &RunRow, worktree: &WorktreeRow) -> Result<(), ServiceError> {
+        let checkout = Checkout::find(alone, Path::new(&run.workspace_path)).await.map_err(refused)?;
         let new = planctl_harness::NewWorktree {
             path: Path::new(&worktree.root),
             branch: &worktree.branch,
@@ -332,10 +330,10 @@ impl Station {
         if run.host != self.host() || !is_due(run) {
             return Ok(());
         }
-        let _one = self.one_worktree_at_a_time().await?;
+        let alone = self.alone_at_worktrees().await?;
         let run = self.store.run(run.id).await?;
         let Some(worktree) = run.worktree.as_ref().filter(|_| is_due(&run)) else { return Ok(()) };
-        let held = self.look_at(&run, end, Path::new(&worktree.root)).await?;
+        let held = self.look_at(&alone, &run, end, Path::new(&worktree.root)).await?;
         let held = held.as_ref().map(|(commit, count)| (commit.as_str(), *count));
         Ok(self.store.worktree_result(&run, held).await?)
     }
@@ -344,6 +342,7 @@ impl Station {
     /// `None` where it can't be looked at.
     async fn look_at(
         &self,
+        alone: &Spawner,
         run: &RunRow,
         end: End,
         root: &Path,
@@ -351,14 +350,13 @@ impl Station {
         if worktree_intact(root) != Intact::Yes {
             return Ok(None);
         }
-        let spawner = self.spawner()?;
         if end == End::Done && RunSettings::of(run)?.commits == Commits::Commit {
             let message = format!("{}: {}", run.name, run.plan_path);
-            if let Err(error) = commit_all(spawner, root, &message).await {
+            if let Err(error) = commit_all(alone, root, &message).await {
                 tracing::warn!(%error, run.name = %run.name, "the result was not committed");
             }
         }
-        match uncommitted(spawner, root).await {
+        match uncommitted(alone, root).await {
             Ok(changes) => Ok(git_head(root).map(|head| (head, changes.len()))),
             Err(error) => {
                 tracing::warn!(%error, run.name = %run.name, "the worktree was not looked at");
@@ -375,8 +373,10 @@ impl Station {
         Ok(())
     }
 
-    async fn one_worktree_at_a_time(&self) -> Result<std::fs::File, ServiceError> {
-        crate::instance::one_at_a_time(self.state_dir(), "worktrees").await
+    /// Waits until no other process is at worktrees; the answer keeps others out, and so does what it started.
+    async fn alone_at_worktrees(&self) -> Result<Spawner, ServiceError> {
+        let one = crate::instance::one_at_a_time(self.state_dir(), "worktrees").await?;
+        Ok(self.spawner()?.holding([one]))
     }
 
     /// Lets a run be admitted again whose worktree could not be made.

@@ -149,8 +149,10 @@ fn live_and_die(room: &Room, script: &Script) -> usize {
         }
         let Err(said) = killed else { continue };
         assert_eq!(said.code, 3, "{}: life {life} ended by itself: {said:?}", script.plan);
-        let answer =
-            answers.next().unwrap_or_else(|| panic!("{}: nobody has an answer: {said:?}", script.plan));
+        let answer = answers.next().unwrap_or_else(|| {
+            let asked = room.planctl(&["approvals", "show", &room.ask()]);
+            panic!("{}: nobody has an answer: {said:?}\n{}", script.plan, asked.out)
+        });
         tickets.give();
         give(room, answer);
         assert!(tickets.is_used(), "an answer is a transition");

@@ -144,7 +144,8 @@ impl Guardian {
             hear(&self.signals);
         };
         let ended = if watched.any_left {
-            let waits = watched.cause == Cause::Itself && watched.main_ended;
+            let leaves = watched.cause == Cause::Abandoned && !request.farewell.is_zero();
+            let waits = watched.main_ended && (watched.cause == Cause::Itself || leaves);
             if waits && !tree::settle(&mut reaper, &self.signals, drain) {
                 tree::Ended::default()
             } else {
@@ -180,7 +181,11 @@ impl Guardian {
         loop {
             let next = kill_at.or(if watched.cause == Cause::Itself { deadline } else { None });
             let timeout = next.map(|at| at.saturating_duration_since(Instant::now()));
-            let (order, signal) = wait(&self.line, &self.signals, timeout);
+            let (order, signal) = match watched.alone {
+                // A closed line is always readable.
+                true => (false, wait(&self.signals, &self.signals, timeout).1),
+                false => wait(&self.line, &self.signals, timeout),
+            };
             let heard = if signal { hear(&self.signals) } else { Heard::default() };
             if heard.child {
                 watched.any_left = reaper.collect(|_| ());
@@ -190,12 +195,10 @@ impl Guardian {
             if watched.main_ended || !watched.any_left {
                 return watched;
             }
-            if heard.terminate {
-                return Watched { cause: Cause::Abandoned, alone: true, ..watched };
-            }
+            let mut is_left = heard.terminate;
             if order {
                 match self.read() {
-                    Line::Closed => return Watched { cause: Cause::Abandoned, alone: true, ..watched },
+                    Line::Closed => is_left = true,
                     Line::Order(Order::Kill { id, grace }) if id == request.id => {
                         if watched.cause == Cause::Itself {
                             watched.cause = Cause::Asked;
@@ -204,6 +207,11 @@ impl Guardian {
                     }
                     Line::Order(Order::Kill { .. } | Order::Run(..)) | Line::Nonsense => {}
                 }
+            }
+            if is_left && !watched.alone {
+                watched.cause = Cause::Abandoned;
+                watched.alone = true;
+                kill_at = Some(terminate(main, request.farewell));
             }
             let now = Instant::now();
             if watched.cause == Cause::Itself && deadline.is_some_and(|deadline| now >= deadline) {

@@ -27,6 +27,8 @@ pub(crate) struct Line(pub(crate) OwnedFd);
 #[derive(Clone)]
 pub struct Spawner {
     shared: Arc<Shared>,
+    /// Locks that are held while something runs that was started by this handle.
+    locks: Vec<Arc<OwnedFd>>,
 }
 
 struct Shared {
@@ -83,9 +85,20 @@ impl Spawner {
             next_id: AtomicU64::new(1),
             state: Mutex::new(State::default()),
         };
-        let spawner = Spawner { shared: Arc::new(shared) };
+        let spawner = Spawner { shared: Arc::new(shared), locks: Vec::new() };
         spawner.shared.helper(&mut spawner.shared.state())?;
         Ok(spawner)
+    }
+
+    /// Returns a handle that holds locks as well, until it is dropped and all that was started by it is dead; they stay
+    /// held where planctl dies before.
+    pub fn holding(&self, locks: impl IntoIterator<Item = Arc<OwnedFd>>) -> Spawner {
+        let locks = self.locks.iter().cloned().chain(locks).collect();
+        Spawner { shared: self.shared.clone(), locks }
+    }
+
+    pub(crate) fn locks(&self) -> &[Arc<OwnedFd>] {
+        &self.locks
     }
 
     /// Returns the helper's process id, while it has one.

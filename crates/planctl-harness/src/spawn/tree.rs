@@ -12,7 +12,7 @@ use rustix::time::Timespec;
 use super::wire::Outcome;
 
 /// How long processes that are about to end by themselves (the last of a process substitution) may take.
-const AFTERGLOW: Duration = Duration::from_millis(50);
+const AFTERGLOW: Duration = Duration::from_millis(200);
 /// How long a killed process may take to die before it is reported as a survivor.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long to wait between two looks; a SIGCHLD cuts it short.

@@ -161,6 +161,8 @@ pub(crate) struct Request {
     pub(crate) deadline: Option<Duration>,
     /// Between TERM and KILL at the deadline.
     pub(crate) grace: Duration,
+    /// Between TERM and KILL when planctl is gone.
+    pub(crate) farewell: Duration,
     pub(crate) limits: Limits,
     /// Says that neither it nor its children may gain rights (`sudo`, setuid).
     pub(crate) no_new_privileges: bool,
@@ -175,6 +177,7 @@ impl Request {
         put_text(bytes, &self.directory);
         put_number(bytes, self.deadline.map_or(u64::MAX, nanoseconds));
         put_duration(bytes, self.grace);
+        put_duration(bytes, self.farewell);
         put_number(bytes, self.limits.file_bytes_max.unwrap_or(u64::MAX));
         put_number(bytes, self.limits.memory_bytes_max.unwrap_or(u64::MAX));
         put_number(bytes, u64::from(self.no_new_privileges));
@@ -189,6 +192,7 @@ impl Request {
             directory: reader.text()?,
             deadline: reader.limit()?.map(Duration::from_nanos),
             grace: reader.duration()?,
+            farewell: reader.duration()?,
             limits: Limits { file_bytes_max: reader.limit()?, memory_bytes_max: reader.limit()? },
             no_new_privileges: reader.number()? != 0,
         })
@@ -371,6 +375,7 @@ mod tests {
             directory: c"/".into(),
             deadline: Some(Duration::from_millis(1500)),
             grace: Duration::ZERO,
+            farewell: Duration::from_secs(1),
             limits: Limits { file_bytes_max: None, memory_bytes_max: Some(1 << 30) },
             no_new_privileges: true,
         }

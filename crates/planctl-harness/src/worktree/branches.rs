@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 
 use super::call::{call, call_well, call_well_on};
 use super::merge::{Conflict, Merged, conflicts, merge_open};
-use super::{Checkout, Intact, NewWorktree, WorktreeError, commit_all, identity, worktree_intact};
+use super::{
+    Checkout, Intact, NewWorktree, WorktreeError, commit_all, identity, remove_locks, worktree_intact,
+};
 use crate::git::git_folder;
 use crate::spawn::Spawner;
 
@@ -72,6 +74,7 @@ impl BranchWorktrees {
     ///
     /// Those of [`Checkout::survey`], of git and of the disk.
     pub async fn part(&self, count: u16) -> Result<String, WorktreeError> {
+        self.remove_locks()?;
         let base = match self.reference("base").await? {
             Some(base) => base,
             None => {
@@ -100,6 +103,7 @@ impl BranchWorktrees {
     ///
     /// Those of git and of the disk; the workspace is unchanged then, or this call made again completes it.
     pub async fn merge(&self, base: &str, branches: &[u16]) -> Result<Joined, WorktreeError> {
+        self.remove_locks()?;
         if self.reference("merged").await?.is_none() {
             if let Some(joined) = self.go_on_after_conflict().await? {
                 return Ok(joined);
@@ -123,21 +127,8 @@ impl BranchWorktrees {
     ///
     /// Those of git and of the disk.
     pub async fn remove(&self) -> Result<(), WorktreeError> {
-        let entries = match std::fs::read_dir(&self.folder) {
-            Ok(entries) => entries.filter_map(Result::ok).map(|entry| entry.path()).collect::<Vec<_>>(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(source) => return Err(self.io("look at", source)),
-        };
-        for path in entries {
-            match path.is_dir() {
-                true => self.checkout.clear(&path).await?,
-                false => std::fs::remove_file(&path).map_err(|source| self.io("clear", source))?,
-            }
-        }
-        match std::fs::remove_dir(&self.folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(self.io("remove", error)),
-            Ok(()) | Err(_) => {}
-        }
+        self.remove_locks()?;
+        self.checkout.clear(&self.folder).await?;
         let branches = format!("refs/heads/{}", self.branch_prefix());
         for pattern in [format!("refs/planctl/{}", self.name), branches] {
             let format = "--format=%(refname)";
@@ -148,6 +139,22 @@ impl BranchWorktrees {
             }
         }
         Ok(())
+    }
+
+    /// Removes what git left locked where it was killed: of the references and worktrees of these branches, at which
+    /// nobody is but the caller.
+    fn remove_locks(&self) -> Result<(), WorktreeError> {
+        let shared = self.checkout.shared()?;
+        let references =
+            [format!("refs/planctl/{}", self.name), format!("refs/heads/{}", self.branch_prefix())];
+        let records = std::fs::read_dir(shared.join("worktrees")).into_iter().flatten();
+        let is_own = |record: &PathBuf| {
+            let place = std::fs::read_to_string(record.join("gitdir"));
+            place.is_ok_and(|place| Path::new(place.trim_end()).starts_with(&self.folder))
+        };
+        let records = records.filter_map(Result::ok).map(|entry| entry.path()).filter(is_own);
+        let folders: Vec<PathBuf> = references.iter().map(|name| shared.join(name)).chain(records).collect();
+        remove_locks(&folders)
     }
 
     /// Returns the newest commit of each branch; what is in none is committed.

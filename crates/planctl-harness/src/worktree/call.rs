@@ -12,6 +12,8 @@ use crate::spawn::Spawner;
 
 /// How long one call may take; making the files of a large repository is the longest.
 const DEADLINE: Duration = Duration::from_secs(15 * 60);
+/// How long git may take to remove its locks where planctl is gone: killed, it would leave them in the user's repository.
+const FAREWELL: Duration = Duration::from_secs(2);
 /// The most that is read of what git prints.
 const PRINTED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The most that is told of what git complained about.
@@ -88,6 +90,7 @@ pub(super) async fn call_on<A: Into<OsString>>(
         set(&mut command.environment, "GIT_INDEX_FILE".into(), index.into());
     }
     command.deadline = Some(DEADLINE);
+    command.farewell = FAREWELL;
     let mut printed = Vec::new();
     let mut is_cut = false;
     let mut watch = |stream, bytes: &[u8]| {

@@ -13,6 +13,7 @@ pub fn tests() -> Vec<Trial> {
     trials![
         a15_no_escape_outlives_the_command,
         p11_planctls_death_ends_every_tree_and_then_frees_the_lock,
+        p11_what_has_a_farewell_tidies_up_after_planctls_death,
         shutdown_waits_until_all_is_dead,
         a_last_word_of_a_process_substitution_is_heard,
     ]
@@ -99,6 +100,52 @@ fn hold_two_trees(folder: &std::path::Path) {
         };
         let (one, two) = (tree("one"), tree("two"));
         tokio::join!(run(&spawner, &one), run(&spawner, &two));
+    });
+}
+
+/// What locks files of the user's, as git does, is asked to end, and has until its farewell is over.
+fn p11_what_has_a_farewell_tidies_up_after_planctls_death() {
+    const NAME: &str = "escapes::p11_what_has_a_farewell_tidies_up_after_planctls_death";
+    if let Ok(folder) = std::env::var("PLANCTL_TEST_CHILD_FOLDER") {
+        return hold_what_says_farewell(folder.as_ref());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut planctl = std::process::Command::new("/proc/self/exe")
+        .args(["--exact", NAME])
+        .env("PLANCTL_TEST_CHILD_FOLDER", folder.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let path = |name: &str| folder.path().join(name);
+    eventually("both are up", Duration::from_secs(10), || path("tidy").exists() && path("deaf").exists());
+    planctl.kill().unwrap();
+    planctl.wait().unwrap();
+    let (died, lock) = (Instant::now(), std::fs::File::open(path("lock")).unwrap());
+    lock.lock().unwrap();
+    assert!(!path("tidy").exists(), "it has removed what it made");
+    assert!(
+        path("deaf").exists() && died.elapsed() >= Duration::from_millis(300),
+        "who hears nothing is killed"
+    );
+    let mark = format!("PLANCTL_TEST_FOLDER={}", folder.path().display());
+    assert_eq!(alive(&mark), [0_i32; 0], "the lock was held until then");
+}
+
+fn hold_what_says_farewell(folder: &std::path::Path) {
+    let lock = std::fs::File::create(folder.join("lock")).unwrap();
+    lock.lock().unwrap();
+    block_on(async {
+        let spawner = spawner().holding([std::sync::Arc::new(lock.into())]);
+        let command = |text: &str| {
+            let mut command = script(text);
+            command.directory = folder.into();
+            command.environment.push(("PLANCTL_TEST_FOLDER".into(), folder.into()));
+            command.farewell = Duration::from_millis(300);
+            command
+        };
+        let tidy = command("trap 'rm tidy; exit 1' TERM; touch tidy; sleep 999 & wait");
+        let deaf = command("trap '' TERM; touch deaf; sleep 999; sleep 999");
+        tokio::join!(run(&spawner, &tidy), run(&spawner, &deaf));
     });
 }
 

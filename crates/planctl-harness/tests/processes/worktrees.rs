@@ -3,13 +3,15 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
 
 use planctl_harness::{
     BranchWorktrees, Checkout, Intact, Joined, Merged, NewWorktree, WorktreeError, commit_all, merge_branch,
     uncommitted, worktree_intact,
 };
 
-use crate::processes::support::{block_on, spawner};
+use crate::processes::support::{block_on, eventually, spawner};
 
 pub fn tests() -> Vec<libtest_mimic::Trial> {
     crate::trials![
@@ -25,6 +27,8 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
         a_worktree_that_somebody_broke_is_told_from_a_whole_one,
         branches_begin_with_the_workspace_as_it_is_and_what_they_did_comes_into_it,
         a_merge_that_is_cut_off_anywhere_comes_to_the_same,
+        p10_whoever_comes_after_one_that_was_killed_parts_and_merges_branches,
+        p10_what_git_leaves_behind_of_branches_where_it_is_killed_is_in_nobody_s_way,
         branches_that_do_not_fit_are_made_to_fit_by_a_person,
         what_changed_in_the_workspace_meanwhile_is_kept,
         what_was_removed_and_made_in_branches_is_so_in_the_workspace,
@@ -376,6 +380,12 @@ impl Place {
         self.top().with_file_name("branches")
     }
 
+    /// What a process of planctl's holds while it is at the branches.
+    fn lock(&self) -> std::fs::File {
+        let path = self.top().with_file_name("lock");
+        std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path).unwrap()
+    }
+
     fn in_branch(&self, branch: u16, path: &str, text: &str) {
         std::fs::write(BranchWorktrees::place(&self.apart(), Path::new(""), branch).join(path), text)
             .unwrap();
@@ -438,6 +448,97 @@ fn a_merge_that_is_cut_off_anywhere_comes_to_the_same() {
     std::fs::remove_file(place.top().join("c.txt")).unwrap();
     block_on(place.branches().merge(&base, &[0, 1, 2])).unwrap();
     assert_eq!((place.read("a.txt"), place.read("c.txt")), (whole.to_owned(), "c\n".to_owned()));
+}
+
+/// Kills a process of planctl's at many moments of each; the next one finds nothing in its way.
+fn p10_whoever_comes_after_one_that_was_killed_parts_and_merges_branches() {
+    if let Some(top) = std::env::var_os("PLANCTL_TEST_TOP") {
+        return at_branches_until_killed(Path::new(&top));
+    }
+    const KILLS: u64 = 24;
+    let place = Place::new();
+    place.write("new.txt", "not committed\n");
+    let kill_at = |moment: u64, base: &str| {
+        let mut planctl = Command::new("/proc/self/exe")
+            .args([
+                "--exact",
+                "worktrees::p10_whoever_comes_after_one_that_was_killed_parts_and_merges_branches",
+            ])
+            .env("PLANCTL_TEST_TOP", place.top())
+            .env("PLANCTL_TEST_BASE", base)
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        eventually("it has begun", Duration::from_secs(10), || place.lock().try_lock().is_err());
+        // Which moment it is decides what is tested, and not how it ends.
+        std::thread::sleep(Duration::from_millis(moment * 100 / KILLS));
+        planctl.kill().unwrap();
+        planctl.wait().unwrap();
+        place.lock().lock().unwrap();
+    };
+    (0..KILLS).for_each(|moment| kill_at(moment, ""));
+    let base = block_on(place.branches().part(2)).unwrap();
+    place.in_branch(0, "a.txt", "ONE\ntwo\nthree\nfour\nfive\n");
+    place.in_branch(1, "a.txt", "one\ntwo\nthree\nfour\nFIVE\n");
+    (0..KILLS).for_each(|moment| kill_at(moment, &base));
+    assert_eq!(block_on(place.branches().merge(&base, &[0, 1])).unwrap(), Joined::Merged { files: 1 });
+    assert_eq!(place.read("a.txt"), "ONE\ntwo\nthree\nfour\nFIVE\n");
+    (0..KILLS).for_each(|moment| kill_at(moment, "none"));
+    block_on(place.branches().remove()).unwrap();
+    assert_eq!(git(&place.top(), &["for-each-ref", "refs/planctl", "refs/heads/planctl-branch"]), "");
+    assert_eq!(git(&place.top(), &["worktree", "list"]).lines().count(), 1);
+}
+
+/// What the child program of the test above does, under a lock that it shares with what it starts.
+fn at_branches_until_killed(top: &Path) {
+    let lock = std::fs::File::create(top.with_file_name("lock")).unwrap();
+    lock.lock().unwrap();
+    let base = std::env::var("PLANCTL_TEST_BASE").unwrap();
+    block_on(async {
+        let spawner = spawner().holding([Arc::new(lock.into())]);
+        let (apart, name) = (top.with_file_name("branches"), "run-1".to_owned());
+        let branches = BranchWorktrees::find(&spawner, top, apart, name).await.unwrap();
+        match base.as_str() {
+            "" => drop(branches.part(2).await.unwrap()),
+            "none" => branches.remove().await.unwrap(),
+            base => drop(branches.merge(base, &[0, 1]).await.unwrap()),
+        }
+        std::future::pending().await
+    })
+}
+
+/// Where the machine itself stops, git removes nothing.
+fn p10_what_git_leaves_behind_of_branches_where_it_is_killed_is_in_nobody_s_way() {
+    let place = Place::new();
+    let own = place.top().join(".git");
+    let leave = |name: &str| {
+        std::fs::create_dir_all(own.join(name).parent().unwrap()).unwrap();
+        std::fs::write(own.join(name), "").unwrap();
+    };
+    leave("refs/planctl/run-1/base.lock");
+    leave("refs/heads/planctl-branch/run-1/1.lock");
+    let base = block_on(place.branches().part(2)).unwrap();
+    // A worktree that git has a record of, and that is not one yet.
+    std::fs::remove_file(place.apart().join("1/.git")).unwrap();
+    leave("refs/heads/planctl-branch/run-1/2.lock");
+    leave("worktrees/0/index.lock");
+    assert_eq!(block_on(place.branches().part(2)).unwrap(), base);
+    place.in_branch(0, "b.txt", "b\n");
+    place.in_branch(1, "c.txt", "c\n");
+    leave("worktrees/0/index.lock");
+    leave("worktrees/1/HEAD.lock");
+    leave("refs/heads/planctl-branch/run-1/2.lock");
+    leave("refs/planctl/run-1/so-far.lock");
+    // The locks of others are none of ours.
+    leave("refs/heads/main.lock");
+    leave("index.lock");
+    assert_eq!(block_on(place.branches().merge(&base, &[0, 1])).unwrap(), Joined::Merged { files: 2 });
+    leave("refs/planctl/run-1/merged.lock");
+    block_on(place.branches().remove()).unwrap();
+    assert!(own.join("refs/heads/main.lock").exists() && own.join("index.lock").exists());
+    std::fs::remove_file(own.join("refs/heads/main.lock")).unwrap();
+    std::fs::remove_file(own.join("index.lock")).unwrap();
+    assert_eq!(git(&place.top(), &["worktree", "list"]).lines().count(), 1);
 }
 
 fn branches_that_do_not_fit_are_made_to_fit_by_a_person() {

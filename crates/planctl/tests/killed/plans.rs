@@ -223,8 +223,8 @@ pub const APART: Script = Script {
         ),
         ("a.txt", "one\ntwo\nthree\nfour\nfive\n"),
     ],
-    worker: "case $PLANCTL_STEP in 1) echo base > base.txt;; 2) cat base.txt > one.txt; sed -i s/five/FIVE/ a.txt;; \
-             3) cat base.txt > two.txt; sed -i s/one/ONE/ a.txt;; esac",
+    worker: "case $PLANCTL_STEP in 1) echo base > base.txt;; 2) cat base.txt > one.txt; git show HEAD:a.txt | sed s/five/FIVE/ > a.txt;; \
+             3) cat base.txt > two.txt; git show HEAD:a.txt | sed s/one/ONE/ > a.txt;; esac",
     at_once: true,
     met: &["branches_parted", "branches_merged node=\"join\" visit=1 attempt=1 files=3"],
     ..PLAIN
