@@ -10,7 +10,7 @@ use crate::fact::Fact;
 use crate::graph::{Edge, Fork, JoinPolicy, NodeKind, Signal};
 use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
-use crate::run::{BranchResult, Came, Failing, Failure, NodeState, Outcome};
+use crate::run::{Arrivals, BranchResult, Came, Failing, Failure, NodeState, Outcome};
 
 use super::settle::Said;
 use super::{Turn, dispatch, hold, route, settle};
@@ -34,14 +34,8 @@ pub(super) fn spread(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<
     let max = fork.max.filter(|_| !planted(Mutant::BranchesUnlimited));
     let at_once = max.map_or(edges.len(), usize::from).min(edges.len());
     if let Some(join) = &fork.join {
-        if turn.state(join)?.is_live() {
-            turn.withdraw(join)?;
-        }
-        turn.set(join, NodeState::Pending)?;
-        let record = turn.run.record_mut(join)?;
-        record.came = None;
-        let arrivals = record.arrivals.insert(Box::default());
-        arrivals.begun = max.map(|_| u16::try_from(at_once).unwrap_or(u16::MAX));
+        let begun = max.map(|_| u16::try_from(at_once).unwrap_or(u16::MAX));
+        *wait_anew(turn, join)? = Arrivals { begun, ..Arrivals::default() };
     } else if turn.run.record(node)?.tally.visits > 1 && !planted(Mutant::BranchCountedTwice) {
         begin_anew(turn, node)?;
     }
@@ -52,17 +46,22 @@ pub(super) fn spread(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<
     Ok(())
 }
 
+/// Has a join wait again; whoever calls says what it still knows of its branches.
+fn wait_anew<'t>(turn: &'t mut Turn<'_>, join: &NodeId) -> Result<&'t mut Arrivals, Refusal> {
+    turn.withdraw(join)?;
+    turn.set(join, NodeState::Pending)?;
+    let record = turn.run.record_mut(join)?;
+    record.came = None;
+    Ok(record.arrivals.get_or_insert_default())
+}
+
 /// Has the joins behind a fork that names none wait again for what the fork begins once more.
 fn begin_anew(turn: &mut Turn<'_>, fork: &NodeId) -> Result<(), Refusal> {
     for (join, branches) in turn.graph.awaited_behind(fork) {
         if turn.run.record(&join)?.arrivals.is_none() {
             continue;
         }
-        turn.withdraw(&join)?;
-        turn.set(&join, NodeState::Pending)?;
-        let record = turn.run.record_mut(&join)?;
-        record.came = None;
-        let arrivals = record.arrivals.get_or_insert_default();
+        let arrivals = wait_anew(turn, &join)?;
         for branch in branches {
             arrivals.forget(branch);
         }
@@ -275,11 +274,8 @@ pub(super) fn leave_out(
         return Ok(());
     };
     let context = turn.run.record(node)?.context.clone();
-    turn.set(join, NodeState::Pending)?;
-    let record = turn.run.record_mut(join)?;
-    record.came = None;
-    record.arrivals = Some(Box::default());
-    record.context = context;
+    *wait_anew(turn, join)? = Arrivals::default();
+    turn.run.record_mut(join)?.context = context;
     settle::settle(turn, join, outcome, Some(said))
 }
 
