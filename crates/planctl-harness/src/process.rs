@@ -27,8 +27,8 @@ pub struct Command {
     pub idle_timeout: Option<Duration>,
     /// The time between TERM and KILL.
     pub grace: Duration,
-    /// The time between TERM and KILL where planctl is gone, or the run is given up: none, unless it leaves something
-    /// behind that is in the way of others (git its locks).
+    /// How long it may go on where planctl is gone, or the run is given up, and again between TERM and KILL: no time,
+    /// unless what it leaves behind is in the way of others (git its locks).
     pub farewell: Duration,
     /// The most it may print on both streams before it is ended; `None` counts and drops the rest.
     pub output_bytes_max: Option<u64>,

@@ -178,8 +178,11 @@ impl Guardian {
             duration: Duration::ZERO,
         };
         let mut kill_at: Option<Instant> = None;
+        // When one whose planctl is gone is asked to end.
+        let mut farewell_at: Option<Instant> = None;
         loop {
-            let next = kill_at.or(if watched.cause == Cause::Itself { deadline } else { None });
+            let next =
+                kill_at.or(farewell_at).or(if watched.cause == Cause::Itself { deadline } else { None });
             let timeout = next.map(|at| at.saturating_duration_since(Instant::now()));
             let (order, signal) = match watched.alone {
                 // A closed line is always readable.
@@ -211,9 +214,15 @@ impl Guardian {
             if is_left && !watched.alone {
                 watched.cause = Cause::Abandoned;
                 watched.alone = true;
-                kill_at = Some(terminate(main, request.farewell));
+                if request.farewell.is_zero() {
+                    return watched;
+                }
+                farewell_at = started.elapsed().checked_add(request.farewell).map(|after| started + after);
             }
             let now = Instant::now();
+            if farewell_at.take_if(|at| now >= *at).is_some() {
+                kill_at = Some(terminate(main, request.farewell));
+            }
             if watched.cause == Cause::Itself && deadline.is_some_and(|deadline| now >= deadline) {
                 watched.cause = Cause::Deadline;
                 kill_at = Some(terminate(main, request.grace));

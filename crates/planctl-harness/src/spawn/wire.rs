@@ -161,7 +161,7 @@ pub(crate) struct Request {
     pub(crate) deadline: Option<Duration>,
     /// Between TERM and KILL at the deadline.
     pub(crate) grace: Duration,
-    /// Between TERM and KILL when planctl is gone.
+    /// When planctl is gone, how long it may go on, and again between TERM and KILL.
     pub(crate) farewell: Duration,
     pub(crate) limits: Limits,
     /// Says that neither it nor its children may gain rights (`sudo`, setuid).

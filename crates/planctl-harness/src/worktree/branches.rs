@@ -367,7 +367,8 @@ impl BranchWorktrees {
         Ok(Some(call_well(spawner, top, arguments).await?.line()))
     }
 
-    /// Returns an index of planctl's own, which begins as the workspace's: so git looks into few files.
+    /// Returns an index of planctl's own, which begins as the workspace's: so git looks into few files. It is as old as
+    /// that one, for git looks into files that are as new as its index, though their size and time be as they were.
     fn index(&self) -> Result<PathBuf, WorktreeError> {
         use std::os::unix::fs::DirBuilderExt;
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
@@ -381,7 +382,13 @@ impl BranchWorktrees {
         }
         let own = git_folder(self.top()).map(|folder| folder.join("index")).filter(|own| own.is_file());
         if let Some(own) = own {
-            std::fs::copy(&own, &index).map_err(|source| self.io("use", source))?;
+            let copied = || {
+                let mut own = std::fs::File::open(&own)?;
+                let mut copy = std::fs::File::create(&index)?;
+                io::copy(&mut own, &mut copy)?;
+                copy.set_modified(own.metadata()?.modified()?)
+            };
+            copied().map_err(|source| self.io("use", source))?;
         }
         Ok(index)
     }

@@ -12,7 +12,8 @@ use crate::spawn::Spawner;
 
 /// How long one call may take; making the files of a large repository is the longest.
 const DEADLINE: Duration = Duration::from_secs(15 * 60);
-/// How long git may take to remove its locks where planctl is gone: killed, it would leave them in the user's repository.
+/// How long git may go on where planctl is gone: killed, it leaves its locks in the user's repository, and asked to end
+/// once in a while, too.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// The most that is read of what git prints.
 const PRINTED_BYTES_MAX: usize = 64 * 1024 * 1024;

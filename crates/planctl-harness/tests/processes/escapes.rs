@@ -13,7 +13,7 @@ pub fn tests() -> Vec<Trial> {
     trials![
         a15_no_escape_outlives_the_command,
         p11_planctls_death_ends_every_tree_and_then_frees_the_lock,
-        p11_what_has_a_farewell_tidies_up_after_planctls_death,
+        p11_what_has_a_farewell_comes_to_its_end_after_planctls_death,
         shutdown_waits_until_all_is_dead,
         a_last_word_of_a_process_substitution_is_heard,
     ]
@@ -103,11 +103,11 @@ fn hold_two_trees(folder: &std::path::Path) {
     });
 }
 
-/// What locks files of the user's, as git does, is asked to end, and has until its farewell is over.
-fn p11_what_has_a_farewell_tidies_up_after_planctls_death() {
-    const NAME: &str = "escapes::p11_what_has_a_farewell_tidies_up_after_planctls_death";
+/// What locks files of the user's, as git does, may go on for a while, is then asked to end, and is killed at last.
+fn p11_what_has_a_farewell_comes_to_its_end_after_planctls_death() {
+    const NAME: &str = "escapes::p11_what_has_a_farewell_comes_to_its_end_after_planctls_death";
     if let Ok(folder) = std::env::var("PLANCTL_TEST_CHILD_FOLDER") {
-        return hold_what_says_farewell(folder.as_ref());
+        return hold_what_has_a_farewell(folder.as_ref());
     }
     let folder = tempfile::tempdir().unwrap();
     let mut planctl = std::process::Command::new("/proc/self/exe")
@@ -116,22 +116,20 @@ fn p11_what_has_a_farewell_tidies_up_after_planctls_death() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let path = |name: &str| folder.path().join(name);
-    eventually("both are up", Duration::from_secs(10), || path("tidy").exists() && path("deaf").exists());
+    let is_there = |name: &str| folder.path().join(name).exists();
+    eventually("all are up", Duration::from_secs(10), || ["short", "long", "deaf"].into_iter().all(is_there));
     planctl.kill().unwrap();
     planctl.wait().unwrap();
-    let (died, lock) = (Instant::now(), std::fs::File::open(path("lock")).unwrap());
-    lock.lock().unwrap();
-    assert!(!path("tidy").exists(), "it has removed what it made");
-    assert!(
-        path("deaf").exists() && died.elapsed() >= Duration::from_millis(300),
-        "who hears nothing is killed"
-    );
+    std::fs::write(folder.path().join("go on"), "").unwrap();
+    std::fs::File::open(folder.path().join("lock")).unwrap().lock().unwrap();
+    assert!(is_there("short is done"), "it was let alone");
+    assert!(!is_there("long"), "asked to end, it has removed what it made");
+    assert!(is_there("deaf"), "who hears nothing is killed");
     let mark = format!("PLANCTL_TEST_FOLDER={}", folder.path().display());
     assert_eq!(alive(&mark), [0_i32; 0], "the lock was held until then");
 }
 
-fn hold_what_says_farewell(folder: &std::path::Path) {
+fn hold_what_has_a_farewell(folder: &std::path::Path) {
     let lock = std::fs::File::create(folder.join("lock")).unwrap();
     lock.lock().unwrap();
     block_on(async {
@@ -140,12 +138,13 @@ fn hold_what_says_farewell(folder: &std::path::Path) {
             let mut command = script(text);
             command.directory = folder.into();
             command.environment.push(("PLANCTL_TEST_FOLDER".into(), folder.into()));
-            command.farewell = Duration::from_millis(300);
+            command.farewell = Duration::from_secs(1);
             command
         };
-        let tidy = command("trap 'rm tidy; exit 1' TERM; touch tidy; sleep 999 & wait");
-        let deaf = command("trap '' TERM; touch deaf; sleep 999; sleep 999");
-        tokio::join!(run(&spawner, &tidy), run(&spawner, &deaf));
+        let short = command("touch short; until [ -e 'go on' ]; do sleep 0.01; done; touch 'short is done'");
+        let long = command("trap 'rm long; exit 1' TERM; touch long; sleep 999 & wait");
+        let deaf = command("trap '' TERM; touch deaf; sleep 999; rm deaf");
+        tokio::join!(run(&spawner, &short), run(&spawner, &long), run(&spawner, &deaf));
     });
 }
 

@@ -31,6 +31,7 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
         p10_what_git_leaves_behind_of_branches_where_it_is_killed_is_in_nobody_s_way,
         branches_that_do_not_fit_are_made_to_fit_by_a_person,
         what_changed_in_the_workspace_meanwhile_is_kept,
+        what_changed_in_the_second_in_which_git_looked_last_is_kept,
         what_was_removed_and_made_in_branches_is_so_in_the_workspace,
     ]
 }
@@ -583,6 +584,28 @@ fn what_changed_in_the_workspace_meanwhile_is_kept() {
     std::fs::write(folder.join("a.txt"), "both\n").unwrap();
     merge();
     assert_eq!(other.read("a.txt"), "both\n");
+}
+
+/// Git tells a file that changed by its size and time, to the second, and looks into those that are as new as its index. So
+/// what reads a copy of the index must see when the index was written, and not when it was copied.
+fn what_changed_in_the_second_in_which_git_looked_last_is_kept() {
+    let place = Place::new();
+    let long_ago = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_600_000_000);
+    let set_time = |path: &str| {
+        let file = std::fs::File::options().write(true).open(place.top().join(path)).unwrap();
+        file.set_modified(long_ago).unwrap();
+    };
+    git(&place.top(), &["config", "core.trustCtime", "false"]);
+    set_time("a.txt");
+    git(&place.top(), &["add", "a.txt"]);
+    set_time(".git/index");
+    let base = block_on(place.branches().part(1)).unwrap();
+    place.in_branch(0, "b.txt", "b\n");
+    place.in_branch(0, "a.txt", "ONE\ntwo\nthree\nfour\nfive\n");
+    place.write("a.txt", "one\ntwo\nthree\nfour\nFIVE\n");
+    set_time("a.txt");
+    assert_eq!(block_on(place.branches().merge(&base, &[0])).unwrap(), Joined::Merged { files: 2 });
+    assert_eq!(place.read("a.txt"), "ONE\ntwo\nthree\nfour\nFIVE\n");
 }
 
 fn what_was_removed_and_made_in_branches_is_so_in_the_workspace() {
