@@ -248,7 +248,7 @@ mod tests {
             root.read(Path::new("inner-link"), LastLink::Refuse, limit),
             Err(Unreadable::Symlink)
         ));
-        assert!(started.elapsed() < Duration::from_millis(1000));
+        assert!(started.elapsed() < Duration::from_secs(10));
     }
 
     #[test]

@@ -255,7 +255,7 @@ mod tests {
         assert!(matches!(read_plan(Path::new("/dev/zero")), Err(Unreadable::NotRegular("device"))));
         assert!(matches!(read_plan(&path("large.md")), Err(Unreadable::TooLarge { .. })));
         assert!(matches!(read_plan(&path("plan.md/x")), Err(Unreadable::Missing)));
-        assert!(started.elapsed() < Duration::from_secs(1));
+        assert!(started.elapsed() < Duration::from_secs(10));
     }
 
     #[test]

@@ -221,7 +221,7 @@ fn p_41_x_20_a_timed_out_contract_leaves_nothing() {
     let started = Instant::now();
     let evidence = place.evidence(&contract);
     assert_eq!(contract.judge(&evidence), Some(Verdict::TimedOut));
-    assert!(started.elapsed() < Duration::from_millis(1300), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     assert_eq!(alive(&format!("MARK={mark}")), [0_i32; 0]);
 }
 

@@ -208,7 +208,7 @@ fn an_inherited_pipe_does_not_hang_us() {
     assert_eq!(finished.end, End::Exited(0));
     assert_eq!(finished.stdout.head, b"said\n");
     assert_eq!(finished.stragglers, 1);
-    assert!(started.elapsed() < Duration::from_secs(2));
+    assert!(started.elapsed() < Duration::from_secs(10));
 }
 
 fn the_environment_is_only_what_was_given() {

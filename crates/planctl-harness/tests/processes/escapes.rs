@@ -54,7 +54,7 @@ fn a15_no_escape_outlives_the_command() {
             assert_eq!(alive(&mark), [0_i32; 0], "{name}");
             assert!(finished.stragglers > 0 && finished.survivors == 0, "{name}: {finished:?}");
             assert!(!matches!(finished.end, End::TimedOut | End::HelperLost), "{name}: {:?}", finished.end);
-            assert!(started.elapsed() < Duration::from_secs(2), "{name}: {:?}", started.elapsed());
+            assert!(started.elapsed() < Duration::from_secs(10), "{name}: {:?}", started.elapsed());
         }
     });
 }
@@ -82,7 +82,7 @@ fn p11_planctls_death_ends_every_tree_and_then_frees_the_lock() {
     let died = Instant::now();
     lock.lock().unwrap();
     assert_eq!(alive(&mark), [0_i32; 0], "a free lock proves that nothing is left");
-    assert!(died.elapsed() < Duration::from_secs(2), "{:?}", died.elapsed());
+    assert!(died.elapsed() < Duration::from_secs(10), "{:?}", died.elapsed());
 }
 
 fn hold_two_trees(folder: &std::path::Path) {

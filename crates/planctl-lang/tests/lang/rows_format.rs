@@ -519,7 +519,7 @@ fn row_63_deep_nesting_is_read_in_a_blink() {
         assert!(planctl_lang::parse(&source).0.steps.len() == 2);
     }
     // Four texts in a build without optimisation; a quadratic reader takes minutes.
-    assert!(began.elapsed().as_secs() < 4, "{:?}", began.elapsed());
+    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
 }
 
 #[test]
