@@ -65,8 +65,11 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // The lock itself goes with the last handle; a file that stays is cleared by the next process.
-        if let Err(error) = fs::remove_file(&self.path) {
+        // The lock itself goes with the last handle; a file that stays is cleared by the next process. One that was killed
+        // after this one began may be the last that there was.
+        let cleared =
+            fs::remove_file(&self.path).and_then(|()| self.path.parent().map_or(Ok(()), clear_dead));
+        if let Err(error) = cleared {
             tracing::debug!(%error, "an instance's lock file stays behind");
         }
     }
@@ -205,5 +208,9 @@ mod tests {
         let other = Instance::begin(state.path()).unwrap();
         assert!(!dead.iter().any(|dead| dead.exists()));
         assert!(!is_gone(state.path(), living.id()) && !is_gone(state.path(), other.id()));
+        // Of one that died after the last that began.
+        fs::write(&dead[0], "").unwrap();
+        drop(other);
+        assert!(!dead[0].exists() && !is_gone(state.path(), living.id()));
     }
 }
