@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::timeout;
 
 /// How long a report waits for room.
-const SOON: Duration = Duration::from_millis(10);
+const SOON: Duration = Duration::from_millis(30);
 
 /// A gate that was taken along, with the room it was promised.
 #[derive(Debug)]
@@ -33,8 +33,8 @@ impl Slots {
         (Slots { room, taken }, receiver)
     }
 
-    /// Returns room for one gate, if there is some soon: that little time is less than what putting the gate in the queue
-    /// and claiming it takes, and where contracts are short, room comes within it.
+    /// Returns room for one gate, if there is some soon: where contracts are short, room comes within that time, and putting
+    /// the gate in the queue and claiming it apart would cost everybody more.
     pub async fn room_soon(&self) -> Option<OwnedSemaphorePermit> {
         timeout(SOON, self.room.clone().acquire_owned()).await.ok()?.ok()
     }

@@ -9,12 +9,12 @@ use crate::room::Room;
 
 /// One input is one transition; a transaction that makes two, for a run and for one within it, needs one ticket.
 const RATION: &str = "
-create table rationed (tickets int not null, taker bigint);
-insert into rationed values (0, null);
+create table rationed (tickets int not null, taker bigint, input text);
+insert into rationed values (0, null, null);
 create function ration() returns trigger language plpgsql as $$
 begin
   loop
-    update rationed set tickets = tickets - 1, taker = txid_current() where tickets > 0 and taker is distinct from txid_current();
+    update rationed set tickets = tickets - 1, taker = txid_current(), input = new.name where tickets > 0 and taker is distinct from txid_current();
     if found or exists (select from rationed where taker = txid_current()) then return new; end if;
     perform pg_sleep(0.001);
   end loop;
@@ -56,6 +56,11 @@ impl Tickets {
     /// Says whether the one transition was stored.
     pub fn is_used(&mut self) -> bool {
         self.ask("select tickets from rationed") == "0"
+    }
+
+    /// Says whether the last transition ended the lease of a process that is dead.
+    pub fn was_a_lease(&mut self) -> bool {
+        self.ask("select input from rationed") == "clock.lease_lost"
     }
 
     /// Makes sure that nothing comes any more from processes that are dead.
