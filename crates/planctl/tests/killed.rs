@@ -249,7 +249,8 @@ fn path_of(room: &Room, run: &str, at_once: bool) -> Vec<String> {
     lines
 }
 
-/// Reads the files of a workspace, but for plans, in which marks are drawn off the path of the run.
+/// Reads the files of a workspace, but for plans, in which marks are drawn off the path of the run, and for drafts of them,
+/// of which the last that was killed leaves one to whoever draws next.
 fn files(folder: &Path, named: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(folder.join(named)).unwrap().flatten() {
@@ -257,7 +258,7 @@ fn files(folder: &Path, named: &Path) -> BTreeMap<String, String> {
         let (is_folder, shown) = (entry.file_type().unwrap().is_dir(), name.display().to_string());
         if is_folder && shown != ".git" {
             found.extend(files(folder, &name));
-        } else if !is_folder && !shown.ends_with(".md") {
+        } else if !is_folder && !shown.ends_with(".md") && !shown.starts_with(".planctl-") {
             found.insert(shown, std::fs::read_to_string(entry.path()).unwrap());
         }
     }
