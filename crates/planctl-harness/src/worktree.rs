@@ -147,6 +147,13 @@ pub(crate) fn remove_locks(folders: &[PathBuf]) -> Result<(), WorktreeError> {
     Ok(())
 }
 
+/// Returns a path as git tells it: without links, as far as it is there.
+fn real(path: &Path) -> PathBuf {
+    let there = path.ancestors().find_map(|folder| Some((folder, folder.canonicalize().ok()?)));
+    let resolved = there.and_then(|(folder, real)| Some(real.join(path.strip_prefix(folder).ok()?)));
+    resolved.unwrap_or_else(|| path.to_owned())
+}
+
 /// Removes a file; one that is not there is as good.
 fn remove_file(path: &Path) -> Result<(), WorktreeError> {
     match std::fs::remove_file(path) {
@@ -372,6 +379,7 @@ impl Checkout {
 
     /// Takes a folder away in which nobody works, and git's records of it and of what was in it.
     async fn clear(&self, path: &Path) -> Result<(), WorktreeError> {
+        let real = real(path);
         // Before the record: of a folder that is not there git needs to know nothing, one that it made half it refuses.
         match std::fs::remove_dir_all(path) {
             Err(source)
@@ -383,7 +391,7 @@ impl Checkout {
         }
         let known = self.call(["worktree", "list", "--porcelain", "-z"]).await?;
         let known = known.records().filter_map(|line| Some(PathBuf::from(line.strip_prefix("worktree ")?)));
-        for gone in known.filter(|other| other.starts_with(path)) {
+        for gone in known.filter(|other| other.starts_with(&real)) {
             let arguments = ["worktree", "remove", "--force", "--force"].map(std::ffi::OsStr::new);
             let arguments = arguments.into_iter().chain([gone.as_os_str()]);
             call_well(&self.spawner, &self.top, arguments).await?;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::call::{call, call_well, call_well_on};
 use super::merge::{Conflict, Merged, conflicts, merge_open};
 use super::{
-    Checkout, Intact, NewWorktree, WorktreeError, commit_all, identity, remove_locks, worktree_intact,
+    Checkout, Intact, NewWorktree, WorktreeError, commit_all, identity, real, remove_locks, worktree_intact,
 };
 use crate::git::git_folder;
 use crate::spawn::Spawner;
@@ -148,9 +148,10 @@ impl BranchWorktrees {
         let references =
             [format!("refs/planctl/{}", self.name), format!("refs/heads/{}", self.branch_prefix())];
         let records = std::fs::read_dir(shared.join("worktrees")).into_iter().flatten();
+        let folder = real(&self.folder);
         let is_own = |record: &PathBuf| {
             let place = std::fs::read_to_string(record.join("gitdir"));
-            place.is_ok_and(|place| Path::new(place.trim_end()).starts_with(&self.folder))
+            place.is_ok_and(|place| Path::new(place.trim_end()).starts_with(&folder))
         };
         let records = records.filter_map(Result::ok).map(|entry| entry.path()).filter(is_own);
         let folders: Vec<PathBuf> = references.iter().map(|name| shared.join(name)).chain(records).collect();

@@ -29,6 +29,7 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
         a_merge_that_is_cut_off_anywhere_comes_to_the_same,
         p10_whoever_comes_after_one_that_was_killed_parts_and_merges_branches,
         p10_what_git_leaves_behind_of_branches_where_it_is_killed_is_in_nobody_s_way,
+        git_and_planctl_mean_the_same_folder_behind_a_link,
         branches_that_do_not_fit_are_made_to_fit_by_a_person,
         what_changed_in_the_workspace_meanwhile_is_kept,
         what_changed_in_the_second_in_which_git_looked_last_is_kept,
@@ -539,6 +540,27 @@ fn p10_what_git_leaves_behind_of_branches_where_it_is_killed_is_in_nobody_s_way(
     assert!(own.join("refs/heads/main.lock").exists() && own.join("index.lock").exists());
     std::fs::remove_file(own.join("refs/heads/main.lock")).unwrap();
     std::fs::remove_file(own.join("index.lock")).unwrap();
+    assert_eq!(git(&place.top(), &["worktree", "list"]).lines().count(), 1);
+}
+
+/// Git knows worktrees by their real paths, and a state directory may be behind a link.
+fn git_and_planctl_mean_the_same_folder_behind_a_link() {
+    let place = Place::new();
+    let (real, link) = (place.top().with_file_name("real"), place.top().with_file_name("link"));
+    std::fs::create_dir(&real).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let apart = link.join("state/branches");
+    let branches = || {
+        block_on(BranchWorktrees::find(&spawner(), &place.top(), apart.clone(), "run-1".to_owned())).unwrap()
+    };
+    let base = block_on(branches().part(1)).unwrap();
+    // Cut off while it was made, and while what was done in it was committed.
+    std::fs::remove_file(apart.join("0/.git")).unwrap();
+    assert_eq!(block_on(branches().part(1)).unwrap(), base);
+    std::fs::write(apart.join("0/b.txt"), "b\n").unwrap();
+    std::fs::write(place.top().join(".git/worktrees/0/index.lock"), "").unwrap();
+    assert_eq!(block_on(branches().merge(&base, &[0])).unwrap(), Joined::Merged { files: 1 });
+    block_on(branches().remove()).unwrap();
     assert_eq!(git(&place.top(), &["worktree", "list"]).lines().count(), 1);
 }
 
