@@ -130,6 +130,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("turns: ahead", turns::AHEAD),
     ("workers: see worker", workers::SEE_WORKER),
     ("workers: workers", workers::WORKERS),
+    ("workers: workers since", workers::WORKERS_SINCE),
     ("workers: items held", workers::ITEMS_HELD),
     ("workers: is paused", workers::IS_PAUSED),
     ("workers: pause worker", workers::PAUSE_WORKER),

@@ -1,12 +1,14 @@
 //! Workers that were seen: who they are, what they hold, whether somebody paused them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use planctl_engine::{At, ItemId, Role, Timestamp};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
+use crate::effects::micros;
 use crate::error::StoreError;
 use crate::queue::at_of;
 use crate::rows::time_at;
@@ -14,15 +16,23 @@ use crate::store::Store;
 
 pub(crate) const SEE_WORKER: &str = "insert into workers (id, roles, agent, host, version, capacity) \
      values ($1, $2::text[], $3, $4, $5, $6) on conflict (id) do update set roles = excluded.roles, agent = excluded.agent, \
-     host = excluded.host, version = excluded.version, capacity = excluded.capacity, last_seen_at = clock_timestamp()";
+     host = excluded.host, version = excluded.version, capacity = excluded.capacity, last_seen_at = clock_timestamp() \
+     returning xmax = 0 as is_new";
 pub(crate) const WORKERS: &str = "select id, roles, agent, host, version, capacity, paused, first_seen_at, last_seen_at \
      from workers where last_seen_at >= clock_timestamp() - interval '1 day' order by id";
 pub(crate) const ITEMS_HELD: &str = "select i.instance, i.id, i.node, i.visit, i.attempt, i.lease_until, r.name from items i \
      join runs r on r.id = i.run where i.state = 'leased' order by i.id";
 pub(crate) const IS_PAUSED: &str = "select exists (select from workers where id = $1 and paused) as paused";
 pub(crate) const PAUSE_WORKER: &str = "update workers set paused = $2 where id = $1";
-pub(crate) const FORGET_WORKERS: &str =
-    "delete from workers where last_seen_at < clock_timestamp() - interval '1 day'";
+pub(crate) const WORKERS_SINCE: &str = "select count(*) from workers where last_seen_at >= clock_timestamp() - $1::bigint * interval '1 microsecond'";
+// Rows that somebody else writes at this moment are of workers that are there.
+pub(crate) const FORGET_WORKERS: &str = "delete from workers where id in (select id from workers \
+     where last_seen_at < clock_timestamp() - interval '1 day' or id in \
+     (select id from workers where not paused order by last_seen_at desc, id offset $1) for update skip locked)";
+
+/// How many workers are remembered: whoever claims under ever other names fills no table. Paused ones are kept besides,
+/// since forgetting one would let it work again.
+const REMEMBERED_MAX: i64 = 1000;
 
 /// A worker as it presents itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -97,22 +107,37 @@ impl WorkerRow {
 }
 
 impl Store {
-    /// Notes that a worker is there.
+    /// Notes that a worker is there. For a new one, those that were not seen for longest are forgotten where there are
+    /// too many.
     ///
     /// # Errors
     ///
     /// Those of the connection.
     pub async fn see_worker(&self, worker: &SeenWorker<'_>) -> Result<(), StoreError> {
         let roles: Vec<&str> = worker.roles.iter().map(Role::as_str).collect();
-        repeated!(self, lent => sqlx::query(SEE_WORKER)
+        let row = repeated!(self, lent => sqlx::query(SEE_WORKER)
             .bind(worker.id)
             .bind(&roles)
             .bind(worker.agent)
             .bind(worker.host)
             .bind(worker.version)
             .bind(worker.capacity)
-            .execute(&mut *lent))?;
+            .fetch_one(&mut *lent))?;
+        if row.try_get("is_new")? {
+            self.forget_workers().await?;
+        }
         Ok(())
+    }
+
+    /// Returns how many workers were seen lately.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn workers_since(&self, lately: Duration) -> Result<u64, StoreError> {
+        let lately = micros(lately);
+        let row = repeated!(self, lent => sqlx::query(WORKERS_SINCE).bind(lately).fetch_one(&mut *lent))?;
+        Ok(u64::try_from(row.try_get::<i64, _>("count")?).unwrap_or(0))
     }
 
     /// Says whether a worker is paused, and finds nothing to claim.
@@ -168,13 +193,14 @@ impl Store {
         }
     }
 
-    /// Forgets workers that were not seen for a day.
+    /// Forgets workers that were not seen for a day, and the most silent of too many.
     ///
     /// # Errors
     ///
     /// Those of the connection.
     pub async fn forget_workers(&self) -> Result<u64, StoreError> {
-        let forgotten = repeated!(self, lent => sqlx::query(FORGET_WORKERS).execute(&mut *lent))?;
+        let forgotten =
+            repeated!(self, lent => sqlx::query(FORGET_WORKERS).bind(REMEMBERED_MAX).execute(&mut *lent))?;
         Ok(forgotten.rows_affected())
     }
 }

@@ -48,6 +48,10 @@ const NOTED_FOR: Duration = Duration::from_secs(5);
 const SECRET_KEY_MIN: usize = 32;
 /// The most roles in one claim.
 const ROLES_MAX: usize = 100;
+/// The longest name of a role, as in plans and configurations.
+const ROLE_CHARACTERS_MAX: usize = 64;
+/// The longest that a worker says of itself in a line, for people.
+const LINE_CHARACTERS_MAX: usize = 200;
 /// How much of what a worker prints is kept for those who watch.
 const LOG_BYTES_MAX: usize = 64 << 10;
 /// Of how many items something is kept in memory.
@@ -115,9 +119,9 @@ pub(super) async fn claim(call: Call) -> Answer {
     let seen = SeenWorker {
         id: &worker,
         roles: &roles,
-        agent: wanted.agent.as_deref().unwrap_or_default(),
-        host: wanted.host.as_deref().unwrap_or_default(),
-        version: wanted.version.as_deref().unwrap_or_default(),
+        agent: line_of("agent", wanted.agent.as_deref())?,
+        host: line_of("host", wanted.host.as_deref())?,
+        version: line_of("version", wanted.version.as_deref())?,
         capacity: wanted.capacity.unwrap_or(1),
     };
     call.doors.desk().see(call.station().store(), &seen).await?;
@@ -249,13 +253,33 @@ fn roles_of(call: &Call, wanted: &ClaimCall) -> Result<Vec<Role>, Problem> {
             "`roles` names whose work is wanted: {\"roles\": [\"coder\"]}",
         ));
     }
-    if roles.len() > ROLES_MAX {
-        return Err(Problem::new(Code::BadRequest, format!("`roles` are at most {ROLES_MAX}")));
-    }
+    refuse_roles(&roles)?;
     if let Some(role) = roles.iter().find(|role| !allowed.is_empty() && !allowed.contains(role)) {
         return Err(Problem::new(Code::Scope, format!("this token is not for the role {role:?}")));
     }
     Ok(roles.into_iter().map(Role::new).collect())
+}
+
+/// Refuses more roles than anybody has, and names that no role has.
+pub(super) fn refuse_roles(roles: &[String]) -> Result<(), Problem> {
+    if roles.len() > ROLES_MAX {
+        return Err(Problem::new(Code::BadRequest, format!("`roles` are at most {ROLES_MAX}")));
+    }
+    if roles.iter().any(|role| role.chars().count() > ROLE_CHARACTERS_MAX) {
+        let detail = format!("each of `roles` has at most {ROLE_CHARACTERS_MAX} characters");
+        return Err(Problem::new(Code::BadRequest, detail));
+    }
+    Ok(())
+}
+
+/// Takes what a worker says of itself: it is kept as long as the worker is, and shown whole.
+fn line_of<'w>(name: &str, said: Option<&'w str>) -> Result<&'w str, Problem> {
+    let said = said.unwrap_or_default();
+    if said.chars().count() > LINE_CHARACTERS_MAX {
+        let detail = format!("`{name}` has at most {LINE_CHARACTERS_MAX} characters");
+        return Err(Problem::new(Code::BadRequest, detail));
+    }
+    Ok(said)
 }
 
 fn lease_of(call: &Call, wanted: &ClaimCall) -> Result<Duration, Problem> {

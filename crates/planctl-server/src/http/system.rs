@@ -11,6 +11,7 @@ use planctl_engine::Role;
 use planctl_store::{NewToken, TokenRow, TokenScope, WorkerRow};
 use serde_json::json as object;
 
+use super::items::refuse_roles;
 use super::problem::{Code, Problem};
 use super::{Answer, Call, json};
 use crate::wire::calls::{NoteCall, Nothing};
@@ -84,16 +85,9 @@ pub(super) async fn daemon(call: Call) -> Answer {
         health: options.health.view(),
         host: station.host().to_owned(),
         database: station.database_line().to_owned(),
-        workers: u32::try_from(online(&call).await?).unwrap_or(u32::MAX),
+        workers: u32::try_from(station.store.workers_since(ONLINE).await?).unwrap_or(u32::MAX),
         items: counts(&call).await?,
     })
-}
-
-async fn online(call: &Call) -> Result<usize, Problem> {
-    let now = call.station().store.now().await?.as_micros();
-    let since = now - i64::try_from(ONLINE.as_micros()).unwrap_or(0);
-    let workers = call.station().store.workers().await?;
-    Ok(workers.iter().filter(|worker| worker.last_seen_at.as_micros() >= since).count())
 }
 
 async fn counts(call: &Call) -> Result<ItemCounts, Problem> {
@@ -125,7 +119,8 @@ pub(super) async fn metrics(call: Call) -> Answer {
     }
     registry.register("items", "Items that are out, by what they wait for", gauges);
     let workers = Gauge::<i64>::default();
-    workers.set(i64::try_from(online(&call).await?).unwrap_or(i64::MAX));
+    let online = call.station().store.workers_since(ONLINE).await?;
+    workers.set(i64::try_from(online).unwrap_or(i64::MAX));
     registry.register("workers", "Workers seen within a minute", workers);
     let up = Gauge::<i64>::default();
     let health = call.doors.options().health.view();
@@ -235,6 +230,7 @@ pub(super) async fn create_token(call: Call) -> Answer {
     if wanted.seconds.is_some_and(|seconds| seconds == 0 || seconds > TOKEN_SECONDS_MAX) {
         return Err(bad(format!("`seconds` is 1 to {TOKEN_SECONDS_MAX}")));
     }
+    refuse_roles(&wanted.roles)?;
     let roles: Vec<Role> = wanted.roles.iter().map(|role| Role::new(role.as_str())).collect();
     let new = NewToken { name, scope, roles: &roles, lasts: wanted.seconds.map(Duration::from_secs) };
     let (token, secret) = call.station().store.create_token(&new).await?;

@@ -212,22 +212,22 @@ pub struct RunPlanView {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimCall {
-    /// The roles whose work is wanted; those of the token where it is left out.
+    /// The roles whose work is wanted, at most 100 of at most 64 characters; those of the token where it is left out.
     #[serde(default)]
     pub roles: Vec<String>,
-    /// The worker's own name, for people.
+    /// The worker's own name, for people: at most 100 characters.
     #[serde(default)]
     pub worker: Option<String>,
     /// How long the lease lasts without a heartbeat, in seconds: 5 to 600, 60 where it is left out.
     #[serde(default)]
     pub lease_seconds: Option<u64>,
-    /// What works there, in a line, for people.
+    /// What works there, in a line, for people: at most 200 characters.
     #[serde(default)]
     pub agent: Option<String>,
-    /// Where it runs, for people.
+    /// Where it runs, for people: at most 200 characters.
     #[serde(default)]
     pub host: Option<String>,
-    /// The version of its program, for people.
+    /// The version of its program, for people: at most 200 characters.
     #[serde(default)]
     pub version: Option<String>,
     /// How many items it works on at once, for people: 1 to 1000.

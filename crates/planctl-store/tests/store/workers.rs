@@ -40,6 +40,30 @@ async fn a_worker_is_listed_with_what_it_holds_and_forgotten_after_a_day() {
 }
 
 #[tokio::test]
+async fn of_too_many_workers_the_most_silent_are_forgotten_and_no_paused_one() {
+    let world = world(1).await;
+    let mut aside = world.aside().await;
+    aside
+        .execute(
+            "insert into workers (id, roles, agent, host, version, capacity, paused, last_seen_at) \
+             select 'w' || n, '{}', '', '', '', 1, n = 1, clock_timestamp() - interval '2 hours' + n * interval '1 second' \
+             from generate_series(1, 1001) as n",
+        )
+        .await
+        .unwrap();
+    world.store.see_worker(&worker("w1001")).await.unwrap();
+    assert_eq!(world.store.workers().await.unwrap().len(), 1001, "it was there before");
+    assert_eq!(world.store.workers_since(Duration::from_secs(60)).await.unwrap(), 1);
+    world.store.see_worker(&worker("another")).await.unwrap();
+    let left: Vec<String> =
+        world.store.workers().await.unwrap().into_iter().map(|worker| worker.id).collect();
+    assert_eq!(left.len(), 1001, "a thousand, and the one that is paused");
+    let is_left = |id: &str| left.iter().any(|one| one == id);
+    assert_eq!(["w1", "w2", "w3", "w1001", "another"].map(is_left), [true, false, true, true, true]);
+    assert_eq!(world.store.workers_since(Duration::from_secs(60)).await.unwrap(), 2);
+}
+
+#[tokio::test]
 async fn a_paused_worker_finds_nothing_until_it_may_go_on() {
     let world = world(1).await;
     world.begun().await;

@@ -47,6 +47,12 @@ fn p14_a_repeated_mutation_gets_the_stored_answer_and_another_body_is_refused() 
 fn rows_74_to_80_bodies_that_are_no_body() {
     let house = House::new();
     let deep = format!("{}{}", r#"{"roles": "#, "[".repeat(10_000));
+    let long = |name: &str, count: usize| format!(r#"{{"roles": ["a"], "{name}": "{}"}}"#, "x".repeat(count));
+    let (agent, host, version) = (long("agent", 201), long("host", 1 << 19), long("version", 201));
+    let worker = long("worker", 101);
+    let role = format!(r#"{{"roles": ["{}"]}}"#, "a".repeat(65));
+    let names: Vec<String> = (0..101).map(|at| format!("role-{at}")).collect();
+    let many = serde_json::json!({ "roles": names }).to_string();
     for (body, code, words) in [
         ("nonsense", "bad_request", "at byte"),
         (r#"{"roles": ["a"]"#, "bad_request", "at byte"),
@@ -64,6 +70,12 @@ fn rows_74_to_80_bodies_that_are_no_body() {
         (r#"{"roles": []}"#, "bad_request", "roles"),
         (r#"{"roles": ["a"], "lease_seconds": 0}"#, "bad_request", "5 to 600"),
         (r#"{"roles": ["a"], "lease_seconds": 864000}"#, "bad_request", "5 to 600"),
+        (agent.as_str(), "bad_request", "`agent` has at most 200 characters"),
+        (host.as_str(), "bad_request", "`host` has at most 200 characters"),
+        (version.as_str(), "bad_request", "`version` has at most 200 characters"),
+        (worker.as_str(), "bad_request", "at most 100 characters"),
+        (role.as_str(), "bad_request", "at most 64 characters"),
+        (many.as_str(), "bad_request", "`roles` are at most 100"),
     ] {
         let ask = Ask { body: Some(body.to_owned()), ..Ask::default() };
         let reply = house.local("POST", "/v1/items/claim", &ask);
