@@ -13,7 +13,7 @@ use planctl_lang::{Source, insert_steps};
 use planctl_store::{AskRow, RunRow, Said, StoreError};
 
 use crate::check;
-use crate::config::WorkspaceMode;
+use crate::config::{Config, WorkspaceMode, keys_that_differ};
 use crate::plans::canonical;
 use crate::protection;
 use crate::runs::tampered;
@@ -146,12 +146,19 @@ impl Services {
     /// Answers an ask.
     ///
     /// Approving or rejecting the plan ask of a run is done by [`Services::approve`] and [`Services::reject`], which
-    /// verify the file again; here it is answered for the revision as it is kept.
+    /// verify the file again; here it is answered for what the ask shows: the revision and the configuration with which
+    /// it was handed in (P18). Where whoever answers has a configuration, theirs must be the same.
     ///
     /// # Errors
     ///
     /// [`ServiceError::Conflict`] where somebody answered already or the ask takes other answers, and those of the store.
-    pub async fn answer(&self, id: u64, answer: Answer, note: Option<&str>) -> Result<Decided, ServiceError> {
+    pub async fn answer(
+        &self,
+        id: u64,
+        answer: Answer,
+        note: Option<&str>,
+        under: Option<&Config>,
+    ) -> Result<Decided, ServiceError> {
         let row = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
         if !row.is_open {
             return Err(self.answered_before(id, &row).await?);
@@ -172,7 +179,7 @@ impl Services {
         }
         let is_approval = answer == Answer::Approve;
         if is_approval {
-            self.approve_as_kept(&row, note).await?;
+            self.approve_as_shown(&row, note, under).await?;
         }
         let is_rejection = answer == Answer::Reject && row.ask.kind == AskKind::Plan;
         let decision = Decision::Answer { item: row.item.clone(), answer };
@@ -204,8 +211,13 @@ impl Services {
         })
     }
 
-    /// Records an approval of a run's revision as it is kept, with the protected files as they are now.
-    async fn approve_as_kept(&self, row: &AskRow, note: Option<&str>) -> Result<(), ServiceError> {
+    /// Records an approval of a run as its ask shows it, with the protected files as they are now.
+    async fn approve_as_shown(
+        &self,
+        row: &AskRow,
+        note: Option<&str>,
+        under: Option<&Config>,
+    ) -> Result<(), ServiceError> {
         let run = self.store.run(row.run).await?;
         let plan = self.store.plan(run.plan).await?;
         if plan.digest != run.revision {
@@ -214,16 +226,28 @@ impl Services {
                 help: format!("planctl plan diff {}", run.plan_path),
             });
         }
-        // What is approved includes the configuration, and that of another directory says nothing about this run.
         let own = self.door.workspace.as_ref().map(|path| path.to_string_lossy());
-        if own.as_deref() != Some(run.workspace_path.as_str()) {
+        if own.is_some_and(|own| own != run.workspace_path) {
             return Err(ServiceError::Conflict {
                 what: format!("approve {} from here: its workspace is {}", run.name, run.workspace_path),
                 help: format!("cd {} and approve it there", run.workspace_path),
             });
         }
+        if let Some(under) = under {
+            let changed = keys_that_differ(&RunSettings::of(&run)?.config, &under.approved());
+            if !changed.is_empty() {
+                let changed = changed.join(", ");
+                return Err(ServiceError::Conflict {
+                    what: format!(
+                        "approve {}: the configuration has changed since it was handed in ({changed})",
+                        run.name
+                    ),
+                    help: format!("planctl plan run {}", run.plan_path),
+                });
+            }
+        }
         let graph = self.store.revision(run.plan, &run.revision).await?.graph;
-        self.approve_revision(&run, &plan, &graph, note).await
+        self.approve_as_handed_in(&run, &plan, &graph, note).await
     }
 
     async fn answered_before(&self, id: u64, row: &AskRow) -> Result<ServiceError, ServiceError> {

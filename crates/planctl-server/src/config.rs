@@ -1,6 +1,6 @@
 //! What is configured: planctl.toml, the user's file, `PLANCTL_*` and flags, made one effective value (DESIGN 9).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -256,6 +256,28 @@ pub(crate) fn in_folder(mut approved: Value, folder: &str) -> Value {
         }
     }
     approved
+}
+
+/// Returns the folder of the workspace in which an approved plan works; empty where that is the workspace.
+pub(crate) fn approved_folder(approved: &Value) -> &str {
+    approved.get(FOLDER).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns the keys in which two configurations differ, as they are written in a file, without what they hold.
+pub(crate) fn keys_that_differ(one: &Value, other: &Value) -> Vec<String> {
+    let (Value::Object(one), Value::Object(other)) = (one, other) else { return Vec::new() };
+    let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    let mut found = Vec::new();
+    for key in keys {
+        match (one.get(key), other.get(key)) {
+            (Some(one), Some(other)) if one == other => {}
+            (Some(one @ Value::Object(_)), Some(other @ Value::Object(_))) => {
+                found.extend(keys_that_differ(one, other).iter().map(|inner| format!("{key}.{inner}")));
+            }
+            (Some(_) | None, Some(_) | None) => found.push(key.clone()),
+        }
+    }
+    found
 }
 
 /// Returns the digest of what an approval covers.

@@ -1,5 +1,6 @@
 //! A plan's life: approved, rejected, started, taken up.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use planctl_engine::{Answer, AskKind, Decision, Digest, End, Graph, RunId, RunStatus, changed_nodes};
@@ -10,11 +11,13 @@ use planctl_store::{
 };
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::check::Checked;
-use crate::config::{Agent, WorkspaceMode};
+use crate::config::{Agent, WorkspaceMode, digest_of_approved};
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
+use crate::sub_plans::Home;
 use crate::wire::Decided;
 use crate::wire::calls::StandingView;
 
@@ -63,8 +66,8 @@ pub struct Approving {
 pub(crate) struct Approved<'a> {
     /// Its text.
     pub(crate) digest: &'a Digest,
-    /// The folder of the workspace in which it works; empty where that is the workspace.
-    pub(crate) folder: &'a str,
+    /// The configuration, with the folder in which it works.
+    pub(crate) config: &'a Value,
     /// The protected files there.
     pub(crate) baseline: &'a Baseline,
 }
@@ -169,10 +172,14 @@ impl Services {
             self.refuse_unless_revisable(run, &plan, checked).await?;
         }
         let (folder, baseline) = self.where_approved(newest.as_ref(), checked).await?;
+        let config = self.door.config.approved_in(&folder);
         let approving =
-            Approved { digest: &checked.verification.digest, folder: &folder, baseline: &baseline };
+            Approved { digest: &checked.verification.digest, config: &config, baseline: &baseline };
         let (approval, repeated) = self.record_approval(&plan, &approving, note).await?;
-        self.approve_within(checked, &folder, None, note).await?;
+        let sub_plans = self.keep_sub_plans(checked, &folder, None).await?;
+        if let Some(graph) = &checked.verification.graph {
+            self.approve_inherited(&self.home()?, graph, &config, &sub_plans, note).await?;
+        }
         let mut decided = Decided {
             run: None,
             ask: None,
@@ -185,12 +192,12 @@ impl Services {
         match run.head.status {
             RunStatus::Awaiting if run.revision == approval.digest => {
                 self.plan_worktree_anew(&run, checked).await?;
-                let ask = self.answer_plan_ask(&run, &approval, note).await?;
+                let ask = self.answer_plan_ask(&run, &approval, &sub_plans, note).await?;
                 decided.ask = ask.and_then(|ask| u64::try_from(ask).ok());
                 decided.run = Some(run.name);
             }
             RunStatus::Paused => {
-                self.revise(&run, &plan, checked, &approval).await?;
+                self.revise(&run, &plan, checked, &approval, &sub_plans).await?;
                 decided.follows = format!("planctl plan resume {}", run.name);
                 decided.run = Some(run.name);
             }
@@ -200,7 +207,7 @@ impl Services {
                 if run.revision == approval.digest =>
             {
                 // The protected files may have been approved anew: the run is held to what holds now.
-                self.store.attach_approval(run.id, approval.id).await?;
+                self.bind(run.id, &approval, &sub_plans).await?;
             }
             RunStatus::New
             | RunStatus::Awaiting
@@ -272,8 +279,9 @@ impl Services {
         // Two that start one plan at the same moment share its run; the second takes up what the first began.
         let _starting = crate::instance::one_at_a_time(self.station.state_dir(), "starting").await?;
         let standing = self.standing(checked).await?;
+        let is_approved = start.approve.is_some() || standing.approval.is_some();
         if let Some(run) = &standing.newest_run
-            && let Some(started) = self.take_up(run, checked, start).await?
+            && let Some(started) = self.take_up(run, checked, start, is_approved).await?
         {
             return Ok(started);
         }
@@ -292,7 +300,7 @@ impl Services {
         }
         let plan = self.keep(checked).await?;
         let sub_plans = self.keep_sub_plans(checked, "", start.worker.as_ref()).await?;
-        let approval = self.approval_at_start(None, &plan, checked, start).await?;
+        let approval = self.approval_at_start(None, &plan, checked, start, &sub_plans).await?;
         let settings = RunSettings { sub_plans, ..RunSettings::new(&self.door.config, start.worker.clone()) };
         let new = NewRun {
             plan: plan.id,
@@ -315,7 +323,7 @@ impl Services {
             }
         };
         self.decide(run.id, Decision::Submit, None).await?;
-        self.approved_or_asked(&run, approval.as_ref(), false).await
+        self.approved_or_asked(&run, approval.as_ref(), &settings.sub_plans, false).await
     }
 
     /// Refuses one more run where as much is open as may be (row 92).
@@ -340,6 +348,7 @@ impl Services {
         run: &RunRow,
         checked: &Checked,
         start: &Start,
+        is_approved: bool,
     ) -> Result<Option<Started>, ServiceError> {
         let is_same_text = run.revision == checked.verification.digest;
         let is_same_place =
@@ -367,15 +376,24 @@ impl Services {
                 return Ok(None);
             }
             RunStatus::New | RunStatus::Awaiting => {
+                self.refuse_unless_startable(checked, start)?;
+                let folder = RunSettings::of(run)?.folder;
+                let sub_plans = self.keep_sub_plans(checked, &folder, start.worker.as_ref()).await?;
+                // What a person is shown to approve is what will run: what is handed in otherwise is asked anew (P18).
+                if !is_approved && !self.is_handed_in_alike(run, start, &sub_plans)? {
+                    let note =
+                        "its configuration, its worker or a plan within it changed before it was approved";
+                    self.decide(run.id, Decision::Cancel, Some(note)).await?;
+                    return Ok(None);
+                }
                 if run.head.status == RunStatus::New {
                     self.decide(run.id, Decision::Submit, None).await?;
                 }
-                self.refuse_unless_startable(checked, start)?;
                 self.plan_worktree_anew(run, checked).await?;
                 self.take_over(run, start.worker.as_ref()).await?;
                 let plan = self.keep(checked).await?;
-                let approval = self.approval_at_start(Some(run), &plan, checked, start).await?;
-                return Ok(Some(self.approved_or_asked(run, approval.as_ref(), true).await?));
+                let approval = self.approval_at_start(Some(run), &plan, checked, start, &sub_plans).await?;
+                return Ok(Some(self.approved_or_asked(run, approval.as_ref(), &sub_plans, true).await?));
             }
             RunStatus::Paused if !is_same_text && start.approve.is_some() => {
                 self.take_over(run, start.worker.as_ref()).await?;
@@ -396,6 +414,18 @@ impl Services {
             }
         }
         Ok(Some(Started::Ready { run: run.id, name: run.name.clone(), is_taken_up: true }))
+    }
+
+    /// Says whether a run that waits for its approval would be the same if it were handed in now.
+    fn is_handed_in_alike(
+        &self,
+        run: &RunRow,
+        start: &Start,
+        sub_plans: &BTreeMap<String, Digest>,
+    ) -> Result<bool, ServiceError> {
+        let kept = RunSettings::of(run)?;
+        let is_same_worker = start.worker.is_none() || start.worker == kept.worker;
+        Ok(is_same_worker && kept.config == self.door.config.approved() && kept.sub_plans == *sub_plans)
     }
 
     /// Takes up a run by itself: a failed one is queued again, whatever its plan's file says by now.
@@ -503,8 +533,10 @@ impl Services {
         {
             return Ok(());
         }
-        match self.store.approval_for(run.plan, &run.revision, &self.config_digest()).await? {
-            Some(approval) => Ok(self.store.attach_approval(run.id, approval.id).await?),
+        let RunSettings { folder, sub_plans, .. } = RunSettings::of(run)?;
+        let config = self.door.config.digest_in(&folder);
+        match self.store.approval_for(run.plan, &run.revision, &config).await? {
+            Some(approval) => self.bind(run.id, &approval, &sub_plans).await,
             None => Err(ServiceError::Conflict {
                 what: format!("resume {}: its approval no longer holds", run.name),
                 help: format!("planctl plan approve {}", run.plan_path),
@@ -543,6 +575,7 @@ impl Services {
         plan: &Plan,
         checked: &Checked,
         start: &Start,
+        sub_plans: &BTreeMap<String, Digest>,
     ) -> Result<Option<Approval>, ServiceError> {
         let digest = &checked.verification.digest;
         // One that works in a worktree of its own begins with what is committed.
@@ -551,9 +584,12 @@ impl Services {
         match &start.approve {
             Some(given) => {
                 let note = given.note.as_deref();
-                let approving = Approved { digest, folder: &folder, baseline: &baseline };
+                let config = self.door.config.approved_in(&folder);
+                let approving = Approved { digest, config: &config, baseline: &baseline };
                 let (approval, _) = self.record_approval(plan, &approving, note).await?;
-                self.approve_within(checked, &folder, start.worker.as_ref(), note).await?;
+                if let Some(graph) = &checked.verification.graph {
+                    self.approve_inherited(&self.home()?, graph, &config, sub_plans, note).await?;
+                }
                 Ok(Some(approval))
             }
             None => {
@@ -570,20 +606,19 @@ impl Services {
         approved: &Approved<'_>,
         note: Option<&str>,
     ) -> Result<(Approval, bool), ServiceError> {
-        let Approved { digest, folder, baseline } = *approved;
-        let config_digest = self.door.config.digest_in(folder);
+        let Approved { digest, config, baseline } = *approved;
+        let config_digest = digest_of_approved(config);
         let by = self.door.actor.as_str();
         let protected =
             serde_json::to_string(baseline).map_err(|error| ServiceError::broken(error.to_string()))?;
         let (approval, repeated) = match self.store.approval_for(plan.id, digest, &config_digest).await? {
             Some(approval) if approval.protected == protected => (approval, true),
             Some(_) | None => {
-                let config = self.door.config.approved_in(folder).to_string();
                 let new = NewApproval {
                     plan: plan.id,
                     digest,
                     config_digest: &config_digest,
-                    config: &config,
+                    config: &config.to_string(),
                     protected: &protected,
                     by,
                     note,
@@ -597,8 +632,8 @@ impl Services {
         Ok((approval, repeated))
     }
 
-    /// Records an approval of a revision as it is kept, with the protected files as they are now.
-    pub(crate) async fn approve_revision(
+    /// Records an approval of a run as it was handed in, its configuration too, with the protected files as they are now.
+    pub(crate) async fn approve_as_handed_in(
         &self,
         run: &RunRow,
         plan: &Plan,
@@ -609,25 +644,12 @@ impl Services {
         let (graph, workspace) = (graph.clone(), PathBuf::from(run.place_now()));
         let taken = move || crate::protection::baseline_of_plan(&graph, &workspace);
         let baseline = crate::hands::blocking(taken).await??;
-        let RunSettings { folder, sub_plans, .. } = RunSettings::of(run)?;
-        let approving = Approved { digest: &run.revision, folder: &folder, baseline: &baseline };
+        let settings = RunSettings::of(run)?;
+        let config = settings.approved();
+        let approving = Approved { digest: &run.revision, config: &config, baseline: &baseline };
         let (approval, _) = self.record_approval(plan, &approving, note).await?;
-        self.approve_inherited(&within, &folder, &sub_plans, note).await?;
-        self.store.attach_approval(run.id, approval.id).await?;
-        self.pin_settings(run.id).await
-    }
-
-    /// Approves what is approved with a plan: the plans within it that say so.
-    async fn approve_within(
-        &self,
-        checked: &Checked,
-        folder: &str,
-        worker: Option<&Agent>,
-        note: Option<&str>,
-    ) -> Result<(), ServiceError> {
-        let Some(graph) = &checked.verification.graph else { return Ok(()) };
-        let kept = self.keep_sub_plans(checked, folder, worker).await?;
-        self.approve_inherited(graph, folder, &kept, note).await
+        self.approve_inherited(&Home::of(run), &within, &config, &settings.sub_plans, note).await?;
+        Ok(self.store.attach_approval(run.id, approval.id).await?)
     }
 
     /// Returns for which folder a plan is approved, and the protected files there: those of its run that is under way.
@@ -669,10 +691,11 @@ impl Services {
         &self,
         run: &RunRow,
         approval: Option<&Approval>,
+        sub_plans: &BTreeMap<String, Digest>,
         is_taken_up: bool,
     ) -> Result<Started, ServiceError> {
         if let Some(approval) = approval {
-            self.answer_plan_ask(run, approval, approval.note.as_deref()).await?;
+            self.answer_plan_ask(run, approval, sub_plans, approval.note.as_deref()).await?;
             return Ok(Started::Ready { run: run.id, name: run.name.clone(), is_taken_up });
         }
         match self.plan_ask(run).await? {
@@ -690,10 +713,10 @@ impl Services {
         &self,
         run: &RunRow,
         approval: &Approval,
+        sub_plans: &BTreeMap<String, Digest>,
         note: Option<&str>,
     ) -> Result<Option<i64>, ServiceError> {
-        self.store.attach_approval(run.id, approval.id).await?;
-        self.pin_settings(run.id).await?;
+        self.bind(run.id, approval, sub_plans).await?;
         let Some(ask) = self.plan_ask(run).await? else { return Ok(None) };
         let decision = Decision::Answer { item: ask.item, answer: Answer::Approve };
         match self.decide(run.id, decision, note).await {
@@ -736,10 +759,11 @@ impl Services {
         plan: &Plan,
         checked: &Checked,
         approval: &Approval,
+        sub_plans: &BTreeMap<String, Digest>,
     ) -> Result<(), ServiceError> {
         let old = self.store.revision(run.plan, &run.revision).await?;
         let new = self.store.revision(plan.id, &checked.verification.digest).await?;
-        self.store.attach_approval(run.id, approval.id).await?;
+        self.bind(run.id, approval, sub_plans).await?;
         let decision = Decision::Revise {
             revision: checked.verification.digest.clone(),
             changed: changed_nodes(&old.graph, &new.graph),
@@ -748,12 +772,18 @@ impl Services {
         Ok(())
     }
 
-    /// Lets a run use the configuration that is approved with it, which may be newer than the run.
-    async fn pin_settings(&self, run: RunId) -> Result<(), ServiceError> {
+    /// Lets a run go by an approval that was given under the configuration at the door, which may be newer than the run:
+    /// what was approved is what runs.
+    async fn bind(
+        &self,
+        run: RunId,
+        approval: &Approval,
+        sub_plans: &BTreeMap<String, Digest>,
+    ) -> Result<(), ServiceError> {
+        self.store.attach_approval(run, approval.id).await?;
         let before = self.store.run(run).await?.settings;
-        let settings: RunSettings = serde_json::from_str(&before)
-            .map_err(|error| ServiceError::broken(format!("a run's settings do not read: {error}")))?;
-        let RunSettings { worker, sub_plans, folder, .. } = settings;
+        let RunSettings { worker, folder, .. } = RunSettings::parse(&before)?;
+        let sub_plans = sub_plans.clone();
         let pinned = RunSettings { sub_plans, folder, ..RunSettings::new(&self.door.config, worker) };
         let text = settings_json(&pinned);
         if text != before {
@@ -765,8 +795,7 @@ impl Services {
     /// Notes something else that serves a run's roles.
     async fn take_over(&self, run: &RunRow, worker: Option<&Agent>) -> Result<(), ServiceError> {
         let Some(worker) = worker else { return Ok(()) };
-        let mut settings: RunSettings = serde_json::from_str(&run.settings)
-            .map_err(|error| ServiceError::broken(format!("a run's settings do not read: {error}")))?;
+        let mut settings = RunSettings::of(run)?;
         settings.worker = Some(worker.clone());
         let text = settings_json(&settings);
         Ok(self.store.set_run_settings(run.id, &text, &settings.served()).await?)

@@ -317,6 +317,11 @@ impl Services {
         })
     }
 
+    /// Returns the effective configuration.
+    pub fn config(&self) -> &Config {
+        &self.door.config
+    }
+
     pub(crate) fn config_digest(&self) -> Digest {
         self.door.config.digest()
     }

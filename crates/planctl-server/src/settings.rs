@@ -8,8 +8,9 @@ use planctl_engine::{AgentSaid, Digest, Role, Usage};
 use planctl_harness::{Inherited, PermissionMode, Permissions};
 use planctl_store::{RunRow, ServedRole};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
-use crate::config::{Agent, Commits, Config, Effects, Pace, Price, permission_words, takes_plan};
+use crate::config::{Agent, Commits, Config, Effects, Pace, Price, in_folder, permission_words, takes_plan};
 use crate::services::ServiceError;
 
 /// The effective configuration of one run.
@@ -36,6 +37,9 @@ pub struct RunSettings {
     /// The folder of the workspace in which it works; empty where that is the workspace itself (DOT A6).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub folder: String,
+    /// What an approval of the run covers besides its text: the configuration that it was handed in with, whole.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub config: Value,
     /// What serves roles that nothing else serves, in the process that named it; never stored.
     #[serde(skip)]
     pub otherwise: Option<Agent>,
@@ -106,6 +110,7 @@ impl RunSettings {
             commits: config.workspace.git,
             sub_plans: BTreeMap::new(),
             folder: String::new(),
+            config: config.approved(),
             otherwise: None,
         }
     }
@@ -119,6 +124,11 @@ impl RunSettings {
     pub(crate) fn parse(stored: &str) -> Result<RunSettings, ServiceError> {
         serde_json::from_str(stored)
             .map_err(|error| ServiceError::broken(format!("a run's settings do not read: {error}")))
+    }
+
+    /// Returns what an approval of the run covers besides its text, where the run works (P18).
+    pub(crate) fn approved(&self) -> Value {
+        in_folder(self.config.clone(), &self.folder)
     }
 
     /// Returns what serves a role, if something does.

@@ -10,10 +10,11 @@ use planctl_engine::{
 };
 use planctl_harness::{Unreadable, folder_in};
 use planctl_lang::Levels;
-use planctl_store::{Approval, Claimed, NewAround, NewRun, Proof, RunRow, Store, StoreError};
+use planctl_store::{Approval, Claimed, NewAround, NewRun, Proof, RunRow, Store, StoreError, WorkspaceId};
+use serde_json::Value;
 
 use crate::check::{self, Checked, Checking};
-use crate::config::{Agent, digest_of_approved, in_folder};
+use crate::config::{Agent, approved_folder, digest_of_approved, in_folder};
 use crate::hands::blocking;
 use crate::plans::{Approved, settings_json, stem_of};
 use crate::protection;
@@ -80,6 +81,11 @@ pub(crate) fn lost_folder(folder: &str, place: &str) -> Option<String> {
 }
 
 impl Services {
+    /// Returns the workspace at the door.
+    pub(crate) fn home(&self) -> Result<Home, ServiceError> {
+        Ok(Home { workspace: self.own_workspace()?, path: self.own_folder()?.to_owned() })
+    }
+
     /// Verifies and keeps the plans that a plan carries out, and those within them, each in the folder in which it works;
     /// returns the text of each. `folder` is where the plan itself works.
     ///
@@ -161,22 +167,22 @@ impl Services {
     }
 
     /// Approves the plans that are approved with the one around them, as they were kept, each for the folder in which it
-    /// works; `folder` is that of the plan around them.
+    /// works; the configuration is that with which the plan around them is approved.
     pub(crate) async fn approve_inherited(
         &self,
+        home: &Home,
         graph: &Graph,
-        folder: &str,
+        config: &Value,
         kept: &BTreeMap<String, Digest>,
         note: Option<&str>,
     ) -> Result<(), ServiceError> {
-        let mut open: Vec<Inner> = Inner::inherited(graph, folder).collect();
+        let mut open: Vec<Inner> = Inner::inherited(graph, approved_folder(config)).collect();
         let mut seen = BTreeSet::new();
-        let workspace = self.own_folder()?;
         while let Some(inner) = open.pop() {
             let Some(digest) = kept.get(&inner.path).filter(|_| seen.insert(inner.clone())) else { continue };
-            let plan = self.plan_within(&inner.path).await?;
+            let plan = self.plan_within(home, &inner.path).await?;
             let child = self.store.revision(plan.id, digest).await?.graph;
-            let baseline = match inner.place(workspace) {
+            let baseline = match inner.place(&home.path) {
                 Ok(place) => {
                     let own = child.clone();
                     blocking(move || protection::baseline_of_plan(&own, &place)).await??
@@ -187,18 +193,30 @@ impl Services {
                     return Err(ServiceError::Conflict { what, help: "ls -l".to_owned() });
                 }
             };
-            let approving = Approved { digest, folder: &inner.folder, baseline: &baseline };
+            let config = in_folder(config.clone(), &inner.folder);
+            let approving = Approved { digest, config: &config, baseline: &baseline };
             self.record_approval(&plan, &approving, note).await?;
             open.extend(Inner::inherited(&child, &inner.folder));
         }
         Ok(())
     }
 
-    async fn plan_within(&self, path: &str) -> Result<planctl_store::Plan, ServiceError> {
-        let workspace = self.door.workspace.clone().unwrap_or_default();
-        let path = check::plan_path(&workspace.join(path), &workspace);
-        let plan = self.store.plan_at(self.own_workspace()?, &path).await?;
+    async fn plan_within(&self, home: &Home, path: &str) -> Result<planctl_store::Plan, ServiceError> {
+        let path = check::plan_path(&home.path.join(path), &home.path);
+        let plan = self.store.plan_at(home.workspace, &path).await?;
         plan.ok_or_else(|| ServiceError::NotFound { what: format!("the plan {path}") })
+    }
+}
+
+/// The workspace in which the plans are kept that one plan carries out.
+pub(crate) struct Home {
+    workspace: WorkspaceId,
+    path: PathBuf,
+}
+
+impl Home {
+    pub(crate) fn of(run: &RunRow) -> Home {
+        Home { workspace: run.workspace, path: PathBuf::from(&run.workspace_path) }
     }
 }
 

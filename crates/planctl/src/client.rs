@@ -568,7 +568,9 @@ impl Client {
     /// Answers an ask.
     pub async fn answer(&self, id: u64, answer: Answer, note: Option<&str>) -> Result<Decided, Failure> {
         match &self.via {
-            Via::Here(services) => services.answer(id, answer, note).await.map_err(failure),
+            Via::Here(services) => {
+                services.answer(id, answer, note, Some(services.config())).await.map_err(failure)
+            }
             Via::Daemon(daemon) => {
                 let call = AnswerCall { place: daemon.place(), answer, note: note.map(str::to_owned) };
                 daemon.remote.post(&format!("/v1/approvals/{id}/answer"), &[], &call).await

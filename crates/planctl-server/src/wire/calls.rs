@@ -166,7 +166,7 @@ pub struct CancelCall {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerCall {
-    /// Where, and under which configuration; matters where a plan is approved.
+    /// Where, and under which configuration. A plan is approved as its ask shows it; what is given here must be the same.
     #[serde(default)]
     pub place: PlaceCall,
     /// The answer: `{"answer": "retry"}`, `{"answer": "reassign", "role": "reviewer"}`, …

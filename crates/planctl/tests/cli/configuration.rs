@@ -39,6 +39,70 @@ fn a_stranger_s_project_starts_nothing_until_it_is_trusted() {
 }
 
 #[test]
+fn p18_an_approval_is_of_the_configuration_that_its_ask_shows() {
+    let room = Room::new();
+    room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    let configured = |word: &str| {
+        room.write("planctl.toml", &format!("[roles.coder]\nagent = \"exec:touch one {word}\"\n"));
+        assert_eq!(room.planctl(&["trust", "."]).code, 0);
+    };
+    let handed_in = || room.planctl(&["plan", "run", "p.md", "--no-wait"]);
+    configured("shown");
+    assert_eq!(handed_in().code, 3);
+    let first = room.ask();
+    configured("other");
+    let said = room.planctl(&["approvals", "show", &first]);
+    assert!(said.out.contains("touch one shown"), "{said:?}");
+    let said = room.planctl(&["approvals", "approve", &first]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(
+        said.err.contains("(roles.coder.agent)") && said.err.contains("planctl plan run p.md"),
+        "{said:?}"
+    );
+    // Nor does what was trusted since go unseen where the file's keys are not used any more.
+    room.write("planctl.toml", "[roles.coder]\nagent = \"exec:touch one unread\"\n");
+    assert_eq!(room.planctl(&["approvals", "approve", &first]).code, 5);
+
+    configured("other");
+    assert_eq!(handed_in().code, 3);
+    let second = room.ask();
+    assert_ne!(first, second, "what is handed in otherwise is asked anew");
+    let said = room.planctl(&["approvals", "show", &second]);
+    assert!(said.out.contains("touch one other"), "{said:?}");
+    assert_eq!(handed_in().code, 3);
+    assert_eq!(room.ask(), second, "and what is the same is not");
+    // Another command at the prompt is as much another run.
+    let said = room.planctl(&["plan", "run", "p.md", "--no-wait", "--exec", "touch one third"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    let third = room.ask();
+    assert!(room.planctl(&["approvals", "show", &third]).out.contains("touch one third"));
+    assert_eq!(room.planctl(&["approvals", "approve", &third]).code, 0);
+    assert_eq!(room.planctl(&["plan", "resume", "@last", "--no-wait"]).code, 0);
+    assert!(room.path("third").exists() && !room.path("shown").exists() && !room.path("other").exists());
+}
+
+#[test]
+fn p18_what_a_paused_run_goes_on_with_is_the_configuration_that_was_approved() {
+    let room = Room::new();
+    let text =
+        plan("P", "5 minutes", &[("One", "test -e one", "escalate"), ("Two", "test -e no", "escalate")]);
+    room.write("p.md", &text);
+    let configured = |command: &str| {
+        room.write("planctl.toml", &format!("[roles.coder]\nagent = \"exec:{command}\"\n"));
+        assert_eq!(room.planctl(&["trust", "."]).code, 0);
+    };
+    configured("touch one");
+    assert_eq!(room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]).code, 3);
+    assert_eq!(room.planctl(&["approvals", "revise", &room.ask()]).code, 0);
+    configured("touch two");
+    room.write("p.md", &text.replace("test -e no", "test -e two"));
+    assert_eq!(room.planctl(&["plan", "approve", "p.md"]).code, 0);
+    let said = room.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(room.path("two").exists());
+}
+
+#[test]
 fn trusting_a_folder_without_configuration_is_refused() {
     let said = Room::new().planctl(&["trust", "."]);
     assert_eq!(said.code, 4, "{said:?}");

@@ -148,6 +148,39 @@ fn row_87_other_hosts_and_origins_are_not_let_in() {
 }
 
 #[test]
+fn a14_p18_an_answer_approves_the_configuration_that_the_ask_shows_and_no_other() {
+    let house = House::new();
+    let config = json!({
+        "contracts": { "env": { "CI": "1" } },
+        "roles": { "coder": { "agent": { "exec": "printf 'hello\\n' >out.txt" }, "effects": { "deny": ["network"] } } },
+    });
+    let reply = start(&house, "start", "hello.md", &plan("hello", "hello"), &config, &json!({}));
+    let (run, ask) = (reply.json()["run"].as_str().unwrap().to_owned(), reply.json()["ask"].clone());
+    let settings = || house.room.sql("select settings::text from runs");
+    let before = settings();
+    let path = format!("/v1/approvals/{ask}/answer");
+    let workspace = house.room.path("");
+    let answered = |key: &str, place: Value| {
+        let body = json!({ "answer": { "answer": "approve" }, "place": place }).to_string();
+        house.local("POST", &path, &Ask { key: Some(key), body: Some(body), ..Ask::default() })
+    };
+    let other = json!({ "workspace": workspace, "config": { "contracts": { "env": { "CI": "2" } } } });
+    let refused = answered("other", other);
+    assert_eq!((refused.status, refused.code().as_str()), (409, "conflict"), "{refused:?}");
+    assert!(refused.body.contains("(contracts.env.CI, roles.coder)"), "{refused:?}");
+    assert_eq!(settings(), before);
+    let approved = answered("shown", json!({}));
+    assert_eq!(approved.status, 200, "{approved:?}");
+    assert_eq!(settings(), before, "what was shown is what runs");
+    house.until(&run, "done");
+    assert_eq!(house.room.sql("select config->'contracts'->'env'->>'CI' from approvals"), "1");
+    // It holds for what it was given for: the same plan under the same configuration needs no other.
+    let again = json!({ "again": true });
+    let again = start(&house, "again", "hello.md", &plan("hello", "hello"), &config, &again);
+    assert_eq!(again.json()["started"], "ready", "{again:?}");
+}
+
+#[test]
 fn row_92_over_a_cap_further_runs_are_refused_for_now_and_what_is_there_goes_on() {
     let house = House::with_words(&["--max-open-runs", "2"]);
     let one = house.run("one", "one");
