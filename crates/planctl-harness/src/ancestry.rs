@@ -1,8 +1,11 @@
-//! Tells whether a process was started by a worker or a contract, whatever it says of itself.
+//! Tells whether a process, or who is at the other end of a connection, was started by a worker or a contract, whatever it
+//! says of itself.
 //!
 //! Everything that planctl starts hangs below its helper, which is a sub-reaper: a process can leave its parent, and is
 //! then the helper's child. So the chain of parents tells, where a variable of the environment could be unset (A34).
 
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 /// The name that the helper gives itself, and that its guardians have from it.
@@ -27,8 +30,85 @@ pub fn is_inside_worker(process: i32) -> bool {
     true
 }
 
+/// A connection over TCP, as the side sees it that was called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Connection {
+    /// Who called.
+    pub from: SocketAddr,
+    /// Where.
+    pub to: SocketAddr,
+}
+
+/// One end of a connection, as the kernel lists it.
+struct Socket {
+    user: u32,
+    inode: u64,
+}
+
+impl Connection {
+    /// Says whether a process has the calling end that a worker or a contract started; reads files of every process.
+    ///
+    /// Of an end on another machine or in another network, as in a container, and of one that another user's process has,
+    /// nothing is known, and the answer is no. One whose process is gone, or can't be found though it is of this user, was a
+    /// worker's: a person waits for the answer.
+    pub fn is_of_worker(&self) -> bool {
+        let Some(socket) = self.calling_socket() else {
+            let (from, to) = (self.from.ip().to_canonical(), self.to.ip().to_canonical());
+            return from.is_loopback() || from == to;
+        };
+        let holders = if socket.inode == 0 { Vec::new() } else { holders(socket.inode) };
+        if holders.is_empty() {
+            return socket.inode == 0 || socket.user == rustix::process::geteuid().as_raw();
+        }
+        holders.into_iter().any(is_inside_worker)
+    }
+
+    /// Finds the calling end among the sockets of this network.
+    fn calling_socket(&self) -> Option<Socket> {
+        let canonical = |end: SocketAddr| (end.ip().to_canonical(), end.port());
+        let ends = (canonical(self.from), canonical(self.to));
+        ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().find_map(|table| {
+            let table = fs::read_to_string(table).ok()?;
+            table.lines().skip(1).find_map(|line| {
+                let mut fields = line.split_ascii_whitespace().skip(1);
+                let of_line = (address(fields.next()?)?, address(fields.next()?)?);
+                if of_line != ends {
+                    return None;
+                }
+                Some(Socket { user: fields.nth(4)?.parse().ok()?, inode: fields.nth(1)?.parse().ok()? })
+            })
+        })
+    }
+}
+
+/// Reads an address as the kernel writes it: words of four bytes in the machine's order, and a port.
+fn address(text: &str) -> Option<(IpAddr, u16)> {
+    let (digits, port) = text.split_once(':')?;
+    let words = (0..digits.len()).step_by(8);
+    let bytes: Option<Vec<[u8; 4]>> =
+        words.map(|at| Some(u32::from_str_radix(digits.get(at..at + 8)?, 16).ok()?.to_ne_bytes())).collect();
+    let bytes = bytes?.concat();
+    let ip = match bytes.len() {
+        4 => IpAddr::V4(Ipv4Addr::from(<[u8; 4]>::try_from(bytes).ok()?)),
+        _ => IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?)),
+    };
+    Some((ip.to_canonical(), u16::from_str_radix(port, 16).ok()?))
+}
+
+/// Finds the processes that have a socket open, of those whose files may be seen.
+fn holders(inode: u64) -> Vec<i32> {
+    let link = format!("socket:[{inode}]");
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    let ids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let has = |process: &i32| {
+        let Ok(files) = fs::read_dir(format!("/proc/{process}/fd")) else { return false };
+        files.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == link.as_str()))
+    };
+    ids.filter(has).collect()
+}
+
 fn name_and_parent(process: i32) -> Option<(String, i32)> {
-    let stat = std::fs::read(Path::new("/proc").join(process.to_string()).join("stat")).ok()?;
+    let stat = fs::read(Path::new("/proc").join(process.to_string()).join("stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
     // The name stands in parentheses and may hold any character, a closing one too.
     let (head, rest) = stat.rsplit_once(')')?;
@@ -39,6 +119,8 @@ fn name_and_parent(process: i32) -> Option<(String, i32)> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{TcpListener, TcpStream};
+
     use super::*;
 
     #[test]
@@ -46,5 +128,34 @@ mod tests {
         let own = i32::try_from(std::process::id()).unwrap();
         assert_eq!(name_and_parent(own).map(|(_, parent)| parent > 0), Some(true));
         assert!(is_inside_worker(i32::MAX));
+    }
+
+    #[test]
+    fn the_process_at_the_other_end_of_a_connection_is_found_and_one_that_hung_up_might_be_a_workers() {
+        for here in ["127.0.0.1:0", "[::1]:0", "[::]:0"] {
+            let listener = match TcpListener::bind(here) {
+                Ok(listener) => listener,
+                // A machine without the newer protocol.
+                Err(error) if here.starts_with('[') => {
+                    eprintln!("{here}: {error}");
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            };
+            let port = listener.local_addr().unwrap().port();
+            let there = if here == "[::1]:0" { format!("[::1]:{port}") } else { format!("127.0.0.1:{port}") };
+            let caller = TcpStream::connect(&there).unwrap();
+            let (called, from) = listener.accept().unwrap();
+            let connection = Connection { from, to: called.local_addr().unwrap() };
+            let socket = connection.calling_socket().unwrap();
+            assert_eq!(socket.user, rustix::process::geteuid().as_raw(), "{here}");
+            assert_eq!(holders(socket.inode), [i32::try_from(std::process::id()).unwrap()], "{here}");
+            assert!(!connection.is_of_worker(), "{here}");
+            drop(caller);
+            assert!(connection.is_of_worker(), "{here}: nobody waits for the answer");
+        }
+        let far = |text: &str| text.parse().unwrap();
+        let other = Connection { from: far("192.0.2.7:4000"), to: far("192.0.2.1:7420") };
+        assert!(!other.is_of_worker(), "of another machine nothing is known");
     }
 }

@@ -37,7 +37,7 @@ mod worktree;
 pub use agent::{
     Agent, Assignment, Known, KnownAgent, NotKnown, PermissionMode, Permissions, Program, Worked,
 };
-pub use ancestry::is_inside_worker;
+pub use ancestry::{Connection, is_inside_worker};
 pub use beneath::{Unreadable, folder_in};
 pub use capture::{Captured, KEPT_BYTES};
 pub use checkpoint::Checkpoints;

@@ -10,9 +10,10 @@ use planctl_engine::{RunId, RunStatus};
 use planctl_store::Listener;
 use tokio::sync::watch;
 
+use super::guard::Standing;
 use super::problem::{Code, Problem};
-use super::{Answer, Call};
-use crate::services::{ServiceError, Services};
+use super::{Answer, Call, nothing};
+use crate::services::Services;
 use crate::wire::EventLine;
 
 /// How often a line without news is sent, so that nobody takes the connection for dead.
@@ -41,7 +42,13 @@ pub(super) async fn stream(call: Call) -> Answer {
         None => call.number("since", 0, u64::from(u32::MAX))?.unwrap_or(0),
     };
     let stop = call.doors.options().stop.clone();
-    let reader = Reader { bell: services.listen(run), services, run, since, ready: Vec::new(), stop };
+    let standing = Standing::of(&call);
+    let mut reader =
+        Reader { bell: services.listen(run), services, run, since, ready: Vec::new(), stop, standing };
+    // A browser's EventSource connects again until it is told that nothing comes any more.
+    if reader.look().await? && reader.ready.is_empty() {
+        return Ok(nothing());
+    }
     Ok(Sse::new(lines(reader)).keep_alive(KeepAlive::new().interval(PING)).into_response())
 }
 
@@ -52,6 +59,7 @@ struct Reader {
     bell: Listener,
     ready: Vec<EventLine>,
     stop: watch::Receiver<bool>,
+    standing: Standing,
 }
 
 fn lines(reader: Reader) -> impl Stream<Item = Result<Event, Infallible>> {
@@ -65,28 +73,22 @@ fn lines(reader: Reader) -> impl Stream<Item = Result<Event, Infallible>> {
 }
 
 impl Reader {
-    /// Waits for the next line; `None` where the daemon stops, or the run is over and all was told.
+    /// Waits for the next line; `None` where the daemon stops, the token ceased to hold, or the run is over and all was told.
     async fn next(&mut self) -> Option<EventLine> {
         loop {
             if let Some(line) = self.ready.pop() {
                 self.since = line.seq;
                 return Some(line);
             }
-            let (is_over, read) = match self.read().await {
-                Ok(read) => read,
-                Err(error) => {
+            match self.look().await {
+                Ok(is_over) if is_over && self.ready.is_empty() => return None,
+                Ok(_) if !self.ready.is_empty() => continue,
+                Ok(_) => {}
+                Err(problem) => {
                     // The client connects again and says where it was.
-                    tracing::debug!(%error, "a stream of events ends");
+                    tracing::debug!(problem = %problem.detail, "a stream of events ends");
                     return None;
                 }
-            };
-            self.ready = read;
-            self.ready.reverse();
-            if !self.ready.is_empty() {
-                continue;
-            }
-            if is_over {
-                return None;
             }
             tokio::select! {
                 () = self.bell.rung() => {}
@@ -99,10 +101,14 @@ impl Reader {
         }
     }
 
-    async fn read(&self) -> Result<(bool, Vec<EventLine>), ServiceError> {
+    /// Reads the lines that come next, the last of them first; says whether the run is over.
+    async fn look(&mut self) -> Result<bool, Problem> {
+        self.standing.still().await?;
         // Whether it is over is asked first: what ends a run is in its history by then.
         let is_over =
             matches!(self.services.store().run(self.run).await?.head.status, RunStatus::Ended { .. });
-        Ok((is_over, self.services.events(self.run, self.since, LINES_MAX).await?))
+        self.ready = self.services.events(self.run, self.since, LINES_MAX).await?;
+        self.ready.reverse();
+        Ok(is_over)
     }
 }

@@ -1,7 +1,6 @@
 //! Who asks, and whether they may: tokens and scopes, the local socket, hosts and origins, keys of mutations.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::RequestPartsExt;
@@ -11,12 +10,15 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use planctl_engine::Actor;
-use planctl_store::{Begun, RequestKey, TokenScope};
+use planctl_harness::Connection;
+use planctl_store::{Begun, RequestKey, Store, TokenScope};
 use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
 
 use super::problem::{Code, Problem};
 use super::routes::Route;
 use super::{Call, Doors};
+use crate::clock;
 use crate::health::Database;
 
 /// How long a body may take to arrive.
@@ -41,7 +43,37 @@ pub enum Peer {
         is_inside_worker: bool,
     },
     /// A port.
-    Network(SocketAddr),
+    Network(Connection),
+}
+
+/// What a call that stays open rests on: the token that came with it, which may be revoked or run out meanwhile.
+pub(super) struct Standing {
+    store: Store,
+    /// What was shown; nothing where the kernel says who asks.
+    secret: Option<String>,
+    asked: Instant,
+}
+
+impl Standing {
+    /// How long the token that was asked for counts as valid.
+    const HOLDS: Duration = Duration::from_secs(1);
+
+    /// Begins with the token as it was found a moment ago.
+    pub(super) fn of(call: &Call) -> Standing {
+        let store = call.station().store().clone();
+        Standing { store, secret: call.principal.secret.clone(), asked: clock::instant() }
+    }
+
+    /// Refuses where the token has ceased to hold.
+    pub(super) async fn still(&mut self) -> Result<(), Problem> {
+        let Some(secret) = &self.secret else { return Ok(()) };
+        let now = clock::instant();
+        if now.duration_since(self.asked) < Standing::HOLDS {
+            return Ok(());
+        }
+        self.asked = now;
+        self.store.token_of(secret).await?.map(drop).ok_or_else(unauthenticated)
+    }
 }
 
 /// What a principal may do, and what a route needs.
@@ -122,14 +154,14 @@ async fn through(doors: &Doors, route: &'static Route, request: Request) -> Resu
     refuse_while_away(doors, route)?;
     let principal = who(doors, peer, route, &parts.headers).await?;
     if route.is_decision {
-        refuse_workers(&principal)?;
+        refuse_workers(principal.peer).await?;
     }
     if !principal.scope.reaches(route.needs) {
         return Err(out_of_scope(&principal, route));
     }
     let parameters = parts.extract::<RawPathParams>().await;
-    let parameters = parameters.map_err(|error| Problem::new(Code::BadRequest, error.to_string()))?;
-    let parameters = parameters.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let parameters =
+        parameters_of(parameters.map_err(|error| Problem::new(Code::BadRequest, error.to_string()))?)?;
     let query = query_of(parts.uri.query().unwrap_or_default(), route)?;
     let has_body = parts.method != Method::GET;
     let body = read_body(body, route.body_bytes_max).await?;
@@ -166,13 +198,16 @@ fn refuse_strangers(doors: &Doors, peer: &Peer, headers: &HeaderMap, method: &Me
     let Peer::Network(_) = peer else { return Ok(()) };
     let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
     let host = text(header::HOST).unwrap_or_default();
+    if headers.get_all(header::HOST).iter().count() > 1 {
+        return Err(Problem::new(Code::BadRequest, "a request has one Host"));
+    }
     if !doors.options().lets_in(host) {
         return Err(Problem::new(Code::Origin, format!("the host {host:?} is not this daemon")));
     }
     // A browser names the page that asks; planctl's own page asks from the host that it was served from.
     if let Some(origin) = text(header::ORIGIN) {
         let same = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-        if same != Some(host) {
+        if !same.is_some_and(|same| same.eq_ignore_ascii_case(host)) {
             return Err(Problem::new(Code::Origin, format!("the origin {origin:?} is not let in")));
         }
     }
@@ -252,7 +287,7 @@ fn local_actor(headers: &HeaderMap, uid: u32) -> Actor {
 // One answer for a missing, wrong, expired and revoked token: no oracle (row 67).
 fn unauthenticated() -> Problem {
     Problem::new(Code::Unauthenticated, "a valid token is needed: Authorization: Bearer …")
-        .next("planctl token create --scope …")
+        .next("planctl token create SCOPE --name NAME")
 }
 
 fn out_of_scope(principal: &Principal, route: &Route) -> Problem {
@@ -267,10 +302,36 @@ fn out_of_scope(principal: &Principal, route: &Route) -> Problem {
 }
 
 /// Refuses to decide for a process that a worker started, whatever it shows (P-28, A34).
-fn refuse_workers(principal: &Principal) -> Result<(), Problem> {
-    let Peer::Local { is_inside_worker: true, .. } = principal.peer else { return Ok(()) };
+async fn refuse_workers(peer: Peer) -> Result<(), Problem> {
+    let is_inside = match peer {
+        Peer::Local { is_inside_worker, .. } => is_inside_worker,
+        // Files of every process are read, so elsewhere than among the requests of others.
+        Peer::Network(connection) => {
+            let asked = tokio::task::spawn_blocking(move || connection.is_of_worker()).await;
+            asked.map_err(|error| Problem::new(Code::Defect, error.to_string()))?
+        }
+    };
+    if !is_inside {
+        return Ok(());
+    }
     Err(Problem::new(Code::InsideWorker, "a person decides, and this comes from a worker's process")
         .help("decide in a terminal of your own"))
+}
+
+fn parameters_of(parameters: RawPathParams) -> Result<BTreeMap<String, String>, Problem> {
+    let read = parameters.iter().map(|(name, value)| {
+        refuse_nul(name, value)?;
+        Ok((name.to_owned(), value.to_owned()))
+    });
+    read.collect()
+}
+
+/// Refuses the one character that no text in the database holds (row 78).
+fn refuse_nul(name: &str, value: &str) -> Result<(), Problem> {
+    if value.contains('\0') {
+        return Err(Problem::new(Code::NulCharacter, format!("`{name}` holds U+0000")));
+    }
+    Ok(())
 }
 
 fn query_of(query: &str, route: &Route) -> Result<BTreeMap<String, String>, Problem> {
@@ -281,9 +342,7 @@ fn query_of(query: &str, route: &Route) -> Result<BTreeMap<String, String>, Prob
             let detail = format!("this route has no parameter {name:?}; it knows {known}");
             return Err(Problem::new(Code::BadRequest, detail));
         }
-        if value.contains('\0') {
-            return Err(Problem::new(Code::NulCharacter, format!("`{name}` holds U+0000")));
-        }
+        refuse_nul(&name, &value)?;
         if read.insert(name.clone(), value).is_some() {
             return Err(Problem::new(Code::BadRequest, format!("`{name}` is given twice")));
         }

@@ -16,7 +16,7 @@ use planctl_store::{
 };
 use tokio::time::Instant;
 
-use super::guard::LEASE_PREFIX;
+use super::guard::{LEASE_PREFIX, Standing};
 use super::line::{Line, Lines, Place, Turn};
 use super::problem::{Code, Problem};
 use super::slots::TakenGate;
@@ -129,10 +129,24 @@ pub(super) async fn claim(call: Call) -> Answer {
     let repeats = token_of(&call);
     let token = repeats.clone().unwrap_or_else(Token::draw);
     let wants = Waiting { instance: worker, lease, token };
+    let mut standing = Standing::of(&call);
     match claimed_within(&call, &roles, &wants, repeats.as_ref(), wait).await? {
-        Some(claimed) => json(&view(&call, &claimed, lease, wanted.lease_seconds).await?),
+        Some(claimed) => {
+            if let Err(problem) = standing.still().await {
+                give_back(&call, &claimed).await?;
+                return Err(problem);
+            }
+            json(&view(&call, &claimed, lease, wanted.lease_seconds).await?)
+        }
         None => Ok(nothing()),
     }
+}
+
+/// Gives an item back that was claimed for somebody whose token has ceased to hold.
+async fn give_back(call: &Call, claimed: &Claimed) -> Result<(), Problem> {
+    let event = Event::Agent(AgentEvent { at: claimed.item.at.clone(), said: AgentSaid::Released });
+    call.station().store.apply(claimed.item.run, &event, &claimed.proof(), None).await?;
+    Ok(())
 }
 
 /// Claims as soon as there is something; those who want the same roles do so in the order in which they came.

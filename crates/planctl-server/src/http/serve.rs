@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use planctl_harness::is_inside_worker;
+use planctl_harness::{Connection, is_inside_worker};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
@@ -68,12 +68,9 @@ pub struct HttpOptions {
 impl HttpOptions {
     /// Says whether a Host header means this daemon (A37).
     pub(super) fn lets_in(&self, host: &str) -> bool {
-        let name = match host.strip_prefix('[') {
-            Some(v6) => v6.split(']').next().unwrap_or_default(),
-            None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-        };
-        let is_loopback = ["127.0.0.1", "localhost", "::1"].contains(&name);
-        is_loopback || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
+        let Some(name) = name_of(host) else { return false };
+        let loopback = ["127.0.0.1", "localhost", "::1"].into_iter();
+        loopback.chain(self.hosts.iter().map(String::as_str)).any(|known| known.eq_ignore_ascii_case(name))
     }
 
     /// Returns where it listens.
@@ -86,6 +83,16 @@ impl HttpOptions {
             started_at: moment(self.health.started_at()),
         }
     }
+}
+
+/// Returns the name of a Host header, which a port may follow; `None` where it is anything else.
+fn name_of(host: &str) -> Option<&str> {
+    let (name, rest) = match host.strip_prefix('[') {
+        Some(v6) => v6.split_once(']')?,
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
+    };
+    let is_port = |rest: &str| rest.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
+    (rest.is_empty() || is_port(rest)).then_some(name)
 }
 
 /// Doors that are open and not yet served.
@@ -214,7 +221,9 @@ impl Door {
                     if let Err(error) = stream.set_nodelay(true) {
                         tracing::debug!(%error, "a connection keeps Nagle's delay");
                     }
-                    self.take(stream, Peer::Network(from), &room).await;
+                    // A connection that has ended has nobody to answer.
+                    let Ok(to) = stream.local_addr() else { continue };
+                    self.take(stream, Peer::Network(Connection { from, to }), &room).await;
                 }
                 Err(error) => cannot_accept(&error).await,
             }

@@ -30,6 +30,13 @@ fn a37_names_that_are_bent_to_this_address_are_not_let_in() {
         "localhost.",
         "xn--lcalhost-b1a",
         "evil.example#localhost",
+        "localhost:evil",
+        "localhost:",
+        "localhost:7420:7420",
+        "127.0.0.1:99999",
+        "[::1]evil",
+        "[::1",
+        "[localhost]:evil",
     ] {
         let headers = vec![("host", host)];
         let reply = house.network("GET", "/v1/runs", &Ask { token: Some(&token), headers, ..Ask::default() });
@@ -40,11 +47,22 @@ fn a37_names_that_are_bent_to_this_address_are_not_let_in() {
         format!("127.0.0.1:{port}"),
         format!("[::1]:{port}"),
         "localhost".to_owned(),
+        "LOCALHOST".to_owned(),
+        format!("LocalHost:{port}"),
     ] {
         let headers = vec![("host", host.as_str())];
         let reply = house.network("GET", "/v1/runs", &Ask { token: Some(&token), headers, ..Ask::default() });
         assert_eq!(reply.status, 200, "{host:?}: {reply:?}");
     }
+}
+
+#[test]
+fn a37_a_request_has_one_host() {
+    let house = House::new();
+    let token = house.token("read");
+    let headers = vec![("host", "localhost"), ("host", "evil.example")];
+    let reply = house.network("GET", "/v1/runs", &Ask { token: Some(&token), headers, ..Ask::default() });
+    assert_eq!((reply.status, reply.code().as_str()), (400, "bad_request"), "{reply:?}");
 }
 
 #[test]
@@ -135,6 +153,8 @@ fn a43_text_that_looks_like_sql_is_text() {
 #[test]
 fn a34_an_agent_can_not_decide_by_any_door() {
     let house = House::new();
+    // What it got hold of does not make it a person.
+    let (admin, port) = (house.token("admin"), house.port.rsplit(':').next().unwrap().to_owned());
     // The agent is served by the daemon itself, so everything it starts hangs below the daemon's helper.
     let program = env!("CARGO_BIN_EXE_planctl");
     let state = house.room.state();
@@ -144,6 +164,14 @@ fn a34_an_agent_can_not_decide_by_any_door() {
            -H 'content-type: application/json' -d '{{\"name\":\"me\",\"scope\":\"admin\"}}' >curl.txt 2>&1\n\
          curl -s --unix-socket {state}/daemon.sock -X POST http://x/v1/approvals/1/answer -H 'idempotency-key: k' \
            -H 'content-type: application/json' -d '{{\"answer\":{{\"answer\":\"approve\"}}}}' >answer.txt 2>&1\n\
+         curl -s -X POST http://127.0.0.1:{port}/v1/tokens -H 'authorization: Bearer {admin}' -H 'idempotency-key: p' \
+           -H 'content-type: application/json' -d '{{\"name\":\"port\",\"scope\":\"admin\"}}' >port.txt 2>&1\n\
+         body='{{\"name\":\"gone\",\"scope\":\"admin\"}}'\n\
+         exec 3<>/dev/tcp/127.0.0.1/{port}\n\
+         printf 'POST /v1/tokens HTTP/1.1\\r\\nhost: localhost\\r\\nauthorization: Bearer {admin}\\r\\n\
+           idempotency-key: g\\r\\ncontent-type: application/json\\r\\ncontent-length: %s\\r\\n\\r\\n%s' \
+           ${{#body}} \"$body\" >&3\n\
+         exec 3>&-\n\
          {program} approvals approve 1 >cli.txt 2>&1\n\
          (setsid bash -c '{program} plan approve other.md >orphan.txt 2>&1; touch orphan.done' &)\n\
          for i in $(seq 600); do [ -e orphan.done ] && break; sleep 0.1; done\n\
@@ -158,11 +186,14 @@ fn a34_an_agent_can_not_decide_by_any_door() {
     for (file, words) in [
         ("curl.txt", "inside_worker"),
         ("answer.txt", "inside_worker"),
+        ("port.txt", "inside_worker"),
         ("cli.txt", "worker's process"),
         ("orphan.txt", "worker's process"),
     ] {
         assert!(house.room.read(file).contains(words), "{file}: {}", house.room.read(file));
     }
     let tokens = house.local("GET", "/v1/tokens", &Ask::default()).json();
-    assert_eq!(tokens["tokens"], Value::Array(Vec::new()));
+    let names: Vec<&Value> =
+        tokens["tokens"].as_array().unwrap().iter().map(|token| &token["name"]).collect();
+    assert_eq!(names, ["admin-test"], "the one that the agent was lent");
 }

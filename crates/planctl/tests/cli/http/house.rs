@@ -68,6 +68,15 @@ impl House {
         made.json()["secret"].as_str().unwrap().to_owned()
     }
 
+    /// Revokes the token that was made for a scope.
+    pub fn revoke(&self, scope: &str) {
+        let list = self.local("GET", "/v1/tokens", &Ask::default()).json();
+        let of_scope = |token: &&Value| token["scope"] == scope;
+        let token = list["tokens"].as_array().unwrap().iter().find(of_scope).unwrap()["id"].as_str().unwrap();
+        let ask = Ask { key: Some("revoke"), ..Ask::default() };
+        assert_eq!(self.local("DELETE", &format!("/v1/tokens/{token}"), &ask).status, 200);
+    }
+
     /// Starts a run of one step for the role `coder`, whose contract wants the word in out.txt; returns its name.
     pub fn run(&self, name: &str, word: &str) -> String {
         self.room.write(&format!("{name}.md"), &plan(name, word));

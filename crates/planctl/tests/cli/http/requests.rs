@@ -125,6 +125,29 @@ fn row_81_a_body_that_is_too_large_is_refused_early() {
 }
 
 #[test]
+fn row_78_a_nul_in_the_path_is_refused_whoever_asks() {
+    let house = House::new();
+    let made_up = format!("planctl_item_1_{}", "1".repeat(64));
+    for (token, method, path) in [
+        (None, "GET", "/v1/runs/%00"),
+        (None, "GET", "/v1/runs/a%00b/name"),
+        (None, "GET", "/v1/runs/@last/why/%00"),
+        (None, "GET", "/v1/topics/%00"),
+        (None, "POST", "/v1/workers/%00/pause"),
+        (None, "DELETE", "/v1/tokens/%00"),
+        (Some(made_up.as_str()), "GET", "/v1/items/%00"),
+        (Some(made_up.as_str()), "POST", "/v1/items/%00/heartbeat"),
+    ] {
+        let ask = Ask { token, key: Some("k"), ..Ask::default() };
+        let reply = match token {
+            Some(_) => house.network(method, path, &ask),
+            None => house.local(method, path, &ask),
+        };
+        assert_eq!((reply.status, reply.code().as_str()), (400, "nul_character"), "{path}: {reply:?}");
+    }
+}
+
+#[test]
 fn rows_82_and_83_parts_of_the_address() {
     let house = House::new();
     assert_eq!(house.local("GET", "/v1/runs/nothing-1", &Ask::default()).code(), "not_found");
@@ -296,9 +319,39 @@ fn events_are_streamed_and_taken_up_where_they_broke_off() {
     let headers = vec![("last-event-id", "3")];
     let rest = house.local("GET", &format!("/v1/events?run={run}"), &Ask { headers, ..Ask::default() });
     assert_eq!(ids(&rest), seen[3..], "{}", rest.body);
+    // A browser connects again until it is told that nothing comes any more.
+    let last = seen.len().to_string();
+    let headers = vec![("last-event-id", last.as_str())];
+    let over = house.local("GET", &format!("/v1/events?run={run}"), &Ask { headers, ..Ask::default() });
+    assert_eq!((over.status, over.body.as_str()), (204, ""), "{over:?}");
     let headers = vec![("last-event-id", "three")];
     let reply = house.local("GET", &format!("/v1/events?run={run}"), &Ask { headers, ..Ask::default() });
     assert_eq!(reply.code(), "bad_request");
+}
+
+#[test]
+fn a41_a_stream_of_events_ends_with_its_token() {
+    let house = House::new();
+    let secret = house.token("read");
+    let run = house.run("hello", "hello");
+    let path = format!("/v1/events?run={run}");
+    std::thread::scope(|scope| {
+        let stream =
+            scope.spawn(|| house.network("GET", &path, &Ask { token: Some(&secret), ..Ask::default() }));
+        // Somebody who looked is a token that was used.
+        let is_used = || {
+            let list = house.local("GET", "/v1/tokens", &Ask::default()).json();
+            list["tokens"][0]["last_used_at"].is_string()
+        };
+        while !is_used() {
+            assert!(!stream.is_finished(), "the run goes on");
+        }
+        house.revoke("read");
+        let told = stream.join().unwrap();
+        assert_eq!(told.status, 200, "{told:?}");
+        assert!(told.body.contains("id: 1"), "{told:?}");
+    });
+    assert_ne!(house.local("GET", &format!("/v1/runs/{run}"), &Ask::default()).json()["state"], "done");
 }
 
 #[test]

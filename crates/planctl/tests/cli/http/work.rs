@@ -1,5 +1,7 @@
 //! Items over HTTP: claimed, minded, reported, refused (rows 68 to 71; P4, P5, P6).
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
 use super::house::{Ask, House, Reply};
@@ -303,6 +305,33 @@ fn a_worker_that_is_paused_while_it_waits_gets_nothing_and_is_in_nobody_s_way() 
         assert_eq!(claim("hare", 30).status, 200);
         assert_eq!(mole.join().unwrap().status, 204);
     });
+}
+
+#[test]
+fn a41_a_claim_that_waits_gets_nothing_once_its_token_is_revoked() {
+    let house = House::new();
+    let secret = house.token("worker");
+    let ask = Ask {
+        token: Some(&secret),
+        body: Some(r#"{"roles": ["coder"], "worker": "w1"}"#.to_owned()),
+        ..Ask::default()
+    };
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| house.network("POST", "/v1/items/claim?wait=60", &ask));
+        let seen = || house.local("GET", "/v1/workers", &Ask::default()).body.contains("\"w1\"");
+        while !seen() {
+            assert!(!waiting.is_finished(), "it waits");
+        }
+        // A token that was looked at within a second counts as valid.
+        let since = Instant::now();
+        house.revoke("worker");
+        std::thread::sleep(Duration::from_secs(1).saturating_sub(since.elapsed()));
+        house.run("hello", "hello");
+        let reply = waiting.join().unwrap();
+        assert_eq!((reply.status, reply.code().as_str()), (401, "unauthenticated"), "{reply:?}");
+    });
+    let claimed = house.claim();
+    assert_eq!(claimed["attempt"], 1, "nobody has worked at it: {claimed}");
 }
 
 #[test]
