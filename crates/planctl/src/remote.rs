@@ -48,6 +48,15 @@ impl std::fmt::Display for Address {
     }
 }
 
+/// Why a look at a daemon saw nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Silence {
+    /// Nobody listens there.
+    Shut,
+    /// It did not answer in time, or nothing that can be read.
+    Late,
+}
+
 /// A connection to a daemon. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Remote {
@@ -96,6 +105,15 @@ impl Remote {
         }
         let asked = self.http.get(format!("{}/readyz", self.base)).timeout(TIMEOUT).send().await;
         asked.is_ok()
+    }
+
+    /// Reads once and waits no longer than this, for who asks how a daemon is and may hear that it is unwell.
+    pub async fn look<T: DeserializeOwned>(&self, path: &str, within: Duration) -> Result<T, Silence> {
+        let asked = self.http.get(format!("{}{path}", self.base)).timeout(within).send().await;
+        let response =
+            asked.map_err(|error| if error.is_connect() { Silence::Shut } else { Silence::Late })?;
+        let bytes = response.bytes().await.map_err(|_| Silence::Late)?;
+        serde_json::from_slice(&bytes).map_err(|_| Silence::Late)
     }
 
     /// Reads.

@@ -11,8 +11,7 @@ use planctl_harness::Detached;
 use planctl_server::config::Agent;
 use planctl_server::daemon::{DaemonOptions, serve};
 use planctl_server::seat::{Seat, SeatError, Seated, seated};
-use planctl_server::wire::work::ServiceView;
-use planctl_server::wire::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView};
+use planctl_server::wire::DaemonInfo;
 use planctl_server::{Caps, Health, ServiceError, Station, StationOptions, StoreError};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -21,10 +20,10 @@ use crate::args::{AtOnce, DaemonCommand};
 use crate::client;
 use crate::failure::{Answer, Exit, Failure};
 use crate::limits;
-use crate::remote::{Address, Remote};
-use crate::show::{self, BOLD, CARE, GOOD, styled};
+use crate::show::{self, BOLD, GOOD, styled};
 
 mod logs;
+mod status;
 mod unit;
 
 /// How often is looked whether the daemon is there, or gone.
@@ -42,7 +41,7 @@ pub async fn run(context: &Context, command: DaemonCommand) -> Answer {
         DaemonCommand::Run { work, detached, .. } => foreground(context, work, detached).await,
         DaemonCommand::Start { work } => start(context, work).await,
         DaemonCommand::Stop => stop(context).await,
-        DaemonCommand::Status => status(context).await,
+        DaemonCommand::Status => status::run(context).await,
         DaemonCommand::Logs { follow, tail } => {
             logs::run(&log_path(&context.state_dir()?), follow, tail).await
         }
@@ -254,116 +253,6 @@ async fn stop(context: &Context) -> Answer {
         format!("the daemon, pid {process}, has not stopped within {} s", GONE_WITHIN.as_secs()),
     )
     .help(format!("kill -9 {process} loses nothing: the next daemon goes on")))
-}
-
-async fn status(context: &Context) -> Answer {
-    let is_json = context.is_json()?;
-    let state_dir = context.state_dir()?;
-    let (pid, daemon) = match look(&state_dir)? {
-        Seated::Nobody => (None, None),
-        Seated::Busy { pid } => (pid, None),
-        Seated::Running(info) => (Some(info.pid), Some(info)),
-    };
-    let (health, service) = match &daemon {
-        Some(info) => asked(context, info).await?,
-        None => (None, None),
-    };
-    let view = DaemonView {
-        is_running: daemon.is_some(),
-        state_dir: state_dir.display().to_string(),
-        pid,
-        daemon,
-        health,
-        service,
-    };
-    if is_json {
-        show::print_json(&view)?;
-    } else if let Some(info) = &view.daemon {
-        show::print(&drawn(info, &view))?;
-    }
-    if view.is_running {
-        return Ok(Exit::Yes);
-    }
-    let what = match view.pid {
-        Some(pid) => format!("the daemon, pid {pid}, does not listen: it starts or stops"),
-        None => format!("no daemon is there for {}", state_dir.display()),
-    };
-    Err(Failure::new(Exit::Unavailable, what).next("planctl daemon start"))
-}
-
-/// Asks the daemon how it is, and while it has its database what it is there for.
-async fn asked(
-    context: &Context,
-    info: &DaemonInfo,
-) -> Result<(Option<DaemonHealthView>, Option<ServiceView>), Failure> {
-    let remote = Remote::new(Address::Socket(info.socket.clone().into()), None, Some(&context.actor()))?;
-    // One whose loops stand still, or that ends this very moment, is there all the same.
-    let Ok(health) = remote.get::<DaemonHealthView>("/healthz", &[]).await else { return Ok((None, None)) };
-    let service = match health.state {
-        DaemonState::Running => remote.get("/v1/daemon", &[]).await.ok(),
-        DaemonState::Starting | DaemonState::Degraded | DaemonState::Stopping => None,
-    };
-    Ok((Some(health), service))
-}
-
-fn drawn(info: &DaemonInfo, view: &DaemonView) -> String {
-    let word = match view.health.as_ref().map(|health| health.state) {
-        Some(DaemonState::Running) => styled(GOOD, "running"),
-        Some(DaemonState::Degraded) => styled(CARE, "degraded"),
-        Some(DaemonState::Starting) => styled(CARE, "starting"),
-        Some(DaemonState::Stopping) => styled(CARE, "stopping"),
-        None => styled(CARE, "running, without an answer"),
-    };
-    let mut parts = vec![match seconds_since(&info.started_at) {
-        Some(seconds) => format!("{word} {}", show::seconds(seconds)),
-        None => word,
-    }];
-    parts.push(format!("v{}", show::safe(&info.version)));
-    parts.push(format!("pid {}", info.pid));
-    parts.extend(view.service.as_ref().map(|service| show::safe(&service.database)));
-    parts.push(show::safe(&info.socket));
-    parts.extend(info.tcp.as_deref().map(show::safe));
-    let mut text = format!("{}\n", parts.join(" · "));
-    if let Some(service) = &view.service {
-        let items = &service.items;
-        let oldest = items
-            .oldest_queued_seconds
-            .map_or(String::new(), |seconds| format!(" · oldest queued {}", show::seconds(seconds as f64)));
-        text.push_str(&format!(
-            "workers {} · items {} working, {} queued, {} in gates, {} for you{oldest}\n",
-            service.workers, items.working, items.queued, items.gates, items.asks
-        ));
-    }
-    if let Some(health) = &view.health {
-        text.push_str(&health_drawn(health));
-    }
-    text
-}
-
-fn health_drawn(health: &DaemonHealthView) -> String {
-    let mut text = String::new();
-    if let Some(since) = &health.database_away_since {
-        let line = format!(
-            "the database is away since {}; it goes on by itself when it is back\n",
-            show::safe(since)
-        );
-        text.push_str(&styled(CARE, &line));
-    }
-    let trouble = match &health.last_error {
-        Some(trouble) => format!("{}, {}", show::safe(&trouble.what), show::safe(&trouble.at)),
-        None => "none".to_owned(),
-    };
-    text.push_str(&format!(
-        "minds {} agents, runs {} contracts · took up {} runs, ended {} leases · last error: {trouble}\n",
-        health.agents_at_work, health.gates_at_work, health.runs_recovered, health.leases_expired
-    ));
-    text
-}
-
-/// Returns how long ago a moment was, by this machine's clock.
-fn seconds_since(moment: &str) -> Option<f64> {
-    let at = time::OffsetDateTime::parse(moment, &time::format_description::well_known::Rfc3339).ok()?;
-    Some((client::now_unix_seconds() - at.unix_timestamp_nanos() as f64 / 1e9).max(0.0))
 }
 
 async fn migrate(context: &Context, is_check: bool) -> Answer {

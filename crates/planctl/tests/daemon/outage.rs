@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::history::{must_be_done, must_be_in_order};
 use crate::support::{Going, Place, is_alive, wait_until};
@@ -75,26 +75,45 @@ fn p12_after_a_long_outage_the_run_goes_on_by_itself() {
     away_for(Duration::from_secs(60 * minutes));
 }
 
+/// Lists the server's processes.
+fn family(server: Pid) -> Vec<Pid> {
+    let number = server.as_raw_nonzero().to_string();
+    let is_child = |pid: &i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit(')').next().unwrap_or_default().split_whitespace().nth(1) == Some(&number)
+    };
+    let children = crate::support::processes().filter(is_child).filter_map(Pid::from_raw);
+    children.chain([server]).collect()
+}
+
+/// Has the server stand still: connections are accepted by the kernel, and nothing answers.
+fn stand_still(place: &Place) -> Pid {
+    let server = place.postmaster().unwrap();
+    kill_process(server, Signal::STOP).unwrap();
+    for process in family(server) {
+        kill_process(process, Signal::STOP).ok();
+    }
+    server
+}
+
+#[test]
+fn row_91_how_the_daemon_is_is_told_at_once_while_its_database_does_not_answer() {
+    let place = Place::new();
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    stand_still(&place);
+    let said = place.must(&["daemon", "status"]);
+    assert!(
+        said.out.contains("the database does not answer") || said.out.contains("the database is away"),
+        "{said:?}"
+    );
+}
+
 /// Takes the database away from a run in mid-work, for this long and until the daemon has noticed.
 fn away_for(span: Duration) {
     let place = Place::with_leases_of(4);
     let mut daemon = in_mid_work(&place);
-    // It stands still: connections are accepted by the kernel, and nothing answers.
-    let server = place.postmaster().unwrap();
-    let children = || -> Vec<rustix::process::Pid> {
-        crate::support::processes()
-            .filter(|pid| {
-                let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-                let after = stat.rsplit(')').next().unwrap_or_default().to_owned();
-                after.split_whitespace().nth(1) == Some(&server.as_raw_nonzero().to_string())
-            })
-            .filter_map(rustix::process::Pid::from_raw)
-            .collect()
-    };
-    kill_process(server, Signal::STOP).unwrap();
-    for child in children() {
-        kill_process(child, Signal::STOP).ok();
-    }
+    let server = stand_still(&place);
     daemon.hear("the database is away");
     the_doors_say_so(&place);
     // The work ends meanwhile; what came of it waits.
@@ -107,7 +126,7 @@ fn away_for(span: Duration) {
         std::thread::sleep(Duration::from_secs(1).min(until.saturating_duration_since(Instant::now())));
     }
     let back = Instant::now();
-    for process in children().into_iter().chain([server]) {
+    for process in family(server) {
         kill_process(process, Signal::CONT).ok();
     }
     daemon.hear("the database is back");
