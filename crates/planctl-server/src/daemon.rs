@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use planctl_store::StoreError;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
 
 use crate::clock;
 use crate::config::Agent;
@@ -29,7 +31,9 @@ use crate::wire::DaemonInfo;
 /// How long gates may go on when the daemon is asked to stop; agents, who may take hours, are ended at once.
 const GATES_END_WITHIN: Duration = Duration::from_secs(3);
 /// When the daemon leaves whatever is still under way: the next process finds its leases dead.
-const ENDS_WITHIN: Duration = Duration::from_secs(9);
+const ENDS_WITHIN: Duration = Duration::from_secs(8);
+/// When a private Postgres that does not end by itself is killed, so that all of it is over within ten seconds.
+const POSTGRES_ENDS_WITHIN: Duration = Duration::from_millis(9500);
 
 /// What a daemon does beside what the database says.
 #[derive(Clone, Debug)]
@@ -68,7 +72,7 @@ pub fn socket_of(state_dir: &Path) -> PathBuf {
     state_dir.join("daemon.sock")
 }
 
-/// Serves as a daemon until `stop` resolves, then gives back what it holds (P22).
+/// Serves as a daemon until `stop` resolves, then gives back what it holds (P22) and leaves the station.
 ///
 /// `ready` is called once the daemon takes on work.
 ///
@@ -77,13 +81,33 @@ pub fn socket_of(state_dir: &Path) -> PathBuf {
 /// Those that no later try can mend: a schema that another planctl has changed, and a helper for child processes that
 /// can't be started. While the database is away it waits, however long that takes (P12).
 pub async fn serve(
-    station: &Station,
+    station: Station,
     seat: &Seat,
     options: &DaemonOptions,
     health: &Health,
     ready: impl FnOnce(&DaemonInfo),
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServiceError> {
+    let served = serve_at(&station, seat, options, health, ready, stop).await;
+    let leaving = served.as_ref().map_or_else(|_| clock::instant(), |(_, leaving)| *leaving);
+    station.close_within(POSTGRES_ENDS_WITHIN.saturating_sub(leaving.elapsed())).await;
+    let (final_word, leaving) = served?;
+    tracing::info!("stopped within {:.1} s", leaving.elapsed().as_secs_f64());
+    match final_word {
+        Some(error) => Err(error.into()),
+        None => Ok(()),
+    }
+}
+
+/// Serves and gives back; returns why it ends where nobody asked it to, and when it began to leave.
+async fn serve_at(
+    station: &Station,
+    seat: &Seat,
+    options: &DaemonOptions,
+    health: &Health,
+    ready: impl FnOnce(&DaemonInfo),
+    stop: impl Future<Output = ()>,
+) -> Result<(Option<StoreError>, Instant), ServiceError> {
     // Whoever can't start child processes is of no use to any run.
     station.spawner()?;
     let (stopping, stop_seen) = watch::channel(false);
@@ -150,11 +174,7 @@ pub async fn serve(
     if ended.await.is_err() {
         tracing::warn!("what is still under way is left to the next process");
     }
-    tracing::info!("stopped within {:.1} s", leaving.elapsed().as_secs_f64());
-    match final_word {
-        Some(error) => Err(error.into()),
-        None => Ok(()),
-    }
+    Ok((final_word, leaving))
 }
 
 /// Runs the gates that the doors took along with the reports they follow from.

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use planctl_engine::RunId;
 use planctl_harness::Spawner;
@@ -165,6 +166,20 @@ impl Station {
         self.store.close().await;
         if let Some(process) = self.inner.process.get() {
             process.spawner.shutdown();
+        }
+    }
+
+    /// Leaves whatever still looks at it; a Postgres that this process runs is stopped by force once patience is over.
+    pub(crate) async fn close_within(self, patience: Duration) {
+        let inner = self.inner.clone();
+        self.close().await;
+        let left = tokio::task::spawn_blocking(move || {
+            if let Some(cluster) = &inner.cluster {
+                cluster.leave(patience);
+            }
+        });
+        if let Err(error) = left.await {
+            tracing::error!(%error, "could not leave the private Postgres");
         }
     }
 

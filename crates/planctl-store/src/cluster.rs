@@ -10,7 +10,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -70,13 +70,13 @@ impl ClusterOptions {
 /// A live attachment to the private cluster.
 ///
 /// While it lives, this process keeps the server up or stands by to. Dropping it detaches; the owner's drop stops the
-/// server (usually 10 ms, at most 20 s), after which another attached process starts it again.
+/// server (usually 10 ms, at most 20 s; [`Cluster::leave`] says how long), after which another attached process starts it again.
 #[derive(Debug)]
 pub struct Cluster {
     attached: Attached,
     layout: Layout,
     owns: Arc<AtomicBool>,
-    _supervisor: Thread,
+    supervisor: Mutex<Thread>,
 }
 
 impl Cluster {
@@ -98,7 +98,13 @@ impl Cluster {
             })?;
         let supervisor = Thread { handle: Some(handle), join: Some(join) };
         let attached = told.await.map_err(|_| ClusterError::Abandoned)??;
-        Ok(Cluster { attached, layout, owns, _supervisor: supervisor })
+        Ok(Cluster { attached, layout, owns, supervisor: Mutex::new(supervisor) })
+    }
+
+    /// Detaches, whoever else still looks at it; as owner stops the server, with all its processes by force once patience
+    /// is over. Blocks until that is done.
+    pub fn leave(&self, patience: Duration) {
+        self.supervisor.lock().unwrap_or_else(PoisonError::into_inner).end(Some(patience));
     }
 
     /// Returns what sqlx needs to connect to the database planctl.
@@ -140,17 +146,28 @@ impl Cluster {
 /// The supervising thread; dropping it ends the thread and waits for that.
 #[derive(Debug)]
 struct Thread {
-    handle: Option<mpsc::Sender<()>>,
+    handle: Option<mpsc::Sender<Duration>>,
     join: Option<JoinHandle<()>>,
 }
 
-impl Drop for Thread {
-    fn drop(&mut self) {
-        self.handle.take();
+impl Thread {
+    fn end(&mut self, patience: Option<Duration>) {
+        if let Some(handle) = self.handle.take()
+            && let Some(patience) = patience
+            && handle.send(patience).is_err()
+        {
+            tracing::debug!("the thread that supervises the private Postgres ended by itself");
+        }
         if let Some(join) = self.join.take()
             && join.join().is_err()
         {
             tracing::error!("the thread that supervises the private Postgres panicked");
         }
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        self.end(None);
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn be_one(state: &Path, url: &str) {
         let seat = Seat::take(state).unwrap();
         let station = Station::open(options).await.unwrap();
         let options = DaemonOptions::default();
-        serve(&station, &seat, &options, &Health::default(), |_| {}, std::future::pending()).await.unwrap();
+        serve(station, &seat, &options, &Health::default(), |_| {}, std::future::pending()).await.unwrap();
     });
 }
 

@@ -19,14 +19,17 @@ use super::identity::Identity;
 use super::layout::{Layout, PORT};
 use super::{ClusterError, ClusterOptions};
 
-/// How often a starting or stopping server is looked at.
+/// How often a starting server is looked at.
 pub(crate) const KNOCK: Duration = Duration::from_millis(10);
 
-/// How long a fast shutdown may take before an immediate one follows.
-const FAST_STOP: Duration = Duration::from_secs(10);
+/// How long a server may take to stop before it is killed, where nobody is in more of a hurry.
+pub(crate) const STOP: Duration = Duration::from_secs(15);
 
-/// How long an immediate shutdown may take before the process is killed.
-const IMMEDIATE_STOP: Duration = Duration::from_secs(5);
+/// How long the system may take to end what was killed.
+const KILLED_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often a stopping server is looked at.
+const STOP_LOOK: Duration = Duration::from_millis(2);
 
 /// How many lines of the log go into an error.
 const TAIL_LINES: usize = 20;
@@ -182,34 +185,61 @@ impl Server {
         }
     }
 
-    /// Stops it: fast, after 10 s at once, and in the end by force.
-    pub(crate) fn stop(&mut self) {
+    /// Stops it: fast for two thirds of the patience, at once for the rest, and in the end by force.
+    pub(crate) fn stop(&mut self, patience: Duration) {
         let pid = match self {
             Server::Started(child) => Pid::from_raw(child.id().cast_signed()),
             Server::Adopted { pid, .. } => Some(*pid),
         };
         let Some(pid) = pid else { return };
-        for (signal, patience) in
-            [(Signal::INT, FAST_STOP), (Signal::QUIT, IMMEDIATE_STOP), (Signal::KILL, IMMEDIATE_STOP)]
-        {
+        for (signal, patience) in [(Signal::INT, patience * 2 / 3), (Signal::QUIT, patience / 3)] {
             if self.ended().is_some() || kill_process(pid, signal).is_err() {
                 return;
             }
-            let deadline = Instant::now() + patience;
-            while Instant::now() < deadline {
-                if self.ended().is_some() {
-                    return;
-                }
-                thread::sleep(Duration::from_millis(2));
+            if comes_true(patience, || self.ended().is_some()) {
+                return;
             }
         }
+        let backends = kill_family(pid);
+        comes_true(KILLED_WITHIN, || self.ended().is_some() && backends.iter().all(|pid| is_gone(*pid)));
+    }
+}
+
+/// Waits until something is so, for as long as patience lasts.
+fn comes_true(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + patience;
+    while !is_so() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        thread::sleep(STOP_LOOK);
+    }
+    true
+}
+
+/// Kills a server and its backends, which it returns. Each is a process group of its own, and one that hangs would outlive
+/// the server and keep every other from the data.
+fn kill_family(server: Pid) -> Vec<Pid> {
+    // One that stands still starts no more of them.
+    send(server, Signal::STOP);
+    let backends = children(server);
+    for process in backends.iter().chain([&server]) {
+        send(*process, Signal::KILL);
+    }
+    backends
+}
+
+/// Sends a signal to a process that may be gone.
+fn send(process: Pid, signal: Signal) {
+    if let Err(error) = kill_process(process, signal) {
+        tracing::debug!(pid = process.as_raw_nonzero(), %error, "a process of Postgres got no signal");
     }
 }
 
 /// Stops a postmaster that isn't our child, and returns true once it is gone.
 pub(crate) fn stop_postmaster(data: &Path, pid: Pid) -> bool {
     let mut server = Server::Adopted { pid, data: data.to_owned() };
-    server.stop();
+    server.stop(STOP);
     server.ended().is_some()
 }
 
@@ -248,8 +278,28 @@ pub(crate) fn disown_zombie(data: &Path, door: &Door, identity: &Identity) -> Re
 }
 
 fn is_zombie(number: &str) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, fields)| fields.trim_start().starts_with('Z'))
+    stat(number).is_some_and(|(state, _)| state == "Z")
+}
+
+fn is_gone(pid: Pid) -> bool {
+    stat(&pid.as_raw_nonzero().to_string()).is_none_or(|(state, _)| state == "Z")
+}
+
+fn children(parent: Pid) -> Vec<Pid> {
+    let parent = parent.as_raw_nonzero().to_string();
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| stat(name).is_some_and(|(_, its_parent)| its_parent == parent))
+        .filter_map(|name| Pid::from_raw(name.parse().ok()?))
+        .collect()
+}
+
+/// Returns a process's state and the number of its parent.
+fn stat(number: &str) -> Option<(String, String)> {
+    let text = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace().map(str::to_owned);
+    Some((fields.next()?, fields.next()?))
 }
 
 /// Returns the last lines of the log that tell something: each knock at a server that starts up leaves lines too.

@@ -1,5 +1,6 @@
 //! The thread that keeps the cluster up: runs Postgres as its owner, or waits to take over from the owner.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -16,7 +17,7 @@ use super::binaries::Binaries;
 use super::error::At as _;
 use super::identity::Identity;
 use super::layout::Layout;
-use super::server::{Door, KNOCK, Knock, Server, disown_zombie, log_tail, postmaster, stop_postmaster};
+use super::server::{Door, KNOCK, Knock, STOP, Server, disown_zombie, log_tail, postmaster, stop_postmaster};
 use super::{ClusterError, ClusterOptions, data};
 
 /// How often the owner looks after its server, and the others try the lock.
@@ -62,8 +63,10 @@ pub(crate) struct Supervisor {
     options: ClusterOptions,
     layout: Layout,
     runtime: Runtime,
-    /// Its other end is dropped when the handle is.
-    handle: Receiver<()>,
+    /// Its other end says how long leaving may take, and is dropped when the handle is.
+    handle: Receiver<Duration>,
+    /// How long the server may take to stop.
+    patience: Cell<Duration>,
     owns: Arc<AtomicBool>,
 }
 
@@ -71,14 +74,14 @@ impl Supervisor {
     pub(crate) fn new(
         options: ClusterOptions,
         layout: Layout,
-        handle: Receiver<()>,
+        handle: Receiver<Duration>,
         owns: Arc<AtomicBool>,
     ) -> Result<Supervisor, ClusterError> {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
                 ClusterError::Program { program: "the supervisor".into(), reason: error.to_string() }
             })?;
-        Ok(Supervisor { options, layout, runtime, handle, owns })
+        Ok(Supervisor { options, layout, runtime, handle, patience: Cell::new(STOP), owns })
     }
 
     /// Attaches, tells the result, and keeps the cluster up until the handle is dropped.
@@ -151,7 +154,7 @@ impl Supervisor {
         if let Seat::Owner(mut tenure) = seat
             && !self.options.linger
         {
-            tenure.server.stop();
+            tenure.server.stop(self.patience.get());
         }
     }
 
@@ -249,14 +252,14 @@ impl Supervisor {
                 Ok(()) => return Ok(server),
                 Err(Failure::Ended(how)) => how,
                 Err(Failure::Late(what)) => {
-                    server.stop();
+                    server.stop(STOP);
                     let waited = self.options.start_timeout.as_secs();
                     return Err(
                         self.start_failed(binaries.major, format!("no answer within {waited} s ({what})"))
                     );
                 }
                 Err(Failure::Other(error)) => {
-                    server.stop();
+                    server.stop(STOP);
                     return Err(error);
                 }
             };
@@ -329,7 +332,11 @@ impl Supervisor {
     fn rest(&self, pause: Duration) -> Result<(), ClusterError> {
         match self.handle.recv_timeout(pause) {
             Err(RecvTimeoutError::Timeout) => Ok(()),
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => Err(ClusterError::Abandoned),
+            Ok(patience) => {
+                self.patience.set(patience);
+                Err(ClusterError::Abandoned)
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(ClusterError::Abandoned),
         }
     }
 

@@ -83,10 +83,7 @@ pub(super) async fn serve_here(
     let stop = async {
         signals.asked().await;
     };
-    let served = serve(&station, &seat, &options, &health, ready, stop).await;
-    station.close().await;
-    drop(seat);
-    served.map_err(client::failure)?;
+    serve(station, &seat, &options, &health, ready, stop).await.map_err(client::failure)?;
     Ok(Exit::Yes)
 }
 

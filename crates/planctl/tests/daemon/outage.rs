@@ -109,6 +109,30 @@ fn row_91_how_the_daemon_is_is_told_at_once_while_its_database_does_not_answer()
     );
 }
 
+#[test]
+fn p22_a_daemon_whose_postgres_hangs_leaves_in_time_and_leaves_nothing_of_it() {
+    let place = Place::new();
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    let server = stand_still(&place);
+    let of_it = family(server);
+    let asked = Instant::now();
+    daemon.signal(Signal::TERM);
+    daemon.hear("stopping");
+    let said = place.must(&["daemon", "status"]);
+    assert!(said.out.starts_with("stopping "), "{said:?}");
+    let said = daemon.end();
+    let within = asked.elapsed();
+    eprintln!("with a Postgres that hangs left within {within:.2?}");
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(!of_it.into_iter().any(is_alive), "{:#?}", place.alive());
+    assert!(said.err.trim_end().lines().next_back().unwrap().contains("stopped within "), "{said:?}");
+    // Of 10 s, on a machine that may be busy; each of the two alone takes as long.
+    assert!(within < Duration::from_secs(20), "it took {within:?}");
+    place.await_quiet();
+    place.must(&["plan", "status"]);
+}
+
 /// Takes the database away from a run in mid-work, for this long and until the daemon has noticed.
 fn away_for(span: Duration) {
     let place = Place::with_leases_of(4);
