@@ -256,6 +256,7 @@ impl Bench {
                 approval: Some(approval.id),
                 settings: &serde_json::to_string(&settings).unwrap(),
                 served: &settings.served(),
+                request: None,
             })
             .await
             .unwrap()

@@ -160,7 +160,9 @@ impl Services {
         under: Option<&Config>,
     ) -> Result<Decided, ServiceError> {
         let row = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
-        if !row.is_open {
+        let decision = Decision::Answer { item: row.item.clone(), answer: answer.clone() };
+        let is_repeated = self.has_decided(row.run, &decision).await?;
+        if !row.is_open && !is_repeated {
             return Err(self.answered_before(id, &row).await?);
         }
         let word = answer.word();
@@ -178,11 +180,10 @@ impl Services {
             });
         }
         let is_approval = answer == Answer::Approve;
-        if is_approval {
+        if is_approval && !is_repeated {
             self.approve_as_shown(&row, note, under).await?;
         }
         let is_rejection = answer == Answer::Reject && row.ask.kind == AskKind::Plan;
-        let decision = Decision::Answer { item: row.item.clone(), answer };
         match self.decide(row.run, decision, note).await {
             Ok(_) => {}
             Err(ServiceError::Store(StoreError::Refused(refusal))) => {

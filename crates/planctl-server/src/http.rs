@@ -29,8 +29,10 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use planctl_engine::Actor;
+use planctl_store::RequestId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
 use crate::services::{Door, Services};
@@ -55,12 +57,19 @@ struct Shared {
     options: HttpOptions,
     items: items::Desk,
     metrics: system::Metrics,
+    /// What is under way: connections, and mutations, which go on where their clients are gone.
+    tasks: TaskTracker,
 }
 
 impl Doors {
     pub(crate) fn new(station: Station, options: HttpOptions) -> Doors {
-        let inner =
-            Shared { station, options, items: items::Desk::default(), metrics: system::Metrics::default() };
+        let inner = Shared {
+            station,
+            options,
+            items: items::Desk::default(),
+            metrics: system::Metrics::default(),
+            tasks: TaskTracker::new(),
+        };
         Doors { inner: Arc::new(inner) }
     }
 
@@ -79,6 +88,10 @@ impl Doors {
     fn metrics(&self) -> &system::Metrics {
         &self.inner.metrics
     }
+
+    fn tasks(&self) -> &TaskTracker {
+        &self.inner.tasks
+    }
 }
 
 /// One request that may be done: who asks, for what.
@@ -90,6 +103,8 @@ pub struct Call {
     query: BTreeMap<String, String>,
     pub(crate) headers: HeaderMap,
     body: Bytes,
+    /// Under which it is done once, of a mutation that has a key.
+    request: Option<RequestId>,
 }
 
 /// What a handler gives back.
@@ -154,6 +169,7 @@ impl Call {
             actor: self.principal.actor.clone(),
             caps: self.doors.options().caps,
             is_looking,
+            request: self.request,
         };
         Ok(self.station().services(door).await?)
     }

@@ -278,6 +278,11 @@ impl Services {
     pub async fn start(&self, checked: &Checked, start: &Start) -> Result<Started, ServiceError> {
         // Two that start one plan at the same moment share its run; the second takes up what the first began.
         let _starting = crate::instance::one_at_a_time(self.station.state_dir(), "starting").await?;
+        if let Some(request) = self.door.request
+            && let Some(run) = self.store.run_of_request(request).await?
+        {
+            return self.started_before(&run, checked, start).await;
+        }
         let standing = self.standing(checked).await?;
         let is_approved = start.approve.is_some() || standing.approval.is_some();
         if let Some(run) = &standing.newest_run
@@ -309,6 +314,7 @@ impl Services {
             approval: approval.as_ref().map(|approval| approval.id),
             settings: &settings_json(&settings),
             served: &settings.served(),
+            request: self.door.request,
         };
         let run = match &planned {
             None => self.store.create_run(&new).await?,
@@ -324,6 +330,45 @@ impl Services {
         };
         self.decide(run.id, Decision::Submit, None).await?;
         self.approved_or_asked(&run, approval.as_ref(), &settings.sub_plans, false).await
+    }
+
+    /// Says what came of a start whose run was made and whose answer got lost.
+    async fn started_before(
+        &self,
+        run: &RunRow,
+        checked: &Checked,
+        start: &Start,
+    ) -> Result<Started, ServiceError> {
+        match run.head.status {
+            RunStatus::New | RunStatus::Awaiting => {
+                self.refuse_unless_startable(checked, start)?;
+                let folder = RunSettings::of(run)?.folder;
+                let sub_plans = self.keep_sub_plans(checked, &folder, start.worker.as_ref()).await?;
+                self.hand_in(run, checked, start, &sub_plans, false).await
+            }
+            RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused | RunStatus::Ended { .. } => {
+                Ok(Started::Ready { run: run.id, name: run.name.clone(), is_taken_up: false })
+            }
+        }
+    }
+
+    /// Hands a run in that has not begun, and approves it where the start says so.
+    async fn hand_in(
+        &self,
+        run: &RunRow,
+        checked: &Checked,
+        start: &Start,
+        sub_plans: &BTreeMap<String, Digest>,
+        is_taken_up: bool,
+    ) -> Result<Started, ServiceError> {
+        if run.head.status == RunStatus::New {
+            self.decide(run.id, Decision::Submit, None).await?;
+        }
+        self.plan_worktree_anew(run, checked).await?;
+        self.take_over(run, start.worker.as_ref()).await?;
+        let plan = self.keep(checked).await?;
+        let approval = self.approval_at_start(Some(run), &plan, checked, start, sub_plans).await?;
+        self.approved_or_asked(run, approval.as_ref(), sub_plans, is_taken_up).await
     }
 
     /// Refuses one more run where as much is open as may be (row 92).
@@ -386,14 +431,7 @@ impl Services {
                     self.decide(run.id, Decision::Cancel, Some(note)).await?;
                     return Ok(None);
                 }
-                if run.head.status == RunStatus::New {
-                    self.decide(run.id, Decision::Submit, None).await?;
-                }
-                self.plan_worktree_anew(run, checked).await?;
-                self.take_over(run, start.worker.as_ref()).await?;
-                let plan = self.keep(checked).await?;
-                let approval = self.approval_at_start(Some(run), &plan, checked, start, &sub_plans).await?;
-                return Ok(Some(self.approved_or_asked(run, approval.as_ref(), &sub_plans, true).await?));
+                return Ok(Some(self.hand_in(run, checked, start, &sub_plans, true).await?));
             }
             RunStatus::Paused if !is_same_text && start.approve.is_some() => {
                 self.take_over(run, start.worker.as_ref()).await?;

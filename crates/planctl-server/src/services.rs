@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use planctl_engine::{Actor, Digest, HumanEvent, Role, RunId};
 use planctl_harness::{ProtectError, Spawner};
 use planctl_store::cluster::{Cluster, ClusterError};
-use planctl_store::{Listener, Proof, RunRow, Store, StoreError, WorkspaceId};
+use planctl_store::{Listener, Proof, RequestId, RunRow, Store, StoreError, WorkspaceId};
 
 use crate::check::CheckError;
 use crate::config::{Config, DatabaseUrl};
@@ -44,6 +44,8 @@ pub struct Door {
     pub caps: Caps,
     /// Says that only what is there is looked at: a workspace that nobody named before is not noted.
     pub is_looking: bool,
+    /// The request that is being done, which may be sent again.
+    pub request: Option<RequestId>,
 }
 
 /// How much may be open at once; beyond it no further run begins, so that a loop gone wild fills no database (row 92).
@@ -208,6 +210,7 @@ impl Services {
                 actor: open.actor,
                 caps: Caps::default(),
                 is_looking: false,
+                request: None,
             })
             .await
     }
@@ -287,7 +290,7 @@ impl Services {
         self.station.close().await;
     }
 
-    /// Feeds a person's decision to a run.
+    /// Feeds a person's decision to a run. Where the request at the door did so before, nothing more happens.
     pub(crate) async fn decide(
         &self,
         run: RunId,
@@ -299,7 +302,9 @@ impl Services {
             planctl_engine::Decision::Answer { .. }
             | planctl_engine::Decision::Cancel
             | planctl_engine::Decision::Resume
-            | planctl_engine::Decision::Revise { .. } => Proof::Person { key: None },
+            | planctl_engine::Decision::Revise { .. } => {
+                Proof::Person { key: self.door.request.map(|request| request.key(run, &decision)) }
+            }
         };
         let event = planctl_engine::Event::Human(HumanEvent {
             by: self.door.actor.clone(),
@@ -307,6 +312,18 @@ impl Services {
             decision,
         });
         Ok(self.store.apply(run, &event, &proof, None).await?)
+    }
+
+    /// Says whether the request at the door made this decision before, and was not answered.
+    pub(crate) async fn has_decided(
+        &self,
+        run: RunId,
+        decision: &planctl_engine::Decision,
+    ) -> Result<bool, ServiceError> {
+        match self.door.request {
+            Some(request) => Ok(self.store.is_accepted(&request.key(run, decision)).await?),
+            None => Ok(false),
+        }
     }
 
     /// Returns the workspace that a plan is handed in for.

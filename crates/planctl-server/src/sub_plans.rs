@@ -288,6 +288,7 @@ impl Within<'_> {
             approval: None,
             settings: &settings_json(&settings),
             served: &settings.served(),
+            request: None,
         };
         let place = place.to_string_lossy();
         let around = NewAround { parent: parent.id, item: &claimed.item.id, place: &place, depth };

@@ -25,7 +25,7 @@ impl Services {
                 help: format!("planctl topic post {topic} --note 'what to know'"),
             });
         }
-        let note = self.store.post_note(&name, &self.door.actor, text).await?;
+        let note = self.store.post_note(&name, &self.door.actor, text, self.door.request).await?;
         Ok(TopicView { topic: topic.to_owned(), total: note.of.unsigned_abs(), notes: vec![note_view(note)] })
     }
 

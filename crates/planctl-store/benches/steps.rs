@@ -147,6 +147,7 @@ impl Bench {
             approval: None,
             settings: "{}",
             served: &[],
+            request: None,
         };
         let run = store.create_run(&new).await.unwrap().id;
         store.apply(run, &human(planctl_engine::Decision::Submit), &Proof::Submit, None).await.unwrap();

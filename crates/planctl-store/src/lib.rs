@@ -53,7 +53,7 @@ pub use plans::{
 };
 pub use proof::Proof;
 pub use queue::{Claim, ClaimLane, Claimed, Expired, Holder, ItemCounts, Take, Terms};
-pub use requests::{Begun, Request, RequestKey};
+pub use requests::{Begun, Request, RequestId, RequestKey, RequestTurn};
 pub use runs::{AskRow, NewRun, OpenItem, RefusalRow, RunRow, RunView, ServedRole};
 pub use server::ServerFacts;
 pub use sqlx::postgres::PgConnectOptions;
@@ -62,7 +62,7 @@ pub use store::{Settings, Store};
 pub use sub_plans::{AroundRow, NewAround};
 pub use timers::DueTimer;
 pub use token::Token;
-pub use tokens::{NewToken, TokenRow, TokenScope};
+pub use tokens::{NewToken, NewlyMade, TokenRow, TokenScope};
 pub use topics::{NOTE_BYTES_MAX, TopicName, TopicNote, TopicRow};
 pub use workers::{HeldItem, SeenWorker, WorkerRow};
 pub use worktrees::{NewWorktree, WorktreeRow};

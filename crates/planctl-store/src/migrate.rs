@@ -15,6 +15,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (4, "graphs", include_str!("../../../migrations/0004_graphs.sql")),
     (5, "sub_plans", include_str!("../../../migrations/0005_sub_plans.sql")),
     (6, "claims", include_str!("../../../migrations/0006_claims.sql")),
+    (7, "keys", include_str!("../../../migrations/0007_keys.sql")),
 ];
 
 /// Reads the digest through the whole row, since tables of earlier versions have no such column.

@@ -1,14 +1,22 @@
 //! Changes that come over HTTP, kept for a week with their answers: a repeated one is answered alike and done once (P14).
+//!
+//! The answer is stored after what was done, and whoever does it may be gone in between. So a request has an id that stays
+//! the same whoever works on it, and where doing something twice would not come to the same, the id is written by the
+//! transaction that does it: whoever takes the request up finds that it was done.
 
+use std::fmt;
 use std::time::Duration;
 
+use planctl_engine::{Decision, RunId};
 use sha2::{Digest as _, Sha256};
 use sqlx::Row;
+use uuid::Uuid;
 
 use crate::connections::repeated;
 use crate::effects::micros;
 use crate::error::StoreError;
 use crate::random;
+use crate::rows::to_json;
 use crate::store::Store;
 
 /// How long an answer is kept.
@@ -18,18 +26,24 @@ const ABANDONED: Duration = Duration::from_secs(60);
 
 pub(crate) const BEGIN_REQUEST: &str = "insert into requests (principal, key, route, body_hash, call) values ($1, $2, $3, $4, $5) \
      on conflict (principal, key) do update set route = excluded.route, body_hash = excluded.body_hash, \
-       call = excluded.call, status = null, answer = null, at = clock_timestamp() \
+       call = excluded.call, status = null, answer = null, at = clock_timestamp(), \
+       id = case when requests.at < clock_timestamp() - $6::bigint * interval '1 microsecond' then excluded.id \
+         else requests.id end \
      where requests.call = $5 or requests.at < clock_timestamp() - $6::bigint * interval '1 microsecond' \
-       or (requests.status is null and requests.route = $3 and requests.body_hash = $4 \
-         and requests.at < clock_timestamp() - $7::bigint * interval '1 microsecond') \
-     returning true as is_fresh";
+       or (requests.status is null and requests.route = $3 and requests.body_hash = $4 and (requests.call is null \
+         or requests.at < clock_timestamp() - $7::bigint * interval '1 microsecond')) \
+     returning id";
 pub(crate) const READ_REQUEST: &str = "select route = $3 and body_hash = $4 as is_same, status, answer from requests \
      where principal = $1 and key = $2";
 pub(crate) const ANSWER_REQUEST: &str = "update requests set status = $5, answer = $6 \
      where principal = $1 and key = $2 and route = $3 and body_hash = $4 and status is null";
-pub(crate) const FORGET_REQUEST: &str = "delete from requests where principal = $1 and key = $2 and route = $3 and body_hash = $4 and status is null";
+pub(crate) const LEAVE_REQUEST: &str =
+    "update requests set call = null where principal = $1 and key = $2 and call = $3 and status is null";
 pub(crate) const SWEEP_REQUESTS: &str =
     "delete from requests where at < clock_timestamp() - $1::bigint * interval '1 microsecond'";
+pub(crate) const IS_ACCEPTED: &str = "select exists (select from commands where key = $1) as found";
+pub(crate) const SWEEP_COMMANDS: &str =
+    "delete from commands where at < clock_timestamp() - $1::bigint * interval '1 microsecond'";
 
 /// The key under which a client repeats a request: up to 200 visible ASCII characters (row 73).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -69,11 +83,37 @@ impl Request {
     }
 }
 
+/// Names a request, however often it is sent and whoever works on it: under it stands what the request did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RequestId(pub(crate) Uuid);
+
+impl RequestId {
+    /// Returns the key of a decision that the request makes of a run: it makes each once.
+    pub fn key(&self, run: RunId, decision: &Decision) -> String {
+        let hash = Sha256::digest(format!("{run} {}", to_json(decision)));
+        format!("{self}/{}", random::to_hex(&hash))
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One call's turn to do a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RequestTurn {
+    /// The request.
+    pub id: RequestId,
+    call: Uuid,
+}
+
 /// What to do about a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Begun {
-    /// Do it, then answer it or forget it.
-    Fresh,
+    /// Do what of it is not done yet, then answer it or leave it.
+    Fresh(RequestTurn),
     /// It was done: answer the same.
     Answered {
         /// The HTTP status.
@@ -105,8 +145,8 @@ impl Store {
                 .bind(micros(KEPT))
                 .bind(micros(ABANDONED))
                 .fetch_optional(&mut *lent))?;
-            if fresh.is_some() {
-                return Ok(Begun::Fresh);
+            if let Some(row) = fresh {
+                return Ok(Begun::Fresh(RequestTurn { id: RequestId(row.try_get("id")?), call }));
             }
             let row = repeated!(self, lent => sqlx::query(READ_REQUEST)
                 .bind(&request.principal)
@@ -114,7 +154,7 @@ impl Store {
                 .bind(&request.route)
                 .bind(&request.body_hash)
                 .fetch_optional(&mut *lent))?;
-            // Forgotten or swept since the statement before: begin again.
+            // Swept since the statement before: begin again.
             let Some(row) = row else { continue };
             if !row.try_get::<bool, _>("is_same")? {
                 return Ok(Begun::Mismatch);
@@ -151,22 +191,31 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets a request whose answer must not be kept: it may be sent again at once.
+    /// Leaves a request whose answer must not be kept: it may be sent again at once, and goes on with what is done.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn forget_request(&self, request: &Request) -> Result<(), StoreError> {
-        repeated!(self, lent => sqlx::query(FORGET_REQUEST)
+    pub async fn leave_request(&self, request: &Request, turn: &RequestTurn) -> Result<(), StoreError> {
+        repeated!(self, lent => sqlx::query(LEAVE_REQUEST)
             .bind(&request.principal)
             .bind(request.key.as_str())
-            .bind(&request.route)
-            .bind(&request.body_hash)
+            .bind(turn.call)
             .execute(&mut *lent))?;
         Ok(())
     }
 
-    /// Deletes requests that are older than a week; says how many.
+    /// Says whether a decision was made under a key.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn is_accepted(&self, key: &str) -> Result<bool, StoreError> {
+        let row = repeated!(self, lent => sqlx::query(IS_ACCEPTED).bind(key).fetch_one(&mut *lent))?;
+        Ok(row.try_get("found")?)
+    }
+
+    /// Deletes requests that are older than a week, and the keys of what they did; says how many requests.
     ///
     /// # Errors
     ///
@@ -174,6 +223,7 @@ impl Store {
     pub async fn sweep_requests(&self) -> Result<u64, StoreError> {
         let swept =
             repeated!(self, lent => sqlx::query(SWEEP_REQUESTS).bind(micros(KEPT)).execute(&mut *lent))?;
+        repeated!(self, lent => sqlx::query(SWEEP_COMMANDS).bind(micros(KEPT)).execute(&mut *lent))?;
         Ok(swept.rows_affected())
     }
 }

@@ -15,6 +15,7 @@ use crate::error::{StoreError, violates};
 use crate::history::genesis;
 use crate::plans::{ApprovalId, PlanId, WorkspaceId};
 use crate::queue::{Terms, at_of};
+use crate::requests::RequestId;
 use crate::rows::{
     from_json, optional_time_at, records, run_id, status_word, stored_run, stored_time, time_at, to_json,
 };
@@ -34,20 +35,31 @@ macro_rules! new_run {
      where p.id = $2 on conflict (id) do nothing"
     };
 }
-pub(crate) const NEW_RUN: &str = new_run!();
+/// A request makes one run, and that is line 0 of what was accepted under its keys.
+macro_rules! of_request {
+    () => {
+        ", made as (insert into commands (key, run, body_hash, seq, at) select $13::text, id, ''::bytea, 0, $10 from run \
+     where $13::text is not null) "
+    };
+}
+pub(crate) const NEW_RUN: &str =
+    concat!("with run as (", new_run!(), " returning id)", of_request!(), "select id from run");
 /// The id's end keeps runs of different databases apart that have the same name in one repository.
 pub(crate) const NEW_RUN_APART: &str = concat!(
     "with run as (",
     new_run!(),
-    " returning id, name || '-' || right(replace(id::text, '-', ''), 6) as own) \
-     insert into worktrees (run, root, path, branch, base, left_behind) \
-     select id, $12 || '/' || own, $12 || '/' || own || $13, 'planctl/' || own, $14, $15 from run"
+    " returning id, name || '-' || right(replace(id::text, '-', ''), 6) as own)",
+    of_request!(),
+    "insert into worktrees (run, root, path, branch, base, left_behind) \
+     select id, $12 || '/' || own, $12 || '/' || own || $14, 'planctl/' || own, $15, $16 from run"
 );
 /// A run of a sub-plan waits for nobody, as one that works apart.
 pub(crate) const NEW_SUB_PLAN: &str = concat!(
     "with run as (",
     new_run!(),
-    " returning id) insert into sub_plans (run, parent, item, place, depth) select id, $13, $14, $15, $16 from run"
+    " returning id)",
+    of_request!(),
+    "insert into sub_plans (run, parent, item, place, depth) select id, $14, $15, $16, $17 from run"
 );
 pub(crate) const FIXED: &str = "select r.name, r.plan, p.path as plan_path, w.host, coalesce(t.path, c.place, w.path) as path, r.graph \
      from runs r join plans p on p.id = r.plan join workspaces w on w.id = r.workspace left join worktrees t on t.run = r.id \
@@ -69,6 +81,7 @@ macro_rules! runs_where {
     };
 }
 pub(crate) const RUN: &str = runs_where!("r.id = $1");
+pub(crate) const RUN_OF_REQUEST: &str = runs_where!("r.id = (select run from commands where key = $1)");
 pub(crate) const RUN_NAMED: &str = runs_where!("r.stem = $1 and r.number = $2");
 pub(crate) const RUN_LAST: &str =
     runs_where!("($1::bigint is null or r.workspace = $1) order by r.id desc limit 1");
@@ -133,6 +146,8 @@ pub struct NewRun<'a> {
     pub settings: &'a str,
     /// The roles that these settings serve.
     pub served: &'a [ServedRole],
+    /// The request that makes it, and makes one.
+    pub request: Option<RequestId>,
 }
 
 /// What a run's own settings serve.
@@ -381,7 +396,8 @@ fn ask_row(row: &PgRow) -> Result<AskRow, StoreError> {
 }
 
 impl Store {
-    /// Makes a run of which nothing has been said yet; submit it with [`Store::apply`].
+    /// Makes a run of which nothing has been said yet; submit it with [`Store::apply`]. Where its request made one before,
+    /// returns that.
     ///
     /// # Errors
     ///
@@ -450,7 +466,8 @@ impl Store {
                     .bind(&genesis(id)[..])
                     .bind(stored_time(now))
                     .bind(&served)
-                    .bind(folder);
+                    .bind(folder)
+                    .bind(new.request.map(|request| request.to_string()));
                 if let Place::Around(NewAround { parent, item, place, depth }) = place {
                     query = query.bind(stored_run(*parent)).bind(item.as_str()).bind(*place).bind(*depth);
                 }
@@ -466,6 +483,14 @@ impl Store {
                 Ok(_) => return self.run(id).await,
                 // Somebody else made it at the same moment.
                 Err(error) if violates(&error, "sub_plans_item_key") => return self.run(id).await,
+                // Another call of the request made it at the same moment.
+                Err(error) if violates(&error, "commands_pkey") => {
+                    let made = match new.request {
+                        Some(request) => self.run_of_request(request).await?,
+                        None => None,
+                    };
+                    return made.ok_or_else(|| StoreError::not_found("the run of a request"));
+                }
                 // Somebody else took the number at the same moment.
                 Err(error) if violates(&error, "runs_stem_number_key") => {}
                 Err(error) => patience.after(error).await?,
@@ -503,6 +528,17 @@ impl Store {
         let id = stored_run(run);
         let row = repeated!(self, lent => sqlx::query(RUN).bind(id).fetch_optional(&mut *lent))?;
         RunRow::read(&row.ok_or_else(|| StoreError::not_found(format!("run {run}")))?)
+    }
+
+    /// Returns the run that a request made, where it made one.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn run_of_request(&self, request: RequestId) -> Result<Option<RunRow>, StoreError> {
+        let key = request.to_string();
+        let row = repeated!(self, lent => sqlx::query(RUN_OF_REQUEST).bind(&key).fetch_optional(&mut *lent))?;
+        row.as_ref().map(RunRow::read).transpose()
     }
 
     /// Finds the run that a person means: `@last`, a name, an id, a plan's path (its newest run), or the beginning of a

@@ -10,6 +10,7 @@ use crate::connections::repeated;
 use crate::effects::micros;
 use crate::error::StoreError;
 use crate::random;
+use crate::requests::RequestId;
 use crate::rows::{optional_time_at, time_at};
 use crate::store::Store;
 use crate::token::Token;
@@ -23,8 +24,8 @@ macro_rules! tokens_where {
         )
     };
 }
-pub(crate) const NEW_TOKEN: &str = "insert into tokens (id, name, scope, roles, hash, expires_at) \
-     values ($1, $2, $3, $4::text[], $5, clock_timestamp() + $6::bigint * interval '1 microsecond') \
+pub(crate) const NEW_TOKEN: &str = "insert into tokens (id, name, scope, roles, hash, expires_at, request) \
+     values ($1, $2, $3, $4::text[], $5, clock_timestamp() + $6::bigint * interval '1 microsecond', $7) \
      on conflict do nothing";
 pub(crate) const TOKEN_OF: &str = concat!(
     "with used as (update tokens set last_used_at = clock_timestamp() where hash = $1 and revoked_at is null ",
@@ -36,6 +37,7 @@ pub(crate) const TOKEN_OF: &str = concat!(
 );
 pub(crate) const TOKENS: &str = tokens_where!("true order by created_at, id");
 pub(crate) const TOKEN_MADE: &str = tokens_where!("hash = $1");
+pub(crate) const TOKEN_OF_REQUEST: &str = tokens_where!("request = $1");
 pub(crate) const TOKEN: &str = tokens_where!("id = $1");
 pub(crate) const REVOKE_TOKEN: &str =
     "update tokens set revoked_at = coalesce(revoked_at, clock_timestamp()) where id = $1";
@@ -88,6 +90,17 @@ pub struct NewToken<'a> {
     pub roles: &'a [Role],
     /// How long it holds; for ever where it is left out.
     pub lasts: Option<Duration>,
+    /// The request that makes it, and makes one.
+    pub request: Option<RequestId>,
+}
+
+/// What came of making a token.
+#[derive(Clone, Debug)]
+pub enum NewlyMade {
+    /// It was made, with this secret, which is shown here and never again.
+    Token(TokenRow, String),
+    /// The request had made this one before.
+    Before(TokenRow),
 }
 
 /// A token as recorded; the secret is nowhere.
@@ -138,12 +151,12 @@ fn parse(secret: &str) -> Option<(TokenScope, Token)> {
 }
 
 impl Store {
-    /// Makes a token; returns it with its secret, which is shown here and never again.
+    /// Makes a token.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn create_token(&self, new: &NewToken<'_>) -> Result<(TokenRow, String), StoreError> {
+    pub async fn create_token(&self, new: &NewToken<'_>) -> Result<NewlyMade, StoreError> {
         let token = Token::draw();
         let hash = token.hash();
         let roles: Vec<&str> = new.roles.iter().map(Role::as_str).collect();
@@ -156,14 +169,20 @@ impl Store {
                 .bind(&roles)
                 .bind(&hash)
                 .bind(new.lasts.map(micros))
+                .bind(new.request.map(|request| request.0))
                 .execute(&mut *lent))?;
-            // Where the short id was taken, nothing was written and another is drawn.
             let made =
                 repeated!(self, lent => sqlx::query(TOKEN_MADE).bind(&hash).fetch_optional(&mut *lent))?;
             if let Some(row) = made {
                 let secret = format!("{PREFIX}{}_{}", new.scope.word(), token.reveal());
-                return Ok((TokenRow::read(&row)?, secret));
+                return Ok(NewlyMade::Token(TokenRow::read(&row)?, secret));
             }
+            if let Some(request) = new.request
+                && let Some(row) = repeated!(self, lent => sqlx::query(TOKEN_OF_REQUEST).bind(request.0).fetch_optional(&mut *lent))?
+            {
+                return Ok(NewlyMade::Before(TokenRow::read(&row)?));
+            }
+            // The short id was taken: another is drawn.
         }
     }
 

@@ -7,6 +7,7 @@ use sqlx::postgres::PgRow;
 use crate::connections::{Patience, repeated};
 use crate::error::{StoreError, violates};
 use crate::random;
+use crate::requests::RequestId;
 use crate::rows::time_at;
 use crate::store::Store;
 
@@ -93,7 +94,8 @@ impl TopicNote {
 }
 
 impl Store {
-    /// Adds a note to a topic, which begins with its first. A NUL, which Postgres cannot hold, becomes U+FFFD.
+    /// Adds a note to a topic, which begins with its first. A NUL, which Postgres cannot hold, becomes U+FFFD. A request
+    /// adds one: where it did so before, that one is returned.
     ///
     /// # Errors
     ///
@@ -103,12 +105,13 @@ impl Store {
         topic: &TopicName,
         by: &Actor,
         text: &str,
+        request: Option<RequestId>,
     ) -> Result<TopicNote, StoreError> {
         if text.len() > NOTE_BYTES_MAX {
             return Err(StoreError::TooLong { what: "a note", bytes: text.len(), bytes_max: NOTE_BYTES_MAX });
         }
         let text = text.replace('\0', "\u{fffd}");
-        let call = random::uuid();
+        let call = request.map_or_else(random::uuid, |request| request.0);
         let mut patience = Patience::new(self.settings());
         loop {
             let attempt = async {
@@ -120,7 +123,7 @@ impl Store {
             };
             match attempt.await {
                 Ok(_) => break,
-                // Posted before the connection broke.
+                // Posted before the connection broke, or by an earlier call of the request.
                 Err(error) if violates(&error, "notes_call_key") => break,
                 Err(error) => patience.after(error).await?,
             }

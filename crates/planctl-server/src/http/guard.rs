@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::RequestPartsExt;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawPathParams, Request};
+use axum::http::response::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -169,6 +170,7 @@ async fn through(doors: &Doors, route: &'static Route, request: Request) -> Resu
         refuse_other_media(&parts.headers)?;
     }
     let call = Call {
+        request: None,
         doors: doors.clone(),
         principal,
         route,
@@ -180,7 +182,7 @@ async fn through(doors: &Doors, route: &'static Route, request: Request) -> Resu
     if !route.is_keyed {
         return (route.handler)(call).await;
     }
-    keyed(doors, call, &parts.uri.to_string(), &body).await
+    keyed(call, &parts.uri.to_string(), &body).await
 }
 
 /// Says at once that the database is away, where waiting for it would only use up the client's patience (row 91).
@@ -375,14 +377,26 @@ fn refuse_other_media(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::new(Code::MediaType, format!("the body must be application/json, found {given:?}")))
 }
 
+/// What a repeated request is answered in place of the answer, which holds what is shown once.
+#[derive(Clone, Debug)]
+pub(super) struct Repeated(pub(super) Problem);
+
 /// Does a mutation once for its key: a repeated request gets the stored answer (P14).
-async fn keyed(doors: &Doors, call: Call, route: &str, body: &Bytes) -> Result<Response, Problem> {
+async fn keyed(call: Call, route: &str, body: &Bytes) -> Result<Response, Problem> {
     let key = key_of(&call.headers)?;
-    let store = doors.station().store().clone();
     let route = format!("{} {route}", call.route.verb.word());
     let request = planctl_store::Request::new(&call.principal.id, key, &route, body);
-    match store.begin_request(&request).await? {
-        Begun::Fresh => {}
+    // It comes to its end, and to an answer that is kept, where the client is gone before.
+    let tasks = call.doors.tasks().clone();
+    let done = tasks.spawn(done_once(call, request)).await;
+    done.map_err(|error| Problem::new(Code::Defect, format!("the request came to no end: {error}")))?
+}
+
+async fn done_once(mut call: Call, request: planctl_store::Request) -> Result<Response, Problem> {
+    let doors = call.doors.clone();
+    let store = doors.station().store();
+    let turn = match store.begin_request(&request).await? {
+        Begun::Fresh(turn) => turn,
         Begun::Answered { status, answer } => return Ok(stored(status, answer)),
         Begun::UnderWay => {
             return Err(Problem::new(Code::UnderWay, "the same request is under way; ask again"));
@@ -391,9 +405,10 @@ async fn keyed(doors: &Doors, call: Call, route: &str, body: &Bytes) -> Result<R
             let detail = "this Idempotency-Key was used for another request";
             return Err(Problem::new(Code::IdempotencyMismatch, detail));
         }
-    }
+    };
+    call.request = Some(turn.id);
     let handler = call.route.handler;
-    let response = match handler(call).await {
+    let mut response = match handler(call).await {
         Ok(response) => response,
         Err(problem) => {
             doors.metrics().refused(&problem);
@@ -403,15 +418,25 @@ async fn keyed(doors: &Doors, call: Call, route: &str, body: &Bytes) -> Result<R
     let status = response.status();
     // What was refused for now only is done anew when it is asked for again.
     if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-        store.forget_request(&request).await?;
+        store.leave_request(&request, &turn).await?;
         return Ok(response);
     }
-    let (parts, body) = response.into_parts();
-    let bytes = axum::body::to_bytes(body, ANSWER_BYTES_MAX)
-        .await
-        .map_err(|error| Problem::new(Code::Defect, error.to_string()))?;
+    if let Some(Repeated(problem)) = response.extensions_mut().remove() {
+        let kept = problem.into_response();
+        let (status, (_, bytes)) = (kept.status(), whole(kept).await?);
+        store.answer_request(&request, status.as_u16(), &bytes).await?;
+        return Ok(response);
+    }
+    let (parts, bytes) = whole(response).await?;
     store.answer_request(&request, status.as_u16(), &bytes).await?;
     Ok(Response::from_parts(parts, Body::from(bytes)))
+}
+
+/// Takes an answer apart, with the whole of its body.
+async fn whole(response: Response) -> Result<(Parts, Bytes), Problem> {
+    let (parts, body) = response.into_parts();
+    let bytes = axum::body::to_bytes(body, ANSWER_BYTES_MAX).await;
+    Ok((parts, bytes.map_err(|error| Problem::new(Code::Defect, error.to_string()))?))
 }
 
 fn stored(status: u16, answer: Vec<u8>) -> Response {

@@ -18,7 +18,6 @@ use planctl_harness::{Connection, is_inside_worker};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
-use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
 use super::guard::Peer;
@@ -164,7 +163,7 @@ pub async fn serve(station: Station, listening: Listening) {
     let mut stop = options.stop.clone();
     let path = options.socket.clone();
     let doors = Doors::new(station, options);
-    let door = Door { router: routes::router(&doors), tasks: TaskTracker::new(), doors };
+    let door = Door { router: routes::router(&doors), doors };
     let local = door.clone().local(socket);
     let network = door.clone().network(port);
     tokio::select! {
@@ -173,9 +172,10 @@ pub async fn serve(station: Station, listening: Listening) {
         // A sender that is gone means stop as well.
         () = stopped(&mut stop) => {}
     }
-    door.tasks.close();
-    if tokio::time::timeout(STOP_TIMEOUT, door.tasks.wait()).await.is_err() {
-        tracing::debug!(open = door.tasks.len(), "connections are cut");
+    let tasks = door.doors.tasks();
+    tasks.close();
+    if tokio::time::timeout(STOP_TIMEOUT, tasks.wait()).await.is_err() {
+        tracing::debug!(open = tasks.len(), "connections are cut");
     }
     if let Err(error) = std::fs::remove_file(&path) {
         tracing::debug!(%error, "the socket's file stays behind");
@@ -187,7 +187,6 @@ enum Never {}
 #[derive(Clone)]
 struct Door {
     router: Router,
-    tasks: TaskTracker,
     doors: Doors,
 }
 
@@ -249,7 +248,7 @@ impl Door {
                 Ok::<_, std::convert::Infallible>(answered(router, request.map(axum::body::Body::new)).await)
             }
         });
-        self.tasks.spawn(async move {
+        self.doors.tasks().spawn(async move {
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIMEOUT)

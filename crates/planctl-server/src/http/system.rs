@@ -8,9 +8,10 @@ use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use planctl_engine::Role;
-use planctl_store::{NewToken, TokenRow, TokenScope, WorkerRow};
+use planctl_store::{NewToken, NewlyMade, TokenRow, TokenScope, WorkerRow};
 use serde_json::json as object;
 
+use super::guard::Repeated;
 use super::items::refuse_roles;
 use super::problem::{Code, Problem};
 use super::{Answer, Call, json};
@@ -232,9 +233,25 @@ pub(super) async fn create_token(call: Call) -> Answer {
     }
     refuse_roles(&wanted.roles)?;
     let roles: Vec<Role> = wanted.roles.iter().map(|role| Role::new(role.as_str())).collect();
-    let new = NewToken { name, scope, roles: &roles, lasts: wanted.seconds.map(Duration::from_secs) };
-    let (token, secret) = call.station().store.create_token(&new).await?;
-    json(&TokenMade { token: token_view(token), secret })
+    let lasts = wanted.seconds.map(Duration::from_secs);
+    let new = NewToken { name, scope, roles: &roles, lasts, request: call.request };
+    match call.station().store.create_token(&new).await? {
+        NewlyMade::Token(token, secret) => {
+            let repeated = made_before(&token);
+            let mut shown = json(&TokenMade { token: token_view(token), secret })?;
+            shown.extensions_mut().insert(Repeated(repeated));
+            Ok(shown)
+        }
+        NewlyMade::Before(token) => Err(made_before(&token)),
+    }
+}
+
+/// A secret is kept nowhere, so nobody is told it twice.
+fn made_before(token: &TokenRow) -> Problem {
+    let detail = format!("this request made the token {} before; its secret was shown once", token.id);
+    Problem::new(Code::Conflict, detail)
+        .help("where it was not read, revoke that token, and make another under another key")
+        .next(format!("planctl token revoke {}", token.id))
 }
 
 pub(super) async fn revoke_token(call: Call) -> Answer {

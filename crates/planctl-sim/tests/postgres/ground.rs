@@ -46,8 +46,15 @@ pub async fn begin(store: &Store, name: &str, graph: &Graph) -> Begun {
     let saved = store.save_revision(&revision).await.unwrap().id;
     store.move_plan(saved, PlanStatus::Verified, "harness", "every check passed").await.unwrap();
     let stem = format!("plan-{name}");
-    let new =
-        NewRun { plan: saved, revision: &digest, stem: &stem, approval: None, settings: "{}", served: &[] };
+    let new = NewRun {
+        plan: saved,
+        revision: &digest,
+        stem: &stem,
+        approval: None,
+        settings: "{}",
+        served: &[],
+        request: None,
+    };
     let run = store.create_run(&new).await.unwrap().id;
     store.apply(run, &human(Decision::Submit), &Proof::Submit, None).await.unwrap();
     Begun { run, path, workspace, digest }

@@ -14,7 +14,7 @@ use crate::store::Store;
 pub(crate) const AUDIT_BESIDE: &str = "select r.status, r.active, a.digest as approved, a.plan as approved_plan, \
      (select count(*) from approvals b where b.nonce = a.nonce) as of_nonce, \
      (select o.name from runs o where o.workspace = r.workspace and o.active and o.id <> r.id and not (o.apart or r.apart) limit 1) as other, \
-     array(select c.key from commands c where c.run = r.id and not exists (select from history h \
+     array(select c.key from commands c where c.run = r.id and c.seq > 0 and not exists (select from history h \
        where h.run = c.run and h.seq = c.seq and h.kind = 'input' and h.name like 'human.%') order by 1 limit 10) as lost, \
      array(select k.number from asks k where k.run = r.id and k.closed_at is null \
        and not exists (select from items i where i.id = k.item) order by 1 limit 10) as dangling, \

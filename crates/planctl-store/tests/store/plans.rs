@@ -134,6 +134,7 @@ async fn runs_made_at_once_get_different_names() {
         approval: None,
         settings: "{}",
         served: &[],
+        request: None,
     };
     let made = tokio::join!(
         world.store.create_run(&new),

@@ -333,6 +333,7 @@ async fn a_new_run_is_served_from_its_first_item_and_an_excepted_run_is_passed_o
         approval: None,
         settings: "{}",
         served: &[ServedRole::Any],
+        request: None,
     };
     let run = world.store.create_run(&new).await.unwrap();
     world.submit(run.id).await;

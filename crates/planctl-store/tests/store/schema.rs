@@ -1,7 +1,7 @@
 //! The schema: every statement prepares, and only databases of ours are touched.
 
 use planctl_store::testing::TestCluster;
-use planctl_store::{STATEMENTS, Settings, Store, StoreError};
+use planctl_store::{Begun, Request, RequestKey, STATEMENTS, Settings, Store, StoreError};
 use sqlx::{Connection as _, Executor as _, PgConnection, SqlSafeStr as _};
 
 use crate::world::database;
@@ -172,4 +172,52 @@ async fn claims_and_steps_find_their_rows_by_index_whatever_the_server_knows_of_
             assert!(!name.contains("of one") || !plan.contains("Sort"), "{name}, {time}: {plan}");
         }
     }
+}
+
+/// Tables as version 6 left them, which had kept the secrets of tokens with the answers of those who made them.
+#[tokio::test]
+async fn secrets_that_were_kept_with_answers_are_gone_after_the_migration() {
+    const BEFORE: [(&str, &str); 6] = [
+        ("plans", include_str!("../../../../migrations/0001_plans.sql")),
+        ("runs", include_str!("../../../../migrations/0002_runs.sql")),
+        ("daemon", include_str!("../../../../migrations/0003_daemon.sql")),
+        ("graphs", include_str!("../../../../migrations/0004_graphs.sql")),
+        ("sub_plans", include_str!("../../../../migrations/0005_sub_plans.sql")),
+        ("claims", include_str!("../../../../migrations/0006_claims.sql")),
+    ];
+    let database = TestCluster::shared().empty_database().await;
+    let mut connection = PgConnection::connect_with(&database.connect_options()).await.unwrap();
+    connection
+        .execute(
+            "create table planctl_migrations (version bigint primary key, name text not null, \
+             applied_at timestamptz not null default clock_timestamp())",
+        )
+        .await
+        .unwrap();
+    for (version, (name, text)) in (1_i64..).zip(BEFORE) {
+        connection.execute(text).await.unwrap();
+        let applied = sqlx::query("insert into planctl_migrations (version, name) values ($1, $2)");
+        applied.bind(version).bind(name).execute(&mut connection).await.unwrap();
+    }
+    let secret = format!("planctl_admin_{}", "5e".repeat(32));
+    for (key, route, answer) in [
+        ("one", "POST /v1/tokens", format!(r#"{{"token": {{"id": "a"}}, "secret": "{secret}"}}"#)),
+        ("two", "POST /v1/topics/t", r#"{"topic": "t"}"#.to_owned()),
+    ] {
+        let insert = "insert into requests (principal, key, route, body_hash, call, status, answer) \
+             values ('ann', $1, $2, sha256('{}'), gen_random_uuid(), 200, convert_to($3, 'UTF8'))";
+        sqlx::query(insert).bind(key).bind(route).bind(answer).execute(&mut connection).await.unwrap();
+    }
+    let store = Store::connect(database.connect_options(), Settings::default()).await.unwrap();
+    store.migrate().await.unwrap();
+    let kept: Vec<(i32, String)> =
+        sqlx::query_as("select status, convert_from(answer, 'UTF8') from requests order by key")
+            .fetch_all(&mut connection)
+            .await
+            .unwrap();
+    assert!(kept[0].0 == 409 && kept[0].1.contains("shown once") && !kept[0].1.contains("5e5e"), "{kept:?}");
+    assert_eq!(kept[1], (200, r#"{"topic": "t"}"#.to_owned()));
+    let request = Request::new("ann", RequestKey::parse("one").unwrap(), "POST /v1/tokens", b"{}");
+    let begun = store.begin_request(&request).await.unwrap();
+    assert!(matches!(begun, Begun::Answered { status: 409, .. }), "{begun:?}");
 }

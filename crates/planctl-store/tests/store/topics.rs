@@ -18,12 +18,15 @@ async fn notes_count_from_one_whoever_posts_them_at_once() {
         posts.spawn(async move {
             for n in 0..5 {
                 let text = format!("{by}.{n}");
-                store.post_note(&topic("fix/auth"), &Actor::new(format!("w{by}")), &text).await.unwrap();
+                store
+                    .post_note(&topic("fix/auth"), &Actor::new(format!("w{by}")), &text, None)
+                    .await
+                    .unwrap();
             }
         });
     }
     posts.join_all().await;
-    let first = world.store.post_note(&topic("other"), &Actor::new("ann"), "a\0b\n").await.unwrap();
+    let first = world.store.post_note(&topic("other"), &Actor::new("ann"), "a\0b\n", None).await.unwrap();
     assert_eq!((first.number, first.of, first.text.as_str()), (1, 1, "a\u{fffd}b\n"));
     let notes = world.store.notes("fix/auth", 0, 1000).await.unwrap();
     assert_eq!(notes.iter().map(|note| note.number).collect::<Vec<_>>(), (1..=40).collect::<Vec<_>>());
@@ -47,7 +50,7 @@ async fn the_newest_notes_are_those_that_fit() {
     let world = world(1).await;
     for n in 1..=6 {
         let text = n.to_string().repeat(if n == 6 { 100 } else { 10 });
-        world.store.post_note(&topic("t"), &Actor::new("ann"), &text).await.unwrap();
+        world.store.post_note(&topic("t"), &Actor::new("ann"), &text, None).await.unwrap();
     }
     let newest = async |limit, bytes| {
         let notes = world.store.newest_notes("t", limit, bytes).await.unwrap();
@@ -63,9 +66,9 @@ async fn the_newest_notes_are_those_that_fit() {
 async fn a_note_too_long_and_a_name_that_is_none_are_refused() {
     let world = world(1).await;
     let long = "x".repeat(NOTE_BYTES_MAX + 1);
-    let refused = world.store.post_note(&topic("t"), &Actor::new("ann"), &long).await;
+    let refused = world.store.post_note(&topic("t"), &Actor::new("ann"), &long, None).await;
     assert!(matches!(refused, Err(StoreError::TooLong { bytes_max: NOTE_BYTES_MAX, .. })), "{refused:?}");
-    world.store.post_note(&topic("t"), &Actor::new("ann"), &long[1..]).await.unwrap();
+    world.store.post_note(&topic("t"), &Actor::new("ann"), &long[1..], None).await.unwrap();
     for bad in ["", "a b", "ä", "a\n", &"x".repeat(101)] {
         assert!(TopicName::parse(bad).is_none(), "{bad:?}");
     }

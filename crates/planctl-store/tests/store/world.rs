@@ -11,8 +11,8 @@ use planctl_engine::{
 };
 use planctl_store::testing::{TestCluster, TestDatabase};
 use planctl_store::{
-    Applied, Claim, ClaimLane, Claimed, Holder, NewRevision, NewRun, Plan, PlanStatus, Proof, RunRow,
-    Settings, Store, StoreError, Take, WorkspaceId,
+    Applied, Claim, ClaimLane, Claimed, Holder, NewRevision, NewRun, Plan, PlanStatus, Proof, RequestId,
+    RunRow, Settings, Store, StoreError, Take, WorkspaceId,
 };
 
 pub const HOST: &str = "host-a";
@@ -189,6 +189,10 @@ pub fn evaluated(at: &At, code: i32) -> Event {
 
 impl World {
     pub async fn new_run(&self) -> RunRow {
+        self.new_run_of(None).await
+    }
+
+    pub async fn new_run_of(&self, request: Option<RequestId>) -> RunRow {
         let new = NewRun {
             plan: self.plan.id,
             revision: &self.digest,
@@ -196,6 +200,7 @@ impl World {
             approval: None,
             settings: "{}",
             served: &[],
+            request,
         };
         self.store.create_run(&new).await.unwrap()
     }
@@ -233,7 +238,15 @@ impl World {
         };
         let plan = self.store.save_revision(&revision).await.unwrap().id;
         self.store.move_plan(plan, PlanStatus::Verified, "harness", "fine").await.unwrap();
-        let new = NewRun { plan, revision: &digest, stem: "at", approval: None, settings: "{}", served: &[] };
+        let new = NewRun {
+            plan,
+            revision: &digest,
+            stem: "at",
+            approval: None,
+            settings: "{}",
+            served: &[],
+            request: None,
+        };
         let run = self.store.create_run(&new).await.unwrap();
         self.submit(run.id).await;
         let ask = self.store.asks(Some(run.id), None).await.unwrap().remove(0);

@@ -8,6 +8,8 @@ mod attacks;
 mod decisions;
 #[path = "http/house.rs"]
 mod house;
+#[path = "http/keys.rs"]
+mod keys;
 #[path = "http/reference.rs"]
 mod reference;
 #[path = "http/requests.rs"]

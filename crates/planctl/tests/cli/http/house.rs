@@ -48,14 +48,46 @@ impl House {
     }
 
     fn begun(words: &[&str], variables: &[(&str, &str)]) -> House {
-        let room = Room::new();
-        let mut start = room.command(&[&["daemon", "start", "--listen", "127.0.0.1:0"], words].concat());
+        let mut house = House { room: Room::new(), port: String::new() };
+        house.start(words, variables);
+        house
+    }
+
+    fn start(&mut self, words: &[&str], variables: &[(&str, &str)]) {
+        let mut start = self.room.command(&[&["daemon", "start", "--listen", "127.0.0.1:0"], words].concat());
         let said = Said::from(start.envs(variables.iter().copied()).output().unwrap());
         assert_eq!(said.code, 0, "{said:?}");
-        let mut house = House { room, port: String::new() };
-        let daemon = house.local("GET", "/v1/daemon", &Ask::default()).json();
-        house.port = daemon["daemon"]["tcp"].as_str().unwrap().to_owned();
-        house
+        let daemon = self.daemon();
+        self.port = daemon["daemon"]["tcp"].as_str().unwrap().to_owned();
+    }
+
+    fn daemon(&self) -> Value {
+        self.local("GET", "/v1/daemon", &Ask::default()).json()
+    }
+
+    /// Kills the daemon where it is.
+    pub fn kill(&self) {
+        let pid = i32::try_from(self.daemon()["daemon"]["pid"].as_i64().unwrap()).unwrap();
+        let daemon = rustix::process::Pid::from_raw(pid).unwrap();
+        rustix::process::kill_process(daemon, rustix::process::Signal::KILL).unwrap();
+    }
+
+    /// Starts another daemon after one was killed.
+    pub fn start_again(&mut self) {
+        self.start(&[], &[]);
+    }
+
+    /// Waits until the database answers a question with this.
+    pub fn until_sql(&self, question: &str, answer: &str) {
+        let mut found = String::new();
+        for _ in 0..600 {
+            found = self.room.sql(question);
+            if found == answer {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("{question} is {found:?} after a minute");
     }
 
     /// Makes a token; returns its secret.
