@@ -14,14 +14,14 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::config::Agent;
-use crate::health::Health;
+use crate::health::{ADMISSIONS, CLEARINGS, Health};
 use crate::http::{self, HttpOptions, Listening, Slots, TakenGate};
 use crate::loops::gates::Gates;
 use crate::loops::leases::Leases;
 use crate::loops::marks::Marks;
 use crate::loops::runs::Runs;
 use crate::loops::served::Served;
-use crate::loops::{Crew, Shared, pulse, stopped, take_turns};
+use crate::loops::{Beside, Crew, Shared, pulse, stopped, take_turns};
 use crate::seat::Seat;
 use crate::services::{Caps, ServiceError};
 use crate::station::Station;
@@ -120,6 +120,8 @@ async fn serve_at(
         cut: cut_seen,
         gates: Arc::new(Semaphore::new(options.gates.max(1))),
         workers: Arc::new(Semaphore::new(options.workers.max(1))),
+        admissions: Beside::new(ADMISSIONS),
+        clearings: Beside::new(CLEARINGS),
     });
     let (slots, taken) = Slots::new(shared.gates.clone());
     let doors = HttpOptions {
@@ -199,6 +201,8 @@ async fn end_work(shared: &Shared, options: &DaemonOptions, cutting: &watch::Sen
     let over = async || {
         drop(shared.gates.acquire_many(all(options.gates)).await);
         drop(shared.workers.acquire_many(all(options.workers)).await);
+        shared.admissions.over().await;
+        shared.clearings.over().await;
     };
     if tokio::time::timeout(GATES_END_WITHIN, over()).await.is_err() {
         cutting.send_replace(true);

@@ -15,6 +15,11 @@ use crate::wire::{DaemonHealthView, DaemonState, LoopView, TroubleView, moment};
 /// A loop that has not begun a turn for this long, while the database answers, stands still.
 const STANDS_STILL_AFTER: Duration = Duration::from_secs(60);
 
+/// What is done at git worktrees when a run begins in one.
+pub(crate) const ADMISSIONS: &str = "admissions";
+/// What is done at worktrees and checkpoints when a run is over.
+pub(crate) const CLEARINGS: &str = "clearings";
+
 /// How a daemon is. Cheap to clone; all clones look at the same.
 #[derive(Clone, Debug)]
 pub struct Health {
@@ -122,6 +127,7 @@ impl Health {
             },
             agents_at_work: at_work("agents"),
             gates_at_work: at_work("gates"),
+            worktrees_at_work: at_work(ADMISSIONS) + at_work(CLEARINGS),
             runs_recovered: inner.runs_recovered,
             leases_expired: inner.leases_expired,
             last_error: inner
@@ -204,7 +210,7 @@ impl Health {
     }
 }
 
-/// One agent or gate at work.
+/// One agent, gate or other work under way.
 pub(crate) struct AtWork {
     health: Health,
     what: &'static str,

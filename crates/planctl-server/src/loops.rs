@@ -15,6 +15,7 @@ use crate::health::Health;
 use crate::services::ServiceError;
 use crate::station::Station;
 
+mod beside;
 mod crew;
 pub(crate) mod gates;
 pub(crate) mod leases;
@@ -24,6 +25,7 @@ pub(crate) mod runs;
 pub(crate) mod served;
 mod wake;
 
+pub(crate) use beside::Beside;
 pub(crate) use crew::Crew;
 pub(crate) use wake::{Found, Wake};
 
@@ -41,6 +43,10 @@ pub(crate) struct Shared {
     pub(crate) cut: watch::Receiver<bool>,
     pub(crate) gates: Arc<Semaphore>,
     pub(crate) workers: Arc<Semaphore>,
+    /// Runs that begin in a worktree, which has to be made.
+    pub(crate) admissions: Beside,
+    /// Runs that are over, and leave worktrees and checkpoints.
+    pub(crate) clearings: Beside,
 }
 
 impl Shared {

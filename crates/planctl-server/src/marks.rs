@@ -31,19 +31,26 @@ impl Station {
         }
     }
 
+    /// Draws the marks once, as the run stands, and looks after what it leaves where it is over.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub(crate) async fn mark_now(&self, run: RunId) -> Result<(), ServiceError> {
+        self.clear_up(run).await?;
+        self.draw_marks(run).await
+    }
+
     /// Draws the marks once, as the run stands.
     ///
     /// # Errors
     ///
     /// Those of the store; a file that can't be read or written is left alone and said so in the log.
-    pub(crate) async fn mark_now(&self, run: RunId) -> Result<(), ServiceError> {
+    pub(crate) async fn draw_marks(&self, run: RunId) -> Result<(), ServiceError> {
         let view = self.store.run_view(run).await?;
         if view.run.host != self.host() {
             return Ok(());
         }
-        self.see_worktree(&view.run).await?;
-        self.clear_branches(&view.run, false).await?;
-        self.clear_checkpoints(&view.run, false).await?;
         let plan = self.store.plan(view.run.plan).await?;
         let graph = self.store.graph_of(&view.run).await?;
         let marks: BTreeMap<u32, Mark> = graph

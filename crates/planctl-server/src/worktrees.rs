@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use planctl_engine::{End, RunStatus, Subscription};
+use planctl_engine::{End, RunId, RunStatus, Subscription};
 use planctl_harness::{
     Checkout, GLOB_FILES_MAX, Intact, Spawner, Survey, WorktreeError, commit_all, expand_glob, git_head,
     is_glob, uncommitted, worktree_intact,
@@ -23,8 +23,6 @@ use crate::wire::{CleanView, CleanedView};
 
 /// How many worktrees are looked at in one sweep.
 const SWEPT_MAX: i64 = 10_000;
-/// How many worktrees of runs that ended are looked at in one turn.
-const SEEN_AT_ONCE: i64 = 20;
 /// How many paths a message names.
 const NAMED_MAX: usize = 5;
 
@@ -365,12 +363,16 @@ impl Station {
         }
     }
 
-    /// Looks at the worktrees of all runs of this host that ended while nobody looked.
-    pub(crate) async fn see_worktrees(&self) -> Result<(), ServiceError> {
-        for run in self.store.runs_left_in_worktrees(self.host(), SEEN_AT_ONCE).await? {
-            self.see_worktree(&run).await?;
-        }
-        Ok(())
+    /// Looks after what a run leaves that is over: its worktree, those of its branches, its checkpoints.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store; what goes wrong with files is said in the log.
+    pub(crate) async fn clear_up(&self, run: RunId) -> Result<(), ServiceError> {
+        let Some(run) = self.known(run).await? else { return Ok(()) };
+        self.see_worktree(&run).await?;
+        self.clear_branches(&run, false).await?;
+        self.clear_checkpoints(&run, false).await
     }
 
     /// Waits until no other process is at worktrees; the answer keeps others out, and so does what it started.

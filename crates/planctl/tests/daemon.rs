@@ -26,3 +26,6 @@ mod outage;
 
 #[path = "daemon/skew.rs"]
 mod skew;
+
+#[path = "daemon/beside.rs"]
+mod beside;

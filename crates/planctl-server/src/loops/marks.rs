@@ -1,6 +1,7 @@
-//! Draws marks into the plan files of this host's runs that moved, each at most once a second.
+//! Draws marks into the plan files of this host's runs that moved, each at most once a second, and has cleared away what
+//! runs that are over leave.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,12 +12,16 @@ use crate::services::ServiceError;
 
 /// How many runs are looked at.
 const AT_ONCE: i64 = 1000;
+/// How many worktrees of runs that ended are looked at in one turn.
+const LEFT_AT_ONCE: i64 = 20;
 
 /// Draws marks.
 #[derive(Default)]
 pub(crate) struct Marks {
     /// How far each open run had come when its marks were drawn.
     drawn: BTreeMap<RunId, i64>,
+    /// Runs that are over and of which something may be left to clear away.
+    left: BTreeSet<RunId>,
 }
 
 impl Turns for Marks {
@@ -24,33 +29,39 @@ impl Turns for Marks {
     const PACE: Duration = Duration::from_secs(1);
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
-        let station = &shared.station;
-        heard(shared, station.see_worktrees().await)?;
-        let open = station.store().open_runs(station.host(), AT_ONCE).await?;
+        let (store, host) = (shared.station.store(), shared.station.host());
+        let left = store.runs_left_in_worktrees(host, LEFT_AT_ONCE).await?;
+        self.left.extend(left.iter().map(|run| run.id));
+        let open = store.open_runs(host, AT_ONCE).await?;
         let now: BTreeMap<RunId, i64> = open.iter().map(|row| (row.id, row.seq)).collect();
         shared.crew.keep_only(|run| now.contains_key(&run));
         let over: Vec<RunId> = self.drawn.keys().filter(|run| !now.contains_key(run)).copied().collect();
         // Those that ended first, so that the run after them in the same file has the last word.
         for run in over {
-            self.drawn.remove(&run);
             draw(shared, run).await?;
+            self.drawn.remove(&run);
+            self.left.insert(run);
         }
         for (run, seq) in now {
-            if self.drawn.insert(run, seq) != Some(seq) {
+            if self.drawn.get(&run) != Some(&seq) {
                 draw(shared, run).await?;
+                self.drawn.insert(run, seq);
             }
         }
-        Ok(if self.drawn.is_empty() { Found::Nothing } else { Found::Something })
+        // Git and large folders take their time.
+        self.left.retain(|run| {
+            let (station, run) = (shared.station.clone(), *run);
+            let clearing = async move { station.clear_up(run).await };
+            !shared.clearings.begin(&shared.health, run, clearing)
+        });
+        let is_still = self.drawn.is_empty() && self.left.is_empty();
+        Ok(if is_still { Found::Nothing } else { Found::Something })
     }
 }
 
 /// Draws a run's marks; trouble with one file or one run is no other's.
 async fn draw(shared: &Shared, run: RunId) -> Result<(), ServiceError> {
-    heard(shared, shared.station.mark_now(run).await)
-}
-
-fn heard(shared: &Shared, outcome: Result<(), ServiceError>) -> Result<(), ServiceError> {
-    match outcome {
+    match shared.station.draw_marks(run).await {
         Err(ServiceError::Store(error)) if error.is_retryable() => Err(error.into()),
         Err(error) => {
             shared.health.erred(Marks::NAME, &error);

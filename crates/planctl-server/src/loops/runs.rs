@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::{Found, Shared, Turns};
 use crate::services::ServiceError;
+use crate::station::Station;
 use crate::worktrees;
 
 use planctl_store::RunRow;
@@ -25,18 +26,29 @@ impl Turns for Runs {
         let station = &shared.station;
         let mut taken = BTreeSet::new();
         let queued = station.store().queued_runs(AT_ONCE).await?;
-        let is_ours = |row: &&RunRow| row.host == station.host() && worktrees::trouble_of(row).is_none();
-        for row in queued.iter().filter(is_ours) {
+        let is_ours = |row: &RunRow| row.host == station.host() && worktrees::trouble_of(row).is_none();
+        let is_empty = queued.is_empty();
+        for row in queued.into_iter().filter(is_ours) {
             // Behind one that waits, all others of its workspace wait too.
             if row.worktree.is_none() && !taken.insert(row.workspace) {
                 continue;
             }
-            match station.admit(row).await {
-                Ok(None) => tracing::info!(run.name = %row.name, "admitted"),
-                Ok(Some(_)) => {}
-                Err(error) => shared.health.erred(Runs::NAME, &error),
+            if row.worktree.as_ref().is_some_and(|worktree| worktree.made_at.is_none()) {
+                // Git may take minutes, and others of its kind may be first.
+                let (run, station) = (row.id, station.clone());
+                let admitting = async move { admit(&station, &row).await };
+                shared.admissions.begin(&shared.health, run, admitting);
+            } else if let Err(error) = admit(station, &row).await {
+                shared.health.erred(Runs::NAME, &error);
             }
         }
-        Ok(if queued.is_empty() { Found::Nothing } else { Found::Something })
+        Ok(if is_empty { Found::Nothing } else { Found::Something })
     }
+}
+
+async fn admit(station: &Station, row: &RunRow) -> Result<(), ServiceError> {
+    if station.admit(row).await?.is_none() {
+        tracing::info!(run.name = %row.name, "admitted");
+    }
+    Ok(())
 }

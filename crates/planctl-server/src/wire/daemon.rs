@@ -55,6 +55,8 @@ pub struct DaemonHealthView {
     pub agents_at_work: u32,
     /// Contracts that it runs.
     pub gates_at_work: u32,
+    /// Runs whose worktrees it makes, or looks at and clears away.
+    pub worktrees_at_work: u32,
     /// Runs that it took up from processes that were dead.
     pub runs_recovered: u64,
     /// Leases that were over and that it ended.

@@ -9,13 +9,10 @@ use crate::support::{Place, wait_until};
 fn a_panic_in_the_work_of_one_run_leaves_the_daemon_and_other_runs_alone() {
     let place = Place::new();
     place.plan(1, "");
-    let other = place.path("other");
-    std::fs::create_dir(&other).unwrap();
-    std::fs::copy(place.path("work/p.md"), other.join("q.md")).unwrap();
+    let other = place.other("q.md");
     let mut daemon = place.start_with(&["daemon", "run"], &[("PLANCTL_PLANTED_DEFECT", "p-1".as_ref())]);
     daemon.hear("ready");
     let exec = place.exec();
-    let other = other.to_string_lossy().into_owned();
     place.must(&["plan", "run", "p.md", "--approve", "-d", "--exec", &exec]);
     place.must(&["-C", &other, "plan", "run", "q.md", "--approve", "-d", "--exec", &exec]);
     let state = |run: &str| place.json(&["plan", "status", run, "--json"])["state"].clone();

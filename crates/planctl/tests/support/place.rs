@@ -138,6 +138,22 @@ impl Place {
         fs::write(self.path("work/p.md"), text).unwrap();
     }
 
+    /// Makes a workspace beside the place's own, with its plan under another name; returns its path.
+    pub fn other(&self, plan: &str) -> String {
+        let other = self.path("other");
+        fs::create_dir(&other).unwrap();
+        fs::copy(self.path("work/p.md"), other.join(plan)).unwrap();
+        other.to_string_lossy().into_owned()
+    }
+
+    /// Commits all that is in the workspace.
+    pub fn commit(&self) {
+        let who = ["-c", "user.name=ann", "-c", "user.email=ann@example.org"];
+        for words in [&["add", "--all"][..], &["commit", "--quiet", "--message", "all"]] {
+            assert!(self.foreign("git").args(who).args(words).status().unwrap().success());
+        }
+    }
+
     /// Makes the file with this name, which the tools look for.
     pub fn set(&self, name: &str) {
         fs::write(self.path(name), "").unwrap();

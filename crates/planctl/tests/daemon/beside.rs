@@ -1,0 +1,70 @@
+//! What takes long for one run, or makes it wait, keeps no other run of the host waiting.
+
+use std::fs::File;
+
+use rustix::process::Signal;
+
+use crate::support::{Place, wait_until};
+
+/// Keeps everybody of this place from its worktrees, as a git that takes long does.
+fn slow_worktrees(place: &Place) -> File {
+    let lock = File::create(place.path("state/worktrees.lock")).unwrap();
+    lock.lock().unwrap();
+    lock
+}
+
+#[test]
+fn a_worktree_that_takes_long_to_make_keeps_no_other_run_from_its_turn() {
+    let place = Place::new();
+    place.plan(1, "");
+    place.commit();
+    let (other, exec) = (place.other("q.md"), place.exec());
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    let slow = slow_worktrees(&place);
+    place.must(&["plan", "run", "p.md", "--approve", "-d", "--workspace", "worktree", "--exec", &exec]);
+    let health = || place.json(&["daemon", "status", "--json"])["health"].clone();
+    wait_until("the worktree is being made", || health()["worktrees_at_work"] == 1);
+
+    place.must(&["-C", &other, "plan", "run", "q.md", "--approve", "-d", "--exec", &exec]);
+    let state = |run: &str| place.json(&["plan", "status", run, "--json"])["state"].clone();
+    wait_until("the other run is done", || state("q-1") == "done");
+    assert_eq!(state("p-1"), "queued");
+    assert_eq!(health()["worktrees_at_work"], 1, "once for one run");
+    assert_eq!(health()["last_error"], serde_json::Value::Null);
+
+    drop(slow);
+    wait_until("the run in the worktree is done", || state("p-1") == "done");
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
+    place.await_quiet();
+}
+
+#[test]
+fn a_worktree_that_takes_long_to_look_at_keeps_no_marks_from_other_files() {
+    let place = Place::new();
+    place.plan(1, "");
+    place.commit();
+    let (other, exec) = (place.other("q.md"), place.exec());
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    place.set("hold-gate-1");
+    place.must(&["plan", "run", "p.md", "--approve", "-d", "--workspace", "worktree", "--exec", &exec]);
+    place.await_note("gate begin 1", 1);
+    let slow = slow_worktrees(&place);
+    place.unset("hold-gate-1");
+    let status = |run: &str| place.json(&["plan", "status", run, "--json"]);
+    wait_until("the run in the worktree is done", || status("p-1")["state"] == "done");
+    let health = || place.json(&["daemon", "status", "--json"])["health"].clone();
+    wait_until("its worktree is looked at", || health()["worktrees_at_work"] == 1);
+
+    place.must(&["-C", &other, "plan", "run", "q.md", "--approve", "-d", "--exec", &exec]);
+    let text = || std::fs::read_to_string(place.path("other/q.md")).unwrap();
+    wait_until("the marks of the other run", || text().contains("status: done"));
+
+    drop(slow);
+    wait_until("the worktree was looked at", || status("p-1")["worktree"]["uncommitted"] == 1);
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
+    place.await_quiet();
+}
