@@ -22,6 +22,7 @@ use crate::loops::marks::Marks;
 use crate::loops::runs::Runs;
 use crate::loops::served::Served;
 use crate::loops::{Beside, Crew, Shared, pulse, stopped, take_turns};
+use crate::room::Rooms;
 use crate::seat::Seat;
 use crate::services::{Caps, ServiceError};
 use crate::station::Station;
@@ -118,7 +119,7 @@ async fn serve_at(
         crew: Crew::new(options.otherwise.clone()),
         stop: stop_seen.clone(),
         cut: cut_seen,
-        gates: Arc::new(Semaphore::new(options.gates.max(1))),
+        gates: Rooms::new(options.gates),
         workers: Arc::new(Semaphore::new(options.workers.max(1))),
         admissions: Beside::new(ADMISSIONS),
         clearings: Beside::new(CLEARINGS),
@@ -195,12 +196,12 @@ async fn run_taken(shared: &Arc<Shared>, mut taken: UnboundedReceiver<TakenGate>
 
 /// Waits for what is under way: agents have heard the stop, gates get a little time first.
 async fn end_work(shared: &Shared, options: &DaemonOptions, cutting: &watch::Sender<bool>) {
-    let all = |count: usize| u32::try_from(count.max(1)).unwrap_or(u32::MAX);
-    // Neither semaphore is ever closed, so waiting for them can only end well. A gate may follow an agent's work under
-    // the agent's permit.
+    let workers = u32::try_from(options.workers.max(1)).unwrap_or(u32::MAX);
+    // The semaphore is never closed, so waiting for it can only end well. A gate may follow an agent's work under the
+    // agent's permit.
     let over = async || {
-        drop(shared.gates.acquire_many(all(options.gates)).await);
-        drop(shared.workers.acquire_many(all(options.workers)).await);
+        drop(shared.workers.acquire_many(workers).await);
+        shared.gates.over().await;
         shared.admissions.over().await;
         shared.clearings.over().await;
     };

@@ -20,6 +20,7 @@ use crate::hands::Hands;
 use crate::live::Live;
 use crate::protection::files_of_own;
 use crate::revisions::baseline_of;
+use crate::room::Room;
 use crate::runs::run_state;
 use crate::services::ServiceError;
 use crate::settings::RunSettings;
@@ -114,7 +115,7 @@ impl Station {
                 match self.claim(ready, &roles, drive).await {
                     Ok(Some((ready, claimed))) => {
                         hands = Some(ready.clone());
-                        under_way.push(async move { ready.see_through(&claimed, stop, stop).await });
+                        under_way.push(async move { ready.see_through(&claimed, &Room::alone(stop)).await });
                         continue;
                     }
                     Ok(None) => {}
@@ -331,6 +332,7 @@ impl Station {
             settings,
             approved,
             movers,
+            is_in_one_place: graph.nodes().iter().all(|node| graph.apart(&node.id).is_none()),
             at_once: usize::from(graph.limits().parallel),
             made_for: row.terms(),
             live,

@@ -15,7 +15,7 @@ use planctl_engine::{
 };
 use planctl_harness::{Baseline, Bench, Checkpoints, Output, Spawner, WorkspaceLock};
 use planctl_store::{
-    Claim, ClaimLane, Claimed, Holder, Renewal, Store, StoreError, Take, Terms, WorktreeRow,
+    Claim, ClaimLane, Claimed, Holder, News, Renewal, Store, StoreError, Take, Terms, WorktreeRow,
 };
 use tokio::sync::watch;
 
@@ -25,6 +25,7 @@ use crate::held::InHand;
 use crate::live::{Doing, Live};
 use crate::parting::{self, Branches};
 use crate::protection;
+use crate::room::Room;
 use crate::services::ServiceError;
 use crate::settings::RunSettings;
 use crate::sub_plans::{Within, around_folder, lost_folder};
@@ -57,6 +58,8 @@ pub struct Hands {
     pub(crate) approved: Baseline,
     /// Steps that may change protected files, whose passing gates move the baseline of the others.
     pub(crate) movers: Vec<NodeId>,
+    /// Says that no branches of the run work in worktrees of their own.
+    pub(crate) is_in_one_place: bool,
     /// How many of the run's items may be under way at once.
     pub(crate) at_once: usize,
     /// What of the run these hands were made for; where it changes, other hands are due.
@@ -79,16 +82,11 @@ impl Hands {
         }
     }
 
-    /// Sees a claimed item through; a gate that follows the work is run at once. An agent ends at `stop`, a gate at `cut`.
-    pub(crate) async fn see_through(
-        &self,
-        claimed: &Claimed,
-        stop: &watch::Receiver<bool>,
-        cut: &watch::Receiver<bool>,
-    ) -> Result<(), ServiceError> {
+    /// Sees a claimed item through; a gate that follows the work is run at once.
+    pub(crate) async fn see_through(&self, claimed: &Claimed, room: &Room) -> Result<(), ServiceError> {
         let done = match &claimed.item.work {
-            Work::Agent { .. } => self.work(claimed, stop, cut).await,
-            Work::Harness { .. } | Work::Human { .. } => self.gate(claimed, cut).await,
+            Work::Agent { .. } => self.work(claimed, room).await,
+            Work::Harness { .. } | Work::Human { .. } => self.gate(claimed, room).await,
         };
         self.live.end();
         done
@@ -128,13 +126,22 @@ impl Hands {
         said: AgentSaid,
         stop: &watch::Receiver<bool>,
     ) -> Result<(), ServiceError> {
+        self.reported(claimed, said, &Room::alone(stop)).await
+    }
+
+    async fn reported(&self, claimed: &Claimed, said: AgentSaid, room: &Room) -> Result<(), ServiceError> {
         let said = self.settings.priced(said);
         let event = Event::Agent(AgentEvent { at: claimed.item.at.clone(), said });
-        let take = Take { holder: self.holder.clone(), lease: self.store.own_lease() };
-        match self.say(claimed, &event, Some(&take)).await? {
-            Some(gate) => self.gate(&gate, stop).await,
+        match self.say(claimed, &event, self.take(room).as_ref()).await? {
+            Some(gate) => self.gate(&gate, room).await,
             None => Ok(()),
         }
+    }
+
+    /// Takes along what follows, unless it could only wait for the workspace behind another gate of the run.
+    fn take(&self, room: &Room) -> Option<Take> {
+        let take = || Take { holder: self.holder.clone(), lease: self.store.own_lease() };
+        (!room.is_waited_in(self.run)).then(take)
     }
 
     /// Says of an item that planctl itself failed at it.
@@ -142,14 +149,14 @@ impl Hands {
         &self,
         claimed: &Claimed,
         words: &str,
-        stop: &watch::Receiver<bool>,
+        room: &Room,
     ) -> Result<(), ServiceError> {
         let what = format!("planctl itself (a defect: {words})");
         match &claimed.item.work {
             Work::Agent { .. } => {
                 let message = format!("the work could not be done by {what}");
                 let said = AgentSaid::Faulted(Fault { kind: FaultKind::Transient, message });
-                self.report(claimed, said, stop).await
+                self.reported(claimed, said, room).await
             }
             Work::Harness { .. } | Work::Human { .. } => {
                 let found = Found::Nothing(Inconclusive::ToolMissing { what });
@@ -160,12 +167,7 @@ impl Hands {
     }
 
     /// Lets an agent work and reports what came of it.
-    async fn work(
-        &self,
-        claimed: &Claimed,
-        stop: &watch::Receiver<bool>,
-        cut: &watch::Receiver<bool>,
-    ) -> Result<(), ServiceError> {
+    async fn work(&self, claimed: &Claimed, room: &Room) -> Result<(), ServiceError> {
         let claimed = &self.placed(claimed).await?;
         let Work::Agent { role, timeout, brief, .. } = &claimed.item.work else {
             return Err(ServiceError::broken(format!("item {} is not for an agent", claimed.item.id)));
@@ -174,51 +176,47 @@ impl Hands {
         let task = task_of(claimed)?;
         self.begin(claimed, false);
         let Some(agent) = self.settings.agent(role, &self.scratch) else {
-            return self.report(claimed, no_agent(role), cut).await;
+            return self.reported(claimed, no_agent(role), room).await;
         };
         if let Some(message) = self.lost_place(claimed) {
             let said = AgentSaid::Faulted(Fault { kind: FaultKind::Permission, message });
-            return self.report(claimed, said, cut).await;
+            return self.reported(claimed, said, room).await;
         }
         if !Path::new(&claimed.workspace).is_dir() {
             let message = format!("the workspace {} is not there", claimed.workspace);
             let said = AgentSaid::Faulted(Fault { kind: FaultKind::Transient, message });
-            return self.report(claimed, said, cut).await;
+            return self.reported(claimed, said, room).await;
         }
         let assignment = self.told().assignment(claimed, task, role, *timeout, brief).await?;
         let live = self.live.clone();
         let mut watch = move |_, bytes: &[u8]| live.printed(bytes);
         let work = async |cancel| agent.work(&self.spawner, &assignment, &mut watch, cancel).await;
-        let Some(worked) = self.minded(claimed, stop, work).await else { return Ok(()) };
+        let Some(worked) = self.minded(claimed, &room.stop, room, work).await else { return Ok(()) };
         self.keep(&worked.outputs).await?;
-        self.report(claimed, worked.said, cut).await
+        self.reported(claimed, worked.said, room).await
     }
 
     /// Runs a gate, and what follows from its verdict and is the harness's too: a rehearsal, a call, a decision.
-    async fn gate(&self, claimed: &Claimed, stop: &watch::Receiver<bool>) -> Result<(), ServiceError> {
-        let mut next = self.evaluate(claimed, stop).await?;
+    async fn gate(&self, claimed: &Claimed, room: &Room) -> Result<(), ServiceError> {
+        let mut next = self.evaluate(claimed, room).await?;
         while let Some(claimed) = next {
-            next = self.evaluate(&claimed, stop).await?;
+            next = self.evaluate(&claimed, room).await?;
         }
         Ok(())
     }
 
     /// Evaluates a contract and says what was found; returns what was taken along with a verdict.
-    async fn evaluate(
-        &self,
-        claimed: &Claimed,
-        stop: &watch::Receiver<bool>,
-    ) -> Result<Option<Claimed>, ServiceError> {
+    async fn evaluate(&self, claimed: &Claimed, room: &Room) -> Result<Option<Claimed>, ServiceError> {
         let _held = self.in_hand.hold(&claimed.item.id);
         let claimed = &self.placed(claimed).await?;
         match claimed.item.work {
             Work::Harness { purpose: purpose @ (Purpose::Record | Purpose::Restoration) } => {
-                return self.checkpoint(claimed, purpose, stop).await;
+                return self.checkpoint(claimed, purpose, room).await;
             }
             Work::Harness { purpose: purpose @ (Purpose::Parting | Purpose::Merge) } => {
-                return self.branch(claimed, purpose, stop).await;
+                return self.branch(claimed, purpose, room).await;
             }
-            Work::Harness { purpose: Purpose::SubPlan } => return self.sub_plan(claimed, stop).await,
+            Work::Harness { purpose: Purpose::SubPlan } => return self.sub_plan(claimed, room).await,
             Work::Harness { purpose: Purpose::Verdict | Purpose::Rehearsal }
             | Work::Agent { .. }
             | Work::Human { .. } => {}
@@ -237,15 +235,14 @@ impl Hands {
                 let live = self.live.clone();
                 let mut watch = move |_, bytes: &[u8]| live.printed(bytes);
                 let work = async |mut cancel: Cancel| {
-                    let lock = tokio::select! {
-                        lock = self.workspace_lock(claimed) => lock?,
-                        () = &mut cancel => return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new())),
+                    let Some(lock) = self.workspace_lock(claimed, room, &mut cancel).await? else {
+                        return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new()));
                     };
                     let bench = bench.with_locks(lock.descriptors());
                     let gate = bench.evaluate(gated.contract, &baseline, &mut watch, cancel).await;
                     Ok::<_, ServiceError>((self.with_own_files(claimed, gate.found, &gated)?, gate.outputs))
                 };
-                match self.minded(claimed, stop, work).await {
+                match self.minded(claimed, &room.cut, room, work).await {
                     Some(gate) => gate?,
                     None => return Ok(None),
                 }
@@ -267,7 +264,7 @@ impl Hands {
         };
         // A gate that is repeated may have to wait; what a verdict leads to is due at once.
         let is_verdict = matches!(found, Found::Evidence(_));
-        let take = is_verdict.then(|| Take { holder: self.holder.clone(), lease: self.store.own_lease() });
+        let take = self.take(room).filter(|_| is_verdict);
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
         self.say(claimed, &event, take.as_ref()).await
     }
@@ -277,7 +274,7 @@ impl Hands {
         &self,
         claimed: &Claimed,
         purpose: Purpose,
-        stop: &watch::Receiver<bool>,
+        room: &Room,
     ) -> Result<Option<Claimed>, ServiceError> {
         self.begin(claimed, true);
         let node = &claimed.item.at.node;
@@ -296,9 +293,8 @@ impl Hands {
         let kept = kept_in(&self.state_dir, self.run, &claimed.graph, node);
         let workspace = Path::new(&claimed.workspace);
         let work = async |mut cancel: Cancel| {
-            let lock = tokio::select! {
-                lock = self.workspace_lock(claimed) => lock?,
-                () = &mut cancel => return Ok(Found::Nothing(Inconclusive::Interrupted)),
+            let Some(lock) = self.workspace_lock(claimed, room, &mut cancel).await? else {
+                return Ok(Found::Nothing(Inconclusive::Interrupted));
             };
             let checkpoints = Checkpoints::new(self.spawner.holding(lock.descriptors()), kept.clone());
             let found = match (self.lost_place(claimed), &saved) {
@@ -316,32 +312,28 @@ impl Hands {
             let nothing = |what| Found::Nothing(Inconclusive::ToolMissing { what });
             Ok::<_, ServiceError>(found.unwrap_or_else(nothing))
         };
-        let Some(found) = self.minded(claimed, stop, work).await else { return Ok(None) };
+        let Some(found) = self.minded(claimed, &room.cut, room, work).await else { return Ok(None) };
         let found = found?;
         // What told nothing is repeated after a wait; what follows a record is due at once.
         let is_done = !matches!(found, Found::Nothing(_));
-        let take = is_done.then(|| Take { holder: self.holder.clone(), lease: self.store.own_lease() });
+        let take = self.take(room).filter(|_| is_done);
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
         self.say(claimed, &event, take.as_ref()).await
     }
 
     /// Begins the run of a sub-plan, or says how it ended; returns a gate that was taken along.
-    async fn sub_plan(
-        &self,
-        claimed: &Claimed,
-        stop: &watch::Receiver<bool>,
-    ) -> Result<Option<Claimed>, ServiceError> {
+    async fn sub_plan(&self, claimed: &Claimed, room: &Room) -> Result<Option<Claimed>, ServiceError> {
         let plan = claimed.graph.sub_plan(&claimed.item.at.node);
         let plan =
             plan.ok_or_else(|| ServiceError::broken(format!("item {} is of no sub-plan", claimed.item.id)))?;
         self.begin(claimed, true);
         let within = Within { store: &self.store, settings: &self.settings };
         let work = async |_: Cancel| within.look(claimed, plan).await;
-        let Some(found) = self.minded(claimed, stop, work).await else { return Ok(None) };
+        let Some(found) = self.minded(claimed, &room.cut, room, work).await else { return Ok(None) };
         let found = found?;
         let goes_on = matches!(found, Found::Ended(_));
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
-        let take = goes_on.then(|| Take { holder: self.holder.clone(), lease: self.store.own_lease() });
+        let take = self.take(room).filter(|_| goes_on);
         self.say(claimed, &event, take.as_ref()).await
     }
 
@@ -350,14 +342,13 @@ impl Hands {
         &self,
         claimed: &Claimed,
         purpose: Purpose,
-        stop: &watch::Receiver<bool>,
+        room: &Room,
     ) -> Result<Option<Claimed>, ServiceError> {
         self.begin(claimed, true);
         let branches = |spawner: &Spawner| Branches::new(&self.store, spawner, &self.state_dir);
         let work = async |mut cancel: Cancel| {
-            let lock = tokio::select! {
-                lock = self.workspace_lock(claimed) => lock?,
-                () = &mut cancel => return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new())),
+            let Some(lock) = self.workspace_lock(claimed, room, &mut cancel).await? else {
+                return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new()));
             };
             let done = match self.lost_place(claimed) {
                 Some(what) => Ok((Found::Nothing(Inconclusive::ToolMissing { what }), Vec::new())),
@@ -369,13 +360,12 @@ impl Hands {
             drop(lock);
             done
         };
-        let Some(done) = self.minded(claimed, stop, work).await else { return Ok(None) };
+        let Some(done) = self.minded(claimed, &room.cut, room, work).await else { return Ok(None) };
         let (found, outputs) = done?;
         self.keep(&outputs).await?;
         let is_merged = matches!(found, Found::Merged { .. });
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
-        let take = Take { holder: self.holder.clone(), lease: self.store.own_lease() };
-        let next = self.say(claimed, &event, Some(&take)).await?;
+        let next = self.say(claimed, &event, self.take(room).as_ref()).await?;
         if is_merged {
             branches(&self.spawner).clear_merged(claimed).await?;
         }
@@ -385,7 +375,13 @@ impl Hands {
     /// Does something under a lease that is renewed meanwhile; stops it when the lease is gone or the process stops.
     ///
     /// Returns `None` where nobody waits for the answer any more.
-    async fn minded<T, F, W>(&self, claimed: &Claimed, stop: &watch::Receiver<bool>, work: W) -> Option<T>
+    async fn minded<T, F, W>(
+        &self,
+        claimed: &Claimed,
+        stop: &watch::Receiver<bool>,
+        room: &Room,
+        work: W,
+    ) -> Option<T>
     where
         W: FnOnce(Cancel) -> F,
         F: Future<Output = T>,
@@ -404,7 +400,7 @@ impl Hands {
         });
         let mut work = std::pin::pin!(work(cancel));
         // Beside the work, which goes on while the database keeps a renewal waiting.
-        let mut until_lost = std::pin::pin!(self.renewed_until_lost(claimed));
+        let mut until_lost = std::pin::pin!(self.renewed_until_lost(claimed, room));
         tokio::select! {
             done = &mut work => return Some(done),
             () = &mut until_lost => {}
@@ -414,8 +410,8 @@ impl Hands {
         None
     }
 
-    /// Renews a lease again and again; ends when it is gone.
-    async fn renewed_until_lost(&self, claimed: &Claimed) {
+    /// Renews a lease again and again; ends when it is gone. What only waits may do so for as long as it has to.
+    async fn renewed_until_lost(&self, claimed: &Claimed, room: &Room) {
         let bell = self.store.listen_to(self.run);
         loop {
             // What others do to the run while its item is out, a cancellation above all, may have taken the lease.
@@ -423,7 +419,12 @@ impl Hands {
                 () = bell.rung() => {}
                 () = tokio::time::sleep(self.store.own_lease() / HEARTBEATS) => {}
             }
-            match self.store.renew(claimed, self.store.own_lease()).await {
+            let lease = self.store.own_lease();
+            let renewed = match room.is_waiting() {
+                true => self.store.renew_waiting(claimed, lease).await,
+                false => self.store.renew(claimed, lease).await,
+            };
+            match renewed {
                 Ok(Renewal::Held { .. }) => {}
                 Ok(Renewal::Cancelled | Renewal::Lost) => return,
                 // The lease may outlive an outage; what is said at the end is fenced in any case.
@@ -525,18 +526,43 @@ impl Hands {
     }
 
     /// Takes the workspace for one gate: no two run in it at once on this host, and none beside what is left of an earlier
-    /// one, since the trees hold the lock until they are dead (P9, P11).
-    async fn workspace_lock(&self, claimed: &Claimed) -> Result<WorkspaceLock, ServiceError> {
+    /// one, since the trees hold the lock until they are dead (P9, P11). Returns `None` where the gate shall end.
+    ///
+    /// While it waits it takes no room; then it has the workspace first, and room soon after.
+    async fn workspace_lock(
+        &self,
+        claimed: &Claimed,
+        room: &Room,
+        cancel: &mut Cancel,
+    ) -> Result<Option<WorkspaceLock>, ServiceError> {
         // Contracts in a folder and in the workspace around it see the same files.
         let around = around_folder(&self.settings.folder, &claimed.workspace);
         let workspace = around.unwrap_or(Path::new(&claimed.workspace));
-        let wrong = || ServiceError::io("lock the workspace");
-        loop {
-            if let Some(lock) = WorkspaceLock::try_take(&self.locks, workspace).map_err(wrong())? {
-                return Ok(lock);
-            }
-            tokio::time::sleep(LOCKED_AGAIN).await;
+        let take = || {
+            let taken = WorkspaceLock::try_take(&self.locks, workspace);
+            taken.map_err(ServiceError::io("lock the workspace"))
+        };
+        if let Some(lock) = take()? {
+            return Ok(Some(lock));
         }
+        let waiting = async {
+            let waiting = room.wait(self.is_in_one_place.then_some(self.run));
+            loop {
+                tokio::time::sleep(LOCKED_AGAIN).await;
+                if let Some(lock) = take()? {
+                    waiting.over().await;
+                    return Ok(Some(lock));
+                }
+            }
+        };
+        let lock = tokio::select! {
+            lock = waiting => lock,
+            () = cancel => Ok(None),
+            () = room.closes() => Ok(None),
+        };
+        // Gates of the run that nobody claimed behind this one can be claimed by now.
+        self.store.wake(News::Gates);
+        lock
     }
 
     async fn baseline(&self, claimed: &Claimed) -> Result<Baseline, ServiceError> {

@@ -26,6 +26,7 @@ mod plans;
 pub mod probe;
 mod protection;
 mod revisions;
+mod room;
 mod runs;
 mod runtime;
 pub mod schema;

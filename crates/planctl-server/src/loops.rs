@@ -8,10 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use planctl_engine::RunId;
 use planctl_store::{Claim, ClaimLane, Claimed, News};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::health::Health;
+use crate::room::{Room, Rooms};
 use crate::services::ServiceError;
 use crate::station::Station;
 
@@ -41,7 +43,7 @@ pub(crate) struct Shared {
     pub(crate) stop: watch::Receiver<bool>,
     /// Says that gates end, too.
     pub(crate) cut: watch::Receiver<bool>,
-    pub(crate) gates: Arc<Semaphore>,
+    pub(crate) gates: Rooms,
     pub(crate) workers: Arc<Semaphore>,
     /// Runs that begin in a worktree, which has to be made.
     pub(crate) admissions: Beside,
@@ -63,11 +65,15 @@ impl Shared {
         }
     }
 
-    /// Claims something of this host's workspaces.
-    pub(crate) async fn claim(&self, lane: ClaimLane) -> Result<Option<Claimed>, ServiceError> {
+    /// Claims something of this host's workspaces, and nothing of these runs.
+    pub(crate) async fn claim(
+        &self,
+        lane: ClaimLane,
+        except: Vec<RunId>,
+    ) -> Result<Option<Claimed>, ServiceError> {
         let store = self.station.store();
         let (holder, lease) = (self.station.holder()?, store.own_lease());
-        Ok(store.claim(&Claim { lane, run: None, except: Vec::new(), holder, lease }).await?)
+        Ok(store.claim(&Claim { lane, run: None, except, holder, lease }).await?)
     }
 
     /// Sees one claimed item through beside the loops. What goes wrong with it, a panic too, stays within it: its lease
@@ -81,8 +87,9 @@ impl Shared {
         let shared = self.clone();
         tokio::spawn(async move {
             let at_work = shared.health.at_work(what);
+            let room = Room::new(shared.gates.clone(), permit, shared.stop.clone(), shared.cut.clone());
             let (run, item) = (claimed.run_name.clone(), claimed.item.id.clone());
-            let done = AssertUnwindSafe(shared.worked(&claimed)).catch_unwind().await;
+            let done = AssertUnwindSafe(shared.worked(&claimed, &room)).catch_unwind().await;
             match done {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
@@ -93,19 +100,19 @@ impl Shared {
                     let words = words_of(&*panic);
                     tracing::error!(run.name = %run, item.id = %item, "a defect of planctl: {words}");
                     shared.health.note(format!("run {run}: a defect of planctl: {words}"));
-                    shared.own_up(&claimed, &words).await;
+                    shared.own_up(&claimed, &words, &room).await;
                 }
             }
-            drop((at_work, permit));
+            drop((at_work, room));
         });
     }
 
     /// Tells the run that planctl itself failed at an item, so that its history says so: it is tried again after a pause,
     /// and after some tries a person is asked. Where even that fails, the lease runs out.
-    async fn own_up(&self, claimed: &Claimed, words: &str) {
+    async fn own_up(&self, claimed: &Claimed, words: &str, room: &Room) {
         let telling = async {
             let hands = self.crew.hands(&self.station, claimed).await?;
-            hands.own_up(claimed, words, &self.stop).await
+            hands.own_up(claimed, words, room).await
         };
         match AssertUnwindSafe(telling).catch_unwind().await {
             Ok(Ok(())) => {}
@@ -114,11 +121,11 @@ impl Shared {
         }
     }
 
-    async fn worked(&self, claimed: &Claimed) -> Result<(), ServiceError> {
+    async fn worked(&self, claimed: &Claimed, room: &Room) -> Result<(), ServiceError> {
         #[cfg(debug_assertions)]
         planted_defect(&claimed.run_name);
         let hands = self.crew.hands(&self.station, claimed).await?;
-        hands.see_through(claimed, &self.stop, &self.cut).await
+        hands.see_through(claimed, room).await
     }
 }
 

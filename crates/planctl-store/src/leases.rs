@@ -16,6 +16,11 @@ use crate::token::Token;
 pub(crate) const RENEW: &str = "update items set lease_until = least(hard_deadline, clock_timestamp() + $4::bigint * interval '1 microsecond') \
      where id = $1 and generation = $2 and token_hash = $3 and state = 'leased' \
      returning lease_until, hard_deadline, hard_deadline <= clock_timestamp() as is_over";
+/// The time until the hard deadline begins anew: what only waits uses none of it up.
+pub(crate) const RENEW_WAITING: &str = "update items set hard_deadline = clock_timestamp() + span_micros * interval '1 microsecond', \
+     lease_until = clock_timestamp() + least($4::bigint, span_micros) * interval '1 microsecond' \
+     where id = $1 and generation = $2 and token_hash = $3 and state = 'leased' \
+     returning lease_until, hard_deadline, false as is_over";
 pub(crate) const RUN_STATUS_OF: &str = "select status from runs where id = $1";
 /// What a renewal of a lease came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,8 +89,29 @@ impl Store {
         token: &Token,
         lease: Duration,
     ) -> Result<Renewal, StoreError> {
+        self.renewed(RENEW, item, generation, token, lease).await
+    }
+
+    /// Extends a lease under which nothing has begun: its hard deadline is as far away again as when it was claimed.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn renew_waiting(&self, claimed: &Claimed, lease: Duration) -> Result<Renewal, StoreError> {
+        let Claimed { item, generation, token, .. } = claimed;
+        self.renewed(RENEW_WAITING, &item.id, *generation, token, lease).await
+    }
+
+    async fn renewed(
+        &self,
+        statement: &'static str,
+        item: &ItemId,
+        generation: i64,
+        token: &Token,
+        lease: Duration,
+    ) -> Result<Renewal, StoreError> {
         let hash = token.hash();
-        let row = repeated!(self, lent => sqlx::query(RENEW)
+        let row = repeated!(self, lent => sqlx::query(statement)
             .bind(item.as_str())
             .bind(generation)
             .bind(&hash)

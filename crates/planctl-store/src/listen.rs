@@ -57,6 +57,15 @@ impl Brings {
     pub(crate) const UNKNOWN: Brings = Brings { agents: true, served: true, gates: true };
     const NOTHING: Brings = Brings { agents: false, served: false, gates: false };
 
+    fn of(news: News) -> Brings {
+        match news {
+            News::Any => Brings::UNKNOWN,
+            News::Agents => Brings { agents: true, ..Brings::NOTHING },
+            News::Served => Brings { served: true, ..Brings::NOTHING },
+            News::Gates => Brings { gates: true, ..Brings::NOTHING },
+        }
+    }
+
     fn interests(self, news: News) -> bool {
         match news {
             News::Any => true,
@@ -173,6 +182,11 @@ impl Store {
         let notify = Arc::new(Notify::new());
         lock(&self.bell().all).push((news, Arc::downgrade(&notify)));
         Listener { notify }
+    }
+
+    /// Wakes those in this process who wait for such news: what kept them from claiming it is over.
+    pub fn wake(&self, news: News) {
+        wake_those(&mut lock(&self.bell().all), Brings::of(news));
     }
 
     /// Carries rings between this process and the others for as long as it is polled; reconnects by itself.

@@ -38,6 +38,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("queue: item", queue::ITEM),
     ("queue: item counts", queue::ITEM_COUNTS),
     ("leases: renew", leases::RENEW),
+    ("leases: renew waiting", leases::RENEW_WAITING),
     ("leases: run status of", leases::RUN_STATUS_OF),
     ("queue: expired", queue::EXPIRED),
     ("queue: held by", queue::HELD_BY),

@@ -464,7 +464,7 @@ impl Lease {
         let station = call.station();
         let slots = call.doors.options().slots.as_ref().filter(|_| matches!(said, AgentSaid::Reported(_)));
         let room = match slots {
-            Some(slots) => slots.room_soon().await,
+            Some(slots) => slots.room_soon(self.run).await,
             None => None,
         };
         let take = match &room {

@@ -1,11 +1,13 @@
 //! Room for gates in this process, so that who applies a report can take the gate along in the same transaction.
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use planctl_engine::RunId;
 use planctl_store::Claimed;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
+
+use crate::room::Rooms;
 
 /// How long a report waits for room.
 const SOON: Duration = Duration::from_millis(30);
@@ -22,21 +24,25 @@ pub struct TakenGate {
 /// How many gates this process runs at once, and a way to those who run them. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Slots {
-    room: Arc<Semaphore>,
+    rooms: Rooms,
     taken: mpsc::UnboundedSender<TakenGate>,
 }
 
 impl Slots {
     /// Offers room for gates; what is handed over comes out of the receiver.
-    pub fn new(room: Arc<Semaphore>) -> (Slots, mpsc::UnboundedReceiver<TakenGate>) {
+    pub fn new(rooms: Rooms) -> (Slots, mpsc::UnboundedReceiver<TakenGate>) {
         let (taken, receiver) = mpsc::unbounded_channel();
-        (Slots { room, taken }, receiver)
+        (Slots { rooms, taken }, receiver)
     }
 
-    /// Returns room for one gate, if there is some soon: where contracts are short, room comes within that time, and putting
-    /// the gate in the queue and claiming it apart would cost everybody more.
-    pub async fn room_soon(&self) -> Option<OwnedSemaphorePermit> {
-        timeout(SOON, self.room.clone().acquire_owned()).await.ok()?.ok()
+    /// Returns room for one gate of a run, if there is some soon: where contracts are short, room comes within that time, and
+    /// putting the gate in the queue and claiming it apart would cost everybody more. None where it could only wait for
+    /// the workspace behind another.
+    pub async fn room_soon(&self, run: RunId) -> Option<OwnedSemaphorePermit> {
+        if self.rooms.is_waited_in(run) {
+            return None;
+        }
+        timeout(SOON, self.rooms.one()).await.ok()?.ok()
     }
 
     /// Hands a gate over to who runs it. Where nobody does any more, its lease runs out and it is claimed anew.

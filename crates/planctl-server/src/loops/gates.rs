@@ -26,17 +26,18 @@ impl Turns for Gates {
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
         let mut stop = shared.stop.clone();
         let permit = tokio::select! {
-            permit = shared.gates.clone().acquire_owned() => permit,
+            permit = shared.gates.one() => permit,
             () = tokio::time::sleep(SHOWS_LIFE) => return Ok(Found::More),
             () = stopped(&mut stop) => return Ok(Found::Nothing),
         };
         let permit = permit.map_err(|error| ServiceError::broken(error.to_string()))?;
-        match shared.claim(ClaimLane::Gate).await? {
+        // Behind one that waits for its workspace, others of its run would wait too; its end wakes this loop.
+        match shared.claim(ClaimLane::Gate, shared.gates.waited_in()).await? {
             Some(claimed) => {
                 shared.see_through(claimed, "gates", permit);
                 Ok(Found::More)
             }
-            None if shared.gates.available_permits() == 0 => Ok(Found::Something),
+            None if shared.gates.is_full() => Ok(Found::Something),
             None => Ok(Found::Nothing),
         }
     }

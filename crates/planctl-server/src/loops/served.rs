@@ -38,7 +38,7 @@ impl Turns for Served {
             () = stopped(&mut stop) => return Ok(Found::Nothing),
         };
         let mut permit = Some(permit.map_err(|error| ServiceError::broken(error.to_string()))?);
-        if let Some(claimed) = shared.claim(ClaimLane::Served).await?
+        if let Some(claimed) = shared.claim(ClaimLane::Served, Vec::new()).await?
             && let Some(permit) = permit.take()
         {
             shared.see_through(claimed, "agents", permit);

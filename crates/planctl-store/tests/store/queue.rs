@@ -202,6 +202,34 @@ async fn a_live_instance_cannot_be_swept_by_naming_another() {
 }
 
 #[tokio::test]
+async fn a_gate_that_waits_for_its_workspace_uses_up_nothing_of_its_time() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let gate = world.gate(run.id).await;
+    let mut aside = world.aside().await;
+    sqlx::query("update items set hard_deadline = clock_timestamp() - interval '1 second'")
+        .execute(&mut aside)
+        .await
+        .unwrap();
+    assert_eq!(world.store.expired(10).await.unwrap().len(), 1);
+    assert!(matches!(
+        world.store.renew_waiting(&gate, SOON).await.unwrap(),
+        Renewal::Held { is_over: false, .. }
+    ));
+    assert!(world.store.expired(10).await.unwrap().is_empty());
+    let whole: bool = sqlx::query_scalar(
+        "select hard_deadline > clock_timestamp() + span_micros / 2 * interval '1 microsecond' from items",
+    )
+    .fetch_one(&mut aside)
+    .await
+    .unwrap();
+    assert!(whole);
+    world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
+    assert_eq!(world.store.renew_waiting(&gate, SOON).await.unwrap(), Renewal::Cancelled);
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
 async fn a_worker_past_its_hard_deadline_is_told_and_its_attempt_is_over() {
     let world = world(1).await;
     let run = world.begun().await;

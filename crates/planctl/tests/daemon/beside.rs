@@ -4,6 +4,7 @@ use std::fs::File;
 
 use rustix::process::Signal;
 
+use crate::support::history::History;
 use crate::support::{Place, wait_until};
 
 /// Keeps everybody of this place from its worktrees, as a git that takes long does.
@@ -64,6 +65,43 @@ fn a_worktree_that_takes_long_to_look_at_keeps_no_marks_from_other_files() {
 
     drop(slow);
     wait_until("the worktree was looked at", || status("p-1")["worktree"]["uncommitted"] == 1);
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
+    place.await_quiet();
+}
+
+#[test]
+fn gates_that_wait_for_one_workspace_take_no_room_from_others() {
+    const STEPS: u32 = 10;
+    let place = Place::new();
+    place.plan(1, "");
+    let (other, exec) = (place.other("q.md"), place.exec());
+    place.plan(STEPS, "**needs:** none\n");
+    let plan = std::fs::read_to_string(place.path("work/p.md")).unwrap();
+    let parallel = plan.replace("\n## Steps", &format!("\n**parallel:** {STEPS}\n\n## Steps"));
+    std::fs::write(place.path("work/p.md"), parallel).unwrap();
+    let held = (2..=STEPS).map(|step| format!("hold-gate-{step}"));
+    held.clone().for_each(|held| place.set(&held));
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    place.must(&["plan", "run", "p.md", "--approve", "-d", "--exec", &exec]);
+    // No worker keeps its room for a gate that waits, either.
+    place.await_note("work end", STEPS as usize);
+    wait_until("a gate that is held up", || {
+        (2..=STEPS).any(|step| place.noted(&format!("gate begin {step}")) > 0)
+    });
+
+    place.must(&["-C", &other, "plan", "run", "q.md", "--approve", "-d", "--exec", &exec]);
+    let state = |run: &str| place.json(&["plan", "status", run, "--json"])["state"].clone();
+    wait_until("the other run is done", || state("q-1") == "done");
+    assert_eq!(state("p-1"), "running");
+
+    held.for_each(|held| place.unset(&held));
+    wait_until("all steps are done", || state("p-1") == "done");
+    let history = History::of(&place, "p-1");
+    history.must_be_whole();
+    assert_eq!(history.count("retry_triggered"), 0, "{:?}", history.names());
+    assert_eq!(place.noted("gate begin"), STEPS as usize + 1, "each once: {:#?}", place.journal());
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.end().code, 0);
     place.await_quiet();
