@@ -55,7 +55,7 @@ pub use excerpt::{Output, excerpt_of};
 pub use git::{git_head, git_top_level};
 pub use probe::{PathKind, Syntax, existing_files, near_paths, probe_commands, probe_paths, probe_scripts};
 pub use process::{Command, End, Finished, Input, Stream, find_program};
-pub use prompt::{PromptParts, assemble};
+pub use prompt::{PromptParts, assemble, denial};
 pub use protect::{Baseline, Comparison, FileState, PROTECTED_FILES_MAX, ProtectError};
 pub use replica::{Differences, Replica, ReplicaError, ReplicaLimits};
 pub use scratch::sweep_scratch;

@@ -29,6 +29,15 @@ pub fn assemble(parts: PromptParts<'_>) -> String {
     assemble_with(parts, &random_key())
 }
 
+/// Writes the part of a prompt that says what may not be brought about.
+pub fn denial(denied: &[String]) -> String {
+    format!(
+        "\n# What you may not do\n\nDo nothing that has one of these effects: {}. If the task can't be done without, \
+         say so and stop.\n",
+        denied.join(", ")
+    )
+}
+
 /// Draws 128 bits that nothing in the data can know.
 pub(crate) fn random_key() -> String {
     let mut bytes = [0_u8; 16];
@@ -47,11 +56,7 @@ fn assemble_with(parts: PromptParts<'_>, key: &str) -> String {
     let mut prompt = Prompt { text: parts.task.trim_end().replace('\0', "\u{fffd}"), key };
     prompt.text.push('\n');
     if !parts.denied.is_empty() {
-        prompt.line(&format!(
-            "\n# What you may not do\n\nDo nothing that has one of these effects: {}. If the task can't be done without, \
-             say so and stop.",
-            parts.denied.join(", ")
-        ));
+        prompt.text.push_str(&denial(parts.denied));
     }
     let Brief { failure, question, note, handover, so_far: _ } = parts.brief;
     let is_said = handover.as_ref().is_some_and(|handover| handover.message.is_some());

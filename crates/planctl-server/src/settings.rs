@@ -173,7 +173,7 @@ impl RunSettings {
     }
 
     /// Returns what a role may not bring about.
-    pub(crate) fn denied(&self, role: &Role) -> Vec<String> {
+    pub fn denied(&self, role: &Role) -> Vec<String> {
         let settings = self.roles.get(role.as_str());
         settings.map(|settings| settings.effects.deny.iter().cloned().collect()).unwrap_or_default()
     }

@@ -52,7 +52,7 @@ pub use plans::{
     WorkspaceId,
 };
 pub use proof::Proof;
-pub use queue::{Claim, ClaimLane, Claimed, Expired, Holder, ItemCounts, Take, Terms};
+pub use queue::{Claim, ClaimLane, Claimed, Expired, Holder, ItemCounts, Take, Terms, WorkOf};
 pub use requests::{Begun, Request, RequestId, RequestKey, RequestTurn};
 pub use runs::{AskRow, NewRun, OpenItem, RefusalRow, RunRow, RunView, ServedRole};
 pub use server::ServerFacts;

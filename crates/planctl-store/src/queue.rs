@@ -71,8 +71,19 @@ pub(crate) const CLAIM_IN_RUN: &str =
 // Of one target, the index brings what is due first at once, however many wait; of several, all that wait are sorted.
 pub(crate) const CLAIM_OF_ONE: &str = claim_of!("($3::text[])[1]");
 pub(crate) const CLAIM_OF_ANY: &str = claim_of!("any($3::text[])");
+pub(crate) const CLAIM_AMONG: &str = claim_where!(
+    "$2::uuid is null and (i.target, i.run) in (select * from unnest($3::text[], $10::uuid[])) and i.served_on is null ",
+    "and (select w.host from runs o join workspaces w on w.id = o.workspace where o.id = i.run) = $5 ",
+    "and not exists (select from workers k where k.id = $7 and k.paused)"
+);
 pub(crate) const CLAIM_SERVED: &str = claim_where!(
     "($2::uuid is null or i.run = $2) and $3::text[] is not null and i.served_on = $5 and i.run <> all($10::uuid[])"
+);
+pub(crate) const WORK_READY: &str = concat!(
+    "select distinct i.target, i.run, p.path from items i join runs r on r.id = i.run join plans p on p.id = r.plan ",
+    "join workspaces w on w.id = r.workspace where ",
+    claimable!(),
+    " and i.lane = 'agent' and i.target = any($1) and i.served_on is null and w.host = $2"
 );
 macro_rules! claimed_where {
     ($which:literal) => {
@@ -171,10 +182,21 @@ pub enum ClaimLane {
     /// Work for an agent of one of these roles; where no run is named, only in workspaces on the holder's host, and
     /// without what runs serve themselves.
     Agent(Vec<Role>),
+    /// The same, only for these roles in these runs.
+    Among(Vec<WorkOf>),
     /// Work for an agent that its run serves itself, in a workspace on the holder's host.
     Served,
     /// Gates of workspaces on the holder's host.
     Gate,
+}
+
+/// The work of a run for one role.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WorkOf {
+    /// The role.
+    pub role: Role,
+    /// The run.
+    pub run: RunId,
 }
 
 /// What the work of a run rests on; it changes with a revision, and where somebody else is to do the work.
@@ -332,6 +354,7 @@ impl Store {
     pub async fn claim_under(&self, claim: &Claim, token: Token) -> Result<Option<Claimed>, StoreError> {
         let (lane, targets): (&str, Vec<&str>) = match &claim.lane {
             ClaimLane::Agent(roles) => ("agent", roles.iter().map(Role::as_str).collect()),
+            ClaimLane::Among(work) => ("agent", work.iter().map(|work| work.role.as_str()).collect()),
             ClaimLane::Served => ("agent", Vec::new()),
             ClaimLane::Gate => ("harness", vec![claim.holder.host.as_str()]),
         };
@@ -374,11 +397,17 @@ impl Store {
         targets: &[&str],
         token: &Token,
     ) -> Result<Option<PgRow>, sqlx::Error> {
-        let statement = match (&claim.lane, claim.run) {
-            (ClaimLane::Served, _) => CLAIM_SERVED,
-            (ClaimLane::Agent(_) | ClaimLane::Gate, Some(_)) => CLAIM_IN_RUN,
-            (ClaimLane::Agent(_) | ClaimLane::Gate, None) if targets.len() == 1 => CLAIM_OF_ONE,
-            (ClaimLane::Agent(_) | ClaimLane::Gate, None) => CLAIM_OF_ANY,
+        let except = || claim.except.iter().copied().map(stored_run).collect::<Vec<_>>();
+        let (statement, runs) = match (&claim.lane, claim.run) {
+            (ClaimLane::Served, _) => (CLAIM_SERVED, Some(except())),
+            (ClaimLane::Among(work), _) => {
+                (CLAIM_AMONG, Some(work.iter().map(|work| stored_run(work.run)).collect()))
+            }
+            (ClaimLane::Agent(_) | ClaimLane::Gate, Some(_)) => (CLAIM_IN_RUN, None),
+            (ClaimLane::Agent(_) | ClaimLane::Gate, None) if targets.len() == 1 => {
+                (CLAIM_OF_ONE, Some(except()))
+            }
+            (ClaimLane::Agent(_) | ClaimLane::Gate, None) => (CLAIM_OF_ANY, Some(except())),
         };
         let holder = &claim.holder;
         let query = sqlx::query(statement)
@@ -391,14 +420,30 @@ impl Store {
             .bind(&holder.instance)
             .bind(holder.own)
             .bind(micros(claim.lease));
-        let query = if statement == CLAIM_IN_RUN {
-            query
-        } else {
-            query.bind(claim.except.iter().copied().map(stored_run).collect::<Vec<_>>())
+        let query = match runs {
+            Some(runs) => query.bind(runs),
+            None => query,
         };
         let mut lent = self.connections().lend().await?;
         let result = query.fetch_optional(&mut *lent).await;
         lent.settle(result)
+    }
+
+    /// Returns the work of these roles that anybody can claim in workspaces on a host, each with the path of its plan.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn work_ready(&self, roles: &[Role], host: &str) -> Result<Vec<(WorkOf, String)>, StoreError> {
+        let roles: Vec<&str> = roles.iter().map(Role::as_str).collect();
+        let rows =
+            repeated!(self, lent => sqlx::query(WORK_READY).bind(&roles).bind(host).fetch_all(&mut *lent))?;
+        rows.iter()
+            .map(|row| {
+                let role = Role::from(row.try_get::<&str, _>("target")?);
+                Ok((WorkOf { role, run: run_id(row.try_get("run")?) }, row.try_get("path")?))
+            })
+            .collect()
     }
 
     /// Counts the items that are out, by what they wait for.

@@ -34,6 +34,8 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("claims: of one for all", claims::CLAIM_OF_ONE_FOR_ALL),
     ("claims: of any for all", claims::CLAIM_OF_ANY_FOR_ALL),
     ("queue: claimed before", queue::CLAIMED_BEFORE),
+    ("queue: claim among", queue::CLAIM_AMONG),
+    ("queue: work ready", queue::WORK_READY),
     ("queue: claim served", queue::CLAIM_SERVED),
     ("queue: item", queue::ITEM),
     ("queue: item counts", queue::ITEM_COUNTS),

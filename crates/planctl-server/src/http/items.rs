@@ -1,6 +1,6 @@
 //! Work for whoever can do it: claimed, minded, reported. Nothing said here passes a step; the contract does.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use planctl_store::{
 use tokio::time::Instant;
 
 use super::guard::{LEASE_PREFIX, Standing};
-use super::line::{Line, Lines, Place, Turn};
+use super::line::{Line, Lines, Place, Turn, Wanted};
 use super::problem::{Code, Problem};
 use super::slots::TakenGate;
 use super::{Answer, Call, Scope, guard, json, nothing};
@@ -52,6 +52,8 @@ const ROLES_MAX: usize = 100;
 const ROLE_CHARACTERS_MAX: usize = 64;
 /// The longest that a worker says of itself in a line, for people.
 const LINE_CHARACTERS_MAX: usize = 200;
+/// The most plans in one claim, of all its roles.
+const PLANS_MAX: usize = 1000;
 /// How much of what a worker prints is kept for those who watch.
 const LOG_BYTES_MAX: usize = 64 << 10;
 /// Of how many items something is kept in memory.
@@ -130,7 +132,8 @@ pub(super) async fn claim(call: Call) -> Answer {
     let token = repeats.clone().unwrap_or_else(Token::draw);
     let wants = Waiting { instance: worker, lease, token };
     let mut standing = Standing::of(&call);
-    match claimed_within(&call, &roles, &wants, repeats.as_ref(), wait).await? {
+    let work = Wanted { plans: plans_of(&wanted, &roles)?, roles };
+    match claimed_within(&call, &work, &wants, repeats.as_ref(), wait).await? {
         Some(claimed) => {
             if let Err(problem) = standing.still().await {
                 give_back(&call, &claimed).await?;
@@ -149,10 +152,10 @@ async fn give_back(call: &Call, claimed: &Claimed) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Claims as soon as there is something; those who want the same roles do so in the order in which they came.
+/// Claims as soon as there is something; those who want the same work do so in the order in which they came.
 async fn claimed_within(
     call: &Call,
-    roles: &[Role],
+    work: &Wanted,
     wants: &Waiting,
     repeats: Option<&Token>,
     wait: Duration,
@@ -160,7 +163,7 @@ async fn claimed_within(
     // The secret under which something may have been claimed that nobody was told of.
     let mut used = repeats;
     let until = clock::instant() + wait;
-    let line = call.doors.desk().lines.line(roles);
+    let line = call.doors.desk().lines.line(work);
     loop {
         let mut place = line.join(wants.clone());
         let turn = {
@@ -296,6 +299,19 @@ fn line_of<'w>(name: &str, said: Option<&'w str>) -> Result<&'w str, Problem> {
     Ok(said)
 }
 
+/// Returns the plans that roles are held to, of those whose work is wanted.
+fn plans_of(wanted: &ClaimCall, roles: &[Role]) -> Result<BTreeMap<Role, Vec<String>>, Problem> {
+    if wanted.plans.values().flatten().count() > PLANS_MAX {
+        return Err(Problem::new(Code::BadRequest, format!("`plans` are at most {PLANS_MAX}")));
+    }
+    let is_bad = |glob: &&String| planctl_harness::glob_matches(glob, "").is_err();
+    if let Some(glob) = wanted.plans.values().flatten().find(is_bad) {
+        return Err(Problem::new(Code::BadRequest, format!("`plans`: {glob:?} is no glob")));
+    }
+    let plans = wanted.plans.iter().map(|(role, plans)| (Role::new(role.as_str()), plans.clone()));
+    Ok(plans.filter(|(role, _)| roles.contains(role)).collect())
+}
+
 fn lease_of(call: &Call, wanted: &ClaimCall) -> Result<Duration, Problem> {
     match wanted.lease_seconds {
         seconds if is_lease(seconds) => Ok(lease_for(call, seconds)),
@@ -392,6 +408,7 @@ async fn view(
         role: assignment.role,
         context: context.collect(),
         prompt: assignment.prompt,
+        denied: settings.denied(role),
         workspace: PathBuf::from(&claimed.workspace),
         host: claimed.host.clone(),
         deadline: assignment.deadline_at.unwrap_or_else(|| moment(claimed.hard_deadline)),

@@ -1,32 +1,49 @@
-//! Those who wait for work of the same roles, in the order in which they came: whoever is in front looks, for all of them.
+//! Those who wait for the same work, in the order in which they came: whoever is in front looks, for all of them.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use planctl_engine::Role;
 use planctl_store::{Claim, ClaimLane, Claimed, Holder, Store, StoreError, Waiting};
 use tokio::sync::oneshot;
 
+use crate::config::takes_plan;
+
 /// The most workers whose claims are made at once: one statement holds the rows of all their items.
 const AT_ONCE: usize = 16;
 
-/// The lines, by the roles that are waited for.
-#[derive(Default)]
-pub(super) struct Lines {
-    all: Mutex<HashMap<Vec<Role>, Arc<Line>>>,
+/// Which work is wanted.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Wanted {
+    /// Whose.
+    pub(super) roles: Vec<Role>,
+    /// The plans that roles are held to; a role that is not named takes all (G-39).
+    pub(super) plans: BTreeMap<Role, Vec<String>>,
 }
 
-impl Lines {
-    pub(super) fn line(&self, roles: &[Role]) -> Arc<Line> {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|_, line| Arc::strong_count(line) > 1);
-        all.entry(roles.to_vec()).or_insert_with(|| Arc::new(Line::new(roles))).clone()
+impl Wanted {
+    fn has(&self, role: &Role, plan: &str) -> bool {
+        takes_plan(self.plans.get(role).map(Vec::as_slice), plan)
     }
 }
 
-/// Those who wait for work of the same roles.
+/// The lines, by the work that is waited for.
+#[derive(Default)]
+pub(super) struct Lines {
+    all: Mutex<HashMap<Wanted, Arc<Line>>>,
+}
+
+impl Lines {
+    pub(super) fn line(&self, work: &Wanted) -> Arc<Line> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, line| Arc::strong_count(line) > 1);
+        all.entry(work.clone()).or_insert_with(|| Arc::new(Line::new(work))).clone()
+    }
+}
+
+/// Those who wait for the same work.
 pub(super) struct Line {
-    roles: Vec<Role>,
+    work: Wanted,
     /// Held by whoever is in front.
     front: tokio::sync::Mutex<()>,
     queue: Mutex<Queue>,
@@ -84,8 +101,8 @@ pub(super) enum Turn<'a> {
 }
 
 impl Line {
-    fn new(roles: &[Role]) -> Line {
-        Line { roles: roles.to_vec(), front: tokio::sync::Mutex::default(), queue: Mutex::default() }
+    fn new(work: &Wanted) -> Line {
+        Line { work: work.clone(), front: tokio::sync::Mutex::default(), queue: Mutex::default() }
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -111,14 +128,15 @@ impl Line {
         let count = first.len();
         let (mut together, mut apart): (Vec<InLine>, Vec<InLine>) =
             first.into_iter().partition(|one| !one.is_apart);
-        if together.len() == 1 {
+        // Who takes only some plans claims among what is ready of them.
+        if together.len() == 1 || !self.work.plans.is_empty() {
             apart.append(&mut together);
         }
         let mut unserved = Vec::new();
         let mut has_failed = false;
         if !together.is_empty() {
             let wants: Vec<Waiting> = together.iter().map(|one| one.wants.clone()).collect();
-            let claimed = store.claim_for_all(&self.roles, host, &wants).await.unwrap_or_else(|error| {
+            let claimed = store.claim_for_all(&self.work.roles, host, &wants).await.unwrap_or_else(|error| {
                 tracing::debug!(%error, workers = wants.len(), "workers claim one by one");
                 has_failed = true;
                 wants.iter().map(|_| None).collect()
@@ -129,7 +147,8 @@ impl Line {
         }
         for one in apart {
             let token = &one.wants.token;
-            let claimed = match store.claim_under(&self.claim_of(&one.wants, host), token.clone()).await? {
+            let claim = self.claim_of(&one.wants, self.lane(store, host).await?, host);
+            let claimed = match store.claim_under(&claim, token.clone()).await? {
                 // What failed may have been done all the same.
                 None if one.is_apart => store.claimed_under(token).await?,
                 claimed => claimed,
@@ -152,10 +171,21 @@ impl Line {
         }
     }
 
-    fn claim_of(&self, wants: &Waiting, host: &str) -> Claim {
+    /// Returns what can be claimed here.
+    async fn lane(&self, store: &Store, host: &str) -> Result<ClaimLane, StoreError> {
+        let Wanted { roles, plans } = &self.work;
+        if plans.is_empty() {
+            return Ok(ClaimLane::Agent(roles.clone()));
+        }
+        let ready = store.work_ready(roles, host).await?.into_iter();
+        let wanted = ready.filter(|(work, plan)| self.work.has(&work.role, plan));
+        Ok(ClaimLane::Among(wanted.map(|(work, _)| work).collect()))
+    }
+
+    fn claim_of(&self, wants: &Waiting, lane: ClaimLane, host: &str) -> Claim {
         let instance = wants.instance.clone();
         Claim {
-            lane: ClaimLane::Agent(self.roles.clone()),
+            lane,
             run: None,
             except: Vec::new(),
             holder: Holder { host: host.to_owned(), boot: String::new(), instance, own: false },

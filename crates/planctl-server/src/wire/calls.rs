@@ -215,6 +215,9 @@ pub struct ClaimCall {
     /// The roles whose work is wanted, at most 100 of at most 64 characters; those of the token where it is left out.
     #[serde(default)]
     pub roles: Vec<String>,
+    /// The plans that a role takes, by path or name, with globs, at most 1000 in all; a role that is not named takes all.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub plans: BTreeMap<String, Vec<String>>,
     /// The worker's own name, for people: at most 100 characters.
     #[serde(default)]
     pub worker: Option<String>,
@@ -266,6 +269,9 @@ pub struct ClaimedView {
     pub role: String,
     /// What the agent is told.
     pub prompt: String,
+    /// What the role may not bring about, as the prompt says.
+    #[serde(default)]
+    pub denied: Vec<String>,
     /// The workspace on the host that has it.
     pub workspace: PathBuf,
     /// The id of the host that has the workspace.

@@ -1,5 +1,6 @@
 //! `planctl work …`: items of work for scripts.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
@@ -28,6 +29,7 @@ pub async fn run(context: &Context, command: WorkCommand) -> Answer {
             let lease_seconds = lease.map(|lease| lease.as_secs());
             let call = ClaimCall {
                 roles,
+                plans: BTreeMap::new(),
                 worker: Some(name.unwrap_or_else(machine)),
                 lease_seconds,
                 agent: Some("work claim".to_owned()),

@@ -1,5 +1,6 @@
 //! `planctl worker run`: hands that claim work of a daemon until they are told to end.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -49,6 +50,8 @@ pub struct Crew {
     pub remote: Remote,
     /// What works, with what planctl.toml says of roles and prices.
     pub settings: RunSettings,
+    /// How long an attempt may take, by role, where planctl.toml says so.
+    pub timeouts: BTreeMap<Role, Duration>,
     /// How it was told to work.
     pub given: WorkerRun,
     /// Starts processes.
@@ -70,7 +73,11 @@ pub struct Crew {
 pub async fn run(context: &Context, given: WorkerRun) -> Answer {
     let is_json = context.is_json()?;
     let worker = named(&given)?;
-    let settings = RunSettings::new(&context.config()?.config, Some(worker.clone()));
+    let config = &context.config()?.config;
+    let settings = RunSettings::new(config, Some(worker.clone()));
+    let timeouts =
+        config.roles.iter().filter_map(|(role, config)| Some((role.clone(), config.timeout?))).collect();
+    let mut plans = BTreeMap::new();
     for role in &given.roles {
         settings.can_be_held(&Role::new(role.as_str())).map_err(|what| {
             Failure::new(
@@ -78,6 +85,9 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
                 format!("could not serve the role {}: {what}", show::safe(role)),
             )
         })?;
+        if let Some(taken) = settings.roles.get(role).and_then(|role| role.plans.clone()) {
+            plans.insert(role.clone(), taken);
+        }
     }
     let name = given.name.clone().unwrap_or_else(|| format!("{}-{}", machine(), word_of(&worker)));
     let lines = Lines { worker: name.clone(), is_json, is_quiet: context.is_quiet() };
@@ -93,6 +103,7 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
     let crew = Arc::new(Crew {
         call: ClaimCall {
             roles: given.roles.clone(),
+            plans,
             worker: Some(name.clone()),
             lease_seconds: None,
             agent: Some(show::brief(&planctl_lang::masked(&worker.to_string()), 200)),
@@ -106,6 +117,7 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
         scratch,
         phase: seen,
         settings,
+        timeouts,
         given,
         remote,
         lines,

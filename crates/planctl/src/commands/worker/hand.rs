@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use planctl_engine::Role;
-use planctl_harness::{Agent, Assignment, ContextEntry, Worked, digest_of, read_context};
-use planctl_server::wire::WorkerEvent;
+use planctl_harness::{Agent, Assignment, ContextEntry, Worked, denial, digest_of, read_context};
 use planctl_server::wire::calls::{ClaimedView, ProfileView};
+use planctl_server::wire::{WorkerEvent, moment};
 use tokio::sync::watch;
 
 use super::crew::{Crew, Phase, is_passing, past};
@@ -74,7 +74,7 @@ impl Crew {
         let printed = Printed::default();
         let heard = Arc::clone(&printed);
         let mut watch = move |_, bytes: &[u8]| keep(&heard, bytes);
-        let assignment = assignment(claimed, self.given.timeout);
+        let assignment = self.assignment(claimed);
         let mut work = Box::pin(agent.work(&self.spawner, &assignment, &mut watch, cancel));
         let mut minded = Box::pin(minded(held, claimed.heartbeat_seconds));
         let mut shown = Box::pin(shown(held, &printed));
@@ -90,6 +90,44 @@ impl Crew {
         let_go.send_replace(true);
         work.await;
         Done::Over(over)
+    }
+
+    /// Returns what the agent is given: what the daemon says, held to what this worker's own configuration says of the role.
+    fn assignment(&self, claimed: &ClaimedView) -> Assignment {
+        let role = Role::new(claimed.role.as_str());
+        let own = self.timeouts.get(&role).copied().into_iter().chain(self.given.timeout).min();
+        let allowed = Duration::try_from_secs_f64(claimed.deadline_seconds).unwrap_or(Duration::ZERO);
+        let (deadline, deadline_at) = match own.filter(|own| *own < allowed) {
+            Some(own) => (own, moment(planctl_server::now().after(own))),
+            None => (allowed, claimed.deadline.clone()),
+        };
+        let mut prompt = claimed.prompt.clone();
+        let mut denied = self.settings.denied(&role);
+        denied.retain(|effect| !claimed.denied.contains(effect));
+        if !denied.is_empty() {
+            prompt.push_str(&denial(&denied));
+        }
+        Assignment {
+            item: claimed.item.clone(),
+            run: claimed.run.clone(),
+            plan: claimed.work.payload.plan_id.clone(),
+            step: claimed.step.to_string(),
+            step_title: claimed.step_title.clone(),
+            role: claimed.role.clone(),
+            profile: claimed.work.payload.profile.as_ref().map(ProfileView::profile),
+            thread: claimed.work.payload.profile.as_ref().and_then(|profile| profile.thread.clone()),
+            attempt: claimed.attempt,
+            attempts_max: claimed.attempts_max,
+            workspace: claimed.workspace.clone(),
+            prompt,
+            context: context(claimed),
+            deadline,
+            deadline_at: Some(deadline_at),
+            budget_tokens: claimed.budget.tokens,
+            budget_micro_usd: claimed.budget.usd.map(|usd| (usd * 1e6).round() as u64),
+            traceparent: None,
+            locks: Vec::new(),
+        }
     }
 
     /// Says the last word until it was heard, or nobody wants to hear it.
@@ -175,31 +213,6 @@ fn keep(printed: &Printed, bytes: &[u8]) {
     printed.extend_from_slice(bytes);
     let surplus = printed.len().saturating_sub(LOG_BYTES_MAX);
     printed.drain(..surplus);
-}
-
-fn assignment(claimed: &ClaimedView, timeout: Option<Duration>) -> Assignment {
-    let allowed = Duration::try_from_secs_f64(claimed.deadline_seconds).unwrap_or(Duration::ZERO);
-    Assignment {
-        item: claimed.item.clone(),
-        run: claimed.run.clone(),
-        plan: claimed.work.payload.plan_id.clone(),
-        step: claimed.step.to_string(),
-        step_title: claimed.step_title.clone(),
-        role: claimed.role.clone(),
-        profile: claimed.work.payload.profile.as_ref().map(ProfileView::profile),
-        thread: claimed.work.payload.profile.as_ref().and_then(|profile| profile.thread.clone()),
-        attempt: claimed.attempt,
-        attempts_max: claimed.attempts_max,
-        workspace: claimed.workspace.clone(),
-        prompt: claimed.prompt.clone(),
-        context: context(claimed),
-        deadline: timeout.map_or(allowed, |timeout| timeout.min(allowed)),
-        deadline_at: Some(claimed.deadline.clone()),
-        budget_tokens: claimed.budget.tokens,
-        budget_micro_usd: claimed.budget.usd.map(|usd| (usd * 1e6).round() as u64),
-        traceparent: None,
-        locks: Vec::new(),
-    }
 }
 
 /// Reads the subscribed files for the context folder, where they are still what the prompt shows.

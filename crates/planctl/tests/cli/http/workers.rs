@@ -120,6 +120,47 @@ fn two_items_at_once_and_a_worker_that_is_paused() {
     assert_eq!(going.end().code, 0);
 }
 
+/// Starts a run of one step in a workspace of its own beside the house's; returns its name.
+fn begin_beside(house: &House, folder: &str, file: &str, word: &str) -> String {
+    let folder = house.room.path(&format!("../{folder}"));
+    let file = folder.join(file);
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, one_step(word, word)).unwrap();
+    let (folder, file) = (folder.to_str().unwrap(), file.to_str().unwrap());
+    let said = house.room.planctl(&["--workspace", folder, "plan", "run", file, "--approve", "-d"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    said.out.trim().to_owned()
+}
+
+#[test]
+fn g_39_a_worker_holds_to_what_its_own_configuration_says_of_its_role() {
+    let house = House::new();
+    let first = begin_beside(&house, "first", "plans/first.md", "first");
+    let second = begin_beside(&house, "second", "other/second.md", "second");
+    let own = house.room.path("../own");
+    std::fs::create_dir(&own).unwrap();
+    let role =
+        "[roles.coder]\ntimeout = \"2s\"\nplans = [\"other/*.md\"]\neffects = { deny = [\"write\"] }\n";
+    std::fs::write(own.join("planctl.toml"), role).unwrap();
+    let own = own.to_str().unwrap();
+    assert_eq!(house.room.planctl(&["trust", own]).code, 0);
+    let exec =
+        "cat > prompt; [[ $PLANCTL_DEADLINE < $(date -u -d '+5 minutes' +%FT%T) ]] && touch soon; sleep 600";
+    let said = house.room.planctl(&[&["--workspace", own][..], &words(exec, &["--once"])].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains(&format!("{second} step 1 attempt 1 · could not work")), "{said:?}");
+    let prompt = std::fs::read_to_string(house.room.path("../second/prompt")).unwrap();
+    assert!(prompt.contains("Do nothing that has one of these effects: write."), "{prompt}");
+    assert!(house.room.path("../second/soon").exists(), "its deadline is the role's");
+    // What it may not take was never claimed, and is not looked at again and again where nothing else is left.
+    let said = house.room.planctl(&[&["--workspace", own][..], &words("true", &["--drain"])].concat());
+    assert!(!said.err.contains(&first), "{said:?}");
+    let told = events(&house.room, &first);
+    assert!(told.iter().all(|line| !line["event"].as_str().unwrap().starts_with("agent.")), "{told:?}");
+    house.room.planctl(&words("echo first > out.txt", &["--once"]));
+    house.until(&first, "done");
+}
+
 #[test]
 fn a_cancelled_run_ends_the_whole_tree_of_its_worker() {
     let house = House::with(&[("PLANCTL_LEASE_SECONDS", "1")]);
@@ -342,19 +383,13 @@ fn the_examples_of_workers_in_bash_and_python_do_a_step_over_the_network_and_kee
     let script = "sleep 10; word=$(grep -o 'Write [a-z]* into' | cut -d ' ' -f 2); echo \"$word\" > out.txt";
     let mut working = Vec::new();
     for (program, name) in [("curl.sh", "bash"), ("worker.py", "python")] {
-        let folder = house.room.path(&format!("../{name}"));
-        std::fs::create_dir(&folder).unwrap();
-        let file = folder.join(format!("{name}.md"));
-        std::fs::write(&file, one_step(name, name)).unwrap();
-        let (folder, file) = (folder.to_str().unwrap(), file.to_str().unwrap());
-        let said = house.room.planctl(&["--workspace", folder, "plan", "run", file, "--approve", "-d"]);
-        assert_eq!(said.code, 0, "{said:?}");
+        let run = begin_beside(&house, name, &format!("{name}.md"), name);
         let mut command = Command::new(examples.join(program));
         command.args(["coder", "bash", "-c", script]).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("ONCE", "1");
         command.env("PLANCTL_SERVER", format!("http://{}", house.port)).env("PLANCTL_TOKEN", &secret);
         command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-        working.push((said.out.trim().to_owned(), command.spawn().unwrap()));
+        working.push((run, command.spawn().unwrap()));
     }
     for (run, worker) in working {
         let said = Said::from(worker.wait_with_output().unwrap());
