@@ -2,7 +2,7 @@
 """A worker in the Python standard library: claims a step, works on it, keeps its lease, reports.
 
 PLANCTL_SERVER=http://127.0.0.1:7420 PLANCTL_TOKEN=… ./worker.py coder ./my-agent.sh
-ONCE=1 ends it after one step.
+ONCE=1 ends it after one report.
 """
 
 import json
@@ -45,7 +45,13 @@ def work(claimed, command):
         prompt.write(claimed["prompt"].encode())
         prompt.seek(0)
         process = subprocess.Popen(
-            command, cwd=claimed["workspace"], stdin=prompt, stdout=said, stderr=said, start_new_session=True
+            command,
+            cwd=claimed["workspace"],
+            env={name: value for name, value in os.environ.items() if name != "PLANCTL_TOKEN"},
+            stdin=prompt,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
         )
         while True:
             try:
@@ -80,10 +86,11 @@ def main():
             report = {"text": done[0], "exit_code": done[1]}
             try:
                 print(post(claimed["token"], f"/v1/items/{claimed['item']}/complete", report)["follows"])
+                if os.environ.get("ONCE"):
+                    return
             except urllib.error.HTTPError as error:
+                # It came too late, of a run that was cancelled say; the next step is another matter.
                 print(f"not heard: {error}", file=sys.stderr)
-        if os.environ.get("ONCE"):
-            return
 
 
 if __name__ == "__main__":

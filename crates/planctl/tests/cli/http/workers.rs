@@ -399,3 +399,40 @@ fn the_examples_of_workers_in_bash_and_python_do_a_step_over_the_network_and_kee
         assert_eq!(view["steps"][0]["attempts"], 1, "{view}");
     }
 }
+
+#[test]
+fn the_examples_of_workers_outlive_a_cancelled_run_and_a_killed_daemon_and_tell_their_agents_no_secret() {
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/workers");
+    let script = "env > env; touch begun; until [ -e go ]; do sleep 0.05; done; \
+                  word=$(grep -o 'Write [a-z]* into' | cut -d ' ' -f 2); echo \"$word\" > out.txt";
+    for program in ["curl.sh", "worker.py"] {
+        let house = House::new();
+        let secret = house.token("worker");
+        let cancelled = begin(&house.room, "p.md", &one_step("Late", "late"));
+        let mut command = Command::new(examples.join(program));
+        command.args(["coder", "bash", "-c", script]).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("ONCE", "1");
+        command.env("PLANCTL_SERVER", format!("http://{}", house.port)).env("PLANCTL_TOKEN", &secret);
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let working = command.spawn().unwrap();
+        until("it works", || house.room.path("begun").exists());
+        // Long before a heartbeat could tell: its report comes too late, and is refused.
+        assert_eq!(house.room.planctl(&["plan", "cancel", &cancelled]).code, 0);
+        house.room.write("go", "");
+        until("it came to its end", || house.room.path("out.txt").exists());
+        let env = house.room.read("env");
+        assert!(
+            env.contains("PLANCTL_SERVER") && !env.contains(&secret) && !env.contains("PLANCTL_TOKEN"),
+            "{env}"
+        );
+        kill_daemon(&house);
+        let said = house.room.planctl(&["daemon", "start", "--listen", &house.port]);
+        assert_eq!(said.code, 0, "{said:?}");
+        let run = begin(&house.room, "q.md", &one_step("Hello", "hello"));
+        let said = Said::from(working.wait_with_output().unwrap());
+        assert_eq!(said.code, 0, "{program}: {said:?}");
+        assert!(said.out.contains("the contract is checked"), "{program}: {said:?}");
+        assert!(said.err.contains("409"), "{program}: {said:?}");
+        house.until(&run, "done");
+    }
+}
