@@ -47,8 +47,11 @@ pub enum AgentSaid {
         /// What it used so far.
         usage: Option<Usage>,
     },
-    /// The worker ran past its deadline and was ended; there is no gate.
+    /// The worker ran past a limit of its time and was ended; there is no gate.
     Overran {
+        /// Which limit.
+        #[serde(default, skip_serializing_if = "Overrun::is_deadline")]
+        past: Overrun,
         /// How long it ran.
         duration: Duration,
         /// What it used so far.
@@ -58,6 +61,24 @@ pub enum AgentSaid {
     Faulted(Fault),
     /// Our own process stopped and gives the work back.
     Released,
+}
+
+/// Which limit of its time a worker ran past.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overrun {
+    /// The end of its time.
+    #[default]
+    Deadline,
+    /// How long it may print nothing.
+    Silence,
+}
+
+impl Overrun {
+    /// Says whether it was the end of its time, as in all histories that do not say.
+    pub(crate) fn is_deadline(&self) -> bool {
+        *self == Overrun::Deadline
+    }
 }
 
 impl AgentSaid {

@@ -35,7 +35,7 @@ pub use contract::{
 pub use effect::{Ask, AskKind, Brief, Effect, Item, Purpose, Reason, SoFar, TimerId, Work};
 pub use event::{
     AgentEvent, AgentSaid, Answer, ChildEnd, ClockEvent, Conflict, Decision, Event, Fault, FaultKind, Found,
-    HarnessEvent, Hints, HumanEvent, Refusal, Report,
+    HarnessEvent, Hints, HumanEvent, Overrun, Refusal, Report,
 };
 pub use fact::Fact;
 pub use graph::{

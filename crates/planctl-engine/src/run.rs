@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{Budget, Spent};
 use crate::contract::{Contract, Ending, Excerpt, RedFirst, Showing, Tampering, Verdict};
 use crate::effect::AskKind;
-use crate::event::Refusal;
+use crate::event::{Overrun, Refusal};
 use crate::graph::{Carry, Graph, NodeKind, Signal};
 use crate::ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
 use crate::line::Line;
@@ -559,8 +559,12 @@ pub enum Failing {
         /// Protected files that had changed.
         tampered: Vec<Tampering>,
     },
-    /// The work ran past its deadline; there was no gate.
-    Overran,
+    /// The work ran past a limit of its time; there was no gate.
+    Overran {
+        /// Which limit.
+        #[serde(default, skip_serializing_if = "Overrun::is_deadline")]
+        past: Overrun,
+    },
     /// The worker could not run, time after time.
     Undelivered {
         /// What was said the last time.
@@ -610,7 +614,7 @@ impl Failing {
     pub fn word(&self) -> &'static str {
         match self {
             Failing::Contract { .. } => "contract",
-            Failing::Overran => "overran",
+            Failing::Overran { .. } => "overran",
             Failing::Undelivered { .. } => "undelivered",
             Failing::Permission { .. } => "permission",
             Failing::Inconclusive { .. } => "inconclusive",

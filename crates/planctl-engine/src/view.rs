@@ -20,6 +20,7 @@ use crate::advance::{Choosing, Decider};
 use crate::budget::{BudgetPart, Shortfall};
 use crate::contract::{Contract, Ending, Showing, Tampering, Verdict};
 use crate::effect::{AskKind, Purpose, Reason};
+use crate::event::Overrun;
 use crate::fact::Fact;
 use crate::graph::{Graph, NodeKind, Signal};
 use crate::ids::NodeId;
@@ -230,7 +231,8 @@ pub fn failing_line(failing: &Failing) -> String {
         Failing::NotRed { ending, tampered, .. } => {
             format!("before the work: {}", contract_line(*ending, tampered))
         }
-        Failing::Overran => "the work ran past its deadline".to_owned(),
+        Failing::Overran { past: Overrun::Deadline } => "the work ran past its deadline".to_owned(),
+        Failing::Overran { past: Overrun::Silence } => "the work was silent for too long".to_owned(),
         Failing::Undelivered { message } => format!("no worker could run it: {message}"),
         Failing::Permission { message } => format!("the worker lacks a permission: {message}"),
         Failing::Inconclusive { message } => format!("the gate told nothing: {message}"),

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Hints, Profile, Report, Usage};
+use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Hints, Overrun, Profile, Report, Usage};
 
 use self::dialect::{Answer, Listener};
 use self::exec::Room;
@@ -208,7 +208,10 @@ fn said(finished: Finished, mut answer: Answer, known: Option<&Known>) -> Worked
     let mut outputs = Vec::new();
     let usage = answer.usage.clone();
     let said = match &finished.end {
-        End::TimedOut | End::IdleTimedOut => AgentSaid::Overran { duration: finished.duration, usage },
+        End::TimedOut => AgentSaid::Overran { past: Overrun::Deadline, duration: finished.duration, usage },
+        End::IdleTimedOut => {
+            AgentSaid::Overran { past: Overrun::Silence, duration: finished.duration, usage }
+        }
         End::Cancelled | End::HelperLost => AgentSaid::Released,
         End::NotStarted { errno, .. } => AgentSaid::Faulted(Fault {
             kind: FaultKind::Transient,

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use planctl_engine::view::reason_words;
-use planctl_engine::{Brief, Ending, Failing, Failure, Handover, Verdict};
+use planctl_engine::{Brief, Ending, Failing, Failure, Handover, Overrun, Verdict};
 
 use crate::context::ContextEntry;
 
@@ -184,7 +184,13 @@ impl Prompt<'_> {
                 self.stream("Stderr", &failure.stderr);
                 self.stream("Stdout", &failure.stdout);
             }
-            Failing::Overran => self.line("The work ran past its deadline and was ended. Do less at a time."),
+            Failing::Overran { past: Overrun::Deadline } => {
+                self.line("The work ran past its deadline and was ended. Do less at a time.");
+            }
+            Failing::Overran { past: Overrun::Silence } => self.line(
+                "The work printed nothing for too long and was ended. Say from time to time what you do, and wait for \
+                 nothing that may never end.",
+            ),
             Failing::Undelivered { message } => self.message("The worker could not run:", message),
             Failing::Permission { message } => self.message("A permission was missing:", message),
             Failing::Inconclusive { message } => self.message("The check told nothing:", message),

@@ -405,7 +405,7 @@ fn failure_view(failure: &Failure) -> FailureView {
     let files = match &failure.what {
         planctl_engine::Failing::Contract { tampered: files, .. }
         | planctl_engine::Failing::NotRed { tampered: files, .. } => tampered(files),
-        planctl_engine::Failing::Overran
+        planctl_engine::Failing::Overran { .. }
         | planctl_engine::Failing::Undelivered { .. }
         | planctl_engine::Failing::Permission { .. }
         | planctl_engine::Failing::Conflict { .. }

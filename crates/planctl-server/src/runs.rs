@@ -6,8 +6,8 @@ use std::sync::Arc;
 use planctl_engine::view::{Form, Manual, Scene};
 use planctl_engine::{
     AgentSaid, Contract, End, Ending, Event, Evidence, Excerpt, Fact, Found, Graph, Level, Node, NodeId,
-    NodeState, Outcome, Record, Rehearsal, Report, Run, RunId, RunStatus, Scope, Showing, Spent, Timestamp,
-    Verdict, Work, view,
+    NodeState, Outcome, Overrun, Record, Rehearsal, Report, Run, RunId, RunStatus, Scope, Showing, Spent,
+    Timestamp, Verdict, Work, view,
 };
 use planctl_lang::Source;
 use planctl_lang::workflow::{self, Language, Workflow};
@@ -288,8 +288,11 @@ impl Services {
         Ok(match said {
             AgentSaid::Reported(report) => Some(self.report_view(at, report).await?),
             AgentSaid::Asked { question, .. } => Some(plain(format!("asked: {question}"))),
-            AgentSaid::Overran { duration, .. } => Some(WorkView {
-                ending: Some("ended at its deadline".to_owned()),
+            AgentSaid::Overran { past, duration, .. } => Some(WorkView {
+                ending: Some(match past {
+                    Overrun::Deadline => "ended at its deadline".to_owned(),
+                    Overrun::Silence => "ended after too long a silence".to_owned(),
+                }),
                 seconds: duration.as_secs_f64(),
                 ..plain(String::new())
             }),
@@ -568,7 +571,7 @@ impl Shown {
                     Some(verdict_word(*verdict).to_owned())
                 }
                 planctl_engine::Failing::Contract { .. }
-                | planctl_engine::Failing::Overran
+                | planctl_engine::Failing::Overran { .. }
                 | planctl_engine::Failing::Undelivered { .. }
                 | planctl_engine::Failing::Permission { .. }
                 | planctl_engine::Failing::Inconclusive { .. }

@@ -1232,8 +1232,8 @@ pub enum WorkCommand {
         #[arg(long)]
         reason: String,
         /// gave-up: the contract decides, without a retry; transient: later again; permission: a person is asked;
-        /// overran: it was ended at its deadline
-        #[arg(long, value_parser = ["gave-up", "transient", "permission", "overran"], default_value = "gave-up", hide_possible_values = true)]
+        /// overran: it was ended at its deadline; silent: it was ended since it printed nothing
+        #[arg(long, value_parser = ["gave-up", "transient", "permission", "overran", "silent"], default_value = "gave-up", hide_possible_values = true)]
         kind: String,
         /// What was used.
         #[command(flatten)]

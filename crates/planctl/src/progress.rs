@@ -195,6 +195,11 @@ impl Progress {
             }
             "node_entered" => "work=started".to_owned(),
             "agent.reported" => format!("work=reported{}", report_words(&line.data)),
+            "agent.overran" => {
+                let past = line.data.get("said").and_then(|said| said.get("past")?.as_str());
+                format!("work=ended past={}", show::safe(past.unwrap_or("deadline")))
+            }
+            "clock.overran" => "work=ended past=deadline".to_owned(),
             "node_verified" => {
                 let gate = self.gates.get(node).cloned().unwrap_or_default();
                 let words = match (word("verdict").as_str(), line.data.get("vacuous")) {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use planctl_engine::{AgentSaid, Ending, FaultKind, Report, Usage};
+use planctl_engine::{AgentSaid, Ending, FaultKind, Overrun, Report, Usage};
 use planctl_harness::Output;
 use planctl_server::wire::calls::{
     AcceptedView, AskCall, CompleteCall, FailCall, FailKind, HeartbeatView, LogCall, Nothing, UsageCall,
@@ -86,10 +86,15 @@ impl Word {
     pub fn of(said: AgentSaid, outputs: &[Output]) -> Word {
         match said {
             AgentSaid::Reported(report) => Word::Complete(completed(report, outputs)),
-            AgentSaid::Overran { duration, usage } => Word::Fail(FailCall {
-                kind: FailKind::Overran,
-                reason: "it was still at work at its deadline, or silent for too long, and was ended"
-                    .to_owned(),
+            AgentSaid::Overran { past, duration, usage } => Word::Fail(FailCall {
+                kind: match past {
+                    Overrun::Deadline => FailKind::Overran,
+                    Overrun::Silence => FailKind::Silent,
+                },
+                reason: match past {
+                    Overrun::Deadline => "it was still at work at its deadline and was ended".to_owned(),
+                    Overrun::Silence => "it was silent for too long and was ended".to_owned(),
+                },
                 usage: usage.map(used),
                 seconds: Some(duration.as_secs_f64()),
             }),

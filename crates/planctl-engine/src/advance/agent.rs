@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::budget::{Spent, Usage};
 use crate::effect::{AskKind, Reason};
-use crate::event::{AgentEvent, AgentSaid, Fault, FaultKind, Hints, Refusal, Report};
+use crate::event::{AgentEvent, AgentSaid, Fault, FaultKind, Hints, Overrun, Refusal, Report};
 use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
 use crate::run::{Failing, Known, NodeState, Outcome, Unchecked};
@@ -35,9 +35,9 @@ pub(super) fn said(turn: &mut Turn<'_>, event: &AgentEvent) -> Result<(), Refusa
             turn.run.record_mut(node)?.question = Some(question.clone());
             hold::ask(turn, node, AskKind::Question, Reason::Asked, Some(question.clone()))
         }
-        AgentSaid::Overran { duration, usage } => {
+        AgentSaid::Overran { past, duration, usage } => {
             charge(turn, node, usage.as_ref(), *duration)?;
-            overran(turn, node)
+            overran(turn, node, *past)
         }
         AgentSaid::Faulted(fault) => faulted(turn, node, fault),
         AgentSaid::Released => dispatch::after_interruption(turn, node),
@@ -128,11 +128,11 @@ fn shortened(value: &str) -> String {
 }
 
 /// Spends an attempt without a gate: nobody knows what state the work was ended in.
-pub(super) fn overran(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+pub(super) fn overran(turn: &mut Turn<'_>, node: &NodeId, past: Overrun) -> Result<(), Refusal> {
     if planted(Mutant::OverrunSpendsNothing) {
         return dispatch::after_interruption(turn, node);
     }
-    let failure = settle::failure_without_gate(turn, node, Failing::Overran)?;
+    let failure = settle::failure_without_gate(turn, node, Failing::Overran { past })?;
     settle::attempt_failed(turn, node, failure, false)
 }
 

@@ -1,7 +1,7 @@
 //! What time brought: admission to the workspace, timers, leases that ran out.
 
 use crate::effect::{AskKind, Effect, Reason, TimerId};
-use crate::event::{ClockEvent, Refusal};
+use crate::event::{ClockEvent, Overrun, Refusal};
 use crate::fact::Fact;
 use crate::ids::{Actor, At, NodeId};
 use crate::mutant::{Mutant, planted};
@@ -20,7 +20,7 @@ pub(super) fn ticked(turn: &mut Turn<'_>, event: &ClockEvent) -> Result<(), Refu
             let node = working(turn, at)?;
             let timeout = turn.run.record(&node)?.work_timeout(turn.task(&node)?);
             agent::charge(turn, &node, None, timeout)?;
-            agent::overran(turn, &node)
+            agent::overran(turn, &node, Overrun::Deadline)
         }
     }
 }
@@ -113,7 +113,7 @@ fn lease_lost(turn: &mut Turn<'_>, at: &At, interrupted: bool) -> Result<(), Ref
     if interrupted {
         dispatch::after_interruption(turn, &node)
     } else if planted(Mutant::LostLeaseSpendsAttempt) {
-        agent::overran(turn, &node)
+        agent::overran(turn, &node, Overrun::Deadline)
     } else {
         dispatch::after_lost_delivery(turn, &node, "the worker vanished")
     }

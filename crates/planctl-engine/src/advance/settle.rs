@@ -113,7 +113,7 @@ fn recurs(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
 fn signature(failure: &Failure) -> u64 {
     let what = match &failure.what {
         Failing::Contract { verdict, ending, .. } => format!("{verdict:?} {ending:?}"),
-        Failing::Overran => "overran".to_owned(),
+        Failing::Overran { .. } => "overran".to_owned(),
         Failing::Undelivered { .. } => "undelivered".to_owned(),
         Failing::Permission { .. } => "permission".to_owned(),
         Failing::Inconclusive { .. } => "inconclusive".to_owned(),

@@ -6,8 +6,8 @@ use std::time::Duration;
 use planctl_engine::{
     Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, ChildEnd, ClockEvent, Conflict, Decision,
     Digest, End, Ending, Event, Evidence, Excerpt, Fault, FaultKind, FileChange, Found, Graph, HarnessEvent,
-    Hints, HumanEvent, Inconclusive, ItemId, NodeId, Outcomes, Report, Resources, Role, Run, RunId, Spent,
-    Tampering, TimerId, Usage,
+    Hints, HumanEvent, Inconclusive, ItemId, NodeId, Outcomes, Overrun, Report, Resources, Role, Run, RunId,
+    Spent, Tampering, TimerId, Usage,
 };
 
 use super::plan::number;
@@ -83,7 +83,8 @@ fn agent(room: &Room<'_>, said: &[&str], quoted: Option<String>) -> Event {
             (at, AgentSaid::Asked { question: quoted.clone().unwrap_or_default(), usage: usage(more) })
         }
         ["overran", at, more @ ..] => {
-            (at, AgentSaid::Overran { duration: Duration::from_secs(600), usage: usage(more) })
+            let past = if more.contains(&"silent") { Overrun::Silence } else { Overrun::Deadline };
+            (at, AgentSaid::Overran { past, duration: Duration::from_secs(600), usage: usage(more) })
         }
         ["faulted", at] => (at, fault(FaultKind::Transient)),
         ["lacks", "permission", at] => (at, fault(FaultKind::Permission)),

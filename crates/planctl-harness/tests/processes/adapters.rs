@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use libtest_mimic::Trial;
-use planctl_engine::{AgentSaid, Ending, FaultKind};
+use planctl_engine::{AgentSaid, Ending, FaultKind, Overrun};
 use planctl_harness::{Agent, Assignment, Known, PermissionMode, Program, Spawner, Worked};
 
 use super::support::{alive, block_on, spawner};
@@ -248,7 +248,7 @@ fn past_the_deadline_the_whole_tree_is_ended_and_no_status_counts() {
         assignment.deadline = Duration::from_millis(500);
         let pending = std::future::pending();
         let said = block_on(known.work(&place.spawner, &assignment, &mut |_, _| (), pending)).said;
-        assert!(matches!(said, AgentSaid::Overran { .. }), "{agent}: {said:?}");
+        assert!(matches!(said, AgentSaid::Overran { past: Overrun::Deadline, .. }), "{agent}: {said:?}");
         place.assert_all_dead();
     }
 }
@@ -259,7 +259,7 @@ fn past_the_idle_timeout_the_whole_tree_is_ended() {
         let mut known = place.agent(agent, &fixture(agent, "ok"), 0);
         known.idle_timeout = Some(Duration::from_millis(300));
         let said = place.work(&known).said;
-        assert!(matches!(said, AgentSaid::Overran { .. }), "{agent}: {said:?}");
+        assert!(matches!(said, AgentSaid::Overran { past: Overrun::Silence, .. }), "{agent}: {said:?}");
         place.assert_all_dead();
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use libtest_mimic::Trial;
-use planctl_engine::{AgentSaid, Ending, FaultKind};
+use planctl_engine::{AgentSaid, Ending, FaultKind, Overrun};
 use planctl_harness::{Agent, Assignment, ContextEntry, Inherited, Program, Spawner, Worked};
 
 use super::support::{alive, block_on, spawner};
@@ -236,7 +236,7 @@ fn p_51_work_past_its_deadline_overran() {
     assignment.deadline = Duration::from_millis(300);
     let script = "trap '' TERM; echo '{\"planctl\":\"result/1\",\"usage\":{\"input_tokens\":9}}'; sleep 999; sleep 999";
     let said = place.work_with(&place.agent(Program::Shell(script.into())), &assignment).said;
-    let AgentSaid::Overran { duration, usage } = said else { panic!("{said:?}") };
+    let AgentSaid::Overran { past: Overrun::Deadline, duration, usage } = said else { panic!("{said:?}") };
     assert!(duration >= Duration::from_millis(500) && duration < Duration::from_secs(2), "{duration:?}");
     assert_eq!(usage.unwrap().tokens(), 9, "what it had said by then");
 }
@@ -246,7 +246,7 @@ fn silence_past_the_idle_timeout_overran() {
     let mut agent = place.agent(Program::Shell("echo one; sleep 999".into()));
     agent.idle_timeout = Some(Duration::from_millis(200));
     let said = place.work_with(&agent, &place.assignment("x")).said;
-    assert!(matches!(said, AgentSaid::Overran { .. }), "{said:?}");
+    assert!(matches!(said, AgentSaid::Overran { past: Overrun::Silence, .. }), "{said:?}");
 }
 
 fn a_cancel_gives_the_work_back() {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use axum::response::Response;
 use planctl_engine::{
-    AgentEvent, AgentSaid, At, Ending, Event, Fault, FaultKind, ItemId, Report, Role, RunId, Subscription,
-    Task, Usage, Work, WorkKind,
+    AgentEvent, AgentSaid, At, Ending, Event, Fault, FaultKind, ItemId, Overrun, Report, Role, RunId,
+    Subscription, Task, Usage, Work, WorkKind,
 };
 use planctl_harness::{Assignment, digest_of, excerpt_of};
 use planctl_store::{
@@ -587,18 +587,21 @@ pub(super) async fn fail(call: Call) -> Answer {
     let usage = used(&call, &lease, said.usage)?;
     let duration = seconds(said.seconds)?;
     let fault = |kind| AgentSaid::Faulted(Fault { kind, message: said.reason.chars().take(2000).collect() });
+    let overran = |past| AgentSaid::Overran { past, duration, usage: usage.clone() };
     let (event, follows) = match said.kind {
         FailKind::GaveUp => {
             let (text, outputs) = excerpt_of(&said.reason);
             for output in &outputs {
                 call.station().store.put_output(&output.digest, &output.bytes).await?;
             }
-            let report = Report { text, gave_up: true, ending: None, duration, usage, hints: None };
+            let report =
+                Report { text, gave_up: true, ending: None, duration, usage: usage.clone(), hints: None };
             (AgentSaid::Reported(report), "the contract is checked; if it fails there is no retry")
         }
         FailKind::Transient => (fault(FaultKind::Transient), "it is tried again later"),
         FailKind::Permission => (fault(FaultKind::Permission), "a person is asked"),
-        FailKind::Overran => (AgentSaid::Overran { duration, usage }, "the attempt is spent"),
+        FailKind::Overran => (overran(Overrun::Deadline), "the attempt is spent"),
+        FailKind::Silent => (overran(Overrun::Silence), "the attempt is spent"),
     };
     accepted(&lease, lease.say(&call, event).await?, follows)
 }

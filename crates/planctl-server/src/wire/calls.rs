@@ -512,6 +512,8 @@ pub enum FailKind {
     Permission,
     /// It ran past its deadline and was ended: spends an attempt.
     Overran,
+    /// It printed nothing for too long and was ended: spends an attempt.
+    Silent,
 }
 
 /// Asks a person something.

@@ -84,7 +84,7 @@ impl Model {
                 self.charge(node, usage.as_ref(), Duration::ZERO);
                 self.ask(node, AskKind::Question, "asked");
             }
-            AgentSaid::Overran { duration, usage } => {
+            AgentSaid::Overran { past: _, duration, usage } => {
                 self.charge(node, usage.as_ref(), *duration);
                 self.attempt_failed(node, "overran", false);
             }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use planctl_engine::{
     Actor, AgentEvent, AgentSaid, At, Attempt, ChildEnd, ClockEvent, Decision, Digest, End, Event, Fault,
-    FaultKind, Found, HarnessEvent, HumanEvent, Inconclusive, ItemId, NodeId, Outcomes, RunId, Spent,
-    advance,
+    FaultKind, Found, HarnessEvent, HumanEvent, Inconclusive, ItemId, NodeId, Outcomes, Overrun, RunId,
+    Spent, advance,
 };
 
 use super::World;
@@ -62,7 +62,11 @@ impl World {
                 Event::Agent(AgentEvent { at, said })
             }
             3 => {
-                let said = AgentSaid::Overran { duration: Duration::from_secs(1), usage: None };
+                let said = AgentSaid::Overran {
+                    past: Overrun::Silence,
+                    duration: Duration::from_secs(1),
+                    usage: None,
+                };
                 Event::Agent(AgentEvent { at, said })
             }
             4 | 5 => {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentEvent, AgentSaid, At, Attempt, Event, Excerpt, Fault, FaultKind, Hints, NodeId, Report, Usage, Work,
+    AgentEvent, AgentSaid, At, Attempt, Event, Excerpt, Fault, FaultKind, Hints, NodeId, Overrun, Report,
+    Usage, Work,
 };
 
 use super::World;
@@ -69,7 +70,11 @@ impl World {
         } else if self.strikes(Trouble::PermissionMissing) {
             fault(FaultKind::Permission, "log in first")
         } else if self.strikes(Trouble::WorkOverran) {
-            AgentSaid::Overran { duration: Duration::from_secs(self.dice.below(900)), usage: self.usage() }
+            AgentSaid::Overran {
+                past: Overrun::default(),
+                duration: Duration::from_secs(self.dice.below(900)),
+                usage: self.usage(),
+            }
         } else if self.strikes(Trouble::WorkerAsked) {
             AgentSaid::Asked { question: "which one?".to_owned(), usage: self.usage() }
         } else {

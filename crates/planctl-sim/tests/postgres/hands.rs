@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use planctl_engine::{
     AgentEvent, AgentSaid, Answer, AskKind, At, Budget, ClockEvent, Decision, Digest, Ending, Event,
-    Evidence, Excerpt, Fault, FaultKind, Found, HarnessEvent, Hints, Inconclusive, NodeId, Outcome, Purpose,
-    Report, Resources, Role, RunStatus, Usage, Work, changed_nodes,
+    Evidence, Excerpt, Fault, FaultKind, Found, HarnessEvent, Hints, Inconclusive, NodeId, Outcome, Overrun,
+    Purpose, Report, Resources, Role, RunStatus, Usage, Work, changed_nodes,
 };
 use planctl_sim::{Dice, revise, truth};
 use planctl_store::{Claim, ClaimLane, Claimed, Holder, NewRevision, Proof, StoreError, Take};
@@ -142,7 +142,7 @@ impl Hand {
         if self.goes_wrong(60) {
             AgentSaid::Asked { question: "which?".to_owned(), usage }
         } else if self.goes_wrong(60) {
-            AgentSaid::Overran { duration: Duration::from_secs(1), usage }
+            AgentSaid::Overran { past: Overrun::Silence, duration: Duration::from_secs(1), usage }
         } else if self.goes_wrong(30) {
             let kind = if self.dice.happens(700) { FaultKind::Transient } else { FaultKind::Permission };
             AgentSaid::Faulted(Fault { kind, message: "not now".to_owned() })

@@ -83,6 +83,7 @@ pub async fn run(context: &Context, command: WorkCommand) -> Answer {
                 "transient" => FailKind::Transient,
                 "permission" => FailKind::Permission,
                 "overran" => FailKind::Overran,
+                "silent" => FailKind::Silent,
                 _ => FailKind::GaveUp,
             };
             say(context, &item, &Word::Fail(FailCall { kind, reason, usage: used.call(), seconds: None }))

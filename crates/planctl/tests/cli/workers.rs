@@ -314,3 +314,23 @@ fn an_agent_named_at_resume_serves_from_there_on() {
     must(&said, 0);
     assert_eq!((room.status()["agent"].as_str(), room.status()["exec"].as_str()), (Some("codex"), None));
 }
+
+#[test]
+fn silence_is_told_apart_from_too_long_a_work() {
+    let room = Room::new();
+    room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "retry(1), then escalate")]));
+    let prompts = room.home().join("prompt-").display().to_string();
+    let exec = format!("cat > {prompts}$PLANCTL_ATTEMPT; sleep 600");
+    room.write("planctl.toml", &format!("[roles.coder]\nagent = \"exec:{exec}\"\nidle_timeout = \"1s\"\n"));
+    must(&room.planctl(&["trust", "."]), 0);
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
+    must(&said, 3);
+    assert!(said.err.contains("step=1 attempt=1 work=ended past=silence"), "{said:?}");
+    let prompt = std::fs::read_to_string(room.home().join("prompt-2")).unwrap();
+    assert!(prompt.contains("printed nothing for too long") && !prompt.contains("deadline"), "{prompt}");
+    let status = room.status();
+    assert_eq!(status["steps"][0]["failure"], "the work was silent for too long", "{status}");
+    let logs = room.planctl(&["plan", "logs", "@last"]);
+    assert!(logs.out.contains("ended after too long a silence"), "{logs:?}");
+    assert!(!logs.out.contains("deadline"), "{logs:?}");
+}

@@ -175,6 +175,16 @@ fn a_cancelled_run_ends_the_whole_tree_of_its_worker() {
 }
 
 #[test]
+fn a_worker_that_is_silent_for_too_long_is_ended_and_told_apart_from_a_slow_one() {
+    let house = House::new();
+    let run = begin(&house.room, "p.md", &one_step("Hello", "hello"));
+    let said = house.room.planctl(&words("sleep 600", &["--once", "--idle-timeout", "1s"]));
+    assert!(said.code == 0 && said.err.contains("it was silent for too long and was ended"), "{said:?}");
+    let logs = house.room.planctl(&["plan", "logs", &run]);
+    assert!(logs.out.contains("ended after too long a silence"), "{logs:?}");
+}
+
+#[test]
 fn p5_a_worker_that_is_killed_loses_its_lease_and_another_one_finishes() {
     let house = House::with(&[("PLANCTL_LEASE_SECONDS", "1")]);
     let run = begin(&house.room, "p.md", &one_step("Hello", "hello"));
