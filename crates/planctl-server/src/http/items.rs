@@ -181,7 +181,13 @@ async fn claimed_within(
         };
         let claimed = match turn {
             Some(Turn::Served(claimed)) => Some(*claimed),
-            Some(Turn::InFront(front)) => in_front(call, &line, wants, used, until, front, place).await?,
+            Some(Turn::InFront(front)) => {
+                match in_front(call, &line, wants, used, until, front, place).await? {
+                    Looked::Found(claimed) => Some(*claimed),
+                    Looked::InVain => None,
+                    Looked::Resumed => continue,
+                }
+            }
             Some(Turn::Lost) => {
                 used = Some(&wants.token);
                 match claimed_before(call, used).await? {
@@ -201,6 +207,16 @@ async fn claimed_within(
     }
 }
 
+/// What looking from the front has come to.
+enum Looked {
+    /// There was something for this place.
+    Found(Box<Claimed>),
+    /// There was nothing as long as was to be waited.
+    InVain,
+    /// Its worker was paused, and is no more: it takes a place anew.
+    Resumed,
+}
+
 /// Looks for all who wait until there is something for this place.
 async fn in_front(
     call: &Call,
@@ -211,14 +227,14 @@ async fn in_front(
     front: tokio::sync::MutexGuard<'_, ()>,
     // Given up before the front is: nobody claims for who has gone.
     mut place: Place<'_>,
-) -> Result<Option<Claimed>, Problem> {
+) -> Result<Looked, Problem> {
     let store = call.station().store();
     let bell = store.listen(News::Agents);
     let mut stop = call.doors.options().stop.clone();
     loop {
         let more = line.look(store, call.station().host()).await?;
         if let Some(claimed) = place.served() {
-            return Ok(Some(claimed));
+            return Ok(Looked::Found(Box::new(claimed)));
         }
         if more {
             continue;
@@ -226,27 +242,45 @@ async fn in_front(
         if let Some(token) = used
             && let Some(claimed) = store.claimed_under(token).await?
         {
-            return Ok(Some(claimed));
+            return Ok(Looked::Found(Box::new(claimed)));
         }
         let left = until.saturating_duration_since(clock::instant());
         if left.is_zero() || *stop.borrow() {
-            return Ok(None);
+            return Ok(Looked::InVain);
         }
         if store.is_paused(&wants.instance).await? {
             // Held back as one that finds nothing, and in nobody's way.
             drop(place);
             drop((front, bell));
-            tokio::select! {
-                () = tokio::time::sleep_until(until) => {}
-                _ = stop.wait_for(|stop| *stop) => {}
-            }
-            return Ok(None);
+            return if resumes(call, &wants.instance, until).await? {
+                Ok(Looked::Resumed)
+            } else {
+                Ok(Looked::InVain)
+            };
         }
         tokio::select! {
             () = bell.rung() => {}
             () = tokio::time::sleep(left.min(LOOK_AGAIN)) => {}
             // Where nobody can say stop any more, the timer ends it.
             _ = stop.wait_for(|stop| *stop) => {}
+        }
+    }
+}
+
+/// Waits until a paused worker may claim again; says whether that came in time.
+async fn resumes(call: &Call, worker: &str, until: Instant) -> Result<bool, Problem> {
+    let mut stop = call.doors.options().stop.clone();
+    loop {
+        let left = until.saturating_duration_since(clock::instant());
+        if left.is_zero() || *stop.borrow() {
+            return Ok(false);
+        }
+        tokio::select! {
+            () = tokio::time::sleep(left.min(LOOK_AGAIN)) => {}
+            _ = stop.wait_for(|stop| *stop) => {}
+        }
+        if !call.station().store().is_paused(worker).await? {
+            return Ok(true);
         }
     }
 }

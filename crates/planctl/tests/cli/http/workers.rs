@@ -120,6 +120,28 @@ fn two_items_at_once_and_a_worker_that_is_paused() {
     assert_eq!(going.end().code, 0);
 }
 
+#[test]
+fn a_worker_that_is_resumed_claims_in_the_same_call() {
+    let house = House::new();
+    let run = begin(&house.room, "p.md", &one_step("Hello", "hello"));
+    let body = r#"{"roles": ["writer"], "worker": "mole"}"#;
+    let known = Ask { body: Some(body.to_owned()), ..Ask::default() };
+    assert_eq!(house.local("POST", "/v1/items/claim", &known).status, 204);
+    assert_eq!(house.room.planctl(&["worker", "pause", "mole"]).code, 0);
+    let wanted = Ask { body: Some(body.replace("writer", "coder")), ..Ask::default() };
+    let claimed = std::thread::scope(|scope| {
+        let claimed = scope.spawn(|| house.local("POST", "/v1/items/claim?wait=50", &wanted));
+        // It asks, and is held back though there is work.
+        until("it asks for the other role", || {
+            house.room.json(&["worker", "ls", "--json"])["workers"][0]["roles"][0] == "coder"
+        });
+        assert_eq!(house.room.planctl(&["worker", "resume", "mole"]).code, 0);
+        claimed.join().unwrap()
+    });
+    assert_eq!(claimed.status, 200, "{claimed:?}");
+    assert_eq!(claimed.json()["run"], run.as_str());
+}
+
 /// Starts a run of one step in a workspace of its own beside the house's; returns its name.
 fn begin_beside(house: &House, folder: &str, file: &str, word: &str) -> String {
     let folder = house.room.path(&format!("../{folder}"));
