@@ -25,7 +25,7 @@ use crate::context::ContextEntry;
 use crate::environment::Inherited;
 use crate::excerpt::{Output, excerpt, excerpt_of_text};
 use crate::process::{Command, End, Finished, Stream};
-use crate::spawn::Spawner;
+use crate::spawn::{Spawner, Stage};
 
 /// The status that says "later it may work" (INTERFACE 3.5).
 const EXIT_TEMPORARY: i32 = 75;
@@ -139,6 +139,8 @@ pub struct Worked {
     pub session: Option<String>,
     /// Files that the agent says it made.
     pub artifacts: Vec<String>,
+    /// Says that it said nothing: what its report shows stood on its standard error.
+    pub is_mute: bool,
 }
 
 impl Agent {
@@ -177,7 +179,7 @@ impl Agent {
                 if answer.text.is_none() {
                     answer.text = room.last_message();
                 }
-                said(finished, answer, self.program.known())
+                said(&command, finished, answer, self.program.known())
             }
             Err(error) => could_not_run(format!("its process could not be started: {error}")),
         }
@@ -195,11 +197,11 @@ async fn run(
 
 fn could_not_run(message: String) -> Worked {
     let said = AgentSaid::Faulted(Fault { kind: FaultKind::Transient, message });
-    Worked { said, outputs: Vec::new(), session: None, artifacts: Vec::new() }
+    Worked { said, outputs: Vec::new(), session: None, artifacts: Vec::new(), is_mute: true }
 }
 
 /// Decides what the engine hears: our own ending first, then errors by shape, then the exit status (INTERFACE 3.3).
-fn said(finished: Finished, mut answer: Answer, known: Option<&Known>) -> Worked {
+fn said(command: &Command, finished: Finished, mut answer: Answer, known: Option<&Known>) -> Worked {
     if let (Some(usage), Some(known)) = (&mut answer.usage, known)
         && usage.model.is_none()
     {
@@ -213,10 +215,11 @@ fn said(finished: Finished, mut answer: Answer, known: Option<&Known>) -> Worked
             AgentSaid::Overran { past: Overrun::Silence, duration: finished.duration, usage }
         }
         End::Cancelled | End::HelperLost => AgentSaid::Released,
-        End::NotStarted { errno, .. } => AgentSaid::Faulted(Fault {
-            kind: FaultKind::Transient,
-            message: format!("it could not be started: {}", std::io::Error::from_raw_os_error(*errno)),
-        }),
+        End::NotStarted { stage, errno } => {
+            let error = std::io::Error::from_raw_os_error(*errno);
+            let message = format!("it could not be started: {}: {error}", missing(command, *stage));
+            AgentSaid::Faulted(Fault { kind: FaultKind::Transient, message })
+        }
         End::Exited(_) | End::Signalled(_) | End::Flooded => match fault(&finished, &answer, known) {
             Some(fault) => AgentSaid::Faulted(fault),
             None => match answer.question.clone().or_else(|| denied(&answer, known)) {
@@ -225,7 +228,19 @@ fn said(finished: Finished, mut answer: Answer, known: Option<&Known>) -> Worked
             },
         },
     };
-    Worked { said, outputs, session: answer.session, artifacts: answer.artifacts }
+    let is_mute = answer.text.is_none() && finished.stdout.bytes == 0;
+    Worked { said, outputs, session: answer.session, artifacts: answer.artifacts, is_mute }
+}
+
+/// Names what there was no way to start a command with.
+fn missing(command: &Command, stage: Stage) -> String {
+    match stage {
+        Stage::Execute => {
+            command.arguments.first().map_or(String::new(), |program| program.display().to_string())
+        }
+        Stage::Directory => command.directory.display().to_string(),
+        Stage::Fork | Stage::Prepare => "a process".to_owned(),
+    }
 }
 
 /// Makes a question of what an agent was denied, where a person is to be asked.

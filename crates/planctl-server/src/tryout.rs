@@ -59,7 +59,7 @@ pub async fn try_worker(
     let assignment = assignment(&tryout, &word);
     let worked = agent.work(spawner, &assignment, &mut |_, _| (), cancel).await;
     let settings = RunSettings { prices: tryout.config.prices.clone(), ..RunSettings::default() };
-    checks.extend(judged(settings.priced(worked.said), &word, tryout));
+    checks.extend(judged(settings.priced(worked.said), worked.is_mute, &word, tryout));
     Ok(view(tryout.worker, began.elapsed(), checks))
 }
 
@@ -130,7 +130,7 @@ fn assignment(tryout: &Tryout<'_>, word: &str) -> Assignment {
     }
 }
 
-fn judged(said: AgentSaid, word: &str, tryout: Tryout<'_>) -> Vec<HealthView> {
+fn judged(said: AgentSaid, is_mute: bool, word: &str, tryout: Tryout<'_>) -> Vec<HealthView> {
     let is_known = matches!(tryout.worker, Agent::Known { .. });
     match said {
         AgentSaid::Faulted(fault) => vec![faulted(fault)],
@@ -149,7 +149,7 @@ fn judged(said: AgentSaid, word: &str, tryout: Tryout<'_>) -> Vec<HealthView> {
         }
         AgentSaid::Reported(report) => {
             let mut checks = vec![ended(&report)];
-            checks.extend(answered(&report, word, is_known));
+            checks.extend(answered(if is_mute { "" } else { report.text.tail.trim() }, word, is_known));
             checks.extend(metered(report.usage.as_ref(), &tryout.config.prices));
             checks
         }
@@ -164,7 +164,18 @@ fn faulted(fault: Fault) -> HealthView {
     check("run", Health::Problem, fault.message, Some(help.to_owned()))
 }
 
+/// The statuses by which a shell says that a command is not there, or is none.
+const NO_COMMAND: std::ops::RangeInclusive<i32> = 126..=127;
+
 fn ended(report: &Report) -> HealthView {
+    if let Some(Ending::Exited { code }) = report.ending
+        && NO_COMMAND.contains(&code)
+    {
+        let last = report.text.tail.trim().lines().last().unwrap_or_default();
+        let last: String = last.chars().take(200).collect();
+        let help = "name a command that is there and can be run; its folder has to be in PATH";
+        return check("run", Health::Problem, format!("exit {code}: {last}"), Some(help.to_owned()));
+    }
     let (health, found) = match report.ending {
         Some(Ending::Exited { code: 0 }) => (Health::Good, "exit 0".to_owned()),
         Some(Ending::Exited { code }) => (Health::Warning, format!("exit {code}")),
@@ -176,9 +187,8 @@ fn ended(report: &Report) -> HealthView {
 }
 
 /// A command of one's own may be silent; an agent that answers nothing was not understood.
-fn answered(report: &Report, word: &str, is_known: bool) -> Vec<HealthView> {
+fn answered(text: &str, word: &str, is_known: bool) -> Vec<HealthView> {
     let failing = if is_known { Health::Problem } else { Health::Warning };
-    let text = report.text.tail.trim();
     if text.is_empty() {
         let help = "planctl shows a worker's last words beside its step; print some".to_owned();
         return vec![check("final text", failing, "none".to_owned(), Some(help))];

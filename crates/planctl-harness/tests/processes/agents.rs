@@ -292,7 +292,9 @@ fn a_program_that_is_not_there_is_infrastructure() {
     let place = Place::new();
     let program = Program::Arguments(vec!["no-such-agent-anywhere".into()]);
     let said = place.work_with(&place.agent(program), &place.assignment("x")).said;
-    assert!(matches!(&said, AgentSaid::Faulted(fault) if fault.kind == FaultKind::Transient), "{said:?}");
+    let AgentSaid::Faulted(fault) = said else { panic!("{said:?}") };
+    assert_eq!(fault.kind, FaultKind::Transient);
+    assert!(fault.message.contains("no-such-agent-anywhere: No such file"), "{fault:?}");
     let mut agent = place.agent(Program::Shell("true".into()));
     agent.scratch = "/nowhere".into();
     let said = place.work_with(&agent, &place.assignment("x")).said;

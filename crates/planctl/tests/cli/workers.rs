@@ -141,6 +141,22 @@ fn a_worker_test_fails_where_something_essential_does() {
     must(&room.planctl(&["worker", "test"]), 2);
     // A command of one's own may be silent.
     must(&room.planctl(&["worker", "test", "--exec", "cat > /dev/null"]), 0);
+    // One that is not there, or is none, does no work; and what a shell says of it is no answer of a worker's.
+    room.write("none", "no program");
+    let none = room.path("none").display().to_string();
+    for (exec, expected) in
+        [("nope-cmd", "nope-cmd: command not found"), (none.as_str(), "Permission denied")]
+    {
+        let said = room.planctl(&["worker", "test", "--exec", exec]);
+        must(&said, 1);
+        assert!(said.out.contains("✖ run") && said.out.contains(expected), "{said:?}");
+        assert!(!said.out.contains("✔ final text"), "{said:?}");
+    }
+    let said = room.planctl(&["worker", "test", "--exec", "echo trouble >&2", "--json"]);
+    let view: Value = serde_json::from_str(&said.out).unwrap();
+    let text =
+        view["checks"].as_array().unwrap().iter().find(|check| check["check"] == "final text").unwrap();
+    assert_eq!(text["found"], "none", "{view}");
     let said = room.planctl(&["worker", "test", "--exec", "sleep 999", "--within", "1s"]);
     must(&said, 1);
     assert!(said.out.contains("still at work"), "{said:?}");
