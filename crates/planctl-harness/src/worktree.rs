@@ -323,6 +323,21 @@ impl Checkout {
         Ok(not.map(str::to_owned).collect())
     }
 
+    /// Says whether git leaves out one of these files, relative to the top, unless it is forced to take it.
+    ///
+    /// # Errors
+    ///
+    /// Those of git.
+    pub async fn ignores_any(&self, paths: &[String]) -> Result<bool, WorktreeError> {
+        for some in paths.chunks(PATHS_AT_ONCE) {
+            let named = ["check-ignore", "--"].into_iter().chain(some.iter().map(String::as_str));
+            if call(&self.spawner, &self.top, named).await?.status == 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Returns a file as a commit has it, where it has it.
     ///
     /// # Errors

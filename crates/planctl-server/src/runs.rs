@@ -22,9 +22,9 @@ use crate::settings::RunSettings;
 use crate::traversal;
 use crate::wire::{
     AttemptView, AuditView, AuditedRun, BecauseView, BeforeView, CheckpointView, ContextView, EventLine,
-    GateView, JoinView, LevelView, LogView, PassageView, RunList, RunState, RunSummary, RunView, SaluteView,
-    SpentView, StepName, StepState, StepView, TamperView, TraversalView, WaitingOn, WhyView, WorkView,
-    WorktreeView, moment, usd,
+    GateView, JoinView, LevelView, LockView, LogView, PassageView, RunList, RunState, RunSummary, RunView,
+    SaluteView, SpentView, StepName, StepState, StepView, TamperView, TraversalView, WaitingOn, WhyView,
+    WorkView, WorktreeView, moment, usd,
 };
 use crate::worktrees::trouble_of;
 
@@ -44,6 +44,8 @@ struct Shown {
     busy: Option<String>,
     /// The locks that its items wait for.
     locks: Vec<AwaitedLock>,
+    /// What kept workers from the work of nodes that rest.
+    troubles: BTreeMap<NodeId, String>,
     /// The newest runs of the plans that its nodes carry out.
     within: BTreeMap<NodeId, Inner>,
 }
@@ -97,7 +99,8 @@ impl Services {
                 RunStatus::Ended { end: End::Done | End::Cancelled } => {
                     let graph = self.store.graph_of(&row).await?;
                     let view = StoredView { run: row, records: BTreeMap::new(), items: Vec::new() };
-                    Shown { view, graph, busy: None, locks: Vec::new(), within: BTreeMap::new() }
+                    let (troubles, within) = (BTreeMap::new(), BTreeMap::new());
+                    Shown { view, graph, busy: None, locks: Vec::new(), troubles, within }
                 }
                 RunStatus::New
                 | RunStatus::Awaiting
@@ -125,6 +128,14 @@ impl Services {
         let has_locks = graph.steps().iter().any(|(_, task)| !task.locks.is_empty());
         let is_out = view.items.iter().any(|item| matches!(item.work, Work::Agent { .. }) && !item.is_leased);
         let locks = if has_locks && is_out { self.store.awaited_locks(run).await? } else { Vec::new() };
+        let mut troubles = BTreeMap::new();
+        for (node, record) in &view.records {
+            if matches!(record.state, NodeState::Resting { .. })
+                && let Some(Fact::NodeResting { message, .. }) = self.store.newest_rest(run, node).await?
+            {
+                troubles.insert(node.clone(), message);
+            }
+        }
         let mut within = BTreeMap::new();
         for (node, _) in graph.sub_plans() {
             let Some(record) = view.records.get(&node.id) else { continue };
@@ -147,7 +158,7 @@ impl Services {
             };
             within.insert(node.id.clone(), Inner { name: self.store.run(child).await?.name, waits });
         }
-        Ok(Shown { view, graph, busy, locks, within })
+        Ok(Shown { view, graph, busy, locks, troubles, within })
     }
 
     /// Returns at most `limit` lines of a run's history after line `since`.
@@ -601,6 +612,10 @@ impl Shown {
             isolation: has_gate.then_some(planctl_harness::ISOLATION_TIER),
             failure: record.failure.as_deref().filter(|_| state != StepState::Passed).map(failure_line),
             run: self.within.get(&node.id).map(|inner| inner.name.clone()),
+            lock: item
+                .and_then(|item| self.locks.iter().find(|lock| lock.item == item.id))
+                .map(|lock| LockView { name: lock.lock.clone(), run: lock.run.clone() }),
+            trouble: self.troubles.get(&node.id).filter(|_| state == StepState::Resting).cloned(),
             spent: SpentView::from(tally.spent),
             since: item.map(|item| moment(item.available_at)),
         }

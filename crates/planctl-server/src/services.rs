@@ -276,10 +276,14 @@ impl Services {
         let named = self.door.workspace.as_ref();
         let path = named.map(|workspace| crate::check::plan_path(Path::new(given), workspace));
         match self.store.find_run(given, self.workspace).await {
-            Err(StoreError::NotFound { .. })
+            Err(missing @ StoreError::NotFound { .. })
                 if path.as_ref().is_some_and(|path| path != given) && !given.starts_with('@') =>
             {
-                Ok(self.store.find_run(&path.unwrap_or_default(), self.workspace).await?)
+                match self.store.find_run(&path.unwrap_or_default(), self.workspace).await {
+                    // A person is told of what they typed, not of what was made of it.
+                    Err(StoreError::NotFound { .. }) => Err(missing.into()),
+                    found => Ok(found?),
+                }
             }
             found => Ok(found?),
         }

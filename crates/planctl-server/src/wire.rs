@@ -272,6 +272,12 @@ pub struct StepView {
     /// The newest run of the plan that it carries out.
     #[serde(default)]
     pub run: Option<String>,
+    /// The lock that its work waits for; `null` where it waits for none.
+    #[serde(default)]
+    pub lock: Option<LockView>,
+    /// What kept its worker from the work, of a resting step.
+    #[serde(default)]
+    pub trouble: Option<String>,
     /// What its attempts have used.
     pub spent: SpentView,
     /// When a resting step goes out again, or a working one began, RFC 3339.
@@ -284,6 +290,16 @@ impl StepView {
     pub fn name(&self) -> StepName {
         StepName { number: self.number, title: self.title.clone() }
     }
+}
+
+/// A lock that somebody else has.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct LockView {
+    /// Its name.
+    pub name: String,
+    /// The run that has it.
+    pub run: String,
 }
 
 fn task_word() -> String {

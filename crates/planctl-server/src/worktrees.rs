@@ -139,13 +139,15 @@ impl Services {
             shown.push_str(&format!(" and {} more", missing.len() - NAMED_MAX));
         }
         let top = shell_word(&checkout.top().to_string_lossy());
+        // What git is told to leave out, it adds only by force.
+        let force = if checkout.ignores_any(&missing).await.map_err(refused)? { "--force " } else { "" };
         Err(ServiceError::Conflict {
             what: format!(
                 "run {} in a worktree, which holds only what is committed; this plan needs {shown} as {} here",
                 checked.path,
                 if missing.len() == 1 { "it is" } else { "they are" }
             ),
-            help: format!("git -C {top} add -- {} && git -C {top} commit", all.join(" ")),
+            help: format!("git -C {top} add {force}-- {} && git -C {top} commit", all.join(" ")),
         })
     }
 

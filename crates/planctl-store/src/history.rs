@@ -21,6 +21,9 @@ pub(crate) const NEWEST_LINES: &str = "select run, seq, at, kind, name, cause, n
 pub(crate) const NEWEST_FACTS: &str = "select seq, body::text as body from history where run = $1 and kind = 'fact' \
      order by seq desc limit $2";
 
+pub(crate) const NEWEST_REST: &str = "select seq, body::text as body from history where run = $1 and kind = 'fact' \
+     and name = 'node_resting' and node = $2 order by seq desc limit 1";
+
 /// One line of a run's history.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Line {
@@ -329,11 +332,18 @@ impl Store {
         let id = stored_run(run);
         let rows =
             repeated!(self, lent => sqlx::query(NEWEST_FACTS).bind(id).bind(limit).fetch_all(&mut *lent))?;
-        let fact = |row: &PgRow| {
-            let seq: i64 = row.try_get("seq")?;
-            from_json(&row.try_get::<String, _>("body")?, &format!("line {seq} of run {run}"))
-        };
-        rows.iter().rev().map(fact).collect()
+        rows.iter().rev().map(|row| fact_of(run, row)).collect()
+    }
+
+    /// Returns the newest fact about a node that says why it rests.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] where it does not read, and those of the connection.
+    pub async fn newest_rest(&self, run: RunId, node: &NodeId) -> Result<Option<Fact>, StoreError> {
+        let id = stored_run(run);
+        let row = repeated!(self, lent => sqlx::query(NEWEST_REST).bind(id).bind(node.as_str()).fetch_optional(&mut *lent))?;
+        row.map(|row| fact_of(run, &row)).transpose()
     }
 
     /// Returns at most `limit` lines of a run's history after line `after`, in order.
@@ -346,4 +356,9 @@ impl Store {
         let rows = repeated!(self, lent => sqlx::query(HISTORY_AFTER).bind(id).bind(after).bind(limit).fetch_all(&mut *lent))?;
         rows.iter().map(Line::read).collect()
     }
+}
+
+fn fact_of(run: RunId, row: &PgRow) -> Result<Fact, StoreError> {
+    let seq: i64 = row.try_get("seq")?;
+    from_json(&row.try_get::<String, _>("body")?, &format!("line {seq} of run {run}"))
 }

@@ -17,6 +17,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("listen: ring", listen::RING),
     ("history: history after", history::HISTORY_AFTER),
     ("history: newest facts", history::NEWEST_FACTS),
+    ("history: newest rest", history::NEWEST_REST),
     ("history: newest lines", history::NEWEST_LINES),
     ("apply: read nodes", apply::READ_NODES),
     ("apply: read live", apply::READ_LIVE),

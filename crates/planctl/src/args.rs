@@ -1168,7 +1168,7 @@ pub enum WorkCommand {
         #[arg(long)]
         shell: bool,
         /// By which name `worker ls` shows it [default: this machine's]
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, alias = "agent-id", value_name = "NAME")]
         name: Option<String>,
     },
     /// Shows the item that is held
@@ -1235,6 +1235,9 @@ pub enum WorkCommand {
         /// overran: it was ended at its deadline; silent: it was ended since it printed nothing
         #[arg(long, value_parser = ["gave-up", "transient", "permission", "overran", "silent"], default_value = "gave-up", hide_possible_values = true)]
         kind: String,
+        /// The same as --kind transient
+        #[arg(long, conflicts_with = "kind", hide = true)]
+        transient: bool,
         /// What was used.
         #[command(flatten)]
         used: Used,
@@ -1266,13 +1269,13 @@ pub struct HeldItem {
 #[derive(Args, Clone, Debug, Default)]
 pub struct Used {
     /// Input tokens, cached ones included
-    #[arg(long, value_name = "N")]
+    #[arg(long, alias = "input", value_name = "N")]
     pub input_tokens: Option<u64>,
     /// Input tokens that came from a cache
     #[arg(long, value_name = "N")]
     pub cached_tokens: Option<u64>,
     /// Output tokens
-    #[arg(long, value_name = "N")]
+    #[arg(long, alias = "output", value_name = "N")]
     pub output_tokens: Option<u64>,
     /// US dollars
     #[arg(long, value_name = "USD")]

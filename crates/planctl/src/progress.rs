@@ -402,7 +402,8 @@ fn step_line(step: &StepView, widths: Widths, now_unix_seconds: f64) -> String {
     let title = show::brief(&show::safe(&step.title), 40);
     let pad = " ".repeat(widths.title.saturating_sub(title.chars().count()));
     let mut parts = vec![format!("{:<8}", show::safe(&step.role))];
-    let since = step.since.as_deref().and_then(unix_seconds).map(|since| (now_unix_seconds - since).max(0.0));
+    let since =
+        step.since.as_deref().and_then(show::unix_seconds).map(|since| (now_unix_seconds - since).max(0.0));
     match step.state {
         StepState::Pending => {}
         StepState::Passed => parts.push(styled(FAINT, &spent_words(step))),
@@ -413,7 +414,7 @@ fn step_line(step: &StepView, widths: Widths, now_unix_seconds: f64) -> String {
             parts.push(attempt_words(step));
         }
         StepState::Ready | StepState::Resting | StepState::Waiting => {
-            parts.push(styled(CARE, show::step_state(step.state)));
+            parts.push(styled(CARE, &show::step_words(step, now_unix_seconds)));
             parts.push(attempt_words(step));
         }
         StepState::Failed | StepState::Skipped | StepState::Waived | StepState::Warned => {
@@ -463,11 +464,6 @@ fn footer(view: &RunView) -> String {
         None if view.state.is_over() => show::run_state(view.state).to_owned(),
         None => styled(FAINT, "Ctrl-C stops"),
     }
-}
-
-fn unix_seconds(moment: &str) -> Option<f64> {
-    let at = time::OffsetDateTime::parse(moment, &time::format_description::well_known::Rfc3339).ok()?;
-    Some(at.unix_timestamp_nanos() as f64 / 1e9)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
-use planctl_server::wire::{BudgetView, LevelView, RunState, SpentView, StepState};
+use planctl_server::wire::{BudgetView, LevelView, RunState, SpentView, StepState, StepView};
 use serde::Serialize;
 
 use crate::failure::{Exit, Failure};
@@ -179,6 +179,32 @@ pub fn step_state(state: StepState) -> &'static str {
         StepState::Waived => "waived",
         StepState::Warned => "warned",
     }
+}
+
+/// The longest rest that is told in numbers; where there is more, the time it is drawn for is not known.
+const REST_SECONDS_MAX: f64 = 3600.0;
+
+/// Returns where a step stands and what it waits for, in the words of people (INTERFACE ★12).
+pub fn step_words(step: &StepView, now_unix_seconds: f64) -> String {
+    match (&step.lock, &step.trouble) {
+        (Some(lock), _) if step.state == StepState::Ready => {
+            format!("waiting for the lock {}, which run {} has", safe(&lock.name), safe(&lock.run))
+        }
+        (_, Some(trouble)) if step.state == StepState::Resting => {
+            let until = step.since.as_deref().and_then(unix_seconds);
+            let left = until.map(|until| (until - now_unix_seconds).ceil());
+            let left = left.filter(|left| (1.0..=REST_SECONDS_MAX).contains(left));
+            let soon = left.map_or("soon".to_owned(), |left| format!("in {left:.0} s"));
+            format!("retrying {soon}: {}", safe(&brief(trouble, 100)))
+        }
+        _ => step_state(step.state).to_owned(),
+    }
+}
+
+/// Reads a moment as it stands in JSON.
+pub fn unix_seconds(moment: &str) -> Option<f64> {
+    let at = time::OffsetDateTime::parse(moment, &time::format_description::well_known::Rfc3339).ok()?;
+    Some(at.unix_timestamp_nanos() as f64 / 1e9)
 }
 
 /// Says which PACE level handles a step, and why.

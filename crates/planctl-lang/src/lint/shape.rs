@@ -146,17 +146,17 @@ fn status(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     found.push(ignored.help("leave it at `draft`; planctl sets it").fix(status.span, "draft", true));
 }
 
-// Where nobody can say what planctl wrote, a status and marks that go together are taken for its own: it writes them at
-// once, so a status of a run never stands without marks.
+// Where nobody can say what planctl wrote, a status and marks that go together are taken for its own. A run that waits for
+// its first worker, and one that was cancelled before it had any, have marked no step.
 fn is_like_ours(lint: &Lint<'_>) -> bool {
     let status = lint.tree.frontmatter.status.as_ref().map(|status| status.value.as_str());
     let marked = lint.tree.steps.iter().filter(|step| step.mark.is_some()).count();
     let fits = match status {
-        Some("done") => marked == lint.tree.steps.len(),
+        Some("done") => marked > 0 && marked == lint.tree.steps.len(),
         Some("in-progress" | "failed") => true,
         Some(_) | None => false,
     };
-    lint.facts.recorded.is_none() && fits && marked > 0
+    lint.facts.recorded.is_none() && fits
 }
 
 fn title(step: &StepTree, found: &mut Vec<Diagnostic>) {

@@ -180,7 +180,15 @@ fn marks_that_planctl_wrote_are_no_finding_and_others_are() {
     let codes: Vec<Code> = crate::sample::found(&marked).into_iter().map(|found| found.code).collect();
     assert_eq!(codes, [Code::P006, Code::P006]);
     let all = BTreeMap::from([(1, Mark::Passed), (2, Mark::Waived)]);
-    for (status, marks) in [("done", &all), ("in-progress", &BTreeMap::from([(1, Mark::Working)]))] {
+    let none = BTreeMap::new();
+    let begun = BTreeMap::from([(1, Mark::Working)]);
+    for (status, marks) in [
+        ("done", &all),
+        ("in-progress", &begun),
+        ("in-progress", &none),
+        ("failed", &begun),
+        ("failed", &none),
+    ] {
         let ours = crate::sample::found(&annotate(&source, status, marks));
         assert_eq!(ours.iter().map(|found| found.level).collect::<Vec<_>>(), [Severity::Note], "{status}");
     }

@@ -8,7 +8,7 @@ use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use planctl_engine::Role;
-use planctl_store::{NewToken, NewlyMade, TokenRow, TokenScope, WorkerRow};
+use planctl_store::{NewToken, NewlyMade, StoreError, TokenRow, TokenScope, WorkerRow};
 use serde_json::json as object;
 
 use super::guard::Repeated;
@@ -203,11 +203,16 @@ pub(super) async fn resume_worker(call: Call) -> Answer {
 async fn paused(call: Call, is_paused: bool) -> Answer {
     let _: Nothing = call.body()?;
     let name = call.parameter("worker").to_owned();
-    call.station().store.pause_worker(&name, is_paused).await?;
+    let missing =
+        || Problem::new(Code::NotFound, format!("there is no worker {name:?}")).next("planctl worker ls");
+    match call.station().store.pause_worker(&name, is_paused).await {
+        Err(StoreError::NotFound { .. }) => return Err(missing()),
+        done => done?,
+    }
     let workers = call.station().store.workers().await?;
     match workers.iter().find(|worker| worker.id == name) {
         Some(worker) => json(&worker_view(&call, worker)),
-        None => Err(Problem::new(Code::NotFound, format!("there is no worker {name:?}"))),
+        None => Err(missing()),
     }
 }
 

@@ -121,7 +121,8 @@ fn why_drawn(view: &WhyView) -> String {
         number => format!("step {number}"),
     };
     let title = styled(BOLD, &show::safe(&view.step.title));
-    let state = show::step_state(view.step.state);
+    let now = planctl_server::now().as_micros() as f64 / 1e6;
+    let state = show::step_words(&view.step, now);
     let mut text = format!("{} {name} {title}: {state}{}\n", show::safe(&view.run), round_words(view));
     if let Some(level) = &view.step.pace {
         text.push_str(&format!("  {}\n", show::level(level)));

@@ -78,8 +78,9 @@ pub async fn run(context: &Context, command: WorkCommand) -> Answer {
             };
             say(context, &item, &Word::Complete(call)).await
         }
-        WorkCommand::Fail { item, reason, kind, used } => {
+        WorkCommand::Fail { item, reason, kind, transient, used } => {
             let kind = match kind.as_str() {
+                _ if transient => FailKind::Transient,
                 "transient" => FailKind::Transient,
                 "permission" => FailKind::Permission,
                 "overran" => FailKind::Overran,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use planctl_server::check::Checked;
 use planctl_server::config::Agent;
-use planctl_server::wire::{RunView, WorktreeView};
+use planctl_server::wire::{RunView, WaitingOn, WorktreeView};
 use planctl_server::{Approving, Start};
 
 use super::plan::{exit_of, next_of, not_verified, shell_word};
@@ -153,7 +153,8 @@ pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
         let waits = no_wait && matches!(exit_of(&view), Exit::Waiting | Exit::Budget);
         if view.state.is_over() || waits {
             progress.finish(&view);
-            return ended(context, &view, manner);
+            let question = question_of(&client, handle, &view).await?;
+            return ended(context, &view, question.as_deref(), manner);
         }
         tokio::select! {
             exit = stop.asked() => {
@@ -179,6 +180,7 @@ pub async fn work_to_the_end(
         worked = work(&client, handle, Work { since: Some(worked.seq), ..how }, &mut stop).await?;
     }
     let is_daemon = client.is_daemon();
+    let question = question_of(&client, handle, &worked.view).await?;
     client.close().await;
     match worked.asked {
         Some(exit) if is_daemon => {
@@ -191,8 +193,18 @@ pub async fn work_to_the_end(
             context.say(&format!("stopped; planctl plan resume {}", shell_word(&worked.view.run)));
             Ok(exit)
         }
-        None => ended(context, &worked.view, how.manner),
+        None => ended(context, &worked.view, question.as_deref(), how.manner),
     }
+}
+
+/// Returns what a worker asks, where that is what the run waits for.
+async fn question_of(client: &Client, handle: Handle, view: &RunView) -> Result<Option<String>, Failure> {
+    let Some(WaitingOn { kind, id: Some(id), .. }) = &view.waiting_on else { return Ok(None) };
+    if kind != "question" {
+        return Ok(None);
+    }
+    let asks = client.asks(Some(handle)).await?.asks;
+    Ok(asks.into_iter().find(|ask| ask.id == *id).map(|ask| ask.asks))
 }
 
 /// Says where a run stands that a daemon goes on with, and how to follow it.
@@ -209,7 +221,7 @@ async fn status_at_once(context: &Context, client: &Client, handle: Handle, mann
 }
 
 /// Says how it ended: what happened, where, the last lines that matter, and what to type next.
-fn ended(context: &Context, view: &RunView, manner: Manner) -> Answer {
+fn ended(context: &Context, view: &RunView, question: Option<&str>, manner: Manner) -> Answer {
     let exit = exit_of(view);
     if manner == Manner::Jsonl {
         return Ok(exit);
@@ -220,7 +232,10 @@ fn ended(context: &Context, view: &RunView, manner: Manner) -> Answer {
     if let Some(reason) = view.reason.as_ref().filter(|_| exit != Exit::Yes) {
         text.push_str(&format!("  {}\n", show::safe(reason)));
     }
-    if let Some(step) = view.steps.iter().rev().find(|step| step.failure.is_some() && exit != Exit::Yes) {
+    let mut failed = view.steps.iter().rev().filter(|step| step.failure.is_some() && exit != Exit::Yes);
+    if let Some(question) = question {
+        text.push_str(&format!("  {}\n", show::safe(question)));
+    } else if let Some(step) = failed.next() {
         let failure = step.failure.as_deref().unwrap_or_default();
         text.push_str(&format!(
             "  step {} {}: {}\n",

@@ -1,7 +1,7 @@
 //! What people see of events and runs.
 
 use super::*;
-use planctl_server::wire::{BudgetView, RunState, SpentView};
+use planctl_server::wire::{BudgetView, LockView, RunState, SpentView};
 use serde_json::json;
 
 fn line(event: &str, node: &str, data: Value) -> EventLine {
@@ -37,6 +37,8 @@ fn step(number: u32, state: StepState) -> StepView {
         isolation: None,
         failure: None,
         run: None,
+        lock: None,
+        trouble: None,
         spent: SpentView::default(),
         since: None,
     }
@@ -80,6 +82,22 @@ fn a_failed_contract_is_one_line_with_its_exit_code_and_last_words() {
         progress.plain(&verdict).unwrap(),
         "12:04:31 step=2 attempt=1 contract=failed exit=1 \"AssertionError: 30.1 > 30\""
     );
+}
+
+#[test]
+fn a_step_that_rests_or_waits_for_a_lock_says_how_long_for_what_and_why() {
+    let rests = StepView {
+        trouble: Some("quota gone".into()),
+        since: Some("2026-01-02T00:00:08Z".into()),
+        ..step(1, StepState::Resting)
+    };
+    let lock = LockView { name: "db".into(), run: "p-1".into() };
+    let waits = StepView { lock: Some(lock), ..step(2, StepState::Ready) };
+    let shown = |now| picture(&view(vec![rests.clone(), waits.clone()]), now, 20).join("\n");
+    let midnight = 1_767_312_000.0;
+    assert!(shown(midnight).contains("retrying in 8 s: quota gone"), "{}", shown(midnight));
+    assert!(shown(midnight + 60.0).contains("retrying soon: quota gone"), "{}", shown(midnight + 60.0));
+    assert!(shown(midnight).contains("waiting for the lock db, which run p-1 has"), "{}", shown(midnight));
 }
 
 #[test]

@@ -131,6 +131,16 @@ fn after_the_last_level_a_person_is_asked_and_what_they_let_be_tried_again_is_th
 }
 
 #[test]
+fn what_the_one_that_takes_over_asks_is_told_and_not_the_failure_before() {
+    let question =
+        r#"echo '{\"planctl\":\"result/1\",\"outcome\":\"needs_input\",\"question\":\"Which port?\"}'"#;
+    let room = room(question);
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert!(said.out.contains("asks: Which port?") && !said.out.contains("contract exit"), "{said:?}");
+}
+
+#[test]
 fn the_level_outlives_a_kill() {
     let room = room("echo strong >> who; test -e again || exec sleep 999; touch fixed");
     let mut going = room.start(&["plan", "run", "p.md", "--approve"]);

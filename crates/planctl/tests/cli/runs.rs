@@ -403,11 +403,41 @@ fn p_75_two_plans_that_want_one_lock_go_one_after_the_other_and_say_so() {
     assert_eq!(waiting["waiting_on"]["run"], "p-1", "{waiting}");
     let said = room.planctl(&["plan", "ls", "--all"]);
     assert!(said.out.contains("lock staging-db of run p-1"), "{said:?}");
+    let lock = "waiting for the lock staging-db, which run p-1 has";
+    let said = room.planctl(&["why", "q-1", "1"]);
+    assert!(said.out.contains(lock) && !said.out.contains("waiting for a worker"), "{said:?}");
+    let said = room.planctl(&["plan", "status", "q-1"]);
+    assert!(said.out.contains(lock) && !said.out.contains("waiting for a worker"), "{said:?}");
     assert!(!room.path("other/done-1").exists());
     room.write("go", "");
     assert_eq!(first.end().code, 0);
     let said = second.end();
     assert_eq!(said.code, 0, "{said:?}");
+}
+
+#[test]
+fn a_step_that_rests_between_two_tries_says_what_kept_its_worker_from_it() {
+    let room = Room::new();
+    room.write("p.md", &plan("P", "5 minutes", &[("Use", "test -e done", "abort")]));
+    let words = ["plan", "run", "p.md", "--approve", "--exec", "echo 'quota gone' >&2; exit 75"];
+    let mut going = room.start(&words);
+    going.hear("quota gone");
+    // Each rest is longer than the one before, so one of them is long enough for two looks.
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        let step = room.json(&["plan", "status", "p-1", "--json"])["steps"][0].clone();
+        let said = room.planctl(&["plan", "status", "p-1"]);
+        let why = room.planctl(&["why", "p-1", "1"]);
+        let told = |text: &str| text.contains("retrying ") && text.contains(": quota gone");
+        if step["state"] == "resting" && told(&said.out) && told(&why.out) {
+            assert_eq!(step["trouble"], "quota gone");
+            assert!(step["since"].is_string(), "{step}");
+            break;
+        }
+        assert!(std::time::Instant::now() < until, "{step} {said:?} {why:?}");
+    }
+    assert_eq!(room.planctl(&["plan", "cancel", "p-1"]).code, 0);
+    assert_eq!(going.end().code, 7);
 }
 
 #[test]

@@ -155,6 +155,13 @@ fn what_a_worktree_would_lack_is_refused_with_what_to_type() {
     room.write("check.sh", "exit 0\n");
     refused(5, "this plan needs check.sh as it is here", "add -- check.sh && git");
     commit(&room);
+    // What git is told to leave out is added by force, as what is to be typed says.
+    room.write(".gitignore", "notes/two.md\n");
+    commit(&room);
+    room.write("notes/two.md", "note\n");
+    refused(5, "this plan needs notes/two.md as it is here", "add --force -- notes/two.md && git");
+    git(&room.path(""), &["add", "--force", "--", "notes/two.md"]);
+    commit(&room);
     std::fs::write(room.path(".git/MERGE_HEAD"), git(&room.path(""), &["rev-parse", "HEAD"])).unwrap();
     refused(5, "it is in the middle of a merge", "git merge --abort");
     std::fs::remove_file(room.path(".git/MERGE_HEAD")).unwrap();

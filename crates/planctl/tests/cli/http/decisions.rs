@@ -108,6 +108,16 @@ fn row_85_cancelled_twice_is_cancelled_once_and_what_is_done_stays_done() {
 }
 
 #[test]
+fn a_run_that_is_not_there_is_named_as_it_was_typed_wherever_the_daemon_was_started() {
+    let house = House::new();
+    let other = house.room.path("../other");
+    std::fs::create_dir(&other).unwrap();
+    let said = house.room.planctl(&["--workspace", other.to_str().unwrap(), "plan", "cancel", "nope-1"]);
+    assert_eq!(said.code, 4, "{said:?}");
+    assert!(said.err.contains("could not find run `nope-1`"), "{said:?}");
+}
+
+#[test]
 fn row_86_a_claim_is_for_one_item_and_its_numbers_have_ranges() {
     let house = House::new();
     house.run("hello", "hello");

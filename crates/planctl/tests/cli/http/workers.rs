@@ -113,7 +113,8 @@ fn two_items_at_once_and_a_worker_that_is_paused() {
     let paused = house.room.planctl(&["work", "claim", "--role", "coder", "--name", "mole", "--no-wait"]);
     assert_eq!(paused.code, 10, "{paused:?}");
     assert_eq!(house.room.json(&["worker", "resume", "mole", "--json"])["paused"], false);
-    assert_eq!(house.room.planctl(&["worker", "pause", "nobody"]).code, 4);
+    let nobody = house.room.planctl(&["worker", "pause", "nobody"]);
+    assert!(nobody.code == 4 && nobody.err.contains("next: planctl worker ls"), "{nobody:?}");
     // Ctrl-C ends a worker that has nothing, and that is no failure.
     going.signal(Signal::INT);
     going.hear("finishing");
@@ -350,7 +351,7 @@ fn a_script_claims_minds_and_completes_an_item() {
         "$PLANCTL" work show --json > shown.json
         "$PLANCTL" work heartbeat > beat
         echo 'at it' | "$PLANCTL" work log
-        "$PLANCTL" work usage --input-tokens 100 --output-tokens 20 --cost 0.5
+        "$PLANCTL" work usage --input 100 --output 20 --cost 0.5
         grep -q 'Write hello' "$PLANCTL_PROMPT_FILE"
         rm "$PLANCTL_PROMPT_FILE"
         cd "$PLANCTL_WORKSPACE"; echo hello > out.txt
@@ -396,6 +397,10 @@ fn work_can_be_failed_asked_about_released_and_cancelled() {
     assert_eq!(tell(&claimed, "ask", &["--question", "Which word?"]).code, 0);
     house.until(&run, "waiting");
     assert_eq!(house.room.planctl(&["approvals", "answer", &house.room.ask(), "--note", "hello"]).code, 0);
+    let claimed = house.room.json(&["work", "claim", "--role", "coder", "--agent-id", "mole", "--json"]);
+    assert!(house.room.planctl(&["worker", "ls"]).out.contains("mole"));
+    let transient = tell(&claimed, "fail", &["--reason", "no network", "--transient"]);
+    assert!(transient.out.contains("it is tried again later"), "{transient:?}");
     let claimed = claim();
     assert_eq!(tell(&claimed, "fail", &["--reason", "no login", "--kind", "permission"]).code, 0);
     house.until(&run, "waiting");
