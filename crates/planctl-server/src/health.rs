@@ -225,7 +225,7 @@ impl Drop for AtWork {
 }
 
 /// Says that no later try can succeed: another planctl has changed the schema, or the database is another one.
-pub(crate) fn is_final(error: &StoreError) -> bool {
+pub fn is_final(error: &StoreError) -> bool {
     matches!(
         error,
         StoreError::NewerSchema { .. }

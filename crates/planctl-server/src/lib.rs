@@ -47,7 +47,7 @@ mod worktrees;
 pub use clock::{instant, now};
 pub use drive::{Drive, Driven, scratch_in};
 pub use hands::Hands;
-pub use health::{Database, Health};
+pub use health::{Database, Health, is_final};
 pub use live::{Doing, Live};
 pub use planctl_store::{NOTE_BYTES_MAX, Settings as StoreSettings, StoreError};
 pub use plans::{Approving, Standing, Start, Started};

@@ -685,7 +685,12 @@ pub fn failure(error: ServiceError) -> Failure {
     if let ServiceError::Cluster(error) = error {
         return cluster_failure(error);
     }
-    remote::failure_of(&Problem::of(&error))
+    let failure = remote::failure_of(&Problem::of(&error));
+    if matches!(&error, ServiceError::Store(error) if planctl_server::is_final(error)) {
+        // A service manager knows by it that no later try helps.
+        return Failure { exit: Exit::Configuration, ..failure };
+    }
+    failure
 }
 
 /// Says why the private Postgres can't be used; the error brings its own way out.

@@ -85,7 +85,9 @@ impl Exit {
             Exit::Unavailable => ("database unavailable", "planctl db status"),
             Exit::Temporary => ("temporary trouble", "try again"),
             Exit::Denied => ("not permitted", "ask the owner"),
-            Exit::Configuration => ("bad configuration", "fix planctl.toml"),
+            Exit::Configuration => {
+                ("bad configuration, or a database that this planctl can't use", "fix what is named")
+            }
             Exit::Interrupted => {
                 ("interrupted; a run that was worked on is stopped", "planctl plan resume RUN")
             }

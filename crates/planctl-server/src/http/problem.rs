@@ -246,10 +246,13 @@ impl Problem {
                 Problem::new(Code::DatabaseUnavailable, format!("{message}: {source}"))
                     .next("planctl db status")
             }
+            Error::NewerSchema { .. } => Problem::new(Code::DatabaseUnavailable, message)
+                .help("another planctl has migrated it: install that version, or a newer one"),
+            Error::OlderSchema { .. } => {
+                Problem::new(Code::DatabaseUnavailable, message).next("planctl daemon migrate")
+            }
             Error::Denied { .. }
             | Error::Foreign { .. }
-            | Error::NewerSchema { .. }
-            | Error::OlderSchema { .. }
             | Error::HalfMigrated { .. }
             | Error::OldPostgres { .. } => {
                 Problem::new(Code::DatabaseUnavailable, message).next("planctl db status")

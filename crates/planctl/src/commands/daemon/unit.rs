@@ -130,7 +130,8 @@ NotifyAccess=main
 WatchdogSec=90
 Restart=on-failure
 RestartSec=2
-# 5: another daemon has the state directory. 78: the configuration is wrong. Neither mends itself.
+# 5: another daemon has the state directory. 78: the configuration is wrong, or the database is one that this version
+# can't use. Neither mends itself.
 RestartPreventExitStatus=5 78
 # The first start makes the private Postgres.
 TimeoutStartSec=120
