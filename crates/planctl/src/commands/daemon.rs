@@ -3,13 +3,15 @@
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use planctl_harness::Detached;
 use planctl_server::config::Agent;
-use planctl_server::daemon::{DaemonOptions, serve};
+use planctl_server::daemon::{DaemonOptions, serve, socket_of};
 use planctl_server::seat::{Seat, SeatError, Seated, seated};
 use planctl_server::wire::DaemonInfo;
 use planctl_server::{Caps, Health, ServiceError, Station, StationOptions, StoreError};
@@ -32,6 +34,8 @@ const LOOK: Duration = Duration::from_millis(20);
 const READY_WITHIN: Duration = Duration::from_secs(90);
 /// How long it may take until it is gone: the ten seconds that it has, and its Postgres.
 const GONE_WITHIN: Duration = Duration::from_secs(15);
+/// How many lines of a log are shown where a start failed.
+const LINES_SHOWN: usize = 20;
 /// A log that is longer at a start is put aside.
 const LOG_BYTES_MAX: u64 = 10 * 1024 * 1024;
 
@@ -71,6 +75,7 @@ pub(super) async fn serve_here(
 ) -> Answer {
     context.must_be_human("be a daemon")?;
     let state_dir = context.state_dir()?;
+    refuse_long(&state_dir)?;
     let mut signals = Stop::listen()?;
     let health = Health::default();
     let seat = Seat::take(&state_dir).map_err(|error| seat_failure(&error, &state_dir))?;
@@ -110,6 +115,15 @@ pub(super) fn refuse_remote(work: &AtOnce) -> Result<(), Failure> {
     }
 }
 
+/// Refuses a state directory in which a daemon could not listen, since the system takes short paths of sockets only.
+pub(super) fn refuse_long(state_dir: &Path) -> Result<(), Failure> {
+    let socket = socket_of(state_dir);
+    std::os::unix::net::SocketAddr::from_pathname(&socket).map(drop).map_err(|error| {
+        Failure::new(Exit::Configuration, format!("could not listen on {}: {error}", socket.display()))
+            .help("set PLANCTL_STATE_DIR to a shorter path; without a daemon it works as it is")
+    })
+}
+
 async fn open(context: &Context, migrates: bool) -> Result<Station, Failure> {
     station(context, migrates).await?.map_err(client::failure)
 }
@@ -133,13 +147,11 @@ async fn start(context: &Context, work: AtOnce) -> Answer {
     refuse_remote(&work)?;
     context.must_be_human("start a daemon")?;
     let state_dir = context.state_dir()?;
+    refuse_long(&state_dir)?;
     // What is wrong with the configuration is said here, where somebody reads it.
     context.config()?;
     match look(&state_dir)? {
-        Seated::Running(info) => {
-            context.say(&format!("a daemon is there already: pid {}", info.pid));
-            return Ok(Exit::Yes);
-        }
+        Seated::Running(info) => return there_already(context, &info, work.listen),
         Seated::Busy { .. } | Seated::Nobody => {}
     }
     let path = log_path(&state_dir);
@@ -160,12 +172,34 @@ async fn start(context: &Context, work: AtOnce) -> Answer {
             return Ok(Exit::Yes);
         }
         if let Ok(Some(status)) = daemon.ended() {
-            return Err(not_started(status, &logs::after(&path, from)));
+            return Err(not_started(status, &logs::after(&path, from), &path));
         }
         tokio::time::sleep(LOOK).await;
     }
     Err(Failure::new(Exit::Temporary, format!("the daemon (pid {}) is not ready yet", daemon.pid()))
         .next("planctl daemon logs"))
+}
+
+/// Says that a daemon is there, unless it does not listen where this one should.
+fn there_already(context: &Context, info: &DaemonInfo, listen: Option<SocketAddr>) -> Answer {
+    let there = info.tcp.as_deref().and_then(|tcp| tcp.parse::<SocketAddr>().ok());
+    let is_asked_for = |address: SocketAddr| {
+        there.is_some_and(|there| {
+            there.ip() == address.ip() && (address.port() == 0 || there.port() == address.port())
+        })
+    };
+    match listen {
+        Some(address) if !is_asked_for(address) => Err(Failure::new(
+            Exit::Conflict,
+            format!("a daemon is there already, pid {}, and does not listen on {address}", info.pid),
+        )
+        .help("stop it first")
+        .next("planctl daemon stop")),
+        Some(_) | None => {
+            context.say(&format!("a daemon is there already: pid {}", info.pid));
+            Ok(Exit::Yes)
+        }
+    }
 }
 
 /// Passes on what was typed; a password in the database's address stays out of the list of processes.
@@ -198,13 +232,32 @@ fn variables(context: &Context) -> Vec<(&'static str, OsString)> {
     context.named_database().map(|url| ("PLANCTL_DATABASE_URL", OsString::from(url))).into_iter().collect()
 }
 
-fn not_started(status: std::process::ExitStatus, said: &str) -> Failure {
+fn not_started(status: ExitStatus, said: &str, log: &Path) -> Failure {
     let exit = Exit::ALL.into_iter().find(|exit| Some(i32::from(exit.code())) == status.code());
+    let exit = exit.filter(|exit| *exit != Exit::Yes).unwrap_or(Exit::Temporary);
+    if said.trim().is_empty() {
+        return Failure::new(
+            exit,
+            format!("the daemon did not start and said nothing; it ended with {status}"),
+        )
+        .help(format!("is there room on the disk of its log, {}?", log.display()));
+    }
     let mut message = "the daemon did not start; it said:".to_owned();
-    for line in show::last_lines(said.trim_end(), 12) {
+    for line in telling(said.trim_end()) {
         message.push_str(&format!("\n  {}", show::safe(line)));
     }
-    Failure::new(exit.filter(|exit| *exit != Exit::Yes).unwrap_or(Exit::Temporary), message)
+    Failure::new(exit, message).help(format!("all that it said is in {}", log.display()))
+}
+
+/// Returns what tells why: the sentence that says what could not be done and the last lines after it, else the last lines.
+fn telling(said: &str) -> Vec<&str> {
+    let sentence = said.lines().position(|line| line.starts_with("could not"));
+    let (sentence, after) = match sentence {
+        Some(at) => (said.lines().nth(at), said.lines().count() - at - 1),
+        None => (None, said.lines().count()),
+    };
+    let last = show::last_lines(said, after.min(LINES_SHOWN));
+    sentence.into_iter().chain(last).collect()
 }
 
 async fn stop(context: &Context) -> Answer {
@@ -272,7 +325,14 @@ async fn migrate(context: &Context, is_check: bool) -> Answer {
 
 fn look(state_dir: &Path) -> Result<Seated, Failure> {
     seated(state_dir).map_err(|error| {
-        Failure::new(Exit::Temporary, format!("could not read {}: {error}", state_dir.display()))
+        let failure =
+            Failure::new(Exit::Temporary, format!("could not read {}: {error}", state_dir.display()));
+        if error.kind() == io::ErrorKind::PermissionDenied {
+            return failure.help(
+                "it may be another user's; set PLANCTL_STATE_DIR to a directory of your own, or ask as that user",
+            );
+        }
+        failure
     })
 }
 

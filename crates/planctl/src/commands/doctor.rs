@@ -7,7 +7,7 @@ use planctl_server::database;
 
 use planctl_server::wire::{DoctorView, Health, HealthView as Finding};
 
-use super::Context;
+use super::{Context, daemon};
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BAD, CARE, GOOD, styled};
@@ -81,9 +81,13 @@ fn configuration(context: &Context) -> Finding {
 }
 
 fn state_dir(context: &Context) -> Finding {
-    match context.state_dir() {
-        Ok(path) => good("state", path.display().to_string()),
-        Err(failure) => bad("state", &failure),
+    let path = match context.state_dir() {
+        Ok(path) => path,
+        Err(failure) => return bad("state", &failure),
+    };
+    match daemon::refuse_long(&path) {
+        Ok(()) => good("state", path.display().to_string()),
+        Err(failure) => Finding { health: Health::Warning, ..bad("state", &failure) },
     }
 }
 

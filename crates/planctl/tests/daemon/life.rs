@@ -27,6 +27,10 @@ fn a_daemon_in_the_background_is_started_seen_and_stopped() {
     assert!(place.must(&["daemon", "status"]).out.starts_with("running "));
     let said = place.must(&["daemon", "start"]);
     assert!(said.err.contains(&format!("a daemon is there already: pid {pid}")), "{said:?}");
+    let said = place.planctl(&["daemon", "start", "--listen", "127.0.0.1:0"]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.err.contains("does not listen on 127.0.0.1:0"), "{said:?}");
+    assert!(said.err.contains("next: planctl daemon stop"), "{said:?}");
     let logs = place.must(&["daemon", "logs"]);
     assert!(logs.out.contains("using private Postgres") && logs.out.contains("ready"), "{logs:?}");
     assert_eq!(place.must(&["daemon", "logs", "--tail", "1"]).out.lines().count(), 1);
@@ -47,6 +51,38 @@ fn a_daemon_that_cannot_start_says_why_where_it_was_started() {
     assert_eq!(said.code, 69, "{said:?}");
     assert!(said.err.contains("the daemon did not start; it said:\n"), "{said:?}");
     assert!(said.err.contains("could not reach the database in time"), "{said:?}");
+    place.await_quiet();
+}
+
+#[test]
+fn a_daemon_whose_postgres_does_not_start_says_what_happened_before_what_postgres_said() {
+    let place = Place::new();
+    place.must(&["db", "psql", "--", "-Atc", "select 1"]);
+    place.await_quiet();
+    let folders = std::fs::read_dir(place.path("state/pg")).unwrap();
+    let settings = folders.map(|folder| folder.unwrap().path().join("postgresql.conf"));
+    let settings = settings.filter(|path| path.exists()).last().unwrap();
+    std::fs::write(&settings, "nonsense = 1\n".repeat(40)).unwrap();
+    let said = place.planctl(&["daemon", "start"]);
+    assert_eq!(said.code, 69, "{said:?}");
+    assert!(said.err.contains("it said:\n  could not "), "{said:?}");
+    assert!(said.err.contains("nonsense") && said.err.contains("state/daemon.log"), "{said:?}");
+    place.await_quiet();
+}
+
+#[test]
+fn a_state_directory_too_deep_for_a_socket_is_told_by_doctor_and_refuses_a_daemon() {
+    let place = Place::new();
+    let deep = place.path(&"deep/".repeat(20));
+    let variables = [("PLANCTL_STATE_DIR", deep.as_os_str())];
+    for words in [["daemon", "start"].as_slice(), &["daemon", "run"], &["daemon", "install-service"]] {
+        let said = place.start_with(words, &variables).end();
+        assert_eq!(said.code, 78, "{words:?}: {said:?}");
+        assert!(said.err.contains("set PLANCTL_STATE_DIR to a shorter path"), "{words:?}: {said:?}");
+    }
+    let said = place.start_with(&["doctor"], &variables).end();
+    assert!(said.out.contains("! state"), "{said:?}");
+    assert!(said.out.contains("set PLANCTL_STATE_DIR to a shorter path"), "{said:?}");
     place.await_quiet();
 }
 
