@@ -410,6 +410,7 @@ pub enum DaemonCommand {
     #[command(before_help = "Examples:
   planctl daemon install-service --print        read it first
   planctl daemon install-service                for yourself; as root for the system
+  planctl daemon install-service --listen 127.0.0.1:7420
   sudo planctl daemon install-service --system --run-as ann")]
     InstallService {
         /// For the person who types this [default, unless root]
@@ -424,6 +425,9 @@ pub enum DaemonCommand {
         /// Print the unit, write nothing
         #[arg(long)]
         print: bool,
+        /// How much is done at once.
+        #[command(flatten)]
+        work: AtOnce,
     },
 }
 

@@ -161,9 +161,9 @@ impl Context {
         self.global.database_url.as_deref()
     }
 
-    /// Returns the configuration file that was named on the command line.
-    pub fn config_named(&self) -> Option<&Path> {
-        self.global.config.as_deref()
+    /// Returns the configuration file that was named.
+    pub fn config_named(&self) -> Option<PathBuf> {
+        self.global.config.clone().or_else(|| std::env::var_os("PLANCTL_CONFIG").map(PathBuf::from))
     }
 
     /// Returns how often `-v` was given.

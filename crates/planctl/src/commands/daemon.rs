@@ -50,8 +50,8 @@ pub async fn run(context: &Context, command: DaemonCommand) -> Answer {
             logs::run(&log_path(&context.state_dir()?), follow, tail).await
         }
         DaemonCommand::Migrate { check } => migrate(context, check).await,
-        DaemonCommand::InstallService { user, system, run_as, print } => {
-            unit::install(context, unit::Wish { user, system, run_as, print })
+        DaemonCommand::InstallService { user, system, run_as, print, work } => {
+            unit::install(context, unit::Wish { user, system, run_as, print, work })
         }
     }
 }
@@ -160,7 +160,7 @@ async fn start(context: &Context, work: AtOnce) -> Answer {
     })?;
     let from = log.metadata().map_or(0, |found| found.len());
     let mut daemon =
-        Detached::start(Path::new("/proc/self/exe"), &words(context, work), &variables(context), log)
+        Detached::start(Path::new("/proc/self/exe"), &detached(context, work)?, &variables(context), log)
             .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the daemon: {error}")))?;
     let began = planctl_server::instant();
     while began.elapsed() < READY_WITHIN {
@@ -202,30 +202,46 @@ fn there_already(context: &Context, info: &DaemonInfo, listen: Option<SocketAddr
     }
 }
 
-/// Passes on what was typed; a password in the database's address stays out of the list of processes.
-fn words(context: &Context, work: AtOnce) -> Vec<OsString> {
-    let mut words: Vec<OsString> =
-        ["daemon", "run", "--detached", "--workers"].into_iter().map(OsString::from).collect();
-    words.push(work.workers.to_string().into());
+fn detached(context: &Context, work: AtOnce) -> Result<Vec<OsString>, Failure> {
+    let mut words = words(context, work)?;
+    words.push("--detached".into());
+    words.extend((0..context.verbosity()).map(|_| "-v".into()));
+    Ok(words)
+}
+
+/// Passes on what was typed and is not the usual; a password in the database's address stays out of the list of processes.
+fn words(context: &Context, work: AtOnce) -> Result<Vec<OsString>, Failure> {
+    let usual = DaemonOptions::default();
+    let mut words: Vec<OsString> = ["daemon", "run"].into_iter().map(OsString::from).collect();
+    let mut say = |flag: &str, value: OsString| words.extend([flag.into(), value]);
+    if usize::from(work.workers) != usual.workers {
+        say("--workers", work.workers.to_string().into());
+    }
     if let Some(gates) = work.gates {
-        words.extend(["--gates".into(), gates.to_string().into()]);
+        say("--gates", gates.to_string().into());
+    }
+    if work.max_open_runs != usual.caps.open_runs {
+        say("--max-open-runs", work.max_open_runs.to_string().into());
+    }
+    if work.max_open_asks != usual.caps.open_asks {
+        say("--max-open-asks", work.max_open_asks.to_string().into());
     }
     if let Some(listen) = work.listen {
-        words.extend(["--listen".into(), listen.to_string().into()]);
+        say("--listen", listen.to_string().into());
+    }
+    for host in work.hosts {
+        say("--host", host.into());
+    }
+    if let Some(file) = context.config_named() {
+        let file = std::path::absolute(&file).map_err(|error| {
+            Failure::new(Exit::Temporary, format!("could not find {}: {error}", file.display()))
+        })?;
+        say("--config", file.into());
     }
     if work.allow_remote {
         words.push("--allow-remote".into());
     }
-    for host in work.hosts {
-        words.extend(["--host".into(), host.into()]);
-    }
-    words.extend(["--max-open-runs".into(), work.max_open_runs.to_string().into()]);
-    words.extend(["--max-open-asks".into(), work.max_open_asks.to_string().into()]);
-    if let Some(file) = context.config_named() {
-        words.extend(["--config".into(), file.as_os_str().to_owned()]);
-    }
-    words.extend((0..context.verbosity()).map(|_| "-v".into()));
-    words
+    Ok(words)
 }
 
 fn variables(context: &Context) -> Vec<(&'static str, OsString)> {

@@ -289,6 +289,40 @@ fn the_unit_is_one_that_systemd_takes() {
 }
 
 #[test]
+fn the_unit_has_what_was_asked_for_no_secret_and_nothing_of_another_hand() {
+    let place = Place::new();
+    std::fs::write(place.path("work/own file.toml"), "").unwrap();
+    let words =
+        ["daemon", "install-service", "--user", "--config", "own file.toml", "--listen", "127.0.0.1:7420"];
+    place.must(&words);
+    let unit = place.path("home/.config/systemd/user/planctl.service");
+    let text = std::fs::read_to_string(&unit).unwrap();
+    let command = text.lines().find(|line| line.starts_with("ExecStart=")).unwrap();
+    let config = place.path("work").canonicalize().unwrap().join("own file.toml");
+    let given = format!(" daemon run --listen 127.0.0.1:7420 --config \"{}\"", config.display());
+    assert!(command.ends_with(&given), "{command}");
+
+    // What is as it was written is written anew.
+    place.must(&["daemon", "install-service", "--user"]);
+    let text = std::fs::read_to_string(&unit).unwrap();
+    assert!(!text.contains("--listen"), "{text}");
+    std::fs::write(&unit, text.replace("WatchdogSec=90", "WatchdogSec=900")).unwrap();
+    let said = place.planctl(&["daemon", "install-service", "--user"]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.err.contains("systemctl --user edit planctl"), "{said:?}");
+    assert!(std::fs::read_to_string(&unit).unwrap().contains("WatchdogSec=900"));
+
+    let url = "postgres://ann:secret@127.0.0.1:1/planctl";
+    let named = place.planctl(&["daemon", "install-service", "--user", "--print", "--database-url", url]);
+    let variable = [("PLANCTL_DATABASE_URL", url.as_ref())];
+    let told = place.start_with(&["daemon", "install-service", "--user", "--print"], &variable).end();
+    for said in [named, told] {
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{said:?}");
+        assert!(said.err.contains("planctl.toml") && !said.err.contains("secret@"), "{said:?}");
+    }
+}
+
+#[test]
 fn systemd_is_told_that_it_is_ready_that_it_turns_and_that_it_stops() {
     let place = Place::new();
     let path = place.path("notify");

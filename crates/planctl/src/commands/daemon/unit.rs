@@ -1,15 +1,20 @@
 //! `planctl daemon install-service`: the unit for systemd, each choice with its reason.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::{refuse_long, refuse_remote, words};
+use crate::args::AtOnce;
 use crate::commands::Context;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, GOOD, styled};
 
 const NAME: &str = "planctl.service";
-/// The first words of every unit that was written here; others are never overwritten.
-const OURS: &str = "# Written by `planctl daemon install-service`";
+/// Begins every unit that was written here; the digest of all after that line follows. One whose text has another is
+/// somebody's work and never overwritten.
+const OURS: &str =
+    "# Written by `planctl daemon install-service`, which writes it anew while nobody changes it: ";
 
 /// What was asked for.
 #[derive(Clone, Debug)]
@@ -18,11 +23,14 @@ pub struct Wish {
     pub system: bool,
     pub run_as: Option<String>,
     pub print: bool,
+    pub work: AtOnce,
 }
 
 /// What a unit is made of.
 struct Unit<'a> {
     program: &'a Path,
+    /// What the program is given.
+    words: &'a [OsString],
     state_dir: &'a Path,
     is_system: bool,
     run_as: Option<&'a str>,
@@ -30,20 +38,25 @@ struct Unit<'a> {
 
 /// Writes the unit, and says how to turn it on.
 pub fn install(context: &Context, wish: Wish) -> Answer {
+    refuse_remote(&wish.work)?;
+    refuse_database(context)?;
     let is_root = rustix::process::geteuid().is_root();
     let is_system = wish.system || (is_root && !wish.user) || wish.run_as.is_some();
     let program = std::env::current_exe()
         .map_err(|error| Failure::new(Exit::Temporary, format!("could not find this program: {error}")))?;
     let state_dir = context.state_dir()?;
-    let unit = Unit { program: &program, state_dir: &state_dir, is_system, run_as: wish.run_as.as_deref() };
+    refuse_long(&state_dir)?;
+    let run_as = wish.run_as.as_deref();
+    let words = words(context, wish.work)?;
+    let unit = Unit { program: &program, words: &words, state_dir: &state_dir, is_system, run_as };
     let text = written(&unit)?;
     if wish.print {
         show::print(&text)?;
         return Ok(Exit::Yes);
     }
     let path = folder(is_system)?.join(NAME);
-    place(&path, &text)?;
     let systemctl = if is_system { "systemctl" } else { "systemctl --user" };
+    place(&path, &text, systemctl)?;
     context.say(&format!("{} {}", styled(GOOD, "written"), path.display()));
     context.say(&format!(
         "{} {systemctl} daemon-reload && {systemctl} enable --now planctl",
@@ -53,6 +66,20 @@ pub fn install(context: &Context, wish: Wish) -> Answer {
         context.say("to have it run while you are not logged in: loginctl enable-linger");
     }
     Ok(Exit::Yes)
+}
+
+/// Refuses a database that was named here: everybody may read a unit, and its address may hold a password.
+fn refuse_database(context: &Context) -> Result<(), Failure> {
+    let named = context.named_database().is_some()
+        || std::env::var_os("PLANCTL_DATABASE_URL").is_some_and(|url| !url.is_empty());
+    if !named {
+        return Ok(());
+    }
+    Err(Failure::usage("could not tell the service of the database that is named here: a unit holds no secrets")
+        .help(
+            "put it into the planctl.toml of whoever runs the service, ~/.config/planctl/planctl.toml, or into one \
+             that --config names: [database] url = \"…\"; then without PLANCTL_DATABASE_URL and --database-url",
+        ))
 }
 
 fn folder(is_system: bool) -> Result<PathBuf, Failure> {
@@ -67,7 +94,7 @@ fn folder(is_system: bool) -> Result<PathBuf, Failure> {
     })
 }
 
-fn place(path: &Path, text: &str) -> Result<(), Failure> {
+fn place(path: &Path, text: &str, systemctl: &str) -> Result<(), Failure> {
     let wrong = |error: io::Error| {
         let exit =
             if error.kind() == io::ErrorKind::PermissionDenied { Exit::Denied } else { Exit::Temporary };
@@ -82,6 +109,13 @@ fn place(path: &Path, text: &str) -> Result<(), Failure> {
             )
             .help("compare it with `planctl daemon install-service --print`, and move it away"));
         }
+        Ok(there) if !is_as_written(&there) => {
+            return Err(Failure::new(
+                Exit::Conflict,
+                format!("{} was changed since planctl wrote it", path.display()),
+            )
+            .help(format!("keep what was changed with `{systemctl} edit planctl`, and move the unit away")));
+        }
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(wrong(error)),
@@ -92,9 +126,29 @@ fn place(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(wrong)
 }
 
+fn is_as_written(unit: &str) -> bool {
+    unit.strip_prefix(OURS)
+        .and_then(|rest| rest.split_once('\n'))
+        .is_some_and(|(digest, text)| digest == digest_of(text))
+}
+
+fn digest_of(text: &str) -> String {
+    planctl_harness::digest_of(text.as_bytes()).as_str().to_owned()
+}
+
 fn written(unit: &Unit<'_>) -> Result<String, Failure> {
-    let program = word(unit.program)?;
-    let state_dir = word(unit.state_dir)?;
+    // Systemd looks for variables in a command, and not in the values of others.
+    let in_command = |text: &OsStr| word(text).map(|word| format!("\"{}\"", word.replace('$', "$$")));
+    let program = in_command(unit.program.as_os_str())?;
+    let state_dir = word(unit.state_dir.as_os_str())?;
+    let mut command = program;
+    for word in unit.words {
+        let is_plain = word.to_str().is_some_and(|word| {
+            word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:".contains(&byte))
+        });
+        let written = if is_plain { word.to_string_lossy().into_owned() } else { in_command(word)? };
+        command.push_str(&format!(" {written}"));
+    }
     let person = match unit.run_as {
         Some(name) if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) => {
             format!("# Whose rights the daemon has, and all that it starts.\nUser={name}\n")
@@ -115,12 +169,13 @@ fn written(unit: &Unit<'_>) -> Result<String, Failure> {
     };
     let (target, fences) =
         if unit.is_system { ("multi-user.target", SYSTEM) } else { ("default.target", USER) };
-    Ok(format!(
-        "{OURS}; that command writes it anew.\n\n[Unit]\nDescription=planctl: runs plans with AI agents, contracts decide\n\
+    let text = format!(
+        "\n[Unit]\nDescription=planctl: runs plans with AI agents, contracts decide\n\
          # Where Postgres is the system's own, it is up first; the private one is started by planctl itself.\n\
-         After=network.target postgresql.service\n\n[Service]\n{SERVICE}ExecStart=\"{program}\" daemon run\n{place}{person}\n\
+         After=network.target postgresql.service\n\n[Service]\n{SERVICE}ExecStart={command}\n{place}{person}\n\
          {fences}\n[Install]\nWantedBy={target}\n"
-    ))
+    );
+    Ok(format!("{OURS}{}\n{text}", digest_of(&text)))
 }
 
 const SERVICE: &str = "# Ready once the loops turn. They say so again and again; a daemon whose loops stand still is killed and
@@ -166,10 +221,10 @@ RestrictRealtime=yes
 # repositories).
 ";
 
-/// Writes a path so that systemd reads it as one word.
-fn word(path: &Path) -> Result<String, Failure> {
-    let text = path.to_str().filter(|text| !text.chars().any(char::is_control)).ok_or_else(|| {
-        Failure::new(Exit::Configuration, format!("systemd can't be told of the path {}", path.display()))
+/// Writes a text so that systemd reads it as one word.
+fn word(text: &OsStr) -> Result<String, Failure> {
+    let text = text.to_str().filter(|text| !text.chars().any(char::is_control)).ok_or_else(|| {
+        Failure::new(Exit::Configuration, format!("systemd can't be told of {}", text.display()))
     })?;
-    Ok(text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$"))
+    Ok(text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%"))
 }
