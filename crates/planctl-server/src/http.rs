@@ -11,6 +11,7 @@ mod guard;
 mod items;
 mod line;
 mod openapi;
+mod parameters;
 mod plans;
 mod problem;
 mod routes;
@@ -38,11 +39,13 @@ use crate::config::Config;
 use crate::services::{Door, Services};
 use crate::station::Station;
 use crate::wire::calls::{PlaceCall, PlanCall};
+use parameters::WORKSPACE;
 
 pub use guard::{Peer, Principal, Scope};
 pub use openapi::document as openapi;
+pub use parameters::{Kind, Parameter};
 pub use problem::{Code, MEDIA_TYPE as PROBLEM_MEDIA_TYPE, Problem};
-pub use routes::{ROUTES, Route, Verb};
+pub use routes::{Answers, Body, ROUTES, Route, Verb};
 pub use serve::{HttpOptions, Listening, serve};
 pub use slots::{Slots, TakenGate};
 
@@ -128,23 +131,20 @@ impl Call {
         })
     }
 
-    /// Returns a parameter of the query as a value.
-    fn query<T: FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, Problem> {
-        let Some(given) = self.query.get(name) else { return Ok(None) };
-        given.parse().map(Some).map_err(|_| {
-            Problem::new(Code::BadRequest, format!("`{name}` must be {expected}, found {given:?}"))
-        })
+    /// Returns a parameter of the query.
+    fn query(&self, parameter: &Parameter) -> Option<&str> {
+        self.query.get(parameter.name).map(String::as_str)
     }
 
-    /// Returns a number of the query within bounds.
-    fn number(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, Problem> {
-        let expected = format!("a whole number from {least} to {most}");
-        match self.query::<u64>(name, &expected)? {
-            Some(number) if number < least || number > most => {
-                Err(Problem::new(Code::BadRequest, format!("`{name}` must be {expected}, found {number}")))
-            }
-            number => Ok(number),
-        }
+    /// Returns a number of the query, within its bounds.
+    fn number<T: TryFrom<u64>>(&self, parameter: &Parameter) -> Result<Option<T>, Problem> {
+        self.query(parameter).map(|given| parameter.number(given)).transpose()
+    }
+
+    /// Returns a number of the head, within its bounds.
+    fn number_in_head<T: TryFrom<u64>>(&self, parameter: &Parameter) -> Result<Option<T>, Problem> {
+        let given = self.headers.get(parameter.name);
+        given.map(|given| parameter.number(given.to_str().unwrap_or("?"))).transpose()
     }
 
     /// Reads the body.
@@ -180,7 +180,7 @@ impl Call {
 
     /// Opens the services of the workspace that the query names, to look at what is there.
     async fn services(&self) -> Result<Services, Problem> {
-        self.services_at(self.query.get("workspace").map(PathBuf::from), None, true).await
+        self.services_at(self.query(&WORKSPACE).map(PathBuf::from), None, true).await
     }
 
     async fn services_of_plan(&self, plan: &PlanCall) -> Result<Services, Problem> {

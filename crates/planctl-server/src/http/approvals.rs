@@ -1,12 +1,13 @@
 //! Asks: what waits for a person, and their answers.
 
+use super::parameters::RUN;
 use super::{Answer, Call, json};
 use crate::wire::calls::AnswerCall;
 
 pub(super) async fn list(call: Call) -> Answer {
     let services = call.services().await?;
-    let run = match call.query::<String>("run", "a run")? {
-        Some(run) => Some(services.find(&run).await?),
+    let run = match call.query(&RUN) {
+        Some(run) => Some(services.find(run).await?),
         None => None,
     };
     json(&services.asks(run).await?)

@@ -11,6 +11,7 @@ use planctl_store::Listener;
 use tokio::sync::watch;
 
 use super::guard::Standing;
+use super::parameters::{LAST_EVENT_ID, RUN, SINCE};
 use super::problem::{Code, Problem};
 use super::{Answer, Call, nothing};
 use crate::services::Services;
@@ -25,21 +26,15 @@ const LINES_MAX: usize = 200;
 
 pub(super) async fn stream(call: Call) -> Answer {
     let services = call.services().await?;
-    let run = match call.query::<String>("run", "a run")? {
-        Some(run) => services.find(&run).await?,
+    let run = match call.query(&RUN) {
+        Some(run) => services.find(run).await?,
         None => {
             return Err(Problem::new(Code::BadRequest, "`run` names whose events to send").help("?run=@last"));
         }
     };
-    let last = call.headers.get("last-event-id").map(|value| value.to_str().unwrap_or("?").to_owned());
-    let since = match last {
-        Some(last) => last.parse().map_err(|_| {
-            Problem::new(
-                Code::BadRequest,
-                format!("Last-Event-ID must be a place in the history, found {last:?}"),
-            )
-        })?,
-        None => call.number("since", 0, u64::from(u32::MAX))?.unwrap_or(0),
+    let since = match call.number_in_head(&LAST_EVENT_ID)? {
+        Some(last) => last,
+        None => call.number(&SINCE)?.unwrap_or(0),
     };
     let stop = call.doors.options().stop.clone();
     let standing = Standing::of(&call);

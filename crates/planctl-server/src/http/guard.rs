@@ -339,8 +339,9 @@ fn refuse_nul(name: &str, value: &str) -> Result<(), Problem> {
 fn query_of(query: &str, route: &Route) -> Result<BTreeMap<String, String>, Problem> {
     let mut read = BTreeMap::new();
     for (name, value) in form(query) {
-        if !route.query.contains(&name.as_str()) {
-            let known = if route.query.is_empty() { "none".to_owned() } else { route.query.join(", ") };
+        if !route.query.iter().any(|parameter| parameter.name == name) {
+            let known: Vec<&str> = route.query.iter().map(|parameter| parameter.name).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             let detail = format!("this route has no parameter {name:?}; it knows {known}");
             return Err(Problem::new(Code::BadRequest, detail));
         }

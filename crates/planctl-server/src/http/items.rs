@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use super::guard::{LEASE_PREFIX, Standing};
 use super::line::{Line, Lines, Place, Turn, Wanted};
+use super::parameters::WAIT;
 use super::problem::{Code, Problem};
 use super::slots::TakenGate;
 use super::{Answer, Call, Scope, guard, json, nothing};
@@ -25,13 +26,11 @@ use crate::clock;
 use crate::settings::RunSettings;
 use crate::told::Told;
 use crate::wire::calls::{
-    AcceptedView, AskCall, ClaimCall, ClaimedView, CompleteCall, ContextView, FailCall, FailKind,
-    HeartbeatView, LeftView, LogCall, Nothing, ProfileView, UsageCall, WorkInput, WorkItem, WorkPayload,
+    AcceptedView, AskCall, ClaimCall, ClaimedView, CompleteCall, FailCall, FailKind, HeartbeatView, LeftView,
+    LogCall, Nothing, ProfileView, SubscriptionView, UsageCall, WorkInput, WorkItem, WorkPayload,
 };
 use crate::wire::moment;
 
-/// The longest that a claim waits for work.
-const WAIT_SECONDS_MAX: u64 = 60;
 /// How long to wait without a ring before looking again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The least that a claim queues for, however little it waits: the one in front looks without waiting.
@@ -114,7 +113,7 @@ impl Desk {
 pub(super) async fn claim(call: Call) -> Answer {
     let wanted: ClaimCall = call.body()?;
     let roles = roles_of(&call, &wanted)?;
-    let wait = Duration::from_secs(call.number("wait", 0, WAIT_SECONDS_MAX)?.unwrap_or(0));
+    let wait = Duration::from_secs(call.number(&WAIT)?.unwrap_or(0));
     let lease = lease_of(&call, &wanted)?;
     let worker = worker_of(&call, &wanted)?;
     refuse_capacity(&wanted)?;
@@ -422,7 +421,7 @@ async fn view(
     let settings = RunSettings::parse(&claimed.terms.settings)?;
     let told = Told { store: &station.store, plan: &claimed.plan, settings: &settings };
     let assignment = told.assignment(claimed, task, role, *timeout, brief).await?;
-    let context = assignment.context.iter().map(|entry| ContextView {
+    let context = assignment.context.iter().map(|entry| SubscriptionView {
         reference: entry.source.clone(),
         path: entry.path().map(str::to_owned),
         sha256: entry.bytes.as_deref().map(|bytes| digest_of(bytes).as_str().to_owned()),

@@ -1,25 +1,23 @@
 //! The OpenAPI document, made from the table of routes and the schemas of its types.
 
+use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::Scope;
+use super::parameters::{self, KEY, Parameter};
 use super::problem::{MEDIA_TYPE, Problem};
-use super::routes::{ROUTES, Route};
+use super::routes::{Answers, ROUTES, Route};
+
+const JSON: &str = "application/json";
 
 /// Returns the OpenAPI 3.1 document of all routes.
 pub fn document() -> Value {
-    let mut settings = SchemaSettings::draft2020_12();
-    settings.definitions_path = "/components/schemas".into();
-    let mut generator = settings.into_generator();
-    let problem = generator.subschema_for::<Problem>().to_value();
+    let mut schemas = Schemas::new();
     let mut paths: Map<String, Value> = Map::new();
     for route in ROUTES {
-        let takes = route.takes.map(|shape| shape(&mut generator).to_value());
-        let answers = route.answers.map(|shape| shape(&mut generator).to_value());
-        let operation = operation(route, takes, answers, &problem);
         let path = paths.entry(route.path.to_owned()).or_insert_with(|| json!({}));
-        path[route.verb.word().to_ascii_lowercase()] = operation;
+        path[route.verb.word().to_ascii_lowercase()] = operation(route, &mut schemas);
     }
     json!({
         "openapi": "3.1.0",
@@ -32,43 +30,102 @@ pub fn document() -> Value {
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
         "paths": paths,
         "components": {
-            "schemas": generator.take_definitions(true),
-            "securitySchemes": { "bearer": { "type": "http", "scheme": "bearer" } },
+            "schemas": schemas.all(),
+            "securitySchemes": { "bearer": {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "A token, or of an item's routes the token of its claim; on the socket in the state \
+                                directory the kernel says who asks",
+            } },
         },
     })
 }
 
-fn operation(route: &Route, takes: Option<Value>, answers: Option<Value>, problem: &Value) -> Value {
-    let in_path = route.path.split(['{', '}']).skip(1).step_by(2).map(|name| parameter(name, "path", true));
-    let in_query = route.query.iter().map(|name| parameter(name, "query", false));
-    let key = route.is_keyed.then(|| parameter("Idempotency-Key", "header", true));
-    let parameters: Vec<Value> = in_path.chain(in_query).chain(key).collect();
-    let good = match answers {
-        Some(schema) => json!({ "description": "done", "content": { route.media: { "schema": schema } } }),
-        None if route.media == "application/json" => json!({ "description": "done" }),
-        None => {
-            json!({ "description": "done", "content": { route.media: { "schema": { "type": "string" } } } })
+/// The schemas of both directions: what may be left out is said of what is read, what is always there of what is written.
+struct Schemas {
+    read: SchemaGenerator,
+    written: SchemaGenerator,
+}
+
+impl Schemas {
+    fn new() -> Schemas {
+        let settings = || {
+            let mut settings = SchemaSettings::draft2020_12();
+            settings.definitions_path = "/components/schemas".into();
+            settings
+        };
+        Schemas { read: settings().into_generator(), written: settings().for_serialize().into_generator() }
+    }
+
+    fn all(mut self) -> Map<String, Value> {
+        let mut all = self.written.take_definitions(true);
+        for (name, schema) in self.read.take_definitions(true) {
+            let before = all.insert(name.clone(), schema.clone());
+            assert!(before.is_none_or(|before| before == schema), "{name} is read and written in two forms");
         }
-    };
+        all
+    }
+}
+
+fn operation(route: &Route, schemas: &mut Schemas) -> Value {
+    let in_path = parameters::of_path(route.path).map(|known| parameter(known, "path", true));
+    let in_query = route.query.iter().map(|known| parameter(known, "query", false));
+    let in_head = route.headers.iter().map(|known| parameter(known, "header", false));
+    let key = route.is_keyed.then(|| parameter(&KEY, "header", true));
+    let parameters: Vec<Value> = in_path.chain(in_query).chain(in_head).chain(key).collect();
     let mut operation = json!({
         "operationId": operation_id(route),
         "summary": route.summary,
         "parameters": parameters,
-        "responses": {
-            "200": good,
-            "default": { "description": "a problem", "content": { MEDIA_TYPE: { "schema": problem } } },
-        },
+        "responses": responses(route.answers, schemas),
         "x-planctl-scope": route.needs.word(),
         "security": if route.needs == Scope::Nobody { json!([]) } else { json!([{ "bearer": [] }]) },
     });
-    if let Some(schema) = takes {
-        operation["requestBody"] = json!({ "content": { "application/json": { "schema": schema } } });
+    if let Some(body) = route.takes {
+        let schema = (body.shape)(&mut schemas.read).to_value();
+        let is_required = !(body.may_be_left_out)();
+        operation["requestBody"] =
+            json!({ "required": is_required, "content": { JSON: { "schema": schema } } });
     }
     operation
 }
 
-fn parameter(name: &str, place: &str, is_required: bool) -> Value {
-    json!({ "name": name, "in": place, "required": is_required, "schema": { "type": "string" } })
+fn responses(answers: Answers, schemas: &mut Schemas) -> Value {
+    let problem = schemas.written.subschema_for::<Problem>().to_value();
+    let problem = json!({ "description": "a problem", "content": { MEDIA_TYPE: { "schema": problem } } });
+    let json_of = |what: &str, schema: &Value| json!({ "description": what, "content": { JSON: { "schema": schema } } });
+    let mut responses = match answers {
+        Answers::Json(shape) => json!({ "200": json_of("done", &shape(&mut schemas.written).to_value()) }),
+        Answers::JsonOrNothing(shape) => json!({
+            "200": json_of("done", &shape(&mut schemas.written).to_value()),
+            "204": { "description": "there is none" },
+        }),
+        Answers::Health(shape) => {
+            let schema = shape(&mut schemas.written).to_value();
+            json!({ "200": json_of("it is well", &schema), "503": json_of("it is not well", &schema) })
+        }
+        Answers::Nothing => json!({ "204": { "description": "done" } }),
+        Answers::Text(media) => json!({ "200": text_of(media) }),
+        Answers::TextOrNothing(media) => {
+            json!({ "200": text_of(media), "204": { "description": "no more will come" } })
+        }
+    };
+    responses["default"] = problem;
+    responses
+}
+
+fn text_of(media: &str) -> Value {
+    json!({ "description": "done", "content": { media: { "schema": { "type": "string" } } } })
+}
+
+fn parameter(known: &Parameter, place: &str, is_required: bool) -> Value {
+    json!({
+        "name": known.name,
+        "in": place,
+        "required": is_required,
+        "description": known.summary,
+        "schema": known.schema(),
+    })
 }
 
 fn operation_id(route: &Route) -> String {

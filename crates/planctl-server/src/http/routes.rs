@@ -5,7 +5,12 @@ use axum::extract::{Request, State};
 use axum::routing::{MethodFilter, on};
 use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
 
+use super::parameters::{
+    ATTEMPT, CURSOR, FORM, KEY, LAST_EVENT_ID, LIMIT, LINES, NEWEST, Parameter, RUN, SINCE, STEP, WAIT,
+    WORKSPACE,
+};
 use super::problem::{Code, Problem};
 use super::{Answer, Call, Doors, Scope, approvals, events, guard, items, plans, runs, system};
 use crate::wire;
@@ -41,6 +46,52 @@ impl Verb {
 /// Makes the schema of what a route takes or answers.
 pub type Shape = fn(&mut SchemaGenerator) -> Schema;
 
+/// What a route takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Body {
+    /// Its schema.
+    pub shape: Shape,
+    /// Says whether it can be left out: none at all is an empty object.
+    pub may_be_left_out: fn() -> bool,
+}
+
+impl Body {
+    const fn of<T: JsonSchema + DeserializeOwned>() -> Body {
+        Body { shape: shape_of::<T>, may_be_left_out: || serde_json::from_str::<T>("{}").is_ok() }
+    }
+}
+
+/// What a route answers where the request is right.
+#[derive(Clone, Copy, Debug)]
+pub enum Answers {
+    /// One JSON value.
+    Json(Shape),
+    /// One JSON value, or nothing where there is none.
+    JsonOrNothing(Shape),
+    /// One JSON value, with a status that says whether all is well.
+    Health(Shape),
+    /// Nothing but that it is done.
+    Nothing,
+    /// Text of this media type.
+    Text(&'static str),
+    /// Text of this media type, or nothing where no more will come.
+    TextOrNothing(&'static str),
+}
+
+impl Answers {
+    const fn json<T: JsonSchema>() -> Answers {
+        Answers::Json(shape_of::<T>)
+    }
+
+    const fn json_or_nothing<T: JsonSchema>() -> Answers {
+        Answers::JsonOrNothing(shape_of::<T>)
+    }
+
+    const fn health<T: JsonSchema>() -> Answers {
+        Answers::Health(shape_of::<T>)
+    }
+}
+
 /// One route.
 #[derive(Debug)]
 pub struct Route {
@@ -53,13 +104,13 @@ pub struct Route {
     /// What it does, in one line.
     pub summary: &'static str,
     /// The parameters of the query that it knows.
-    pub query: &'static [&'static str],
+    pub query: &'static [Parameter],
+    /// What it reads in a request's head beside what all routes do.
+    pub headers: &'static [Parameter],
     /// What its body is.
-    pub takes: Option<Shape>,
-    /// What it answers; nothing but a status where there is none.
-    pub answers: Option<Shape>,
-    /// The media type of the answer.
-    pub media: &'static str,
+    pub takes: Option<Body>,
+    /// What it answers.
+    pub answers: Answers,
     /// Says that it needs an `Idempotency-Key`.
     pub is_keyed: bool,
     /// Says that a person decides by it, so that no worker's process may call it.
@@ -71,7 +122,7 @@ pub struct Route {
 }
 
 /// The shape of a type.
-fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+fn shape_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
@@ -85,8 +136,8 @@ const fn get(
     path: &'static str,
     needs: Scope,
     summary: &'static str,
-    query: &'static [&'static str],
-    answers: Option<Shape>,
+    query: &'static [Parameter],
+    answers: Answers,
     handler: fn(Call) -> BoxFuture<'static, Answer>,
 ) -> Route {
     Route {
@@ -95,9 +146,9 @@ const fn get(
         needs,
         summary,
         query,
+        headers: &[],
         takes: None,
         answers,
-        media: "application/json",
         is_keyed: false,
         is_decision: false,
         body_bytes_max: 0,
@@ -110,8 +161,8 @@ const fn post(
     path: &'static str,
     needs: Scope,
     summary: &'static str,
-    takes: Option<Shape>,
-    answers: Option<Shape>,
+    takes: Option<Body>,
+    answers: Answers,
     handler: fn(Call) -> BoxFuture<'static, Answer>,
 ) -> Route {
     Route {
@@ -120,9 +171,9 @@ const fn post(
         needs,
         summary,
         query: &[],
+        headers: &[],
         takes,
         answers,
-        media: "application/json",
         is_keyed: true,
         is_decision: false,
         body_bytes_max: BODY_BYTES_MAX,
@@ -146,12 +197,12 @@ impl Route {
         Route { is_keyed: false, ..self }
     }
 
-    const fn with_query(self, query: &'static [&'static str]) -> Route {
+    const fn with_query(self, query: &'static [Parameter]) -> Route {
         Route { query, ..self }
     }
 
-    const fn of_media(self, media: &'static str) -> Route {
-        Route { media, ..self }
+    const fn with_headers(self, headers: &'static [Parameter]) -> Route {
+        Route { headers, ..self }
     }
 
     const fn delete(self) -> Route {
@@ -167,7 +218,7 @@ pub static ROUTES: &[Route] = &[
         Scope::Nobody,
         "Is it alive: its loops turn",
         &[],
-        Some(of::<wire::daemon::DaemonHealthView>),
+        Answers::health::<wire::daemon::DaemonHealthView>(),
         handler!(system::live),
     ),
     get(
@@ -175,18 +226,31 @@ pub static ROUTES: &[Route] = &[
         Scope::Nobody,
         "Is it ready: the database answers",
         &[],
-        Some(of::<wire::daemon::DaemonHealthView>),
+        Answers::health::<wire::daemon::DaemonHealthView>(),
         handler!(system::ready),
     ),
-    get("/metrics", Scope::Read, "Figures in the OpenMetrics format", &[], None, handler!(system::metrics))
-        .of_media("application/openmetrics-text"),
-    get("/v1/openapi.json", Scope::Nobody, "This document", &[], None, handler!(system::openapi)),
+    get(
+        "/metrics",
+        Scope::Read,
+        "Figures in the OpenMetrics format",
+        &[],
+        Answers::Text("application/openmetrics-text"),
+        handler!(system::metrics),
+    ),
+    get(
+        "/v1/openapi.json",
+        Scope::Nobody,
+        "This document",
+        &[],
+        Answers::json::<serde_json::Map<String, serde_json::Value>>(),
+        handler!(system::openapi),
+    ),
     get(
         "/v1/problems",
         Scope::Nobody,
         "The codes of problems, and what they mean",
         &[],
-        None,
+        Answers::json::<Vec<calls::ProblemView>>(),
         handler!(system::problems),
     ),
     get(
@@ -194,7 +258,7 @@ pub static ROUTES: &[Route] = &[
         Scope::Read,
         "What the daemon is and does",
         &[],
-        Some(of::<wire::work::ServiceView>),
+        Answers::json::<wire::work::ServiceView>(),
         handler!(system::daemon),
     ),
     get(
@@ -202,7 +266,7 @@ pub static ROUTES: &[Route] = &[
         Scope::Read,
         "How the database is",
         &[],
-        Some(of::<wire::DatabaseView>),
+        Answers::json::<wire::DatabaseView>(),
         handler!(system::database),
     ),
     // Plans.
@@ -210,8 +274,8 @@ pub static ROUTES: &[Route] = &[
         "/v1/plans/verify",
         Scope::Approve,
         "Verifies a plan; writes nothing",
-        Some(of::<calls::PlanCall>),
-        Some(of::<planctl_lang::Report>),
+        Some(Body::of::<calls::PlanCall>()),
+        Answers::json::<planctl_lang::Report>(),
         handler!(plans::verify),
     )
     .of_a_plan()
@@ -220,8 +284,8 @@ pub static ROUTES: &[Route] = &[
         "/v1/plans/standing",
         Scope::Approve,
         "Says where a plan stands; writes nothing",
-        Some(of::<calls::StandingCall>),
-        Some(of::<calls::StandingView>),
+        Some(Body::of::<calls::StandingCall>()),
+        Answers::json::<calls::StandingView>(),
         handler!(plans::standing),
     )
     .of_a_plan()
@@ -230,8 +294,8 @@ pub static ROUTES: &[Route] = &[
         "/v1/plans/diff",
         Scope::Approve,
         "Compares two texts of a plan by what they mean; writes nothing",
-        Some(of::<calls::DiffCall>),
-        Some(of::<wire::PlanDiffView>),
+        Some(Body::of::<calls::DiffCall>()),
+        Answers::json::<wire::PlanDiffView>(),
         handler!(plans::diff),
     )
     .of_a_plan()
@@ -240,8 +304,8 @@ pub static ROUTES: &[Route] = &[
         "/v1/plans/approve",
         Scope::Approve,
         "Approves a verified plan",
-        Some(of::<calls::DecideCall>),
-        Some(of::<wire::Decided>),
+        Some(Body::of::<calls::DecideCall>()),
+        Answers::json::<wire::Decided>(),
         handler!(plans::approve),
     )
     .of_a_plan()
@@ -250,8 +314,8 @@ pub static ROUTES: &[Route] = &[
         "/v1/plans/reject",
         Scope::Approve,
         "Rejects a plan: it is a draft again",
-        Some(of::<calls::DecideCall>),
-        Some(of::<wire::Decided>),
+        Some(Body::of::<calls::DecideCall>()),
+        Answers::json::<wire::Decided>(),
         handler!(plans::reject),
     )
     .of_a_plan()
@@ -261,8 +325,8 @@ pub static ROUTES: &[Route] = &[
         "/v1/runs",
         Scope::Approve,
         "Starts a run of a plan, or takes up the one that is not finished",
-        Some(of::<calls::StartCall>),
-        Some(of::<calls::StartedView>),
+        Some(Body::of::<calls::StartCall>()),
+        Answers::json::<calls::StartedView>(),
         handler!(runs::start),
     )
     .of_a_plan()
@@ -271,104 +335,104 @@ pub static ROUTES: &[Route] = &[
         "/v1/runs",
         Scope::Read,
         "Lists runs, newest first",
-        &["workspace", "limit", "cursor"],
-        Some(of::<wire::RunList>),
+        &[WORKSPACE, LIMIT, CURSOR],
+        Answers::json::<wire::RunList>(),
         handler!(runs::list),
     ),
     get(
         "/v1/runs/{run}",
         Scope::Read,
         "Where a run stands",
-        &["workspace"],
-        Some(of::<wire::RunView>),
+        &[WORKSPACE],
+        Answers::json::<wire::RunView>(),
         handler!(runs::status),
     ),
     get(
         "/v1/runs/{run}/name",
         Scope::Read,
         "The id and name of the run that is meant",
-        &["workspace"],
-        Some(of::<calls::RunName>),
+        &[WORKSPACE],
+        Answers::json::<calls::RunName>(),
         handler!(runs::name),
     ),
     get(
         "/v1/runs/{run}/plan",
         Scope::Read,
         "The plan as the run executes it",
-        &["workspace"],
-        Some(of::<calls::RunPlanView>),
+        &[WORKSPACE],
+        Answers::json::<calls::RunPlanView>(),
         handler!(runs::plan),
     ),
     get(
         "/v1/runs/{run}/history",
         Scope::Read,
         "Lines of a run's history after a place, or its newest",
-        &["workspace", "since", "limit", "newest"],
-        Some(of::<Vec<wire::EventLine>>),
+        &[WORKSPACE, SINCE, LINES, NEWEST],
+        Answers::json::<Vec<wire::EventLine>>(),
         handler!(runs::history),
     ),
     get(
         "/v1/runs/{run}/logs",
         Scope::Read,
         "The attempts of a run's steps",
-        &["workspace", "step", "attempt"],
-        Some(of::<wire::LogView>),
+        &[WORKSPACE, STEP, ATTEMPT],
+        Answers::json::<wire::LogView>(),
         handler!(runs::logs),
     ),
     get(
         "/v1/runs/{run}/salute",
         Scope::Read,
         "The SALUTE report of a run: size, activity, location, unit, time, equipment",
-        &["workspace"],
-        Some(of::<wire::SaluteView>),
+        &[WORKSPACE],
+        Answers::json::<wire::SaluteView>(),
         handler!(runs::salute),
     ),
     get(
         "/v1/runs/{run}/traversal",
         Scope::Read,
         "Where a run is on its way through its graph, with its newest events",
-        &["workspace"],
-        Some(of::<wire::TraversalView>),
+        &[WORKSPACE],
+        Answers::json::<wire::TraversalView>(),
         handler!(runs::traversal),
     ),
     get(
         "/v1/runs/{run}/checkpoint",
         Scope::Read,
         "What a run is resumed from: nodes, outcomes, visits, context",
-        &["workspace"],
-        Some(of::<wire::CheckpointView>),
+        &[WORKSPACE],
+        Answers::json::<wire::CheckpointView>(),
         handler!(runs::checkpoint),
     ),
     get(
         "/v1/runs/{run}/why/{step}",
         Scope::Read,
         "Why a step is where it is: its number, or the name of any node",
-        &["workspace"],
-        Some(of::<wire::WhyView>),
+        &[WORKSPACE],
+        Answers::json::<wire::WhyView>(),
         handler!(runs::why),
     ),
     get(
         "/v1/runs/{run}/context",
         Scope::Read,
         "What an agent that drives itself is told of a run: `form` is long, compact or workflow",
-        &["workspace", "form"],
-        Some(of::<wire::ContextView>),
+        &[WORKSPACE, FORM],
+        Answers::json::<wire::ContextView>(),
         handler!(runs::context),
     ),
     get(
         "/v1/runs/{run}/audit",
         Scope::Read,
         "Checks the history of a run",
-        &["workspace"],
-        Some(of::<wire::AuditView>),
+        &[WORKSPACE],
+        Answers::json::<wire::AuditView>(),
         handler!(runs::audit_one),
     ),
     post(
         "/v1/runs/{run}/resume",
         Scope::Approve,
         "Takes a failed run up",
-        Some(of::<calls::ResumeCall>),
-        Some(of::<wire::Decided>),
+        Some(Body::of::<calls::ResumeCall>()),
+        Answers::json::<wire::Decided>(),
         handler!(runs::resume),
     )
     .decision(),
@@ -376,36 +440,36 @@ pub static ROUTES: &[Route] = &[
         "/v1/runs/{run}/cancel",
         Scope::Approve,
         "Cancels a run for good",
-        Some(of::<calls::CancelCall>),
-        Some(of::<wire::Decided>),
+        Some(Body::of::<calls::CancelCall>()),
+        Answers::json::<wire::Decided>(),
         handler!(runs::cancel),
     )
-    .with_query(&["workspace"])
+    .with_query(&[WORKSPACE])
     .decision(),
     get(
         "/v1/audit",
         Scope::Read,
         "Checks every history",
         &[],
-        Some(of::<wire::AuditView>),
+        Answers::json::<wire::AuditView>(),
         handler!(runs::audit),
     ),
     get(
         "/v1/events",
         Scope::Read,
         "A run's history as server-sent events; goes on from Last-Event-ID",
-        &["run", "workspace", "since"],
-        None,
+        &[RUN, WORKSPACE, SINCE],
+        Answers::TextOrNothing("text/event-stream"),
         handler!(events::stream),
     )
-    .of_media("text/event-stream"),
+    .with_headers(&[LAST_EVENT_ID]),
     // Approvals.
     get(
         "/v1/approvals",
         Scope::Read,
         "What waits for a person",
-        &["run", "workspace"],
-        Some(of::<wire::AskList>),
+        &[RUN, WORKSPACE],
+        Answers::json::<wire::AskList>(),
         handler!(approvals::list),
     ),
     get(
@@ -413,15 +477,15 @@ pub static ROUTES: &[Route] = &[
         Scope::Read,
         "One ask, with what a person needs to decide it",
         &[],
-        Some(of::<wire::AskPage>),
+        Answers::json::<wire::AskPage>(),
         handler!(approvals::show),
     ),
     post(
         "/v1/approvals/{ask}/answer",
         Scope::Approve,
         "Answers an ask",
-        Some(of::<calls::AnswerCall>),
-        Some(of::<wire::Decided>),
+        Some(Body::of::<calls::AnswerCall>()),
+        Answers::json::<wire::Decided>(),
         handler!(approvals::answer),
     )
     .decision(),
@@ -430,26 +494,27 @@ pub static ROUTES: &[Route] = &[
         "/v1/items/claim",
         Scope::Worker,
         "Claims an item; waits for one for so many seconds",
-        Some(of::<calls::ClaimCall>),
-        Some(of::<calls::ClaimedView>),
+        Some(Body::of::<calls::ClaimCall>()),
+        Answers::json_or_nothing::<calls::ClaimedView>(),
         handler!(items::claim),
     )
-    .with_query(&["wait"])
+    .with_query(&[WAIT])
+    .with_headers(&[KEY])
     .unkeyed(),
     get(
         "/v1/items/{item}",
         Scope::Item,
         "The item that is held",
         &[],
-        Some(of::<calls::ClaimedView>),
+        Answers::json::<calls::ClaimedView>(),
         handler!(items::show),
     ),
     post(
         "/v1/items/{item}/heartbeat",
         Scope::Item,
         "Renews the lease, and tells of a cancellation",
-        Some(of::<calls::Nothing>),
-        Some(of::<calls::HeartbeatView>),
+        Some(Body::of::<calls::Nothing>()),
+        Answers::json::<calls::HeartbeatView>(),
         handler!(items::heartbeat),
     )
     .unkeyed(),
@@ -457,8 +522,8 @@ pub static ROUTES: &[Route] = &[
         "/v1/items/{item}/complete",
         Scope::Item,
         "Reports that the work ended; the contract decides",
-        Some(of::<calls::CompleteCall>),
-        Some(of::<calls::AcceptedView>),
+        Some(Body::of::<calls::CompleteCall>()),
+        Answers::json::<calls::AcceptedView>(),
         handler!(items::complete),
     )
     .unkeyed(),
@@ -466,8 +531,8 @@ pub static ROUTES: &[Route] = &[
         "/v1/items/{item}/fail",
         Scope::Item,
         "Says why the work could not be done",
-        Some(of::<calls::FailCall>),
-        Some(of::<calls::AcceptedView>),
+        Some(Body::of::<calls::FailCall>()),
+        Answers::json::<calls::AcceptedView>(),
         handler!(items::fail),
     )
     .unkeyed(),
@@ -475,8 +540,8 @@ pub static ROUTES: &[Route] = &[
         "/v1/items/{item}/ask",
         Scope::Item,
         "Asks a person something; the worker is free",
-        Some(of::<calls::AskCall>),
-        Some(of::<calls::AcceptedView>),
+        Some(Body::of::<calls::AskCall>()),
+        Answers::json::<calls::AcceptedView>(),
         handler!(items::ask),
     )
     .unkeyed(),
@@ -484,8 +549,8 @@ pub static ROUTES: &[Route] = &[
         "/v1/items/{item}/release",
         Scope::Item,
         "Gives the item back untouched",
-        Some(of::<calls::Nothing>),
-        Some(of::<calls::AcceptedView>),
+        Some(Body::of::<calls::Nothing>()),
+        Answers::json::<calls::AcceptedView>(),
         handler!(items::release),
     )
     .unkeyed(),
@@ -493,8 +558,8 @@ pub static ROUTES: &[Route] = &[
         "/v1/items/{item}/log",
         Scope::Item,
         "Adds to what people who watch see",
-        Some(of::<calls::LogCall>),
-        None,
+        Some(Body::of::<calls::LogCall>()),
+        Answers::Nothing,
         handler!(items::log),
     )
     .unkeyed(),
@@ -502,35 +567,42 @@ pub static ROUTES: &[Route] = &[
         "/v1/items/{item}/usage",
         Scope::Item,
         "Says what was used so far",
-        Some(of::<calls::UsageCall>),
-        None,
+        Some(Body::of::<calls::UsageCall>()),
+        Answers::Nothing,
         handler!(items::usage),
     )
     .unkeyed(),
     // Topics.
-    get("/v1/topics", Scope::Read, "All topics", &[], Some(of::<wire::TopicList>), handler!(system::topics)),
+    get(
+        "/v1/topics",
+        Scope::Read,
+        "All topics",
+        &[],
+        Answers::json::<wire::TopicList>(),
+        handler!(system::topics),
+    ),
     get(
         "/v1/topics/{topic}",
         Scope::Read,
         "Notes of a topic after a number",
-        &["since", "limit"],
-        Some(of::<wire::TopicView>),
+        &[SINCE, LINES],
+        Answers::json::<wire::TopicView>(),
         handler!(system::topic),
     ),
     post(
         "/v1/topics/{topic}",
         Scope::Approve,
         "Leaves a note in a topic",
-        Some(of::<calls::NoteCall>),
-        Some(of::<wire::TopicView>),
+        Some(Body::of::<calls::NoteCall>()),
+        Answers::json::<wire::TopicView>(),
         handler!(system::post_note),
     ),
     post(
         "/v1/worktrees/clean",
         Scope::Admin,
         "Removes worktrees of runs that are over",
-        Some(of::<wire::CleanCall>),
-        Some(of::<wire::CleanView>),
+        Some(Body::of::<wire::CleanCall>()),
+        Answers::json::<wire::CleanView>(),
         handler!(system::clean),
     )
     .decision(),
@@ -540,23 +612,23 @@ pub static ROUTES: &[Route] = &[
         Scope::Read,
         "The workers that were seen",
         &[],
-        Some(of::<wire::work::WorkerList>),
+        Answers::json::<wire::work::WorkerList>(),
         handler!(system::workers),
     ),
     post(
         "/v1/workers/{worker}/pause",
         Scope::Admin,
         "Lets a worker claim nothing",
-        Some(of::<calls::Nothing>),
-        Some(of::<wire::work::WorkerView>),
+        Some(Body::of::<calls::Nothing>()),
+        Answers::json::<wire::work::WorkerView>(),
         handler!(system::pause_worker),
     ),
     post(
         "/v1/workers/{worker}/resume",
         Scope::Admin,
         "Lets a paused worker claim again",
-        Some(of::<calls::Nothing>),
-        Some(of::<wire::work::WorkerView>),
+        Some(Body::of::<calls::Nothing>()),
+        Answers::json::<wire::work::WorkerView>(),
         handler!(system::resume_worker),
     ),
     get(
@@ -564,15 +636,15 @@ pub static ROUTES: &[Route] = &[
         Scope::Admin,
         "The tokens, without their secrets",
         &[],
-        Some(of::<wire::work::TokenList>),
+        Answers::json::<wire::work::TokenList>(),
         handler!(system::tokens),
     ),
     post(
         "/v1/tokens",
         Scope::Admin,
         "Makes a token; its secret is shown this once",
-        Some(of::<wire::work::TokenCall>),
-        Some(of::<wire::work::TokenMade>),
+        Some(Body::of::<wire::work::TokenCall>()),
+        Answers::json::<wire::work::TokenMade>(),
         handler!(system::create_token),
     )
     .decision(),
@@ -580,8 +652,8 @@ pub static ROUTES: &[Route] = &[
         "/v1/tokens/{token}",
         Scope::Admin,
         "Revokes a token",
-        Some(of::<calls::Nothing>),
         None,
+        Answers::json::<wire::work::TokenView>(),
         handler!(system::revoke_token),
     )
     .delete()

@@ -3,16 +3,12 @@
 use planctl_engine::RunId;
 use planctl_engine::view::Form;
 
+use super::parameters::{ATTEMPT, CURSOR, FORM, LIMIT, LINES, LINES_MAX, NEWEST, SINCE, STEP, WORKSPACE};
 use super::problem::{Code, Problem};
 use super::{Answer, Call, json, plans};
 use crate::plans::Started;
 use crate::services::Services;
 use crate::wire::calls::{CancelCall, ResumeCall, RunName, RunPlanView, StartCall, StartedView};
-
-/// The most lines of history in one answer.
-const LINES_MAX: u64 = 1000;
-/// The most runs in one answer.
-const RUNS_MAX: u64 = 500;
 
 pub(super) async fn start(call: Call) -> Answer {
     let wanted: StartCall = call.body()?;
@@ -42,10 +38,9 @@ impl From<Started> for StartedView {
 
 pub(super) async fn list(call: Call) -> Answer {
     let services = call.services().await?;
-    let limit = call.number("limit", 1, RUNS_MAX)?;
-    let cursor = call.query::<String>("cursor", "what an earlier page named")?;
-    let before = cursor.map(|cursor| cursor_of(&cursor)).transpose()?;
-    let is_everywhere = call.query::<String>("workspace", "a path")?.is_none();
+    let limit = call.number(&LIMIT)?;
+    let before = call.query(&CURSOR).map(cursor_of).transpose()?;
+    let is_everywhere = call.query(&WORKSPACE).is_none();
     json(&services.list_page(is_everywhere, limit, before).await?)
 }
 
@@ -91,23 +86,21 @@ pub(super) async fn plan(call: Call) -> Answer {
 
 pub(super) async fn history(call: Call) -> Answer {
     let (services, run) = found(&call).await?;
-    let since = call.number("since", 0, u64::from(u32::MAX))?.unwrap_or(0);
-    let limit = call.number("limit", 1, LINES_MAX)?.unwrap_or(LINES_MAX);
-    if let Some(count) = call.number("newest", 1, LINES_MAX)? {
+    let since = call.number(&SINCE)?.unwrap_or(0);
+    let limit = call.number(&LINES)?.unwrap_or(LINES_MAX);
+    if let Some(count) = call.number::<usize>(&NEWEST)? {
         if since > 0 {
             return Err(Problem::new(Code::BadRequest, "`newest` and `since` say two places to begin at")
                 .help("give one of them"));
         }
-        return json(&services.newest_events(run, usize::try_from(count).unwrap_or(1)).await?);
+        return json(&services.newest_events(run, count).await?);
     }
-    json(&services.events(run, since, usize::try_from(limit).unwrap_or(1)).await?)
+    json(&services.events(run, since, limit).await?)
 }
 
 pub(super) async fn logs(call: Call) -> Answer {
     let (services, run) = found(&call).await?;
-    let step = call.query("step", "the number of a step")?;
-    let attempt = call.query("attempt", "the number of an attempt")?;
-    json(&services.logs(run, step, attempt).await?)
+    json(&services.logs(run, call.number(&STEP)?, call.number(&ATTEMPT)?).await?)
 }
 
 pub(super) async fn salute(call: Call) -> Answer {
@@ -132,11 +125,10 @@ pub(super) async fn why(call: Call) -> Answer {
 
 pub(super) async fn context(call: Call) -> Answer {
     let (services, run) = found(&call).await?;
-    let form = match call.query::<String>("form", "long, compact or workflow")? {
+    let form = match call.query(&FORM) {
         None => Form::Long,
         Some(word) => Form::ALL.into_iter().find(|form| form.word() == word).ok_or_else(|| {
-            Problem::new(Code::BadRequest, format!("there is no form {word:?}"))
-                .help("forms are long, compact and workflow")
+            Problem::new(Code::BadRequest, format!("`form` must be {}, found {word:?}", FORM.expected()))
         })?,
     };
     json(&services.context(run, form).await?)

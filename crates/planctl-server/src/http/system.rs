@@ -9,13 +9,13 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use planctl_engine::Role;
 use planctl_store::{NewToken, NewlyMade, StoreError, TokenRow, TokenScope, WorkerRow};
-use serde_json::json as object;
 
 use super::guard::Repeated;
 use super::items::refuse_roles;
+use super::parameters::{LINES, LINES_MAX, SINCE};
 use super::problem::{Code, Problem};
 use super::{Answer, Call, json};
-use crate::wire::calls::{NoteCall, Nothing};
+use crate::wire::calls::{NoteCall, Nothing, ProblemView};
 use crate::wire::daemon::{DaemonHealthView, DaemonState};
 use crate::wire::work::{
     ItemCounts, ServiceView, TokenCall, TokenList, TokenMade, TokenView, WorkerItem, WorkerList, WorkerView,
@@ -69,7 +69,7 @@ pub(super) async fn openapi(_: Call) -> Answer {
 pub(super) async fn problems(_: Call) -> Answer {
     let codes = Code::ALL.map(|code| {
         let (word, status, title) = code.meaning();
-        object!({ "type": format!("/problems/{word}"), "status": status.as_u16(), "title": title })
+        ProblemView { kind: format!("/problems/{word}"), status: status.as_u16(), title: title.to_owned() }
     });
     json(&codes)
 }
@@ -150,9 +150,8 @@ pub(super) async fn topics(call: Call) -> Answer {
 }
 
 pub(super) async fn topic(call: Call) -> Answer {
-    let since = call.number("since", 0, u64::from(u32::MAX))?.unwrap_or(0);
-    let limit = call.number("limit", 1, 1000)?.unwrap_or(1000);
-    let limit = usize::try_from(limit).unwrap_or(1);
+    let since = call.number(&SINCE)?.unwrap_or(0);
+    let limit = call.number(&LINES)?.unwrap_or(LINES_MAX);
     json(&call.services().await?.topic(call.parameter("topic"), since, limit).await?)
 }
 

@@ -277,7 +277,7 @@ pub struct ClaimedView {
     /// The id of the host that has the workspace.
     pub host: String,
     /// The subscribed files, as they stand in the prompt.
-    pub context: Vec<ContextView>,
+    pub context: Vec<SubscriptionView>,
     /// When the work is over, RFC 3339; no heartbeat extends it.
     #[schemars(extend("format" = "date-time"))]
     pub deadline: String,
@@ -365,7 +365,7 @@ pub struct WorkInput {
 /// A subscribed file, as it stands in the prompt.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct ContextView {
+pub struct SubscriptionView {
     /// What was subscribed to: `file:src/auth.py`.
     #[serde(rename = "ref")]
     pub reference: String,
@@ -553,6 +553,19 @@ pub struct AcceptedView {
     pub follows: String,
     /// Says that the very same word was heard before and nothing changed.
     pub repeated: bool,
+}
+
+/// What a problem's `type` means.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ProblemView {
+    /// The stable code, as a URI reference.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The HTTP status that comes with it.
+    pub status: u16,
+    /// The code in words.
+    pub title: String,
 }
 
 /// An empty body.

@@ -6,6 +6,8 @@ pub use house::{Ask, House};
 mod attacks;
 #[path = "http/decisions.rs"]
 mod decisions;
+#[path = "http/document.rs"]
+mod document;
 #[path = "http/house.rs"]
 mod house;
 #[path = "http/keys.rs"]

@@ -1,18 +1,23 @@
 //! A daemon in a place of its own, and a client that sends what it is told to, byte by byte.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
 
+use super::document;
 use crate::room::{Room, Said};
 
 /// A daemon of one test; it is stopped when the test ends.
 pub struct House {
     pub room: Room,
     pub port: String,
+    /// The routes that did what they were asked to.
+    called: Mutex<BTreeSet<String>>,
 }
 
 /// An answer.
@@ -48,7 +53,7 @@ impl House {
     }
 
     fn begun(words: &[&str], variables: &[(&str, &str)]) -> House {
-        let mut house = House { room: Room::new(), port: String::new() };
+        let mut house = House { room: Room::new(), port: String::new(), called: Mutex::default() };
         house.start(words, variables);
         house
     }
@@ -140,7 +145,7 @@ impl House {
 
     /// Sends a request through the socket.
     pub fn local(&self, method: &str, path: &str, ask: &Ask<'_>) -> Reply {
-        self.local_raw(&written(method, path, "localhost", ask))
+        self.held(method, path, ask, self.local_raw(&written(method, path, "localhost", ask)))
     }
 
     pub fn local_raw(&self, request: &[u8]) -> Reply {
@@ -151,7 +156,19 @@ impl House {
 
     /// Sends a request to the port.
     pub fn network(&self, method: &str, path: &str, ask: &Ask<'_>) -> Reply {
-        self.raw(&written(method, path, &self.port, ask))
+        self.held(method, path, ask, self.raw(&written(method, path, &self.port, ask)))
+    }
+
+    /// Holds an answer against the OpenAPI document.
+    fn held(&self, method: &str, path: &str, ask: &Ask<'_>, reply: Reply) -> Reply {
+        let called = document::check(method, path, ask, &reply);
+        self.called.lock().unwrap_or_else(PoisonError::into_inner).extend(called);
+        reply
+    }
+
+    /// Says whether a route did what it was asked to.
+    pub fn has_called(&self, route: &str) -> bool {
+        self.called.lock().unwrap_or_else(PoisonError::into_inner).contains(route)
     }
 
     pub fn raw(&self, request: &[u8]) -> Reply {

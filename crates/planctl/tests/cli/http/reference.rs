@@ -12,7 +12,10 @@ fn routes() -> String {
     for route in ROUTES {
         let query = match route.query {
             [] => String::new(),
-            names => format!("?{}", names.join("&")),
+            parameters => {
+                let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
+                format!("?{}", names.join("&"))
+            }
         };
         let key = if route.is_keyed { "yes" } else { "" };
         let decides = if route.is_decision { " †" } else { "" };

@@ -1,0 +1,157 @@
+//! The parameters of routes, in path, query and head: what each may be, for those who read it and for the document.
+
+use planctl_engine::view::Form;
+use planctl_store::RequestKey;
+use serde_json::{Value, json};
+
+use super::problem::{Code, Problem};
+
+/// One parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// What it may be.
+    pub kind: Kind,
+    /// What it says, in one line.
+    pub summary: &'static str,
+}
+
+/// What a parameter may be.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A text.
+    Text,
+    /// A whole number within bounds.
+    Whole {
+        /// The least.
+        least: u64,
+        /// The most.
+        most: u64,
+    },
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// The key of a mutation.
+    Key,
+}
+
+impl Parameter {
+    const fn text(name: &'static str, summary: &'static str) -> Parameter {
+        Parameter { name, kind: Kind::Text, summary }
+    }
+
+    const fn whole(name: &'static str, least: u64, most: u64, summary: &'static str) -> Parameter {
+        Parameter { name, kind: Kind::Whole { least, most }, summary }
+    }
+
+    /// Says in a few words what it must be.
+    pub fn expected(&self) -> String {
+        match self.kind {
+            Kind::Text => self.summary.to_owned(),
+            Kind::Whole { least, most } => format!("a whole number from {least} to {most}"),
+            Kind::Word(words) => words.join(", "),
+            Kind::Key => format!("1 to {} visible ASCII characters", RequestKey::LENGTH_MAX),
+        }
+    }
+
+    /// Reads a number within its bounds.
+    pub(super) fn number<T: TryFrom<u64>>(&self, given: &str) -> Result<T, Problem> {
+        let is_within = |number: &u64| match self.kind {
+            Kind::Whole { least, most } => (least..=most).contains(number),
+            Kind::Text | Kind::Word(_) | Kind::Key => true,
+        };
+        let read = given.parse().ok().filter(is_within).and_then(|number| T::try_from(number).ok());
+        read.ok_or_else(|| {
+            let (name, expected) = (self.name, self.expected());
+            Problem::new(Code::BadRequest, format!("`{name}` must be {expected}, found {given:?}"))
+        })
+    }
+
+    /// Returns its JSON Schema.
+    pub fn schema(&self) -> Value {
+        match self.kind {
+            Kind::Text => json!({ "type": "string" }),
+            Kind::Whole { least, most } => {
+                json!({ "type": "integer", "minimum": least, "maximum": most })
+            }
+            Kind::Word(words) => json!({ "type": "string", "enum": words }),
+            Kind::Key => {
+                json!({ "type": "string", "maxLength": RequestKey::LENGTH_MAX, "pattern": "^[!-~]+$" })
+            }
+        }
+    }
+}
+
+/// The most lines or notes in one answer.
+pub(super) const LINES_MAX: usize = 1000;
+/// The most entries in one page of a list.
+pub(super) const ENTRIES_MAX: u64 = 500;
+/// A place in a run's history or in a topic; neither gets that long.
+const PLACE_MAX: u64 = u32::MAX as u64;
+
+pub(super) const WORKSPACE: Parameter =
+    Parameter::text("workspace", "the absolute path of a workspace on the daemon's host");
+pub(super) const RUN: Parameter = Parameter::text(
+    "run",
+    "a run: its id, its name, the beginning of either, `@last`, or the path of a plan in `workspace`",
+);
+pub(super) const SINCE: Parameter = Parameter::whole(
+    "since",
+    0,
+    PLACE_MAX,
+    "the number after which to begin; the beginning where it is left out",
+);
+pub(super) const LINES: Parameter = Parameter::whole(
+    "limit",
+    1,
+    LINES_MAX as u64,
+    "how many at most; as many as may be where it is left out",
+);
+pub(super) const LIMIT: Parameter =
+    Parameter::whole("limit", 1, ENTRIES_MAX, "how many entries at most; 200 where it is left out");
+pub(super) const CURSOR: Parameter =
+    Parameter::text("cursor", "what the page before named as `next`; the first page where it is left out");
+pub(super) const NEWEST: Parameter =
+    Parameter::whole("newest", 1, LINES_MAX as u64, "so many of the newest, in place of those after `since`");
+pub(super) const STEP: Parameter = Parameter::whole("step", 1, u32::MAX as u64, "the number of a step");
+pub(super) const ATTEMPT: Parameter =
+    Parameter::whole("attempt", 1, u16::MAX as u64, "the number of an attempt");
+pub(super) const WAIT: Parameter =
+    Parameter::whole("wait", 0, 60, "how many seconds to wait for work; not at all where it is left out");
+pub(super) const FORM: Parameter = Parameter {
+    name: "form",
+    kind: Kind::Word(&[Form::Long.word(), Form::Compact.word(), Form::Workflow.word()]),
+    summary: "the form of the text; long where it is left out",
+};
+pub(super) const LAST_EVENT_ID: Parameter = Parameter::whole(
+    "Last-Event-ID",
+    0,
+    PLACE_MAX,
+    "the `id` of the last event that came; goes before `since`",
+);
+/// The key of a mutation.
+pub(super) const KEY: Parameter = Parameter {
+    name: "Idempotency-Key",
+    kind: Kind::Key,
+    summary: "one of your own for each intent: repeated under it, the call is answered alike and done once",
+};
+
+/// The parameters of paths.
+const OF_PATHS: &[Parameter] = &[
+    RUN,
+    Parameter::text("step", "a step: its number, or the name of any node"),
+    Parameter::whole("ask", 0, i64::MAX as u64, "the number of an ask"),
+    Parameter::text("item", "an item, as it was claimed"),
+    Parameter::text("topic", "the name of a topic, its `/` written as `%2F`"),
+    Parameter::text("worker", "the name of a worker"),
+    Parameter::text("token", "the id of a token"),
+];
+
+/// Returns the parameters of a path, in order.
+pub(super) fn of_path(path: &str) -> impl Iterator<Item = &'static Parameter> + '_ {
+    let names = path.split(['{', '}']).skip(1).step_by(2);
+    names.map(|name| {
+        let known = OF_PATHS.iter().find(|parameter| parameter.name == name);
+        known.expect("every parameter of a path is listed")
+    })
+}

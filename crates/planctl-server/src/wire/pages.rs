@@ -1,0 +1,55 @@
+//! Lists that come in pages: what one names as `next`, the call for the page after it takes as `cursor`.
+
+use std::fmt::Display;
+
+use super::work::{TokenList, TokenView, WorkerList, WorkerView};
+use super::{
+    AskList, AskView, AttemptView, KeptRevision, LogView, PlanList, PlanSummary, RevisionList, RoleWork,
+    RoleWorkList, RunList, RunSummary, TopicList, TopicSummary,
+};
+
+/// A list that comes in pages.
+pub trait Paged {
+    /// What it lists; a cursor of one list is none of another.
+    const NAME: &'static str;
+    /// What it lists, one by one.
+    type Entry;
+
+    /// Returns its entries, and what names the next page.
+    fn parts(&mut self) -> (&mut Vec<Self::Entry>, &mut Option<String>);
+
+    /// Names the page after the entry with this key.
+    fn cursor(key: impl Display) -> String {
+        format!("{}:{key}", Self::NAME)
+    }
+
+    /// Reads the key out of a cursor of this list.
+    fn key(cursor: &str) -> Option<&str> {
+        cursor.strip_prefix(Self::NAME)?.strip_prefix(':')
+    }
+}
+
+macro_rules! paged {
+    ($($list:ident, $name:ident: $entry:ident;)*) => {
+        $(impl Paged for $list {
+            const NAME: &'static str = stringify!($name);
+            type Entry = $entry;
+
+            fn parts(&mut self) -> (&mut Vec<$entry>, &mut Option<String>) {
+                (&mut self.$name, &mut self.next)
+            }
+        })*
+    };
+}
+
+paged! {
+    PlanList, plans: PlanSummary;
+    RevisionList, revisions: KeptRevision;
+    RoleWorkList, roles: RoleWork;
+    RunList, runs: RunSummary;
+    LogView, attempts: AttemptView;
+    AskList, asks: AskView;
+    TopicList, topics: TopicSummary;
+    WorkerList, workers: WorkerView;
+    TokenList, tokens: TokenView;
+}
