@@ -10,7 +10,7 @@ use planctl_engine::{
 };
 use planctl_harness::ISOLATION_TIER;
 use planctl_lang::{Source, insert_steps};
-use planctl_store::{AskRow, RunRow, Said, StoreError};
+use planctl_store::{AskRow, Page, RunRow, Said, StoreError};
 
 use crate::check;
 use crate::config::{Config, WorkspaceMode, keys_that_differ};
@@ -21,7 +21,7 @@ use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::sub_plans::folder_of;
 use crate::wire::{
-    AnswerView, AskList, AskPage, AskView, ContractView, Decided, FailureView, LevelView, PlanWithin,
+    AnswerView, AskList, AskPage, AskView, ContractView, Decided, FailureView, LevelView, Paged, PlanWithin,
     ShortfallView, StepName, WillRun, moment,
 };
 
@@ -31,13 +31,21 @@ impl Services {
     /// # Errors
     ///
     /// Those of the store.
-    pub async fn asks(&self, run: Option<RunId>) -> Result<AskList, ServiceError> {
+    pub async fn asks(
+        &self,
+        run: Option<RunId>,
+        is_everywhere: bool,
+        page: &Page<i64>,
+    ) -> Result<AskList, ServiceError> {
+        let workspace = self.workspace.filter(|_| !is_everywhere);
+        let rows = self.store.asks_page(run, workspace, page).await?;
+        let next = page.next(&rows, |row| row.number).map(AskList::cursor);
         let mut asks = Vec::new();
-        for row in self.store.asks(run, None).await? {
-            let graph = self.graph_of(&row).await?;
-            asks.push(ask_view(&row, &graph, None));
+        for row in &rows {
+            let graph = self.graph_of(row).await?;
+            asks.push(ask_view(row, &graph, None));
         }
-        Ok(AskList { asks })
+        Ok(AskList { asks, next })
     }
 
     /// Shows one ask, open or answered, with the evidence on it.

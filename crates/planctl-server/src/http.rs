@@ -30,7 +30,7 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use planctl_engine::Actor;
-use planctl_store::RequestId;
+use planctl_store::{Page, RequestId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_util::task::TaskTracker;
@@ -38,8 +38,9 @@ use tokio_util::task::TaskTracker;
 use crate::config::Config;
 use crate::services::{Door, Services};
 use crate::station::Station;
+use crate::wire::Paged;
 use crate::wire::calls::{PlaceCall, PlanCall};
-use parameters::WORKSPACE;
+use parameters::{CURSOR, ENTRIES_USUAL, LIMIT, WORKSPACE};
 
 pub use guard::{Peer, Principal, Scope};
 pub use openapi::document as openapi;
@@ -147,6 +148,19 @@ impl Call {
         given.map(|given| parameter.number(given.to_str().unwrap_or("?"))).transpose()
     }
 
+    /// Returns which page of a list is wanted; `read` reads the key of an entry.
+    fn page<L: Paged, K>(&self, read: impl FnOnce(&str) -> Option<K>) -> Result<Page<K>, Problem> {
+        let limit = self.number(&LIMIT)?.unwrap_or(ENTRIES_USUAL);
+        let Some(cursor) = self.query(&CURSOR) else { return Ok(Page { after: None, limit }) };
+        match L::key(cursor).and_then(|key| read(&key)) {
+            Some(after) => Ok(Page { after: Some(after), limit }),
+            None => {
+                let detail = format!("`{}` is not one of this list: {cursor:?}", CURSOR.name);
+                Err(Problem::new(Code::BadRequest, detail).help("take `next` of the page before"))
+            }
+        }
+    }
+
     /// Reads the body.
     fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         body::read(&self.body)
@@ -207,6 +221,16 @@ async fn canonical(workspace: PathBuf) -> Result<PathBuf, Problem> {
 
 fn json<T: Serialize>(value: &T) -> Answer {
     Ok(Json(value).into_response())
+}
+
+/// Reads the key of an entry that is numbered.
+fn number<N: FromStr>(key: &str) -> Option<N> {
+    key.parse().ok()
+}
+
+/// Reads the key of an entry that has a name.
+fn name(key: &str) -> Option<String> {
+    Some(key.to_owned())
 }
 
 fn nothing() -> Response {

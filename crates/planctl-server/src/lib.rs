@@ -49,7 +49,7 @@ pub use drive::{Drive, Driven, scratch_in};
 pub use hands::Hands;
 pub use health::{Database, Health, is_final};
 pub use live::{Doing, Live};
-pub use planctl_store::{NOTE_BYTES_MAX, Settings as StoreSettings, StoreError};
+pub use planctl_store::{NOTE_BYTES_MAX, Page, Settings as StoreSettings, StoreError};
 pub use plans::{Approving, Standing, Start, Started};
 pub use runtime::runtime;
 pub use services::{Caps, Door, Open, ServiceError, Services};

@@ -5,16 +5,16 @@ use std::path::Path;
 use planctl_engine::{Digest, RunId};
 use planctl_harness::Baseline;
 use planctl_lang::{Source, canonical, changes, parse, show};
-use planctl_store::{Approval, Plan};
+use planctl_store::{Approval, Page, Plan, PlanId};
 
 use crate::check::{self, Checked};
 use crate::diff;
 use crate::services::{ServiceError, Services};
 use crate::wire::calls::RunPlanView;
-use crate::wire::{PlanDiffView, RevisionView, moment};
-
-/// The most revisions that are looked through for one.
-const REVISIONS_MAX: i64 = 1_000;
+use crate::wire::{
+    KeptRevision, Paged, PlanDiffView, PlanList, PlanSummary, RevisionList, RevisionPage, RevisionView,
+    moment,
+};
 
 /// The most revisions that are named where none fits.
 const REVISIONS_NAMED_MAX: usize = 5;
@@ -29,6 +29,63 @@ struct Side {
 }
 
 impl Services {
+    /// Lists plans of this workspace, or of all; those that were met last first.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn plans(&self, is_everywhere: bool, page: &Page<i64>) -> Result<PlanList, ServiceError> {
+        let rows = self.store.plans(self.workspace.filter(|_| !is_everywhere), page).await?;
+        let next = page.next(&rows, |plan| plan.id.number()).map(PlanList::cursor);
+        Ok(PlanList { plans: rows.iter().map(plan_summary).collect(), next })
+    }
+
+    /// Shows one plan: by its number, or by its path in this workspace.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotFound`], a conflict where a path is given and no workspace, and those of the store.
+    pub async fn plan_named(&self, given: &str) -> Result<PlanSummary, ServiceError> {
+        Ok(plan_summary(&self.plan_row(given).await?))
+    }
+
+    /// Lists the kept revisions of a plan, newest first.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Services::plan_named`].
+    pub async fn revisions(&self, plan: &str, page: &Page<Digest>) -> Result<RevisionList, ServiceError> {
+        let rows = self.store.revisions(self.plan_row(plan).await?.id, page).await?;
+        let next = page.next(&rows, |(digest, _)| digest.clone()).map(RevisionList::cursor);
+        let revisions = rows
+            .iter()
+            .map(|(digest, at)| KeptRevision { digest: digest.as_str().to_owned(), at: moment(*at) });
+        Ok(RevisionList { revisions: revisions.collect(), next })
+    }
+
+    /// Shows a kept revision of a plan, by its digest or the beginning of it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Services::plan_named`], and a conflict where several revisions begin so.
+    pub async fn revision(&self, plan: &str, digest: &str) -> Result<RevisionPage, ServiceError> {
+        let plan = self.plan_row(plan).await?;
+        let digest = self.digest_of(&plan, digest).await?;
+        let kept = self.store.revision(plan.id, &digest).await?;
+        let (digest, at) = (digest.as_str().to_owned(), moment(kept.created_at));
+        Ok(RevisionPage { plan: plan.path, digest, at, source: kept.source })
+    }
+
+    async fn plan_row(&self, given: &str) -> Result<Plan, ServiceError> {
+        if let Ok(number) = given.parse() {
+            return Ok(self.store.plan(PlanId::of(number)).await?);
+        }
+        let plan = self.store.plan_at(self.own_workspace()?, given).await?;
+        plan.ok_or_else(|| ServiceError::NotFound {
+            what: format!("{given}: it was never approved or run here"),
+        })
+    }
+
     /// Compares two texts of a plan by what they mean (P-76): `since` is `approved`, `run`, a run, or the beginning of a
     /// revision's digest; `until` a run or a digest, else the file as it was checked.
     ///
@@ -136,7 +193,7 @@ impl Services {
 
     async fn digest_of(&self, plan: &Plan, given: &str) -> Result<Digest, ServiceError> {
         let digits = given.strip_prefix("sha256:").unwrap_or(given).to_lowercase();
-        let kept = self.store.revisions(plan.id, REVISIONS_MAX).await?;
+        let kept = self.store.revisions(plan.id, &Page::ALL).await?;
         let hex = |digest: &Digest| digest.as_str().trim_start_matches("sha256:").to_owned();
         let fitting: Vec<&Digest> =
             kept.iter().map(|(digest, _)| digest).filter(|digest| hex(digest).starts_with(&digits)).collect();
@@ -155,6 +212,19 @@ impl Services {
                 help: "give more of its digits".to_owned(),
             }),
         }
+    }
+}
+
+fn plan_summary(plan: &Plan) -> PlanSummary {
+    PlanSummary {
+        id: plan.id.number().unsigned_abs(),
+        plan: plan.path.clone(),
+        workspace: plan.workspace_path.clone(),
+        host: plan.host.clone(),
+        status: plan.status.word().to_owned(),
+        digest: plan.digest.as_str().to_owned(),
+        created_at: moment(plan.created_at),
+        updated_at: moment(plan.updated_at),
     }
 }
 

@@ -11,7 +11,7 @@ use planctl_engine::{
 };
 use planctl_lang::Source;
 use planctl_lang::workflow::{self, Language, Workflow};
-use planctl_store::{AwaitedLock, Line, OpenItem, RunRow, RunView as StoredView, Said, WorktreeRow};
+use planctl_store::{AwaitedLock, Line, OpenItem, Page, RunRow, RunView as StoredView, Said, WorktreeRow};
 use serde_json::{Map, Value};
 
 use crate::asks::failure_line;
@@ -22,14 +22,12 @@ use crate::settings::RunSettings;
 use crate::traversal;
 use crate::wire::{
     AttemptView, AuditView, AuditedRun, BecauseView, BeforeView, CheckpointView, ContextView, EventLine,
-    GateView, JoinView, LevelView, LockView, LogView, PassageView, RunList, RunState, RunSummary, RunView,
-    SaluteView, SpentView, StepName, StepState, StepView, TamperView, TraversalView, WaitingOn, WhyView,
-    WorkView, WorktreeView, moment, usd,
+    GateView, JoinView, LevelView, LockView, LogView, Paged, PassageView, RunList, RunState, RunSummary,
+    RunView, SaluteView, SpentView, StepName, StepState, StepView, TamperView, TraversalView, WaitingOn,
+    WhyView, WorkView, WorktreeView, moment, usd,
 };
 use crate::worktrees::trouble_of;
 
-/// How many runs a list shows at most.
-const RUNS_MAX: i64 = 200;
 /// Within how many lines of its history a run has begun.
 const BEGINNING: i64 = 20;
 /// How many of the newest lines tell where a run is.
@@ -72,27 +70,11 @@ impl Services {
     /// # Errors
     ///
     /// Those of the store.
-    pub async fn list(&self, is_everywhere: bool) -> Result<RunList, ServiceError> {
-        self.list_page(is_everywhere, None, None).await
-    }
-
-    /// Returns a page of the runs of this workspace, or of all, newest first: those before a run, at most so many.
-    ///
-    /// # Errors
-    ///
-    /// Those of the store.
-    pub async fn list_page(
-        &self,
-        is_everywhere: bool,
-        limit: Option<u64>,
-        before: Option<RunId>,
-    ) -> Result<RunList, ServiceError> {
+    pub async fn list(&self, is_everywhere: bool, page: &Page<RunId>) -> Result<RunList, ServiceError> {
         let workspace = self.workspace.filter(|_| !is_everywhere);
-        let limit = limit.and_then(|limit| i64::try_from(limit).ok()).unwrap_or(RUNS_MAX);
         let mut runs = Vec::new();
-        let rows = self.store.runs(workspace, before, limit).await?;
-        let is_full = i64::try_from(rows.len()).is_ok_and(|count| count == limit);
-        let next = rows.last().filter(|_| is_full).map(|row| format!("runs:{}", row.id));
+        let rows = self.store.runs(workspace, page).await?;
+        let next = page.next(&rows, |row| row.id).map(RunList::cursor);
         for row in rows {
             let shown = match row.head.status {
                 // Nothing of a line about these stands in the records of their steps, and most runs are such.
@@ -208,17 +190,22 @@ impl Services {
         run: RunId,
         step: Option<u32>,
         attempt: Option<u16>,
+        page: &Page<usize>,
     ) -> Result<LogView, ServiceError> {
         let shown = self.shown(run).await?;
-        let mut attempts: BTreeMap<(u32, u16), AttemptView> = BTreeMap::new();
-        let mut order: Vec<(u32, u16)> = Vec::new();
+        // Attempts by their place in the order in which they began, which nothing that happens later changes.
+        let mut attempts: BTreeMap<usize, AttemptView> = BTreeMap::new();
+        let mut places: BTreeMap<(u32, u16), usize> = BTreeMap::new();
+        let first = page.after.unwrap_or(0);
+        let end = first.saturating_add(usize::try_from(page.limit).unwrap_or(0));
         for line in self.whole_history(run).await? {
             let input = match &line.said {
                 Said::Input(input) => input,
                 Said::Fact(fact) => {
                     if let Fact::NodeVerified { node, attempt, vacuous: true, .. } = &**fact
                         && let Some(step) = shown.graph.node(node).and_then(Node::step)
-                        && let Some(attempt) = attempts.get_mut(&(step, attempt.number()))
+                        && let Some(place) = places.get(&(step, attempt.number()))
+                        && let Some(attempt) = attempts.get_mut(place)
                         && let Some(gate) = &mut attempt.gate
                     {
                         gate.vacuous = true;
@@ -239,17 +226,18 @@ impl Services {
             if step.is_some_and(|step| step != own_step) || attempt.is_some_and(|attempt| attempt != number) {
                 continue;
             }
-            let key = (own_step, number);
-            let entry = attempts.entry(key).or_insert_with(|| {
-                order.push(key);
-                AttemptView {
-                    step: StepName { number: own_step, title: node.title.clone() },
-                    visit: at.visit,
-                    attempt: number,
-                    before: Vec::new(),
-                    work: None,
-                    gate: None,
-                }
+            let newest = places.len();
+            let place = *places.entry((own_step, number)).or_insert(newest);
+            if !(first..end).contains(&place) {
+                continue;
+            }
+            let entry = attempts.entry(place).or_insert_with(|| AttemptView {
+                step: StepName { number: own_step, title: node.title.clone() },
+                visit: at.visit,
+                attempt: number,
+                before: Vec::new(),
+                work: None,
+                gate: None,
             });
             match &input.event {
                 Event::Agent(event) => {
@@ -282,8 +270,9 @@ impl Services {
                 Event::Human(_) | Event::Clock(_) => {}
             }
         }
-        let attempts = order.iter().filter_map(|key| attempts.remove(key)).collect();
-        Ok(LogView { run: shown.view.run.name, attempts })
+        let next = (places.len() > end).then(|| LogView::cursor(end));
+        let attempts = attempts.into_values().collect();
+        Ok(LogView { run: shown.view.run.name, attempts, next })
     }
 
     async fn work_view(&self, at: Timestamp, said: &AgentSaid) -> Result<Option<WorkView>, ServiceError> {
@@ -475,7 +464,7 @@ impl Services {
     pub async fn audit(&self, run: Option<RunId>) -> Result<AuditView, ServiceError> {
         let rows = match run {
             Some(run) => vec![self.store.run(run).await?],
-            None => self.store.runs(None, None, i64::MAX).await?,
+            None => self.store.runs(None, &Page::ALL).await?,
         };
         let mut runs = Vec::new();
         for row in rows {

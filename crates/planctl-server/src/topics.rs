@@ -2,11 +2,11 @@
 
 use planctl_engine::Subscription;
 use planctl_lang::Diagnostic;
-use planctl_store::{TopicName, TopicNote};
+use planctl_store::{Page, TopicName, TopicNote};
 
 use crate::check::Checked;
 use crate::services::{ServiceError, Services};
-use crate::wire::{NoteView, TopicList, TopicSummary, TopicView, moment};
+use crate::wire::{NoteView, Paged, TopicList, TopicSummary, TopicView, moment};
 
 /// The most notes that are shown at once.
 const NOTES_MAX: usize = 1_000;
@@ -29,18 +29,20 @@ impl Services {
         Ok(TopicView { topic: topic.to_owned(), total: note.of.unsigned_abs(), notes: vec![note_view(note)] })
     }
 
-    /// Lists all topics, by name.
+    /// Lists topics, by name.
     ///
     /// # Errors
     ///
     /// Those of the store.
-    pub async fn topics(&self) -> Result<TopicList, ServiceError> {
-        let topics = self.store.topics().await?.into_iter().map(|row| TopicSummary {
+    pub async fn topics(&self, page: &Page<String>) -> Result<TopicList, ServiceError> {
+        let rows = self.store.topics(page).await?;
+        let next = page.next(&rows, |row| row.name.clone()).map(TopicList::cursor);
+        let topics = rows.into_iter().map(|row| TopicSummary {
             topic: row.name,
             notes: row.notes.unsigned_abs(),
             posted_at: moment(row.posted_at),
         });
-        Ok(TopicList { topics: topics.collect() })
+        Ok(TopicList { topics: topics.collect(), next })
     }
 
     /// Shows notes of a topic after number `since`, oldest first, at most a thousand.
@@ -52,7 +54,7 @@ impl Services {
         let name = topic_name(topic)?;
         let since = i64::try_from(since).unwrap_or(i64::MAX);
         let limit = i64::try_from(limit.min(NOTES_MAX)).unwrap_or(1);
-        let total = self.store.topics().await?.into_iter().find(|row| row.name == name.as_str());
+        let total = self.store.topics(&Page::ALL).await?.into_iter().find(|row| row.name == name.as_str());
         let total = total.ok_or_else(|| ServiceError::NotFound { what: format!("topic `{topic}`") })?.notes;
         let notes = self.store.notes(topic, since, limit).await?.into_iter().map(note_view).collect();
         Ok(TopicView { topic: topic.to_owned(), total: total.unsigned_abs(), notes })
@@ -69,7 +71,8 @@ impl Services {
         if !subscriptions.any(|subscription| matches!(subscription.value, Subscription::Topic { .. })) {
             return Ok(Vec::new());
         }
-        let topics: Vec<String> = self.store.topics().await?.into_iter().map(|row| row.name).collect();
+        let topics: Vec<String> =
+            self.store.topics(&Page::ALL).await?.into_iter().map(|row| row.name).collect();
         let levels = &self.door.config.verify;
         Ok(planctl_lang::unknown_topics(&checked.source, tree, &topics, levels))
     }

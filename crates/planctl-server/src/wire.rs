@@ -15,6 +15,8 @@ use time::format_description::well_known::Rfc3339;
 mod branches;
 pub mod daemon;
 mod pace;
+mod pages;
+mod plans;
 mod salute;
 mod settings;
 mod topics;
@@ -25,13 +27,18 @@ mod worktrees;
 pub use branches::{BranchState, BranchView, ChoiceView, JoinView, LookedView, PassageView, WeighedView};
 pub use daemon::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView, TroubleView};
 pub use pace::{LevelView, RungView};
+pub use pages::Paged;
+pub use plans::{KeptRevision, PlanList, PlanSummary, RevisionList, RevisionPage};
 pub use salute::{
     ActivityView, DutyView, EquipmentView, LocationView, PastView, PlaceView, SaluteView, SizeView, TimesView,
 };
 pub use settings::{ConfigFile, ConfigPaths, ConfigValue, ConfigView, IgnoredKey, IgnoredView, OriginView};
 pub use topics::{NoteView, TopicList, TopicSummary, TopicView};
 pub use traversal::{CheckpointView, ParallelView, SideBySide, TraversalEvent, TraversalView, VisitedView};
-pub use workers::{EffectsView, PaceView, RoleList, RoleView, WorkerEvent, WorkerLine, WorkerTestView};
+pub use workers::{
+    EffectsView, PaceView, RoleList, RoleView, RoleWork, RoleWorkList, WorkerEvent, WorkerLine,
+    WorkerTestView,
+};
 pub use worktrees::{CleanCall, CleanView, CleanedView, WorktreeView};
 
 /// Where a run stands (DESIGN 11).
@@ -484,6 +491,9 @@ pub struct EventLine {
 pub struct AskList {
     /// The asks, oldest first.
     pub asks: Vec<AskView>,
+    /// Names the next page, where there may be one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// One ask in a list.
@@ -849,6 +859,9 @@ pub struct LogView {
     pub run: String,
     /// The attempts, in the order they began.
     pub attempts: Vec<AttemptView>,
+    /// Names the next page, where there may be one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// One attempt: the work and the gate.

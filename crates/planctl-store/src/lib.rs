@@ -18,6 +18,7 @@ mod locks;
 mod lookups;
 mod migrate;
 mod outputs;
+mod page;
 mod plans;
 mod proof;
 mod queue;
@@ -47,12 +48,13 @@ pub use history::{Input, Line, Said};
 pub use leases::{Leased, Renewal};
 pub use listen::{Listener, News};
 pub use locks::AwaitedLock;
+pub use page::Page;
 pub use plans::{
     Approval, ApprovalId, NewApproval, NewRevision, Plan, PlanId, PlanMoved, PlanStatus, Revision,
     WorkspaceId,
 };
 pub use proof::Proof;
-pub use queue::{Claim, ClaimLane, Claimed, Expired, Holder, ItemCounts, Take, Terms, WorkOf};
+pub use queue::{Claim, ClaimLane, Claimed, Expired, Holder, ItemCounts, RoleRow, Take, Terms, WorkOf};
 pub use requests::{Begun, Request, RequestId, RequestKey, RequestTurn};
 pub use runs::{AskRow, NewRun, OpenItem, RefusalRow, RunRow, RunView, ServedRole};
 pub use server::ServerFacts;

@@ -9,6 +9,7 @@ use sqlx::{Connection, PgConnection, Row};
 
 use crate::connections::repeated;
 use crate::error::StoreError;
+use crate::page::Page;
 use crate::rows::{from_json, optional_time_at, time_at, to_json};
 use crate::store::Store;
 
@@ -37,7 +38,8 @@ pub(crate) const GRAPH: &str = "select body::text as body from graphs where dige
 pub(crate) const REVISION: &str =
     "select source, graph, created_at from revisions where plan = $1 and digest = $2";
 pub(crate) const REVISIONS: &str = "select digest, created_at from revisions where plan = $1 \
-     order by created_at desc, digest limit $2";
+     and ($2::text is null or (created_at, digest) < (select created_at, digest from revisions where plan = $1 and digest = $2)) \
+     order by created_at desc, digest desc limit $3";
 macro_rules! plans_where {
     ($which:literal) => {
         concat!(
@@ -49,8 +51,9 @@ macro_rules! plans_where {
 }
 pub(crate) const PLAN: &str = plans_where!("p.id = $1");
 pub(crate) const PLAN_AT: &str = plans_where!("p.workspace = $1 and p.path = $2");
-pub(crate) const PLANS: &str =
-    plans_where!("($1::bigint is null or p.workspace = $1) order by p.updated_at desc limit $2");
+pub(crate) const PLANS: &str = plans_where!(
+    "($1::bigint is null or p.workspace = $1) and ($2::bigint is null or p.id < $2) order by p.id desc limit $3"
+);
 pub(crate) const PLAN_MOVES: &str = "select from_status, to_status, by, why, digest, at from plan_transitions \
      where plan = $1 order by id";
 pub(crate) const APPROVE: &str = "insert into approvals (workspace, plan, digest, config_digest, config, protected, by, note, nonce) \
@@ -94,6 +97,13 @@ number_id! {
     /// Identifies a plan: a workspace and a path in it.
     PlanId
 }
+impl PlanId {
+    /// Takes a number, which names a plan or nothing.
+    pub fn of(number: i64) -> PlanId {
+        PlanId(number)
+    }
+}
+
 number_id! {
     /// Identifies an approval.
     ApprovalId
@@ -375,15 +385,22 @@ impl Store {
         row.as_ref().map(Plan::read).transpose()
     }
 
-    /// Returns the plans of a workspace, or of all, the most recently changed first.
+    /// Returns the plans of a workspace, or of all; those that were met last first, whatever became of them since.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn plans(&self, workspace: Option<WorkspaceId>, limit: i64) -> Result<Vec<Plan>, StoreError> {
+    pub async fn plans(
+        &self,
+        workspace: Option<WorkspaceId>,
+        page: &Page<i64>,
+    ) -> Result<Vec<Plan>, StoreError> {
         let workspace = workspace.map(|workspace| workspace.0);
-        let rows =
-            repeated!(self, lent => sqlx::query(PLANS).bind(workspace).bind(limit).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, lent => sqlx::query(PLANS)
+            .bind(workspace)
+            .bind(page.after)
+            .bind(page.limit)
+            .fetch_all(&mut *lent))?;
         rows.iter().map(Plan::read).collect()
     }
 
@@ -447,9 +464,16 @@ impl Store {
     /// # Errors
     ///
     /// [`StoreError::Corrupt`] where a row does not read, and those of the connection.
-    pub async fn revisions(&self, plan: PlanId, limit: i64) -> Result<Vec<(Digest, Timestamp)>, StoreError> {
-        let rows =
-            repeated!(self, lent => sqlx::query(REVISIONS).bind(plan.0).bind(limit).fetch_all(&mut *lent))?;
+    pub async fn revisions(
+        &self,
+        plan: PlanId,
+        page: &Page<Digest>,
+    ) -> Result<Vec<(Digest, Timestamp)>, StoreError> {
+        let rows = repeated!(self, lent => sqlx::query(REVISIONS)
+            .bind(plan.0)
+            .bind(page.after.as_ref().map(Digest::as_str))
+            .bind(page.limit)
+            .fetch_all(&mut *lent))?;
         rows.iter().map(|row| Ok((digest_at(row, "digest")?, time_at(row, "created_at")?))).collect()
     }
 

@@ -13,6 +13,7 @@ use crate::cache::Fixed;
 use crate::connections::{Patience, repeated};
 use crate::error::{StoreError, violates};
 use crate::history::genesis;
+use crate::page::Page;
 use crate::plans::{ApprovalId, PlanId, WorkspaceId};
 use crate::queue::{Terms, at_of};
 use crate::requests::RequestId;
@@ -125,7 +126,7 @@ macro_rules! asks_where {
 }
 pub(crate) const ASKS: &str = asks_where!(
     "a.closed_at is null and ($1::uuid is null or a.run = $1) and ($2::bigint is null or r.workspace = $2) \
-     order by a.number"
+     and ($3::bigint is null or a.number > $3) order by a.number limit $4"
 );
 pub(crate) const ASK: &str = asks_where!("a.number = $1");
 pub(crate) const REFUSALS: &str =
@@ -606,7 +607,7 @@ impl Store {
         row.as_ref().map(RunRow::read).transpose()
     }
 
-    /// Returns the runs of a workspace, or of all, newest first; only those made before a run, where one is given.
+    /// Returns the runs of a workspace, or of all, newest first.
     ///
     /// # Errors
     ///
@@ -614,13 +615,12 @@ impl Store {
     pub async fn runs(
         &self,
         workspace: Option<WorkspaceId>,
-        before: Option<RunId>,
-        limit: i64,
+        page: &Page<RunId>,
     ) -> Result<Vec<RunRow>, StoreError> {
-        let (workspace, before) = (workspace.map(|workspace| workspace.0), before.map(stored_run));
+        let (workspace, before) = (workspace.map(|workspace| workspace.0), page.after.map(stored_run));
         let rows = repeated!(self, lent => sqlx::query(RUNS)
             .bind(workspace)
-            .bind(limit)
+            .bind(page.limit)
             .bind(before)
             .fetch_all(&mut *lent))?;
         rows.iter().map(RunRow::read).collect()
@@ -720,9 +720,27 @@ impl Store {
         run: Option<RunId>,
         workspace: Option<WorkspaceId>,
     ) -> Result<Vec<AskRow>, StoreError> {
+        self.asks_page(run, workspace, &Page::ALL).await
+    }
+
+    /// Returns a page of the open asks of a run, of a workspace, or all, by number.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn asks_page(
+        &self,
+        run: Option<RunId>,
+        workspace: Option<WorkspaceId>,
+        page: &Page<i64>,
+    ) -> Result<Vec<AskRow>, StoreError> {
         let (run, workspace) = (run.map(stored_run), workspace.map(|workspace| workspace.0));
-        let rows =
-            repeated!(self, lent => sqlx::query(ASKS).bind(run).bind(workspace).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, lent => sqlx::query(ASKS)
+            .bind(run)
+            .bind(workspace)
+            .bind(page.after)
+            .bind(page.limit)
+            .fetch_all(&mut *lent))?;
         rows.iter().map(ask_row).collect()
     }
 

@@ -40,6 +40,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("queue: claim served", queue::CLAIM_SERVED),
     ("queue: item", queue::ITEM),
     ("queue: item counts", queue::ITEM_COUNTS),
+    ("queue: roles", queue::ROLES),
     ("leases: renew", leases::RENEW),
     ("leases: renew waiting", leases::RENEW_WAITING),
     ("leases: run status of", leases::RUN_STATUS_OF),

@@ -9,6 +9,7 @@ use sqlx::postgres::PgRow;
 use crate::connections::repeated;
 use crate::effects::micros;
 use crate::error::StoreError;
+use crate::page::Page;
 use crate::random;
 use crate::requests::RequestId;
 use crate::rows::{optional_time_at, time_at};
@@ -35,7 +36,10 @@ pub(crate) const TOKEN_OF: &str = concat!(
         "hash = $1 and revoked_at is null and (expires_at is null or expires_at > clock_timestamp())"
     )
 );
-pub(crate) const TOKENS: &str = tokens_where!("true order by created_at, id");
+pub(crate) const TOKENS: &str = tokens_where!(
+    "($1::text is null or (created_at, id) > (select created_at, id from tokens where id = $1)) \
+     order by created_at, id limit $2"
+);
 pub(crate) const TOKEN_MADE: &str = tokens_where!("hash = $1");
 pub(crate) const TOKEN_OF_REQUEST: &str = tokens_where!("request = $1");
 pub(crate) const TOKEN: &str = tokens_where!("id = $1");
@@ -199,13 +203,13 @@ impl Store {
         Ok(row.filter(|row| row.scope == scope))
     }
 
-    /// Returns all tokens, oldest first; those that ceased to hold too.
+    /// Returns tokens, oldest first; those that ceased to hold too.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(TOKENS).fetch_all(&mut *lent))?;
+    pub async fn tokens(&self, page: &Page<String>) -> Result<Vec<TokenRow>, StoreError> {
+        let rows = repeated!(self, lent => sqlx::query(TOKENS).bind(&page.after).bind(page.limit).fetch_all(&mut *lent))?;
         rows.iter().map(TokenRow::read).collect()
     }
 

@@ -6,6 +6,7 @@ use sqlx::postgres::PgRow;
 
 use crate::connections::{Patience, repeated};
 use crate::error::{StoreError, violates};
+use crate::page::Page;
 use crate::random;
 use crate::requests::RequestId;
 use crate::rows::time_at;
@@ -29,7 +30,8 @@ pub(crate) const NEWEST_NOTES: &str = "select number, by, body, at, newest from 
        sum(octet_length(n.body)) over (order by n.number desc) as bytes from (select n.number, n.by, n.body, n.at, t.newest \
        from notes n join topics t on t.id = n.topic where t.name = $1 order by n.number desc limit $2) n) n \
      where bytes <= $3 or number = newest order by number";
-pub(crate) const TOPICS: &str = "select name, newest, posted_at from topics order by name";
+pub(crate) const TOPICS: &str = "select name, newest, posted_at from topics \
+     where $1::text is null or name > $1 order by name limit $2";
 
 /// The most bytes of one note.
 pub const NOTE_BYTES_MAX: usize = 64 * 1024;
@@ -157,13 +159,13 @@ impl Store {
         rows.iter().map(TopicNote::read).collect()
     }
 
-    /// Returns all topics, by name.
+    /// Returns topics, by name.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn topics(&self) -> Result<Vec<TopicRow>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(TOPICS).fetch_all(&mut *lent))?;
+    pub async fn topics(&self, page: &Page<String>) -> Result<Vec<TopicRow>, StoreError> {
+        let rows = repeated!(self, lent => sqlx::query(TOPICS).bind(&page.after).bind(page.limit).fetch_all(&mut *lent))?;
         rows.iter()
             .map(|row| {
                 Ok(TopicRow {

@@ -10,6 +10,7 @@ use sqlx::postgres::PgRow;
 use crate::connections::repeated;
 use crate::effects::micros;
 use crate::error::StoreError;
+use crate::page::Page;
 use crate::queue::at_of;
 use crate::rows::time_at;
 use crate::store::Store;
@@ -19,7 +20,8 @@ pub(crate) const SEE_WORKER: &str = "insert into workers (id, roles, agent, host
      host = excluded.host, version = excluded.version, capacity = excluded.capacity, last_seen_at = clock_timestamp() \
      returning xmax = 0 as is_new";
 pub(crate) const WORKERS: &str = "select id, roles, agent, host, version, capacity, paused, first_seen_at, last_seen_at \
-     from workers where last_seen_at >= clock_timestamp() - interval '1 day' order by id";
+     from workers where last_seen_at >= clock_timestamp() - interval '1 day' \
+     and ($1::text is null or id > $1) order by id limit $2";
 pub(crate) const ITEMS_HELD: &str = "select i.instance, i.id, i.node, i.visit, i.attempt, i.lease_until, r.name from items i \
      join runs r on r.id = i.run where i.state = 'leased' order by i.id";
 pub(crate) const IS_PAUSED: &str = "select exists (select from workers where id = $1 and paused) as paused";
@@ -150,13 +152,13 @@ impl Store {
         Ok(row.try_get("paused")?)
     }
 
-    /// Returns the workers that were seen within a day, by id, with what they hold.
+    /// Returns workers that were seen within a day, by id, with what they hold.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn workers(&self) -> Result<Vec<WorkerRow>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(WORKERS).fetch_all(&mut *lent))?;
+    pub async fn workers(&self, page: &Page<String>) -> Result<Vec<WorkerRow>, StoreError> {
+        let rows = repeated!(self, lent => sqlx::query(WORKERS).bind(&page.after).bind(page.limit).fetch_all(&mut *lent))?;
         let mut held = self.held_items().await?;
         rows.iter()
             .map(|row| WorkerRow::read(row, held.remove(row.try_get::<&str, _>("id")?).unwrap_or_default()))

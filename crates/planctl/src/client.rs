@@ -21,7 +21,9 @@ use planctl_server::wire::{
     EventLine, LogView, PlanDiffView, RunList, RunView, SaluteView, TopicList, TopicView, TraversalView,
     WhyView,
 };
-use planctl_server::{Cleaning, Drive, Driven, Live, Open, ServiceError, Services, Start, StoreSettings};
+use planctl_server::{
+    Cleaning, Drive, Driven, Live, Open, Page, ServiceError, Services, Start, StoreSettings,
+};
 use tokio::sync::watch;
 
 use crate::checking::check_failure;
@@ -361,7 +363,7 @@ impl Client {
     /// Returns the runs of this workspace, or of all.
     pub async fn list(&self, all_workspaces: bool) -> Result<RunList, Failure> {
         match &self.via {
-            Via::Here(services) => services.list(all_workspaces).await.map_err(failure),
+            Via::Here(services) => services.list(all_workspaces, &NEWEST_RUNS).await.map_err(failure),
             Via::Daemon(daemon) => {
                 let here = [("workspace", daemon.workspace.as_str())];
                 let query: &[(&str, &str)] = if all_workspaces { &[] } else { &here };
@@ -407,13 +409,13 @@ impl Client {
         attempt: Option<u16>,
     ) -> Result<LogView, Failure> {
         match &self.via {
-            Via::Here(services) => services.logs(handle.0, step, attempt).await.map_err(failure),
+            Via::Here(services) => services.logs(handle.0, step, attempt, &Page::ALL).await.map_err(failure),
             Via::Daemon(daemon) => {
                 let (step, attempt) = (step.map(|step| step.to_string()), attempt.map(|one| one.to_string()));
                 let given = [("step", step.as_deref()), ("attempt", attempt.as_deref())];
                 let query: Vec<(&str, &str)> =
                     given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-                daemon.remote.get(&format!("/v1/runs/{}/logs", handle.0), &query).await
+                daemon.remote.all(&format!("/v1/runs/{}/logs", handle.0), &query).await
             }
         }
     }
@@ -505,8 +507,8 @@ impl Client {
     /// Returns all topics.
     pub async fn topics(&self) -> Result<TopicList, Failure> {
         match &self.via {
-            Via::Here(services) => services.topics().await.map_err(failure),
-            Via::Daemon(daemon) => daemon.remote.get("/v1/topics", &[]).await,
+            Via::Here(services) => services.topics(&Page::ALL).await.map_err(failure),
+            Via::Daemon(daemon) => daemon.remote.all("/v1/topics", &[]).await,
         }
     }
 
@@ -548,11 +550,13 @@ impl Client {
     /// Returns the open asks of a run, or of all.
     pub async fn asks(&self, handle: Option<Handle>) -> Result<AskList, Failure> {
         match &self.via {
-            Via::Here(services) => services.asks(handle.map(|handle| handle.0)).await.map_err(failure),
+            Via::Here(services) => {
+                services.asks(handle.map(|handle| handle.0), true, &Page::ALL).await.map_err(failure)
+            }
             Via::Daemon(daemon) => {
                 let run = handle.map(|handle| handle.0.to_string());
                 let query: Vec<(&str, &str)> = run.iter().map(|run| ("run", run.as_str())).collect();
-                daemon.remote.get("/v1/approvals", &query).await
+                daemon.remote.all("/v1/approvals", &query).await
             }
         }
     }
@@ -663,6 +667,9 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// How often a run that is over is looked at for what is in its worktree.
 const LOOKS_AFTER_END: u32 = 25;
+
+/// The runs that a list shows: the newest, as many as a page of the daemon's.
+const NEWEST_RUNS: Page<RunId> = Page { after: None, limit: 200 };
 
 /// The most events that are read at once.
 const EVENTS_MAX: usize = 500;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use planctl_server::http::{Code, Problem};
+use planctl_server::wire::Paged;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode};
 use serde::Serialize;
@@ -120,6 +121,22 @@ impl Remote {
     pub async fn get<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Result<T, Failure> {
         let call = Sent { method: Method::GET, path, query, body: None, key: None };
         self.answer(call).await?.ok_or_else(|| self.odd("nothing where something was asked for"))
+    }
+
+    /// Reads a list, all its pages as one.
+    pub async fn all<L>(&self, path: &str, query: &[(&str, &str)]) -> Result<L, Failure>
+    where
+        L: Paged + DeserializeOwned,
+    {
+        let mut whole: L = self.get(path, query).await?;
+        while let Some(next) = whole.parts().1.take() {
+            let query = [query, &[("cursor", &next)]].concat();
+            let mut page: L = self.get(path, &query).await?;
+            let ((entries, after), (more, further)) = (whole.parts(), page.parts());
+            entries.append(more);
+            *after = further.take();
+        }
+        Ok(whole)
     }
 
     /// Changes something, once however often the call has to be repeated.

@@ -1,7 +1,8 @@
 //! Asks: what waits for a person, and their answers.
 
-use super::parameters::RUN;
-use super::{Answer, Call, json};
+use super::parameters::{RUN, WORKSPACE};
+use super::{Answer, Call, json, number};
+use crate::wire::AskList;
 use crate::wire::calls::AnswerCall;
 
 pub(super) async fn list(call: Call) -> Answer {
@@ -10,7 +11,8 @@ pub(super) async fn list(call: Call) -> Answer {
         Some(run) => Some(services.find(run).await?),
         None => None,
     };
-    json(&services.asks(run).await?)
+    let is_everywhere = run.is_some() || call.query(&WORKSPACE).is_none();
+    json(&services.asks(run, is_everywhere, &call.page::<AskList, _>(number)?).await?)
 }
 
 pub(super) async fn show(call: Call) -> Answer {

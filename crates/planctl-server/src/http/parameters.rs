@@ -84,6 +84,8 @@ impl Parameter {
 
 /// The most lines or notes in one answer.
 pub(super) const LINES_MAX: usize = 1000;
+/// How many entries a page of a list has where nothing is said.
+pub(super) const ENTRIES_USUAL: i64 = 200;
 /// The most entries in one page of a list.
 pub(super) const ENTRIES_MAX: u64 = 500;
 /// A place in a run's history or in a topic; neither gets that long.
@@ -145,6 +147,8 @@ const OF_PATHS: &[Parameter] = &[
     Parameter::text("topic", "the name of a topic, its `/` written as `%2F`"),
     Parameter::text("worker", "the name of a worker"),
     Parameter::text("token", "the id of a token"),
+    Parameter::text("plan", "a plan: its number, or its path in `workspace`, its `/` written as `%2F`"),
+    Parameter::text("digest", "the digest of a revision, or the beginning of one"),
 ];
 
 /// Returns the parameters of a path, in order.

@@ -1,11 +1,33 @@
 //! Plans: verified, compared, approved, rejected.
 
+use planctl_engine::Digest;
 use planctl_lang::{Levels, Source};
 
+use super::parameters::WORKSPACE;
 use super::problem::Problem;
-use super::{Answer, Call, json};
+use super::{Answer, Call, json, number};
 use crate::check::{self, Checked, Checking};
 use crate::wire::calls::{DecideCall, DiffCall, PlanCall, StandingCall};
+use crate::wire::{PlanList, RevisionList};
+
+pub(super) async fn list(call: Call) -> Answer {
+    let is_everywhere = call.query(&WORKSPACE).is_none();
+    json(&call.services().await?.plans(is_everywhere, &call.page::<PlanList, _>(number)?).await?)
+}
+
+pub(super) async fn show(call: Call) -> Answer {
+    json(&call.services().await?.plan_named(call.parameter("plan")).await?)
+}
+
+pub(super) async fn revisions(call: Call) -> Answer {
+    let page = call.page::<RevisionList, _>(|digest| Some(Digest::new(digest)))?;
+    json(&call.services().await?.revisions(call.parameter("plan"), &page).await?)
+}
+
+pub(super) async fn revision(call: Call) -> Answer {
+    let services = call.services().await?;
+    json(&services.revision(call.parameter("plan"), call.parameter("digest")).await?)
+}
 
 pub(super) async fn verify(call: Call) -> Answer {
     let plan: PlanCall = call.body()?;

@@ -3,12 +3,13 @@
 use planctl_engine::RunId;
 use planctl_engine::view::Form;
 
-use super::parameters::{ATTEMPT, CURSOR, FORM, LIMIT, LINES, LINES_MAX, NEWEST, SINCE, STEP, WORKSPACE};
+use super::parameters::{ATTEMPT, FORM, LINES, LINES_MAX, NEWEST, SINCE, STEP, WORKSPACE};
 use super::problem::{Code, Problem};
-use super::{Answer, Call, json, plans};
+use super::{Answer, Call, json, number, plans};
 use crate::plans::Started;
 use crate::services::Services;
 use crate::wire::calls::{CancelCall, ResumeCall, RunName, RunPlanView, StartCall, StartedView};
+use crate::wire::{LogView, RunList};
 
 pub(super) async fn start(call: Call) -> Answer {
     let wanted: StartCall = call.body()?;
@@ -38,18 +39,8 @@ impl From<Started> for StartedView {
 
 pub(super) async fn list(call: Call) -> Answer {
     let services = call.services().await?;
-    let limit = call.number(&LIMIT)?;
-    let before = call.query(&CURSOR).map(cursor_of).transpose()?;
     let is_everywhere = call.query(&WORKSPACE).is_none();
-    json(&services.list_page(is_everywhere, limit, before).await?)
-}
-
-fn cursor_of(cursor: &str) -> Result<RunId, Problem> {
-    let run = cursor.strip_prefix("runs:").and_then(RunId::parse);
-    run.ok_or_else(|| {
-        Problem::new(Code::BadRequest, format!("`cursor` is not one of this list: {cursor:?}"))
-            .help("take `next` of the page before")
-    })
+    json(&services.list(is_everywhere, &call.page::<RunList, _>(RunId::parse)?).await?)
 }
 
 async fn found(call: &Call) -> Result<(Services, RunId), Problem> {
@@ -100,7 +91,11 @@ pub(super) async fn history(call: Call) -> Answer {
 
 pub(super) async fn logs(call: Call) -> Answer {
     let (services, run) = found(&call).await?;
-    json(&services.logs(run, call.number(&STEP)?, call.number(&ATTEMPT)?).await?)
+    json(
+        &services
+            .logs(run, call.number(&STEP)?, call.number(&ATTEMPT)?, &call.page::<LogView, _>(number)?)
+            .await?,
+    )
 }
 
 pub(super) async fn salute(call: Call) -> Answer {

@@ -8,19 +8,19 @@ use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use planctl_engine::Role;
-use planctl_store::{NewToken, NewlyMade, StoreError, TokenRow, TokenScope, WorkerRow};
+use planctl_store::{NewToken, NewlyMade, Page, RoleRow, StoreError, TokenRow, TokenScope, WorkerRow};
 
 use super::guard::Repeated;
 use super::items::refuse_roles;
 use super::parameters::{LINES, LINES_MAX, SINCE};
 use super::problem::{Code, Problem};
-use super::{Answer, Call, json};
+use super::{Answer, Call, json, name};
 use crate::wire::calls::{NoteCall, Nothing, ProblemView};
 use crate::wire::daemon::{DaemonHealthView, DaemonState};
 use crate::wire::work::{
     ItemCounts, ServiceView, TokenCall, TokenList, TokenMade, TokenView, WorkerItem, WorkerList, WorkerView,
 };
-use crate::wire::{CleanCall, moment};
+use crate::wire::{CleanCall, Paged, RoleWork, RoleWorkList, TopicList, moment};
 use crate::worktrees::Cleaning;
 
 /// How lately a worker was seen that counts as being there.
@@ -146,7 +146,7 @@ pub(super) async fn metrics(call: Call) -> Answer {
 }
 
 pub(super) async fn topics(call: Call) -> Answer {
-    json(&call.services().await?.topics().await?)
+    json(&call.services().await?.topics(&call.page::<TopicList, _>(name)?).await?)
 }
 
 pub(super) async fn topic(call: Call) -> Answer {
@@ -168,8 +168,28 @@ pub(super) async fn clean(call: Call) -> Answer {
 }
 
 pub(super) async fn workers(call: Call) -> Answer {
-    let workers = call.station().store.workers().await?;
-    json(&WorkerList { workers: workers.iter().map(|worker| worker_view(&call, worker)).collect() })
+    let page = call.page::<WorkerList, _>(name)?;
+    let workers = call.station().store.workers(&page).await?;
+    let next = page.next(&workers, |worker| worker.id.clone()).map(WorkerList::cursor);
+    json(&WorkerList { workers: workers.iter().map(|worker| worker_view(&call, worker)).collect(), next })
+}
+
+pub(super) async fn roles(call: Call) -> Answer {
+    let page = call.page::<RoleWorkList, _>(name)?;
+    let roles = call.station().store.roles(&page, ONLINE).await?;
+    let next = page.next(&roles, |role| role.role.as_str().to_owned()).map(RoleWorkList::cursor);
+    json(&RoleWorkList { roles: roles.into_iter().map(role_work).collect(), next })
+}
+
+fn role_work(role: RoleRow) -> RoleWork {
+    RoleWork {
+        role: role.role.as_str().to_owned(),
+        queued: role.queued,
+        served: role.served,
+        working: role.working,
+        oldest_queued_seconds: role.oldest_queued.map(|age| age.as_secs()),
+        workers: role.workers,
+    }
 }
 
 fn worker_view(call: &Call, worker: &WorkerRow) -> WorkerView {
@@ -208,7 +228,7 @@ async fn paused(call: Call, is_paused: bool) -> Answer {
         Err(StoreError::NotFound { .. }) => return Err(missing()),
         done => done?,
     }
-    let workers = call.station().store.workers().await?;
+    let workers = call.station().store.workers(&Page::ALL).await?;
     match workers.iter().find(|worker| worker.id == name) {
         Some(worker) => json(&worker_view(&call, worker)),
         None => Err(missing()),
@@ -216,8 +236,10 @@ async fn paused(call: Call, is_paused: bool) -> Answer {
 }
 
 pub(super) async fn tokens(call: Call) -> Answer {
-    let tokens = call.station().store.tokens().await?;
-    json(&TokenList { tokens: tokens.into_iter().map(token_view).collect() })
+    let page = call.page::<TokenList, _>(name)?;
+    let tokens = call.station().store.tokens(&page).await?;
+    let next = page.next(&tokens, |token| token.id.clone()).map(TokenList::cursor);
+    json(&TokenList { tokens: tokens.into_iter().map(token_view).collect(), next })
 }
 
 pub(super) async fn create_token(call: Call) -> Answer {

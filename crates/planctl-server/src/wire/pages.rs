@@ -20,13 +20,37 @@ pub trait Paged {
 
     /// Names the page after the entry with this key.
     fn cursor(key: impl Display) -> String {
-        format!("{}:{key}", Self::NAME)
+        format!("{}:{}", Self::NAME, plain(&key.to_string()))
     }
 
     /// Reads the key out of a cursor of this list.
-    fn key(cursor: &str) -> Option<&str> {
-        cursor.strip_prefix(Self::NAME)?.strip_prefix(':')
+    fn key(cursor: &str) -> Option<String> {
+        read(cursor.strip_prefix(Self::NAME)?.strip_prefix(':')?)
     }
+}
+
+/// Writes a key so that it stands in an address as it is: other bytes than letters, digits, `-`, `_` and `.` as `~` and two digits.
+fn plain(key: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let mut text = String::new();
+    for byte in key.bytes() {
+        if is_plain(byte) {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("~{byte:02x}"));
+        }
+    }
+    text
+}
+
+fn read(text: &str) -> Option<String> {
+    let mut parts = text.split('~');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        bytes.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
+        bytes.extend_from_slice(part[2..].as_bytes());
+    }
+    String::from_utf8(bytes).ok()
 }
 
 macro_rules! paged {

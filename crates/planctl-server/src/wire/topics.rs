@@ -7,8 +7,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct TopicList {
-    /// All topics, by name.
+    /// The topics, by name.
     pub topics: Vec<TopicSummary>,
+    /// Names the next page, where there may be one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// A topic in a list.

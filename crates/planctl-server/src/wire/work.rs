@@ -45,6 +45,9 @@ pub struct ItemCounts {
 pub struct WorkerList {
     /// The workers, by name.
     pub workers: Vec<WorkerView>,
+    /// Names the next page, where there may be one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// One worker.
@@ -90,6 +93,9 @@ pub struct WorkerItem {
 pub struct TokenList {
     /// The tokens, oldest first.
     pub tokens: Vec<TokenView>,
+    /// Names the next page, where there may be one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// One token, without its secret.

@@ -40,6 +40,35 @@ pub struct RoleView {
     pub pace: PaceView,
 }
 
+/// Roles that have work out, or workers who offer to do theirs.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct RoleWorkList {
+    /// The roles, by name.
+    pub roles: Vec<RoleWork>,
+    /// Names the next page, where there may be one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// The work of one role, and who does it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct RoleWork {
+    /// Its name.
+    pub role: String,
+    /// Work that nobody has claimed.
+    pub queued: u64,
+    /// How much of that a daemon does by what is configured for its run; the rest is for workers.
+    pub served: u64,
+    /// Work that somebody does.
+    pub working: u64,
+    /// How old the oldest unclaimed work is, in seconds.
+    pub oldest_queued_seconds: Option<u64>,
+    /// The workers of the role that were seen within a minute and are not paused.
+    pub workers: Vec<String>,
+}
+
 /// What tools may bring about.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use planctl_engine::{
     AgentSaid, Answer, Budget, Decision, Digest, End, Event, Found, RedFirst, RunId, RunStatus, Usage,
 };
-use planctl_store::{Applied, Claim, ClaimLane, NewRevision, Store};
+use planctl_store::{Applied, Claim, ClaimLane, NewRevision, Page, Store};
 use sqlx::types::Uuid;
 use sqlx::{AssertSqlSafe, PgConnection};
 
@@ -57,7 +57,7 @@ async fn p23_histories_of_earlier_versions_still_fold_to_their_end() {
         for line in text.lines() {
             load(&mut connection, line).await;
         }
-        let runs = store.runs(None, None, 100).await.unwrap();
+        let runs = store.runs(None, &Page::ALL).await.unwrap();
         assert!(!runs.is_empty(), "{name} holds no run");
         for run in runs {
             let findings = store.audit(run.id).await.unwrap();

@@ -1,7 +1,7 @@
 //! Plans, approvals, and finding runs by what people type.
 
 use planctl_engine::{ClockEvent, Decision, Digest, Event};
-use planctl_store::{NewApproval, NewRevision, NewRun, PlanStatus, StoreError};
+use planctl_store::{NewApproval, NewRevision, NewRun, Page, PlanStatus, StoreError};
 
 use crate::world::{HOST, human, linear, person, world};
 
@@ -96,7 +96,7 @@ async fn saving_the_same_text_again_changes_nothing() {
     assert_eq!(world.store.workspace(HOST, "/somewhere").await.unwrap(), world.workspace);
     assert_eq!(world.store.plan_at(world.workspace, "fix-auth.md").await.unwrap(), Some(plan));
     assert_eq!(world.store.plan_at(world.workspace, "other.md").await.unwrap(), None);
-    assert_eq!(world.store.plans(None, 10).await.unwrap().len(), 1);
+    assert_eq!(world.store.plans(None, &Page::ALL).await.unwrap().len(), 1);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use planctl_engine::Role;
 use planctl_store::{
-    Begun, NewToken, NewlyMade, Request, RequestKey, Store, StoreError, TokenRow, TokenScope,
+    Begun, NewToken, NewlyMade, Page, Request, RequestKey, Store, StoreError, TokenRow, TokenScope,
 };
 use sqlx::Executor as _;
 
@@ -36,7 +36,7 @@ async fn a_secret_finds_its_token_and_is_stored_nowhere() {
     assert!(made.is_live && made.expires_at.is_some() && made.last_used_at.is_none());
     let found = world.store.token_of(&secret).await.unwrap().unwrap();
     assert_eq!(found.id, made.id);
-    let listed = world.store.tokens().await.unwrap();
+    let listed = world.store.tokens(&Page::ALL).await.unwrap();
     assert!(listed[0].last_used_at.is_some(), "{listed:?}");
     let stored: String = sqlx::query_scalar("select string_agg(t::text, ' ') from tokens t")
         .fetch_one(&mut world.aside().await)
@@ -66,7 +66,7 @@ async fn unknown_expired_and_revoked_secrets_are_alike() {
     }
     assert!(store.token_of(&good).await.unwrap().is_some());
     assert!(matches!(store.revoke_token("nosuch").await, Err(StoreError::NotFound { .. })));
-    assert_eq!(store.tokens().await.unwrap().len(), 3);
+    assert_eq!(store.tokens(&Page::ALL).await.unwrap().len(), 3);
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn a_use_is_noted_once_a_minute() {
     let (_, secret) = make(&world.store, &new(TokenScope::Admin)).await;
     let used = async || {
         world.store.token_of(&secret).await.unwrap().unwrap();
-        world.store.tokens().await.unwrap()[0].last_used_at
+        world.store.tokens(&Page::ALL).await.unwrap()[0].last_used_at
     };
     let first = used().await;
     assert_eq!(used().await, first);
@@ -93,5 +93,5 @@ async fn a_request_makes_one_token_and_is_told_its_secret_once() {
     let (made, _) = make(&world.store, &wanted).await;
     let again = world.store.create_token(&wanted).await.unwrap();
     assert!(matches!(&again, NewlyMade::Before(token) if token.id == made.id), "{again:?}");
-    assert_eq!(world.store.tokens().await.unwrap().len(), 1);
+    assert_eq!(world.store.tokens(&Page::ALL).await.unwrap().len(), 1);
 }

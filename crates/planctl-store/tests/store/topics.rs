@@ -1,7 +1,7 @@
 //! Topics: notes in one order, none lost and none twice.
 
 use planctl_engine::Actor;
-use planctl_store::{NOTE_BYTES_MAX, StoreError, TopicName};
+use planctl_store::{NOTE_BYTES_MAX, Page, StoreError, TopicName};
 
 use crate::world::world;
 
@@ -37,7 +37,7 @@ async fn notes_count_from_one_whoever_posts_them_at_once() {
     }
     let page = world.store.notes("fix/auth", 38, 1).await.unwrap();
     assert_eq!((page.len(), page[0].number, page[0].of), (1, 39, 40));
-    let topics = world.store.topics().await.unwrap();
+    let topics = world.store.topics(&Page::ALL).await.unwrap();
     assert_eq!(
         topics.iter().map(|topic| (topic.name.as_str(), topic.notes)).collect::<Vec<_>>(),
         [("fix/auth", 40), ("other", 1)]

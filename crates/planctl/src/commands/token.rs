@@ -46,7 +46,7 @@ async fn create(context: &Context, call: TokenCall) -> Answer {
 
 async fn ls(context: &Context) -> Answer {
     let is_json = context.is_json()?;
-    let list: TokenList = Client::remote(context).await?.get("/v1/tokens", &[]).await?;
+    let list: TokenList = Client::remote(context).await?.all("/v1/tokens", &[]).await?;
     if is_json {
         show::print_json(&list)?;
     } else if list.tokens.is_empty() {

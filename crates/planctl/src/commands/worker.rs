@@ -74,7 +74,7 @@ async fn test(context: &Context, worker: &Agent, within: Duration) -> Answer {
 
 async fn workers(context: &Context) -> Answer {
     let is_json = context.is_json()?;
-    let list: WorkerList = Client::remote(context).await?.get("/v1/workers", &[]).await?;
+    let list: WorkerList = Client::remote(context).await?.all("/v1/workers", &[]).await?;
     if is_json {
         show::print_json(&list)?;
     } else if list.workers.is_empty() {

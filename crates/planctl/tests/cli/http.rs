@@ -12,6 +12,8 @@ mod document;
 mod house;
 #[path = "http/keys.rs"]
 mod keys;
+#[path = "http/lists.rs"]
+mod lists;
 #[path = "http/reference.rs"]
 mod reference;
 #[path = "http/requests.rs"]

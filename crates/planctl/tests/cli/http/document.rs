@@ -153,6 +153,12 @@ impl Walk {
         self.post("/v1/plans/approve", worse.clone());
         self.post("/v1/plans/reject", worse);
         self.post("/v1/plans/diff", json!({ "plan": first, "since": "approved" }));
+        let known = self.get("/v1/plans?limit=2")["plans"][1].clone();
+        let path = format!("/v1/plans/{}", known["id"]);
+        assert_eq!(self.get(&path), known);
+        let kept = self.get(&format!("{path}/revisions?limit=10"))["revisions"][0].clone();
+        let digest = kept["digest"].as_str().unwrap();
+        assert_eq!(self.get(&format!("{path}/revisions/{digest}"))["source"], first["text"]);
     }
 
     /// Works on a run by all that can be said of an item, and decides whatever is asked.
@@ -204,6 +210,7 @@ impl Walk {
             self.get(path);
         }
         self.get("/v1/database");
+        self.get("/v1/roles");
         self.post("/v1/topics/login%2Fproxy", json!({ "text": "the proxy is slow" }));
         self.get("/v1/topics");
         self.get("/v1/topics/login%2Fproxy?since=0&limit=1");

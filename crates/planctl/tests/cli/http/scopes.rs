@@ -13,6 +13,10 @@ GET /v1/openapi.json none
 GET /v1/problems none
 GET /v1/daemon read
 GET /v1/database read
+GET /v1/plans read
+GET /v1/plans/{plan} read
+GET /v1/plans/{plan}/revisions read
+GET /v1/plans/{plan}/revisions/{digest} read
 POST /v1/plans/verify approve
 POST /v1/plans/standing approve
 POST /v1/plans/diff approve
@@ -51,6 +55,7 @@ GET /v1/topics read
 GET /v1/topics/{topic} read
 POST /v1/topics/{topic} approve
 POST /v1/worktrees/clean admin, a person decides
+GET /v1/roles read
 GET /v1/workers read
 POST /v1/workers/{worker}/pause admin
 POST /v1/workers/{worker}/resume admin
@@ -76,6 +81,7 @@ fn p19_a41_every_scope_reaches_its_routes_and_no_other() {
     let tokens = ["read", "approve", "worker", "admin"].map(|scope| (scope, house.token(scope)));
     for route in ROUTES {
         let path = route.path.replace("{run}", "nothing-1").replace("{ask}", "999").replace("{step}", "1");
+        let path = path.replace("{plan}", "1").replace("{digest}", "abcd");
         let path = path.replace("{item}", "nothing").replace("{worker}", "nobody").replace("{token}", "none");
         for (scope, secret) in &tokens {
             let ask = Ask { token: Some(secret), ..Ask::default() };
