@@ -407,6 +407,10 @@ impl Hands {
         }
         let_go.send_replace(true);
         work.await;
+        // Nothing that was begun under the lease is left, so who waits for that need not wait for its end.
+        if let Err(error) = self.store.let_go(claimed).await {
+            tracing::warn!(%error, item.id = %claimed.item.id, "what waits for the end of an item waits out its lease");
+        }
         None
     }
 

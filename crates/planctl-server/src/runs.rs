@@ -11,7 +11,9 @@ use planctl_engine::{
 };
 use planctl_lang::Source;
 use planctl_lang::workflow::{self, Language, Workflow};
-use planctl_store::{AwaitedLock, Line, OpenItem, Page, RunRow, RunView as StoredView, Said, WorktreeRow};
+use planctl_store::{
+    Ahead, AwaitedLock, Line, OpenItem, Page, RunRow, RunView as StoredView, Said, WorktreeRow,
+};
 use serde_json::{Map, Value};
 
 use crate::asks::failure_line;
@@ -39,7 +41,10 @@ const LINES_AT_ONCE: i64 = 1000;
 struct Shown {
     view: StoredView,
     graph: Arc<Graph>,
-    busy: Option<String>,
+    /// The run that a queued one waits for.
+    ahead: Option<Ahead>,
+    /// Says that its work waits for the end of somebody whose lease was taken back.
+    is_held_back: bool,
     /// The locks that its items wait for.
     locks: Vec<AwaitedLock>,
     /// What kept workers from the work of nodes that rest.
@@ -82,7 +87,8 @@ impl Services {
                     let graph = self.store.graph_of(&row).await?;
                     let view = StoredView { run: row, records: BTreeMap::new(), items: Vec::new() };
                     let (troubles, within) = (BTreeMap::new(), BTreeMap::new());
-                    Shown { view, graph, busy: None, locks: Vec::new(), troubles, within }
+                    let (ahead, is_held_back, locks) = (None, false, Vec::new());
+                    Shown { view, graph, ahead, is_held_back, locks, troubles, within }
                 }
                 RunStatus::New
                 | RunStatus::Awaiting
@@ -99,7 +105,7 @@ impl Services {
     async fn shown(&self, run: RunId) -> Result<Shown, ServiceError> {
         let view = self.store.run_view(run).await?;
         let graph = self.store.graph_of(&view.run).await?;
-        let busy = match view.run.head.status {
+        let ahead = match view.run.head.status {
             RunStatus::Queued { .. } => self.store.waits_for(run).await?,
             RunStatus::New
             | RunStatus::Awaiting
@@ -110,6 +116,7 @@ impl Services {
         let has_locks = graph.steps().iter().any(|(_, task)| !task.locks.is_empty());
         let is_out = view.items.iter().any(|item| matches!(item.work, Work::Agent { .. }) && !item.is_leased);
         let locks = if has_locks && is_out { self.store.awaited_locks(run).await? } else { Vec::new() };
+        let is_held_back = is_out && self.store.is_held_back(run).await?;
         let mut troubles = BTreeMap::new();
         for (node, record) in &view.records {
             if matches!(record.state, NodeState::Resting { .. })
@@ -140,7 +147,7 @@ impl Services {
             };
             within.insert(node.id.clone(), Inner { name: self.store.run(child).await?.name, waits });
         }
-        Ok(Shown { view, graph, busy, locks, troubles, within })
+        Ok(Shown { view, graph, ahead, is_held_back, locks, troubles, within })
     }
 
     /// Returns at most `limit` lines of a run's history after line `since`.
@@ -674,7 +681,10 @@ impl Shown {
             |kind: &str| WaitingOn { kind: kind.to_owned(), id: None, role: None, run: None, lock: None };
         match self.view.run.head.status {
             RunStatus::Queued { .. } if trouble_of(&self.view.run).is_some() => Some(of("worktree")),
-            RunStatus::Queued { .. } => Some(WaitingOn { run: self.busy.clone(), ..of("workspace") }),
+            RunStatus::Queued { .. } => Some(match &self.ahead {
+                Some(Ahead { run, is_ending: true }) => WaitingOn { run: Some(run.clone()), ..of("ending") },
+                ahead => WaitingOn { run: ahead.as_ref().map(|ahead| ahead.run.clone()), ..of("workspace") },
+            }),
             RunStatus::Paused => Some(of("revision")),
             RunStatus::Awaiting | RunStatus::Active => {
                 let own = self.view.items.iter().find_map(|item| match &item.work {
@@ -682,6 +692,9 @@ impl Shown {
                         id: item.number.and_then(|number| u64::try_from(number).ok()),
                         ..of(ask.kind.word())
                     }),
+                    Work::Agent { .. } if !item.is_leased && self.is_held_back => {
+                        Some(WaitingOn { run: Some(self.view.run.name.clone()), ..of("ending") })
+                    }
                     Work::Agent { role, .. } if !item.is_leased && !self.is_served(role.as_str()) => {
                         Some(WaitingOn { role: Some(role.as_str().to_owned()), ..of("worker") })
                     }

@@ -41,6 +41,7 @@ impl Station {
     /// Those of the store.
     pub(crate) async fn tend_once(&self) -> Result<Tended, ServiceError> {
         let (mut tended, mut recovered) = (Tended::default(), BTreeSet::new());
+        let mut dead = Vec::new();
         for (boot, holder) in self.store.holders(self.host()).await? {
             // A lock proves nothing about a process of an earlier boot: it is gone whatever the file says.
             if boot != self.boot() || instance::is_gone(self.state_dir(), &holder) {
@@ -50,8 +51,10 @@ impl Station {
                         recovered.insert(expired.run);
                     }
                 }
+                dead.push(holder);
             }
         }
+        self.store.let_go_of_the_lost(self.host(), &dead).await?;
         let own = self.holder()?.instance;
         for expired in self.store.expired(AT_ONCE).await? {
             // What this very process has in hand it renews at its next heartbeat: it slept, or the database was away.

@@ -330,14 +330,15 @@ pub struct BeforeView {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct WaitingOn {
-    /// `plan`, `escalation`, `budget`, `question` (a person), `worker`, `workspace`, `worktree` (it could not be made), `lock`, `revision`.
-    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion", "worker", "workspace", "worktree", "lock", "revision"]))]
+    /// `plan`, `escalation`, `budget`, `question` (a person), `worker`, `workspace`, `ending` (of an agent whose work was taken
+    /// back), `worktree` (it could not be made), `lock`, `revision`.
+    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion", "worker", "workspace", "ending", "worktree", "lock", "revision"]))]
     pub kind: String,
     /// The number of the ask.
     pub id: Option<u64>,
     /// The role that no worker serves yet.
     pub role: Option<String>,
-    /// The run that has the workspace or the lock, or the run within this one that waits.
+    /// The run that has the workspace or the lock, whose agent is being ended, or the run within this one that waits.
     pub run: Option<String>,
     /// The lock.
     #[serde(default)]

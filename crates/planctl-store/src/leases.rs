@@ -21,6 +21,8 @@ pub(crate) const RENEW_WAITING: &str = "update items set hard_deadline = clock_t
      lease_until = clock_timestamp() + least($4::bigint, span_micros) * interval '1 microsecond' \
      where id = $1 and generation = $2 and token_hash = $3 and state = 'leased' \
      returning lease_until, hard_deadline, false as is_over";
+pub(crate) const IS_HELD: &str = "select exists (select from items where id = $1 and generation = $2 and token_hash = $3 \
+     and state = 'leased' and hard_deadline > clock_timestamp()) as is_held";
 pub(crate) const RUN_STATUS_OF: &str = "select status from runs where id = $1";
 /// What a renewal of a lease came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,6 +133,21 @@ impl Store {
             Some("active") | None => Renewal::Lost,
             Some(_) => Renewal::Cancelled,
         })
+    }
+
+    /// Says whether a lease is held and its hard deadline has not passed, for whoever shows its generation and secret.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn is_held(&self, item: &ItemId, generation: i64, token: &Token) -> Result<bool, StoreError> {
+        let hash = token.hash();
+        let row = repeated!(self, lent => sqlx::query(IS_HELD)
+            .bind(item.as_str())
+            .bind(generation)
+            .bind(&hash)
+            .fetch_one(&mut *lent))?;
+        Ok(row.try_get("is_held")?)
     }
 
     async fn status_of(&self, run: RunId) -> Result<Option<String>, StoreError> {

@@ -36,6 +36,7 @@ mod tokens;
 mod told_time;
 mod topics;
 mod turns;
+mod withdrawn;
 mod workers;
 mod worktrees;
 
@@ -66,5 +67,6 @@ pub use timers::DueTimer;
 pub use token::Token;
 pub use tokens::{NewToken, NewlyMade, TokenRow, TokenScope};
 pub use topics::{NOTE_BYTES_MAX, TopicName, TopicNote, TopicRow};
+pub use turns::Ahead;
 pub use workers::{HeldItem, SeenWorker, WorkerRow};
 pub use worktrees::{NewWorktree, WorktreeRow};

@@ -27,10 +27,12 @@ macro_rules! leased_columns {
     };
 }
 
+// The runs in which work was taken back from somebody who has not ended it are few, and read once for all candidates.
 macro_rules! claimable {
     () => {
         "i.state = 'ready' and i.available_at <= clock_timestamp() and (i.locks is null or not exists (select from locks l \
-         where l.name = any(i.locks) and (l.run <> i.run or l.node <> i.node)))"
+         where l.name = any(i.locks) and (l.run <> i.run or l.node <> i.node))) \
+         and i.run <> all(array(select w.run from items w where w.state = 'withdrawn'))"
     };
 }
 
@@ -100,7 +102,7 @@ pub(crate) const CLAIMED_BEFORE: &str = claimed_where!("i.state = 'leased' and i
 pub(crate) const ITEM: &str = claimed_where!("i.id = $1");
 pub(crate) const ITEM_COUNTS: &str = "select count(*) filter (where lane = 'agent' and state = 'ready') as queued, \
      count(*) filter (where lane = 'agent' and state = 'leased') as working, \
-     count(*) filter (where lane = 'harness') as gates, count(*) filter (where lane = 'human') as asks, \
+     count(*) filter (where lane = 'harness' and state <> 'withdrawn') as gates, count(*) filter (where lane = 'human') as asks, \
      (extract(epoch from clock_timestamp() - min(available_at) filter (where lane = 'agent' and state = 'ready')) \
        * 1000000)::bigint as oldest_micros from items";
 pub(crate) const ROLES: &str = "select role, sum(queued)::bigint as queued, sum(served)::bigint as served, \
@@ -126,13 +128,13 @@ macro_rules! leased_where {
 pub(crate) const EXPIRED: &str =
     leased_where!("(i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp())");
 pub(crate) const HELD_BY: &str = leased_where!("i.host = $2 and i.instance = $3");
-pub(crate) const HOLDERS: &str =
-    "select distinct boot, instance from items where state = 'leased' and own and host = $1 order by 1, 2";
+pub(crate) const HOLDERS: &str = "select distinct boot, instance from items where state in ('leased', 'withdrawn') and own and host = $1 order by 1, 2";
 pub(crate) const NEXT_WAKE: &str = "select (extract(epoch from min(t.at) - clock_timestamp()) * 1000000)::bigint as wait_micros from ( \
      select min(i.available_at) as at from items i where i.run = $1 and i.state = 'ready' and i.lane <> 'human' \
        and (i.locks is null or not exists (select from locks l where l.name = any(i.locks) \
          and (l.run <> i.run or l.node <> i.node))) \
-     union all select min(least(lease_until, hard_deadline)) from items where run = $1 and state = 'leased' \
+       and not exists (select from items w where w.run = $1 and w.state = 'withdrawn') \
+     union all select min(least(lease_until, hard_deadline)) from items where run = $1 and state in ('leased', 'withdrawn') \
      union all select min(at) from timers where run = $1) t";
 
 /// Who holds a lease: a process on a host, one start of it.
@@ -590,7 +592,7 @@ impl Store {
             .collect()
     }
 
-    /// Returns boot and instance of planctl's own processes on this host that hold leases.
+    /// Returns boot and instance of planctl's own processes on this host that hold leases, or held some that were taken back.
     ///
     /// # Errors
     ///

@@ -103,7 +103,7 @@ pub(crate) const RUNS_WITH_WORKTREES: &str = runs_where!(
 );
 pub(crate) const RUNS_LEFT_IN_WORKTREES: &str = runs_where!(
     "r.ended_at is not null and t.made_at is not null and t.removed_at is null and t.seen_seq is distinct from r.seq \
-     and w.host = $1 order by r.id limit $2"
+     and w.host = $1 and not exists (select from items i where i.run = r.id and i.state = 'withdrawn') order by r.id limit $2"
 );
 pub(crate) const SUB_PLAN_OF: &str = runs_where!("c.item = $1");
 pub(crate) const SUB_PLANS_OPEN: &str = runs_where!("c.parent = $1 and r.ended_at is null order by r.id");
@@ -113,7 +113,7 @@ pub(crate) const RECORDS: &str =
     "select array_agg(node) as names, array_agg(record::text) as records from nodes where run = $1";
 pub(crate) const ITEMS: &str = "select i.id, i.node, i.visit, i.attempt, i.target, i.state, i.work::text as work, i.available_at, \
      i.generation, a.number, i.instance, i.lease_until, i.created_at from items i left join asks a on a.item = i.id \
-     where i.run = $1 order by i.created_at, i.id";
+     where i.run = $1 and i.state <> 'withdrawn' order by i.created_at, i.id";
 macro_rules! asks_where {
     ($which:literal) => {
         concat!(

@@ -2,7 +2,7 @@
 
 use crate::{
     apply, audit, claims, connections, history, leases, listen, locks, lookups, migrate, outputs, plans,
-    queue, requests, runs, server, sub_plans, timers, tokens, topics, turns, workers, worktrees,
+    queue, requests, runs, server, sub_plans, timers, tokens, topics, turns, withdrawn, workers, worktrees,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -43,6 +43,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("queue: roles", queue::ROLES),
     ("leases: renew", leases::RENEW),
     ("leases: renew waiting", leases::RENEW_WAITING),
+    ("leases: is held", leases::IS_HELD),
     ("leases: run status of", leases::RUN_STATUS_OF),
     ("queue: expired", queue::EXPIRED),
     ("queue: held by", queue::HELD_BY),
@@ -137,6 +138,10 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("topics: topics", topics::TOPICS),
     ("turns: want", turns::WANT),
     ("turns: ahead", turns::AHEAD),
+    ("withdrawn: let go", withdrawn::LET_GO),
+    ("withdrawn: let go of the lost", withdrawn::LET_GO_OF_THE_LOST),
+    ("withdrawn: is held back", withdrawn::IS_HELD_BACK),
+    ("withdrawn: leave workspace", withdrawn::LEAVE_WORKSPACE),
     ("workers: see worker", workers::SEE_WORKER),
     ("workers: workers", workers::WORKERS),
     ("workers: workers since", workers::WORKERS_SINCE),

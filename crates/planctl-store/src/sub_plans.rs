@@ -10,13 +10,20 @@ use crate::listen::Brings;
 use crate::rows::{run_id, stored_run};
 use crate::runs::{RunRow, SUB_PLAN_OF, SUB_PLANS_OPEN};
 use crate::store::Store;
+use crate::withdrawn::is_ending;
 
-/// An item that waits rests for decades; one that is due or may be soon is left alone.
-pub(crate) const WAKE_AROUND: &str = "update items i set available_at = clock_timestamp(), due_at = clock_timestamp() \
+/// An item that waits rests for decades; one that is due or may be soon is left alone, and so is one whose run within is
+/// over while somebody still works for it.
+pub(crate) const WAKE_AROUND: &str = concat!(
+    "update items i set available_at = clock_timestamp(), due_at = clock_timestamp() \
      from sub_plans c join runs r on r.id = c.run where c.item = i.id and r.status = 'ended' and i.state = 'ready' \
-     and i.available_at > clock_timestamp() + interval '1 year' returning i.run";
+     and i.available_at > clock_timestamp() + interval '1 year' \
+     and not ",
+    is_ending!("c.run"),
+    " returning i.run"
+);
 pub(crate) const SUB_PLANS_LEFT: &str = "select c.run from sub_plans c join runs r on r.id = c.run \
-     where r.status <> 'ended' and not exists (select from items i where i.id = c.item) order by c.run limit $1";
+     where r.status <> 'ended' and not exists (select from items i where i.id = c.item and i.state <> 'withdrawn') order by c.run limit $1";
 pub(crate) const SUB_PLANS_AWAITED: &str = "select count(*) as awaited from sub_plans c join runs r on r.id = c.run \
      join items i on i.id = c.item where c.parent = $1 and r.status <> 'ended' and i.state = 'ready' \
      and i.available_at > clock_timestamp() + interval '1 year'";

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use planctl_engine::{ClockEvent, Event, RunId};
 use sqlx::Row;
+use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
 use crate::effects::micros;
@@ -12,20 +13,39 @@ use crate::error::StoreError;
 use crate::proof::Proof;
 use crate::rows::stored_run;
 use crate::store::Store;
+use crate::withdrawn::is_ending;
 
 /// After this long without anybody who waits with it, a queued run is passed over.
 const WANTED_FOR: Duration = Duration::from_secs(15);
 
 pub(crate) const WANT: &str = "update runs set wanted_at = clock_timestamp() where id = $1 and status = 'queued' \
      and (wanted_at is null or wanted_at < clock_timestamp() - interval '1 second')";
-/// The run that has the workspace, else the one whose turn it is before this one's.
-pub(crate) const AHEAD: &str = "select a.name from runs r join lateral ( \
-       (select o.name, 0 as place from runs o where o.workspace = r.workspace and o.active and not o.apart and o.id <> r.id limit 1) \
+/// The run that has the workspace, else the one whose turn it is before this one's. A run that ended, be it this one
+/// before it was taken up, has the workspace until those who worked for it have ended.
+pub(crate) const AHEAD: &str = concat!(
+    "select a.name, a.is_ending from runs r join lateral ( \
+       (select r.name, true as is_ending, 0 as place where r.active and r.status <> 'active' and ",
+    is_ending!("r.id"),
+    ") union all \
+       (select o.name, o.status <> 'active', 1 from runs o where o.workspace = r.workspace and o.active and not o.apart \
+         and o.id <> r.id and not r.apart and (o.status = 'active' or ",
+    is_ending!("o.id"),
+    ") limit 1) \
        union all \
-       (select o.name, 1 from runs o where o.workspace = r.workspace and o.status = 'queued' and not o.apart \
-         and (o.turn_at, o.id) < (r.turn_at, r.id) \
+       (select o.name, false, 2 from runs o where o.workspace = r.workspace and o.status = 'queued' and not o.apart \
+         and not r.apart and (o.turn_at, o.id) < (r.turn_at, r.id) \
          and o.wanted_at > clock_timestamp() - $2::bigint * interval '1 microsecond' order by o.turn_at, o.id limit 1) \
-     ) a on true where r.id = $1 and not r.apart order by a.place limit 1";
+     ) a on true where r.id = $1 order by a.place limit 1"
+);
+
+/// The run for which another one waits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ahead {
+    /// Its name.
+    pub run: String,
+    /// Says that it is over, and that only the end of those who worked for it is waited for.
+    pub is_ending: bool,
+}
 
 impl Store {
     /// Gives a queued run its workspace, where it is free and no other run that waits for it was first.
@@ -37,21 +57,24 @@ impl Store {
     pub async fn admit(&self, run: RunId) -> Result<(), StoreError> {
         let id = stored_run(run);
         repeated!(self, lent => sqlx::query(WANT).bind(id).execute(&mut *lent))?;
-        if let Some(run) = self.waits_for(run).await? {
-            return Err(StoreError::WorkspaceBusy { run });
+        if let Some(ahead) = self.waits_for(run).await? {
+            return Err(StoreError::WorkspaceBusy { run: ahead.run });
         }
+        self.leave_workspace(run).await?;
         self.apply(run, &Event::Clock(ClockEvent::Admitted), &Proof::Clock, None).await.map(drop)
     }
 
-    /// Returns the name of the run for which a queued one waits: the one that has the workspace, else the one that was
-    /// first.
+    /// Returns the run for which a queued one waits: the one that has the workspace, else the one that was first.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn waits_for(&self, run: RunId) -> Result<Option<String>, StoreError> {
+    pub async fn waits_for(&self, run: RunId) -> Result<Option<Ahead>, StoreError> {
         let id = stored_run(run);
         let row = repeated!(self, lent => sqlx::query(AHEAD).bind(id).bind(micros(WANTED_FOR)).fetch_optional(&mut *lent))?;
-        Ok(row.map(|row| row.try_get("name")).transpose()?)
+        let ahead = |row: PgRow| -> Result<Ahead, StoreError> {
+            Ok(Ahead { run: row.try_get("name")?, is_ending: row.try_get("is_ending")? })
+        };
+        row.map(ahead).transpose()
     }
 }

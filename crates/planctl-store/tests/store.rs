@@ -27,5 +27,7 @@ mod together;
 mod tokens;
 #[path = "store/topics.rs"]
 mod topics;
+#[path = "store/withdrawn.rs"]
+mod withdrawn;
 #[path = "store/workers.rs"]
 mod workers;

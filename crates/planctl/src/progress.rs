@@ -457,6 +457,9 @@ fn footer(view: &RunView) -> String {
         }
         Some(wait) => match (wait.id, &wait.run, &wait.role) {
             (Some(id), _, _) => styled(CARE, &format!("waiting for you: planctl approvals show {id}")),
+            (None, Some(run), _) if wait.kind == "ending" => {
+                format!("waiting for run {}, whose agent is being ended", show::safe(run))
+            }
             (None, Some(run), _) => format!("waiting for run {}, which has the workspace", show::safe(run)),
             (None, None, Some(role)) => format!("waiting for a worker of role {}", show::safe(role)),
             (None, None, None) => show::run_state(view.state).to_owned(),

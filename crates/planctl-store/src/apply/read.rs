@@ -19,7 +19,7 @@ macro_rules! read_with {
     ($nodes:literal) => {
         concat!(
             "select r.seq, r.chain, r.head::text as head, r.graph, r.revision, clock_timestamp() as now, ",
-            "n.names, n.records, i.generation, i.state as item_state, i.token_hash, ",
+            "r.active and r.status <> 'active' as is_ending, n.names, n.records, i.generation, i.state as item_state, i.token_hash, ",
             "(i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() or i.instance = $4) as is_over, ",
             "(select t.at from timers t where t.run = r.id and t.timer = $5) as due ",
             "from runs r left join items i on i.id = $3 left join lateral ",
@@ -56,6 +56,8 @@ pub(super) struct Loaded {
     pub(super) records: BTreeMap<NodeId, Record>,
     pub(super) item: Option<ItemRow>,
     pub(super) due: Option<Timestamp>,
+    /// Says that the run ended, and still has the workspace for those who worked for it.
+    pub(super) is_ending: bool,
     /// Says that none of it was read: the fences decide whether it holds, and the item, too.
     pub(super) is_remembered: bool,
 }
@@ -90,6 +92,7 @@ impl Loaded {
             records: records(row.try_get("names")?, row.try_get("records")?)?,
             item,
             due: optional_time_at(row, "due")?,
+            is_ending: row.try_get("is_ending")?,
             is_remembered: false,
         })
     }
@@ -135,6 +138,10 @@ impl Store {
                 let is_due = before.due.is_some_and(|due| due <= before.now);
                 if matches!(call.event, Event::Clock(ClockEvent::Due { .. })) && !is_due {
                     return Err(Setback::Final(StoreError::Refused(Refusal::WrongState)));
+                }
+                if matches!(call.event, Event::Clock(ClockEvent::Admitted)) && before.is_ending {
+                    let run = self.fixed(call.run).await?.name.clone();
+                    return Err(Setback::Final(StoreError::WorkspaceBusy { run }));
                 }
                 return Ok(());
             }

@@ -108,10 +108,15 @@ from fence, moved m left join put p on p.run = m.id where fence.holds"
 
 /// Writes everything that any event can do: several items, asks, timers, a person's key, a move of the plan, a ring of the
 /// bell too. The order is run, item, rest.
+///
+/// Of what is taken back, an item that somebody holds stays as a withdrawn one, which is seen under its lock: it may have
+/// been claimed just now. So a run that ends keeps the workspace where anything is out that could be.
 pub(crate) const WRITE_ALL: &str = concat!(
     "\
 with moved as (
-  update runs set seq = $21::bigint, chain = $22::bytea, head = $23::json, status = $48::text, active = $49::boolean,
+  update runs set seq = $21::bigint, chain = $22::bytea, head = $23::json, status = $48::text,
+    active = $49::boolean or active and exists (select from items o
+      where o.run = $19::uuid and o.lane <> 'human' and o.id is distinct from $26::text),
     revision = coalesce($50::text, revision), graph = coalesce($51::text, graph),
     started_at = case when $49::boolean then coalesce(started_at, $24::timestamptz) else started_at end,
     turn_at = case when $48::text = 'queued' then case when status = 'queued' then turn_at else $53::timestamptz end end,
@@ -131,23 +136,30 @@ with moved as (
   select planctl_fence(exists (select from moved), $26::text is null or exists (select from proven)) as holds
 ",
     lines_and_records!(),
-    "), removed as (
-  delete from items i using fence where fence.holds and i.id = any($54::text[])
+    "), taken_back as (
+  select i.id, i.node, i.state = 'leased' and i.id is distinct from $26::text as is_held from items i, fence
+  where fence.holds and i.id = any($54::text[])
+  for update of i
+), removed as (
+  delete from items i using taken_back b where i.id = b.id and not b.is_held
+), withdrawn as (
+  update items i set state = 'withdrawn' from taken_back b where i.id = b.id and b.is_held
 ), put as (
   insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros,
     generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on, locks)
   select p.id, $19::uuid, p.node, p.visit, p.attempt, p.lane, p.target,
-    case when p.taken then 'leased' else 'ready' end, p.work::json, p.available_at, p.due_at, p.span,
-    case when p.taken then 1 else 0 end, case when p.taken then $29::bytea end,
-    case when p.taken then $30::text end, case when p.taken then $31::text end,
-    case when p.taken then $32::text end, case when p.taken then $33::boolean end,
-    case when p.taken then clock_timestamp() + $34::bigint * interval '1 microsecond' end,
-    case when p.taken then clock_timestamp() + p.span * interval '1 microsecond' end, $24::timestamptz,
+    case when t.taken then 'leased' else 'ready' end, p.work::json, p.available_at, p.due_at, p.span,
+    case when t.taken then 1 else 0 end, case when t.taken then $29::bytea end,
+    case when t.taken then $30::text end, case when t.taken then $31::text end,
+    case when t.taken then $32::text end, case when t.taken then $33::boolean end,
+    case when t.taken then clock_timestamp() + $34::bigint * interval '1 microsecond' end,
+    case when t.taken then clock_timestamp() + p.span * interval '1 microsecond' end, $24::timestamptz,
     case when p.lane = 'agent' and (select served from moved) && array['*', p.target] then $35::text end,
     string_to_array(p.locks, ',')
   from fence, unnest($36::text[], $37::text[], $38::int[], $39::int[], $40::text[], $41::text[], $42::text[],
     $43::timestamptz[], $44::timestamptz[], $45::bigint[], $47::boolean[], $46::text[])
-    as p (id, node, visit, attempt, lane, target, work, available_at, due_at, span, taken, locks)
+    as p (id, node, visit, attempt, lane, target, work, available_at, due_at, span, wanted, locks),
+    lateral (select p.wanted and not exists (select from taken_back b where b.is_held) as taken) t
   where fence.holds
   on conflict (id) do update set state = excluded.state, work = excluded.work, target = excluded.target,
     available_at = excluded.available_at, due_at = excluded.due_at, span_micros = excluded.span_micros,
@@ -173,6 +185,7 @@ with moved as (
   delete from timers t using fence where fence.holds and t.run = $19::uuid and t.timer = any($57::text[])
 ), freed as (
   delete from locks l using fence where fence.holds and l.run = $19::uuid and l.node = any($65::text[])
+    and not exists (select from taken_back b where b.is_held and b.node = l.node)
 ), answered as (
   insert into commands (key, run, body_hash, seq, at)
   select $58::text, $19::uuid, $59::bytea, $20::bigint + 1, $24::timestamptz

@@ -14,6 +14,7 @@ use crate::store::Store;
 pub(crate) const AUDIT_BESIDE: &str = "select r.status, r.active, a.digest as approved, a.plan as approved_plan, \
      (select count(*) from approvals b where b.nonce = a.nonce) as of_nonce, \
      (select o.name from runs o where o.workspace = r.workspace and o.active and o.id <> r.id and not (o.apart or r.apart) limit 1) as other, \
+     exists (select from items i where i.run = r.id and i.state = 'withdrawn') as is_ending, \
      array(select c.key from commands c where c.run = r.id and c.seq > 0 and not exists (select from history h \
        where h.run = c.run and h.seq = c.seq and h.kind = 'input' and h.name like 'human.%') order by 1 limit 10) as lost, \
      array(select k.number from asks k where k.run = r.id and k.closed_at is null \
@@ -48,7 +49,9 @@ impl Audit {
         let status = view.run.head.status;
         let is_active = status == RunStatus::Active;
         let (word, active): (&str, bool) = (row.try_get("status")?, row.try_get("active")?);
-        if word != status_word(status) || active != is_active {
+        // A run that ended has its workspace until nobody works for it any more and another one wants it.
+        let has_left = !active && (is_active || row.try_get("is_ending")?);
+        if word != status_word(status) || has_left {
             self.find("I2", None, format!("lists show it as {word} and it is {}", status_word(status)));
         }
         if is_active && let Some(other) = row.try_get::<Option<String>, _>("other")? {

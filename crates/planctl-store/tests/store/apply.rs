@@ -1,10 +1,10 @@
 //! One event, one transition: applied once, by one writer, under a live lease.
 
-use planctl_engine::{ClockEvent, Decision, End, Event, Fact, RunStatus, TimerId, Timestamp, Verdict};
+use planctl_engine::{ClockEvent, Decision, End, Event, Fact, RunId, RunStatus, TimerId, Timestamp, Verdict};
 use planctl_store::testing::tell_time;
 use planctl_store::{PlanStatus, Proof, Said, Settings, Store, StoreError, Token};
 
-use crate::world::{evaluated, human, person, reported, take, world};
+use crate::world::{World, evaluated, human, person, reported, take, world};
 
 #[tokio::test]
 async fn a_plan_of_three_steps_runs_to_its_end_with_three_commits_per_step() {
@@ -229,6 +229,10 @@ async fn a_second_run_of_a_workspace_waits_and_is_told_for_whom() {
     world.assert_sound(second.id).await;
 }
 
+async fn ahead_of(world: &World, run: RunId) -> Option<String> {
+    world.store.waits_for(run).await.unwrap().map(|ahead| ahead.run)
+}
+
 #[tokio::test]
 async fn runs_have_a_workspace_in_the_order_in_which_they_were_queued() {
     let world = world(1).await;
@@ -241,9 +245,9 @@ async fn runs_have_a_workspace_in_the_order_in_which_they_were_queued() {
     // All wait for the one that has it; the newer came back first.
     assert_eq!((busy(third.id).await, busy(second.id).await), (first.name.clone(), first.name.clone()));
     world.step(first.id, 0).await;
-    assert_eq!(world.store.waits_for(third.id).await.unwrap(), Some(second.name.clone()));
+    assert_eq!(ahead_of(&world, third.id).await, Some(second.name.clone()));
     assert_eq!(busy(third.id).await, second.name, "it was not its turn");
-    assert_eq!(world.store.waits_for(second.id).await.unwrap(), None);
+    assert_eq!(ahead_of(&world, second.id).await, None);
     world.store.admit(second.id).await.unwrap();
     assert_eq!(busy(third.id).await, second.name);
     let again = world.store.admit(second.id).await;
@@ -265,10 +269,10 @@ async fn a_queued_run_goes_by_its_class_and_is_passed_over_where_nobody_waits_wi
     let low = "update runs set turn_at = turn_at + interval '10 minutes', wanted_at = clock_timestamp() where id = $1";
     let id = sqlx::types::Uuid::from_u128(first.id.as_u128());
     sqlx::query(low).bind(id).execute(&mut aside).await.unwrap();
-    assert_eq!(world.store.waits_for(first.id).await.unwrap(), None, "nobody waits with the second yet");
+    assert_eq!(ahead_of(&world, first.id).await, None, "nobody waits with the second yet");
     let ahead = "update runs set turn_at = turn_at - interval '20 minutes' where id = $1";
     sqlx::query(ahead).bind(id).execute(&mut aside).await.unwrap();
-    assert_eq!(world.store.waits_for(second.id).await.unwrap(), Some(first.name.clone()));
+    assert_eq!(ahead_of(&world, second.id).await, Some(first.name.clone()));
     let left = "update runs set wanted_at = clock_timestamp() - interval '16 seconds' where id = $1";
     sqlx::query(left).bind(id).execute(&mut aside).await.unwrap();
     world.store.admit(second.id).await.unwrap();

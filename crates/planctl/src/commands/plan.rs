@@ -278,6 +278,7 @@ fn waiting(wait: &WaitingOn) -> String {
     match (wait.id, &wait.role, &wait.run) {
         (Some(id), _, _) => format!("you: {} {id}", wait.kind),
         (None, Some(role), _) => format!("a worker of role {role}"),
+        (None, None, Some(run)) if wait.kind == "ending" => format!("the end of run {run}'s agent"),
         (None, None, Some(run)) => format!("run {run}"),
         (None, None, None) => wait.kind.clone(),
     }

@@ -156,6 +156,9 @@ async fn say_queued(client: &Client, handle: Handle) -> Result<(), Failure> {
             let reason = view.reason.as_deref().map(show::safe).unwrap_or_default();
             format!("{reason}; when that is mended: planctl plan resume {}", show::safe(&view.run))
         }
+        (RunState::Queued, Some(run), _) if wait.kind == "ending" => {
+            format!("waiting for run {}, whose agent is being ended", show::safe(&run))
+        }
         (RunState::Queued, Some(run), _) => {
             format!("waiting for run {}, which has the workspace", show::safe(&run))
         }

@@ -1,0 +1,129 @@
+//! Leases that were taken back while their holders worked. Whoever had one may still write in the workspace, so what the
+//! lease stood for goes to nobody else until its holder says that it has ended, is known to be dead, or its time is over:
+//! the claim of its run on the workspace, the locks of its node, and what else the run would have done there.
+//!
+//! The item's row stays, in a state of its own, and is renewed by nobody. A run that ended keeps `active`, and with it its
+//! place in the index that lets one run at a time have a workspace, as long as such rows are left; whoever wants the
+//! workspace then takes it from there ([`Store::admit`]).
+
+use planctl_engine::{ItemId, RunId};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::connections::repeated;
+use crate::error::StoreError;
+use crate::listen::Brings;
+use crate::queue::Claimed;
+use crate::rows::{run_id, stored_run};
+use crate::store::Store;
+use crate::token::Token;
+
+/// Says that a run, or one within it, still has leases that were taken back, or that one within it is not over.
+macro_rules! is_ending {
+    ($run:literal) => {
+        concat!(
+            "exists (with recursive within as (select ",
+            $run,
+            " as id union select c.run from within w join sub_plans c on c.parent = w.id) select from within w ",
+            "where exists (select from items i where i.run = w.id and i.state = 'withdrawn') ",
+            "or w.id <> ",
+            $run,
+            " and exists (select from runs n where n.id = w.id and n.ended_at is null))"
+        )
+    };
+}
+
+pub(crate) use is_ending;
+
+macro_rules! gone_where {
+    ($which:literal) => {
+        concat!(
+            "with gone as (delete from items i where i.state = 'withdrawn' and ",
+            $which,
+            " returning i.run, i.node), ",
+            "freed as (delete from locks l using gone g where l.run = g.run and l.node = g.node) ",
+            "select distinct run from gone"
+        )
+    };
+}
+
+pub(crate) const LET_GO: &str = gone_where!("i.id = $1 and i.generation = $2 and i.token_hash = $3");
+pub(crate) const LET_GO_OF_THE_LOST: &str = gone_where!(
+    "(i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() \
+     or i.own and i.host = $1 and i.instance = any($2::text[]))"
+);
+pub(crate) const IS_HELD_BACK: &str =
+    "select exists (select from items where run = $1 and state = 'withdrawn') as is_held_back";
+/// Takes the workspace of a run, or its own place, from a run that ended and whose holders have ended too. What was read
+/// of it must still be so: it may have been taken up and have ended anew meanwhile.
+pub(crate) const LEAVE_WORKSPACE: &str = concat!(
+    "with left_over as (select o.id, o.seq from runs r join runs o on o.workspace = r.workspace and o.active and not o.apart \
+       where r.id = $1 and not r.apart \
+       union select r.id, r.seq from runs r where r.id = $1 and r.active) \
+     update runs o set active = false from left_over l where o.id = l.id and o.seq = l.seq and o.status <> 'active' and not ",
+    is_ending!("o.id")
+);
+
+impl Store {
+    /// Lets go of a lease that was taken back: its holder has ended what it did. Of any other lease, nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn let_go(&self, claimed: &Claimed) -> Result<(), StoreError> {
+        self.let_go_by(&claimed.item.id, claimed.generation, &claimed.token).await
+    }
+
+    /// Lets go of a lease that was taken back, for whoever shows its generation and secret.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn let_go_by(&self, item: &ItemId, generation: i64, token: &Token) -> Result<(), StoreError> {
+        let hash = token.hash();
+        let rows = repeated!(self, lent => sqlx::query(LET_GO)
+            .bind(item.as_str())
+            .bind(generation)
+            .bind(&hash)
+            .fetch_all(&mut *lent))?;
+        self.tell_who_waited(&rows)
+    }
+
+    /// Lets go of leases that were taken back and whose time is over, or whose holders on this host are known to be dead.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn let_go_of_the_lost(&self, host: &str, dead: &[String]) -> Result<(), StoreError> {
+        let rows = repeated!(self, lent => sqlx::query(LET_GO_OF_THE_LOST)
+            .bind(host)
+            .bind(dead)
+            .fetch_all(&mut *lent))?;
+        self.tell_who_waited(&rows)
+    }
+
+    /// Says whether what a run has out waits for the end of somebody whose lease of it was taken back.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn is_held_back(&self, run: RunId) -> Result<bool, StoreError> {
+        let id = stored_run(run);
+        let row = repeated!(self, lent => sqlx::query(IS_HELD_BACK).bind(id).fetch_one(&mut *lent))?;
+        Ok(row.try_get("is_held_back")?)
+    }
+
+    /// Takes the workspace of a queued run from one that ended and left it.
+    pub(crate) async fn leave_workspace(&self, wanted_by: RunId) -> Result<(), StoreError> {
+        let id = stored_run(wanted_by);
+        repeated!(self, lent => sqlx::query(LEAVE_WORKSPACE).bind(id).execute(&mut *lent))?;
+        Ok(())
+    }
+
+    fn tell_who_waited(&self, rows: &[PgRow]) -> Result<(), StoreError> {
+        for row in rows {
+            self.bell().ring(run_id(row.try_get("run")?), Brings::UNKNOWN);
+        }
+        Ok(())
+    }
+}

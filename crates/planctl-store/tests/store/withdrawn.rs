@@ -1,0 +1,179 @@
+//! Work that is taken back while somebody does it: what they had goes to nobody else until they have ended.
+
+use std::time::Duration;
+
+use planctl_engine::{Answer, Decision, End, Graph, GraphParts, NodeKind, RunId, RunStatus};
+use planctl_store::{Ahead, Applied, Proof, StoreError};
+
+use crate::world::{World, human, linear, person, released, reported, world, world_of};
+
+const LONG: Duration = Duration::from_secs(60);
+
+async fn cancelled(world: &World, run: RunId) -> Applied {
+    world.store.apply(run, &human(Decision::Cancel), &person(None), None).await.unwrap()
+}
+
+async fn begun(world: &World) -> RunId {
+    let run = world.queued().await.id;
+    world.store.admit(run).await.unwrap();
+    run
+}
+
+/// Says whether a run has to wait, whichever way it asks for its workspace.
+async fn is_kept_out(world: &World, run: RunId, by: &str) -> bool {
+    let ahead = Ahead { run: by.to_owned(), is_ending: true };
+    let waits = world.store.waits_for(run).await.unwrap() == Some(ahead);
+    for outcome in [world.store.admit(run).await, world.admit(run).await.map(drop)] {
+        if !matches!(&outcome, Err(StoreError::WorkspaceBusy { run }) if run == by) {
+            panic!("it was to be kept out by {by}, as it says it is ({waits}): {outcome:?}");
+        }
+    }
+    waits
+}
+
+#[tokio::test]
+async fn a_cancelled_run_has_its_workspace_until_its_worker_says_that_it_ended() {
+    let world = world(1).await;
+    let first = world.begun().await;
+    let work = world.claim_for(first.id, "slow", LONG).await.unwrap();
+    let second = world.queued().await;
+    cancelled(&world, first.id).await;
+    assert!(is_kept_out(&world, second.id, &first.name).await);
+    // Another one that is not over by now would be kept out, too.
+    let third = world.queued().await;
+    assert!(matches!(world.store.admit(third.id).await, Err(StoreError::WorkspaceBusy { .. })));
+    assert!(world.store.run_view(first.id).await.unwrap().items.is_empty());
+    world.assert_sound(first.id).await;
+    let other = planctl_store::Token::draw();
+    world.store.let_go_by(&work.item.id, work.generation, &other).await.unwrap();
+    assert!(is_kept_out(&world, second.id, &first.name).await, "its secret says who ended");
+    let late = world.store.apply(first.id, &reported(&work.item.at), &work.proof(), None).await;
+    assert!(matches!(late, Err(StoreError::StaleLease)), "{late:?}");
+    assert_eq!(world.store.waits_for(second.id).await.unwrap(), None);
+    world.store.admit(second.id).await.unwrap();
+    world.assert_sound(first.id).await;
+    world.assert_sound(second.id).await;
+}
+
+#[tokio::test]
+async fn a_vanished_worker_keeps_the_workspace_until_its_lease_is_over() {
+    let world = world(1).await;
+    let first = world.begun().await;
+    world.claim_for(first.id, "gone", LONG).await.unwrap();
+    let second = world.queued().await;
+    cancelled(&world, first.id).await;
+    world.store.let_go_of_the_lost("elsewhere", &["gone".to_owned()]).await.unwrap();
+    assert!(is_kept_out(&world, second.id, &first.name).await);
+    let mut aside = world.aside().await;
+    sqlx::query("update items set lease_until = clock_timestamp()").execute(&mut aside).await.unwrap();
+    world.store.let_go_of_the_lost("elsewhere", &[]).await.unwrap();
+    world.store.admit(second.id).await.unwrap();
+    world.assert_sound(first.id).await;
+}
+
+#[tokio::test]
+async fn a_dead_process_of_ours_keeps_no_workspace() {
+    let world = world(1).await;
+    let first = world.begun().await;
+    world.claim_for(first.id, "gone", LONG).await.unwrap();
+    let second = world.queued().await;
+    cancelled(&world, first.id).await;
+    let holders = world.store.holders(crate::world::HOST).await.unwrap();
+    assert_eq!(holders, [("boot".to_owned(), "gone".to_owned())]);
+    world.store.let_go_of_the_lost(crate::world::HOST, &["gone".to_owned()]).await.unwrap();
+    world.store.admit(second.id).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_claim_beside_the_cancellation_is_either_none_or_keeps_the_workspace() {
+    let world = world(1).await;
+    let mut claims = 0;
+    for _ in 0..30 {
+        let first = begun(&world).await;
+        let name = world.store.run(first).await.unwrap().name;
+        let second = world.queued().await.id;
+        let (claimed, _) = tokio::join!(world.claim_for(first, "quick", LONG), cancelled(&world, first));
+        if let Some(work) = claimed {
+            claims += 1;
+            assert!(is_kept_out(&world, second, &name).await);
+            world.store.let_go(&work).await.unwrap();
+        }
+        world.store.admit(second).await.unwrap();
+        world.assert_sound(first).await;
+        cancelled(&world, second).await;
+    }
+    eprintln!("{claims} of 30 claims came first");
+}
+
+/// A run of one step that stood still for too long while somebody worked, so that a person was asked.
+async fn stale(graph: Graph) -> (World, planctl_store::RunRow, planctl_store::Claimed) {
+    let mut parts = GraphParts::from(graph);
+    parts.limits.stale_after = Some(Duration::from_micros(1));
+    let world = world_of(Graph::new(parts).unwrap()).await;
+    let run = world.begun().await;
+    let work = world.claim_for(run.id, "slow", LONG).await.unwrap();
+    let due = loop {
+        if let Some(due) = world.store.due_timers(1).await.unwrap().pop() {
+            break due;
+        }
+    };
+    world.store.apply(run.id, &due.event(), &Proof::Clock, None).await.unwrap();
+    (world, run, work)
+}
+
+async fn answered(world: &World, run: RunId, answer: Answer) -> Applied {
+    let ask = world.store.asks(Some(run), None).await.unwrap().remove(0);
+    let event = human(Decision::Answer { item: ask.item, answer });
+    world.store.apply(run, &event, &person(None), None).await.unwrap()
+}
+
+#[tokio::test]
+async fn the_next_attempt_waits_for_the_end_of_the_one_that_was_taken_back() {
+    let (world, run, work) = stale(linear(1)).await;
+    answered(&world, run.id, Answer::Retry).await;
+    assert!(world.store.is_held_back(run.id).await.unwrap());
+    assert!(world.claim(run.id, "next").await.is_none());
+    // It is stale again, which moves nothing here.
+    sqlx::query("delete from timers").execute(&mut world.aside().await).await.unwrap();
+    let wait = world.store.next_wake(run.id).await.unwrap().unwrap();
+    assert!(wait > Duration::ZERO, "nothing is due before");
+    world.store.let_go(&work).await.unwrap();
+    let next = world.claim(run.id, "next").await.unwrap();
+    assert_eq!(next.item.at.attempt, work.item.at.attempt.next());
+    world.store.apply(run.id, &released(&next.item.at), &next.proof(), None).await.unwrap();
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn a_run_that_is_taken_up_waits_for_the_end_of_its_own_worker() {
+    let (world, run, work) = stale(linear(1)).await;
+    let applied = answered(&world, run.id, Answer::Abort).await;
+    assert_eq!(applied.head.status, RunStatus::Ended { end: End::Aborted });
+    world.store.apply(run.id, &human(Decision::Resume), &person(None), None).await.unwrap();
+    assert!(is_kept_out(&world, run.id, &run.name).await);
+    world.store.let_go(&work).await.unwrap();
+    world.store.admit(run.id).await.unwrap();
+    assert!(world.claim(run.id, "next").await.is_some());
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn a_lock_is_kept_until_its_holder_has_ended() {
+    let mut parts = GraphParts::from(linear(1));
+    for node in &mut parts.nodes {
+        if let NodeKind::Task(task) = &mut node.kind {
+            task.locks = vec!["port".to_owned()];
+        }
+    }
+    let graph = Graph::new(parts).unwrap();
+    let world = world_of(graph.clone()).await;
+    let first = world.begun().await;
+    let work = world.claim_for(first.id, "slow", LONG).await.unwrap();
+    let second = world.begun_at("/elsewhere", &graph).await;
+    assert!(world.claim(second.id, "other").await.is_none(), "the lock is taken");
+    cancelled(&world, first.id).await;
+    assert!(world.claim(second.id, "other").await.is_none(), "its holder may still use what it stands for");
+    world.store.let_go(&work).await.unwrap();
+    assert!(world.claim(second.id, "other").await.is_some());
+    world.assert_sound(first.id).await;
+}
