@@ -35,7 +35,7 @@ while true; do
     answer=$(post "$token" "$item/heartbeat" $((beat * 2)) <<<'{}') || answer='lost'
     if [[ $answer != *'"cancel":false'* ]]; then # cancelled, or the lease is lost: stop, nobody waits for a report
       kill -KILL -- "-$work" || true
-      wait "$work" || continue 2
+      wait "$work" || { post "$token" "$item/release" 30 <<<'{}' || true; continue 2; } # says that it has ended
     fi
   done
   wait "$work" || code=$?

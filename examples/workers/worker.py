@@ -61,6 +61,7 @@ def work(claimed, command):
                 if is_over(claimed):
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
+                    say_ended(claimed)
                     return None
         said.seek(0)
         return said.read()[-65536:].decode(errors="replace").replace("\0", "?"), status
@@ -72,6 +73,14 @@ def is_over(claimed):
         return post(claimed["token"], f"/v1/items/{claimed['item']}/heartbeat", {})["cancel"]
     except urllib.error.HTTPError as error:
         return error.code in (404, 409)
+
+
+def say_ended(claimed):
+    """Says that nothing of the work goes on: the next run in the workspace waits for that."""
+    try:
+        post(claimed["token"], f"/v1/items/{claimed['item']}/release", {})
+    except urllib.error.HTTPError:
+        pass  # It comes too late to give the item back, and is heard.
 
 
 def main():

@@ -1145,7 +1145,7 @@ fn parse_variable(text: &str) -> Result<(String, String), String> {
 #[command(before_help = "Examples:
   eval \"$(planctl work claim --role coder --shell)\"      exports PLANCTL_ITEM, PLANCTL_ITEM_TOKEN, PLANCTL_PROMPT_FILE, …
   (cd \"$PLANCTL_WORKSPACE\" && my-agent < \"$PLANCTL_PROMPT_FILE\" > out.txt)
-  planctl work heartbeat                                  within the lease, again and again; 5 = stop, it is lost
+  planctl work heartbeat --wait 20s                       again and again; 5 or 7 = stop, it is lost or cancelled
   planctl work complete --result out.txt                  the contract decides")]
 pub enum WorkCommand {
     /// Claims an item; exits 10 where there is none
@@ -1178,7 +1178,14 @@ pub enum WorkCommand {
     /// Shows the item that is held
     Show(HeldItem),
     /// Renews the lease; exits 5 where it is lost and 7 where the run was stopped: end the work
-    Heartbeat(HeldItem),
+    Heartbeat {
+        /// The item.
+        #[command(flatten)]
+        item: HeldItem,
+        /// Wait for so long, at most a minute, and exit at once where the lease is lost or the run stopped
+        #[arg(long, value_name = "DUR", value_parser = parse_time)]
+        wait: Option<std::time::Duration>,
+    },
     /// Shows those who watch what is printed
     Log {
         /// The item.

@@ -1,6 +1,7 @@
 //! What a worker tells the daemon of an item, whoever works: `worker run` and the commands of `work`.
 
 use std::path::Path;
+use std::time::Duration;
 
 use planctl_engine::{AgentSaid, Ending, FaultKind, Overrun, Report, Usage};
 use planctl_harness::Output;
@@ -47,9 +48,10 @@ impl Held {
         self.remote.get(&self.path, &[]).await
     }
 
-    /// Renews the lease.
-    pub async fn beat(&self) -> Result<HeartbeatView, Failure> {
-        self.remote.post(&format!("{}/heartbeat", self.path), &[], &Nothing {}).await
+    /// Renews the lease; waits for so long, or until it ends.
+    pub async fn beat(&self, wait: Duration) -> Result<HeartbeatView, Failure> {
+        let wait = wait.as_secs().to_string();
+        self.remote.post(&format!("{}/heartbeat", self.path), &[("wait", &wait)], &Nothing {}).await
     }
 
     /// Shows those who watch what was printed.

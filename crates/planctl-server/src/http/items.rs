@@ -35,12 +35,14 @@ use crate::wire::moment;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The least that a claim queues for, however little it waits: the one in front looks without waiting.
 const SOON: Duration = Duration::from_millis(50);
+/// How long a heartbeat waits without a ring before it looks again.
+const BEAT_LOOKS_AGAIN: Duration = Duration::from_secs(5);
 /// Between which a lease may last, in seconds.
 const LEASE_SECONDS: std::ops::RangeInclusive<u64> = 5..=600;
 /// How many items one worker may say it works on at once.
 const CAPACITY: std::ops::RangeInclusive<i32> = 1..=1000;
 /// How many heartbeats fit into a lease.
-const HEARTBEATS: u64 = 3;
+const HEARTBEATS: u32 = 3;
 /// How long a worker counts as seen.
 const NOTED_FOR: Duration = Duration::from_secs(5);
 /// As many characters as a UUID without its hyphens.
@@ -431,7 +433,7 @@ async fn view(
         generation: claimed.generation,
         token: shown_lease(claimed, asked_seconds),
         lease_until: moment(claimed.lease_until),
-        heartbeat_seconds: (lease.as_secs() / HEARTBEATS).max(1),
+        heartbeat_seconds: (lease / HEARTBEATS).as_secs().max(1),
         work: work_item(&assignment, task, role),
         run: assignment.run,
         step: task.step,
@@ -537,6 +539,35 @@ impl Lease {
         }
     }
 
+    /// Renews the lease and waits for as long as it is held, but no longer than to the next heartbeat; where it ends meanwhile,
+    /// says so at once. The wait itself renews nothing: its caller may be gone.
+    async fn renewed(&self, call: &Call, wait: Duration) -> Result<Renewal, Problem> {
+        let store = &call.station().store;
+        let lasts = lease_for(call, self.asked_seconds);
+        let renew = async || store.renew_by(&self.item, self.generation, &self.token, lasts).await;
+        let (bell, until) = (store.listen_to(self.run), clock::instant() + wait.min(lasts / HEARTBEATS));
+        let mut stop = call.doors.options().stop.clone();
+        let renewal = renew().await?;
+        if !matches!(renewal, Renewal::Held { is_over: false, .. }) {
+            return Ok(renewal);
+        }
+        loop {
+            let left = until.saturating_duration_since(clock::instant());
+            if left.is_zero() || *stop.borrow() {
+                return Ok(renewal);
+            }
+            tokio::select! {
+                () = bell.rung() => {}
+                () = tokio::time::sleep(left.min(BEAT_LOOKS_AGAIN)) => {}
+                // Where nobody can say stop any more, the timer ends it.
+                _ = stop.wait_for(|stop| *stop) => {}
+            }
+            if !store.is_held(&self.item, self.generation, &self.token).await? {
+                return Ok(renew().await?);
+            }
+        }
+    }
+
     /// Works out the money of what was used, where the worker names its model and not the money.
     async fn priced(&self, call: &Call, said: AgentSaid) -> Result<AgentSaid, Problem> {
         if !said.usage().is_some_and(|usage| usage.micro_usd.is_none() && usage.model.is_some()) {
@@ -578,8 +609,8 @@ pub(super) async fn show(call: Call) -> Answer {
 pub(super) async fn heartbeat(call: Call) -> Answer {
     let lease = Lease::of(&call)?;
     let _: Nothing = call.body()?;
-    let lasts = lease_for(&call, lease.asked_seconds);
-    match call.station().store.renew_by(&lease.item, lease.generation, &lease.token, lasts).await? {
+    let wait = Duration::from_secs(call.number(&WAIT)?.unwrap_or(0));
+    match lease.renewed(&call, wait).await? {
         Renewal::Held { lease_until, is_over } => {
             json(&HeartbeatView { lease_until: Some(moment(lease_until)), cancel: is_over })
         }

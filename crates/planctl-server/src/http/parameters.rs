@@ -118,8 +118,12 @@ pub(super) const NEWEST: Parameter =
 pub(super) const STEP: Parameter = Parameter::whole("step", 1, u32::MAX as u64, "the number of a step");
 pub(super) const ATTEMPT: Parameter =
     Parameter::whole("attempt", 1, u16::MAX as u64, "the number of an attempt");
-pub(super) const WAIT: Parameter =
-    Parameter::whole("wait", 0, 60, "how many seconds to wait for work; not at all where it is left out");
+pub(super) const WAIT: Parameter = Parameter::whole(
+    "wait",
+    0,
+    60,
+    "how many seconds to wait for what is asked for; not at all where it is left out",
+);
 pub(super) const FORM: Parameter = Parameter {
     name: "form",
     kind: Kind::Word(&[Form::Long.word(), Form::Compact.word(), Form::Workflow.word()]),

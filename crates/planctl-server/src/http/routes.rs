@@ -544,11 +544,12 @@ pub static ROUTES: &[Route] = &[
     post(
         "/v1/items/{item}/heartbeat",
         Scope::Item,
-        "Renews the lease, and tells of a cancellation",
+        "Renews the lease, and tells of a cancellation; waits for one for so many seconds",
         Some(Body::of::<calls::Nothing>()),
         Answers::json::<calls::HeartbeatView>(),
         handler!(items::heartbeat),
     )
+    .with_query(&[WAIT])
     .unkeyed(),
     post(
         "/v1/items/{item}/complete",

@@ -41,7 +41,7 @@ pub async fn run(context: &Context, command: WorkCommand) -> Answer {
             claim(context, &call, wait, &Shown { shell, prompt_file }).await
         }
         WorkCommand::Show(item) => show_item(context, &item).await,
-        WorkCommand::Heartbeat(item) => heartbeat(context, &item).await,
+        WorkCommand::Heartbeat { item, wait } => heartbeat(context, &item, wait.unwrap_or_default()).await,
         WorkCommand::Log { item, text } => {
             let text = text.map_or_else(|| reports::text_of(Path::new("-")), Ok).map_err(unread)?;
             held(context, &item).await?.log(&text).await?;
@@ -245,9 +245,9 @@ async fn show_item(context: &Context, item: &HeldItem) -> Answer {
     Ok(Exit::Yes)
 }
 
-async fn heartbeat(context: &Context, item: &HeldItem) -> Answer {
+async fn heartbeat(context: &Context, item: &HeldItem, wait: Duration) -> Answer {
     let is_json = context.is_json()?;
-    let view = held(context, item).await?.beat().await?;
+    let view = held(context, item).await?.beat(wait).await?;
     if is_json {
         show::print_json(&view)?;
     } else if let (Some(until), false) = (&view.lease_until, view.cancel) {

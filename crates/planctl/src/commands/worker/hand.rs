@@ -20,6 +20,11 @@ const LOG_BYTES_MAX: usize = 64 << 10;
 /// The longest pause before a report is tried again.
 const REPORT_AGAIN_MOST: Duration = Duration::from_secs(5);
 
+/// Between two heartbeats at least: each waits for news itself.
+const BEAT_EVERY: Duration = Duration::from_secs(1);
+/// And after one that was not answered.
+const BEAT_AGAIN: Duration = Duration::from_secs(5);
+
 /// How many heartbeats are due while a lease lasts.
 const LEASE_HEARTBEATS: u32 = 3;
 
@@ -89,6 +94,10 @@ impl Crew {
         };
         let_go.send_replace(true);
         work.await;
+        // Whoever comes next in the workspace waits for this; unheard, for the end of the lease.
+        if let Err(failure) = held.say(&Word::Release).await {
+            tracing::debug!(error = %failure.message, "what was said of work that was taken back");
+        }
         Done::Over(over)
     }
 
@@ -161,18 +170,20 @@ impl Crew {
     }
 }
 
-/// Renews the lease again and again; returns why nobody waits for the work any more.
+/// Renews the lease again and again, and hears at once when it ends; returns why nobody waits for the work any more.
 async fn minded(held: &Held, heartbeat_seconds: u64) -> &'static str {
     let pause = Duration::from_secs(heartbeat_seconds.max(1));
     let lease = pause * LEASE_HEARTBEATS;
-    let mut ends_at = planctl_server::instant() + lease;
+    let mut asked_at = planctl_server::instant();
+    let (mut ends_at, mut rest) = (asked_at + lease, BEAT_EVERY);
     loop {
-        tokio::time::sleep_until(ends_at.min(planctl_server::instant() + jittered(pause))).await;
-        let asked_at = planctl_server::instant();
-        match tokio::time::timeout_at(ends_at, held.beat()).await {
+        tokio::time::sleep_until(ends_at.min(asked_at + jittered(rest))).await;
+        asked_at = planctl_server::instant();
+        rest = BEAT_AGAIN;
+        match tokio::time::timeout_at(ends_at, held.beat(pause)).await {
             Ok(Ok(view)) if view.cancel => return "the run is over; the work was ended",
-            // It counts from when it was asked for: the answer may have taken its time.
-            Ok(Ok(_)) => ends_at = asked_at + lease,
+            // It counts from when it was asked for: the answer takes its time.
+            Ok(Ok(_)) => (ends_at, rest) = (asked_at + lease, BEAT_EVERY),
             Ok(Err(failure)) if matches!(failure.exit, Exit::Conflict | Exit::NotFound) => {
                 return "its lease was lost; the work was ended";
             }

@@ -287,6 +287,31 @@ fn a_cancelled_run_tells_its_worker_at_the_next_heartbeat() {
 }
 
 #[test]
+fn a_heartbeat_that_waits_is_answered_when_the_run_is_cancelled() {
+    let house = House::new();
+    let run = house.run("hello", "hello");
+    let claimed = house.claim();
+    let path = format!("/v1/items/{}/heartbeat", claimed["item"].as_str().unwrap());
+    let ask = Ask {
+        token: Some(claimed["token"].as_str().unwrap()),
+        body: Some("{}".to_owned()),
+        ..Ask::default()
+    };
+    for (wait, status) in [("0", 200), ("1", 200), ("61", 400), ("x", 400)] {
+        let beat = house.local("POST", &format!("{path}?wait={wait}"), &ask);
+        assert_eq!(beat.status, status, "{wait}: {beat:?}");
+        assert!(status != 200 || !beat.json()["cancel"].as_bool().unwrap(), "{beat:?}");
+    }
+    std::thread::scope(|scope| {
+        // It would say that the lease is held, had it waited to its end.
+        let beat = scope.spawn(|| house.local("POST", &format!("{path}?wait=45"), &ask));
+        let cancel = Ask { key: Some("c"), ..Ask::default() };
+        assert_eq!(house.local("POST", &format!("/v1/runs/{run}/cancel"), &cancel).status, 200);
+        assert_eq!(beat.join().unwrap().json()["cancel"], true);
+    });
+}
+
+#[test]
 fn a_worker_that_is_paused_while_it_waits_gets_nothing_and_is_in_nobody_s_way() {
     let house = House::new();
     let claim = |worker: &str, wait: u8| {

@@ -197,6 +197,90 @@ fn a_cancelled_run_ends_the_whole_tree_of_its_worker() {
     assert!(!lives(&house.room.read("child")) && !lives(&house.room.read("parent")));
 }
 
+/// Writes a line again and again, and does not listen.
+const WRITES_ON: &str = "trap '' TERM; while :; do echo a >> a.log; sleep 0.1; done";
+
+/// Starts a run in the workspace of another one; its agent, whom the daemon serves, keeps the other's file as it finds it.
+fn begin_behind(room: &Room) -> String {
+    room.write("b.md", &one_step("Behind", "behind"));
+    let exec = "cp a.log seen; echo behind > out.txt";
+    let said = room.planctl(&["plan", "run", "b.md", "--approve", "-d", "--exec", exec]);
+    assert_eq!(said.code, 0, "{said:?}");
+    said.out.trim().to_owned()
+}
+
+fn is_ended_before(house: &House, behind: &str) {
+    house.until(behind, "done");
+    assert!(!house.room.read("seen").is_empty());
+    assert_eq!(house.room.read("a.log"), house.room.read("seen"), "the agent before it wrote on");
+    let audit = house.room.planctl(&["audit"]);
+    assert_eq!(audit.code, 0, "{audit:?}");
+}
+
+#[test]
+fn the_next_run_in_a_workspace_begins_when_the_worker_of_a_cancelled_one_has_ended() {
+    let house = House::new();
+    let run = begin(&house.room, "a.md", &one_step("Long", "long"));
+    let mut going = worker(&house, WRITES_ON, &["--once"]);
+    until("the worker writes", || house.room.path("a.log").exists());
+    let behind = begin_behind(&house.room);
+    assert_eq!(house.room.planctl(&["plan", "cancel", &run]).code, 0);
+    going.hear("the run is over");
+    assert_eq!(going.end().code, 0);
+    is_ended_before(&house, &behind);
+}
+
+#[test]
+fn the_next_run_in_a_workspace_begins_when_the_daemon_s_own_agent_of_a_cancelled_one_has_ended() {
+    let house = House::new();
+    house.room.write("a.md", &one_step("Long", "long"));
+    let said = house.room.planctl(&["plan", "run", "a.md", "--approve", "-d", "--exec", WRITES_ON]);
+    assert_eq!(said.code, 0, "{said:?}");
+    until("the agent writes", || house.room.path("a.log").exists());
+    let behind = begin_behind(&house.room);
+    assert_eq!(house.room.planctl(&["plan", "cancel", said.out.trim()]).code, 0);
+    is_ended_before(&house, &behind);
+}
+
+#[test]
+fn a_run_says_whose_agent_it_waits_for_and_begins_when_that_gives_its_item_back() {
+    let house = House::new();
+    let run = begin(&house.room, "a.md", &one_step("Long", "long"));
+    let claimed = house.room.json(&["work", "claim", "--role", "coder", "--json"]);
+    house.room.write("a.log", "a\n");
+    let behind = begin_behind(&house.room);
+    assert_eq!(house.room.planctl(&["plan", "cancel", &run]).code, 0);
+    let view = house.room.json(&["plan", "status", &behind, "--json"]);
+    assert_eq!((&view["state"], &view["waiting_on"]["kind"]), (&"queued".into(), &"ending".into()), "{view}");
+    assert_eq!(view["waiting_on"]["run"], run, "{view}");
+    let page = house.room.planctl(&["plan", "status", &behind]);
+    assert!(page.out.contains(&format!("waiting for run {run}, whose agent is being ended")), "{page:?}");
+    let list = house.room.planctl(&["plan", "ls"]);
+    assert!(list.out.contains(&format!("the end of run {run}'s agent")), "{list:?}");
+    let (item, token) = (claimed["item"].as_str().unwrap(), claimed["token"].as_str().unwrap());
+    assert_eq!(house.room.planctl(&["work", "heartbeat", item, "--token", token, "--wait", "60s"]).code, 7);
+    assert_eq!(house.room.planctl(&["work", "release", item, "--token", token]).code, 5, "it came too late");
+    is_ended_before(&house, &behind);
+}
+
+#[test]
+fn a_worker_that_vanished_keeps_a_workspace_as_long_as_its_lease_lasts() {
+    let house = House::new();
+    let run = begin(&house.room, "a.md", &one_step("Long", "long"));
+    let claimed = house.room.json(&["work", "claim", "--role", "coder", "--lease", "5s", "--json"]);
+    house.room.write("a.log", "a\n");
+    let behind = begin_behind(&house.room);
+    assert_eq!(house.room.planctl(&["plan", "cancel", &run]).code, 0);
+    is_ended_before(&house, &behind);
+    let view = house.room.json(&["plan", "status", &behind, "--json"]);
+    let (began, over) = (view["started_at"].as_str().unwrap(), claimed["lease_until"].as_str().unwrap());
+    assert!(instant_of(began) >= instant_of(over), "{began} is before {over}");
+}
+
+fn instant_of(moment: &str) -> time::OffsetDateTime {
+    time::OffsetDateTime::parse(moment, &time::format_description::well_known::Rfc3339).unwrap()
+}
+
 #[test]
 fn a_worker_that_is_silent_for_too_long_is_ended_and_told_apart_from_a_slow_one() {
     let house = House::new();
