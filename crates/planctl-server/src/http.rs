@@ -61,7 +61,7 @@ struct Shared {
     options: HttpOptions,
     items: items::Desk,
     metrics: system::Metrics,
-    /// What is under way: connections, and mutations, which go on where their clients are gone.
+    /// What is under way: connections, and what is done to its end without them.
     tasks: TaskTracker,
 }
 
@@ -95,6 +95,15 @@ impl Doors {
 
     fn tasks(&self) -> &TaskTracker {
         &self.inner.tasks
+    }
+
+    /// Does something to its end, also where whoever waits for it goes away.
+    async fn to_its_end<T: Send + 'static>(
+        &self,
+        doing: impl Future<Output = Result<T, Problem>> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let done = self.tasks().spawn(doing).await;
+        done.unwrap_or_else(|error| Err(Problem::new(Code::Defect, format!("it came to no end: {error}"))))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::response::Response;
@@ -17,7 +17,7 @@ use planctl_store::{
 use tokio::time::Instant;
 
 use super::guard::{LEASE_PREFIX, Standing};
-use super::line::{Line, Lines, Place, Turn, Wanted};
+use super::line::{Front, Handed, Line, Lines, Place, Turn, Wanted};
 use super::parameters::WAIT;
 use super::problem::{Code, Problem};
 use super::slots::TakenGate;
@@ -130,167 +130,160 @@ pub(super) async fn claim(call: Call) -> Answer {
     call.doors.desk().see(call.station().store(), &seen).await?;
     // Whoever can't repeat the call gets a secret that nobody could guess.
     let repeats = token_of(&call);
-    let token = repeats.clone().unwrap_or_else(Token::draw);
-    let wants = Waiting { instance: worker, lease, token };
-    let mut standing = Standing::of(&call);
+    let is_repeatable = repeats.is_some();
+    let wants = Waiting { instance: worker, lease, token: repeats.unwrap_or_else(Token::draw) };
     let work = Wanted { plans: plans_of(&wanted, &roles)?, roles };
-    match claimed_within(&call, &work, &wants, repeats.as_ref(), wait).await? {
-        Some(claimed) => {
-            if let Err(problem) = standing.still().await {
-                give_back(&call, &claimed).await?;
-                return Err(problem);
-            }
-            json(&view(&call, &claimed, lease, wanted.lease_seconds).await?)
-        }
-        None => Ok(nothing()),
-    }
-}
-
-/// Gives an item back that was claimed for somebody whose token has ceased to hold.
-async fn give_back(call: &Call, claimed: &Claimed) -> Result<(), Problem> {
-    let event = Event::Agent(AgentEvent { at: claimed.item.at.clone(), said: AgentSaid::Released });
-    call.station().store.apply(claimed.item.run, &event, &claimed.proof(), None).await?;
-    Ok(())
-}
-
-/// Claims as soon as there is something; those who want the same work do so in the order in which they came.
-async fn claimed_within(
-    call: &Call,
-    work: &Wanted,
-    wants: &Waiting,
-    repeats: Option<&Token>,
-    wait: Duration,
-) -> Result<Option<Claimed>, Problem> {
-    // The secret under which something may have been claimed that nobody was told of.
-    let mut used = repeats;
     let until = clock::instant() + wait;
-    let line = call.doors.desk().lines.line(work);
-    loop {
-        let mut place = line.join(wants.clone());
-        let turn = {
-            let mut turn = std::pin::pin!(place.turn());
-            match tokio::time::timeout(SOON, turn.as_mut()).await {
-                Ok(turn) => Some(turn),
-                Err(_) => {
-                    // What a lost answer held is there for whoever repeats the claim, however many wait in front.
-                    if let Some(claimed) = claimed_before(call, used).await? {
-                        return Ok(Some(claimed));
-                    }
-                    tokio::time::timeout_at(until, turn).await.ok()
-                }
-            }
-        };
-        let claimed = match turn {
-            Some(Turn::Served(claimed)) => Some(*claimed),
-            Some(Turn::InFront(front)) => {
-                match in_front(call, &line, wants, used, until, front, place).await? {
-                    Looked::Found(claimed) => Some(*claimed),
-                    Looked::InVain => None,
-                    Looked::Resumed => continue,
-                }
-            }
-            Some(Turn::Lost) => {
-                used = Some(&wants.token);
-                match claimed_before(call, used).await? {
-                    Some(claimed) => return Ok(Some(claimed)),
-                    None => continue,
-                }
-            }
-            None => match place.leave().await {
-                Some(claimed) => Some(claimed),
-                None => return claimed_before(call, used).await,
-            },
-        };
-        return match claimed {
-            Some(claimed) => Ok(Some(call.station().placed(claimed).await?)),
-            None => Ok(None),
-        };
+    let claiming = Claiming { call: &call, wants: &wants, repeats: is_repeatable, until };
+    let mut standing = Standing::of(&call);
+    let Some(handed) = claiming.claimed(&work).await? else {
+        return Ok(nothing());
+    };
+    if let Err(problem) = standing.still().await {
+        handed.give_back().await?;
+        return Err(problem);
     }
+    let placed = call.station().placed(handed.claimed().clone()).await;
+    let view = match placed {
+        Ok(claimed) => view(&call, &claimed, lease, wanted.lease_seconds).await,
+        Err(error) => Err(error.into()),
+    };
+    // What can't be shown is not given back: the next claim would come to the same.
+    handed.told();
+    json(&view?)
 }
 
 /// What looking from the front has come to.
 enum Looked {
     /// There was something for this place.
-    Found(Box<Claimed>),
+    Found(Handed),
     /// There was nothing as long as was to be waited.
     InVain,
     /// Its worker was paused, and is no more: it takes a place anew.
     Resumed,
 }
 
-/// Looks for all who wait until there is something for this place.
-async fn in_front(
-    call: &Call,
-    line: &Line,
-    wants: &Waiting,
-    used: Option<&Token>,
+/// One claim, for as long as it waits.
+struct Claiming<'a> {
+    call: &'a Call,
+    wants: &'a Waiting,
+    /// Says that the caller can repeat it under its secret.
+    repeats: bool,
     until: Instant,
-    front: tokio::sync::MutexGuard<'_, ()>,
-    // Given up before the front is: nobody claims for who has gone.
-    mut place: Place<'_>,
-) -> Result<Looked, Problem> {
-    let store = call.station().store();
-    let bell = store.listen(News::Agents);
-    let mut stop = call.doors.options().stop.clone();
-    loop {
-        let more = line.look(store, call.station().host()).await?;
-        if let Some(claimed) = place.served() {
-            return Ok(Looked::Found(Box::new(claimed)));
-        }
-        if more {
-            continue;
-        }
-        if let Some(token) = used
-            && let Some(claimed) = store.claimed_under(token).await?
-        {
-            return Ok(Looked::Found(Box::new(claimed)));
-        }
-        let left = until.saturating_duration_since(clock::instant());
-        if left.is_zero() || *stop.borrow() {
-            return Ok(Looked::InVain);
-        }
-        if store.is_paused(&wants.instance).await? {
-            // Held back as one that finds nothing, and in nobody's way.
-            drop(place);
-            drop((front, bell));
-            return if resumes(call, &wants.instance, until).await? {
-                Ok(Looked::Resumed)
-            } else {
-                Ok(Looked::InVain)
+}
+
+impl Claiming<'_> {
+    /// Claims as soon as there is something; those who want the same work do so in the order in which they came.
+    async fn claimed(&self, work: &Wanted) -> Result<Option<Handed>, Problem> {
+        // Says that something may have been claimed under the secret that nobody was told of.
+        let mut is_used = self.repeats;
+        let line = self.call.doors.desk().lines.line(work);
+        loop {
+            let mut place = line.join(self.wants.clone(), self.repeats);
+            let turn = {
+                let mut turn = std::pin::pin!(place.turn());
+                match tokio::time::timeout(SOON, turn.as_mut()).await {
+                    Ok(turn) => Some(turn),
+                    Err(_) => {
+                        // What a lost answer held is there for whoever repeats the claim, however many wait in front.
+                        if let Some(handed) = self.claimed_before(is_used).await? {
+                            return Ok(Some(handed));
+                        }
+                        tokio::time::timeout_at(self.until, turn).await.ok()
+                    }
+                }
+            };
+            return match turn {
+                Some(Turn::Served(handed)) => Ok(Some(handed)),
+                Some(Turn::InFront(front)) => match self.in_front(&line, is_used, front, place).await? {
+                    Looked::Found(handed) => Ok(Some(handed)),
+                    Looked::InVain => Ok(None),
+                    Looked::Resumed => continue,
+                },
+                Some(Turn::Lost) => {
+                    is_used = true;
+                    match self.claimed_before(is_used).await? {
+                        Some(handed) => Ok(Some(handed)),
+                        None => continue,
+                    }
+                }
+                None => match place.leave().await {
+                    Some(handed) => Ok(Some(handed)),
+                    None => self.claimed_before(is_used).await,
+                },
             };
         }
-        tokio::select! {
-            () = bell.rung() => {}
-            () = tokio::time::sleep(left.min(LOOK_AGAIN)) => {}
-            // Where nobody can say stop any more, the timer ends it.
-            _ = stop.wait_for(|stop| *stop) => {}
+    }
+
+    /// Looks for all who wait until there is something for this place.
+    async fn in_front(
+        &self,
+        line: &Arc<Line>,
+        is_used: bool,
+        mut front: Front,
+        // Given up before the front is: nobody claims for who has gone.
+        mut place: Place<'_>,
+    ) -> Result<Looked, Problem> {
+        let doors = &self.call.doors;
+        let bell = doors.station().store().listen(News::Agents);
+        let mut stop = doors.options().stop.clone();
+        loop {
+            let more;
+            (front, more) = line.look(doors, front).await?;
+            if let Some(handed) = place.served() {
+                return Ok(Looked::Found(handed));
+            }
+            if more {
+                continue;
+            }
+            if let Some(handed) = self.claimed_before(is_used).await? {
+                return Ok(Looked::Found(handed));
+            }
+            let left = self.until.saturating_duration_since(clock::instant());
+            if left.is_zero() || *stop.borrow() {
+                return Ok(Looked::InVain);
+            }
+            if doors.station().store().is_paused(&self.wants.instance).await? {
+                // Held back as one that finds nothing, and in nobody's way.
+                drop(place);
+                drop((front, bell));
+                return Ok(if self.resumes().await? { Looked::Resumed } else { Looked::InVain });
+            }
+            tokio::select! {
+                () = bell.rung() => {}
+                () = tokio::time::sleep(left.min(LOOK_AGAIN)) => {}
+                // Where nobody can say stop any more, the timer ends it.
+                _ = stop.wait_for(|stop| *stop) => {}
+            }
         }
     }
-}
 
-/// Waits until a paused worker may claim again; says whether that came in time.
-async fn resumes(call: &Call, worker: &str, until: Instant) -> Result<bool, Problem> {
-    let mut stop = call.doors.options().stop.clone();
-    loop {
-        let left = until.saturating_duration_since(clock::instant());
-        if left.is_zero() || *stop.borrow() {
-            return Ok(false);
-        }
-        tokio::select! {
-            () = tokio::time::sleep(left.min(LOOK_AGAIN)) => {}
-            _ = stop.wait_for(|stop| *stop) => {}
-        }
-        if !call.station().store().is_paused(worker).await? {
-            return Ok(true);
+    /// Waits until a paused worker may claim again; says whether that came in time.
+    async fn resumes(&self) -> Result<bool, Problem> {
+        let doors = &self.call.doors;
+        let mut stop = doors.options().stop.clone();
+        loop {
+            let left = self.until.saturating_duration_since(clock::instant());
+            if left.is_zero() || *stop.borrow() {
+                return Ok(false);
+            }
+            tokio::select! {
+                () = tokio::time::sleep(left.min(LOOK_AGAIN)) => {}
+                _ = stop.wait_for(|stop| *stop) => {}
+            }
+            if !doors.station().store().is_paused(&self.wants.instance).await? {
+                return Ok(true);
+            }
         }
     }
-}
 
-async fn claimed_before(call: &Call, token: Option<&Token>) -> Result<Option<Claimed>, Problem> {
-    let Some(token) = token else { return Ok(None) };
-    match call.station().store().claimed_under(token).await? {
-        Some(claimed) => Ok(Some(call.station().placed(claimed).await?)),
-        None => Ok(None),
+    /// Returns what was claimed under the secret before, where that may be.
+    async fn claimed_before(&self, is_used: bool) -> Result<Option<Handed>, Problem> {
+        if !is_used {
+            return Ok(None);
+        }
+        let claimed = self.call.station().store().claimed_under(&self.wants.token).await?;
+        Ok(claimed.map(|claimed| Handed::new(&self.call.doors, claimed, self.repeats)))
     }
 }
 

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use planctl_engine::Role;
+use planctl_engine::{AgentEvent, AgentSaid, Event, Role};
 use planctl_store::{Claim, ClaimLane, Claimed, Holder, Store, StoreError, Waiting};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedMutexGuard, oneshot};
 
+use super::Doors;
+use super::problem::Problem;
 use crate::config::takes_plan;
 
 /// The most workers whose claims are made at once: one statement holds the rows of all their items.
@@ -45,7 +47,7 @@ impl Lines {
 pub(super) struct Line {
     work: Wanted,
     /// Held by whoever is in front.
-    front: tokio::sync::Mutex<()>,
+    front: Arc<tokio::sync::Mutex<()>>,
     queue: Mutex<Queue>,
 }
 
@@ -68,58 +70,129 @@ impl Queue {
 struct InLine {
     number: u64,
     wants: Waiting,
+    /// Says that they can repeat their claim under its secret.
+    repeats: bool,
     /// Says that a claim together with others has failed.
     is_apart: bool,
-    answer: oneshot::Sender<Claimed>,
+    answer: oneshot::Sender<Handed>,
 }
 
 impl InLine {
     /// Hands an item over; comes back where there is none.
-    fn served(self, claimed: Option<Claimed>) -> Option<InLine> {
+    fn served(self, doors: &Doors, claimed: Option<Claimed>) -> Option<InLine> {
         let Some(claimed) = claimed else { return Some(self) };
-        // Whoever has gone needs no answer: who repeats the call finds what is theirs by its secret.
-        drop(self.answer.send(claimed));
+        // Of whoever has gone it comes back, and ends as what nobody is told of does.
+        drop(self.answer.send(Handed::new(doors, claimed, self.repeats)));
         None
     }
+}
+
+/// An item on its way to who claimed it. Where they go away before they are told of it, it is given back at once: nobody
+/// else knows its secret. Whoever can repeat the claim finds it by that.
+pub(super) struct Handed {
+    doors: Doors,
+    claimed: Arc<Claimed>,
+    /// Says that it stays leased, whoever hears of it.
+    is_kept: bool,
+}
+
+impl Handed {
+    pub(super) fn new(doors: &Doors, claimed: Claimed, repeats: bool) -> Handed {
+        Handed { doors: doors.clone(), claimed: Arc::new(claimed), is_kept: repeats }
+    }
+
+    pub(super) fn claimed(&self) -> &Claimed {
+        &self.claimed
+    }
+
+    /// Leaves the item to who claimed it: they are about to be told.
+    pub(super) fn told(mut self) {
+        self.is_kept = true;
+    }
+
+    /// Gives the item back, also where its claim can be repeated.
+    pub(super) async fn give_back(mut self) -> Result<(), Problem> {
+        let given = give_back(&self.doors, &self.claimed).await;
+        self.is_kept = true;
+        Ok(given?)
+    }
+}
+
+impl Drop for Handed {
+    fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
+        let (doors, claimed) = (self.doors.clone(), self.claimed.clone());
+        self.doors.tasks().spawn(async move {
+            if let Err(error) = give_back(&doors, &claimed).await {
+                tracing::debug!(%error, item.id = %claimed.item.id, "an item that nobody was told of stays leased");
+            }
+        });
+    }
+}
+
+async fn give_back(doors: &Doors, claimed: &Claimed) -> Result<(), StoreError> {
+    let event = Event::Agent(AgentEvent { at: claimed.item.at.clone(), said: AgentSaid::Released });
+    doors.station().store().apply(claimed.item.run, &event, &claimed.proof(), None).await.map(drop)
 }
 
 /// A place in a line; given up where it is dropped.
 pub(super) struct Place<'a> {
     line: &'a Line,
     number: u64,
-    answered: oneshot::Receiver<Claimed>,
+    answered: oneshot::Receiver<Handed>,
+}
+
+/// Being in front of a line, for as long as it is kept.
+pub(super) struct Front {
+    _held: OwnedMutexGuard<()>,
 }
 
 /// What waiting has come to.
-pub(super) enum Turn<'a> {
+pub(super) enum Turn {
     /// Whoever is in front claimed an item for this place.
-    Served(Box<Claimed>),
+    Served(Handed),
     /// This place is in front, and looks for all.
-    InFront(tokio::sync::MutexGuard<'a, ()>),
-    /// Whoever was in front went away in the middle of a claim for this place, too.
+    InFront(Front),
+    /// A claim for this place broke off.
     Lost,
 }
 
 impl Line {
     fn new(work: &Wanted) -> Line {
-        Line { work: work.clone(), front: tokio::sync::Mutex::default(), queue: Mutex::default() }
+        Line { work: work.clone(), front: Arc::default(), queue: Mutex::default() }
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn join(&self, wants: Waiting) -> Place<'_> {
+    /// Joins the line, to wait for an item; `repeats` says that its claim can be repeated under its secret.
+    pub(super) fn join(&self, wants: Waiting, repeats: bool) -> Place<'_> {
         let (answer, answered) = oneshot::channel();
         let mut queue = self.queue();
         queue.joined += 1;
         let number = queue.joined;
-        queue.waiting.push_back(InLine { number, wants, is_apart: false, answer });
+        queue.waiting.push_back(InLine { number, wants, repeats, is_apart: false, answer });
         Place { line: self, number, answered }
     }
 
-    /// Looks once, for all who wait; to be called by whoever is in front. Says whether there may be more.
-    pub(super) async fn look(&self, store: &Store, host: &str) -> Result<bool, StoreError> {
+    /// Looks once, for all who wait, on behalf of whoever is in front. Says whether there may be more.
+    ///
+    /// It comes to its end where who is in front goes away: what is claimed for the others is theirs, and nobody looks
+    /// beside it.
+    pub(super) async fn look(
+        self: &Arc<Line>,
+        doors: &Doors,
+        front: Front,
+    ) -> Result<(Front, bool), Problem> {
+        let (line, to) = (self.clone(), doors.clone());
+        doors.to_its_end(async move { Ok((front, line.look_for_all(&to).await?)) }).await
+    }
+
+    async fn look_for_all(&self, doors: &Doors) -> Result<bool, Problem> {
+        let (store, host) = (doors.station().store(), doors.station().host());
         let first: Vec<InLine> = {
             let mut queue = self.queue();
             let count = queue.waiting.len().min(AT_ONCE);
@@ -142,7 +215,7 @@ impl Line {
                 wants.iter().map(|_| None).collect()
             });
             for (one, claimed) in together.into_iter().zip(claimed) {
-                unserved.extend(InLine { is_apart: has_failed, ..one }.served(claimed));
+                unserved.extend(InLine { is_apart: has_failed, ..one }.served(doors, claimed));
             }
         }
         for one in apart {
@@ -153,19 +226,19 @@ impl Line {
                 None if one.is_apart => store.claimed_under(token).await?,
                 claimed => claimed,
             };
-            unserved.extend(one.served(claimed));
+            unserved.extend(one.served(doors, claimed));
         }
         let again = has_failed || unserved.len() < count;
         self.put_back(unserved);
         Ok(again)
     }
 
-    /// Puts those back who got nothing, in their order; whoever wanted to leave in the meantime may.
+    /// Puts those back who got nothing, in their order, but for who went away or wanted to leave in the meantime.
     fn put_back(&self, mut unserved: Vec<InLine>) {
         unserved.sort_by_key(|one| std::cmp::Reverse(one.number));
         let mut queue = self.queue();
         for one in unserved {
-            if !queue.leaving.remove(&one.number) {
+            if !queue.leaving.remove(&one.number) && !one.answer.is_closed() {
                 queue.waiting.push_front(one);
             }
         }
@@ -194,25 +267,25 @@ impl Line {
     }
 }
 
-impl<'a> Place<'a> {
+impl Place<'_> {
     /// Waits until there is an item, or this place is in front. To be polled on where it was interrupted.
-    pub(super) async fn turn(&mut self) -> Turn<'a> {
+    pub(super) async fn turn(&mut self) -> Turn {
         tokio::select! {
             biased;
             answered = &mut self.answered => {
-                answered.map_or(Turn::Lost, |claimed| Turn::Served(Box::new(claimed)))
+                answered.map_or(Turn::Lost, Turn::Served)
             }
-            front = self.line.front.lock() => Turn::InFront(front),
+            held = self.line.front.clone().lock_owned() => Turn::InFront(Front { _held: held }),
         }
     }
 
     /// Returns the item that the last look brought for this place, if it did.
-    pub(super) fn served(&mut self) -> Option<Claimed> {
+    pub(super) fn served(&mut self) -> Option<Handed> {
         self.answered.try_recv().ok()
     }
 
     /// Leaves the line. Where a claim for this place is under way, its end is awaited, and what it brought is returned.
-    pub(super) async fn leave(mut self) -> Option<Claimed> {
+    pub(super) async fn leave(mut self) -> Option<Handed> {
         {
             let mut queue = self.line.queue();
             if queue.remove(self.number) {
@@ -226,6 +299,8 @@ impl<'a> Place<'a> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
+        // Before the line is looked at: who is not there is put back only where somebody hears the answer.
+        self.answered.close();
         let mut queue = self.line.queue();
         queue.remove(self.number);
         queue.leaving.remove(&self.number);

@@ -1,0 +1,154 @@
+//! Clients that go away in the middle of what they asked for: nothing waits for them, and what they said is done.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, ChildStdin, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::house::{Ask, House, written};
+
+/// What the statements of claims of several workers, and of one that serves two roles have near their beginning,
+/// and others on the same table don't.
+const CLAIMS: &str = "with able as";
+const CLAIM: &str = "and i.target = any(";
+
+/// A table that nobody writes until this is dropped.
+struct Locked<'a> {
+    house: &'a House,
+    table: &'a str,
+    session: Child,
+    asks: ChildStdin,
+}
+
+impl<'a> Locked<'a> {
+    fn lock(house: &'a House, table: &'a str) -> Locked<'a> {
+        let mut session = house.room.psql().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut asks = session.stdin.take().unwrap();
+        writeln!(asks, "begin; lock table {table} in exclusive mode; select 'locked';").unwrap();
+        let mut line = String::new();
+        BufReader::new(session.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line.trim(), "locked");
+        Locked { house, table, session, asks }
+    }
+
+    /// Waits until a statement of the daemon waits for the table.
+    fn await_waiting(&self, statement: &str) {
+        let waiting = format!(
+            "select count(*) from pg_locks l join pg_stat_activity a using (pid) where not l.granted \
+             and l.relation = '{}'::regclass and strpos(a.query, '{statement}') > 0",
+            self.table
+        );
+        let mut rounds = 0..1000;
+        while self.house.room.sql(&waiting) == "0" {
+            assert!(rounds.next().is_some(), "nobody waits for {}", self.table);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        // Where the test panics, the session's end is the lock's, too.
+        writeln!(self.asks, "rollback; \\q").ok();
+        self.session.wait().ok();
+    }
+}
+
+/// A client that has asked for something and not been answered.
+struct Asking(UnixStream);
+
+impl Asking {
+    fn begin(house: &House, path: &str, ask: &Ask<'_>) -> Asking {
+        let mut stream = UnixStream::connect(house.room.state().join("daemon.sock")).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(&written("POST", path, "localhost", ask)).unwrap();
+        Asking(stream)
+    }
+
+    /// Claims for a worker that waits for so many seconds, and waits until it was seen.
+    fn claim(house: &House, worker: &str, key: Option<&str>, wait: u8) -> Asking {
+        let body = Some(format!(r#"{{"roles": ["coder", "tester"], "worker": "{worker}"}}"#));
+        let path = format!("/v1/items/claim?wait={wait}");
+        let asking = Asking::begin(house, &path, &Ask { key, body, ..Ask::default() });
+        while !house.local("GET", "/v1/workers", &Ask::default()).body.contains(worker) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        asking
+    }
+
+    /// Goes away, and returns when the daemon has noticed.
+    fn go(mut self) {
+        self.0.shutdown(Shutdown::Write).unwrap();
+        let mut answer = Vec::new();
+        self.0.read_to_end(&mut answer).unwrap();
+        assert_eq!(answer, b"", "{}", String::from_utf8_lossy(&answer));
+    }
+
+    /// Waits for the answer; none has no body.
+    fn answer(mut self) -> Option<Value> {
+        let mut answer = String::new();
+        self.0.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        if head.starts_with("HTTP/1.1 204 ") {
+            return None;
+        }
+        Some(serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}")))
+    }
+}
+
+/// Has the daemon prepare its statements: what it only prepares when a client goes is never done.
+fn prepare(house: &House) {
+    for _ in 0..5 {
+        assert!(Asking::claim(house, "first", None, 0).answer().is_none());
+    }
+}
+
+#[test]
+fn a_worker_that_goes_while_others_are_claimed_for_is_out_of_the_line() {
+    let house = House::new();
+    let first = Asking::claim(&house, "first", None, 5);
+    let (second, third) =
+        (Asking::claim(&house, "second", None, 60), Asking::claim(&house, "third", None, 60));
+    let last = Asking::claim(&house, "last", None, 60);
+    let locked = Locked::lock(&house, "items");
+    locked.await_waiting(CLAIMS);
+    second.go();
+    third.go();
+    drop(locked);
+    assert!(first.answer().is_none());
+    house.run("hello", "hello");
+    let claimed = last.answer().expect("who is there gets what there is");
+    assert_eq!(claimed["generation"], 1, "nobody had it before: {claimed}");
+}
+
+#[test]
+fn what_was_claimed_for_a_worker_that_has_gone_is_given_back_at_once() {
+    let house = House::new();
+    prepare(&house);
+    let run = house.run("hello", "hello");
+    let locked = Locked::lock(&house, "items");
+    let claiming = Asking::claim(&house, "mole", None, 60);
+    locked.await_waiting(CLAIM);
+    claiming.go();
+    drop(locked);
+    let claimed = house.claim();
+    assert_eq!((&claimed["attempt"], &claimed["run"]), (&Value::from(1), &Value::from(run)), "{claimed}");
+}
+
+#[test]
+fn what_was_claimed_under_a_key_of_a_worker_that_has_gone_is_there_when_it_asks_again() {
+    const KEY: &str = "018f3f5e-8a3c-7cc2-9d8e-3b1f0c5a7e44";
+    let house = House::new();
+    prepare(&house);
+    house.run("hello", "hello");
+    let locked = Locked::lock(&house, "items");
+    let claiming = Asking::claim(&house, "mole", Some(KEY), 60);
+    locked.await_waiting(CLAIM);
+    claiming.go();
+    drop(locked);
+    let claimed = Asking::claim(&house, "mole", Some(KEY), 60).answer().unwrap();
+    assert_eq!(claimed["generation"], 1, "nobody had it since: {claimed}");
+}
