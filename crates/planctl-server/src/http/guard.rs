@@ -179,10 +179,17 @@ async fn through(doors: &Doors, route: &'static Route, request: Request) -> Resu
         headers: parts.headers,
         body: body.clone(),
     };
-    if !route.is_keyed {
+    if !route.outlives_its_caller() {
         return (route.handler)(call).await;
     }
-    keyed(call, &parts.uri.to_string(), &body).await
+    let doing = async move {
+        if route.is_keyed {
+            keyed(call, &parts.uri.to_string(), &body).await
+        } else {
+            (route.handler)(call).await
+        }
+    };
+    doors.to_its_end(doing).await
 }
 
 /// Says at once that the database is away, where waiting for it would only use up the client's patience (row 91).
@@ -383,19 +390,12 @@ fn refuse_other_media(headers: &HeaderMap) -> Result<(), Problem> {
 pub(super) struct Repeated(pub(super) Problem);
 
 /// Does a mutation once for its key: a repeated request gets the stored answer (P14).
-async fn keyed(call: Call, route: &str, body: &Bytes) -> Result<Response, Problem> {
+async fn keyed(mut call: Call, route: &str, body: &Bytes) -> Result<Response, Problem> {
+    let doors = call.doors.clone();
+    let store = doors.station().store();
     let key = key_of(&call.headers)?;
     let route = format!("{} {route}", call.route.verb.word());
     let request = planctl_store::Request::new(&call.principal.id, key, &route, body);
-    // It comes to its end, and to an answer that is kept, where the client is gone before.
-    let tasks = call.doors.tasks().clone();
-    let done = tasks.spawn(done_once(call, request)).await;
-    done.map_err(|error| Problem::new(Code::Defect, format!("the request came to no end: {error}")))?
-}
-
-async fn done_once(mut call: Call, request: planctl_store::Request) -> Result<Response, Problem> {
-    let doors = call.doors.clone();
-    let store = doors.station().store();
     let turn = match store.begin_request(&request).await? {
         Begun::Fresh(turn) => turn,
         Begun::Answered { status, answer } => return Ok(stored(status, answer)),

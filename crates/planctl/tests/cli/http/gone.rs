@@ -10,10 +10,11 @@ use serde_json::Value;
 
 use super::house::{Ask, House, written};
 
-/// What the statements of claims of several workers, and of one that serves two roles have near their beginning,
+/// What the statements of claims of several workers, of one that serves two roles, and of reports have near their beginning,
 /// and others on the same table don't.
 const CLAIMS: &str = "with able as";
 const CLAIM: &str = "and i.target = any(";
+const REPORT: &str = "with ";
 
 /// A table that nobody writes until this is dropped.
 struct Locked<'a> {
@@ -99,6 +100,13 @@ impl Asking {
     }
 }
 
+fn events(house: &House, run: &str) -> Vec<String> {
+    let lines = house.room.planctl(&["events", "--run", run, "--json"]).out;
+    let word =
+        |line: &str| serde_json::from_str::<Value>(line).unwrap()["event"].as_str().unwrap().to_owned();
+    lines.lines().map(word).collect()
+}
+
 /// Has the daemon prepare its statements: what it only prepares when a client goes is never done.
 fn prepare(house: &House) {
     for _ in 0..5 {
@@ -151,4 +159,24 @@ fn what_was_claimed_under_a_key_of_a_worker_that_has_gone_is_there_when_it_asks_
     drop(locked);
     let claimed = Asking::claim(&house, "mole", Some(KEY), 60).answer().unwrap();
     assert_eq!(claimed["generation"], 1, "nobody had it since: {claimed}");
+}
+
+#[test]
+fn a_report_whose_sender_has_gone_is_heard_and_its_contract_runs_at_once() {
+    let house = House::new();
+    let run = house.run("hello", "hello");
+    let claimed = house.claim();
+    house.room.write("out.txt", "hello\n");
+    let locked = Locked::lock(&house, "history");
+    let path = format!("/v1/items/{}/complete", claimed["item"].as_str().unwrap());
+    let body = Some(r#"{"text": "done"}"#.to_owned());
+    let reporting =
+        Asking::begin(&house, &path, &Ask { token: claimed["token"].as_str(), body, ..Ask::default() });
+    locked.await_waiting(REPORT);
+    reporting.go();
+    drop(locked);
+    house.until(&run, "done");
+    let events = events(&house, &run);
+    assert_eq!(events.iter().filter(|event| *event == "agent.reported").count(), 1, "{events:?}");
+    assert!(!events.iter().any(|event| event == "clock.lease_lost"), "{events:?}");
 }
