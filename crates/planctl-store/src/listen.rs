@@ -123,6 +123,19 @@ impl Listener {
 }
 
 impl Bell {
+    fn listen(&self, news: News) -> Listener {
+        let notify = Arc::new(Notify::new());
+        let mut all = lock(&self.all);
+        // Where nothing rings, whoever comes clears away who has gone; seldom enough that it costs each of them nothing.
+        if all.len() == all.capacity() {
+            all.retain(|(_, listener)| listener.strong_count() > 0);
+            let live = all.len();
+            all.reserve(live + 1);
+        }
+        all.push((news, Arc::downgrade(&notify)));
+        Listener { notify }
+    }
+
     /// Wakes who waits for this run or for such work in this process, and has the others told soon.
     pub(crate) fn ring(&self, run: RunId, brings: Brings) {
         self.ring_here(run, brings);
@@ -179,9 +192,7 @@ impl Store {
 
     /// Registers for news of all runs.
     pub fn listen(&self, news: News) -> Listener {
-        let notify = Arc::new(Notify::new());
-        lock(&self.bell().all).push((news, Arc::downgrade(&notify)));
-        Listener { notify }
+        self.bell().listen(news)
     }
 
     /// Wakes those in this process who wait for such news: what kept them from claiming it is over.
@@ -265,5 +276,21 @@ impl Store {
 
     pub(crate) fn payload(&self, run: RunId, brings: Brings) -> String {
         format!("{} {run} {}", self.name(), brings.letters())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listeners_that_are_gone_are_cleared_away_where_nothing_rings() {
+        let bell = Bell::default();
+        let staying: Vec<Listener> = (0..100).map(|_| bell.listen(News::Agents)).collect();
+        for _ in 0..10_000 {
+            drop(bell.listen(News::Agents));
+        }
+        let kept = lock(&bell.all).len();
+        assert!(kept <= 4 * staying.len(), "{kept} are kept");
     }
 }

@@ -64,7 +64,7 @@ struct Asking(UnixStream);
 impl Asking {
     fn begin(house: &House, path: &str, ask: &Ask<'_>) -> Asking {
         let mut stream = UnixStream::connect(house.room.state().join("daemon.sock")).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
         stream.write_all(&written("POST", path, "localhost", ask)).unwrap();
         Asking(stream)
     }
