@@ -20,7 +20,7 @@ pub(crate) const SEE_WORKER: &str = "insert into workers (id, roles, agent, host
      host = excluded.host, version = excluded.version, capacity = excluded.capacity, last_seen_at = clock_timestamp() \
      returning xmax = 0 as is_new";
 pub(crate) const WORKERS: &str = "select id, roles, agent, host, version, capacity, paused, first_seen_at, last_seen_at \
-     from workers where last_seen_at >= clock_timestamp() - interval '1 day' \
+     from workers where (paused or last_seen_at >= clock_timestamp() - interval '1 day') \
      and ($1::text is null or id > $1) order by id limit $2";
 pub(crate) const ITEMS_HELD: &str = "select i.instance, i.id, i.node, i.visit, i.attempt, i.lease_until, r.name from items i \
      join runs r on r.id = i.run where i.state = 'leased' order by i.id";
@@ -29,8 +29,8 @@ pub(crate) const PAUSE_WORKER: &str = "update workers set paused = $2 where id =
 pub(crate) const WORKERS_SINCE: &str = "select count(*) from workers where last_seen_at >= clock_timestamp() - $1::bigint * interval '1 microsecond'";
 // Rows that somebody else writes at this moment are of workers that are there.
 pub(crate) const FORGET_WORKERS: &str = "delete from workers where id in (select id from workers \
-     where last_seen_at < clock_timestamp() - interval '1 day' or id in \
-     (select id from workers where not paused order by last_seen_at desc, id offset $1) for update skip locked)";
+     where not paused and (last_seen_at < clock_timestamp() - interval '1 day' or id in \
+     (select id from workers where not paused order by last_seen_at desc, id offset $1)) for update skip locked)";
 
 /// How many workers are remembered: whoever claims under ever other names fills no table. Paused ones are kept besides,
 /// since forgetting one would let it work again.
@@ -53,7 +53,7 @@ pub struct SeenWorker<'a> {
     pub capacity: i32,
 }
 
-/// A worker that was seen within a day.
+/// A worker that was seen within a day, or is paused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkerRow {
     /// Its id.
@@ -152,7 +152,7 @@ impl Store {
         Ok(row.try_get("paused")?)
     }
 
-    /// Returns workers that were seen within a day, by id, with what they hold.
+    /// Returns workers that were seen within a day, and those that are paused, by id, with what they hold.
     ///
     /// # Errors
     ///
@@ -195,7 +195,7 @@ impl Store {
         }
     }
 
-    /// Forgets workers that were not seen for a day, and the most silent of too many.
+    /// Forgets workers that were not seen for a day, and the most silent of too many; those that are paused stay so.
     ///
     /// # Errors
     ///
