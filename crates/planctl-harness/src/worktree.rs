@@ -6,7 +6,9 @@ pub(crate) mod call;
 mod merge;
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use self::call::{Called, call, call_well, path_of};
@@ -276,15 +278,17 @@ impl Checkout {
             );
         }
         let entries = call_well(&self.spawner, &self.top, ["ls-files", "-z", "--stage"]).await?;
-        let submodule = entries.records().find(|entry| entry.starts_with("160000 "));
-        if let Some((_, path)) = submodule.as_deref().and_then(|entry| entry.split_once('\t')) {
+        let submodule = entries.records().find(|entry| entry.starts_with(b"160000 "));
+        if let Some((_, path)) =
+            submodule.map(String::from_utf8_lossy).as_deref().and_then(|entry| entry.split_once('\t'))
+        {
             return unsupported(
                 format!("it has a submodule, {path}, which a worktree would lack"),
                 "run in the workspace itself, without --workspace worktree",
             );
         }
         let large = call_well(&self.spawner, &self.top, ["ls-files", "-z", ":(attr:filter=lfs)"]).await?;
-        let Some(path) = large.records().next() else { return Ok(()) };
+        let Some(path) = large.records().next().map(String::from_utf8_lossy) else { return Ok(()) };
         for key in ["filter.lfs.process", "filter.lfs.smudge"] {
             if self.call(["config", "--get", key]).await?.status == 0 {
                 return Ok(());
@@ -311,7 +315,8 @@ impl Checkout {
         for some in paths.chunks(PATHS_AT_ONCE) {
             let arguments = ["ls-tree", "-z", "--name-only", "--full-tree", survey.commit.as_str(), "--"];
             let named = arguments.into_iter().chain(some.iter().copied());
-            committed.extend(call_well(&self.spawner, &self.top, named).await?.records());
+            let called = call_well(&self.spawner, &self.top, named).await?;
+            committed.extend(called.records().map(<[u8]>::to_vec));
         }
         let is_changed = |path: &str| {
             survey
@@ -319,7 +324,7 @@ impl Checkout {
                 .iter()
                 .any(|other| other == path || (other.ends_with('/') && path.starts_with(other.as_str())))
         };
-        let not = paths.into_iter().filter(|path| !committed.contains(*path) || is_changed(path));
+        let not = paths.into_iter().filter(|path| !committed.contains(path.as_bytes()) || is_changed(path));
         Ok(not.map(str::to_owned).collect())
     }
 
@@ -405,7 +410,8 @@ impl Checkout {
             Ok(()) | Err(_) => {}
         }
         let known = self.call(["worktree", "list", "--porcelain", "-z"]).await?;
-        let known = known.records().filter_map(|line| Some(PathBuf::from(line.strip_prefix("worktree ")?)));
+        let known = known.records().filter_map(|line| line.strip_prefix(b"worktree "));
+        let known = known.map(|path| PathBuf::from(OsStr::from_bytes(path)));
         for gone in known.filter(|other| other.starts_with(&real)) {
             let arguments = ["worktree", "remove", "--force", "--force"].map(std::ffi::OsStr::new);
             let arguments = arguments.into_iter().chain([gone.as_os_str()]);
@@ -471,7 +477,8 @@ pub fn worktree_intact(path: &Path) -> Intact {
 pub async fn uncommitted(spawner: &Spawner, folder: &Path) -> Result<Vec<String>, WorktreeError> {
     let arguments = ["status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames"];
     let called = call_well(spawner, folder, arguments).await?;
-    Ok(called.records().filter_map(|entry| entry.get(3..).map(str::to_owned)).collect())
+    let paths = called.records().filter_map(|entry| entry.get(3..));
+    Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
 }
 
 /// Commits everything that a worktree holds, as the user that git knows; returns the commit, or `None` where nothing was

@@ -101,7 +101,8 @@ impl Branches {
             }
             Ok(Joined::Conflicts { branch, folder, conflicts }) => {
                 let (hunks, outputs) = excerpt_of(&hunks_of(&conflicts));
-                let files = conflicts.into_iter().map(|conflict| conflict.path).collect();
+                let files =
+                    conflicts.iter().map(|conflict| conflict.path.to_string_lossy().into_owned()).collect();
                 let folder = folder.to_string_lossy().into_owned();
                 Ok((Found::Conflicted(Box::new(Conflict { branch, files, folder, hunks })), outputs))
             }
@@ -241,7 +242,7 @@ fn hunks_of(conflicts: &[planctl_harness::Conflict]) -> String {
     let mut shown = String::new();
     for conflict in conflicts {
         let what = conflict.what.as_ref().map(|what| format!(" ({what})")).unwrap_or_default();
-        shown.push_str(&format!("{}{what}\n{}", conflict.path, conflict.hunks));
+        shown.push_str(&format!("{}{what}\n{}", conflict.path.display(), conflict.hunks));
         if !shown.ends_with('\n') {
             shown.push('\n');
         }

@@ -4,8 +4,9 @@
 //! is cut off at any point is made again and comes to the same. The workspace's index, branch and HEAD stay as they are:
 //! what branches did comes into its files, as changes.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::call::{call, call_well, call_well_on};
@@ -306,27 +307,24 @@ impl BranchWorktrees {
     async fn bring(&self, before: &str, merged: &str) -> Result<usize, WorktreeError> {
         let arguments = ["diff-tree", "-r", "-z", "--no-renames", "--name-status", before, merged];
         let called = call_well(self.spawner(), self.top(), arguments).await?;
-        let records: Vec<String> = called.records().collect();
-        let changed: Vec<(&str, &str)> =
-            records.chunks_exact(2).map(|pair| (pair[0].as_str(), pair[1].as_str())).collect();
-        let gone = changed.iter().filter(|(status, _)| *status == "D").map(|(_, path)| *path);
-        for path in gone {
+        let records: Vec<&[u8]> = called.records().collect();
+        let changed = records.chunks_exact(2).map(|pair| (pair[0] == b"D", OsStr::from_bytes(pair[1])));
+        let (gone, there): (Vec<_>, Vec<_>) = changed.partition(|(is_gone, _)| *is_gone);
+        for (_, path) in &gone {
             self.take_away(path)?;
         }
         let index = self.index()?;
         call_well_on(self.spawner(), self.top(), Some(&index), ["read-tree", merged]).await?;
-        let there: Vec<&str> =
-            changed.iter().filter(|(status, _)| *status != "D").map(|(_, path)| *path).collect();
         for some in there.chunks(PATHS_AT_ONCE) {
-            let arguments =
-                ["checkout-index", "--force", "--quiet", "--"].into_iter().chain(some.iter().copied());
+            let words = ["checkout-index", "--force", "--quiet", "--"].map(OsStr::new);
+            let arguments = words.into_iter().chain(some.iter().map(|(_, path)| *path));
             call_well_on(self.spawner(), self.top(), Some(&index), arguments).await?;
         }
-        Ok(changed.len())
+        Ok(gone.len() + there.len())
     }
 
     /// Removes a file of the workspace, and folders that hold nothing without it.
-    fn take_away(&self, path: &str) -> Result<(), WorktreeError> {
+    fn take_away(&self, path: &OsStr) -> Result<(), WorktreeError> {
         let file = self.top().join(path);
         let is_link = |folder: &Path| folder.symlink_metadata().is_ok_and(|found| found.is_symlink());
         let folders = file.ancestors().skip(1).take_while(|folder| *folder != self.top());

@@ -52,10 +52,9 @@ impl Called {
         String::from_utf8_lossy(&self.printed).trim().to_owned()
     }
 
-    /// Returns what it printed between NUL bytes.
-    pub(super) fn records(&self) -> impl Iterator<Item = String> + '_ {
-        let records = self.printed.split(|byte| *byte == 0).filter(|record| !record.is_empty());
-        records.map(|record| String::from_utf8_lossy(record).into_owned())
+    /// Returns what it printed between NUL bytes. File names in it are bytes, as everywhere in git and Unix.
+    pub(super) fn records(&self) -> impl Iterator<Item = &[u8]> {
+        self.printed.split(|byte| *byte == 0).filter(|record| !record.is_empty())
     }
 }
 

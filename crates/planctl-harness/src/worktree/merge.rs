@@ -1,6 +1,8 @@
 //! Merges one branch into the worktree of another, and shows what does not fit together.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use super::call::{call, call_well};
 use super::{WorktreeError, identity};
@@ -29,7 +31,7 @@ pub enum Merged {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Conflict {
     /// The file, relative to the worktree's top.
-    pub path: String,
+    pub path: PathBuf,
     /// The hunks that conflict, as a combined difference; empty for files that are no text, or that one side removed.
     pub hunks: String,
     /// What git says of it where that is more than two changes at one place, as `deleted by us`.
@@ -92,27 +94,26 @@ pub(super) async fn conflicts(spawner: &Spawner, worktree: &Path) -> Result<Vec<
     let status = call_well(spawner, worktree, ["status", "--porcelain", "-z", "--no-renames"]).await?;
     let mut conflicts = Vec::new();
     for entry in status.records() {
-        let Some((state, path)) = entry.split_at_checked(2) else { continue };
+        let Some((state, path)) = entry.split_at_checked(3) else { continue };
         let what = match state {
-            "DD" => Some("both deleted it"),
-            "AU" => Some("added by us, and something else by them"),
-            "UD" => Some("changed by us, deleted by them"),
-            "UA" => Some("added by them, and something else by us"),
-            "DU" => Some("deleted by us, changed by them"),
-            "AA" => Some("added by both"),
-            "UU" => None,
+            b"DD " => Some("both deleted it"),
+            b"AU " => Some("added by us, and something else by them"),
+            b"UD " => Some("changed by us, deleted by them"),
+            b"UA " => Some("added by them, and something else by us"),
+            b"DU " => Some("deleted by us, changed by them"),
+            b"AA " => Some("added by both"),
+            b"UU " => None,
             _ => continue,
         };
         conflicts.push(Conflict {
-            path: path.trim_start().to_owned(),
+            path: PathBuf::from(OsStr::from_bytes(path)),
             hunks: String::new(),
             what: what.map(str::to_owned),
         });
     }
     for conflict in conflicts.iter_mut().take(FILES_MAX) {
-        let path = conflict.path.as_str();
-        let arguments =
-            ["--literal-pathspecs", "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--", path];
+        let words = ["--literal-pathspecs", "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--"];
+        let arguments = words.iter().map(OsStr::new).chain([conflict.path.as_os_str()]);
         let drawn = call_well(spawner, worktree, arguments).await?;
         conflict.hunks = hunks_of(&String::from_utf8_lossy(&drawn.printed));
     }

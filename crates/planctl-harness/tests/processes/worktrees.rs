@@ -1,5 +1,7 @@
 //! Worktrees of real repositories: made, cut off and made again, committed, merged, removed.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,6 +36,8 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
         what_changed_in_the_workspace_meanwhile_is_kept,
         what_changed_in_the_second_in_which_git_looked_last_is_kept,
         what_was_removed_and_made_in_branches_is_so_in_the_workspace,
+        names_of_files_are_bytes,
+        a_conflict_at_a_name_that_is_no_text_is_made_to_fit_by_a_person,
     ]
 }
 
@@ -322,12 +326,12 @@ fn a_conflict_shows_its_hunks_and_changes_nothing() {
     let merged = block_on(merge_branch(&spawner(), &one, "planctl/two", "join")).unwrap();
     let Merged::Conflicts(conflicts) = merged else { panic!("{merged:?}") };
     assert_eq!(conflicts.len(), 2);
-    assert_eq!(conflicts[0].path, "a.txt");
+    assert_eq!(conflicts[0].path, Path::new("a.txt"));
     assert!(conflicts[0].hunks.starts_with("@@@"), "{}", conflicts[0].hunks);
     for line in ["TWO of one", "TWO of two", "<<<<<<<", ">>>>>>>"] {
         assert!(conflicts[0].hunks.contains(line), "{line}: {}", conflicts[0].hunks);
     }
-    assert_eq!(conflicts[1].path, "gone.txt");
+    assert_eq!(conflicts[1].path, Path::new("gone.txt"));
     assert_eq!(conflicts[1].what.as_deref(), Some("deleted by us, changed by them"));
     assert_eq!(git(&one, &["rev-parse", "HEAD"]), before);
     assert_eq!(uncommitted_of(&one), [""; 0]);
@@ -371,6 +375,46 @@ fn a_worktree_that_somebody_broke_is_told_from_a_whole_one() {
     assert_eq!(worktree_intact(&tree), Intact::Detached);
     std::fs::remove_dir_all(&tree).unwrap();
     assert_eq!(worktree_intact(&tree), Intact::NoFolder);
+}
+
+/// The name of a file that is no UTF-8.
+fn latin(name: &str) -> PathBuf {
+    OsString::from_vec([name.as_bytes(), b"-\xe9t\xe9"].concat()).into()
+}
+
+fn names_of_files_are_bytes() {
+    let place = Place::new();
+    std::fs::write(place.top().join(latin("changed")), "old\n").unwrap();
+    std::fs::create_dir(place.top().join(latin("folder"))).unwrap();
+    let gone = place.top().join(latin("folder")).join(latin("gone"));
+    std::fs::write(&gone, "old\n").unwrap();
+    git(&place.top(), &["add", "-A"]);
+    git(&place.top(), &["commit", "--quiet", "-m", "names"]);
+    let base = block_on(place.branches().part(2)).unwrap();
+    let branch = |number| BranchWorktrees::place(&place.apart(), Path::new(""), number);
+    std::fs::write(branch(0).join(latin("changed")), "new\n").unwrap();
+    std::fs::remove_dir_all(branch(0).join(latin("folder"))).unwrap();
+    std::fs::write(branch(1).join(latin("added")), "added\n").unwrap();
+    assert_eq!(block_on(place.branches().merge(&base, &[0, 1])).unwrap(), Joined::Merged { files: 3 });
+    let read = |name| std::fs::read_to_string(place.top().join(latin(name))).unwrap();
+    assert_eq!((read("changed").as_str(), read("added").as_str()), ("new\n", "added\n"));
+    assert!(!gone.exists() && !place.top().join(latin("folder")).exists());
+}
+
+fn a_conflict_at_a_name_that_is_no_text_is_made_to_fit_by_a_person() {
+    let place = Place::new();
+    let base = block_on(place.branches().part(2)).unwrap();
+    for branch in [0, 1] {
+        let own = BranchWorktrees::place(&place.apart(), Path::new(""), branch);
+        std::fs::write(own.join(latin("both")), format!("branch {branch}\n")).unwrap();
+    }
+    let merge = || block_on(place.branches().merge(&base, &[0, 1])).unwrap();
+    let Joined::Conflicts { folder, conflicts, .. } = merge() else { panic!("a conflict") };
+    assert_eq!(conflicts[0].path, latin("both"));
+    assert!(conflicts[0].hunks.contains("branch 1"), "{conflicts:?}");
+    std::fs::write(folder.join(latin("both")), "both\n").unwrap();
+    assert_eq!(merge(), Joined::Merged { files: 1 });
+    assert_eq!(std::fs::read_to_string(place.top().join(latin("both"))).unwrap(), "both\n");
 }
 
 impl Place {
@@ -574,7 +618,7 @@ fn branches_that_do_not_fit_are_made_to_fit_by_a_person() {
     for _ in 0..2 {
         let Joined::Conflicts { branch, folder, conflicts } = merge() else { panic!("a conflict") };
         assert_eq!((branch, folder.as_path()), (Some(1), place.apart().join("merge").as_path()));
-        assert_eq!(conflicts[0].path, "a.txt");
+        assert_eq!(conflicts[0].path, Path::new("a.txt"));
         assert!(conflicts[0].hunks.contains("red") && conflicts[0].hunks.contains("blue"), "{conflicts:?}");
         assert_eq!(place.status(), "", "the workspace is as it was");
     }
