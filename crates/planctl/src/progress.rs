@@ -116,7 +116,8 @@ impl Progress {
     pub fn draw(&self, view: &RunView, now_unix_seconds: f64, doing: Option<&Doing>) {
         if self.manner == Manner::Live {
             let height = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(24, |size| size.ws_row);
-            let mut lines = picture(view, now_unix_seconds, usize::from(height.max(8)));
+            let lines_max = usize::from(height.max(8));
+            let mut lines = picture(view, &Look { now_unix_seconds, lines_max, is_live: true });
             if let Some(doing) = doing {
                 lines.insert(lines.len().saturating_sub(2), doing_line(doing));
             }
@@ -125,10 +126,11 @@ impl Progress {
     }
 
     /// Leaves the newest picture on the screen and stops drawing.
-    pub fn finish(&self, view: &RunView) {
+    pub fn finish(&self, view: &RunView, now_unix_seconds: f64) {
         if self.manner == Manner::Live {
             self.bar.finish_and_clear();
-            for line in picture(view, 0.0, FINAL_LINES_MAX) {
+            let look = Look { now_unix_seconds, lines_max: FINAL_LINES_MAX, is_live: false };
+            for line in picture(view, &look) {
                 show::say(&line);
             }
         }
@@ -298,9 +300,20 @@ fn report_words(data: &serde_json::Map<String, Value>) -> String {
     }
 }
 
-/// Draws a run in at most so many lines; steps around the one that moves are shown first.
-pub fn picture(view: &RunView, now_unix_seconds: f64, lines_max: usize) -> Vec<String> {
-    let room = lines_max.saturating_sub(6).max(3);
+/// How a run is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// When that is.
+    pub now_unix_seconds: f64,
+    /// The most lines that are wanted.
+    pub lines_max: usize,
+    /// Says that it is drawn anew until somebody stops it.
+    pub is_live: bool,
+}
+
+/// Draws a run; where there is little room, steps around the one that moves are shown first.
+pub fn picture(view: &RunView, look: &Look) -> Vec<String> {
+    let room = look.lines_max.saturating_sub(6).max(3);
     let mut lines = Vec::new();
     let (from, to) = window(&view.steps, room);
     if from > 0 {
@@ -314,7 +327,7 @@ pub fn picture(view: &RunView, now_unix_seconds: f64, lines_max: usize) -> Vec<S
         .unwrap_or(0)
         .min(40);
     for step in &view.steps[from..to] {
-        lines.push(step_line(step, Widths { number, title }, now_unix_seconds));
+        lines.push(step_line(step, Widths { number, title }, look.now_unix_seconds));
         if let Some(failure) = &step.failure
             && !matches!(step.state, StepState::Passed | StepState::Skipped | StepState::Waived)
         {
@@ -335,7 +348,7 @@ pub fn picture(view: &RunView, now_unix_seconds: f64, lines_max: usize) -> Vec<S
         lines.push(styled(FAINT, &format!("    … {} more joins", view.joins.len() - JOINS_MAX)));
     }
     lines.push(String::new());
-    lines.push(format!("  {} · {}", show::cost(&view.spent, &view.budget), footer(view)));
+    lines.push(format!("  {} · {}", show::cost(&view.spent, &view.budget), footer(view, look)));
     lines
 }
 
@@ -450,7 +463,7 @@ fn spent_words(step: &StepView) -> String {
     parts.join("  ")
 }
 
-fn footer(view: &RunView) -> String {
+fn footer(view: &RunView, look: &Look) -> String {
     match &view.waiting_on {
         Some(WaitingOn { lock: Some(lock), run: Some(run), .. }) => {
             format!("waiting for the lock {}, which run {} has", show::safe(lock), show::safe(run))
@@ -464,8 +477,8 @@ fn footer(view: &RunView) -> String {
             (None, None, Some(role)) => format!("waiting for a worker of role {}", show::safe(role)),
             (None, None, None) => show::run_state(view.state).to_owned(),
         },
-        None if view.state.is_over() => show::run_state(view.state).to_owned(),
-        None => styled(FAINT, "Ctrl-C stops"),
+        None if look.is_live && !view.state.is_over() => styled(FAINT, "Ctrl-C stops"),
+        None => show::run_state(view.state).to_owned(),
     }
 }
 

@@ -8,9 +8,9 @@ use planctl_server::wire::{RunState, RunSummary, RunView, StepName, WaitingOn};
 use super::{Context, changes, explain, verify, via};
 use crate::args::{PlanCommand, VerifyArgs};
 use crate::checking;
-use crate::client::Client;
+use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
-use crate::progress;
+use crate::progress::{self, Look};
 use crate::show::{self, BOLD, styled};
 
 /// Does what was typed.
@@ -211,7 +211,7 @@ async fn status(context: &Context, run: Option<&str>, all: bool, exit_code: bool
     if is_json {
         show::print_json(&view)?;
     } else {
-        show::print(&run_page(&view))?;
+        show::print(&run_page(&view, client.is_daemon()))?;
     }
     Ok(if exit_code { exit_of(&view) } else { Exit::Yes })
 }
@@ -284,7 +284,7 @@ fn waiting(wait: &WaitingOn) -> String {
     }
 }
 
-fn run_page(view: &RunView) -> String {
+fn run_page(view: &RunView, is_daemon: bool) -> String {
     let mut text = format!(
         "{} {} · {} · {}\n",
         styled(BOLD, &show::safe(&view.run)),
@@ -292,7 +292,8 @@ fn run_page(view: &RunView) -> String {
         show::safe(&view.plan),
         verify::short_digest(&view.digest)
     );
-    for line in progress::picture(view, f64::MAX, usize::MAX) {
+    let look = Look { now_unix_seconds: client::now_unix_seconds(), lines_max: usize::MAX, is_live: false };
+    for line in progress::picture(view, &look) {
         text.push_str(&line);
         text.push('\n');
     }
@@ -305,7 +306,7 @@ fn run_page(view: &RunView) -> String {
     if let Some(worktree) = &view.worktree {
         text.push_str(&format!("  {}\n", super::run::worktree_line(worktree)));
     }
-    if let Some(next) = next_of(view) {
+    if let Some(next) = next_of(view, is_daemon) {
         text.push_str(&format!("{} {next}\n", styled(BOLD, "next:")));
     }
     text
@@ -329,8 +330,8 @@ pub fn waiting_exit(wait: Option<&WaitingOn>) -> Exit {
     if wait.is_some_and(|wait| wait.kind == "budget") { Exit::Budget } else { Exit::Waiting }
 }
 
-/// Returns what to type next about a run.
-pub fn next_of(view: &RunView) -> Option<String> {
+/// Returns what to type next about a run; a daemon goes on with it by itself.
+pub fn next_of(view: &RunView, is_daemon: bool) -> Option<String> {
     let run = shell_word(&view.run);
     match view.state {
         RunState::Done => merge_of(view),
@@ -344,6 +345,7 @@ pub fn next_of(view: &RunView) -> Option<String> {
             Some(format!("planctl approvals show {id}"))
         }
         RunState::Paused => Some(format!("planctl plan approve {}", shell_word(&view.plan))),
+        RunState::Queued | RunState::Running if is_daemon => Some(format!("planctl plan watch {run}")),
         RunState::Queued | RunState::Running => Some(format!("planctl plan resume {run}")),
     }
 }

@@ -152,13 +152,13 @@ pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
         progress.draw(&view, client::now_unix_seconds(), None);
         let waits = no_wait && matches!(exit_of(&view), Exit::Waiting | Exit::Budget);
         if view.state.is_over() || waits {
-            progress.finish(&view);
+            progress.finish(&view, client::now_unix_seconds());
             let question = question_of(&client, handle, &view).await?;
-            return ended(context, &view, question.as_deref(), manner);
+            return ended(context, &view, question.as_deref(), manner, client.is_daemon());
         }
         tokio::select! {
             exit = stop.asked() => {
-                progress.finish(&view);
+                progress.finish(&view, client::now_unix_seconds());
                 context.say(&format!("detached; {} goes on where it is worked on", show::safe(&view.run)));
                 return Ok(exit);
             }
@@ -193,7 +193,7 @@ pub async fn work_to_the_end(
             context.say(&format!("stopped; planctl plan resume {}", shell_word(&worked.view.run)));
             Ok(exit)
         }
-        None => ended(context, &worked.view, question.as_deref(), how.manner),
+        None => ended(context, &worked.view, question.as_deref(), how.manner, is_daemon),
     }
 }
 
@@ -221,7 +221,13 @@ async fn status_at_once(context: &Context, client: &Client, handle: Handle, mann
 }
 
 /// Says how it ended: what happened, where, the last lines that matter, and what to type next.
-fn ended(context: &Context, view: &RunView, question: Option<&str>, manner: Manner) -> Answer {
+fn ended(
+    context: &Context,
+    view: &RunView,
+    question: Option<&str>,
+    manner: Manner,
+    is_daemon: bool,
+) -> Answer {
     let exit = exit_of(view);
     if manner == Manner::Jsonl {
         return Ok(exit);
@@ -253,7 +259,7 @@ fn ended(context: &Context, view: &RunView, question: Option<&str>, manner: Mann
         text.push_str(&format!("  {}\n", worktree_line(worktree)));
     }
     show::print(&text)?;
-    if let Some(next) = next_of(view) {
+    if let Some(next) = next_of(view, is_daemon) {
         context.say(&format!("{} {next}", styled(BOLD, "next:")));
     }
     Ok(exit)

@@ -92,7 +92,7 @@ pub async fn work(client: &Client, handle: Handle, how: Work, signals: &mut Stop
     };
     follow(client, handle, &mut progress, &mut since).await?;
     let view = client.status(handle).await?;
-    progress.finish(&view);
+    progress.finish(&view, client::now_unix_seconds());
     let asked = (outcome == Outcome::Stopped).then(|| asked.unwrap_or(Exit::Interrupted));
     Ok(Worked { view, seq: since, asked })
 }

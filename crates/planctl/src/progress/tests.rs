@@ -4,6 +4,10 @@ use super::*;
 use planctl_server::wire::{BudgetView, LockView, RunState, SpentView};
 use serde_json::json;
 
+fn still(lines_max: usize) -> Look {
+    Look { now_unix_seconds: 0.0, lines_max, is_live: false }
+}
+
 fn line(event: &str, node: &str, data: Value) -> EventLine {
     EventLine {
         run: "fix-1".into(),
@@ -93,7 +97,10 @@ fn a_step_that_rests_or_waits_for_a_lock_says_how_long_for_what_and_why() {
     };
     let lock = LockView { name: "db".into(), run: "p-1".into() };
     let waits = StepView { lock: Some(lock), ..step(2, StepState::Ready) };
-    let shown = |now| picture(&view(vec![rests.clone(), waits.clone()]), now, 20).join("\n");
+    let shown = |now_unix_seconds| {
+        let look = Look { now_unix_seconds, ..still(20) };
+        picture(&view(vec![rests.clone(), waits.clone()]), &look).join("\n")
+    };
     let midnight = 1_767_312_000.0;
     assert!(shown(midnight).contains("retrying in 8 s: quota gone"), "{}", shown(midnight));
     assert!(shown(midnight + 60.0).contains("retrying soon: quota gone"), "{}", shown(midnight + 60.0));
@@ -130,7 +137,7 @@ fn the_words_of_strangers_are_made_safe() {
 fn a_long_plan_shows_the_steps_around_the_one_that_moves() {
     let steps =
         (1..=5000).map(|n| step(n, if n < 2500 { StepState::Passed } else { StepState::Pending })).collect();
-    let lines = picture(&view(steps), 0.0, 24);
+    let lines = picture(&view(steps), &still(24));
     assert!(lines.len() <= 24, "{}", lines.len());
     assert!(lines.iter().any(|line| line.contains("Step 2500")));
     assert!(lines[0].contains("steps before"));
@@ -138,11 +145,26 @@ fn a_long_plan_shows_the_steps_around_the_one_that_moves() {
 
 #[test]
 fn a_plan_without_steps_draws() {
-    assert_eq!(picture(&view(Vec::new()), 0.0, 24).len(), 2);
+    assert_eq!(picture(&view(Vec::new()), &still(24)).len(), 2);
 }
 
 #[test]
 fn numbers_of_any_length_stand_apart_from_titles() {
-    let lines = picture(&view((498..=1002).map(|n| step(n, StepState::Pending)).collect()), 0.0, usize::MAX);
+    let lines =
+        picture(&view((498..=1002).map(|n| step(n, StepState::Pending)).collect()), &still(usize::MAX));
     assert!(lines[0].contains(" 498  ") && lines[504].contains(" 1002 "), "{:?} {:?}", lines[0], lines[504]);
+}
+
+#[test]
+fn what_is_under_way_is_as_long_under_way_as_it_is_and_only_who_watches_is_told_how_to_stop() {
+    let mut working = step(1, StepState::Working);
+    working.since = Some("2026-01-01T12:00:00Z".into());
+    let now_unix_seconds = show::unix_seconds("2026-01-01T12:01:30Z").unwrap();
+    let look = Look { now_unix_seconds, lines_max: 24, is_live: true };
+    let live = picture(&view(vec![working.clone()]), &look);
+    assert!(live[0].contains("working 1m30s"), "{live:?}");
+    assert!(live.last().unwrap().contains("Ctrl-C stops"), "{live:?}");
+    let still = picture(&view(vec![working]), &Look { is_live: false, ..look });
+    assert_eq!(still[0], live[0]);
+    assert!(still.last().unwrap().ends_with(" · running"), "{still:?}");
 }

@@ -51,6 +51,17 @@ fn a_worker_with_a_token_does_a_step_and_the_contract_passes_it() {
 }
 
 #[test]
+fn a_page_of_a_run_that_a_daemon_works_on_says_how_to_follow_it() {
+    let house = House::new();
+    let run = house.run("hello", "hello");
+    house.claim();
+    let page = house.room.planctl(&["plan", "status", &run]).out;
+    let (_, time) = page.split_once(" working ").unwrap();
+    assert!(!time.split_whitespace().next().unwrap().contains('h'), "it was begun just now: {page}");
+    assert!(page.ends_with(" · running\nnext: planctl plan watch hello-1\n"), "{page}");
+}
+
+#[test]
 fn rows_69_and_70_another_item_is_not_there_and_a_lost_lease_is_lost() {
     let house = House::new();
     let run = house.run("hello", "hello");
