@@ -244,7 +244,7 @@ impl Station {
             match Box::pin(self.work(child.id, &drive, stop)).await? {
                 Driven::Ended(_) => {
                     // The bell that wakes the run around it may be another process's.
-                    self.tend_sub_plans().await?;
+                    self.store.wake_around().await?;
                     let child = self.store.run(child.id).await?;
                     self.clear_branches(&child, false).await?;
                     self.clear_checkpoints(&child, false).await?;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use planctl_engine::Timestamp;
-use planctl_store::StoreError;
+use planctl_store::{StoreError, Unread};
 use tokio::time::Instant;
 
 use crate::clock;
@@ -164,8 +164,27 @@ impl Health {
             tracing::debug!(%error, "{what}: the database is away");
             return;
         }
-        self.note(format!("{what}: could not {error}"));
-        tracing::error!(%error, "{what}: trying again");
+        let words = format!("{what}: could not {error}");
+        let is_known = self.lock().last_error.as_ref().is_some_and(|(_, last)| *last == words);
+        self.note(words);
+        // What goes wrong at each turn is logged once.
+        if is_known {
+            tracing::debug!(%error, "{what}: trying again");
+        } else {
+            tracing::error!(%error, "{what}: trying again");
+        }
+    }
+
+    /// Returns the rows that read; what is wrong with one run is noted, and no other's.
+    pub(crate) fn readable<T>(&self, what: &'static str, rows: Vec<Result<T, Unread>>) -> Vec<T> {
+        let read = |row: Result<T, Unread>| match row {
+            Ok(row) => Some(row),
+            Err(unread) => {
+                self.erred(what, &unread.error.into());
+                None
+            }
+        };
+        rows.into_iter().filter_map(read).collect()
     }
 
     /// Notes words of trouble without logging them.

@@ -191,7 +191,7 @@ fn planted_defect(run: &str) {
     );
 }
 
-fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+pub(crate) fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it panicked".to_owned())
 }

@@ -18,6 +18,7 @@ use crate::config::{Agent, WorkspaceMode, digest_of_approved};
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::sub_plans::Home;
+use crate::tend::Tended;
 use crate::wire::Decided;
 use crate::wire::calls::StandingView;
 
@@ -553,7 +554,7 @@ impl Services {
             }
         };
         // Runs within it end with it.
-        self.station.tend_sub_plans().await?;
+        self.station.tend_sub_plans(&mut Tended::default()).await?;
         Ok(Decided {
             run: Some(row.name),
             ask: None,

@@ -12,7 +12,8 @@ use planctl_engine::{
 use planctl_lang::Source;
 use planctl_lang::workflow::{self, Language, Workflow};
 use planctl_store::{
-    Ahead, AwaitedLock, Line, OpenItem, Page, RunRow, RunView as StoredView, Said, WorktreeRow,
+    Ahead, AwaitedLock, Line, OpenItem, Page, RunRow, RunView as StoredView, Said, StoreError, Unread,
+    WorktreeRow,
 };
 use serde_json::{Map, Value};
 
@@ -25,8 +26,8 @@ use crate::traversal;
 use crate::wire::{
     AttemptView, AuditView, AuditedRun, BecauseView, BeforeView, CheckpointView, ContextView, EventLine,
     GateView, JoinView, LevelView, LockView, LogView, Paged, PassageView, RunList, RunState, RunSummary,
-    RunView, SaluteView, SpentView, StepName, StepState, StepView, TamperView, TraversalView, WaitingOn,
-    WhyView, WorkView, WorktreeView, moment, usd,
+    RunView, SaluteView, SpentView, StepName, StepState, StepView, TamperView, TraversalView, UnreadRun,
+    WaitingOn, WhyView, WorkView, WorktreeView, moment, usd,
 };
 use crate::worktrees::trouble_of;
 
@@ -53,6 +54,13 @@ struct Shown {
     within: BTreeMap<NodeId, Inner>,
 }
 
+fn id_of(row: &Result<RunRow, Unread>) -> RunId {
+    match row {
+        Ok(row) => row.id,
+        Err(unread) => unread.run,
+    }
+}
+
 /// A run within another.
 struct Inner {
     name: String,
@@ -77,29 +85,46 @@ impl Services {
     /// Those of the store.
     pub async fn list(&self, is_everywhere: bool, page: &Page<RunId>) -> Result<RunList, ServiceError> {
         let workspace = self.workspace.filter(|_| !is_everywhere);
-        let mut runs = Vec::new();
+        let (mut runs, mut unread) = (Vec::new(), Vec::new());
         let rows = self.store.runs(workspace, page).await?;
-        let next = page.next(&rows, |row| row.id).map(RunList::cursor);
+        let next = page.next(&rows, id_of).map(RunList::cursor);
         for row in rows {
-            let shown = match row.head.status {
-                // Nothing of a line about these stands in the records of their steps, and most runs are such.
-                RunStatus::Ended { end: End::Done | End::Cancelled } => {
-                    let graph = self.store.graph_of(&row).await?;
-                    let view = StoredView { run: row, records: BTreeMap::new(), items: Vec::new() };
-                    let (troubles, within) = (BTreeMap::new(), BTreeMap::new());
-                    let (ahead, is_held_back, locks) = (None, false, Vec::new());
-                    Shown { view, graph, ahead, is_held_back, locks, troubles, within }
-                }
-                RunStatus::New
-                | RunStatus::Awaiting
-                | RunStatus::Queued { .. }
-                | RunStatus::Active
-                | RunStatus::Paused
-                | RunStatus::Ended { end: End::Failed | End::Aborted } => self.shown(row.id).await?,
+            let run = id_of(&row);
+            let summary = match row {
+                Ok(row) => self.summary(row).await,
+                Err(unread) => Err(unread.error.into()),
             };
-            runs.push(shown.summary());
+            match summary {
+                Ok(summary) => runs.push(summary),
+                // What is wrong with one keeps nobody from seeing the others.
+                Err(ServiceError::Store(error @ StoreError::Corrupt { .. })) => {
+                    let (run, what) = (self.store.name_of(run).await?, format!("could not {error}"));
+                    unread.push(UnreadRun { run, what });
+                }
+                Err(error) => return Err(error),
+            }
         }
-        Ok(RunList { runs, next })
+        Ok(RunList { runs, unread, next })
+    }
+
+    async fn summary(&self, row: RunRow) -> Result<RunSummary, ServiceError> {
+        let shown = match row.head.status {
+            // Nothing of a line about these stands in the records of their steps, and most runs are such.
+            RunStatus::Ended { end: End::Done | End::Cancelled } => {
+                let graph = self.store.graph_of(&row).await?;
+                let view = StoredView { run: row, records: BTreeMap::new(), items: Vec::new() };
+                let (troubles, within) = (BTreeMap::new(), BTreeMap::new());
+                let (ahead, is_held_back, locks) = (None, false, Vec::new());
+                Shown { view, graph, ahead, is_held_back, locks, troubles, within }
+            }
+            RunStatus::New
+            | RunStatus::Awaiting
+            | RunStatus::Queued { .. }
+            | RunStatus::Active
+            | RunStatus::Paused
+            | RunStatus::Ended { end: End::Failed | End::Aborted } => self.shown(row.id).await?,
+        };
+        Ok(shown.summary())
     }
 
     async fn shown(&self, run: RunId) -> Result<Shown, ServiceError> {
@@ -469,18 +494,22 @@ impl Services {
     ///
     /// Those of the store.
     pub async fn audit(&self, run: Option<RunId>) -> Result<AuditView, ServiceError> {
-        let rows = match run {
-            Some(run) => vec![self.store.run(run).await?],
-            None => self.store.runs(None, &Page::ALL).await?,
+        let all = match run {
+            Some(run) => vec![run],
+            None => self.store.runs(None, &Page::ALL).await?.iter().map(id_of).collect(),
         };
         let mut runs = Vec::new();
-        for row in rows {
-            let findings = self.store.audit(row.id).await?;
-            let last = self.store.history(row.id, (row.seq - 1).max(0), 1).await?;
+        for run in all {
+            let findings = self.store.audit(run).await?;
+            let last = match self.store.newest_lines(run, 1).await {
+                // The audit has said so.
+                Err(StoreError::Corrupt { .. }) => None,
+                lines => lines?.pop(),
+            };
             runs.push(AuditedRun {
-                run: row.name,
-                events: u64::try_from(row.seq).unwrap_or(0),
-                head: last.first().map(|line| line.hash.iter().map(|byte| format!("{byte:02x}")).collect()),
+                run: self.store.name_of(run).await?,
+                events: last.as_ref().map_or(0, |line| u64::try_from(line.seq).unwrap_or(0)),
+                head: last.map(|line| line.hash.iter().map(|byte| format!("{byte:02x}")).collect()),
                 problems: findings.iter().map(ToString::to_string).collect(),
             });
         }

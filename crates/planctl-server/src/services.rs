@@ -269,7 +269,11 @@ impl Services {
     ///
     /// Those of the store: not found, ambiguous, unavailable.
     pub async fn find(&self, given: &str) -> Result<RunId, ServiceError> {
-        Ok(self.find_row(given).await?.id)
+        match self.find_row(given).await {
+            // It is found, and its audit tells more.
+            Err(ServiceError::Store(StoreError::Corrupt { run: Some(run), .. })) => Ok(run),
+            found => Ok(found?.id),
+        }
     }
 
     pub(crate) async fn find_row(&self, given: &str) -> Result<RunRow, ServiceError> {

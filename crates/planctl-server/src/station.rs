@@ -15,6 +15,7 @@ use crate::config::{DatabaseUrl, Postgres};
 use crate::held::InHand;
 use crate::instance::Instance;
 use crate::services::{Door, ServiceError, Services};
+use crate::tend::Aside;
 
 /// What a process has to know before it can take its place.
 #[derive(Clone, Debug)]
@@ -50,6 +51,7 @@ struct Inner {
     database_line: String,
     rings: tokio::task::JoinHandle<()>,
     in_hand: InHand,
+    aside: Aside,
 }
 
 /// What only a process that works needs.
@@ -101,6 +103,7 @@ impl Station {
             database_line,
             rings,
             in_hand: InHand::default(),
+            aside: Aside::default(),
         };
         Ok(Station { store, inner: Arc::new(inner) })
     }
@@ -195,6 +198,11 @@ impl Station {
     /// Returns what this process has in hand.
     pub(crate) fn in_hand(&self) -> &InHand {
         &self.inner.in_hand
+    }
+
+    /// Returns the runs of which nothing is looked at for a while.
+    pub(crate) fn aside(&self) -> &Aside {
+        &self.inner.aside
     }
 
     pub(crate) fn boot(&self) -> &str {

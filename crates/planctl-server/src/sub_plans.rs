@@ -26,8 +26,6 @@ use crate::station::Station;
 const DEPTH_MAX: i32 = 5;
 /// How many plans may lie within one, each counted once per folder.
 const WITHIN_MAX: usize = 5_000;
-/// How many runs that nobody waits for are ended at once.
-const AT_ONCE: i64 = 100;
 
 /// A plan that another one carries out.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -353,20 +351,17 @@ impl Within<'_> {
 }
 
 impl Station {
-    /// Wakes items whose runs within are over, and ends runs for which nobody waits any more.
-    pub(crate) async fn tend_sub_plans(&self) -> Result<(), ServiceError> {
-        self.store.wake_around().await?;
-        for run in self.store.sub_plans_left(AT_ONCE).await? {
-            let event = Event::Human(HumanEvent {
-                by: Actor::from("planctl"),
-                note: Some("the run around it goes on without it, or is over".to_owned()),
-                decision: Decision::Cancel,
-            });
-            match self.store.apply(run, &event, &Proof::Person { key: None }, None).await {
-                Ok(_) | Err(StoreError::Refused(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
+    /// Ends a run for which nobody waits any more.
+    pub(crate) async fn end_left(&self, run: RunId) -> Result<bool, ServiceError> {
+        let event = Event::Human(HumanEvent {
+            by: Actor::from("planctl"),
+            note: Some("the run around it goes on without it, or is over".to_owned()),
+            decision: Decision::Cancel,
+        });
+        match self.store.apply(run, &event, &Proof::Person { key: None }, None).await {
+            Ok(_) => Ok(true),
+            Err(StoreError::Refused(_)) => Ok(false),
+            Err(error) => Err(error.into()),
         }
-        Ok(())
     }
 }

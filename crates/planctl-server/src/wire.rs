@@ -405,9 +405,22 @@ impl From<Budget> for BudgetView {
 pub struct RunList {
     /// The runs.
     pub runs: Vec<RunSummary>,
+    /// Those of which what is stored does not read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<UnreadRun>,
     /// Names the page of older runs, where there may be one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+}
+
+/// A run that can't be shown.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct UnreadRun {
+    /// Its name.
+    pub run: String,
+    /// What does not read.
+    pub what: String,
 }
 
 /// One run in a list.

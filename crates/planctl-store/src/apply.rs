@@ -179,7 +179,7 @@ impl Store {
                 }
                 Setback::Unsure(decided) => unknown = Some(decided),
                 Setback::Answered(applied) => return Ok(*applied),
-                Setback::Final(error) => return Err(error),
+                Setback::Final(error) => return Err(error.of(run)),
             }
         }
     }

@@ -56,27 +56,39 @@ impl Store {
     ///
     /// [`StoreError::NotFound`] and those of the connection. What does not read is a finding.
     pub async fn audit(&self, run: RunId) -> Result<Vec<Finding>, StoreError> {
-        let view = self.run_view(run).await?;
+        let view = match self.run_view(run).await {
+            Err(StoreError::Corrupt { what, .. }) => {
+                return Ok(vec![Finding { invariant: "I2", seq: None, what }]);
+            }
+            view => view?,
+        };
         let mut audit = Audit::new(&view.run);
+        match self.audit_all(&mut audit, &view).await {
+            Err(StoreError::Corrupt { what, .. }) => audit.find("I2", None, what),
+            audited => audited?,
+        }
+        Ok(audit.findings)
+    }
+
+    async fn audit_all(&self, audit: &mut Audit, view: &RunView) -> Result<(), StoreError> {
         let mut after = 0;
         loop {
-            let lines = match self.history(run, after, PAGE).await {
+            let lines = match self.history(view.run.id, after, PAGE).await {
                 Ok(lines) => lines,
-                Err(StoreError::Corrupt { what }) => {
+                Err(StoreError::Corrupt { what, .. }) => {
                     audit.find("I4", None, format!("after line {after}: {what}"));
-                    return Ok(audit.findings);
+                    return Ok(());
                 }
                 Err(error) => return Err(error),
             };
             let Some(last) = lines.last() else { break };
             after = last.seq;
             for line in &lines {
-                self.audit_line(&mut audit, line).await?;
+                self.audit_line(audit, line).await?;
             }
         }
-        audit.finish(&view);
-        self.audit_beside(&mut audit, &view).await?;
-        Ok(audit.findings)
+        audit.finish(view);
+        self.audit_beside(audit, view).await
     }
 
     async fn audit_line(&self, audit: &mut Audit, line: &Line) -> Result<(), StoreError> {
@@ -89,7 +101,7 @@ impl Store {
                             audit.graph = Some(graph);
                             audit.named_graph = Some(digest.clone());
                         }
-                        Err(StoreError::Corrupt { what }) => audit.find("I12", Some(line.seq), what),
+                        Err(StoreError::Corrupt { what, .. }) => audit.find("I12", Some(line.seq), what),
                         Err(error) => return Err(error),
                     }
                 }

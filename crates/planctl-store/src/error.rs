@@ -1,6 +1,6 @@
 //! What can go wrong, one variant per thing a caller can do about it.
 
-use planctl_engine::Refusal;
+use planctl_engine::{Refusal, RunId};
 
 /// Why the store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -110,8 +110,10 @@ pub enum StoreError {
         found: String,
     },
     /// What is stored is not what this planctl wrote.
-    #[error("read what is stored: {what}")]
+    #[error("read what is stored{}: {what}", of_run(.run.as_ref()))]
     Corrupt {
+        /// The run of which it is, where it is known.
+        run: Option<RunId>,
         /// What does not fit.
         what: String,
     },
@@ -129,11 +131,38 @@ impl StoreError {
     }
 
     pub(crate) fn corrupt(what: impl Into<String>) -> StoreError {
-        StoreError::Corrupt { what: what.into() }
+        StoreError::Corrupt { run: None, what: what.into() }
+    }
+
+    /// Says of which run it is that something does not read.
+    pub(crate) fn of(self, of: RunId) -> StoreError {
+        if let StoreError::Corrupt { run: None, what } = self {
+            return StoreError::Corrupt { run: Some(of), what };
+        }
+        self
     }
 
     pub(crate) fn not_found(what: impl Into<String>) -> StoreError {
         StoreError::NotFound { what: what.into() }
+    }
+}
+
+fn of_run(run: Option<&RunId>) -> String {
+    run.map(|run| format!(" of run {run}")).unwrap_or_default()
+}
+
+/// A run of which a row does not read: what is wrong with it is kept from the others.
+#[derive(Debug)]
+pub struct Unread {
+    /// The run.
+    pub run: RunId,
+    /// What does not fit.
+    pub error: StoreError,
+}
+
+impl Unread {
+    pub(crate) fn new(run: RunId, error: StoreError) -> Unread {
+        Unread { run, error: error.of(run) }
     }
 }
 
@@ -200,7 +229,7 @@ impl From<sqlx::Error> for StoreError {
         match trouble(&source) {
             Trouble::Outage | Trouble::Again => StoreError::Unavailable { source },
             Trouble::Denied => StoreError::Denied { source },
-            Trouble::Defect => StoreError::Corrupt { what: source.to_string() },
+            Trouble::Defect => StoreError::corrupt(source.to_string()),
         }
     }
 }

@@ -320,7 +320,7 @@ impl Store {
         let id = stored_run(run);
         let rows =
             repeated!(self, lent => sqlx::query(NEWEST_LINES).bind(id).bind(limit).fetch_all(&mut *lent))?;
-        rows.iter().rev().map(Line::read).collect()
+        rows.iter().rev().map(Line::read).collect::<Result<_, _>>().map_err(|error| error.of(run))
     }
 
     /// Returns the newest facts of a run, at most `limit`, in their order.
@@ -354,7 +354,7 @@ impl Store {
     pub async fn history(&self, run: RunId, after: i64, limit: i64) -> Result<Vec<Line>, StoreError> {
         let id = stored_run(run);
         let rows = repeated!(self, lent => sqlx::query(HISTORY_AFTER).bind(id).bind(after).bind(limit).fetch_all(&mut *lent))?;
-        rows.iter().map(Line::read).collect()
+        rows.iter().map(Line::read).collect::<Result<_, _>>().map_err(|error| error.of(run))
     }
 }
 

@@ -44,7 +44,7 @@ pub use apply::Applied;
 pub use audit::Finding;
 pub use claims::Waiting;
 pub use effects::WORK_GRACE;
-pub use error::StoreError;
+pub use error::{StoreError, Unread};
 pub use history::{Input, Line, Said};
 pub use leases::{Leased, Renewal};
 pub use listen::{Listener, News};

@@ -11,12 +11,12 @@ use sqlx::postgres::PgRow;
 
 use crate::connections::{Patience, repeated};
 use crate::effects::micros;
-use crate::error::{StoreError, raised, violates};
+use crate::error::{StoreError, Unread, raised, violates};
 use crate::leases::Renewal;
 use crate::page::Page;
 use crate::plans::ApprovalId;
 use crate::proof::Proof;
-use crate::rows::{from_json, run_id, stored_run, time_at};
+use crate::rows::{from_json, run_id, stored_run, stored_runs, time_at};
 use crate::store::Store;
 use crate::token::Token;
 
@@ -121,13 +121,13 @@ macro_rules! leased_where {
             "select i.id, i.run, i.node, i.visit, i.attempt, i.lane, i.generation, i.own, i.instance, ",
             "i.hard_deadline < clock_timestamp() as is_overrun from items i where i.state = 'leased' and ",
             $which,
-            " order by i.lease_until limit $1"
+            " and i.run <> all($2::uuid[]) order by i.lease_until limit $1"
         )
     };
 }
 pub(crate) const EXPIRED: &str =
     leased_where!("(i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp())");
-pub(crate) const HELD_BY: &str = leased_where!("i.host = $2 and i.instance = $3");
+pub(crate) const HELD_BY: &str = leased_where!("i.host = $3 and i.instance = $4");
 pub(crate) const HOLDERS: &str = "select distinct boot, instance from items where state in ('leased', 'withdrawn') and own and host = $1 order by 1, 2";
 pub(crate) const NEXT_WAKE: &str = "select (extract(epoch from min(t.at) - clock_timestamp()) * 1000000)::bigint as wait_micros from ( \
      select min(i.available_at) as at from items i where i.run = $1 and i.state = 'ready' and i.lane <> 'human' \
@@ -307,6 +307,15 @@ impl Expired {
         }
     }
 
+    fn each(rows: &[PgRow], dead_instance: Option<&str>) -> Result<Vec<Result<Expired, Unread>>, StoreError> {
+        rows.iter()
+            .map(|row| {
+                let run = run_id(row.try_get("run")?);
+                Ok(Expired::read(row, dead_instance).map_err(|error| Unread::new(run, error)))
+            })
+            .collect()
+    }
+
     fn read(row: &PgRow, dead_instance: Option<&str>) -> Result<Expired, StoreError> {
         let lane: &str = row.try_get("lane")?;
         let is_past: bool = row.try_get("is_overrun")?;
@@ -315,7 +324,8 @@ impl Expired {
             run: run_id(row.try_get("run")?),
             at: at_of(row)?,
             generation: row.try_get("generation")?,
-            is_overrun: lane == "agent" && is_past,
+            // Of a holder that is dead nobody minded it, whatever its deadline was: an interruption, not an overrun.
+            is_overrun: lane == "agent" && is_past && dead_instance.is_none(),
             own: row.try_get::<Option<bool>, _>("own")?.unwrap_or(false),
             holder: row.try_get("instance")?,
             dead_instance: dead_instance.map(str::to_owned),
@@ -563,33 +573,43 @@ impl Store {
         self.renew_by(&claimed.item.id, claimed.generation, &claimed.token, lease).await
     }
 
-    /// Returns leases that have run out, for a sweep to apply with [`Expired::event`] and [`Expired::proof`].
+    /// Returns leases that have run out, but none of these runs, for a sweep to apply with [`Expired::event`] and
+    /// [`Expired::proof`].
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn expired(&self, limit: i64) -> Result<Vec<Expired>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(EXPIRED).bind(limit).fetch_all(&mut *lent))?;
-        rows.iter().map(|row| Expired::read(row, None)).collect()
+    pub async fn expired(
+        &self,
+        except: &[RunId],
+        limit: i64,
+    ) -> Result<Vec<Result<Expired, Unread>>, StoreError> {
+        let except = stored_runs(except);
+        let rows =
+            repeated!(self, lent => sqlx::query(EXPIRED).bind(limit).bind(&except).fetch_all(&mut *lent))?;
+        Expired::each(&rows, None)
     }
 
-    /// Returns the leases of an instance on this host that the caller knows to be dead, for a sweep.
+    /// Returns the leases of an instance on this host that the caller knows to be dead, but none of these runs, for a
+    /// sweep.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn held_by_dead(&self, host: &str, instance: &str) -> Result<Vec<Expired>, StoreError> {
+    pub async fn held_by_dead(
+        &self,
+        host: &str,
+        instance: &str,
+        except: &[RunId],
+    ) -> Result<Vec<Result<Expired, Unread>>, StoreError> {
+        let except = stored_runs(except);
         let rows = repeated!(self, lent => sqlx::query(HELD_BY)
             .bind(1000_i64)
+            .bind(&except)
             .bind(host)
             .bind(instance)
             .fetch_all(&mut *lent))?;
-        rows.iter()
-            .map(|row| {
-                // Whatever its deadline was, nobody minded it: an interruption, not an overrun.
-                Ok(Expired { is_overrun: false, ..Expired::read(row, Some(instance))? })
-            })
-            .collect()
+        Expired::each(&rows, Some(instance))
     }
 
     /// Returns boot and instance of planctl's own processes on this host that hold leases, or held some that were taken back.

@@ -34,6 +34,10 @@ pub(crate) fn stored_run(run: RunId) -> Uuid {
     Uuid::from_u128(run.as_u128())
 }
 
+pub(crate) fn stored_runs(runs: &[RunId]) -> Vec<Uuid> {
+    runs.iter().copied().map(stored_run).collect()
+}
+
 /// Reads a column that holds a time.
 pub(crate) fn time_at(row: &PgRow, column: &str) -> Result<Timestamp, sqlx::Error> {
     Ok(time(row.try_get::<OffsetDateTime, _>(column)?))

@@ -11,7 +11,7 @@ use sqlx::postgres::PgRow;
 
 use crate::cache::Fixed;
 use crate::connections::{Patience, repeated};
-use crate::error::{StoreError, violates};
+use crate::error::{StoreError, Unread, violates};
 use crate::history::genesis;
 use crate::page::Page;
 use crate::plans::{ApprovalId, PlanId, WorkspaceId};
@@ -332,9 +332,24 @@ impl RunRow {
         !is_over && self.worktree.as_ref().is_some_and(is_there)
     }
 
+    /// Reads rows of several runs, each by itself.
+    fn each(rows: &[PgRow]) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
+        rows.iter()
+            .map(|row| {
+                let run = run_id(row.try_get("id")?);
+                Ok(RunRow::read(row).map_err(|error| Unread::new(run, error)))
+            })
+            .collect()
+    }
+
     pub(crate) fn read(row: &PgRow) -> Result<RunRow, StoreError> {
+        let id = run_id(row.try_get("id")?);
+        RunRow::of(id, row).map_err(|error| error.of(id))
+    }
+
+    fn of(id: RunId, row: &PgRow) -> Result<RunRow, StoreError> {
         Ok(RunRow {
-            id: run_id(row.try_get("id")?),
+            id,
             name: row.try_get("name")?,
             plan: PlanId(row.try_get("plan")?),
             plan_path: row.try_get("plan_path")?,
@@ -616,14 +631,14 @@ impl Store {
         &self,
         workspace: Option<WorkspaceId>,
         page: &Page<RunId>,
-    ) -> Result<Vec<RunRow>, StoreError> {
+    ) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
         let (workspace, before) = (workspace.map(|workspace| workspace.0), page.after.map(stored_run));
         let rows = repeated!(self, lent => sqlx::query(RUNS)
             .bind(workspace)
             .bind(page.limit)
             .bind(before)
             .fetch_all(&mut *lent))?;
-        rows.iter().map(RunRow::read).collect()
+        RunRow::each(&rows)
     }
 
     /// Returns runs that wait for their workspace, oldest first.
@@ -631,9 +646,9 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn queued_runs(&self, limit: i64) -> Result<Vec<RunRow>, StoreError> {
+    pub async fn queued_runs(&self, limit: i64) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
         let rows = repeated!(self, lent => sqlx::query(RUNS_IN_STATUS).bind("queued").bind(limit).fetch_all(&mut *lent))?;
-        rows.iter().map(RunRow::read).collect()
+        RunRow::each(&rows)
     }
 
     /// Returns runs of a host's workspaces that are not over, oldest first.
@@ -641,10 +656,10 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn open_runs(&self, host: &str, limit: i64) -> Result<Vec<RunRow>, StoreError> {
+    pub async fn open_runs(&self, host: &str, limit: i64) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
         let rows =
             repeated!(self, lent => sqlx::query(RUNS_OPEN).bind(host).bind(limit).fetch_all(&mut *lent))?;
-        rows.iter().map(RunRow::read).collect()
+        RunRow::each(&rows)
     }
 
     /// Returns the runs of a host, of one workspace or of all, that have a worktree, oldest first.
@@ -672,12 +687,16 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn runs_left_in_worktrees(&self, host: &str, limit: i64) -> Result<Vec<RunRow>, StoreError> {
+    pub async fn runs_left_in_worktrees(
+        &self,
+        host: &str,
+        limit: i64,
+    ) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
         let rows = repeated!(self, lent => sqlx::query(RUNS_LEFT_IN_WORKTREES)
             .bind(host)
             .bind(limit)
             .fetch_all(&mut *lent))?;
-        rows.iter().map(RunRow::read).collect()
+        RunRow::each(&rows)
     }
 
     /// Counts the runs that are not over and the asks that are open, of all workspaces.
@@ -700,14 +719,15 @@ impl Store {
         let id = stored_run(run);
         let row = self.run(run).await?;
         let items = repeated!(self, lent => sqlx::query(ITEMS).bind(id).fetch_all(&mut *lent))?;
-        let items = items.iter().map(open_item).collect::<Result<Vec<_>, _>>()?;
+        let items =
+            items.iter().map(open_item).collect::<Result<Vec<_>, _>>().map_err(|error| error.of(run))?;
         Ok(RunView { run: row, records: self.all_records(run).await?, items })
     }
 
     pub(crate) async fn all_records(&self, run: RunId) -> Result<BTreeMap<NodeId, Record>, StoreError> {
         let id = stored_run(run);
         let row = repeated!(self, lent => sqlx::query(RECORDS).bind(id).fetch_one(&mut *lent))?;
-        records(row.try_get("names")?, row.try_get("records")?)
+        records(row.try_get("names")?, row.try_get("records")?).map_err(|error| error.of(run))
     }
 
     /// Returns the open asks of a run, of a workspace, or all, by number.
@@ -774,6 +794,15 @@ impl Store {
                 })
             })
             .collect()
+    }
+
+    /// Returns the name of a run, also of one that does not read.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] and those of the connection.
+    pub async fn name_of(&self, run: RunId) -> Result<String, StoreError> {
+        Ok(self.fixed(run).await?.name.clone())
     }
 
     /// Returns what never changes of a run, from the cache where it is there.

@@ -7,7 +7,7 @@ use sqlx::postgres::PgRow;
 use crate::connections::repeated;
 use crate::error::StoreError;
 use crate::listen::Brings;
-use crate::rows::{run_id, stored_run};
+use crate::rows::{run_id, stored_run, stored_runs};
 use crate::runs::{RunRow, SUB_PLAN_OF, SUB_PLANS_OPEN};
 use crate::store::Store;
 use crate::withdrawn::is_ending;
@@ -23,7 +23,8 @@ pub(crate) const WAKE_AROUND: &str = concat!(
     " returning i.run"
 );
 pub(crate) const SUB_PLANS_LEFT: &str = "select c.run from sub_plans c join runs r on r.id = c.run \
-     where r.status <> 'ended' and not exists (select from items i where i.id = c.item and i.state <> 'withdrawn') order by c.run limit $1";
+     where r.status <> 'ended' and not exists (select from items i where i.id = c.item and i.state <> 'withdrawn') \
+     and c.run <> all($2::uuid[]) order by c.run limit $1";
 pub(crate) const SUB_PLANS_AWAITED: &str = "select count(*) as awaited from sub_plans c join runs r on r.id = c.run \
      join items i on i.id = c.item where c.parent = $1 and r.status <> 'ended' and i.state = 'ready' \
      and i.available_at > clock_timestamp() + interval '1 year'";
@@ -116,13 +117,15 @@ impl Store {
         Ok(u32::try_from(awaited).unwrap_or(u32::MAX))
     }
 
-    /// Returns runs that are not over and for whose end nobody waits any more: what was around them went on or ended.
+    /// Returns runs that are not over and for whose end nobody waits any more: what was around them went on or ended. None
+    /// of these.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn sub_plans_left(&self, limit: i64) -> Result<Vec<RunId>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(SUB_PLANS_LEFT).bind(limit).fetch_all(&mut *lent))?;
+    pub async fn sub_plans_left(&self, except: &[RunId], limit: i64) -> Result<Vec<RunId>, StoreError> {
+        let except = stored_runs(except);
+        let rows = repeated!(self, lent => sqlx::query(SUB_PLANS_LEFT).bind(limit).bind(&except).fetch_all(&mut *lent))?;
         rows.iter().map(|row| Ok(run_id(row.try_get("run")?))).collect()
     }
 }

@@ -4,12 +4,11 @@ use planctl_engine::{ClockEvent, Event, RunId, TimerId};
 use sqlx::Row;
 
 use crate::connections::repeated;
-use crate::error::StoreError;
-use crate::rows::run_id;
+use crate::error::{StoreError, Unread};
+use crate::rows::{run_id, stored_runs};
 use crate::store::Store;
 
-pub(crate) const TIMERS_DUE: &str =
-    "select run, timer from timers where at <= clock_timestamp() order by at limit $1";
+pub(crate) const TIMERS_DUE: &str = "select run, timer from timers where at <= clock_timestamp() and run <> all($2::uuid[]) order by at limit $1";
 
 /// A timer that has come due; applied with `Proof::Clock`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,19 +27,24 @@ impl DueTimer {
 }
 
 impl Store {
-    /// Returns timers that have come due.
+    /// Returns timers that have come due, but none of these runs; one that this planctl does not know is unread.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Corrupt`] for a timer this planctl does not know, and those of the connection.
-    pub async fn due_timers(&self, limit: i64) -> Result<Vec<DueTimer>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(TIMERS_DUE).bind(limit).fetch_all(&mut *lent))?;
+    /// Those of the connection.
+    pub async fn due_timers(
+        &self,
+        except: &[RunId],
+        limit: i64,
+    ) -> Result<Vec<Result<DueTimer, Unread>>, StoreError> {
+        let except = stored_runs(except);
+        let rows =
+            repeated!(self, lent => sqlx::query(TIMERS_DUE).bind(limit).bind(&except).fetch_all(&mut *lent))?;
         rows.iter()
             .map(|row| {
-                let word: &str = row.try_get("timer")?;
-                let timer = TimerId::read(word)
-                    .ok_or_else(|| StoreError::corrupt(format!("a timer is named `{word}`")))?;
-                Ok(DueTimer { run: run_id(row.try_get("run")?), timer })
+                let (run, word): (_, &str) = (run_id(row.try_get("run")?), row.try_get("timer")?);
+                let unknown = || Unread::new(run, StoreError::corrupt(format!("a timer is named `{word}`")));
+                Ok(TimerId::read(word).map(|timer| DueTimer { run, timer }).ok_or_else(unknown))
             })
             .collect()
     }

@@ -29,3 +29,6 @@ mod skew;
 
 #[path = "daemon/beside.rs"]
 mod beside;
+
+#[path = "daemon/sick.rs"]
+mod sick;

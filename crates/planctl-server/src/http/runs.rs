@@ -56,8 +56,7 @@ pub(super) async fn status(call: Call) -> Answer {
 
 pub(super) async fn name(call: Call) -> Answer {
     let (services, run) = found(&call).await?;
-    let row = services.store().run(run).await?;
-    json(&RunName { id: run.to_string(), run: row.name })
+    json(&RunName { id: run.to_string(), run: services.store().name_of(run).await? })
 }
 
 pub(super) async fn plan(call: Call) -> Answer {

@@ -29,6 +29,9 @@ impl Turns for Leases {
             tracing::info!(leases = tended.expired, runs = tended.recovered, "leases were over");
         }
         shared.health.tended(tended.expired, tended.recovered);
+        for trouble in tended.troubles {
+            shared.health.note(trouble);
+        }
         if self.swept.is_none_or(|swept| swept.elapsed() >= SWEEP) {
             let store = shared.station.store();
             store.sweep_requests().await?;

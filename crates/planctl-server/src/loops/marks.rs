@@ -31,8 +31,8 @@ impl Turns for Marks {
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
         let (store, host) = (shared.station.store(), shared.station.host());
         let left = store.runs_left_in_worktrees(host, LEFT_AT_ONCE).await?;
-        self.left.extend(left.iter().map(|run| run.id));
-        let open = store.open_runs(host, AT_ONCE).await?;
+        self.left.extend(shared.health.readable(Marks::NAME, left).iter().map(|run| run.id));
+        let open = shared.health.readable(Marks::NAME, store.open_runs(host, AT_ONCE).await?);
         let now: BTreeMap<RunId, i64> = open.iter().map(|row| (row.id, row.seq)).collect();
         shared.crew.keep_only(|run| now.contains_key(&run));
         let over: Vec<RunId> = self.drawn.keys().filter(|run| !now.contains_key(run)).copied().collect();

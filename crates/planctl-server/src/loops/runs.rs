@@ -26,6 +26,7 @@ impl Turns for Runs {
         let station = &shared.station;
         let mut taken = BTreeSet::new();
         let queued = station.store().queued_runs(AT_ONCE).await?;
+        let queued = shared.health.readable(Runs::NAME, queued);
         let is_ours = |row: &RunRow| row.host == station.host() && worktrees::trouble_of(row).is_none();
         let is_empty = queued.is_empty();
         for row in queued.into_iter().filter(is_ours) {

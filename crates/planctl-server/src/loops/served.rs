@@ -63,6 +63,7 @@ impl Served {
         permit: &mut Option<OwnedSemaphorePermit>,
     ) -> Result<bool, ServiceError> {
         let open = shared.station.store().open_runs(shared.station.host(), AT_ONCE).await?;
+        let open = shared.health.readable(Served::NAME, open);
         let active: Vec<&RunRow> = open.iter().filter(|row| row.head.status == RunStatus::Active).collect();
         self.turned = self.turned.wrapping_add(1);
         let first = self.turned % active.len().max(1);

@@ -28,8 +28,8 @@ impl Life {
     /// Ends one lease of a life before this one; says whether there was any.
     pub async fn bury(&self) -> bool {
         for (_, instance) in self.store.holders(HOST).await.unwrap() {
-            let left = self.store.held_by_dead(HOST, &instance).await.unwrap();
-            if let Some(lease) = left.into_iter().find(|lease| lease.run == self.run) {
+            let left = self.store.held_by_dead(HOST, &instance, &[]).await.unwrap();
+            if let Some(lease) = left.into_iter().flatten().find(|lease| lease.run == self.run) {
                 self.apply(&lease.event(), &lease.proof()).await;
                 return true;
             }
@@ -125,8 +125,8 @@ impl Life {
             self.answer(script).await;
             return true;
         }
-        let due = self.store.due_timers(100).await.unwrap();
-        let own = due.into_iter().find(|timer| timer.run == self.run);
+        let due = self.store.due_timers(&[], 100).await.unwrap();
+        let own = due.into_iter().flatten().find(|timer| timer.run == self.run);
         if let Some(timer) = &own {
             self.apply(&timer.event(), &Proof::Clock).await;
         }

@@ -121,8 +121,8 @@ impl Hand {
     /// Sleeps until the lease is over and somebody has noticed, and reports then.
     async fn come_late(&mut self, claimed: &Claimed) {
         for _ in 0..100 {
-            let expired = self.scene.store.expired(100).await.unwrap();
-            if let Some(own) = expired.into_iter().find(|expired| expired.item == claimed.item.id) {
+            let expired = self.scene.store.expired(&[], 100).await.unwrap();
+            if let Some(own) = expired.into_iter().flatten().find(|expired| expired.item == claimed.item.id) {
                 self.say(own.event(), own.proof()).await;
                 break;
             }
@@ -304,12 +304,12 @@ impl Hand {
 
     async fn sweep(&mut self) -> bool {
         let mut did = false;
-        for expired in self.scene.store.expired(20).await.unwrap() {
+        for expired in self.scene.store.expired(&[], 20).await.unwrap().into_iter().flatten() {
             if expired.run == self.scene.run {
                 did |= self.say(expired.event(), expired.proof()).await;
             }
         }
-        for timer in self.scene.store.due_timers(20).await.unwrap() {
+        for timer in self.scene.store.due_timers(&[], 20).await.unwrap().into_iter().flatten() {
             if timer.run == self.scene.run {
                 did |= self.say(timer.event(), Proof::Clock).await;
             }

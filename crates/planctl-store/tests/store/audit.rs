@@ -1,6 +1,6 @@
 //! P24: the audit names whatever was changed behind the store's back.
 
-use planctl_store::Finding;
+use planctl_store::{Finding, Page};
 use sqlx::{AssertSqlSafe, Executor as _};
 
 use crate::world::{World, world};
@@ -44,6 +44,28 @@ async fn i4_an_edited_time_is_named() {
         seq: Some(5),
         what: "its hash does not fit what it says and the line before".to_owned()
     }));
+}
+
+#[tokio::test]
+async fn i2_what_does_not_read_is_a_finding_and_keeps_no_list_from_the_others() {
+    for trick in [
+        "update runs set head = '{}'",
+        "update nodes set record = '{}'",
+        "update history set body = '{}' where seq = 2",
+    ] {
+        let findings = after(trick).await;
+        assert!(
+            findings.iter().any(|finding| finding.what.contains("does not read")),
+            "{trick}: {findings:?}"
+        );
+    }
+    let world = world(1).await;
+    let (sick, other) = (world.begun().await, world.queued().await);
+    tamper(&world, "update runs set head = '{}' where name = 'fix-auth-1'").await;
+    let runs = world.store.runs(None, &Page::ALL).await.unwrap();
+    let [Ok(newest), Err(unread)] = &runs[..] else { panic!("{runs:?}") };
+    assert_eq!((newest.id, unread.run), (other.id, sick.id));
+    assert!(unread.error.to_string().contains(&format!("of run {}: a run's head", sick.id)), "{unread:?}");
 }
 
 #[tokio::test]

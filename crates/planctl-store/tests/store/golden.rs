@@ -59,7 +59,7 @@ async fn p23_histories_of_earlier_versions_still_fold_to_their_end() {
         }
         let runs = store.runs(None, &Page::ALL).await.unwrap();
         assert!(!runs.is_empty(), "{name} holds no run");
-        for run in runs {
+        for run in runs.into_iter().map(Result::unwrap) {
             let findings = store.audit(run.id).await.unwrap();
             assert!(findings.is_empty(), "{name}: {findings:#?}");
             assert!(
@@ -264,7 +264,7 @@ async fn resume_scene(world: &World, run: RunId) {
     world.store.apply(run, &human(Decision::Resume), &person(None), None).await.unwrap();
     world.admit(run).await.unwrap();
     let lost = world.claim_for(run, "gone", std::time::Duration::ZERO).await.unwrap();
-    let expired = world.store.expired(10).await.unwrap().remove(0);
+    let expired = world.store.expired(&[], 10).await.unwrap().remove(0).unwrap();
     assert_eq!(expired.item, lost.item.id);
     world.store.apply(run, &expired.event(), &expired.proof(), None).await.unwrap();
     sqlx::query("update items set available_at = clock_timestamp()")

@@ -113,7 +113,7 @@ async fn stale(graph: Graph) -> (World, planctl_store::RunRow, planctl_store::Cl
     let run = world.begun().await;
     let work = world.claim_for(run.id, "slow", LONG).await.unwrap();
     let due = loop {
-        if let Some(due) = world.store.due_timers(1).await.unwrap().pop() {
+        if let Some(Ok(due)) = world.store.due_timers(&[], 1).await.unwrap().pop() {
             break due;
         }
     };

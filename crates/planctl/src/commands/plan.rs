@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use planctl_server::config::Agent;
-use planctl_server::wire::{RunState, RunSummary, RunView, StepName, WaitingOn};
+use planctl_server::wire::{RunState, RunSummary, RunView, StepName, UnreadRun, WaitingOn};
 
 use super::{Context, changes, explain, verify, via};
 use crate::args::{PlanCommand, VerifyArgs};
@@ -205,6 +205,7 @@ async fn status(context: &Context, run: Option<&str>, all: bool, exit_code: bool
         } else {
             show::print(&run_table(&list.runs))?;
         }
+        complain(&list.unread);
         return Ok(Exit::Yes);
     };
     let view = client.status(client.find(run).await?).await?;
@@ -232,7 +233,17 @@ async fn ls(context: &Context, states: &[String], all: bool) -> Answer {
     } else {
         show::print(&run_table(&list.runs))?;
     }
+    complain(&list.unread);
     Ok(Exit::Yes)
+}
+
+/// Says which runs can't be shown.
+fn complain(unread: &[UnreadRun]) {
+    for run in unread {
+        let name = show::safe(&run.run);
+        show::say(&format!("{name} can't be shown: {}", show::safe(&run.what)));
+        show::say(&format!("next: planctl audit {name}"));
+    }
 }
 
 fn run_table(runs: &[RunSummary]) -> String {
