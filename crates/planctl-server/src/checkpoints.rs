@@ -1,5 +1,6 @@
 //! What checkpoints of runs keep: where it is, and when it goes.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use planctl_engine::{Graph, NodeId, RunId};
@@ -54,12 +55,14 @@ impl Station {
         .await
     }
 
+    /// Returns the runs of which checkpoints are kept, each as often as it has places.
+    pub(crate) fn runs_with_checkpoints(&self) -> impl Iterator<Item = RunId> {
+        kept(self.state_dir()).into_iter().map(|(run, _)| run)
+    }
+
     /// Removes the checkpoints of runs that are over, of all workspaces.
     pub(crate) async fn clear_all_checkpoints(&self, failed: bool) -> Result<(), ServiceError> {
-        let mut runs: Vec<RunId> = kept(self.state_dir()).into_iter().map(|(run, _)| run).collect();
-        runs.sort();
-        runs.dedup();
-        for run in runs {
+        for run in self.runs_with_checkpoints().collect::<BTreeSet<RunId>>() {
             if let Some(run) = self.known(run).await? {
                 self.clear_checkpoints(&run, failed).await?;
             }

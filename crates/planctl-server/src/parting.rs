@@ -320,11 +320,16 @@ impl Station {
         Ok(())
     }
 
+    /// Returns the runs of which worktrees of branches are there.
+    pub(crate) fn runs_with_branches(&self) -> impl Iterator<Item = RunId> {
+        let entries = std::fs::read_dir(folder_of(self.state_dir())).into_iter().flatten();
+        let names = entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter_map(|name| RunId::parse(&name))
+    }
+
     /// Removes what is left of branches of runs that are over, of all workspaces.
     pub(crate) async fn clear_all_branches(&self, failed: bool) -> Result<(), ServiceError> {
-        let Ok(entries) = std::fs::read_dir(folder_of(self.state_dir())) else { return Ok(()) };
-        let names = entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
-        for run in names.filter_map(|name| RunId::parse(&name)) {
+        for run in self.runs_with_branches() {
             if let Some(run) = self.known(run).await? {
                 self.clear_branches(&run, failed).await?;
             }

@@ -377,6 +377,11 @@ impl Station {
         self.clear_checkpoints(&run, false).await
     }
 
+    /// Returns the runs of which branches or checkpoints are kept.
+    pub(crate) fn runs_with_leavings(&self) -> BTreeSet<RunId> {
+        self.runs_with_branches().chain(self.runs_with_checkpoints()).collect()
+    }
+
     /// Waits until no other process is at worktrees; the answer keeps others out, and so does what it started.
     async fn alone_at_worktrees(&self) -> Result<Spawner, ServiceError> {
         let one = crate::instance::one_at_a_time(self.state_dir(), "worktrees").await?;

@@ -97,6 +97,12 @@ pub(crate) const RUNS: &str = runs_where!(
 );
 pub(crate) const RUNS_IN_STATUS: &str = runs_where!("r.status = $1 order by r.id limit $2");
 pub(crate) const RUNS_OPEN: &str = runs_where!("r.ended_at is null and w.host = $1 order by r.id limit $2");
+/// Of each plan its newest run, which has the last word on the plan's file; where that is over.
+pub(crate) const RUNS_ENDED_LAST: &str = runs_where!(
+    "r.ended_at is not null and r.id in (select n.id from workspaces o join plans q on q.workspace = o.id \
+     join lateral (select l.id from runs l where l.plan = q.id order by l.id desc limit 1) n on true \
+     where o.host = $1 order by n.id desc limit $2)"
+);
 pub(crate) const RUNS_WITH_WORKTREES: &str = runs_where!(
     "t.removed_at is null and t.run is not null and w.host = $1 and ($2::bigint is null or r.workspace = $2) \
      order by r.id limit $3"
@@ -659,6 +665,20 @@ impl Store {
     pub async fn open_runs(&self, host: &str, limit: i64) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
         let rows =
             repeated!(self, lent => sqlx::query(RUNS_OPEN).bind(host).bind(limit).fetch_all(&mut *lent))?;
+        RunRow::each(&rows)
+    }
+
+    /// Returns the newest run of each plan of a host's workspaces, where it is over: at most so many of the newest.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn runs_ended_last(
+        &self,
+        host: &str,
+        limit: i64,
+    ) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
+        let rows = repeated!(self, lent => sqlx::query(RUNS_ENDED_LAST).bind(host).bind(limit).fetch_all(&mut *lent))?;
         RunRow::each(&rows)
     }
 

@@ -92,6 +92,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("runs: now", runs::NOW),
     ("runs: new run", runs::NEW_RUN),
     ("runs: new run apart", runs::NEW_RUN_APART),
+    ("runs: ended last", runs::RUNS_ENDED_LAST),
     ("runs: with worktrees", runs::RUNS_WITH_WORKTREES),
     ("runs: left in worktrees", runs::RUNS_LEFT_IN_WORKTREES),
     ("worktrees: made", worktrees::WORKTREE_MADE),

@@ -2,24 +2,30 @@
 //! runs that are over leave.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use planctl_engine::RunId;
 
-use super::{Found, Shared, Turns};
+use super::{Found, Shared, Turns, words_of};
 use crate::services::ServiceError;
 
 /// How many runs are looked at.
 const AT_ONCE: i64 = 1000;
+/// Of how many plans whose newest run is over the marks are looked at once, when the loop begins.
+const ENDED_AT_ONCE: i64 = 200;
 /// How many worktrees of runs that ended are looked at in one turn.
 const LEFT_AT_ONCE: i64 = 20;
 
 /// Draws marks.
 #[derive(Default)]
 pub(crate) struct Marks {
-    /// How far each open run had come when its marks were drawn.
-    drawn: BTreeMap<RunId, i64>,
+    /// Says that it has seen what ended, and what was left, before it began.
+    has_looked_back: bool,
+    /// How far each run that was open had come when its marks were drawn, or is not known where they were not.
+    drawn: BTreeMap<RunId, Option<i64>>,
     /// Runs that are over and of which something may be left to clear away.
     left: BTreeSet<RunId>,
 }
@@ -30,10 +36,18 @@ impl Turns for Marks {
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
         let (store, host) = (shared.station.store(), shared.station.host());
+        if !self.has_looked_back {
+            // Whoever was here before may have been killed between the end of a run and its last marks.
+            let ended = store.runs_ended_last(host, ENDED_AT_ONCE).await?;
+            let ended = shared.health.readable(Marks::NAME, ended);
+            self.drawn.extend(ended.iter().map(|run| (run.id, None)));
+            self.left.extend(shared.station.runs_with_leavings());
+            self.has_looked_back = true;
+        }
         let left = store.runs_left_in_worktrees(host, LEFT_AT_ONCE).await?;
         self.left.extend(shared.health.readable(Marks::NAME, left).iter().map(|run| run.id));
         let open = shared.health.readable(Marks::NAME, store.open_runs(host, AT_ONCE).await?);
-        let now: BTreeMap<RunId, i64> = open.iter().map(|row| (row.id, row.seq)).collect();
+        let now: BTreeMap<RunId, Option<i64>> = open.iter().map(|row| (row.id, Some(row.seq))).collect();
         shared.crew.keep_only(|run| now.contains_key(&run));
         let over: Vec<RunId> = self.drawn.keys().filter(|run| !now.contains_key(run)).copied().collect();
         // Those that ended first, so that the run after them in the same file has the last word.
@@ -59,14 +73,17 @@ impl Turns for Marks {
     }
 }
 
-/// Draws a run's marks; trouble with one file or one run is no other's.
+/// Draws a run's marks; trouble with one file or one run, a panic too, is no other's.
 async fn draw(shared: &Shared, run: RunId) -> Result<(), ServiceError> {
-    match shared.station.draw_marks(run).await {
-        Err(ServiceError::Store(error)) if error.is_retryable() => Err(error.into()),
-        Err(error) => {
-            shared.health.erred(Marks::NAME, &error);
-            Ok(())
+    match AssertUnwindSafe(shared.station.draw_marks(run)).catch_unwind().await {
+        Ok(Err(ServiceError::Store(error))) if error.is_retryable() => return Err(error.into()),
+        Ok(Err(error)) => shared.health.erred(Marks::NAME, &error),
+        Ok(Ok(())) => {}
+        Err(panic) => {
+            let words = words_of(&*panic);
+            tracing::error!(run.id = %run, "a defect of planctl at marks: {words}");
+            shared.health.note(format!("{}: a defect of planctl: {words}", Marks::NAME));
         }
-        Ok(()) => Ok(()),
     }
+    Ok(())
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::support::Place;
 use crate::support::history::{must_be_done, must_be_in_order};
+use crate::support::{Place, wait_until};
 
 /// Goes on within this time where it was killed on the same host.
 const GOES_ON_WITHIN: Duration = Duration::from_secs(5);
@@ -41,4 +41,30 @@ fn p10_killed_in_mid_work() {
 #[test]
 fn p10_p11_killed_in_mid_gate() {
     kill("hold-gate-1", "gate begin 1");
+}
+
+#[test]
+fn p10_killed_between_the_end_of_a_run_and_its_last_marks() {
+    let place = Place::new();
+    place.plan(1, "");
+    let unmarked = std::fs::read_to_string(place.path("work/p.md")).unwrap();
+    let marked = || std::fs::read_to_string(place.path("work/p.md")).unwrap().contains("status: done");
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    place.must(&["plan", "run", "p.md", "--approve", "-d", "--exec", &place.exec()]);
+    wait_until("the marks", marked);
+    let run = place.must(&["db", "psql", "--", "-Atc", "select id from runs"]).out;
+    daemon.kill().unwrap();
+    // What it had not come to: the text less the marks, and what its checkpoints kept.
+    std::fs::write(place.path("work/p.md"), unmarked).unwrap();
+    let kept = place.path("state/checkpoints").join(run.trim());
+    std::fs::create_dir_all(&kept).unwrap();
+
+    let mut next = place.daemon();
+    next.hear("ready");
+    wait_until("the marks again", marked);
+    wait_until("nothing is kept", || !kept.exists());
+    next.signal(Signal::TERM);
+    assert_eq!(next.end().code, 0);
+    place.await_quiet();
 }
