@@ -141,6 +141,11 @@ pub(crate) trait Turns {
         News::Any
     }
 
+    /// Returns for how long nothing that it takes on will be due; `None` where that is not known.
+    async fn due(&self, _: &Shared) -> Result<Option<Duration>, ServiceError> {
+        Ok(None)
+    }
+
     /// Looks, does, applies, once.
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError>;
 }
@@ -166,7 +171,7 @@ async fn keep_turning<T: Turns>(shared: &Arc<Shared>, mut turns: T) {
     while !shared.is_stopping() {
         shared.health.turned(T::NAME);
         match turns.turn(shared).await {
-            Ok(found) => wake.rest(shared, found, T::PACE).await,
+            Ok(found) => wake.rest(shared, found, T::PACE, turns.due(shared)).await,
             Err(error) => {
                 shared.health.erred(T::NAME, &error);
                 shared.pause(AFTER_ERROR).await;

@@ -137,6 +137,23 @@ pub(crate) const NEXT_WAKE: &str = "select (extract(epoch from min(t.at) - clock
      union all select min(least(lease_until, hard_deadline)) from items where run = $1 and state in ('leased', 'withdrawn') \
      union all select min(at) from timers where run = $1) t";
 
+macro_rules! next_due {
+    ($which:literal) => {
+        // What became due a moment ago may not have been when somebody looked.
+        concat!(
+            "select (extract(epoch from min(i.available_at) - clock_timestamp()) * 1000000)::bigint as wait_micros ",
+            "from items i where i.state = 'ready' and i.available_at > clock_timestamp() - interval '1 second' and ",
+            $which
+        )
+    };
+}
+pub(crate) const NEXT_GATE: &str = next_due!("i.lane = 'harness' and i.target = $1");
+pub(crate) const NEXT_SERVED: &str = next_due!("i.served_on = $1");
+pub(crate) const NEXT_WORK: &str = next_due!(
+    "i.lane = 'agent' and (cardinality($2::text[]) = 0 or i.target = any($2)) and i.served_on is null and (select w.host \
+     from runs o join workspaces w on w.id = o.workspace where o.id = i.run) = $1"
+);
+
 /// Who holds a lease: a process on a host, one start of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Holder {
@@ -459,7 +476,7 @@ impl Store {
         targets: &[&str],
         token: &Token,
     ) -> Result<Option<PgRow>, sqlx::Error> {
-        let except = || claim.except.iter().copied().map(stored_run).collect::<Vec<_>>();
+        let except = || stored_runs(&claim.except);
         let (statement, runs) = match (&claim.lane, claim.run) {
             (ClaimLane::Served, _) => (CLAIM_SERVED, Some(except())),
             (ClaimLane::Among(work), _) => {
@@ -622,6 +639,30 @@ impl Store {
         rows.iter().map(|row| Ok((row.try_get("boot")?, row.try_get("instance")?))).collect()
     }
 
+    /// Returns how long from now something of a lane becomes due in a host's workspaces that rests, or did just now; of agents
+    /// of any role, where none is named. `None` where nothing rests.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn next_due(&self, lane: &ClaimLane, host: &str) -> Result<Option<Duration>, StoreError> {
+        let (statement, roles) = match lane {
+            ClaimLane::Gate => (NEXT_GATE, None),
+            ClaimLane::Served => (NEXT_SERVED, None),
+            ClaimLane::Agent(roles) => (NEXT_WORK, Some(roles.iter().map(Role::as_str).collect::<Vec<_>>())),
+            ClaimLane::Among(work) => (NEXT_WORK, Some(work.iter().map(|work| work.role.as_str()).collect())),
+        };
+        let row = repeated!(self, lent => {
+            let query = sqlx::query(statement).bind(host);
+            let query = match &roles {
+                Some(roles) => query.bind(roles),
+                None => query,
+            };
+            query.fetch_one(&mut *lent)
+        })?;
+        wait_of(&row)
+    }
+
     /// Returns how long from now something of a run becomes due: an item that rests, a lease that ends, a timer.
     /// Zero where it is due; `None` where only news can move the run.
     ///
@@ -631,7 +672,11 @@ impl Store {
     pub async fn next_wake(&self, run: RunId) -> Result<Option<Duration>, StoreError> {
         let id = stored_run(run);
         let row = repeated!(self, lent => sqlx::query(NEXT_WAKE).bind(id).fetch_one(&mut *lent))?;
-        let wait: Option<i64> = row.try_get("wait_micros")?;
-        Ok(wait.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
+        wait_of(&row)
     }
+}
+
+fn wait_of(row: &PgRow) -> Result<Option<Duration>, StoreError> {
+    let wait: Option<i64> = row.try_get("wait_micros")?;
+    Ok(wait.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
 }

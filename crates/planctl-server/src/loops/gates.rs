@@ -23,6 +23,11 @@ impl Turns for Gates {
         News::Gates
     }
 
+    async fn due(&self, shared: &Shared) -> Result<Option<Duration>, ServiceError> {
+        let station = &shared.station;
+        Ok(station.store().next_due(&ClaimLane::Gate, station.host()).await?)
+    }
+
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
         let mut stop = shared.stop.clone();
         let permit = tokio::select! {

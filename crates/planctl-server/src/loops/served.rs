@@ -30,6 +30,16 @@ impl Turns for Served {
         if shared.crew.serves_all() { News::Agents } else { News::Served }
     }
 
+    async fn due(&self, shared: &Shared) -> Result<Option<Duration>, ServiceError> {
+        let (store, host) = (shared.station.store(), shared.station.host());
+        let served = store.next_due(&ClaimLane::Served, host).await?;
+        if !shared.crew.serves_all() {
+            return Ok(served);
+        }
+        let of_any = store.next_due(&ClaimLane::Agent(Vec::new()), host).await?;
+        Ok(served.into_iter().chain(of_any).min())
+    }
+
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
         let mut stop = shared.stop.clone();
         let permit = tokio::select! {

@@ -203,6 +203,39 @@ async fn a_live_instance_cannot_be_swept_by_naming_another() {
 }
 
 #[tokio::test]
+async fn what_rests_is_told_by_lane_with_how_long_it_rests() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let work = world.claim(run.id, "one").await.unwrap();
+    let coder = ClaimLane::Agent(vec![Role::new("coder")]);
+    let reviewer = ClaimLane::Agent(vec![Role::new("reviewer")]);
+    let any = ClaimLane::Agent(Vec::new());
+    let due = async |lane: &ClaimLane| world.store.next_due(lane, "host-a").await.unwrap();
+    assert_eq!(due(&any).await, None, "it is in hand");
+    world.store.apply(run.id, &released(&work.item.at), &work.proof(), None).await.unwrap();
+    assert_eq!(due(&coder).await, Some(Duration::ZERO), "it may not have been due when somebody looked");
+    let mut aside = world.aside().await;
+    let mut set = async |text: &'static str| {
+        sqlx::query(text).execute(&mut aside).await.unwrap();
+    };
+    set("update items set available_at = clock_timestamp() + interval '1 hour'").await;
+    for lane in [&coder, &any] {
+        let wait = due(lane).await.unwrap();
+        assert!(wait <= Duration::from_secs(3600) && wait > Duration::from_secs(1800), "{wait:?}");
+    }
+    assert_eq!((due(&reviewer).await, due(&ClaimLane::Gate).await), (None, None));
+    assert_eq!(world.store.next_due(&coder, "host-b").await.unwrap(), None);
+    set("update items set served_on = 'host-a'").await;
+    assert_eq!(due(&coder).await, None);
+    assert!(due(&ClaimLane::Served).await.is_some());
+    set("update items set available_at = clock_timestamp() - interval '1 hour'").await;
+    assert_eq!(due(&ClaimLane::Served).await, None, "what nobody claims for so long wakes nobody");
+    set("update items set lane = 'harness', target = 'host-a', available_at = clock_timestamp() + interval '1 hour'")
+        .await;
+    assert!(due(&ClaimLane::Gate).await.is_some());
+}
+
+#[tokio::test]
 async fn a_gate_that_waits_for_its_workspace_uses_up_nothing_of_its_time() {
     let world = world(1).await;
     let run = world.begun().await;
