@@ -43,6 +43,11 @@ pub(crate) fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
+/// Says whether a text holds characters that nobody sees and nothing beside them calls for, as no path should.
+pub fn has_hidden(text: &str) -> bool {
+    hidden(text).next().is_some()
+}
+
 fn is_called_for(before: Option<char>, character: char, after: Option<char>) -> bool {
     let (Some(before), after) = (before, after.unwrap_or(' ')) else { return false };
     let joins = |near: char| matches!(near, '\u{600}'..='\u{1cff}' | '\u{a800}'..='\u{abff}');

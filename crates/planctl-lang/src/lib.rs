@@ -41,7 +41,7 @@ pub mod workflow;
 
 pub use annotate::{Mark, annotate};
 pub use changes::{Change, changes};
-pub use characters::{escape, is_hidden, printable};
+pub use characters::{escape, has_hidden, is_hidden, printable};
 pub use diagnostic::{Code, Diagnostic, Edit, Fix, Label, Severity, StepName, did_you_mean};
 pub use digest::{canonical, digest, digest_of_text};
 pub use draw::render_all;

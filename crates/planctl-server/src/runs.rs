@@ -270,6 +270,7 @@ impl Services {
                 before: Vec::new(),
                 work: None,
                 gate: None,
+                late: Vec::new(),
             });
             match &input.event {
                 Event::Agent(event) => {
@@ -300,6 +301,14 @@ impl Services {
                     | Found::Nothing(_) => {}
                 },
                 Event::Human(_) | Event::Clock(_) => {}
+            }
+        }
+        for refused in self.store.refusals(run).await? {
+            let Event::Agent(event) = &refused.event else { continue };
+            let step = shown.graph.node(&event.at.node).and_then(Node::step);
+            let place = step.and_then(|step| places.get(&(step, event.at.attempt.number())));
+            if let Some(entry) = place.and_then(|place| attempts.get_mut(place)) {
+                entry.late.extend(self.work_view(refused.at, &event.said).await?);
             }
         }
         let next = (places.len() > end).then(|| LogView::cursor(end));

@@ -895,6 +895,9 @@ pub struct AttemptView {
     pub work: Option<WorkView>,
     /// What the harness found, where a gate ran.
     pub gate: Option<GateView>,
+    /// What workers said when their lease was over: kept to be read, it changed nothing.
+    #[serde(default)]
+    pub late: Vec<WorkView>,
 }
 
 /// What a worker reported.

@@ -23,6 +23,8 @@ pub(crate) const RENEW_WAITING: &str = "update items set hard_deadline = clock_t
      returning lease_until, hard_deadline, false as is_over";
 pub(crate) const IS_HELD: &str = "select exists (select from items where id = $1 and generation = $2 and token_hash = $3 \
      and state = 'leased' and hard_deadline > clock_timestamp()) as is_held";
+pub(crate) const HELD_FOR: &str = "select (extract(epoch from clock_timestamp() - hard_deadline) * 1000000)::bigint + span_micros \
+     as micros from items where id = $1 and generation = $2 and token_hash = $3 and state = 'leased'";
 pub(crate) const RUN_STATUS_OF: &str = "select status from runs where id = $1";
 /// What a renewal of a lease came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,6 +79,27 @@ impl Store {
         }
         let is_past = newest > generation || (newest == generation && !is_leased);
         Ok(if is_past { Leased::Lost } else { Leased::Unknown })
+    }
+
+    /// Returns how long ago an item was claimed, for whoever holds it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn held_for(
+        &self,
+        item: &ItemId,
+        generation: i64,
+        token: &Token,
+    ) -> Result<Option<Duration>, StoreError> {
+        let hash = token.hash();
+        let row = repeated!(self, lent => sqlx::query(HELD_FOR)
+            .bind(item.as_str())
+            .bind(generation)
+            .bind(&hash)
+            .fetch_optional(&mut *lent))?;
+        let Some(row) = row else { return Ok(None) };
+        Ok(Some(Duration::from_micros(u64::try_from(row.try_get::<i64, _>("micros")?).unwrap_or(0))))
     }
 
     /// Extends a lease, never beyond its hard deadline, for whoever shows its generation and secret.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use planctl_engine::{
-    Ask, At, Digest, End, Head, ItemId, NodeId, Record, Role, Run, RunId, RunStatus, Timestamp, Work,
+    Ask, At, Digest, End, Event, Head, ItemId, NodeId, Record, Role, Run, RunId, RunStatus, Timestamp, Work,
 };
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -135,8 +135,8 @@ pub(crate) const ASKS: &str = asks_where!(
      and ($3::bigint is null or a.number > $3) order by a.number limit $4"
 );
 pub(crate) const ASK: &str = asks_where!("a.number = $1");
-pub(crate) const REFUSALS: &str =
-    "select item, generation, name, reason, body::text as body, at from refusals where run = $1 order by id";
+pub(crate) const REFUSALS: &str = "select item, generation, name, reason, body::text as body, at from (select * from refusals where run = $1 \
+     order by id desc limit 100) newest order by id";
 
 /// A run to be made.
 #[derive(Clone, Debug)]
@@ -308,8 +308,8 @@ pub struct RefusalRow {
     pub name: String,
     /// Why it was refused.
     pub reason: String,
-    /// The event, as JSON.
-    pub body: String,
+    /// What was said.
+    pub event: Event,
     /// When.
     pub at: Timestamp,
 }
@@ -794,7 +794,7 @@ impl Store {
         ask_row(&row.ok_or_else(|| StoreError::not_found(format!("ask {number}")))?)
     }
 
-    /// Returns the news of a run that did not fit, oldest first.
+    /// Returns the news of a run that did not fit, oldest first: the newest hundred.
     ///
     /// # Errors
     ///
@@ -809,7 +809,7 @@ impl Store {
                     generation: row.try_get("generation")?,
                     name: row.try_get("name")?,
                     reason: row.try_get("reason")?,
-                    body: row.try_get("body")?,
+                    event: from_json(row.try_get("body")?, "news that did not fit")?,
                     at: time_at(row, "at")?,
                 })
             })

@@ -44,6 +44,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("leases: renew", leases::RENEW),
     ("leases: renew waiting", leases::RENEW_WAITING),
     ("leases: is held", leases::IS_HELD),
+    ("leases: held for", leases::HELD_FOR),
     ("leases: run status of", leases::RUN_STATUS_OF),
     ("queue: expired", queue::EXPIRED),
     ("queue: held by", queue::HELD_BY),

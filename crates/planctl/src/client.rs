@@ -12,8 +12,8 @@ use planctl_server::config::{Agent, Config};
 use planctl_server::database::ClusterError;
 use planctl_server::http::Problem;
 use planctl_server::wire::calls::{
-    AnswerCall, CancelCall, DecideCall, DiffCall, NoteCall, PlaceCall, PlanCall, ResumeCall, RunName,
-    RunPlanView, StandingCall, StartCall, StartedView,
+    AnswerCall, AnswerWord, CancelCall, DecideCall, DiffCall, NoteCall, PlaceCall, PlanCall, ResumeCall,
+    RunName, RunPlanView, StandingCall, StartCall, StartedView,
 };
 use planctl_server::wire::work::ServiceView;
 use planctl_server::wire::{
@@ -576,6 +576,7 @@ impl Client {
                 services.answer(id, answer, note, Some(services.config())).await.map_err(failure)
             }
             Via::Daemon(daemon) => {
+                let answer = AnswerWord::of(&answer);
                 let call = AnswerCall { place: daemon.place(), answer, note: note.map(str::to_owned) };
                 daemon.remote.post(&format!("/v1/approvals/{id}/answer"), &[], &call).await
             }

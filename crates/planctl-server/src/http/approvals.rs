@@ -23,7 +23,8 @@ pub(super) async fn show(call: Call) -> Answer {
 pub(super) async fn answer(call: Call) -> Answer {
     let wanted: AnswerCall = call.body()?;
     let ask = call.parameter_as("ask", "the number of an ask")?;
+    let answer = wanted.answer.answer()?;
     let under = wanted.place.config.clone();
     let services = call.services_of(wanted.place).await?;
-    json(&services.answer(ask, wanted.answer, wanted.note.as_deref(), under.as_ref()).await?)
+    json(&services.answer(ask, answer, wanted.note.as_deref(), under.as_ref()).await?)
 }

@@ -16,6 +16,12 @@ const DEPTH_MAX: usize = 64;
 pub fn read<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, Problem> {
     let text: &[u8] = if bytes.iter().all(u8::is_ascii_whitespace) { b"{}" } else { bytes };
     scan(text)?;
+    // Else an array would be taken for the fields in their order.
+    if let Some(at) = text.iter().position(|byte| !byte.is_ascii_whitespace()).filter(|at| text[*at] == b'[')
+    {
+        let detail = format!("the body is wrong at byte {at}: expected an object, found an array");
+        return Err(Problem::new(Code::BadRequest, detail));
+    }
     let mut reader = serde_json::Deserializer::from_slice(text);
     let mut track = serde_path_to_error::Track::new();
     let value = T::deserialize(serde_path_to_error::Deserializer::new(&mut reader, &mut track));
@@ -121,6 +127,8 @@ mod tests {
         for (text, detail, pointer) in [
             ("{", "at byte", Some("")),
             ("nonsense", "byte 1", Some("")),
+            (r#" ["a"]"#, "byte 1: expected an object", None),
+            ("[]", "byte 0: expected an object", None),
             (r#"{"name": "a"} {"name": "b"}"#, "byte 14: trailing characters", None),
             (r#"{"nam": "a"}"#, "unknown field `nam`, expected `name` or `inner`", Some("/nam")),
             (r#"{"name": "a", "name": "b"}"#, "duplicate field `name`", None),

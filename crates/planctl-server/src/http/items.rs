@@ -26,8 +26,8 @@ use crate::clock;
 use crate::settings::RunSettings;
 use crate::told::Told;
 use crate::wire::calls::{
-    AcceptedView, AskCall, ClaimCall, ClaimedView, CompleteCall, FailCall, FailKind, HeartbeatView, LeftView,
-    LogCall, Nothing, ProfileView, SubscriptionView, UsageCall, WorkInput, WorkItem, WorkPayload,
+    self, AcceptedView, AskCall, ClaimCall, ClaimedView, CompleteCall, FailCall, FailKind, HeartbeatView,
+    LeftView, LogCall, Nothing, ProfileView, SubscriptionView, UsageCall, WorkInput, WorkItem, WorkPayload,
 };
 use crate::wire::moment;
 
@@ -561,6 +561,18 @@ impl Lease {
         }
     }
 
+    /// Takes how long the worker says that it worked; where it says nothing, the time since the claim.
+    async fn worked(&self, call: &Call, seconds: Option<f64>) -> Result<Duration, Problem> {
+        match seconds {
+            Some(seconds) => Ok(calls::duration("seconds", seconds)?),
+            None => {
+                let held = call.station().store.held_for(&self.item, self.generation, &self.token).await?;
+                // Of a lease that is over nobody knows any more; what is said then changes nothing.
+                Ok(held.unwrap_or_default())
+            }
+        }
+    }
+
     /// Works out the money of what was used, where the worker names its model and not the money.
     async fn priced(&self, call: &Call, said: AgentSaid) -> Result<AgentSaid, Problem> {
         if !said.usage().is_some_and(|usage| usage.micro_usd.is_none() && usage.model.is_some()) {
@@ -631,7 +643,7 @@ pub(super) async fn complete(call: Call) -> Answer {
         text,
         gave_up: said.gave_up,
         ending: said.exit_code.map(|code| Ending::Exited { code }),
-        duration: seconds(said.seconds)?,
+        duration: lease.worked(&call, said.seconds).await?,
         usage: used(&call, &lease, said.usage)?,
         hints,
     };
@@ -642,7 +654,7 @@ pub(super) async fn fail(call: Call) -> Answer {
     let lease = Lease::of(&call)?;
     let said: FailCall = call.body()?;
     let usage = used(&call, &lease, said.usage)?;
-    let duration = seconds(said.seconds)?;
+    let duration = lease.worked(&call, said.seconds).await?;
     let fault = |kind| AgentSaid::Faulted(Fault { kind, message: said.reason.chars().take(2000).collect() });
     let overran = |past| AgentSaid::Overran { past, duration, usage: usage.clone() };
     let (event, follows) = match said.kind {
@@ -724,15 +736,7 @@ fn used(call: &Call, lease: &Lease, said: Option<UsageCall>) -> Result<Option<Us
 
 impl UsageCall {
     fn usage(&self) -> Result<Usage, Problem> {
-        let micro_usd = match self.cost_usd {
-            None => None,
-            Some(cost) if cost.is_finite() && (0.0..=1e9).contains(&cost) => {
-                Some((cost * 1e6).round() as u64)
-            }
-            Some(cost) => {
-                return Err(Problem::new(Code::BadRequest, format!("`cost_usd` is 0 or more, found {cost}")));
-            }
-        };
+        let micro_usd = self.cost_usd.map(|cost| calls::micro_usd("cost_usd", cost)).transpose()?;
         Ok(Usage {
             input_tokens: self.input_tokens,
             cached_input_tokens: self.cached_input_tokens,
@@ -742,10 +746,4 @@ impl UsageCall {
             estimated: self.estimated,
         })
     }
-}
-
-fn seconds(given: Option<f64>) -> Result<Duration, Problem> {
-    let given = given.unwrap_or(0.0);
-    Duration::try_from_secs_f64(given)
-        .map_err(|_| Problem::new(Code::BadRequest, format!("`seconds` is 0 or more, found {given}")))
 }

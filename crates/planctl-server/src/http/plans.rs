@@ -1,10 +1,10 @@
 //! Plans: verified, compared, approved, rejected.
 
 use planctl_engine::Digest;
-use planctl_lang::{Levels, Source};
+use planctl_lang::{Levels, Source, escape, has_hidden};
 
 use super::parameters::WORKSPACE;
-use super::problem::Problem;
+use super::problem::{Code, Problem};
 use super::{Answer, Call, json, number};
 use crate::check::{self, Checked, Checking};
 use crate::wire::calls::{DecideCall, DiffCall, PlanCall, StandingCall};
@@ -63,8 +63,22 @@ pub(super) async fn reject(call: Call) -> Answer {
     json(&services.reject(&checked, wanted.note.as_deref().unwrap_or("rejected")).await?)
 }
 
+/// Refuses a name that nobody can tell from another: what is approved under it might be taken for something else (DESIGN 3).
+fn refuse_unseen(field: &str, path: &str) -> Result<(), Problem> {
+    if has_hidden(path) || path.contains(char::is_control) {
+        let detail = format!("the plan's `{field}` holds characters that nobody sees: {}", escape(path));
+        return Err(Problem::new(Code::BadRequest, detail));
+    }
+    Ok(())
+}
+
 /// Verifies a plan as it was handed in: what a client found out about it is not believed.
 pub(super) async fn checked(call: &Call, plan: &PlanCall) -> Result<Checked, Problem> {
+    if plan.path.is_empty() {
+        return Err(Problem::new(Code::BadRequest, "the plan's `path` is empty"));
+    }
+    refuse_unseen("path", &plan.path)?;
+    refuse_unseen("folder", plan.folder.as_deref().unwrap_or_default())?;
     let workspace = super::canonical(plan.workspace.clone()).await?;
     let config = plan.config.clone().unwrap_or_default();
     let levels = Levels::default();

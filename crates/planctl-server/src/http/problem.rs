@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::services::ServiceError;
+use crate::wire::calls::OutOfBounds;
 
 /// The media type of problem documents.
 pub const MEDIA_TYPE: &str = "application/problem+json";
@@ -274,6 +275,12 @@ impl Problem {
 impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Problem {
         Problem::of(&error)
+    }
+}
+
+impl From<OutOfBounds> for Problem {
+    fn from(error: OutOfBounds) -> Problem {
+        Problem::new(Code::BadRequest, error.to_string())
     }
 }
 

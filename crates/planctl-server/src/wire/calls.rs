@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use planctl_engine::{Answer, Digest, Graph, Hints, NodeId, Profile};
+use planctl_engine::{Answer, Budget, Digest, Graph, Hints, NodeId, Profile, Role};
 use planctl_harness::Baseline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Agent, Config};
 use crate::plans::Start;
+use crate::wire::BudgetView;
 
 /// A plan as it is handed in: its text, where it lies, and the configuration that is approved with it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -170,11 +172,139 @@ pub struct AnswerCall {
     #[serde(default)]
     pub place: PlaceCall,
     /// The answer: `{"answer": "retry"}`, `{"answer": "reassign", "role": "reviewer"}`, …
-    #[schemars(with = "serde_json::Value")]
-    pub answer: Answer,
+    pub answer: AnswerWord,
     /// Why, or words for the worker.
     #[serde(default)]
     pub note: Option<String>,
+}
+
+/// An answer by its word. Those without anything to say besides are empty objects, so that a field too many is refused.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "answer", rename_all = "snake_case", deny_unknown_fields)]
+pub enum AnswerWord {
+    /// The plan may run.
+    Approve {},
+    /// The plan may not run.
+    Reject {},
+    /// Try once more, with the note in the prompt.
+    Retry {},
+    /// Leave the step out.
+    Skip {},
+    /// Let the step count as met; shows for ever.
+    Waive {},
+    /// End the run as failed.
+    Abort {},
+    /// Pause the run until another revision is approved.
+    Revise {},
+    /// Give the step to another role and try once more.
+    Reassign {
+        /// The role.
+        role: String,
+    },
+    /// Add to the budget.
+    Raise {
+        /// How much.
+        by: RaiseCall,
+    },
+    /// Answer the worker's question; the next attempt spends no allowance.
+    Reply {},
+    /// Answer what the plan asks.
+    Choose {
+        /// One of the options; where there are none, any text.
+        option: String,
+    },
+}
+
+/// How much is added to a budget.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RaiseCall {
+    /// Tokens, input and output together.
+    #[serde(default)]
+    pub tokens: Option<u64>,
+    /// US dollars.
+    #[serde(default)]
+    pub usd: Option<f64>,
+    /// Seconds.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+}
+
+impl AnswerWord {
+    /// Returns the word for an answer.
+    pub fn of(answer: &Answer) -> AnswerWord {
+        match answer {
+            Answer::Approve => AnswerWord::Approve {},
+            Answer::Reject => AnswerWord::Reject {},
+            Answer::Retry => AnswerWord::Retry {},
+            Answer::Skip => AnswerWord::Skip {},
+            Answer::Waive => AnswerWord::Waive {},
+            Answer::Abort => AnswerWord::Abort {},
+            Answer::Revise => AnswerWord::Revise {},
+            Answer::Reassign { role } => AnswerWord::Reassign { role: role.as_str().to_owned() },
+            Answer::Raise { by } => {
+                let BudgetView { tokens, usd, seconds } = BudgetView::from(*by);
+                AnswerWord::Raise { by: RaiseCall { tokens, usd, seconds } }
+            }
+            Answer::Reply => AnswerWord::Reply {},
+            Answer::Choose { option } => AnswerWord::Choose { option: option.clone() },
+        }
+    }
+
+    /// Returns the answer that it means.
+    ///
+    /// # Errors
+    ///
+    /// Names the number that is out of bounds.
+    pub fn answer(self) -> Result<Answer, OutOfBounds> {
+        Ok(match self {
+            AnswerWord::Approve {} => Answer::Approve,
+            AnswerWord::Reject {} => Answer::Reject,
+            AnswerWord::Retry {} => Answer::Retry,
+            AnswerWord::Skip {} => Answer::Skip,
+            AnswerWord::Waive {} => Answer::Waive,
+            AnswerWord::Abort {} => Answer::Abort,
+            AnswerWord::Revise {} => Answer::Revise,
+            AnswerWord::Reassign { role } => Answer::Reassign { role: Role::new(role) },
+            AnswerWord::Raise { by } => Answer::Raise {
+                by: Budget {
+                    tokens: by.tokens,
+                    micro_usd: by.usd.map(|usd| micro_usd("usd", usd)).transpose()?,
+                    time: by.seconds.map(|seconds| duration("seconds", seconds)).transpose()?,
+                },
+            },
+            AnswerWord::Reply {} => Answer::Reply,
+            AnswerWord::Choose { option } => Answer::Choose { option },
+        })
+    }
+}
+
+/// The most money that a call names, in US dollars.
+const USD_MAX: f64 = 1e9;
+/// The longest time that a call names, in seconds: a hundred years.
+const SECONDS_MAX: f64 = 100.0 * 365.0 * 86_400.0;
+
+/// A number that nobody means.
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
+#[error("`{field}` is from 0 to {most}, found {found}")]
+pub struct OutOfBounds {
+    field: &'static str,
+    most: f64,
+    found: f64,
+}
+
+/// Reads US dollars as the millionths in which they are counted.
+pub(crate) fn micro_usd(field: &'static str, usd: f64) -> Result<u64, OutOfBounds> {
+    within(field, usd, USD_MAX).map(|usd| (usd * 1e6).round() as u64)
+}
+
+/// Reads seconds.
+pub(crate) fn duration(field: &'static str, seconds: f64) -> Result<Duration, OutOfBounds> {
+    within(field, seconds, SECONDS_MAX).map(Duration::from_secs_f64)
+}
+
+fn within(field: &'static str, found: f64, most: f64) -> Result<f64, OutOfBounds> {
+    if (0.0..=most).contains(&found) { Ok(found) } else { Err(OutOfBounds { field, most, found }) }
 }
 
 /// A run by its id and name.
@@ -471,7 +601,7 @@ pub struct UsageCall {
     /// Output tokens.
     #[serde(default)]
     pub output_tokens: u64,
-    /// US dollars, where they are known.
+    /// US dollars, where they are known: at most 1000000000.
     #[serde(default)]
     pub cost_usd: Option<f64>,
     /// Says that the money was worked out from the model's price.
@@ -494,7 +624,7 @@ pub struct FailCall {
     /// What was used.
     #[serde(default)]
     pub usage: Option<UsageCall>,
-    /// How long it worked, in seconds.
+    /// How long it worked, in seconds; since the claim where it is left out.
     #[serde(default)]
     pub seconds: Option<f64>,
 }

@@ -1,8 +1,11 @@
 //! The first round trip: what a transition is decided on, and the rare looks at what happened before.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use planctl_engine::{ClockEvent, Digest, Event, Head, NodeId, Record, Refusal, Scope, Timestamp};
+use planctl_engine::{
+    AgentEvent, AgentSaid, ClockEvent, Digest, Event, Head, NodeId, Record, Refusal, Report, Scope, Timestamp,
+};
 use sha2::{Digest as _, Sha256};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -191,9 +194,9 @@ impl Store {
         if let Event::Agent(_) = call.event {
             // A worker that says something else under the same lease has not said it twice (row 71).
             let before = self.history(call.run, seq - 1, 1).await?;
-            let is_same = before
-                .iter()
-                .any(|line| matches!(&line.said, Said::Input(input) if input.event == *call.event));
+            let is_same = before.iter().any(
+                |line| matches!(&line.said, Said::Input(input) if is_repeated(&input.event, call.event)),
+            );
             if !is_same {
                 return Err(Setback::Final(StoreError::KeyReused { key: item.as_str().to_owned() }));
             }
@@ -258,4 +261,19 @@ impl Store {
 
 pub(super) fn body_hash(event: &Event) -> Vec<u8> {
     Sha256::digest(to_json(event)).to_vec()
+}
+
+/// Says whether a worker says the same again. How long it worked may have been measured anew, and by whoever passes it on.
+fn is_repeated(before: &Event, again: &Event) -> bool {
+    let (mut before, mut again) = (before.clone(), again.clone());
+    for event in [&mut before, &mut again] {
+        let Event::Agent(AgentEvent { said, .. }) = event else { continue };
+        match said {
+            AgentSaid::Reported(Report { duration, .. }) | AgentSaid::Overran { duration, .. } => {
+                *duration = Duration::ZERO;
+            }
+            AgentSaid::Asked { .. } | AgentSaid::Faulted(_) | AgentSaid::Released => {}
+        }
+    }
+    before == again
 }

@@ -242,7 +242,10 @@ pub async fn logs(context: &Context, run: &str, which: Which) -> Answer {
     let client = Client::open(context).await?;
     let mut view = client.logs(client.find(run).await?, which.step, which.attempt).await?;
     if which.contract {
-        view.attempts.iter_mut().for_each(|attempt| attempt.work = None);
+        for attempt in &mut view.attempts {
+            attempt.work = None;
+            attempt.late.clear();
+        }
     }
     if is_json {
         show::print_json(&view)?;
@@ -284,6 +287,13 @@ fn attempt_drawn(attempt: &AttemptView, tail: Option<usize>) -> String {
         if gate.vacuous {
             text.push_str(&format!("  {}\n", styled(CARE, &show::vacuous(StepState::Passed))));
         }
+    }
+    for late in &attempt.late {
+        text.push_str(&format!(
+            "  {}\n",
+            styled(CARE, "worker · after its lease was over; it changed nothing")
+        ));
+        stream(&mut text, "", &late.text, late.bytes, tail);
     }
     text
 }

@@ -60,6 +60,58 @@ fn row_68_a_worker_s_token_may_not_decide_and_is_told_which_scope_may() {
 }
 
 #[test]
+fn row_76_an_answer_holds_what_it_needs_and_nothing_else() {
+    let house = House::new();
+    let answer = |key: &str, word: &str| {
+        let body = Some(format!(r#"{{"answer": {word}}}"#));
+        house.local("POST", "/v1/approvals/7/answer", &Ask { key: Some(key), body, ..Ask::default() })
+    };
+    for (at, (word, words)) in [
+        (r#"{"answer": "raise", "by": {"usd": 1, "tokns": 5}}"#, "unknown field `tokns`"),
+        (r#"{"answer": "raise", "by": {"usd": 1}, "bogus": [1]}"#, "unknown field `bogus`"),
+        (r#"{"answer": "raise", "by": {"usd": 1, "usd": 2}}"#, "duplicate field `usd`"),
+        (r#"{"answer": "raise", "by": {"usd": -1}}"#, "`usd` is from 0 to 1000000000, found -1"),
+        (r#"{"answer": "raise", "by": {"seconds": 1e10}}"#, "`seconds` is from 0 to 3153600000"),
+        (r#"{"answer": "approve", "note": "x"}"#, "unknown field `note`"),
+        (r#"{"answer": "retry", "role": "x"}"#, "unknown field `role`"),
+        (r#"{"answer": "reassign", "role": "x", "by": "y"}"#, "unknown field `by`"),
+        (r#"{"answer": "pass"}"#, "unknown variant `pass`"),
+        (r#"{}"#, "missing field `answer`"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let reply = answer(&format!("wrong-{at}"), word);
+        assert_eq!((reply.status, reply.code().as_str()), (400, "bad_request"), "{word}: {reply:?}");
+        assert!(reply.json()["detail"].as_str().unwrap().contains(words), "{word}: {reply:?}");
+    }
+    let raise = r#"{"answer": "raise", "by": {"usd": 1.5, "tokens": 5, "seconds": 60}}"#;
+    for (key, word) in [("raise", raise), ("retry", r#"{"answer": "retry"}"#)] {
+        assert_eq!(answer(key, word).code(), "not_found", "{word}");
+    }
+}
+
+#[test]
+fn a_plan_is_not_approved_under_a_name_that_nobody_sees() {
+    let house = House::new();
+    for (path, words) in [
+        ("", "`path` is empty"),
+        ("a\u{202e}.md", "nobody sees"),
+        ("a\nb.md", "nobody sees"),
+        ("\u{200b}c", "nobody sees"),
+    ] {
+        let plan = json!({ "workspace": house.room.path(""), "path": path, "text": plan("hello", "hello") });
+        for (route, call) in [("verify", plan.clone()), ("approve", json!({ "plan": plan }))] {
+            let key = format!("{route}-{}", path.len());
+            let ask = Ask { key: Some(&key), body: Some(call.to_string()), ..Ask::default() };
+            let reply = house.local("POST", &format!("/v1/plans/{route}"), &ask);
+            assert_eq!((reply.status, reply.code().as_str()), (400, "bad_request"), "{path:?}: {reply:?}");
+            assert!(reply.body.contains(words) && !reply.body.contains('\u{202e}'), "{path:?}: {reply:?}");
+        }
+    }
+}
+
+#[test]
 fn row_84_a_decision_about_what_is_over_or_changed_is_a_conflict_that_says_so() {
     let house = House::new();
     let (run, ask) = waiting(&house, "hello");

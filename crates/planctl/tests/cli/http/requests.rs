@@ -65,6 +65,7 @@ fn rows_74_to_80_bodies_that_are_no_body() {
         (r#"{"roles": ["a"]} {}"#, "bad_request", "trailing"),
         (r#"{"role": ["a"]}"#, "bad_request", "unknown field `role`"),
         (r#"{"roles": ["a"], "roles": ["b"]}"#, "bad_request", "duplicate field"),
+        (r#"[["a"]]"#, "bad_request", "expected an object"),
         (r#"{"roles": null}"#, "bad_request", "invalid type: null"),
         (r#"{"roles": [1]}"#, "bad_request", "invalid type: integer"),
         (r#"{"roles": ["a"], "lease_seconds": 1e999}"#, "bad_request", "out of range"),

@@ -106,6 +106,39 @@ fn rows_69_and_70_another_item_is_not_there_and_a_lost_lease_is_lost() {
 }
 
 #[test]
+fn p5_what_a_worker_says_too_late_is_kept_as_a_note_on_its_attempt() {
+    let house = House::new();
+    let run = house.run("hello", "hello");
+    let claimed = house.claim();
+    assert_eq!(say(&house, &claimed, "release", "{}").status, 200);
+    let reply = say(&house, &claimed, "complete", r#"{"text": "I had it all along"}"#);
+    assert_eq!((reply.status, reply.code().as_str()), (409, "lease_lost"));
+    let logs = house.local("GET", &format!("/v1/runs/{run}/logs"), &Ask::default()).json();
+    let attempt = &logs["attempts"][0];
+    assert_eq!((&attempt["attempt"], &attempt["work"]), (&Value::from(1), &Value::Null), "{logs}");
+    assert_eq!(attempt["late"][0]["text"], "I had it all along", "{logs}");
+    let shown = house.room.planctl(&["plan", "logs", &run]).out;
+    assert!(shown.contains("after its lease was over; it changed nothing"), "{shown}");
+    assert!(shown.contains("I had it all along"), "{shown}");
+}
+
+#[test]
+fn who_does_not_say_how_long_it_worked_worked_since_its_claim() {
+    let house = House::new();
+    let run = house.run("hello", "hello");
+    let claimed = house.claim();
+    let reply = say(&house, &claimed, "complete", r#"{"text": "x", "usage": {"cost_usd": 1e10}}"#);
+    assert!(reply.body.contains("`cost_usd` is from 0 to 1000000000, found 10000000000"), "{reply:?}");
+    house.room.write("out.txt", "hello\n");
+    assert_eq!(say(&house, &claimed, "complete", r#"{"text": "done"}"#).status, 200);
+    let again = say(&house, &claimed, "complete", r#"{"text": "done"}"#);
+    assert_eq!((again.status, &again.json()["repeated"]), (200, &Value::from(true)), "{again:?}");
+    house.until(&run, "done");
+    let logs = house.local("GET", &format!("/v1/runs/{run}/logs"), &Ask::default()).json();
+    assert!(logs["attempts"][0]["work"]["seconds"].as_f64().unwrap() > 0.0, "{logs}");
+}
+
+#[test]
 fn row_71_a_report_is_repeated_or_refused() {
     let house = House::new();
     let run = house.run("hello", "hello");
