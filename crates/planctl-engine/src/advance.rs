@@ -85,7 +85,7 @@ pub fn touched(graph: &Graph, event: &Event) -> Scope {
     match event {
         Event::Agent(event) => with_successors(&event.at.node),
         Event::Harness(event) => with_successors(&event.at.node),
-        Event::Clock(ClockEvent::LeaseLost { at, .. } | ClockEvent::Overran { at }) => {
+        Event::Clock(ClockEvent::LeaseLost { at, .. } | ClockEvent::Overran { at, .. }) => {
             with_successors(&at.node)
         }
         Event::Clock(ClockEvent::Admitted) => with_successors(graph.start()),

@@ -35,7 +35,7 @@ pub struct Spent {
     pub micro_usd: u64,
     /// Time: of the run while not held, or of the node's attempts.
     pub time: Duration,
-    /// Attempts whose worker reported its usage.
+    /// Times that a worker reported its usage: of attempts, and of deliveries that came to nothing.
     pub metered: u32,
     /// Attempts whose worker reported none: shown, not charged.
     pub unmetered: u32,

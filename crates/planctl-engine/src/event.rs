@@ -32,6 +32,21 @@ pub struct AgentEvent {
     pub at: At,
     /// What was said.
     pub said: AgentSaid,
+    /// What the worker had said before, under the same lease, that it used so far; what it says now counts in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noted: Option<Usage>,
+}
+
+impl AgentEvent {
+    /// Makes one of a worker that has said nothing before.
+    pub fn new(at: At, said: AgentSaid) -> AgentEvent {
+        AgentEvent { at, said, noted: None }
+    }
+
+    /// Returns what was used, where it was told.
+    pub fn used(&self) -> Option<&Usage> {
+        self.said.usage().or(self.noted.as_ref())
+    }
 }
 
 /// What a worker, or the process that minds it, can say.
@@ -87,7 +102,8 @@ impl AgentSaid {
         match self {
             AgentSaid::Reported(report) => report.usage.as_ref(),
             AgentSaid::Asked { usage, .. } | AgentSaid::Overran { usage, .. } => usage.as_ref(),
-            AgentSaid::Faulted(_) | AgentSaid::Released => None,
+            AgentSaid::Faulted(fault) => fault.usage.as_ref(),
+            AgentSaid::Released => None,
         }
     }
 
@@ -96,7 +112,8 @@ impl AgentSaid {
         match self {
             AgentSaid::Reported(report) => report.usage.as_mut(),
             AgentSaid::Asked { usage, .. } | AgentSaid::Overran { usage, .. } => usage.as_mut(),
-            AgentSaid::Faulted(_) | AgentSaid::Released => None,
+            AgentSaid::Faulted(fault) => fault.usage.as_mut(),
+            AgentSaid::Released => None,
         }
     }
 }
@@ -143,6 +160,16 @@ pub struct Fault {
     pub kind: FaultKind,
     /// What was said about it.
     pub message: String,
+    /// What was used until then, where it is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+
+impl Fault {
+    /// Makes one before anything was used.
+    pub fn new(kind: FaultKind, message: String) -> Fault {
+        Fault { kind, message, usage: None }
+    }
 }
 
 /// What kind of infrastructure trouble.
@@ -345,11 +372,17 @@ pub enum ClockEvent {
         at: At,
         /// Says that the holder was one of our own processes, which stopped or died: no delivery is spent.
         interrupted: bool,
+        /// What the worker had said that it used so far.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        noted: Option<Usage>,
     },
     /// The hard deadline of the try's work passed while its worker was away.
     Overran {
         /// The try.
         at: At,
+        /// What the worker had said that it used so far.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        noted: Option<Usage>,
     },
 }
 
@@ -398,7 +431,7 @@ impl Event {
             Event::Agent(event) => Some(&event.at),
             Event::Harness(event) => Some(&event.at),
             Event::Human(_) => None,
-            Event::Clock(ClockEvent::LeaseLost { at, .. } | ClockEvent::Overran { at }) => Some(at),
+            Event::Clock(ClockEvent::LeaseLost { at, .. } | ClockEvent::Overran { at, .. }) => Some(at),
             Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. }) => None,
         }
     }

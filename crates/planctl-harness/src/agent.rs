@@ -196,7 +196,7 @@ async fn run(
 }
 
 fn could_not_run(message: String) -> Worked {
-    let said = AgentSaid::Faulted(Fault { kind: FaultKind::Transient, message });
+    let said = AgentSaid::Faulted(Fault::new(FaultKind::Transient, message));
     Worked { said, outputs: Vec::new(), session: None, artifacts: Vec::new(), is_mute: true }
 }
 
@@ -218,10 +218,10 @@ fn said(command: &Command, finished: Finished, mut answer: Answer, known: Option
         End::NotStarted { stage, errno } => {
             let error = std::io::Error::from_raw_os_error(*errno);
             let message = format!("it could not be started: {}: {error}", missing(command, *stage));
-            AgentSaid::Faulted(Fault { kind: FaultKind::Transient, message })
+            AgentSaid::Faulted(Fault::new(FaultKind::Transient, message))
         }
         End::Exited(_) | End::Signalled(_) | End::Flooded => match fault(&finished, &answer, known) {
-            Some(fault) => AgentSaid::Faulted(fault),
+            Some(fault) => AgentSaid::Faulted(Fault { usage, ..fault }),
             None => match answer.question.clone().or_else(|| denied(&answer, known)) {
                 Some(question) => AgentSaid::Asked { question, usage },
                 None => AgentSaid::Reported(report(&finished, &answer, &mut outputs)),
@@ -266,7 +266,7 @@ fn fault(finished: &Finished, answer: &Answer, known: Option<&Known>) -> Option<
         } else {
             FaultKind::Transient
         };
-        return Some(Fault { kind, message: shorten(&error.message) });
+        return Some(Fault::new(kind, shorten(&error.message)));
     }
     let kind = match finished.end {
         End::Exited(EXIT_TEMPORARY) => FaultKind::Transient,
@@ -288,7 +288,7 @@ fn fault(finished: &Finished, answer: &Answer, known: Option<&Known>) -> Option<
     } else {
         message
     };
-    Some(Fault { kind, message })
+    Some(Fault::new(kind, message))
 }
 
 fn report(finished: &Finished, answer: &Answer, outputs: &mut Vec<Output>) -> Report {

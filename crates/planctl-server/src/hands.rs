@@ -131,7 +131,7 @@ impl Hands {
 
     async fn reported(&self, claimed: &Claimed, said: AgentSaid, room: &Room) -> Result<(), ServiceError> {
         let said = self.settings.priced(said);
-        let event = Event::Agent(AgentEvent { at: claimed.item.at.clone(), said });
+        let event = Event::Agent(AgentEvent::new(claimed.item.at.clone(), said));
         match self.say(claimed, &event, self.take(room).as_ref()).await? {
             Some(gate) => self.gate(&gate, room).await,
             None => Ok(()),
@@ -155,7 +155,7 @@ impl Hands {
         match &claimed.item.work {
             Work::Agent { .. } => {
                 let message = format!("the work could not be done by {what}");
-                let said = AgentSaid::Faulted(Fault { kind: FaultKind::Transient, message });
+                let said = AgentSaid::Faulted(Fault::new(FaultKind::Transient, message));
                 self.reported(claimed, said, room).await
             }
             Work::Harness { .. } | Work::Human { .. } => {
@@ -179,12 +179,12 @@ impl Hands {
             return self.reported(claimed, no_agent(role), room).await;
         };
         if let Some(message) = self.lost_place(claimed) {
-            let said = AgentSaid::Faulted(Fault { kind: FaultKind::Permission, message });
+            let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, message));
             return self.reported(claimed, said, room).await;
         }
         if !Path::new(&claimed.workspace).is_dir() {
             let message = format!("the workspace {} is not there", claimed.workspace);
-            let said = AgentSaid::Faulted(Fault { kind: FaultKind::Transient, message });
+            let said = AgentSaid::Faulted(Fault::new(FaultKind::Transient, message));
             return self.reported(claimed, said, room).await;
         }
         let assignment = self.told().assignment(claimed, task, role, *timeout, brief).await?;
@@ -653,7 +653,7 @@ fn task_of(claimed: &Claimed) -> Result<&Task, ServiceError> {
 /// Says that nobody can do the work; a claim is only made for roles that are served, so this is a race with a change.
 fn no_agent(role: &Role) -> AgentSaid {
     let message = format!("no agent serves the role `{role}`");
-    AgentSaid::Faulted(Fault { kind: FaultKind::Transient, message })
+    AgentSaid::Faulted(Fault::new(FaultKind::Transient, message))
 }
 
 /// Does something that blocks on the file system beside the loops.

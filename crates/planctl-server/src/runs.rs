@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use planctl_engine::view::{Form, Manual, Scene};
 use planctl_engine::{
-    AgentSaid, Contract, End, Ending, Event, Evidence, Excerpt, Fact, Found, Graph, Level, Node, NodeId,
-    NodeState, Outcome, Overrun, Record, Rehearsal, Report, Run, RunId, RunStatus, Scope, Showing, Spent,
-    Timestamp, Verdict, Work, view,
+    AgentEvent, AgentSaid, Contract, End, Ending, Event, Evidence, Excerpt, Fact, Found, Graph, Level, Node,
+    NodeId, NodeState, Outcome, Overrun, Record, Rehearsal, Report, Run, RunId, RunStatus, Scope, Showing,
+    Spent, Timestamp, Usage, Verdict, Work, view,
 };
 use planctl_lang::Source;
 use planctl_lang::workflow::{self, Language, Workflow};
@@ -274,7 +274,7 @@ impl Services {
             });
             match &input.event {
                 Event::Agent(event) => {
-                    if let Some(work) = self.work_view(line.at, &event.said).await? {
+                    if let Some(work) = self.work_view(line.at, event).await? {
                         entry.work = Some(work);
                     }
                 }
@@ -308,7 +308,7 @@ impl Services {
             let step = shown.graph.node(&event.at.node).and_then(Node::step);
             let place = step.and_then(|step| places.get(&(step, event.at.attempt.number())));
             if let Some(entry) = place.and_then(|place| attempts.get_mut(place)) {
-                entry.late.extend(self.work_view(refused.at, &event.said).await?);
+                entry.late.extend(self.work_view(refused.at, event).await?);
             }
         }
         let next = (places.len() > end).then(|| LogView::cursor(end));
@@ -316,7 +316,7 @@ impl Services {
         Ok(LogView { run: shown.view.run.name, attempts, next })
     }
 
-    async fn work_view(&self, at: Timestamp, said: &AgentSaid) -> Result<Option<WorkView>, ServiceError> {
+    async fn work_view(&self, at: Timestamp, event: &AgentEvent) -> Result<Option<WorkView>, ServiceError> {
         let plain = |text: String| WorkView {
             at: moment(at),
             ending: None,
@@ -326,8 +326,8 @@ impl Services {
             bytes: text.len() as u64,
             text,
         };
-        Ok(match said {
-            AgentSaid::Reported(report) => Some(self.report_view(at, report).await?),
+        Ok(match &event.said {
+            AgentSaid::Reported(report) => Some(self.report_view(at, report, event.used()).await?),
             AgentSaid::Asked { question, .. } => Some(plain(format!("asked: {question}"))),
             AgentSaid::Overran { past, duration, .. } => Some(WorkView {
                 ending: Some(match past {
@@ -344,18 +344,23 @@ impl Services {
         })
     }
 
-    async fn report_view(&self, at: Timestamp, report: &Report) -> Result<WorkView, ServiceError> {
+    async fn report_view(
+        &self,
+        at: Timestamp,
+        report: &Report,
+        used: Option<&Usage>,
+    ) -> Result<WorkView, ServiceError> {
         Ok(WorkView {
             at: moment(at),
             ending: report.ending.map(ending_words),
             seconds: report.duration.as_secs_f64(),
-            spent: report.usage.as_ref().map(|usage| SpentView {
+            spent: used.map(|usage| SpentView {
                 tokens: usage.tokens(),
                 usd: usd(usage.micro_usd.unwrap_or(0)),
                 seconds: report.duration.as_secs_f64(),
                 unmetered: 0,
             }),
-            estimated: report.usage.as_ref().is_some_and(|usage| usage.estimated),
+            estimated: used.is_some_and(|usage| usage.estimated),
             text: self.text_of(&report.text).await?,
             bytes: report.text.bytes,
         })

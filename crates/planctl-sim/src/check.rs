@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentSaid, End, Ending, Event, Fact, Found, Graph, ItemId, NodeId, NodeKind, NodeState, Outcome,
-    Outcomes, Purpose, RedFirst, Run, RunStatus, Showing, Spent, TimerId, Timestamp, Usage, Verdict, Work,
-    advance,
+    AgentSaid, At, ClockEvent, End, Ending, Event, Fact, Found, Graph, ItemId, NodeId, NodeKind, NodeState,
+    Outcome, Outcomes, Purpose, RedFirst, Run, RunStatus, Showing, Spent, TimerId, Timestamp, Usage, Verdict,
+    Work, advance,
 };
 
 use serde::Serialize;
@@ -395,15 +395,26 @@ fn usage_is_charged_once(store: &Store) -> Result<(), String> {
         {
             run = (run.0 + child.spent.tokens, run.1 + child.spent.micro_usd);
         }
-        let Event::Agent(event) = &entry.event else { continue };
-        let usage: Option<&Usage> = match &event.said {
-            AgentSaid::Reported(report) => report.usage.as_ref(),
-            AgentSaid::Asked { usage, .. } | AgentSaid::Overran { usage, .. } => usage.as_ref(),
-            AgentSaid::Faulted(_) | AgentSaid::Released => None,
+        let (at, usage): (&At, Option<&Usage>) = match &entry.event {
+            Event::Agent(event) => {
+                let said = match &event.said {
+                    AgentSaid::Reported(report) => report.usage.as_ref(),
+                    AgentSaid::Asked { usage, .. } | AgentSaid::Overran { usage, .. } => usage.as_ref(),
+                    AgentSaid::Faulted(fault) => fault.usage.as_ref(),
+                    AgentSaid::Released => None,
+                };
+                (&event.at, said.or(event.noted.as_ref()))
+            }
+            Event::Clock(ClockEvent::LeaseLost { at, noted, .. } | ClockEvent::Overran { at, noted }) => {
+                (at, noted.as_ref())
+            }
+            Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. })
+            | Event::Harness(_)
+            | Event::Human(_) => continue,
         };
         let Some(usage) = usage else { continue };
         let used = (usage.input_tokens + usage.output_tokens, usage.micro_usd.unwrap_or(0));
-        let node = nodes.entry(&event.at.node).or_default();
+        let node = nodes.entry(&at.node).or_default();
         for sum in [&mut run, node] {
             *sum = (sum.0 + used.0, sum.1 + used.1);
         }

@@ -336,9 +336,9 @@ impl World {
         let (at, generation) = (row.item.at.clone(), row.generation);
         let is_work = matches!(row.item.work, Work::Agent { .. });
         let clock = if is_work && lease.hard_deadline <= self.now {
-            ClockEvent::Overran { at }
+            ClockEvent::Overran { at, noted: None }
         } else {
-            ClockEvent::LeaseLost { at, interrupted: lease.is_own }
+            ClockEvent::LeaseLost { at, interrupted: lease.is_own, noted: None }
         };
         if lease.until > self.now
             && let Some(Row { place: RowPlace::Leased(lease), .. }) = self.store.items.get_mut(&id)

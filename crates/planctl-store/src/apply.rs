@@ -269,8 +269,12 @@ impl Store {
             }
             self.check_proof(call, &before).await?;
             let run = Run::loaded(call.run, before.head.clone(), call.scope.clone(), before.records.clone());
-            match advance(&graph, &run, call.event, before.now) {
-                Ok(after) => return Ok(Arc::new(decided(call, before, after, digest, fixed, graph))),
+            let event = before.complete(call.event)?;
+            match advance(&graph, &run, &event, before.now) {
+                Ok(after) => {
+                    let event = event.into_owned();
+                    return Ok(Arc::new(decided(call, event, before, after, digest, fixed, graph)));
+                }
                 Err(Refusal::NotLoaded(more)) => {
                     loads += 1;
                     let more = if loads > LOADS_MAX { Scope::All } else { more };
@@ -313,6 +317,7 @@ impl Store {
 
 fn decided(
     call: &Call<'_>,
+    event: Event,
     before: read::Loaded,
     after: Advance,
     digest: planctl_engine::Digest,
@@ -320,7 +325,7 @@ fn decided(
     graph: Arc<Graph>,
 ) -> Decided {
     let brings_graph = before.seq == 0 || revised_to(call.event).is_some();
-    let input = Input { event: call.event.clone(), graph: brings_graph.then_some(digest) };
+    let input = Input { event, graph: brings_graph.then_some(digest) };
     let shared =
         Shared { at: before.now, cause: call.event.kind(), item: call.proof.item(), command: call.command };
     let lines = history::drafts((before.seq, before.chain), &shared, &input, &after.facts, &after.run);

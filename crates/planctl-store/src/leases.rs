@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use planctl_engine::{ItemId, RunId, Timestamp};
+use planctl_engine::{ItemId, RunId, Timestamp, Usage};
 use sqlx::Row;
 
 use crate::connections::repeated;
 use crate::effects::micros;
 use crate::error::StoreError;
 use crate::queue::{Claimed, ITEM};
-use crate::rows::{stored_run, time_at};
+use crate::rows::{stored_run, time_at, to_json};
 use crate::store::Store;
 use crate::token::Token;
 
@@ -21,6 +21,8 @@ pub(crate) const RENEW_WAITING: &str = "update items set hard_deadline = clock_t
      lease_until = clock_timestamp() + least($4::bigint, span_micros) * interval '1 microsecond' \
      where id = $1 and generation = $2 and token_hash = $3 and state = 'leased' \
      returning lease_until, hard_deadline, false as is_over";
+pub(crate) const NOTE_USAGE: &str = "update items set used = $4::json \
+     where id = $1 and generation = $2 and token_hash = $3 and state = 'leased'";
 pub(crate) const IS_HELD: &str = "select exists (select from items where id = $1 and generation = $2 and token_hash = $3 \
      and state = 'leased' and hard_deadline > clock_timestamp()) as is_held";
 pub(crate) const HELD_FOR: &str = "select (extract(epoch from clock_timestamp() - hard_deadline) * 1000000)::bigint + span_micros \
@@ -156,6 +158,33 @@ impl Store {
             Some("active") | None => Renewal::Lost,
             Some(_) => Renewal::Cancelled,
         })
+    }
+
+    /// Keeps with a lease what its holder says it has used so far, for whatever is said last of the item; says whether it
+    /// is held.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn note_usage(
+        &self,
+        item: &ItemId,
+        generation: i64,
+        token: &Token,
+        usage: &Usage,
+    ) -> Result<bool, StoreError> {
+        let (hash, usage) = (token.hash(), to_json(usage));
+        let noted = repeated!(self, lent => sqlx::query(NOTE_USAGE)
+            .bind(item.as_str())
+            .bind(generation)
+            .bind(&hash)
+            .bind(&usage)
+            .execute(&mut *lent))?;
+        if let Some(run) = item.run() {
+            // What is said next is decided on what stands there, so that it need not be decided twice.
+            self.cache().forget_known(run);
+        }
+        Ok(noted.rows_affected() > 0)
     }
 
     /// Says whether a lease is held and its hard deadline has not passed, for whoever shows its generation and secret.

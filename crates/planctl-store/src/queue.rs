@@ -309,9 +309,9 @@ impl Expired {
     /// Returns the news for the engine.
     pub fn event(&self) -> Event {
         Event::Clock(if self.is_overrun {
-            ClockEvent::Overran { at: self.at.clone() }
+            ClockEvent::Overran { at: self.at.clone(), noted: None }
         } else {
-            ClockEvent::LeaseLost { at: self.at.clone(), interrupted: self.own }
+            ClockEvent::LeaseLost { at: self.at.clone(), interrupted: self.own, noted: None }
         })
     }
 

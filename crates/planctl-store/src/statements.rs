@@ -43,6 +43,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("queue: roles", queue::ROLES),
     ("leases: renew", leases::RENEW),
     ("leases: renew waiting", leases::RENEW_WAITING),
+    ("leases: note usage", leases::NOTE_USAGE),
     ("leases: is held", leases::IS_HELD),
     ("leases: held for", leases::HELD_FOR),
     ("leases: run status of", leases::RUN_STATUS_OF),

@@ -27,6 +27,8 @@ mod together;
 mod tokens;
 #[path = "store/topics.rs"]
 mod topics;
+#[path = "store/usage.rs"]
+mod usage;
 #[path = "store/withdrawn.rs"]
 mod withdrawn;
 #[path = "store/workers.rs"]

@@ -106,7 +106,7 @@ impl Word {
                     FaultKind::Permission => FailKind::Permission,
                 },
                 reason: without_nul(&fault.message),
-                usage: None,
+                usage: fault.usage.map(used),
                 seconds: None,
             }),
             AgentSaid::Asked { question, usage } => {

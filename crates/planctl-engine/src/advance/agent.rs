@@ -28,24 +28,33 @@ pub(super) fn said(turn: &mut Turn<'_>, event: &AgentEvent) -> Result<(), Refusa
         | NodeState::Settled { .. } => return Err(Refusal::WrongState),
     };
     turn.refuse_unless_newest(&event.at, attempt)?;
+    let used = event.used();
     match &event.said {
-        AgentSaid::Reported(report) => reported(turn, node, report),
-        AgentSaid::Asked { question, usage } => {
-            charge(turn, node, usage.as_ref(), Duration::ZERO)?;
+        AgentSaid::Reported(report) => {
+            charge(turn, node, used, report.duration)?;
+            reported(turn, node, report)
+        }
+        AgentSaid::Asked { question, .. } => {
+            charge(turn, node, used, Duration::ZERO)?;
             turn.run.record_mut(node)?.question = Some(question.clone());
             hold::ask(turn, node, AskKind::Question, Reason::Asked, Some(question.clone()))
         }
-        AgentSaid::Overran { past, duration, usage } => {
-            charge(turn, node, usage.as_ref(), *duration)?;
+        AgentSaid::Overran { past, duration, .. } => {
+            charge(turn, node, used, *duration)?;
             overran(turn, node, *past)
         }
-        AgentSaid::Faulted(fault) => faulted(turn, node, fault),
-        AgentSaid::Released => dispatch::after_interruption(turn, node),
+        AgentSaid::Faulted(fault) => {
+            charge_told(turn, node, used)?;
+            faulted(turn, node, fault)
+        }
+        AgentSaid::Released => {
+            charge_told(turn, node, used)?;
+            dispatch::after_interruption(turn, node)
+        }
     }
 }
 
 fn reported(turn: &mut Turn<'_>, node: &NodeId, report: &Report) -> Result<(), Refusal> {
-    charge(turn, node, report.usage.as_ref(), report.duration)?;
     if planted(Mutant::ReportPassesStep) {
         settle::settle(turn, node, Outcome::Passed, None)?;
         return route::success(turn, node);
@@ -161,6 +170,14 @@ pub(super) fn charge(
     turn.run.record_mut(node)?.tally.spent = with_usage(own, usage, times);
     turn.run.head.spent = with_usage(turn.run.head.spent, usage, times);
     Ok(())
+}
+
+/// Charges what was told of work that came to nothing; where nothing was told, the try that follows tells.
+pub(super) fn charge_told(turn: &mut Turn<'_>, node: &NodeId, usage: Option<&Usage>) -> Result<(), Refusal> {
+    match usage {
+        Some(_) => charge(turn, node, usage, Duration::ZERO),
+        None => Ok(()),
+    }
 }
 
 fn with_usage(spent: Spent, usage: Option<&Usage>, times: u64) -> Spent {

@@ -1,5 +1,6 @@
 //! What time brought: admission to the workspace, timers, leases that ran out.
 
+use crate::budget::Usage;
 use crate::effect::{AskKind, Effect, Reason, TimerId};
 use crate::event::{ClockEvent, Overrun, Refusal};
 use crate::fact::Fact;
@@ -15,11 +16,13 @@ pub(super) fn ticked(turn: &mut Turn<'_>, event: &ClockEvent) -> Result<(), Refu
         ClockEvent::Admitted => admitted(turn),
         ClockEvent::Due { timer: TimerId::Stale } => stale(turn),
         ClockEvent::Due { timer: TimerId::Answer(node) } => unanswered(turn, node),
-        ClockEvent::LeaseLost { at, interrupted } => lease_lost(turn, at, *interrupted),
-        ClockEvent::Overran { at } => {
+        ClockEvent::LeaseLost { at, interrupted, noted } => {
+            lease_lost(turn, at, *interrupted, noted.as_ref())
+        }
+        ClockEvent::Overran { at, noted } => {
             let node = working(turn, at)?;
             let timeout = turn.run.record(&node)?.work_timeout(turn.task(&node)?);
-            agent::charge(turn, &node, None, timeout)?;
+            agent::charge(turn, &node, noted.as_ref(), timeout)?;
             agent::overran(turn, &node, Overrun::Deadline)
         }
     }
@@ -103,13 +106,14 @@ fn unanswered(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     human::chosen(turn, node, &default.answer, Said { by: &by, note: None })
 }
 
-fn lease_lost(turn: &mut Turn<'_>, at: &At, interrupted: bool) -> Result<(), Refusal> {
+fn lease_lost(turn: &mut Turn<'_>, at: &At, interrupted: bool, noted: Option<&Usage>) -> Result<(), Refusal> {
     turn.refuse_unless_active()?;
     if let Some(attempt) = turn.evaluating(&at.node)? {
         turn.refuse_unless_newest(at, attempt)?;
         return dispatch::gate_after_interruption(turn, &at.node);
     }
     let node = working(turn, at)?;
+    agent::charge_told(turn, &node, noted)?;
     if interrupted {
         dispatch::after_interruption(turn, &node)
     } else if planted(Mutant::LostLeaseSpendsAttempt) {

@@ -136,3 +136,19 @@ fn an_abort_answers_a_budget_ask() {
         ",
     );
 }
+
+#[test]
+fn what_deliveries_used_that_came_to_nothing_is_charged() {
+    talk(
+        "
+        plan  a: task  b: task  budget 1000 tokens
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent faulted a#1 300 tokens      a#1 to coder later
+        -> clock lease lost a#1 400 tokens   a#1 to coder later
+        -> agent faulted a#1        a#1 to coder later
+        -> agent reported a#1 200 tokens     90 % used; a#1 to harness
+        -> harness found a#1 exit 0          a#1 passed; a settled passed; b held: budget budget, 400 short
+        ",
+    );
+}

@@ -54,7 +54,7 @@ fn taken(set: &[On], max_retries: u16, code: i32) -> Option<On> {
     hear(human(Decision::Answer { item: ask.unwrap(), answer: Answer::Approve }));
     hear(Event::Clock(ClockEvent::Admitted));
     let at = At { node: "a".into(), visit: 1, attempt: Attempt::FIRST };
-    hear(Event::Agent(AgentEvent { at: at.clone(), said: AgentSaid::Reported(report()) }));
+    hear(Event::Agent(AgentEvent::new(at.clone(), AgentSaid::Reported(report()))));
     let found = Found::Evidence(Box::new(evidence(digest("a", 1), code)));
     let (facts, _) = hear(Event::Harness(HarnessEvent { at, found }));
     let followed: Vec<On> = facts

@@ -51,7 +51,7 @@ impl Play {
         for step in 1..=self.graph.task_count() {
             let at = At { node: step.to_string().as_str().into(), visit: 1, attempt: Attempt::FIRST };
             let said = AgentSaid::Reported(report());
-            self.hear(Event::Agent(AgentEvent { at: at.clone(), said }));
+            self.hear(Event::Agent(AgentEvent::new(at.clone(), said)));
             let found = Found::Evidence(Box::new(evidence(plan::digest(&step.to_string(), 1), 0)));
             self.hear(Event::Harness(HarnessEvent { at, found }));
         }

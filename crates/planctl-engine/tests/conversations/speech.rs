@@ -57,13 +57,17 @@ pub fn read(room: &Room<'_>, text: &str) -> Event {
             Event::Clock(ClockEvent::Due { timer: TimerId::Answer(NodeId::from(*node)) })
         }
         ["clock", "stale"] => Event::Clock(ClockEvent::Due { timer: TimerId::Stale }),
-        ["clock", "lease", "lost", at] => {
-            Event::Clock(ClockEvent::LeaseLost { at: the_try(room, at, &[]), interrupted: false })
-        }
+        ["clock", "lease", "lost", at, more @ ..] => Event::Clock(ClockEvent::LeaseLost {
+            at: the_try(room, at, &[]),
+            interrupted: false,
+            noted: usage(more),
+        }),
         ["clock", "own", "lease", "lost", at] => {
-            Event::Clock(ClockEvent::LeaseLost { at: the_try(room, at, &[]), interrupted: true })
+            Event::Clock(ClockEvent::LeaseLost { at: the_try(room, at, &[]), interrupted: true, noted: None })
         }
-        ["clock", "overran", at] => Event::Clock(ClockEvent::Overran { at: the_try(room, at, &[]) }),
+        ["clock", "overran", at] => {
+            Event::Clock(ClockEvent::Overran { at: the_try(room, at, &[]), noted: None })
+        }
         _ => panic!("who says “{text}”?"),
     }
 }
@@ -71,7 +75,7 @@ pub fn read(room: &Room<'_>, text: &str) -> Event {
 fn agent(room: &Room<'_>, said: &[&str], quoted: Option<String>) -> Event {
     let fault = |kind| {
         let message = quoted.clone().unwrap_or_else(|| "rate limited".to_owned());
-        AgentSaid::Faulted(Fault { kind, message })
+        Fault::new(kind, message)
     };
     let (at, said) = match said {
         ["reported", at, more @ ..] => {
@@ -86,12 +90,14 @@ fn agent(room: &Room<'_>, said: &[&str], quoted: Option<String>) -> Event {
             let past = if more.contains(&"silent") { Overrun::Silence } else { Overrun::Deadline };
             (at, AgentSaid::Overran { past, duration: Duration::from_secs(600), usage: usage(more) })
         }
-        ["faulted", at] => (at, fault(FaultKind::Transient)),
-        ["lacks", "permission", at] => (at, fault(FaultKind::Permission)),
+        ["faulted", at, more @ ..] => {
+            (at, AgentSaid::Faulted(Fault { usage: usage(more), ..fault(FaultKind::Transient) }))
+        }
+        ["lacks", "permission", at] => (at, AgentSaid::Faulted(fault(FaultKind::Permission))),
         ["released", at] => (at, AgentSaid::Released),
         other => panic!("what does the agent say: {other:?}?"),
     };
-    Event::Agent(AgentEvent { at: the_try(room, at, &[]), said })
+    Event::Agent(AgentEvent::new(the_try(room, at, &[]), said))
 }
 
 /// Reads `prefers yes`, `suggests b`, `notes name=value` and `proposes text` behind a report.

@@ -166,7 +166,7 @@ impl Client {
         let path = format!("/v1/items/{}/complete", claimed["item"].as_str().unwrap());
         // A report whose answer was lost is sent again, as every worker does.
         let answer = loop {
-            match self.call("POST", &path, claimed["token"].as_str(), r#"{"text":"done"}"#) {
+            match self.call("POST", &path, claimed["token"].as_str(), r#"{"text":"done","seconds":0.001}"#) {
                 Some(answer) => break answer,
                 None => std::thread::sleep(LOOK),
             }
@@ -266,7 +266,7 @@ async fn idle_queue(bench: &Bench, daemon: &Daemon) {
         });
         // Long enough for the worker to wait at the daemon.
         tokio::time::sleep(Duration::from_millis(30)).await;
-        let released = AgentEvent { at: held.item.at.clone(), said: AgentSaid::Released };
+        let released = AgentEvent::new(held.item.at.clone(), AgentSaid::Released);
         store.apply(run, &Event::Agent(released), &held.proof(), None).await.unwrap();
         let ready = Instant::now();
         await_end(bench, run).await;

@@ -66,13 +66,8 @@ pub(crate) struct Desk {
     lines: Lines,
     /// Workers as they presented themselves, and when that was noted.
     seen: Mutex<HashMap<String, Instant>>,
-    notes: Mutex<HashMap<(ItemId, i64), Note>>,
-}
-
-#[derive(Default)]
-struct Note {
-    log: String,
-    usage: Option<Usage>,
+    /// The ends of what holders of items printed, by the generation of the lease.
+    logs: Mutex<HashMap<(ItemId, i64), String>>,
 }
 
 impl Desk {
@@ -90,25 +85,24 @@ impl Desk {
         Ok(())
     }
 
-    fn note(&self, lease: &Lease, change: impl FnOnce(&mut Note)) {
-        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        if notes.len() >= KEPT_ITEMS_MAX {
-            notes.clear();
+    fn add(&self, lease: &Lease, text: &str) {
+        let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        if logs.len() >= KEPT_ITEMS_MAX {
+            logs.clear();
         }
-        change(notes.entry((lease.item.clone(), lease.generation)).or_default());
-    }
-
-    fn usage(&self, lease: &Lease) -> Option<Usage> {
-        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        notes.get(&(lease.item.clone(), lease.generation)).and_then(|note| note.usage.clone())
+        let log = logs.entry((lease.item.clone(), lease.generation)).or_default();
+        log.push_str(text);
+        let surplus = log.len().saturating_sub(LOG_BYTES_MAX);
+        let start = (surplus..=log.len()).find(|at| log.is_char_boundary(*at)).unwrap_or(0);
+        log.drain(..start);
     }
 
     /// Returns the end of what the holder of an item printed.
     pub(crate) fn log(&self, item: &ItemId) -> Option<String> {
-        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
         let newest =
-            notes.iter().filter(|((of, _), _)| of == item).max_by_key(|((_, generation), _)| *generation);
-        newest.map(|(_, note)| note.log.clone())
+            logs.iter().filter(|((of, _), _)| of == item).max_by_key(|((_, generation), _)| *generation);
+        newest.map(|(_, log)| log.clone())
     }
 }
 
@@ -517,7 +511,7 @@ impl Lease {
             None => None,
         };
         let said = self.priced(call, said).await?;
-        let event = Event::Agent(AgentEvent { at: self.at.clone(), said });
+        let event = Event::Agent(AgentEvent::new(self.at.clone(), said));
         let proof =
             Proof::Lease { item: self.item.clone(), generation: self.generation, token: self.token.clone() };
         match station.store.apply(self.run, &event, &proof, take.as_ref()).await {
@@ -644,7 +638,7 @@ pub(super) async fn complete(call: Call) -> Answer {
         gave_up: said.gave_up,
         ending: said.exit_code.map(|code| Ending::Exited { code }),
         duration: lease.worked(&call, said.seconds).await?,
-        usage: used(&call, &lease, said.usage)?,
+        usage: used(said.usage)?,
         hints,
     };
     accepted(&lease, lease.say(&call, AgentSaid::Reported(report)).await?, "the contract is checked")
@@ -653,9 +647,10 @@ pub(super) async fn complete(call: Call) -> Answer {
 pub(super) async fn fail(call: Call) -> Answer {
     let lease = Lease::of(&call)?;
     let said: FailCall = call.body()?;
-    let usage = used(&call, &lease, said.usage)?;
+    let usage = used(said.usage)?;
     let duration = lease.worked(&call, said.seconds).await?;
-    let fault = |kind| AgentSaid::Faulted(Fault { kind, message: said.reason.chars().take(2000).collect() });
+    let message = said.reason.chars().take(2000).collect();
+    let fault = |kind| AgentSaid::Faulted(Fault { kind, message, usage: usage.clone() });
     let overran = |past| AgentSaid::Overran { past, duration, usage: usage.clone() };
     let (event, follows) = match said.kind {
         FailKind::GaveUp => {
@@ -681,7 +676,7 @@ pub(super) async fn ask(call: Call) -> Answer {
     if said.question.trim().is_empty() {
         return Err(Problem::new(Code::BadRequest, "`question` is empty"));
     }
-    let usage = used(&call, &lease, said.usage)?;
+    let usage = used(said.usage)?;
     let asked = AgentSaid::Asked { question: said.question, usage };
     accepted(&lease, lease.say(&call, asked).await?, "a person is asked; this worker is free")
 }
@@ -695,21 +690,23 @@ pub(super) async fn release(call: Call) -> Answer {
 pub(super) async fn log(call: Call) -> Answer {
     let lease = held(&call).await?;
     let said: LogCall = call.body()?;
-    call.doors.desk().note(&lease, |note| {
-        note.log.push_str(&said.text);
-        let surplus = note.log.len().saturating_sub(LOG_BYTES_MAX);
-        let start = (surplus..=note.log.len()).find(|at| note.log.is_char_boundary(*at)).unwrap_or(0);
-        note.log.drain(..start);
-    });
+    call.doors.desk().add(&lease, &said.text);
     Ok(nothing())
 }
 
 pub(super) async fn usage(call: Call) -> Answer {
-    let lease = held(&call).await?;
+    let lease = Lease::of(&call)?;
     let said: UsageCall = call.body()?;
-    let usage = said.usage()?;
-    call.doors.desk().note(&lease, |note| note.usage = Some(usage));
-    Ok(nothing())
+    let mut usage = said.usage()?;
+    let store = &call.station().store;
+    if usage.micro_usd.is_none() && usage.model.is_some() {
+        RunSettings::of(&store.run(lease.run).await?)?.price(&mut usage);
+    }
+    if store.note_usage(&lease.item, lease.generation, &lease.token, &usage).await? {
+        Ok(nothing())
+    } else {
+        Err(lease.lost(&call).await?)
+    }
 }
 
 /// Returns the lease where it is held right now.
@@ -726,12 +723,9 @@ fn accepted(lease: &Lease, repeated: bool, follows: &str) -> Result<Response, Pr
     json(&AcceptedView { item: lease.item.as_str().to_owned(), follows: follows.to_owned(), repeated })
 }
 
-/// Takes what the call says was used, else what the worker said while it worked.
-fn used(call: &Call, lease: &Lease, said: Option<UsageCall>) -> Result<Option<Usage>, Problem> {
-    match said {
-        Some(said) => said.usage().map(Some),
-        None => Ok(call.doors.desk().usage(lease)),
-    }
+/// Takes what the call says was used; where it says nothing, what the worker said while it worked stands with its lease.
+fn used(said: Option<UsageCall>) -> Result<Option<Usage>, Problem> {
+    said.map(|said| said.usage()).transpose()
 }
 
 impl UsageCall {

@@ -133,7 +133,7 @@ impl Drop for Handed {
 }
 
 async fn give_back(doors: &Doors, claimed: &Claimed) -> Result<(), StoreError> {
-    let event = Event::Agent(AgentEvent { at: claimed.item.at.clone(), said: AgentSaid::Released });
+    let event = Event::Agent(AgentEvent::new(claimed.item.at.clone(), AgentSaid::Released));
     doors.station().store().apply(claimed.item.run, &event, &claimed.proof(), None).await.map(drop)
 }
 

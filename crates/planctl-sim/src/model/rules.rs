@@ -67,9 +67,10 @@ impl Model {
         if !matches!(self.place(node), Place::WithAgent | Place::Resting) {
             return Err(No);
         }
+        let used = event.said.usage().or(event.noted.as_ref());
         match &event.said {
             AgentSaid::Reported(report) => {
-                self.charge(node, report.usage.as_ref(), report.duration);
+                self.charge(node, used, report.duration);
                 self.hear_hints(node, report.hints.as_deref());
                 let proposal = report.hints.as_ref().and_then(|hints| hints.insert_step.as_ref());
                 if proposal.is_some_and(|text| !text.trim().is_empty()) {
@@ -80,22 +81,28 @@ impl Model {
                     self.put(node, Place::WithHarness { gave_up: report.gave_up });
                 }
             }
-            AgentSaid::Asked { usage, .. } => {
-                self.charge(node, usage.as_ref(), Duration::ZERO);
+            AgentSaid::Asked { .. } => {
+                self.charge(node, used, Duration::ZERO);
                 self.ask(node, AskKind::Question, "asked");
             }
-            AgentSaid::Overran { past: _, duration, usage } => {
-                self.charge(node, usage.as_ref(), *duration);
+            AgentSaid::Overran { duration, .. } => {
+                self.charge(node, used, *duration);
                 self.attempt_failed(node, "overran", false);
             }
-            AgentSaid::Faulted(fault) => match fault.kind {
-                FaultKind::Transient => self.delivery_lost(node),
-                FaultKind::Permission => {
-                    self.tell_next(node, Some(self.attempt(node)));
-                    self.escalate(node, "permission", Level::Primary);
+            AgentSaid::Faulted(fault) => {
+                self.charge_told(node, used);
+                match fault.kind {
+                    FaultKind::Transient => self.delivery_lost(node),
+                    FaultKind::Permission => {
+                        self.tell_next(node, Some(self.attempt(node)));
+                        self.escalate(node, "permission", Level::Primary);
+                    }
                 }
-            },
-            AgentSaid::Released => self.interrupted(node, Place::WithAgent),
+            }
+            AgentSaid::Released => {
+                self.charge_told(node, used);
+                self.interrupted(node, Place::WithAgent);
+            }
         }
         Ok(())
     }
@@ -301,13 +308,17 @@ impl Model {
             }
             ClockEvent::Due { timer: TimerId::Answer(node) } => self.unanswered(node),
             ClockEvent::Due { timer: TimerId::Stale } => self.stood_still(),
-            ClockEvent::LeaseLost { at, interrupted } => {
+            ClockEvent::LeaseLost { at, interrupted, noted } => {
                 self.check_try(at)?;
                 match self.place(&at.node) {
-                    Place::WithAgent | Place::Resting if *interrupted => {
-                        self.interrupted(&at.node, Place::WithAgent);
+                    Place::WithAgent | Place::Resting => {
+                        self.charge_told(&at.node, noted.as_ref());
+                        if *interrupted {
+                            self.interrupted(&at.node, Place::WithAgent);
+                        } else {
+                            self.delivery_lost(&at.node);
+                        }
                     }
-                    Place::WithAgent | Place::Resting => self.delivery_lost(&at.node),
                     place @ (Place::Rehearsed
                     | Place::Saved { .. }
                     | Place::Parting { .. }
@@ -321,13 +332,13 @@ impl Model {
                 }
                 Ok(())
             }
-            ClockEvent::Overran { at } => {
+            ClockEvent::Overran { at, noted } => {
                 self.check_try(at)?;
                 if !matches!(self.place(&at.node), Place::WithAgent | Place::Resting) {
                     return Err(No);
                 }
                 let deadline = self.deadline(&at.node).ok_or(No)?;
-                self.charge(&at.node, None, deadline);
+                self.charge(&at.node, noted.as_ref(), deadline);
                 self.attempt_failed(&at.node, "overran", false);
                 Ok(())
             }

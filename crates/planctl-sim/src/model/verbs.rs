@@ -271,6 +271,13 @@ impl Model {
         self.journal.push(Entry::Charged { node: node.clone(), usage, time });
     }
 
+    /// Charges what came to nothing, where anything is told of it.
+    pub(super) fn charge_told(&mut self, node: &NodeId, usage: Option<&Usage>) {
+        if usage.is_some() {
+            self.charge(node, usage, Duration::ZERO);
+        }
+    }
+
     pub(super) fn note_down(&mut self, event: &HumanEvent, node: &NodeId) {
         self.journal.push(Entry::Noted { node: node.clone(), note: event.note.clone() });
     }

@@ -53,13 +53,13 @@ impl World {
             0 => {
                 let gave_up = self.dice.happens(300);
                 let said = AgentSaid::Reported(self.report(&at, gave_up));
-                Event::Agent(AgentEvent { at, said })
+                Event::Agent(AgentEvent::new(at, said))
             }
-            1 => Event::Agent(AgentEvent { at, said: AgentSaid::Released }),
+            1 => Event::Agent(AgentEvent::new(at, AgentSaid::Released)),
             2 => {
                 let kind = *self.dice.pick(&[FaultKind::Transient, FaultKind::Permission]);
-                let said = AgentSaid::Faulted(Fault { kind, message: "odd".to_owned() });
-                Event::Agent(AgentEvent { at, said })
+                let said = AgentSaid::Faulted(Fault::new(kind, "odd".to_owned()));
+                Event::Agent(AgentEvent::new(at, said))
             }
             3 => {
                 let said = AgentSaid::Overran {
@@ -67,7 +67,7 @@ impl World {
                     duration: Duration::from_secs(1),
                     usage: None,
                 };
-                Event::Agent(AgentEvent { at, said })
+                Event::Agent(AgentEvent::new(at, said))
             }
             4 | 5 => {
                 let mut evidence = self.evidence(&at, None);
@@ -80,8 +80,8 @@ impl World {
                 Event::Harness(HarnessEvent { at, found })
             }
             6 => Event::Harness(HarnessEvent { at, found: Found::Nothing(Inconclusive::Interrupted) }),
-            7 => Event::Clock(ClockEvent::LeaseLost { at, interrupted: self.dice.happens(500) }),
-            8 => Event::Clock(ClockEvent::Overran { at }),
+            7 => Event::Clock(ClockEvent::LeaseLost { at, interrupted: self.dice.happens(500), noted: None }),
+            8 => Event::Clock(ClockEvent::Overran { at, noted: None }),
             9 => Event::Clock(ClockEvent::Due { timer: self.any_timer() }),
             13 => {
                 let name = "odd".to_owned();

@@ -303,7 +303,7 @@ impl Store {
             (_, Proof::Lease { item, .. } | Proof::Sweep { item, .. }) => Some(item.clone()),
             (Event::Agent(event), _) => Some(ItemId::agent(self.run, &event.at)),
             (Event::Harness(event), _) => Some(ItemId::gate(self.run, &event.at)),
-            (Event::Clock(ClockEvent::Overran { at }), _) => Some(ItemId::agent(self.run, at)),
+            (Event::Clock(ClockEvent::Overran { at, .. }), _) => Some(ItemId::agent(self.run, at)),
             (Event::Human(event), _) => match &event.decision {
                 Decision::Answer { item, .. } => Some(item.clone()),
                 Decision::Submit | Decision::Cancel | Decision::Resume | Decision::Revise { .. } => None,

@@ -54,15 +54,26 @@ impl World {
         if self.strikes(Trouble::AttemptGarbled) {
             let at = self.garbled(&hand.at);
             let said = AgentSaid::Reported(self.report(&at, false));
-            return self.say(Event::Agent(AgentEvent { at, said }), proof);
+            return self.say(Event::Agent(AgentEvent::new(at, said)), proof);
         }
-        let said = self.last_words(&hand.at);
+        let mut said = self.last_words(&hand.at);
+        if let AgentSaid::Faulted(fault) = &mut said {
+            fault.usage = self.told_before("fault", &hand.at);
+        }
+        let noted = self.told_before("noted", &hand.at);
         self.workers[place] = None;
-        self.say(Event::Agent(AgentEvent { at: hand.at, said }), proof)
+        self.say(Event::Agent(AgentEvent { noted, ..AgentEvent::new(hand.at, said) }), proof)
+    }
+
+    /// Draws what a worker told of its usage in another way than with its report, by a sequence of its own, so that a
+    /// seed's story is otherwise what it would be without.
+    fn told_before(&self, how: &str, at: &At) -> Option<Usage> {
+        let told = truth(self.options.seed, &["told", how, at.node.as_str()], at.attempt.number().into());
+        told.is_multiple_of(3).then(|| Usage { output_tokens: told % 50, ..Usage::default() })
     }
 
     fn last_words(&mut self, at: &At) -> AgentSaid {
-        let fault = |kind, message: &str| AgentSaid::Faulted(Fault { kind, message: message.to_owned() });
+        let fault = |kind, message: &str| AgentSaid::Faulted(Fault::new(kind, message.to_owned()));
         if self.strikes(Trouble::WorkReleased) {
             AgentSaid::Released
         } else if self.strikes(Trouble::WorkerFaulted) {

@@ -87,6 +87,7 @@ impl Life {
         let at = claimed.item.at.clone();
         let event = match &claimed.item.work {
             Work::Agent { .. } => Event::Agent(AgentEvent {
+                noted: None,
                 said: AgentSaid::Reported(Report {
                     text: Excerpt::default(),
                     gave_up: false,

@@ -98,7 +98,7 @@ impl Hand {
             return true;
         }
         let said = self.last_words(&claimed.item.at);
-        let event = Event::Agent(AgentEvent { at: claimed.item.at.clone(), said });
+        let event = Event::Agent(AgentEvent::new(claimed.item.at.clone(), said));
         let take = Take { holder: self.holder(), lease: Duration::from_secs(5) };
         let take = self.dice.happens(500).then_some(take);
         if self.goes_wrong(100) {
@@ -129,7 +129,7 @@ impl Hand {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         let said = self.last_words(&claimed.item.at);
-        let event = Event::Agent(AgentEvent { at: claimed.item.at.clone(), said });
+        let event = Event::Agent(AgentEvent::new(claimed.item.at.clone(), said));
         self.say(event, claimed.proof()).await;
     }
 
@@ -145,7 +145,7 @@ impl Hand {
             AgentSaid::Overran { past: Overrun::Silence, duration: Duration::from_secs(1), usage }
         } else if self.goes_wrong(30) {
             let kind = if self.dice.happens(700) { FaultKind::Transient } else { FaultKind::Permission };
-            AgentSaid::Faulted(Fault { kind, message: "not now".to_owned() })
+            AgentSaid::Faulted(Fault::new(kind, "not now".to_owned()))
         } else {
             let gave_up = self.goes_wrong(80);
             let text = Excerpt { bytes: 4, tail: format!("{}…", at.node), stored: None };
@@ -346,5 +346,5 @@ impl Hand {
 }
 
 fn released(at: &At) -> Event {
-    Event::Agent(AgentEvent { at: at.clone(), said: AgentSaid::Released })
+    Event::Agent(AgentEvent::new(at.clone(), AgentSaid::Released))
 }

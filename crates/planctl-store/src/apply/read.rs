@@ -1,10 +1,12 @@
 //! The first round trip: what a transition is decided on, and the rare looks at what happened before.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentEvent, AgentSaid, ClockEvent, Digest, Event, Head, NodeId, Record, Refusal, Report, Scope, Timestamp,
+    AgentEvent, AgentSaid, ClockEvent, Digest, Event, Head, NodeId, Record, Refusal, Report, Scope,
+    Timestamp, Usage,
 };
 use sha2::{Digest as _, Sha256};
 use sqlx::Row;
@@ -23,6 +25,7 @@ macro_rules! read_with {
         concat!(
             "select r.seq, r.chain, r.head::text as head, r.graph, r.revision, clock_timestamp() as now, ",
             "r.active and r.status <> 'active' as is_ending, n.names, n.records, i.generation, i.state as item_state, i.token_hash, ",
+            "i.used::text as used, ",
             "(i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() or i.instance = $4) as is_over, ",
             "(select t.at from timers t where t.run = r.id and t.timer = $5) as due ",
             "from runs r left join items i on i.id = $3 left join lateral ",
@@ -70,6 +73,8 @@ pub(super) struct ItemRow {
     is_leased: bool,
     token_hash: Option<Vec<u8>>,
     is_over: bool,
+    /// What its holder said it has used so far, as it stands there.
+    used: Option<String>,
 }
 
 impl Loaded {
@@ -82,6 +87,7 @@ impl Loaded {
                 is_leased: row.try_get::<&str, _>("item_state")? == "leased",
                 token_hash: row.try_get("token_hash")?,
                 is_over: row.try_get::<Option<bool>, _>("is_over")?.unwrap_or(false),
+                used: row.try_get("used")?,
             }),
             None => None,
         };
@@ -98,6 +104,30 @@ impl Loaded {
             is_ending: row.try_get("is_ending")?,
             is_remembered: false,
         })
+    }
+}
+
+impl Loaded {
+    /// Returns what the holder of the item said it has used so far.
+    pub(super) fn used(&self) -> Option<&str> {
+        self.item.as_ref().and_then(|item| item.used.as_deref())
+    }
+
+    /// Completes an event that ends a lease with what its holder said while it worked.
+    pub(super) fn complete<'e>(&self, event: &'e Event) -> Result<Cow<'e, Event>, StoreError> {
+        let Some(used) = self.used() else { return Ok(Cow::Borrowed(event)) };
+        let used: Option<Usage> = Some(from_json(used, "what was used")?);
+        let mut event = event.clone();
+        match &mut event {
+            Event::Agent(AgentEvent { noted, .. })
+            | Event::Clock(ClockEvent::LeaseLost { noted, .. } | ClockEvent::Overran { noted, .. }) => {
+                *noted = used;
+            }
+            Event::Harness(_)
+            | Event::Human(_)
+            | Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. }) => {}
+        }
+        Ok(Cow::Owned(event))
     }
 }
 
@@ -191,12 +221,12 @@ impl Store {
         }
         let head = from_json(row.try_get("head")?, "a run's head")?;
         let seq: i64 = row.try_get("seq")?;
-        if let Event::Agent(_) = call.event {
+        if let Event::Agent(event) = call.event {
             // A worker that says something else under the same lease has not said it twice (row 71).
             let before = self.history(call.run, seq - 1, 1).await?;
-            let is_same = before.iter().any(
-                |line| matches!(&line.said, Said::Input(input) if is_repeated(&input.event, call.event)),
-            );
+            let is_same = before
+                .iter()
+                .any(|line| matches!(&line.said, Said::Input(input) if is_repeated(&input.event, event)));
             if !is_same {
                 return Err(Setback::Final(StoreError::KeyReused { key: item.as_str().to_owned() }));
             }
@@ -264,16 +294,17 @@ pub(super) fn body_hash(event: &Event) -> Vec<u8> {
 }
 
 /// Says whether a worker says the same again. How long it worked may have been measured anew, and by whoever passes it on.
-fn is_repeated(before: &Event, again: &Event) -> bool {
-    let (mut before, mut again) = (before.clone(), again.clone());
-    for event in [&mut before, &mut again] {
-        let Event::Agent(AgentEvent { said, .. }) = event else { continue };
-        match said {
+fn is_repeated(before: &Event, again: &AgentEvent) -> bool {
+    let Event::Agent(before) = before else { return false };
+    let said = |event: &AgentEvent| {
+        let mut said = event.said.clone();
+        match &mut said {
             AgentSaid::Reported(Report { duration, .. }) | AgentSaid::Overran { duration, .. } => {
                 *duration = Duration::ZERO;
             }
             AgentSaid::Asked { .. } | AgentSaid::Faulted(_) | AgentSaid::Released => {}
         }
-    }
-    before == again
+        said
+    };
+    before.at == again.at && said(before) == said(again)
 }

@@ -184,7 +184,8 @@ impl Store {
             .bind(each.taken(|take, _| take.holder.own))
             .bind(each.taken(|take, _| micros(take.lease)))
             .bind(each.step(|step| step.decided.fixed.host.as_str()));
-        let query = write::bind_puts(query, &each.step(|step| step.put.as_ref()));
+        let query = write::bind_puts(query, &each.step(|step| step.put.as_ref()))
+            .bind(each.step(|step| step.decided.before.used()));
         let mut lent = self.connections().lend().await?;
         let result = query.fetch_all(&mut *lent).await;
         let rows = lent.settle(result)?;

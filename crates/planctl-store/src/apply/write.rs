@@ -80,6 +80,7 @@ with moved as (
 ), proven as (
   delete from items i using moved m where i.id = ($26::text[])[m.n] and i.generation = ($27::bigint[])[m.n]
     and i.state <> 'ready' and i.token_hash = ($28::bytea[])[m.n]
+    and i.used::text is not distinct from ($47::text[])[m.n]
   returning i.id
 ), fence as materialized (
   select planctl_fence((select count(*) from moved) = cardinality($19::uuid[]),
@@ -128,6 +129,7 @@ with moved as (
 ), proven as (
   select i.id from items i
   where i.id = $26::text and i.generation = $27::bigint and i.state = 'leased'
+    and i.used::text is not distinct from $66::text
     and case when $28::bytea is not null then i.token_hash = $28
         else i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() or i.instance = $52::text end
     and exists (select from moved)
@@ -165,7 +167,7 @@ with moved as (
     available_at = excluded.available_at, due_at = excluded.due_at, span_micros = excluded.span_micros,
     generation = items.generation + 1, token_hash = excluded.token_hash, host = excluded.host, boot = excluded.boot,
     instance = excluded.instance, own = excluded.own, lease_until = excluded.lease_until,
-    hard_deadline = excluded.hard_deadline, served_on = excluded.served_on, locks = excluded.locks
+    hard_deadline = excluded.hard_deadline, served_on = excluded.served_on, locks = excluded.locks, used = null
   returning id, node, visit, attempt, lane, work, state, generation, lease_until, hard_deadline, served_on
 ), taken as (
   select p.generation, p.lease_until, p.hard_deadline, m.revision, m.approval, m.settings::text as settings
@@ -444,7 +446,8 @@ impl Store {
             .bind(plan.as_ref().map(|plan| plan.by))
             .bind(plan.as_ref().map(|plan| plan.why))
             .bind(payload)
-            .bind(freed);
+            .bind(freed)
+            .bind(before.used());
         let mut lent = self.connections().lend().await?;
         let result = query.fetch_one(&mut *lent).await;
         let row = lent.settle(result)?;

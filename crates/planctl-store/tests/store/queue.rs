@@ -191,7 +191,8 @@ async fn a_live_instance_cannot_be_swept_by_naming_another() {
     let world = world(1).await;
     let run = world.begun().await;
     let work = world.claim(run.id, "alive").await.unwrap();
-    let event = Event::Clock(ClockEvent::LeaseLost { at: work.item.at.clone(), interrupted: true });
+    let event =
+        Event::Clock(ClockEvent::LeaseLost { at: work.item.at.clone(), interrupted: true, noted: None });
     let proof = planctl_store::Proof::Expired {
         item: work.item.id.clone(),
         generation: work.generation,

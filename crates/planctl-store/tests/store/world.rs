@@ -163,11 +163,11 @@ pub fn reported(at: &At) -> Event {
         usage: None,
         hints: None,
     };
-    Event::Agent(AgentEvent { at: at.clone(), said: AgentSaid::Reported(report) })
+    Event::Agent(AgentEvent::new(at.clone(), AgentSaid::Reported(report)))
 }
 
 pub fn released(at: &At) -> Event {
-    Event::Agent(AgentEvent { at: at.clone(), said: AgentSaid::Released })
+    Event::Agent(AgentEvent::new(at.clone(), AgentSaid::Released))
 }
 
 pub fn evaluated(at: &At, code: i32) -> Event {

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 
 use serde_json::{Value, json};
 
-use super::house::{Ask, House, plan, written};
+use super::house::{Ask, House, Reply, plan, written};
 
 /// Holds statements up that a test names, for as long as `held` has a row.
 const HOLD: &str = "create table held (); insert into held default values; \
@@ -175,4 +175,50 @@ fn no_table_holds_a_secret() {
             assert!(!text.contains(digits) && !text.contains(&as_text), "{table} holds {secret}: {text}");
         }
     }
+}
+
+fn say(house: &House, claimed: &Value, verb: &str, body: &Value) -> Reply {
+    let item = claimed["item"].as_str().unwrap();
+    let ask = Ask { token: claimed["token"].as_str(), body: Some(body.to_string()), ..Ask::default() };
+    house.local("POST", &format!("/v1/items/{item}/{verb}"), &ask)
+}
+
+fn spent(house: &House, run: &str) -> (u64, u64) {
+    let view = house.local("GET", &format!("/v1/runs/{run}"), &Ask::default()).json();
+    (view["spent"]["tokens"].as_u64().unwrap(), view["spent"]["unmetered"].as_u64().unwrap())
+}
+
+#[test]
+fn row_71_usage_that_was_acknowledged_outlives_the_daemon_and_a_report_is_repeated_all_the_same() {
+    let mut house = House::new();
+    let run = house.run("hello", "hello");
+    let claimed = house.claim();
+    let usage = json!({ "input_tokens": 100, "output_tokens": 20 });
+    assert_eq!(say(&house, &claimed, "usage", &usage).status, 204);
+    house.kill();
+    house.start_again();
+    let failed = json!({ "reason": "rate limited", "kind": "transient" });
+    assert_eq!(say(&house, &claimed, "fail", &failed).status, 200);
+    assert_eq!(spent(&house, &run), (120, 0));
+    // What a failure says itself counts in place of what was said before it.
+    let claimed = house.claim();
+    assert_eq!(say(&house, &claimed, "usage", &usage).status, 204);
+    let failed = json!({ "reason": "rate limited", "kind": "transient", "usage": { "output_tokens": 200 } });
+    for repeated in [false, true] {
+        let reply = say(&house, &claimed, "fail", &failed);
+        assert_eq!((reply.status, &reply.json()["repeated"]), (200, &json!(repeated)), "{reply:?}");
+    }
+    assert_eq!(spent(&house, &run), (320, 0));
+    let claimed = house.claim();
+    assert_eq!(say(&house, &claimed, "usage", &usage).status, 204);
+    let done = json!({ "text": "done" });
+    assert_eq!(say(&house, &claimed, "complete", &done).status, 200);
+    house.kill();
+    house.start_again();
+    let again = say(&house, &claimed, "complete", &done);
+    assert_eq!((again.status, &again.json()["repeated"]), (200, &json!(true)), "{again:?}");
+    let other = json!({ "text": "done", "usage": { "output_tokens": 1 } });
+    assert_eq!(say(&house, &claimed, "complete", &other).code(), "idempotency_mismatch");
+    assert_eq!(spent(&house, &run), (440, 0));
+    assert_eq!(say(&house, &claimed, "usage", &usage).code(), "lease_lost");
 }
