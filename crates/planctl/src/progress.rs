@@ -34,9 +34,9 @@ pub struct Progress {
     manner: Manner,
     bar: ProgressBar,
     gates: HashMap<String, Gate>,
-    /// Nodes at which somebody began to work.
+    /// Nodes whose work went out.
     entered: HashSet<String>,
-    /// A node that was entered, and what is told of it unless it waits: a question to a person is no work that began.
+    /// A node that was entered, and what is told of it unless it waits: a question to a person is no work that is out.
     begins: Option<(String, String)>,
 }
 
@@ -152,7 +152,7 @@ impl Progress {
         let attempt =
             line.attempt.map(u64::from).or_else(|| line.data.get("attempt")?.as_u64()).filter(|n| *n > 0);
         if line.event == "node_entered" {
-            // Without an attempt nobody works at it.
+            // Without an attempt there is no work.
             attempt?;
             self.entered.insert(node.clone());
         }
@@ -195,7 +195,8 @@ impl Progress {
             "node_entered" if line.data.get("rehearses") == Some(&Value::Bool(true)) => {
                 "before=started".to_owned()
             }
-            "node_entered" => "work=started".to_owned(),
+            // Who has claimed it is in no event; the next one tells what came of it.
+            "node_entered" => "work=out".to_owned(),
             "agent.reported" => format!("work=reported{}", report_words(&line.data)),
             "agent.overran" => {
                 let past = line.data.get("said").and_then(|said| said.get("past")?.as_str());
@@ -220,7 +221,7 @@ impl Progress {
                 };
                 format!("before={}{}{means}", word("showed"), gate.ending)
             }
-            "retry_triggered" => format!("work=started retries_left={}", number("left")),
+            "retry_triggered" => format!("work=out retries_left={}", number("left")),
             "node_settled" => {
                 let by = said("by").map(|by| format!(" by={}", by.trim())).unwrap_or_default();
                 format!("settled={}{by}{}", word("outcome"), said("note").unwrap_or_default())

@@ -108,10 +108,10 @@ fn a_step_that_rests_or_waits_for_a_lock_says_how_long_for_what_and_why() {
 }
 
 #[test]
-fn a_question_to_a_person_and_what_waits_is_no_work_that_began() {
+fn a_question_to_a_person_and_what_waits_is_no_work_that_is_out() {
     let mut progress = Progress::new(Manner::Plain);
     let entered = |node: &str| line("node_entered", node, json!({"attempt": 1}));
-    let began = "12:04:31 step=3 attempt=1 work=started";
+    let out = "12:04:31 step=3 attempt=1 work=out";
     assert_eq!(progress.lines(&entered("2")), Vec::<String>::new());
     let asked = line("ask_opened", "2", json!({"kind": "choice", "reason": "planned"}));
     assert_eq!(progress.lines(&asked), ["12:04:31 step=2 ask=choice reason=planned"]);
@@ -120,10 +120,10 @@ fn a_question_to_a_person_and_what_waits_is_no_work_that_began() {
     // What follows of another node changes nothing, and neither does that nothing follows.
     assert_eq!(progress.lines(&entered("3")), Vec::<String>::new());
     let other = line("ask_opened", "2", json!({"kind": "choice", "reason": "planned"}));
-    assert_eq!(progress.lines(&other), [began, "12:04:31 step=2 ask=choice reason=planned"]);
+    assert_eq!(progress.lines(&other), [out, "12:04:31 step=2 ask=choice reason=planned"]);
     progress.lines(&entered("3"));
     let reported = line("agent.reported", "3", json!({}));
-    assert_eq!(progress.lines(&reported), [began, "12:04:31 step=3 work=reported"]);
+    assert_eq!(progress.lines(&reported), [out, "12:04:31 step=3 work=reported"]);
 }
 
 #[test]

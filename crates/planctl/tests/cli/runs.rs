@@ -229,7 +229,7 @@ fn row_99_ctrl_c_stops_the_run_says_how_to_go_on_and_loses_nothing() {
     let worker = "test $PLANCTL_STEP = 1 || test -e go-on || { mkfifo pipe; echo waiting; cat pipe; }; touch done-$PLANCTL_STEP";
     for (signal, code) in [(rustix::process::Signal::INT, 130), (rustix::process::Signal::TERM, 143)] {
         let mut going = room.start(&["plan", "run", "p.md", "--approve", "--exec", worker]);
-        going.hear(if code == 130 { "step=2 attempt=1 work=started" } else { "taken up" });
+        going.hear(if code == 130 { "step=2 attempt=1 work=out" } else { "taken up" });
         going.signal(signal);
         let said = going.end();
         assert_eq!(said.code, code, "{said:?}");
@@ -336,7 +336,7 @@ fn a_second_run_in_one_workspace_waits_and_says_for_whom() {
     room.write("b.md", &plan("Second", "5 minutes", &[("One", "test -e done-b", "escalate")]));
     let mut first =
         room.start(&["plan", "run", "a.md", "--approve", "--exec", "mkfifo pipe; cat pipe; touch done-a"]);
-    first.hear("step=1 attempt=1 work=started");
+    first.hear("step=1 attempt=1 work=out");
     let mut second = room.start(&["plan", "run", "b.md", "--approve", "--exec", "touch done-b"]);
     second.hear("waiting for run a-1, which has the workspace");
     assert_eq!(room.json(&["plan", "status", "b-1", "--json"])["waiting_on"]["run"], "a-1");
