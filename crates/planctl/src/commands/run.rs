@@ -8,7 +8,7 @@ use planctl_server::wire::{RunView, WaitingOn, WorktreeView};
 use planctl_server::{Approving, Start};
 
 use super::plan::{exit_of, next_of, not_verified, shell_word};
-use super::work::{LOOK, Manner, Stop, Work, answer_choices, follow, work};
+use super::work::{LOOK, Manner, Stop, Waits, Work, answer_choices, follow, waiting_line, work};
 use super::{Context, changes, decide, verify};
 use crate::args::Format;
 use crate::checking;
@@ -144,14 +144,21 @@ pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
     let handle = client.find(run).await?;
     let mut progress = Progress::new(manner);
     let mut since = 0;
+    let mut waits = Waits::default();
     let mut stop = Stop::listen()?;
     loop {
         // In this order: whatever brought it where it stands is told before it is said where it stands.
         let view = client.status(handle).await?;
         follow(&client, handle, &mut progress, &mut since).await?;
         progress.draw(&view, client::now_unix_seconds(), None);
-        let waits = no_wait && matches!(exit_of(&view), Exit::Waiting | Exit::Budget);
-        if view.state.is_over() || waits {
+        if manner == Manner::Plain
+            && !no_wait
+            && let Some(line) = waits.seen(&view)
+        {
+            context.say(&styled(show::CARE, line));
+        }
+        let is_to_end = no_wait && matches!(exit_of(&view), Exit::Waiting | Exit::Budget);
+        if view.state.is_over() || is_to_end {
             progress.finish(&view, client::now_unix_seconds());
             let question = question_of(&client, handle, &view).await?;
             return ended(context, &view, question.as_deref(), manner, client.is_daemon());
@@ -159,7 +166,11 @@ pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
         tokio::select! {
             exit = stop.asked() => {
                 progress.finish(&view, client::now_unix_seconds());
-                context.say(&format!("detached; {} goes on where it is worked on", show::safe(&view.run)));
+                let run = show::safe(&view.run);
+                context.say(&match waiting_line(&view) {
+                    Some(line) => format!("detached from {run}: {line}"),
+                    None => format!("detached; {run} goes on where it is worked on"),
+                });
                 return Ok(exit);
             }
             () = client.rung(handle, LOOK) => {}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use planctl_engine::Answer;
 use planctl_server::Live;
-use planctl_server::wire::{RunState, RunView};
+use planctl_server::wire::{RunState, RunView, WaitingOn};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -150,26 +150,57 @@ async fn say_asks(client: &Client, handle: Handle) -> Result<(), Failure> {
 /// Tells who has the workspace, where the run waits for it, or which worker is missing.
 async fn say_queued(client: &Client, handle: Handle) -> Result<(), Failure> {
     let view = client.status(handle).await?;
-    let Some(wait) = view.waiting_on else { return Ok(()) };
-    let line = match (view.state, wait.run, wait.role) {
+    // An ask is told when it opens.
+    if view.waiting_on.as_ref().is_none_or(|wait| wait.id.is_none())
+        && let Some(line) = waiting_line(&view)
+    {
+        show::say(&styled(show::CARE, &line));
+    }
+    Ok(())
+}
+
+/// Says what a run waits for that others have to do, and what to type for that.
+pub fn waiting_line(view: &RunView) -> Option<String> {
+    let wait = view.waiting_on.as_ref()?;
+    match (view.state, wait.id, &wait.run, &wait.role) {
+        (_, Some(ask), _, _) => Some(format!("waiting for you: planctl approvals show {ask}")),
         (RunState::Waiting, ..) if wait.kind == "worktree" => {
             let reason = view.reason.as_deref().map(show::safe).unwrap_or_default();
-            format!("{reason}; when that is mended: planctl plan resume {}", show::safe(&view.run))
+            Some(format!("{reason}; when that is mended: planctl plan resume {}", show::safe(&view.run)))
         }
-        (RunState::Queued, Some(run), _) if wait.kind == "ending" => {
-            format!("waiting for run {}, whose agent is being ended", show::safe(&run))
+        (RunState::Queued, _, Some(run), _) if wait.kind == "ending" => {
+            Some(format!("waiting for run {}, whose agent is being ended", show::safe(run)))
         }
-        (RunState::Queued, Some(run), _) => {
-            format!("waiting for run {}, which has the workspace", show::safe(&run))
+        (RunState::Queued, _, Some(run), _) => {
+            Some(format!("waiting for run {}, which has the workspace", show::safe(run)))
         }
-        (RunState::Running, _, Some(role)) if wait.kind == "worker" => {
-            let role = show::safe(&role);
-            format!("waiting for a worker of the role {role}: planctl worker run --role {role} --exec CMD")
+        (RunState::Running, _, _, Some(role)) if wait.kind == "worker" => {
+            let role = show::safe(role);
+            Some(format!(
+                "waiting for a worker of the role {role}: planctl worker run --role {role} --exec CMD"
+            ))
         }
-        _ => return Ok(()),
-    };
-    show::say(&styled(show::CARE, &line));
-    Ok(())
+        _ => None,
+    }
+}
+
+/// Tells once what a run waits for, as soon as that is no passing thing.
+#[derive(Default)]
+pub struct Waits {
+    line: Option<String>,
+    looks: u32,
+}
+
+impl Waits {
+    /// Looks at a run; returns what is to be told.
+    pub fn seen(&mut self, view: &RunView) -> Option<&str> {
+        let line = waiting_line(view);
+        self.looks = if self.line == line { self.looks + 1 } else { 1 };
+        self.line = line;
+        let is_for_people = view.waiting_on.as_ref().is_some_and(WaitingOn::is_for_people);
+        let due = if is_for_people { 1 } else { QUEUED_LOOKS };
+        self.line.as_deref().filter(|_| self.looks == due)
+    }
 }
 
 /// Ctrl-C and SIGTERM, as requests to stop; listened for from before a run is touched.

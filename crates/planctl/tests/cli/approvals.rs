@@ -1,5 +1,7 @@
 //! What a person answers, and what follows.
 
+use rustix::process::Signal;
+
 use crate::room::{Room, plan};
 
 fn stuck(room: &Room) -> String {
@@ -129,6 +131,35 @@ fn a_run_that_waits_goes_on_when_somebody_answers_elsewhere() {
     let said = going.end();
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.err.contains("answered=retry by=\"ann\" \"use the force\""), "{said:?}");
+}
+
+#[test]
+fn what_is_not_there_is_told_with_where_to_look() {
+    let room = Room::new();
+    stuck(&room);
+    let said = room.planctl(&["approvals", "show", "77"]);
+    assert_eq!(said.code, 4, "{said:?}");
+    assert!(said.err.ends_with("could not find ask 77\nnext: planctl approvals\n"), "{said:?}");
+    let said = room.planctl(&["plan", "logs", "@last", "--step", "9"]);
+    assert_eq!(said.code, 4, "{said:?}");
+    assert!(said.err.contains("could not find step 9 in p-1"), "{said:?}");
+    let said = room.planctl(&["approvals", "retry"]);
+    assert!(said.code == 2 && !said.err.contains("--as"), "{said:?}");
+}
+
+#[test]
+fn who_watches_lines_go_by_is_told_once_what_to_type_and_leaves_with_it() {
+    let room = Room::new();
+    room.write("p.md", &plan("Wait", "5 minutes", &[("One", "true", "abort")]));
+    assert_eq!(room.planctl(&["plan", "run", "p.md", "--no-wait", "--exec", "true"]).code, 3);
+    let line = format!("waiting for you: planctl approvals show {}", room.ask());
+    let mut going = room.start(&["plan", "watch", "@last"]);
+    going.hear(&line);
+    going.signal(Signal::TERM);
+    let said = going.end();
+    assert_eq!(said.code, 143, "{said:?}");
+    assert!(said.err.contains(&format!("detached from p-1: {line}")), "{said:?}");
+    assert_eq!(said.err.matches(&line).count(), 2, "{said:?}");
 }
 
 #[test]
