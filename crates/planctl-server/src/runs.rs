@@ -225,6 +225,11 @@ impl Services {
         page: &Page<usize>,
     ) -> Result<LogView, ServiceError> {
         let shown = self.shown(run).await?;
+        if let Some(step) = step
+            && shown.named(&step.to_string()).is_none()
+        {
+            return Err(ServiceError::NotFound { what: format!("step {step} in {}", shown.view.run.name) });
+        }
         // Attempts by their place in the order in which they began, which nothing that happens later changes.
         let mut attempts: BTreeMap<usize, AttemptView> = BTreeMap::new();
         let mut places: BTreeMap<(u32, u16), usize> = BTreeMap::new();

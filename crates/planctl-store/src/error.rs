@@ -31,6 +31,12 @@ pub enum StoreError {
         /// What was looked for.
         what: String,
     },
+    /// There is no such ask.
+    #[error("find ask {number}")]
+    NoAsk {
+        /// The number that was looked for.
+        number: i64,
+    },
     /// Several things have a name that begins so.
     #[error("tell which run is meant by `{given}`: {}", .candidates.join(", "))]
     Ambiguous {

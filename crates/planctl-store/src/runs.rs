@@ -788,10 +788,10 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NotFound`] and those of the connection.
+    /// [`StoreError::NoAsk`] and those of the connection.
     pub async fn ask(&self, number: i64) -> Result<AskRow, StoreError> {
         let row = repeated!(self, lent => sqlx::query(ASK).bind(number).fetch_optional(&mut *lent))?;
-        ask_row(&row.ok_or_else(|| StoreError::not_found(format!("ask {number}")))?)
+        ask_row(&row.ok_or_else(|| StoreError::NoAsk { number })?)
     }
 
     /// Returns the news of a run that did not fit, oldest first: the newest hundred.

@@ -83,8 +83,8 @@ pub struct Global {
     /// a run a git worktree of its own, `shared` none
     #[arg(long, global = true, value_name = "DIR|worktree")]
     pub workspace: Option<PathBuf>,
-    /// Who decides, for the record [default: your login]
-    #[arg(long = "as", global = true, value_name = "NAME", env = "PLANCTL_ACTOR", hide_env_values = true)]
+    /// Who decides, for the record [default: your login] [env: PLANCTL_ACTOR]
+    #[arg(long = "as", global = true, value_name = "NAME")]
     pub actor: Option<String>,
 }
 

@@ -620,7 +620,7 @@ impl Daemon {
         let config = &context.config()?.config;
         let named = context.server();
         let address = match &named {
-            Some(named) => Address::parse(named),
+            Some(named) => Address::parse(named)?,
             None => Address::Socket(planctl_server::daemon::socket_of(&context.state_dir()?)),
         };
         let remote = Remote::new(address, context.token()?.as_deref(), Some(&context.actor()))?;

@@ -216,8 +216,12 @@ impl Context {
 
     /// Returns who decides, for the record.
     pub fn actor(&self) -> String {
-        let named = self.global.actor.clone().filter(|name| !name.trim().is_empty());
-        named.or_else(login).unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))
+        // Read here: clap would show the flag as required wherever the variable is set.
+        let named = self.global.actor.clone().or_else(|| std::env::var("PLANCTL_ACTOR").ok());
+        named
+            .filter(|name| !name.trim().is_empty())
+            .or_else(login)
+            .unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))
     }
 
     /// Returns how to answer, of the ways this command knows; `--json` means the first JSON among them.

@@ -31,12 +31,16 @@ pub enum Address {
 
 impl Address {
     /// Reads what `--server` was given: a URL, or a socket's path.
-    pub fn parse(given: &str) -> Address {
+    pub fn parse(given: &str) -> Result<Address, Failure> {
         if given.starts_with("http://") || given.starts_with("https://") {
-            Address::Url(given.trim_end_matches('/').to_owned())
-        } else {
-            Address::Socket(PathBuf::from(given.strip_prefix("unix:").unwrap_or(given)))
+            return Ok(Address::Url(given.trim_end_matches('/').to_owned()));
         }
+        let port = given.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+        if port.is_some() && !given.contains('/') {
+            return Err(Failure::usage(format!("could not use `{given}` as a daemon's address"))
+                .help(format!("a URL begins with http://: http://{given}")));
+        }
+        Ok(Address::Socket(PathBuf::from(given.strip_prefix("unix:").unwrap_or(given))))
     }
 }
 
@@ -283,6 +287,9 @@ struct Sent<'a> {
     key: Option<&'a str>,
 }
 
+/// Says which token was shown, since a variable that is still set is easily forgotten.
+const SHOWN_TOKEN: &str = "the token is that of PLANCTL_TOKEN or PLANCTL_TOKEN_FILE; without them you are known by your user on this host's socket";
+
 /// Draws a key that nobody drew before.
 pub fn uuid_of() -> String {
     uuid::Uuid::now_v7().to_string()
@@ -311,6 +318,7 @@ pub fn failure_of(problem: &Problem) -> Failure {
     let failure = Failure::new(exit, &problem.detail);
     let failure = match &problem.help {
         Some(help) => failure.help(help),
+        None if problem.code() == Some(Code::Scope) => failure.help(SHOWN_TOKEN),
         None => failure,
     };
     match &problem.next {

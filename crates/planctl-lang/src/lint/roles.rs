@@ -53,7 +53,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
                 let message = "no roles are configured, so nobody may be there to do the steps";
                 let none = Diagnostic::new(Code::P402, message)
                     .at(target.span, "this role, and those of the other steps");
-                found.push(none.help("add `[roles.coder]` to planctl.toml, or run with `--exec CMD`"));
+                found.push(none.help("add `[roles.coder]` to planctl.toml, run with `--exec CMD`, or have `planctl worker run --role coder` beside a daemon"));
             }
             None => {}
         }

@@ -259,12 +259,14 @@ impl Problem {
                 Problem::new(Code::DatabaseUnavailable, message).next("planctl db status")
             }
             Error::NotFound { .. } => Problem::new(Code::NotFound, message).next("planctl plan ls"),
+            Error::NoAsk { .. } => Problem::new(Code::NotFound, message).next("planctl approvals"),
             Error::Ambiguous { .. } => Problem::new(Code::NotFound, message).help("give more of its name"),
             Error::WorkspaceBusy { run } => {
                 Problem::new(Code::Conflict, message).next(format!("planctl plan status {run}"))
             }
             Error::StaleLease => Problem::new(Code::LeaseLost, message),
-            Error::KeyReused { .. } => Problem::new(Code::IdempotencyMismatch, message),
+            Error::KeyReused { .. } => Problem::new(Code::IdempotencyMismatch, message)
+                .help("what came first under it holds; an item takes one report, each other command a key of its own"),
             Error::Refused(_) | Error::IllegalTransition { .. } => Problem::new(Code::Conflict, message),
             Error::TooLong { .. } => Problem::new(Code::BadRequest, message),
             Error::Misproved { .. } | Error::Corrupt { .. } => Problem::new(Code::Defect, message),

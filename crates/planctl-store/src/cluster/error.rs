@@ -13,7 +13,7 @@ pub enum ClusterError {
     NoStateDir,
 
     /// A file or directory of the cluster could not be used.
-    #[error("{action} {}: {source}", path.display())]
+    #[error("{action} {}: {source}{}", path.display(), whose(source))]
     File {
         /// What was tried, as a verb: "create", "open", "remove".
         action: &'static str,
@@ -186,6 +186,16 @@ pub enum ClusterError {
     /// The handle was dropped while the cluster was coming up.
     #[error("wait for the private Postgres: it was given up")]
     Abandoned,
+}
+
+/// Says what to do where the files are somebody else's.
+fn whose(source: &io::Error) -> &'static str {
+    // What we find ourselves says itself what to do.
+    if source.raw_os_error().is_some() && source.kind() == io::ErrorKind::PermissionDenied {
+        "\nhelp: it may be another user's; set PLANCTL_STATE_DIR to a directory of your own, or ask as that user"
+    } else {
+        ""
+    }
 }
 
 /// Gives an input/output error its place.

@@ -203,5 +203,5 @@ async fn a_run_that_does_not_exist_is_said_not_to() {
         .apply(nobody, &Event::Clock(ClockEvent::Admitted), &planctl_store::Proof::Clock, None)
         .await;
     assert!(matches!(outcome, Err(StoreError::NotFound { .. })), "{outcome:?}");
-    assert!(matches!(world.store.ask(99).await, Err(StoreError::NotFound { .. })));
+    assert!(matches!(world.store.ask(99).await, Err(StoreError::NoAsk { number: 99 })));
 }

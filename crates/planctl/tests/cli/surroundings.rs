@@ -89,6 +89,8 @@ fn row_100_no_daemon_another_program_and_no_socket_are_told_apart() {
         assert_eq!(said.code, 69, "{said:?}");
         assert!(said.err.contains(words) && said.err.contains(hint), "{said:?}");
     }
+    let bare = room.planctl(&["--server", "127.0.0.1:17999", "plan", "ls"]);
+    assert!(bare.code == 2 && bare.err.contains("http://127.0.0.1:17999"), "{bare:?}");
     room.write("p.md", &one_step());
     let said = room.planctl(&["plan", "run", "p.md", "--approve", "-d", "--exec", "touch done-1"]);
     assert!(said.code == 69 && said.err.contains("planctl daemon start"), "{said:?}");
