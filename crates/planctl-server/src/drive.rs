@@ -72,28 +72,37 @@ impl Station {
         drive: &Drive,
         stop: impl Future<Output = ()>,
     ) -> Result<Driven, ServiceError> {
+        // What tends and marks beside the work is dropped with it: it may hold the lock on worktrees that marking needs.
+        let driven = self.driven(run, drive, stop).await?;
+        self.mark_now(run).await?;
+        // Folders of an earlier process whose trees were still dying when this one began can go by now.
+        self.scratch()?;
+        Ok(driven)
+    }
+
+    async fn driven(
+        &self,
+        run: RunId,
+        drive: &Drive,
+        stop: impl Future<Output = ()>,
+    ) -> Result<Driven, ServiceError> {
         let (stopping, stopped) = watch::channel(false);
         let working = self.work(run, drive, &stopped);
         let tending = self.tend();
         let marking = self.mark(run, self.store.listen_to(run));
         tokio::pin!(working, tending, marking, stop);
         let mut is_stopping = false;
-        let driven = loop {
+        loop {
             tokio::select! {
-                driven = &mut working => break driven,
-                error = &mut tending => break Err(error),
-                error = &mut marking => break Err(error),
+                driven = &mut working => return driven,
+                error = &mut tending => return Err(error),
+                error = &mut marking => return Err(error),
                 () = &mut stop, if !is_stopping => {
                     is_stopping = true;
                     stopping.send_replace(true);
                 }
             }
-        };
-        let driven = driven?;
-        self.mark_now(run).await?;
-        // Folders of an earlier process whose trees were still dying when this one began can go by now.
-        self.scratch()?;
-        Ok(driven)
+        }
     }
 
     async fn work(

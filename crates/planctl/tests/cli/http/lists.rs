@@ -169,7 +169,9 @@ fn plans_and_their_texts_are_found_by_number_and_by_path() {
 fn roles_tell_what_waits_and_who_does_it() {
     let house = House::new();
     assert_eq!(get(&house, "/v1/roles"), json!({ "roles": [] }));
-    house.run("hello", "hello");
+    // The daemon gives the run its turn in its own time.
+    let run = house.run("hello", "hello");
+    house.until(&run, "running");
     let coder = get(&house, "/v1/roles")["roles"][0].clone();
     assert_eq!(
         (&coder["role"], &coder["queued"], &coder["working"]),
