@@ -67,9 +67,9 @@ impl Crew {
         self.lock().get(&run).filter(|hands| hands.made_for == *terms).cloned()
     }
 
-    /// Forgets runs that are over.
-    pub(crate) fn keep_only(&self, is_open: impl Fn(RunId) -> bool) {
-        self.lock().retain(|run, _| is_open(*run));
+    /// Forgets runs that are over, and returns them.
+    pub(crate) fn keep_only(&self, is_open: impl Fn(RunId) -> bool) -> Vec<RunId> {
+        self.lock().extract_if(|run, _| !is_open(*run)).map(|(run, _)| run).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Hands>>> {

@@ -48,7 +48,10 @@ impl Turns for Marks {
         self.left.extend(shared.health.readable(Marks::NAME, left).iter().map(|run| run.id));
         let open = shared.health.readable(Marks::NAME, store.open_runs(host, AT_ONCE).await?);
         let now: BTreeMap<RunId, Option<i64>> = open.iter().map(|row| (row.id, Some(row.seq))).collect();
-        shared.crew.keep_only(|run| now.contains_key(&run));
+        // One that began and ended between two turns was open at neither.
+        for run in shared.crew.keep_only(|run| now.contains_key(&run)) {
+            self.drawn.entry(run).or_insert(None);
+        }
         let over: Vec<RunId> = self.drawn.keys().filter(|run| !now.contains_key(run)).copied().collect();
         // Those that ended first, so that the run after them in the same file has the last word.
         for run in over {
