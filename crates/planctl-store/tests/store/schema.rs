@@ -162,8 +162,8 @@ async fn claims_and_steps_find_their_rows_by_index_whatever_the_server_knows_of_
             ("queue: claim served", 10, "items_served"),
             ("claims: of one for all", 5, "items_due"),
             ("claims: of any for all", 5, "items_"),
-            ("apply: write steps", 46, "items_pkey"),
-            ("apply: write steps", 46, "runs_pkey"),
+            ("apply: write steps", 47, "items_pkey"),
+            ("apply: write steps", 47, "runs_pkey"),
         ] {
             let plan = plan_of(&mut connection, name, parameters).await;
             assert!(plan.contains(&format!("using {index}")), "{name}, {time}: {plan}");
