@@ -25,9 +25,12 @@ impl Life {
         Life { store, run, instance, held: BTreeMap::new() }
     }
 
-    /// Ends one lease of a life before this one; says whether there was any.
+    /// Ends one lease of a life before this one; says whether there was any. What was taken back from one goes on nowhere.
     pub async fn bury(&self) -> bool {
-        for (_, instance) in self.store.holders(HOST).await.unwrap() {
+        let dead = self.store.holders(HOST).await.unwrap();
+        let instances: Vec<String> = dead.iter().map(|(_, instance)| instance.clone()).collect();
+        self.store.let_go_of_the_lost(HOST, &instances).await.unwrap();
+        for instance in instances {
             let left = self.store.held_by_dead(HOST, &instance, &[]).await.unwrap();
             if let Some(lease) = left.into_iter().flatten().find(|lease| lease.run == self.run) {
                 self.apply(&lease.event(), &lease.proof()).await;
@@ -41,7 +44,13 @@ impl Life {
     pub async fn turn(&mut self, script: &Script) -> bool {
         let status = self.store.run(self.run).await.unwrap().head.status;
         match status {
-            RunStatus::Ended { .. } => return self.resume(script, status).await,
+            RunStatus::Ended { .. } => {
+                // What is in its hands was taken back, and ends.
+                while let Some((_, claimed)) = self.held.pop_first() {
+                    self.store.let_go(&claimed).await.unwrap();
+                }
+                return self.resume(script, status).await;
+            }
             RunStatus::Queued { .. } => self.apply(&Event::Clock(ClockEvent::Admitted), &Proof::Clock).await,
             RunStatus::Awaiting => self.answer(script).await,
             RunStatus::New | RunStatus::Paused => panic!("a script has no place for {status:?}"),
