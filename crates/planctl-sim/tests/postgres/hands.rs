@@ -46,7 +46,7 @@ impl Hand {
                 RunStatus::Ended { .. } => return,
                 RunStatus::New => false,
                 RunStatus::Awaiting => self.answer().await,
-                RunStatus::Queued { .. } => self.say(Event::Clock(ClockEvent::Admitted), Proof::Clock).await,
+                RunStatus::Queued { .. } => self.admit().await,
                 RunStatus::Paused => self.revise().await,
                 RunStatus::Active => match self.dice.below(8) {
                     0..3 => self.work().await,
@@ -302,8 +302,15 @@ impl Hand {
         is_news
     }
 
+    /// Begins the run, or goes on with it, once nobody is at work any more whose lease was taken back.
+    async fn admit(&mut self) -> bool {
+        self.scene.store.let_go_of_the_lost(HOST, &[]).await.unwrap();
+        self.say(Event::Clock(ClockEvent::Admitted), Proof::Clock).await
+    }
+
     async fn sweep(&mut self) -> bool {
         let mut did = false;
+        self.scene.store.let_go_of_the_lost(HOST, &[]).await.unwrap();
         for expired in self.scene.store.expired(&[], 20).await.unwrap().into_iter().flatten() {
             if expired.run == self.scene.run {
                 did |= self.say(expired.event(), expired.proof()).await;
@@ -338,6 +345,7 @@ impl Hand {
             Ok(true) => (false, "duplicate"),
             Err(StoreError::Refused(_)) => (false, "refused"),
             Err(StoreError::StaleLease) => (false, "stale lease"),
+            Err(StoreError::WorkspaceBusy { .. }) => (false, "busy"),
             Err(error) => panic!("seed {}: {error}: {error:?}", self.scene.seed),
         };
         self.scene.met.lock().unwrap().insert(met);

@@ -90,6 +90,12 @@ fn family(server: Pid) -> Vec<Pid> {
 fn stand_still(place: &Place) -> Pid {
     let server = place.postmaster().unwrap();
     kill_process(server, Signal::STOP).unwrap();
+    // Until it stands it may still start one more.
+    let stat = format!("/proc/{}/stat", server.as_raw_nonzero());
+    wait_until("the server stands still", || {
+        let text = std::fs::read_to_string(&stat).unwrap();
+        text.rsplit(')').next().unwrap().trim_start().starts_with('T')
+    });
     for process in family(server) {
         kill_process(process, Signal::STOP).ok();
     }
