@@ -30,6 +30,11 @@ check: lint
 sim *ARGS:
     cargo test -p planctl-sim --test simulate -- --nocapture {{ARGS}}
 
+# Play 100,000 random graphs with lying workers, and 2,000 written in DOT, JSON and markdown
+sim-long:
+    PLANCTL_SIM_SEEDS=100000 cargo test -p planctl-sim --test simulate -- --nocapture
+    PLANCTL_SAME_PATHS=2000 cargo test -p planctl-lang --test lang same_path -- --nocapture
+
 # Kill and take up runs for MINUTES, with seeds never tried before; SOAK_SEED plays some again
 soak MINUTES="10":
     SOAK_MINUTES={{MINUTES}} cargo test -p planctl --test kill -- --ignored --nocapture
@@ -41,6 +46,14 @@ chaos MINUTES="10":
 # The database away for MINUTES while a run goes on: the daemon stays, says so, and goes on by itself
 outage MINUTES="10":
     OUTAGE_MINUTES={{MINUTES}} cargo test -p planctl --test daemon p12_after -- --ignored --nocapture
+
+# Cheating workers, their honest twins and honest flows, in every isolation tier of this machine; `just cheats sec-34` tries one
+cheats *ARGS:
+    cargo test -p planctl --test cheats -- --include-ignored {{ARGS}}
+
+# Protected files, links and folders swapped at 1 kHz while contracts are judged by them; CI makes 60 trials
+swaps TRIALS="1000":
+    SWAP_TRIALS={{TRIALS}} cargo test -p planctl-harness --test processes -- --nocapture swapped_at_1_khz
 
 # Show the database that planctl uses here
 db:

@@ -8,6 +8,7 @@ mod harness;
 mod hold;
 mod human;
 mod join;
+mod option;
 mod pace;
 mod revise;
 mod route;
@@ -27,7 +28,8 @@ use crate::mutant::{Mutant, planted};
 use crate::run::{Head, NodeState, Outcome, Run, RunStatus, Scope};
 use crate::time::Timestamp;
 
-pub use choose::{Choosing, Decider, Tried, plain_label};
+pub use choose::{Choosing, Decider, Tried};
+pub use option::{key_of, option_meant, plain_label};
 pub use revise::changed_nodes;
 
 /// What one event did.

@@ -78,6 +78,9 @@ pub enum Test {
 /// The words that an outcome can be (X3); `outcome=` another word asks for the label (C8).
 pub const STATUS_WORDS: [&str; 5] = ["success", "fail", "partial_success", "retry", "skipped"];
 
+/// The word of an attempt that passed.
+const SUCCESS: &str = STATUS_WORDS[0];
+
 /// What a run knows when a condition is weighed.
 pub trait Known {
     /// Returns how the node that is left ended, one of [`STATUS_WORDS`].
@@ -133,6 +136,15 @@ impl Condition {
         self.clauses.iter().all(|clause| clause.holds(known))
     }
 
+    /// Says whether it can hold only where the attempt at the node that is left did not pass (DOT ruling 2).
+    ///
+    /// Conditions are conjunctions, so one clause that requires the failure suffices. Labels, custom outcomes and context
+    /// values never do: a worker writes them. `expected` returns the exit code of a pass of the node that is left (`None`) or
+    /// of a node that a clause names; nothing where that node's failure is not the one in question.
+    pub fn names_failure(&self, expected: &dyn Fn(Option<&str>) -> Option<Option<u8>>) -> bool {
+        self.clauses.iter().any(|clause| clause.names_failure(expected))
+    }
+
     /// Says how each clause was weighed, for `planctl why`.
     pub fn trail(&self, known: &impl Known) -> Trail {
         let clauses: Vec<Weighed> = self.clauses.iter().map(|clause| clause.weigh(known)).collect();
@@ -168,6 +180,25 @@ impl Clause {
             Key::Context(name) => known.context(&format!("context.{name}")).or_else(|| known.context(name)),
             Key::Variable(name) => known.context(name),
             Key::Step { node, field } => known.step(node, *field),
+        }
+    }
+
+    fn names_failure(&self, expected: &dyn Fn(Option<&str>) -> Option<Option<u8>>) -> bool {
+        let fails_on_pass = || !self.judge(SUCCESS);
+        let fails_on_exit = |code: Option<u8>| code.is_some_and(|code| !self.judge(&code.to_string()));
+        match &self.key {
+            Key::Outcome => !self.asks_for_label() && fails_on_pass(),
+            Key::Context(name) | Key::Variable(name) => match name.as_str() {
+                "outcome" => fails_on_pass(),
+                "exit_code" => expected(None).is_some_and(fails_on_exit),
+                _ => false,
+            },
+            Key::Step { node, field: StepField::Outcome } => {
+                expected(Some(node)).is_some() && fails_on_pass()
+            }
+            Key::Step { node, field: StepField::ExitCode } => expected(Some(node)).is_some_and(fails_on_exit),
+            Key::PreferredLabel
+            | Key::Step { field: StepField::Output | StepField::Label | StepField::Attempts, .. } => false,
         }
     }
 

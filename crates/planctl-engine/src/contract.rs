@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Digest;
+use crate::tier::Tier;
 
 /// A shell command and the exit code it must give.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -178,8 +179,8 @@ pub struct Evidence {
     pub stdout: Excerpt,
     /// Standard error.
     pub stderr: Excerpt,
-    /// The isolation tier it ran in (PROMISES 3.1).
-    pub isolation: u8,
+    /// The isolation that held while it ran (PROMISES 3.1).
+    pub isolation: Tier,
     /// The commit that git HEAD named when the gate began.
     pub git_head: Option<String>,
     /// Digests of the protected files after the gate; `None` where the file is absent.
@@ -225,6 +226,9 @@ pub struct Tampering {
     pub path: String,
     /// What happened to it.
     pub change: FileChange,
+    /// The digest of what was found in its place, where that is a regular file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
 }
 
 /// How a protected file differs from its baseline.

@@ -215,6 +215,21 @@ impl AskKind {
         }
     }
 
+    /// Returns the answers it takes where its newest failure is this one.
+    pub fn answers_to(self, failure: Option<&Failure>) -> &'static [&'static str] {
+        match self {
+            AskKind::Escalation if failure.is_some_and(|failure| !failure.tampered().is_empty()) => {
+                &["allow", "restore", "retry", "skip", "waive", "reassign", "revise", "abort"]
+            }
+            AskKind::Plan
+            | AskKind::Escalation
+            | AskKind::Budget
+            | AskKind::Question
+            | AskKind::Choice
+            | AskKind::Insertion => self.answers(),
+        }
+    }
+
     /// Returns the answers it takes, in the words of the command line.
     pub fn answers(self) -> &'static [&'static str] {
         match self {
@@ -252,6 +267,8 @@ pub enum Reason {
     Stale,
     /// The run has made as many attempts as a run may.
     AttemptsLimit,
+    /// A node was entered as often as it may be (`max_visits`, X-08).
+    VisitsLimit,
     /// The budget does not suffice for the next dispatch.
     Budget,
     /// The worker asked.
@@ -282,6 +299,7 @@ impl Reason {
             Reason::NotRed => "not_red",
             Reason::Stale => "stale",
             Reason::AttemptsLimit => "attempts_limit",
+            Reason::VisitsLimit => "visits_limit",
             Reason::Budget => "budget",
             Reason::Asked => "asked",
             Reason::Reentered => "reentered",

@@ -329,6 +329,15 @@ pub enum Answer {
     },
     /// Answer the worker's question; the next attempt spends no allowance.
     Reply,
+    /// Accept protected files as the gate found them, for this step alone; its contract judges what was done, and nobody
+    /// works again.
+    Allow {
+        /// Which; none means all that the ask names.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<String>,
+    },
+    /// Try once more, with the approved copies of protected files put back before.
+    Restore,
     /// Answer what the plan asks.
     Choose {
         /// One of the options; where there are none, any text.
@@ -350,6 +359,8 @@ impl Answer {
             Answer::Reassign { .. } => "reassign",
             Answer::Raise { .. } => "raise",
             Answer::Reply => "answer",
+            Answer::Allow { .. } => "allow",
+            Answer::Restore => "restore",
             Answer::Choose { .. } => "choose",
         }
     }

@@ -105,6 +105,15 @@ pub enum Fact {
         /// What it is told.
         given: Fidelity,
     },
+    /// A worker noted values under names of the context that planctl itself writes; they were left out (sec hole 9).
+    ContextRefused {
+        /// The node.
+        node: NodeId,
+        /// Which try.
+        attempt: Attempt,
+        /// The names.
+        names: Vec<String>,
+    },
     /// A node waits until fewer others are worked on, or until a file is free that another step may change.
     NodeQueued {
         /// The node.
@@ -339,6 +348,7 @@ impl Fact {
             Fact::EdgeFollowed { .. } => "edge_followed",
             Fact::EpochBegan { .. } => "epoch_began",
             Fact::FidelityReduced { .. } => "fidelity_reduced",
+            Fact::ContextRefused { .. } => "context_refused",
             Fact::NodeQueued { .. } => "node_queued",
             Fact::NodeDecided { .. } => "node_decided",
             Fact::CheckpointSaved { .. } => "checkpoint_saved",
@@ -378,6 +388,7 @@ impl Fact {
             | Fact::NodeQueued { node }
             | Fact::EpochBegan { node, .. }
             | Fact::FidelityReduced { node, .. }
+            | Fact::ContextRefused { node, .. }
             | Fact::NodeDecided { node, .. }
             | Fact::CheckpointSaved { node, .. }
             | Fact::CheckpointRestored { node }

@@ -48,7 +48,7 @@ pub struct GraphParts {
     pub start: NodeId,
     /// All nodes, in any order.
     pub nodes: Vec<Node>,
-    /// All edges; the order decides between edges of one condition.
+    /// All edges, in the author's order.
     pub edges: Vec<Edge>,
     /// What a run may use.
     pub budget: Budget,
@@ -184,8 +184,8 @@ pub enum GraphDefect {
         /// Where it leads.
         to: NodeId,
     },
-    /// Two edges of one node have one condition.
-    #[error("node `{0}` has two edges for one outcome")]
+    /// Two branches of a fork begin with one node.
+    #[error("two branches of fork `{0}` begin with one node")]
     DuplicateEdge(NodeId),
     /// A node that ends the run has edges out of it.
     #[error("node `{0}` has an edge that its kind does not allow")]
@@ -302,11 +302,37 @@ impl Graph {
         self.outgoing.get(id).map_or(&[], Vec::as_slice)
     }
 
+    /// Says whether the outcome alone decides which edge of a node is taken: no condition, label or weight, and no two edges
+    /// for one outcome.
+    pub fn outcome_decides(&self, id: &NodeId) -> bool {
+        let edges = self.edges_from(id);
+        let is_plain = |edge: &Edge| edge.when.is_none() && edge.label.is_none() && edge.weight == 0;
+        let is_single = |(at, edge): (usize, &Edge)| edges[..at].iter().all(|other| other.on != edge.on);
+        edges.iter().all(is_plain) && edges.iter().enumerate().all(is_single)
+    }
+
     /// Returns the edge that a signal takes where no condition, label or weight has a say: the first of its preference.
     pub fn edge_for(&self, id: &NodeId, signal: Signal) -> Option<&Edge> {
         let edges = self.edges_from(id);
         let plain = |on: &On| edges.iter().find(|edge| edge.on == *on && edge.when.is_none());
         signal.preference().iter().find_map(plain)
+    }
+
+    /// Says whether a run that follows an edge may come back to where it leaves without asking a person or beginning anew.
+    pub fn leads_back(&self, edge: &Edge) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![edge];
+        while let Some(edge) = open.pop() {
+            let asks = matches!(
+                self.node(&edge.to).map(|node| &node.kind),
+                Some(NodeKind::Human(_) | NodeKind::Escalate { .. })
+            );
+            if edge.restart.is_some() || asks || !seen.insert(&edge.to) {
+                continue;
+            }
+            open.extend(self.edges_from(&edge.to));
+        }
+        seen.contains(&edge.from)
     }
 
     /// Returns the branch by which an edge from this node comes into a join, counted from 0.

@@ -13,7 +13,9 @@
 mod advance;
 mod budget;
 pub mod condition;
+pub mod context_names;
 mod contract;
+mod earned;
 mod effect;
 mod event;
 mod fact;
@@ -23,15 +25,19 @@ mod line;
 pub mod mutant;
 mod pace;
 mod run;
+mod tier;
 mod time;
 pub mod view;
 
-pub use advance::{Advance, Choosing, Decider, Tried, advance, changed_nodes, plain_label, touched};
+pub use advance::{
+    Advance, Choosing, Decider, Tried, advance, changed_nodes, key_of, option_meant, plain_label, touched,
+};
 pub use budget::{Budget, BudgetPart, Shortfall, Spent, Usage};
 pub use contract::{
     Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, RedFirst, Resources, Showing, Tampering,
     Verdict,
 };
+pub use earned::Earned;
 pub use effect::{Ask, AskKind, Brief, Effect, Item, Purpose, Reason, SoFar, TimerId, Work};
 pub use event::{
     AgentEvent, AgentSaid, Answer, ChildEnd, ClockEvent, Conflict, Decision, Event, Fault, FaultKind, Found,
@@ -50,4 +56,5 @@ pub use run::{
     Arrivals, BranchResult, Came, End, Failing, Failure, Head, Known, NodeState, Note, Outcome, Outcomes,
     Record, Recurrence, Rehearsal, Run, RunStatus, Scope, Tally, Unchecked,
 };
+pub use tier::{NoSuchTier, Tier};
 pub use time::Timestamp;

@@ -100,6 +100,20 @@ pub enum Mutant {
     ProposalIgnored,
     /// A report whose proposal was rejected passes its step without a gate.
     RejectionPassesStep,
+    /// After a failure a worker's label, suggestion or context opens edges that do not name the failure (DOT A1).
+    FailureUnnamed,
+    /// A node over its visits is left along an edge of its own loop (DOT A5).
+    LoopOutlivesCap,
+    /// A decision counts as passed whatever passes through it (DOT A4).
+    PassageAlwaysPasses,
+    /// A worker sets names of the context that planctl itself writes (sec hole 9).
+    NamesForgeable,
+    /// A step that is let pass takes an edge whose condition does not hold (DOT A2).
+    PartialUnguarded,
+    /// The first branch that comes to the exit ends the run, and the others are dropped (DOT A3).
+    ExitDropsBranches,
+    /// A decision at which nobody works goes on from a failure as from a pass (DOT B1).
+    DecisionForgetsFailure,
 }
 
 impl Mutant {
@@ -136,7 +150,7 @@ impl Mutant {
     ];
 
     /// Deliberate bugs that show in graphs only.
-    pub const OF_GRAPHS: [Mutant; 19] = [
+    pub const OF_GRAPHS: [Mutant; 26] = [
         Mutant::BranchCountedTwice,
         Mutant::GoalSkipped,
         Mutant::CheckpointNotRestored,
@@ -156,6 +170,13 @@ impl Mutant {
         Mutant::PartingSkipped,
         Mutant::ProposalIgnored,
         Mutant::RejectionPassesStep,
+        Mutant::FailureUnnamed,
+        Mutant::LoopOutlivesCap,
+        Mutant::PassageAlwaysPasses,
+        Mutant::NamesForgeable,
+        Mutant::PartialUnguarded,
+        Mutant::ExitDropsBranches,
+        Mutant::DecisionForgetsFailure,
     ];
 }
 

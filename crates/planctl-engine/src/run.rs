@@ -230,6 +230,9 @@ pub struct Record {
     /// A report whose gate waits until a person has said what becomes of a step that it proposes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unchecked: Option<Unchecked>,
+    /// Protected files that a person accepted for this node, as its gate had found them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<Tampering>,
     /// What the edge that led here says of what its agent is told (DOT A18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carry: Option<Box<Carry>>,
@@ -240,6 +243,9 @@ pub struct Record {
 pub struct Unchecked {
     /// Says that the worker gave up.
     pub gave_up: bool,
+    /// Says that a gate did judge it, and a person has it judged once more, as an attempt of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_judged_anew: bool,
 }
 
 /// By which way a node was entered.
@@ -609,6 +615,23 @@ pub enum Failing {
     },
 }
 
+impl Failure {
+    /// Returns the protected files for which a gate did not judge the attempt.
+    pub fn tampered(&self) -> &[Tampering] {
+        match &self.what {
+            Failing::Contract { verdict: Verdict::Tampered, tampered, .. } => tampered,
+            Failing::Contract { .. }
+            | Failing::Overran { .. }
+            | Failing::Undelivered { .. }
+            | Failing::Permission { .. }
+            | Failing::Inconclusive { .. }
+            | Failing::Conflict { .. }
+            | Failing::SubPlan { .. }
+            | Failing::NotRed { .. } => &[],
+        }
+    }
+}
+
 impl Failing {
     /// Returns its class, in one word (DOT R4): conditions look at it as `failure_class`.
     pub fn word(&self) -> &'static str {
@@ -748,6 +771,7 @@ impl Run {
             child: None,
             recurrence: None,
             unchecked: None,
+            allowed: Vec::new(),
             carry: None,
         };
         let found = self.nodes.get(id);

@@ -101,6 +101,11 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
                 asked.word()
             )
         }
+        Fact::ContextRefused { node, names, .. } => format!(
+            "the worker of {} noted names that only planctl writes, and they were left out: {}",
+            name(node),
+            names.join(", ")
+        ),
         Fact::NodeQueued { node } => format!("{} waits until there is room for it", name(node)),
         Fact::NodeDecided { node, met, ending } => {
             let way = if *met { "yes" } else { "no" };
@@ -330,6 +335,7 @@ pub fn reason_words(reason: Reason) -> &'static str {
         Reason::NotRed => "its contract was not red before the work",
         Reason::Stale => "the run stood still for too long",
         Reason::AttemptsLimit => "the run has made as many attempts as a run may",
+        Reason::VisitsLimit => "it was entered as often as it may be",
         Reason::Budget => "the budget does not suffice",
         Reason::Asked => "the worker asks",
         Reason::Reentered => "it is entered anew",

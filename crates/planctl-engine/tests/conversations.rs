@@ -35,6 +35,8 @@ mod plan;
 mod planted;
 #[path = "conversations/proposals.rs"]
 mod proposals;
+#[path = "conversations/red.rs"]
+mod red;
 #[path = "conversations/red_first.rs"]
 mod red_first;
 #[path = "conversations/retries.rs"]

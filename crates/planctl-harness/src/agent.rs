@@ -24,6 +24,7 @@ pub use self::known::{Known, KnownAgent, NotKnown, PermissionMode, Permissions};
 use crate::context::ContextEntry;
 use crate::environment::Inherited;
 use crate::excerpt::{Output, excerpt, excerpt_of_text};
+use crate::isolation::Isolation;
 use crate::process::{Command, End, Finished, Stream};
 use crate::spawn::{Spawner, Stage};
 
@@ -49,6 +50,8 @@ pub struct Agent {
     pub grace: Duration,
     /// Where private folders of attempts are made; outside every workspace.
     pub scratch: PathBuf,
+    /// How it is isolated; tier 0 unless said.
+    pub isolation: Isolation,
 }
 
 /// What runs.
@@ -81,6 +84,7 @@ impl Agent {
             idle_timeout: None,
             grace: Duration::from_secs(5),
             scratch: scratch.into(),
+            isolation: Isolation::default(),
         }
     }
 }
@@ -98,6 +102,8 @@ pub struct Assignment {
     pub step: String,
     /// The step's title.
     pub step_title: String,
+    /// The node's name in the graph (DOT B16).
+    pub node: String,
     /// The role it works as.
     pub role: String,
     /// What its plan asks of the agent; hints, which decide nothing.
@@ -240,6 +246,7 @@ fn missing(command: &Command, stage: Stage) -> String {
         }
         Stage::Directory => command.directory.display().to_string(),
         Stage::Fork | Stage::Prepare => "a process".to_owned(),
+        Stage::Isolate => "the isolation that is required".to_owned(),
     }
 }
 

@@ -70,7 +70,12 @@ impl Root {
     /// What it is is found out before it is opened: to open a device or a pipe is to do something with it already.
     pub(crate) fn open_file(&self, path: &Path, last: LastLink) -> Result<File, Unreadable> {
         let found = self.find(path, last)?;
-        self.check_regular(&found)?;
+        self.open_found(&found)
+    }
+
+    /// Opens a regular file that was found.
+    pub(crate) fn open_found(&self, found: &File) -> Result<File, Unreadable> {
+        self.check_regular(found)?;
         // The very file that was looked at, whatever has its name by now.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let itself = format!("/proc/self/fd/{}", found.as_raw_fd());
@@ -79,28 +84,34 @@ impl Root {
     }
 
     /// Returns what a path names, without opening it.
-    fn find(&self, path: &Path, last: LastLink) -> Result<File, Unreadable> {
+    pub(crate) fn find(&self, path: &Path, last: LastLink) -> Result<File, Unreadable> {
         let mut flags = OFlags::PATH | OFlags::CLOEXEC;
         if last == LastLink::Refuse {
             flags |= OFlags::NOFOLLOW;
         }
+        self.resolve(path, flags, ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS).map_err(|error| {
+            match error {
+                Errno::NOENT | Errno::NOTDIR => Unreadable::Missing,
+                Errno::XDEV => Unreadable::Outside,
+                Errno::LOOP => Unreadable::Symlink,
+                error => Unreadable::Refused(error.into()),
+            }
+        })
+    }
+
+    pub(crate) fn resolve(&self, path: &Path, flags: OFlags, resolve: ResolveFlags) -> Result<File, Errno> {
         let mut tries = 0;
         loop {
-            match openat2(
-                &self.folder,
-                path,
-                flags,
-                Mode::empty(),
-                ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
-            ) {
+            match openat2(&self.folder, path, flags, Mode::empty(), resolve) {
                 Ok(descriptor) => return Ok(File::from(descriptor)),
                 Err(Errno::AGAIN | Errno::INTR) if tries < TRIES => tries += 1,
-                Err(Errno::NOENT | Errno::NOTDIR) => return Err(Unreadable::Missing),
-                Err(Errno::XDEV) => return Err(Unreadable::Outside),
-                Err(Errno::LOOP) => return Err(Unreadable::Symlink),
-                Err(error) => return Err(Unreadable::Refused(error.into())),
+                Err(error) => return Err(error),
             }
         }
+    }
+
+    pub(crate) fn as_raw_fd(&self) -> i32 {
+        self.folder.as_raw_fd()
     }
 
     /// Refuses what is no regular file, and a foreign file under another name.

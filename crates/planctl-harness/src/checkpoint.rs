@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::git::{git_common, git_folder};
 use crate::spawn::Spawner;
-use crate::worktree::call::{Called, call_well};
+use crate::worktree::call::{Called, Git};
 use crate::worktree::{WorktreeError, remove_locks};
 
 /// Where the references are that keep what was recorded.
@@ -72,7 +72,7 @@ impl Checkpoints {
             std::fs::create_dir_all(&self.kept).map_err(io)?;
             let folder = self.kept.as_os_str().to_owned();
             let init = [OsString::from("init"), "--quiet".into(), "--bare".into(), folder];
-            call_well(&self.spawner, workspace, init).await?;
+            Git::without_repository(&self.spawner, workspace)?.call_well(init).await?;
         }
         let own = git_folder(workspace).map(|folder| git_common(&folder).join("objects"));
         let Some(own) = own.filter(|objects| objects.is_dir()) else { return Ok(()) };
@@ -86,9 +86,6 @@ impl Checkpoints {
         workspace: &Path,
         words: [&str; N],
     ) -> Result<Called, WorktreeError> {
-        let mut folder = OsString::from("--git-dir=");
-        folder.push(&self.kept);
-        let leading = [folder, OsString::from("--work-tree=.")];
-        call_well(&self.spawner, workspace, leading.into_iter().chain(words.map(OsString::from))).await
+        Git::of_repository(&self.spawner, workspace, &self.kept)?.call_well(words).await
     }
 }

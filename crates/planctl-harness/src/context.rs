@@ -1,10 +1,13 @@
 //! Reads the files that a step subscribes to, within caps and within the workspace (A24–A27, P-53, P-55).
 
 use std::io::{self, Read};
+use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
+use planctl_glob::is_glob;
+
 use crate::beneath::{LastLink, Root, Unreadable};
-use crate::walk::{expand, is_glob, stays_inside};
+use crate::walk::{expand, stays_inside};
 
 /// The most bytes that are read of one file.
 pub const FILE_BYTES_MAX: usize = 256 * 1024;
@@ -106,7 +109,7 @@ fn push(entries: &mut Vec<ContextEntry>, root: &Root, path: &str, left: &mut usi
     }
     entries.push(match read(root, path, *left) {
         Err(error) => ContextEntry::absent(path, format!("not available: {error}")),
-        Ok((bytes, size)) => match withheld(path).or_else(|| holds_secret(&bytes)) {
+        Ok((bytes, size, target)) => match withheld(path).or(target).or_else(|| holds_secret(&bytes)) {
             Some(why) => ContextEntry::absent(path, why.to_owned()),
             None => {
                 *left -= bytes.len();
@@ -116,20 +119,25 @@ fn push(entries: &mut Vec<ContextEntry>, root: &Root, path: &str, left: &mut usi
     });
 }
 
-/// Reads the file's first bytes and tells its size, or a greater one where it grew meanwhile.
-fn read(root: &Root, path: &str, left: usize) -> Result<(Vec<u8>, u64), Unreadable> {
+/// Reads the file's first bytes and tells its size, or a greater one where it grew meanwhile; with it why the file that was
+/// really opened is withheld, where links led to one that is.
+fn read(root: &Root, path: &str, left: usize) -> Result<(Vec<u8>, u64, Option<&'static str>), Unreadable> {
     if !stays_inside(Path::new(path)) {
         return Err(Unreadable::Outside);
     }
     let file = root.open_file(Path::new(path), LastLink::Follow)?;
     let size = file.metadata().map_err(Unreadable::Refused)?.len();
+    // The kernel names what was opened, whatever links lead to it and whatever happens to them meanwhile.
+    let opened = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let target = opened.map_err(Unreadable::Refused)?;
+    let target = withheld(&target.to_string_lossy());
     let most = FILE_BYTES_MAX.min(left);
     let mut bytes = Vec::new();
     // One more than is kept: the size that was told says nothing of a file that grows, or of one that tells none.
     file.take(most as u64 + 1).read_to_end(&mut bytes).map_err(Unreadable::Refused)?;
     let size = size.max(bytes.len() as u64);
     bytes.truncate(most);
-    Ok((bytes, size))
+    Ok((bytes, size, target))
 }
 
 /// Says why a file of this name is not given to an agent, whoever subscribes to it (A28).
@@ -393,6 +401,14 @@ mod tests {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
         for name in secrets {
+            let entry = context(&folder, &[name]).remove(0);
+            assert!(entry.remark.as_ref().is_some_and(|remark| remark.starts_with("not given")), "{entry:?}");
+            assert_eq!((entry.text.as_str(), &entry.bytes), ("", &None), "{name}");
+        }
+        // A link of another name leads to the same file (sec hole 15).
+        std::os::unix::fs::symlink(".env", folder.path().join("innocent.md")).unwrap();
+        std::os::unix::fs::symlink("innocent.md", folder.path().join("twice.md")).unwrap();
+        for name in ["innocent.md", "twice.md"] {
             let entry = context(&folder, &[name]).remove(0);
             assert!(entry.remark.as_ref().is_some_and(|remark| remark.starts_with("not given")), "{entry:?}");
             assert_eq!((entry.text.as_str(), &entry.bytes), ("", &None), "{name}");

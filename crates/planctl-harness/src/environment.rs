@@ -39,7 +39,9 @@ pub fn safe_path(folders: &OsStr, workspace: &Path) -> OsString {
     std::env::join_paths(kept).unwrap_or_default()
 }
 
-/// Makes a contract's environment: `path` (checked), a few of planctl's own variables, and `configured` ones.
+/// Makes the environment of a command of the operator's: `path` (checked), a few of planctl's own variables, and
+/// `configured` ones. A contract gets a private home and folder for temporary files in place of the operator's
+/// ([`Bench`](crate::Bench)).
 ///
 /// # Errors
 ///

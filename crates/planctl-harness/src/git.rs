@@ -1,5 +1,9 @@
 //! Reads where a git workspace stands, without starting git (A10).
 
+pub(crate) mod clean;
+pub(crate) mod config;
+pub(crate) mod front;
+
 use std::path::{Path, PathBuf};
 
 use crate::beneath::{open_anywhere, read_capped};
@@ -31,6 +35,13 @@ pub fn git_head(folder: &Path) -> Option<String> {
             .or_else(|| packed(&common.join("packed-refs"), name))?;
     }
     None
+}
+
+/// Returns the branch that HEAD names; `None` where HEAD is a commit itself, or the folder lies in no checkout.
+pub fn git_branch(folder: &Path) -> Option<String> {
+    let own = git_folder(git_top_level(folder)?)?;
+    let head = read_line(&own.join("HEAD"))?;
+    head.strip_prefix("ref:")?.trim().strip_prefix("refs/heads/").map(str::to_owned)
 }
 
 /// Returns what `.git` in this folder is or points to.
@@ -107,6 +118,8 @@ mod tests {
         assert_eq!(git_head(&outer.path().join("linked")), Some(other), "a linked worktree");
         git(&folder, &["checkout", "--detach"]);
         assert_eq!(git_head(&folder), Some(commit), "detached");
+        assert_eq!(git_branch(&folder), None, "detached");
+        assert_eq!(git_branch(&outer.path().join("linked")).as_deref(), Some("other"));
     }
 
     #[test]

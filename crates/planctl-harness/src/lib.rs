@@ -20,7 +20,9 @@ mod digest;
 mod editor;
 mod environment;
 mod excerpt;
+mod gate_folder;
 mod git;
+mod isolation;
 mod probe;
 mod process;
 mod prompt;
@@ -44,7 +46,7 @@ pub use checkpoint::Checkpoints;
 pub use context::{
     CONTEXT_BYTES_MAX, ContextEntry, FILE_BYTES_MAX, GLOB_FILES_MAX, read_context, withheld, without_hidden,
 };
-pub use contract::{Bench, Gate, ISOLATION_TIER, OUTPUT_BYTES_MAX};
+pub use contract::{Bench, Gate, OUTPUT_BYTES_MAX};
 pub use detached::{Detached, leave_the_terminal};
 pub use digest::digest_of;
 pub use editor::Editor;
@@ -52,19 +54,21 @@ pub use environment::{
     Inherited, PATH_DEFAULT, RefusedVariable, agent_environment, contract_environment, safe_path,
 };
 pub use excerpt::{Output, excerpt_of};
-pub use git::{git_head, git_top_level};
+pub use git::{git_branch, git_head, git_top_level};
+pub use isolation::{
+    Confinement, Isolation, Network, Offered, Primitive, agent_state, credentials, probe_isolation,
+};
 pub use probe::{PathKind, Syntax, existing_files, near_paths, probe_commands, probe_paths, probe_scripts};
 pub use process::{Command, End, Finished, Input, Stream, find_program};
 pub use prompt::{PromptParts, assemble, denial};
-pub use protect::{Baseline, Comparison, FileState, PROTECTED_FILES_MAX, ProtectError};
+pub use protect::{
+    Baseline, Comparison, EntryKind, FileState, PROTECTED_FILES_MAX, ProtectError, put_entry, read_entry,
+};
 pub use replica::{Differences, Replica, ReplicaError, ReplicaLimits};
 pub use scratch::sweep_scratch;
 pub use spawn::{Spawner, Stage, helper_main};
 pub use trial::{Trial, TrialBench, TrialPlace};
-pub use walk::{
-    ENTRIES_MAX, Found as FoundFiles, NotAGlob, expand as expand_glob, files as list_files, glob_matches,
-    is_glob,
-};
+pub use walk::{ENTRIES_MAX, Found as FoundFiles, expand as expand_glob, files as list_files};
 pub use workspace::{PLAN_BYTES_MAX, Workspace, WorkspaceLock, boot_id, host_id, read_plan, write_plan};
 pub use worktree::{
     BranchWorktrees, Checkout, Conflict, Intact, Joined, Merged, NewWorktree, Survey, WorktreeError,

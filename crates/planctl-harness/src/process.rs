@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::capture::{Captured, KEPT_BYTES};
+use crate::isolation::Confinement;
 use crate::spawn::{Limits, Request, Stage};
 
 /// What to run, and within which limits.
@@ -40,6 +41,8 @@ pub struct Command {
     pub memory_bytes_max: Option<u64>,
     /// Says that it may not gain rights (`sudo`, setuid programs).
     pub no_new_privileges: bool,
+    /// How it is kept apart from the host; `None` is tier 0.
+    pub confinement: Option<Confinement>,
     /// Locks that stay held until its whole tree is dead (P9).
     pub locks: Vec<Arc<OwnedFd>>,
 }
@@ -74,6 +77,7 @@ impl Command {
             file_bytes_max: None,
             memory_bytes_max: None,
             no_new_privileges: false,
+            confinement: None,
             locks: Vec::new(),
         }
     }
@@ -111,6 +115,7 @@ impl Command {
             farewell: self.farewell,
             limits: Limits { file_bytes_max: self.file_bytes_max, memory_bytes_max: self.memory_bytes_max },
             no_new_privileges: self.no_new_privileges,
+            confinement: self.confinement.as_ref().map(Confinement::to_wire).transpose()?,
         })
     }
 }

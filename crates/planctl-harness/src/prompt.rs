@@ -22,6 +22,8 @@ pub struct PromptParts<'a> {
     pub brief: &'a Brief,
     /// The contract's command, told only after it has failed.
     pub command: &'a str,
+    /// The approved texts of protected files that the attempt before had changed, by name.
+    pub approved: &'a [(String, String)],
 }
 
 /// Writes the prompt; each piece of data stands between lines that carry a key drawn for this prompt.
@@ -85,7 +87,7 @@ fn assemble_with(parts: PromptParts<'_>, key: &str) -> String {
         prompt.handover(handover);
     }
     if let Some(failure) = failure {
-        prompt.failure(failure, parts.command);
+        prompt.failure(failure, &parts);
     }
     if let Some(question) = question {
         prompt.line("\n# What was asked\n\nA worker before you asked:\n");
@@ -152,12 +154,12 @@ impl Prompt<'_> {
         }
     }
 
-    fn failure(&mut self, failure: &Failure, command: &str) {
+    fn failure(&mut self, failure: &Failure, parts: &PromptParts<'_>) {
         self.line(&format!("\n# What failed\n\nPrevious attempt failed (attempt {}).", failure.attempt));
         match &failure.what {
             Failing::Contract { verdict, ending, tampered } => {
                 self.text.push('\n');
-                self.data("the command that checks this step", command);
+                self.data("the command that checks this step", parts.command);
                 let how = match (verdict, ending) {
                     (Verdict::Tampered, _) => {
                         let files: Vec<String> = tampered
@@ -166,7 +168,12 @@ impl Prompt<'_> {
                             .collect();
                         self.text.push('\n');
                         self.data("protected files that differ", &files.join("\n"));
-                        "was not accepted: files that this step must not change have changed. Put them back"
+                        for (path, text) in parts.approved {
+                            self.text.push('\n');
+                            self.data(&format!("the approved content of {path}"), text);
+                        }
+                        "was not accepted: files that this step must not change have changed. Put them back as they \
+                         were approved, and remove those that were created"
                             .to_owned()
                     }
                     (Verdict::Passed | Verdict::Failed | Verdict::TimedOut, Ending::Exited { code }) => {
@@ -265,6 +272,7 @@ mod tests {
             context,
             brief,
             command: "cargo test",
+            approved: &[],
         }
     }
 

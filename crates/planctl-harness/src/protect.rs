@@ -1,38 +1,117 @@
-//! Keeps the files that a step is judged by: their digests at approval, and what differs from them (A4).
+//! Keeps the files that a step is judged by: their state at approval, and what differs from it (A4, sec holes 2, 6, 8).
+//!
+//! A [`Baseline`] holds what was approved. `survey` looks at what is there, link for link and byte for byte; `watch` notices
+//! what is changed and put back while a contract runs, which no two surveys tell; `comparing` does both around a contract.
+
+mod comparing;
+mod survey;
+mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use planctl_engine::{Digest, FileChange, Tampering};
+use planctl_glob::{Glob, NotAGlob};
 use serde::{Deserialize, Serialize};
 
-use crate::beneath::{LastLink, Root, Unreadable};
-use crate::digest::digest_of_file;
-use crate::walk::{NotAGlob, expand};
+use crate::beneath::{LastLink, Root};
+use crate::digest::digest_of;
+use crate::excerpt::Output;
+
+pub(crate) use comparing::Comparing;
+pub use comparing::{put_entry, read_entry};
+
+use survey::{Survey, bytes_of_name};
+use watch::Watch;
 
 /// The most files that one step's globs may protect.
 pub const PROTECTED_FILES_MAX: usize = 10_000;
+/// The most bytes of one file, and of all, of which copies are kept.
+const COPY_BYTES_MAX: u64 = 1 << 20;
+const COPIES_BYTES_MAX: u64 = 64 << 20;
 
 /// What the protected files were when the plan was approved.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Baseline {
-    /// Each protected file, relative to the workspace.
+    /// Each protected entry, relative to the workspace. A name that is not UTF-8 stands here with its bytes as `\xNN`.
     pub files: BTreeMap<String, FileState>,
-    /// Patterns of protected files; a new file that matches one is a change too.
+    /// Patterns of protected files; a new entry that matches one is a change too.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub globs: BTreeSet<String>,
+    /// Names and patterns of what the step at hand may change itself: not compared.
+    #[serde(skip)]
+    pub free: BTreeSet<String>,
+    /// Entries below protected patterns that an earlier contract made. As long as they are just that, they are removed before
+    /// a contract runs, so that none is judged by what another one, and the code that it tested, left behind.
+    #[serde(skip)]
+    pub by_products: BTreeMap<String, Digest>,
 }
 
-/// What was approved of one file.
+/// What was approved of one entry.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FileState {
-    /// Of its content.
+    /// Of its content; of the text of a link that leads to no regular file of the workspace.
     pub digest: Digest,
     /// Says that it may be executed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub executable: bool,
+    /// The text of the link that stands in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// Where it lies, where links on the way lead elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// What it is.
+    #[serde(default, skip_serializing_if = "EntryKind::is_file")]
+    pub kind: EntryKind,
+}
+
+/// What kind of entry a protected path names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// A regular file, or a link to one within the workspace.
+    #[default]
+    File,
+    /// A link that leads to no regular file of the workspace.
+    Link,
+    /// A folder.
+    Folder,
+    /// A pipe, a socket, a device, or another user's file.
+    Other,
+    /// An entry that the system does not let us read.
+    Unreadable,
+    /// Nothing.
+    Absent,
+}
+
+impl EntryKind {
+    fn is_file(&self) -> bool {
+        *self == EntryKind::File
+    }
+}
+
+impl FileState {
+    /// Returns the digest of the content, where there is a regular file.
+    pub fn content(&self) -> Option<Digest> {
+        self.kind.is_file().then(|| self.digest.clone())
+    }
+
+    /// Says how another state differs from this one, which was approved.
+    pub fn change_to(&self, found: &FileState) -> Option<FileChange> {
+        if self == found {
+            return None;
+        }
+        Some(match (self.kind, found.kind) {
+            (EntryKind::Absent, _) => FileChange::Created,
+            (_, EntryKind::Absent) => FileChange::Deleted,
+            (_, EntryKind::Unreadable) => FileChange::Changed,
+            (own, other) if own != other => FileChange::Replaced,
+            _ if self.link != found.link || self.at != found.at => FileChange::Replaced,
+            _ => FileChange::Changed,
+        })
+    }
 }
 
 /// Why a baseline could not be taken or compared.
@@ -53,7 +132,7 @@ pub enum ProtectError {
 }
 
 impl Baseline {
-    /// Takes the state of those of the named files that exist and are regular, and of all that match a glob.
+    /// Takes the state of those of the named entries that are files or links, and of all that match a glob.
     ///
     /// # Errors
     ///
@@ -63,19 +142,18 @@ impl Baseline {
         files: impl IntoIterator<Item = &'a str>,
         globs: impl IntoIterator<Item = &'a str>,
     ) -> Result<Baseline, ProtectError> {
-        let mut baseline =
-            Baseline { files: BTreeMap::new(), globs: globs.into_iter().map(ToOwned::to_owned).collect() };
-        let mut paths: BTreeSet<String> = files.into_iter().map(clean).collect();
-        for glob in &baseline.globs {
-            paths.extend(matching(workspace, glob)?);
-        }
-        if paths.is_empty() {
+        let globs = globs.into_iter().map(ToOwned::to_owned).collect();
+        let mut baseline = Baseline { globs, ..Baseline::default() };
+        let named: BTreeSet<String> = files.into_iter().map(clean).collect();
+        if named.is_empty() && baseline.globs.is_empty() {
             return Ok(baseline);
         }
         let root = Root::open(workspace).map_err(ProtectError::Workspace)?;
-        for path in paths {
-            if let Ok(state) = state(&root, &path) {
-                baseline.files.insert(path, state);
+        let survey = Survey::take(&root, named.iter(), &baseline.globs, None)?;
+        for (path, seen) in survey.entries {
+            let is_named = named.contains(&path);
+            if !is_named || matches!(seen.state.kind, EntryKind::File | EntryKind::Link) {
+                baseline.files.insert(path, seen.state);
             }
         }
         Ok(baseline)
@@ -89,8 +167,12 @@ impl Baseline {
     /// Says whether a file is protected: it was there and named, or one of the globs matches it.
     pub fn covers(&self, path: &str) -> bool {
         let path = clean(path);
-        let matches = |glob: &String| crate::walk::matcher(glob).is_ok_and(|glob| glob.is_match(&path));
-        self.files.contains_key(&path) || self.globs.iter().any(matches)
+        self.files.contains_key(&path) || self.globs.iter().any(|glob| matches(glob, &path))
+    }
+
+    /// Says whether the step at hand may change an entry.
+    pub fn frees(&self, path: &str) -> bool {
+        self.free.contains(path) || self.free.iter().any(|glob| matches(glob, path))
     }
 
     /// Takes the files anew that an earlier step was meant to write and that passed its contract (DESIGN 8); a file
@@ -104,18 +186,50 @@ impl Baseline {
         workspace: &Path,
         files: impl IntoIterator<Item = &'a str>,
     ) -> Result<(), ProtectError> {
-        let root = Root::open(workspace).map_err(ProtectError::Workspace)?;
-        for path in files.into_iter().map(clean) {
-            if !self.covers(&path) {
+        let covered: Vec<String> = files.into_iter().map(clean).filter(|path| self.covers(path)).collect();
+        let moved = Baseline::take(workspace, covered.iter().map(String::as_str), [])?;
+        for path in covered {
+            match moved.files.get(&path) {
+                Some(state) => self.files.insert(path, state.clone()),
+                None => self.files.remove(&path),
+            };
+        }
+        Ok(())
+    }
+
+    /// Reads copies of protected files that still are what was approved: at most 1 MiB of each and 64 MiB in all.
+    pub fn copies(&self, workspace: &Path) -> Vec<Output> {
+        let Ok(root) = Root::open(workspace) else { return Vec::new() };
+        let (mut copies, mut left) = (Vec::new(), COPIES_BYTES_MAX);
+        for (name, state) in self.files.iter().filter(|(_, state)| state.kind.is_file()) {
+            let path = bytes_of_name(name);
+            let Ok(bytes) = root.read(Path::new(&path), LastLink::Follow, COPY_BYTES_MAX.min(left)) else {
                 continue;
+            };
+            if digest_of(&bytes) == state.digest {
+                left -= bytes.len() as u64;
+                copies.push(Output { digest: state.digest.clone(), bytes });
             }
-            match state(&root, &path) {
-                Ok(state) => {
-                    self.files.insert(path, state);
+        }
+        copies
+    }
+
+    /// Accepts entries as a gate found them, as long as they are just that.
+    ///
+    /// # Errors
+    ///
+    /// When the workspace cannot be opened.
+    pub fn allow(&mut self, workspace: &Path, allowed: &[Tampering]) -> Result<(), ProtectError> {
+        let now = Baseline::take(workspace, allowed.iter().map(|file| file.path.as_str()), [])?;
+        for file in allowed {
+            match (now.files.get(&file.path), &file.digest) {
+                (Some(state), Some(digest)) if state.content().as_ref() == Some(digest) => {
+                    self.files.insert(file.path.clone(), state.clone());
                 }
-                Err(_) => {
-                    self.files.remove(&path);
+                (None, None) if file.change == FileChange::Deleted => {
+                    self.files.remove(&file.path);
                 }
+                (Some(_) | None, _) => {}
             }
         }
         Ok(())
@@ -127,40 +241,36 @@ impl Baseline {
     ///
     /// When the workspace cannot be opened, or a glob matches too much to be sure.
     pub fn compare(&self, workspace: &Path) -> Result<Comparison, ProtectError> {
-        let mut comparison = Comparison::default();
         if self.is_empty() {
-            return Ok(comparison);
+            return Ok(Comparison::default());
         }
+        Ok(self.judge(&self.survey(workspace, None)?))
+    }
+
+    /// Looks at everything that is protected; `before` spares the digests of what nobody touched since.
+    pub(crate) fn survey(&self, workspace: &Path, before: Option<&Survey>) -> Result<Survey, ProtectError> {
         let root = Root::open(workspace).map_err(ProtectError::Workspace)?;
-        for (path, approved) in &self.files {
-            let (found, change) = match state(&root, path) {
-                Ok(found) if found == *approved => (Some(found.digest), None),
-                Ok(found) => (Some(found.digest), Some(FileChange::Changed)),
-                Err(Unreadable::Missing) => (None, Some(FileChange::Deleted)),
-                Err(
-                    Unreadable::Outside
-                    | Unreadable::Symlink
-                    | Unreadable::NotRegular(_)
-                    | Unreadable::ForeignHardLink,
-                ) => (None, Some(FileChange::Replaced)),
-                Err(Unreadable::TooLarge { .. } | Unreadable::Refused(_)) => {
-                    (None, Some(FileChange::Changed))
-                }
+        Survey::take(&root, self.files.keys(), &self.globs, before)
+    }
+
+    /// Says what of a survey differs from what was approved.
+    pub(crate) fn judge(&self, survey: &Survey) -> Comparison {
+        let mut comparison = Comparison::default();
+        for (path, seen) in &survey.entries {
+            if self.frees(path) {
+                continue;
+            }
+            let found = seen.state.content();
+            let change = match self.files.get(path) {
+                Some(approved) => approved.change_to(&seen.state),
+                None => Some(FileChange::Created),
             };
-            comparison.digests.insert(path.clone(), found);
-            comparison.tampered.extend(change.map(|change| Tampering { path: path.clone(), change }));
-        }
-        for glob in &self.globs {
-            for path in matching(workspace, glob)? {
-                if !self.files.contains_key(&path) && !comparison.digests.contains_key(&path) {
-                    comparison
-                        .digests
-                        .insert(path.clone(), state(&root, &path).ok().map(|state| state.digest));
-                    comparison.tampered.push(Tampering { path, change: FileChange::Created });
-                }
+            comparison.digests.insert(path.clone(), found.clone());
+            if let Some(change) = change {
+                comparison.tampered.push(Tampering { path: path.clone(), change, digest: found });
             }
         }
-        Ok(comparison)
+        comparison
     }
 }
 
@@ -177,23 +287,14 @@ fn clean(path: &str) -> String {
     path.strip_prefix("./").unwrap_or(path).to_owned()
 }
 
-fn matching(workspace: &Path, glob: &str) -> Result<Vec<String>, ProtectError> {
-    let found = expand(workspace, glob, PROTECTED_FILES_MAX)?;
-    if found.is_cut {
-        return Err(ProtectError::TooMany { glob: glob.to_owned() });
-    }
-    Ok(found.files)
-}
-
-fn state(root: &Root, path: &str) -> Result<FileState, Unreadable> {
-    let file = root.open_file(Path::new(path), LastLink::Refuse)?;
-    let mode = file.metadata().map_err(Unreadable::Refused)?.permissions().mode();
-    let digest = digest_of_file(file).map_err(Unreadable::Refused)?;
-    Ok(FileState { digest, executable: mode & 0o111 != 0 })
+fn matches(glob: &str, path: &str) -> bool {
+    Glob::parse(glob).is_ok_and(|glob| glob.matches(bytes_of_name(path)))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn workspace() -> tempfile::TempDir {
@@ -292,5 +393,152 @@ mod tests {
         std::fs::write(folder.path().join("tests/a.sh"), "new").unwrap();
         baseline.move_files(folder.path(), ["check.sh", "unknown.sh"]).unwrap();
         assert_eq!(changes(&baseline, &folder), [("tests/a.sh".to_owned(), FileChange::Changed)]);
+    }
+
+    fn changed(folder: &tempfile::TempDir, baseline: &Baseline) -> Vec<String> {
+        changes(baseline, folder).into_iter().map(|(path, _)| path).collect()
+    }
+
+    #[test]
+    fn cheat_56_a_new_link_that_matches_a_glob_is_a_change() {
+        for glob in ["conftest.py", "**/conftest.py", "*.py", "{conftest,other}.py"] {
+            let folder = workspace();
+            std::fs::write(folder.path().join("evil"), "").unwrap();
+            let baseline = Baseline::take(folder.path(), [], [glob]).unwrap();
+            assert_eq!(changed(&folder, &baseline), [""; 0]);
+            for target in ["evil", "/etc/passwd", "nowhere"] {
+                std::os::unix::fs::symlink(target, folder.path().join("conftest.py")).unwrap();
+                assert_eq!(changed(&folder, &baseline), ["conftest.py"], "{glob} {target}");
+                std::fs::remove_file(folder.path().join("conftest.py")).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn cheat_57_a_protected_folder_that_is_moved_behind_a_link_is_a_change() {
+        for glob in ["tests/**", "tests/deep/*.sh", "**/b.sh"] {
+            let folder = workspace();
+            let baseline = Baseline::take(folder.path(), ["tests/deep/b.sh"], [glob]).unwrap();
+            std::fs::rename(folder.path().join("tests"), folder.path().join("moved")).unwrap();
+            std::os::unix::fs::symlink("moved", folder.path().join("tests")).unwrap();
+            assert!(changed(&folder, &baseline).contains(&"tests/deep/b.sh".to_owned()), "{glob}");
+            std::fs::write(folder.path().join("moved/deep/conftest.py"), "").unwrap();
+            let seen = changed(&folder, &Baseline::take(folder.path(), [], ["tests/**"]).unwrap());
+            assert_eq!(seen, [""; 0], "what was there at approval is approved, behind a link too");
+            let behind = Baseline::take(folder.path(), [], ["tests/**"]).unwrap();
+            std::fs::write(folder.path().join("moved/deep/new.py"), "").unwrap();
+            assert_eq!(changed(&folder, &behind), ["tests/deep/new.py"]);
+        }
+    }
+
+    #[test]
+    fn hole_6_names_that_are_no_text_nested_git_pipes_and_deep_paths_are_seen() {
+        use std::os::unix::ffi::OsStrExt;
+        let folder = workspace();
+        let baseline = Baseline::take(folder.path(), [], ["tests/**"]).unwrap();
+        let tests = folder.path().join("tests");
+        std::fs::write(tests.join(std::ffi::OsStr::from_bytes(b"a\xff.py")), "").unwrap();
+        std::fs::create_dir_all(tests.join("sub/.git")).unwrap();
+        std::fs::write(tests.join("sub/.git/config"), "").unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, tests.join("pipe"), rustix::fs::Mode::RUSR).unwrap();
+        std::os::unix::fs::symlink("..", tests.join("loop")).unwrap();
+        assert_eq!(
+            changed(&folder, &baseline),
+            ["tests/a\\xff.py", "tests/loop", "tests/pipe", "tests/sub/.git/config"],
+        );
+        let again = Baseline::take(folder.path(), [], ["tests/**"]).unwrap();
+        let kept: Baseline = serde_json::from_str(&serde_json::to_string(&again).unwrap()).unwrap();
+        assert_eq!(changed(&folder, &kept), [""; 0], "approved, they are what they were");
+        std::fs::write(tests.join(std::ffi::OsStr::from_bytes(b"a\xff.py")), "other").unwrap();
+        assert_eq!(changed(&folder, &kept), ["tests/a\\xff.py"]);
+    }
+
+    #[test]
+    fn hole_6_paths_that_are_too_long_to_be_named_are_a_change() {
+        let folder = workspace();
+        let baseline = Baseline::take(folder.path(), [], ["tests/**"]).unwrap();
+        let name = "d".repeat(250);
+        let mut at = rustix::fs::open(
+            folder.path().join("tests"),
+            rustix::fs::OFlags::PATH,
+            rustix::fs::Mode::empty(),
+        )
+        .unwrap();
+        for _ in 0..20 {
+            rustix::fs::mkdirat(&at, name.as_str(), rustix::fs::Mode::RWXU).unwrap();
+            at = rustix::fs::openat(&at, name.as_str(), rustix::fs::OFlags::PATH, rustix::fs::Mode::empty())
+                .unwrap();
+        }
+        assert_eq!(changed(&folder, &baseline).len(), 1);
+    }
+
+    #[test]
+    fn hole_6_a_folder_that_cannot_be_read_is_a_change() {
+        // To root every folder can be read.
+        if rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = workspace();
+        let baseline = Baseline::take(folder.path(), [], ["tests/**"]).unwrap();
+        std::fs::set_permissions(folder.path().join("tests/deep"), PermissionsExt::from_mode(0o000)).unwrap();
+        assert!(changed(&folder, &baseline).contains(&"tests/deep".to_owned()));
+        std::fs::set_permissions(folder.path().join("tests/deep"), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn a_named_link_is_kept_with_its_target() {
+        let folder = workspace();
+        std::os::unix::fs::symlink("tests/a.sh", folder.path().join("run.sh")).unwrap();
+        std::os::unix::fs::symlink("/bin/sh", folder.path().join("shell")).unwrap();
+        let baseline = Baseline::take(folder.path(), ["run.sh", "shell"], []).unwrap();
+        assert_eq!(changed(&folder, &baseline), [""; 0]);
+        std::fs::write(folder.path().join("tests/a.sh"), "exit 0").unwrap();
+        assert_eq!(changes(&baseline, &folder), [("run.sh".to_owned(), FileChange::Changed)]);
+        std::fs::remove_file(folder.path().join("shell")).unwrap();
+        std::os::unix::fs::symlink("/bin/true", folder.path().join("shell")).unwrap();
+        assert_eq!(changes(&baseline, &folder)[1], ("shell".to_owned(), FileChange::Replaced));
+    }
+
+    #[test]
+    fn honest_work_beside_protected_files_is_no_change() {
+        let folder = workspace();
+        let baseline = Baseline::take(folder.path(), ["check.sh"], ["tests/**", "conftest.py"]).unwrap();
+        let at = |path: &str| folder.path().join(path);
+        // The same bytes, in another inode, as an editor or git writes them; caches; links elsewhere.
+        std::fs::write(at("new"), "exit 1").unwrap();
+        std::fs::rename(at("new"), at("check.sh")).unwrap();
+        std::fs::create_dir_all(at("tests/__pycache__")).unwrap();
+        std::fs::write(at("tests/__pycache__/a.pyc"), "").unwrap();
+        std::fs::create_dir_all(at("node_modules/pkg")).unwrap();
+        std::os::unix::fs::symlink("../tests", at("node_modules/linked")).unwrap();
+        std::fs::create_dir(at("tests/empty")).unwrap();
+        assert_eq!(changed(&folder, &baseline), [""; 0]);
+    }
+
+    #[test]
+    fn a_plain_name_that_is_to_stay_absent_is_a_change_whatever_comes_there() {
+        type Attack = fn(&Path);
+        let attacks: [Attack; 3] = [
+            |place| std::fs::write(place, "").unwrap(),
+            |place| std::fs::create_dir(place).unwrap(),
+            |place| std::os::unix::fs::symlink("nowhere", place).unwrap(),
+        ];
+        for attack in attacks {
+            let folder = workspace();
+            let baseline = Baseline::take(folder.path(), [], ["GNUmakefile", "tests/a[*]b"]).unwrap();
+            attack(&folder.path().join("GNUmakefile"));
+            assert_eq!(changes(&baseline, &folder), [("GNUmakefile".to_owned(), FileChange::Created)]);
+        }
+    }
+
+    #[test]
+    fn what_a_step_may_change_itself_is_not_compared() {
+        let folder = workspace();
+        let mut baseline = Baseline::take(folder.path(), ["check.sh"], ["tests/**"]).unwrap();
+        baseline.free.extend(["tests/deep/*.sh".to_owned(), "check.sh".to_owned()]);
+        for path in ["check.sh", "tests/deep/b.sh", "tests/deep/new.sh"] {
+            std::fs::write(folder.path().join(path), "other").unwrap();
+        }
+        assert_eq!(changed(&folder, &baseline), [""; 0]);
     }
 }

@@ -7,7 +7,6 @@
 //! SCRATCH/planctl-trial-…/       0700, locked as long as anything uses it, removed with the replica
 //!   tree/work/                   the checkout
 //!   tree/git-0/                  the git folder of a `.git` file that points out of the checkout
-//!   home/ tmp/                   empty before each contract
 //! ```
 
 mod restore;
@@ -25,7 +24,7 @@ use self::survey::Survey;
 use self::transfer::Transfer;
 use crate::beneath::Root;
 use crate::git::{git_head, git_top_level};
-use crate::scratch::{ScratchFolder, TRIAL_PREFIX, create_folder, remove_tree};
+use crate::scratch::{ScratchFolder, TRIAL_PREFIX};
 
 pub use self::restore::Differences;
 
@@ -198,7 +197,6 @@ impl Replica {
         };
         replica.shares = replica.check_room(limits, &weights)?;
         replica.fill()?;
-        replica.clear_rooms().map_err(wrong("make the copy's home"))?;
         Ok(replica)
     }
 
@@ -232,26 +230,13 @@ impl Replica {
         self.left_out
     }
 
-    /// Returns the variables that keep what runs in the copy out of the real home, and git out of other checkouts.
+    /// Returns the variables that keep what runs in the copy out of other checkouts and of the original's caches.
     pub fn variables(&self) -> Vec<(String, String)> {
-        let home = self.home();
-        let path = |folder: &Path| folder.to_string_lossy().into_owned();
-        let mut variables = vec![
-            ("HOME".to_owned(), path(&home)),
-            ("TMPDIR".to_owned(), path(&self.temporary())),
-            ("GIT_CEILING_DIRECTORIES".to_owned(), path(self.folder.path())),
+        vec![
+            ("GIT_CEILING_DIRECTORIES".to_owned(), self.folder.path().to_string_lossy().into_owned()),
             // A virtual environment names its interpreter by the original's path, where nothing may be written.
             ("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned()),
-        ];
-        for (name, folder) in [
-            ("XDG_CACHE_HOME", ".cache"),
-            ("XDG_CONFIG_HOME", ".config"),
-            ("XDG_DATA_HOME", ".local/share"),
-            ("XDG_STATE_HOME", ".local/state"),
-        ] {
-            variables.push((name.to_owned(), path(&home.join(folder))));
-        }
-        variables
+        ]
     }
 
     /// Returns a text with the original's path replaced by the copy's.
@@ -261,25 +246,6 @@ impl Replica {
 
     fn tree(&self) -> PathBuf {
         self.folder.path().join("tree")
-    }
-
-    fn home(&self) -> PathBuf {
-        self.folder.path().join("home")
-    }
-
-    fn temporary(&self) -> PathBuf {
-        self.folder.path().join("tmp")
-    }
-
-    /// Makes home and temporary folder empty.
-    fn clear_rooms(&self) -> io::Result<()> {
-        for folder in [self.home(), self.temporary()] {
-            match remove_tree(&folder) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                Ok(()) | Err(_) => create_folder(&folder)?,
-            }
-        }
-        Ok(())
     }
 
     /// Says whether the file system shares the files' content; where it doesn't, their size counts.

@@ -14,6 +14,11 @@ use crate::beneath::open_anywhere;
 pub(crate) const WORK_PREFIX: &str = "planctl-work-";
 /// How the folders begin in which contracts are tried.
 pub(crate) const TRIAL_PREFIX: &str = "planctl-trial-";
+/// How the folders of contracts begin.
+pub(crate) const GATE_PREFIX: &str = "planctl-gate-";
+/// How the folders of planctl's own git begin.
+pub(crate) const GIT_PREFIX: &str = "planctl-git-";
+const PREFIXES: [&str; 4] = [WORK_PREFIX, TRIAL_PREFIX, GATE_PREFIX, GIT_PREFIX];
 /// The file in each whose lock says that a tree which uses the folder may be alive.
 const LOCK: &str = "lock";
 /// Its name until it is locked.
@@ -40,7 +45,7 @@ pub fn sweep_scratch(scratch: &Path) -> io::Result<usize> {
         let entry = entry?;
         let name = entry.file_name();
         let is_ours = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == us);
-        if !is_ours || ![WORK_PREFIX, TRIAL_PREFIX].iter().any(|prefix| begins(&name, prefix)) {
+        if !is_ours || !PREFIXES.iter().any(|prefix| begins(&name, prefix)) {
             continue;
         }
         let names = [LOCK, LOCK_NEW];
@@ -160,7 +165,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         std::fs::create_dir(scratch.path().join("somebody-elses")).unwrap();
         let mut held = Vec::new();
-        for prefix in [WORK_PREFIX, TRIAL_PREFIX] {
+        for prefix in PREFIXES {
             let make = || {
                 let folder = tempfile::Builder::new().prefix(prefix).tempdir_in(scratch.path()).unwrap();
                 let lock = hold_lock(folder.path()).unwrap();

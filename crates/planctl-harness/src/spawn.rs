@@ -13,10 +13,17 @@
 //!
 //! The command is started without copying page tables (`CLONE_VM | CLONE_VFORK`), and guardians are used again, so
 //! the way through the helper costs two context switches and no fork of planctl (HOTPATH, point 6).
+//!
+//! A confined command takes Landlock and seccomp upon itself before exec (tier 1a). From tier 1b there is one more process
+//! between guardian and command: the first of its PID namespace, which arranges the mounts and takes all with it.
 
 mod child;
 mod guardian;
 mod helper;
+mod host;
+mod init;
+mod namespaces;
+mod restrict;
 mod spawner;
 mod tree;
 mod wire;
@@ -25,5 +32,6 @@ pub use helper::helper_main;
 pub use spawner::Spawner;
 pub use wire::Stage;
 
+pub(crate) use host::primitives;
 pub(crate) use spawner::Line;
-pub(crate) use wire::{Cause, Limits, Order, Outcome, Report, Request, receive};
+pub(crate) use wire::{Cause, Confinement, Limits, Order, Outcome, Report, Request, receive};

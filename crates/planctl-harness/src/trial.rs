@@ -10,6 +10,7 @@ use planctl_engine::{Contract, Ending, Evidence, Found};
 
 use crate::contract::Bench;
 use crate::environment::safe_path;
+use crate::isolation::Isolation;
 use crate::process::{Command, End, Input};
 use crate::protect::Baseline;
 use crate::replica::{Differences, Replica, ReplicaError, ReplicaLimits, Stop};
@@ -46,6 +47,8 @@ pub struct TrialPlace {
     pub environment: Vec<(String, String)>,
     /// How much the copy may take.
     pub limits: ReplicaLimits,
+    /// How contracts are isolated there.
+    pub isolation: Isolation,
 }
 
 /// A copy of a workspace, and a bench in it.
@@ -96,9 +99,12 @@ impl TrialBench {
             variables.retain(|(own, _)| own != name);
             variables.push((name.clone(), replica.translated(value)));
         }
+        // Beside the copy and not in it: what a contract leaves in its home is gone before the next one.
+        let spawner = spawner.with_scratch(&place.scratch);
         let bench = Bench::new(spawner.clone(), replica.workspace(), Some(&path), variables)
             .map_err(|error| broken(&error))?
-            .with_locks(vec![replica.lock()]);
+            .with_locks(vec![replica.lock()])
+            .with_isolation(place.isolation);
         Ok(TrialBench {
             spawner,
             bench,

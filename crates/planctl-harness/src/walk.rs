@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use globset::{GlobBuilder, GlobMatcher};
+use planctl_glob::{Glob, NotAGlob, is_glob};
 
 /// The most directory entries one walk looks at.
 pub const ENTRIES_MAX: usize = 200_000;
@@ -23,40 +23,6 @@ pub struct Found {
     pub is_cut: bool,
 }
 
-/// Why a glob cannot be used.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{glob}` is not a glob: {reason}")]
-pub struct NotAGlob {
-    /// The text.
-    pub glob: String,
-    /// What is wrong with it.
-    pub reason: String,
-}
-
-/// Says whether a path is a glob: it holds `*`, `?`, `[` or `{`.
-pub fn is_glob(path: &str) -> bool {
-    path.contains(['*', '?', '[', '{'])
-}
-
-/// Compiles a glob whose `*` stays within one folder and whose `**` does not.
-pub(crate) fn matcher(glob: &str) -> Result<GlobMatcher, NotAGlob> {
-    GlobBuilder::new(glob)
-        .literal_separator(true)
-        .backslash_escape(true)
-        .build()
-        .map(|glob| glob.compile_matcher())
-        .map_err(|error| NotAGlob { glob: glob.to_owned(), reason: error.kind().to_string() })
-}
-
-/// Says whether a text matches a glob whose `*` stays within one folder.
-///
-/// # Errors
-///
-/// When the text is not a glob.
-pub fn glob_matches(glob: &str, text: &str) -> Result<bool, NotAGlob> {
-    Ok(matcher(glob)?.is_match(text))
-}
-
 /// Lists the regular files that match, at most `most`; links are not followed, `.git` is not entered.
 ///
 /// # Errors
@@ -64,7 +30,7 @@ pub fn glob_matches(glob: &str, text: &str) -> Result<bool, NotAGlob> {
 /// When the text is not a glob.
 pub fn expand(root: &Path, glob: &str, most: usize) -> Result<Found, NotAGlob> {
     let glob = glob.strip_prefix("./").unwrap_or(glob);
-    let matcher = matcher(glob)?;
+    let matcher = Glob::parse(glob)?;
     let start = literal_folder(glob);
     let leads_through_link =
         start.ancestors().any(|folder| root.join(folder).is_symlink() && folder != Path::new(""));
@@ -75,7 +41,7 @@ pub fn expand(root: &Path, glob: &str, most: usize) -> Result<Found, NotAGlob> {
     let names_leftovers = glob.contains(".aider");
     let skip: &[&str] = &[".git"];
     let is_cut = visit(root, &start, skip, |path, is_file| {
-        if is_file && matcher.is_match(path) && (names_leftovers || !is_leftover(path)) {
+        if is_file && matcher.matches(path) && (names_leftovers || !is_leftover(path)) {
             files.insert(path.to_owned());
         }
         files.len() <= most
@@ -103,7 +69,7 @@ pub(crate) fn stays_inside(path: &Path) -> bool {
         .all(|part| matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir))
 }
 
-fn is_leftover(path: &str) -> bool {
+pub(crate) fn is_leftover(path: &str) -> bool {
     LEFTOVERS.iter().any(|name| path.starts_with(name))
 }
 

@@ -6,12 +6,12 @@ pub(crate) mod call;
 mod merge;
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use self::call::{Called, call, call_well, path_of};
+use self::call::{Called, Git, call, call_well, call_with_own_configuration, path_of};
 use crate::git::{git_common, git_folder, git_head, git_top_level};
 use crate::spawn::Spawner;
 
@@ -271,7 +271,10 @@ impl Checkout {
         let unsupported = |what: String, help: &str| {
             Err(WorktreeError::Unsupported { folder: self.top.clone(), what, help: help.to_owned() })
         };
-        if self.call(["config", "--type=bool", "--get", "core.sparseCheckout"]).await?.line() == "true" {
+        let reads = async |arguments: [&str; 4]| {
+            call_with_own_configuration(&self.spawner, &self.top, arguments).await
+        };
+        if reads(["config", "--type=bool", "--get", "core.sparseCheckout"]).await?.line() == "true" {
             return unsupported(
                 "it is a sparse checkout, of which a worktree may hold other files".to_owned(),
                 "git sparse-checkout disable, or run in the workspace itself",
@@ -385,8 +388,7 @@ impl Checkout {
             made.map_err(|source| WorktreeError::Io { what: format!("make {}", parent.display()), source })?;
         }
         let path = new.path.as_os_str();
-        let mut arguments: Vec<&std::ffi::OsStr> =
-            ["worktree", "add", "--quiet", "--lock", "--reason"].map(std::ffi::OsStr::new).to_vec();
+        let mut arguments: Vec<&OsStr> = ["--lock", "--reason"].map(OsStr::new).to_vec();
         arguments.push(new.reason.as_ref());
         if tip.status == 0 {
             arguments.extend([path, new.branch.as_ref()]);
@@ -394,7 +396,35 @@ impl Checkout {
             arguments.extend(["--no-track".as_ref(), "-b".as_ref(), new.branch.as_ref(), path]);
             arguments.push(new.commit.as_ref());
         }
-        call_well(&self.spawner, &self.top, arguments).await.map(drop)
+        self.add_worktree(new.path, arguments).await
+    }
+
+    /// Makes a worktree in a folder, with the arguments that follow `git worktree add`.
+    async fn add_worktree<A: Into<OsString>>(
+        &self,
+        path: &Path,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Result<(), WorktreeError> {
+        let records = self.shared()?.join("worktrees");
+        let io = |what: &str, path: &Path| {
+            let what = format!("{what} {}", path.display());
+            |source| WorktreeError::Io { what, source }
+        };
+        // The repository of planctl's git links to it, and git can't make a folder where a link to nothing is.
+        std::fs::create_dir_all(&records).map_err(io("make", &records))?;
+        let words = ["worktree", "add", "--quiet"].map(OsString::from);
+        let arguments = words.into_iter().chain(arguments.into_iter().map(Into::into));
+        call_well(&self.spawner, &self.top, arguments).await?;
+        // Git has named the folder by way of that repository, which is gone by now.
+        let pointer = path.join(".git");
+        let named = git_folder(path).and_then(|own| Some(records.join(own.file_name()?)));
+        let named = named.ok_or_else(|| WorktreeError::Git {
+            what: "git worktree add".to_owned(),
+            said: format!("{} names no worktree", pointer.display()),
+        })?;
+        let mut line = b"gitdir: ".to_vec();
+        line.extend([real(&named).as_os_str().as_bytes(), b"\n"].concat());
+        std::fs::write(&pointer, line).map_err(io("write", &pointer))
     }
 
     /// Takes a folder away in which nobody works, and git's records of it and of what was in it.
@@ -469,20 +499,24 @@ pub fn worktree_intact(path: &Path) -> Intact {
     if git_head(path).is_some() { Intact::Yes } else { Intact::NoBranch }
 }
 
-/// Returns what is committed nowhere in a checkout or a worktree, relative to its top; ignored files don't count.
+/// Returns what is committed nowhere in a checkout or a worktree, relative to its top; ignored files don't count. Every file
+/// is read, whatever the index says of it.
 ///
 /// # Errors
 ///
 /// Those of git.
 pub async fn uncommitted(spawner: &Spawner, folder: &Path) -> Result<Vec<String>, WorktreeError> {
+    let mut git = Git::open(spawner, folder)?;
+    git.with_index_of("HEAD").await?;
     let arguments = ["status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames"];
-    let called = call_well(spawner, folder, arguments).await?;
+    let called = git.call_well(arguments).await?;
     let paths = called.records().filter_map(|entry| entry.get(3..));
     Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
 }
 
 /// Commits everything that a worktree holds, as the user that git knows; returns the commit, or `None` where nothing was
-/// to be committed. No hook runs.
+/// to be committed. No hook runs, and every file is read, whatever the index says of it: what is committed is what was
+/// judged (sec hole 10).
 ///
 /// # Errors
 ///
@@ -492,20 +526,33 @@ pub async fn commit_all(
     worktree: &Path,
     message: &str,
 ) -> Result<Option<String>, WorktreeError> {
-    call_well(spawner, worktree, ["add", "--all"]).await?;
-    if call(spawner, worktree, ["diff", "--cached", "--quiet", "--no-ext-diff"]).await?.status == 0 {
+    let identity = identity(spawner, worktree).await?;
+    let mut git = Git::open(spawner, worktree)?;
+    let index = git.with_index_of("HEAD").await?;
+    git.call_well(["add", "--all"]).await?;
+    if git.call(["diff", "--cached", "--quiet", "--no-ext-diff"]).await?.status == 0 {
         return Ok(None);
     }
-    let mut arguments = identity(spawner, worktree).await?;
-    arguments.extend(["commit", "--quiet", "--no-verify", "--message", message].map(str::to_owned));
-    call_well(spawner, worktree, arguments).await?;
-    Ok(Some(call_well(spawner, worktree, ["rev-parse", "HEAD"]).await?.line()))
+    let words = ["commit", "--quiet", "--no-verify", "--message", message].map(str::to_owned);
+    git.call_well(identity.into_iter().chain(words)).await?;
+    let commit = git.call_well(["rev-parse", "HEAD"]).await?.line();
+    // The worktree's own index would say otherwise that everything was changed back.
+    let own = git_folder(worktree).map(|own| own.join("index"));
+    if let Some(own) = own {
+        let copied = std::fs::copy(&index, &own);
+        copied.map_err(|source| WorktreeError::Io { what: format!("write {}", own.display()), source })?;
+    }
+    Ok(Some(commit))
 }
 
-/// Returns who commits, where git knows of nobody.
+/// Returns the options that say who commits: the user that git knows in this folder, else planctl.
 async fn identity(spawner: &Spawner, folder: &Path) -> Result<Vec<String>, WorktreeError> {
-    if call(spawner, folder, ["config", "--get", "user.email"]).await?.status == 0 {
-        return Ok(Vec::new());
+    let mut options = Vec::new();
+    for (key, otherwise) in [("user.name", "planctl"), ("user.email", "planctl@localhost")] {
+        // Nothing is started by reading, and the user's own configuration may name them by way of other files.
+        let found = call_with_own_configuration(spawner, folder, ["config", "--get", key]).await?;
+        let value = if found.status == 0 { found.line() } else { otherwise.to_owned() };
+        options.extend(["-c".to_owned(), format!("{key}={value}")]);
     }
-    Ok(["-c", "user.name=planctl", "-c", "user.email=planctl@localhost"].map(str::to_owned).to_vec())
+    Ok(options)
 }

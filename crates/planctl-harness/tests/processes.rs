@@ -9,8 +9,11 @@ mod processes {
     pub mod endings;
     pub mod escapes;
     pub mod figures;
+    pub mod gate_folders;
     pub mod probes;
+    pub mod sandbox;
     pub mod support;
+    pub mod swaps;
     pub mod trials;
     pub mod worktrees;
 }
@@ -18,6 +21,9 @@ mod processes {
 fn main() {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == "__spawn") {
         std::process::exit(planctl_harness::helper_main());
+    }
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == "__attack") {
+        std::process::exit(processes::sandbox::attack_main());
     }
     let folder = tempfile::tempdir().unwrap();
     make_environment_hostile(folder.path());
@@ -29,7 +35,10 @@ fn main() {
         processes::endings::tests(),
         processes::escapes::tests(),
         processes::figures::tests(),
+        processes::gate_folders::tests(),
         processes::probes::tests(),
+        processes::sandbox::tests(),
+        processes::swaps::tests(),
         processes::trials::tests(),
         processes::checkpoints::tests(),
         processes::worktrees::tests(),
@@ -43,7 +52,7 @@ fn main() {
 /// each test shows that commands get none of them.
 fn make_environment_hostile(folder: &std::path::Path) {
     let evil = folder.join("evil.sh");
-    std::fs::write(&evil, "exit 0\n").unwrap();
+    std::fs::write(&evil, "#!/bin/sh\nexit 0\n").unwrap();
     let names = [
         "BASH_ENV",
         "ENV",
@@ -73,8 +82,15 @@ fn make_environment_hostile(folder: &std::path::Path) {
         "PLANCTL_TOKEN",
         "DATABASE_URL",
     ];
+    let home = folder.join("home");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::write(home.join(".npmrc"), format!("script-shell={}\n", evil.display())).unwrap();
+    let user = "[user]\n\tname = The User\n\temail = user@example.org\n[alias]\n\tyes = !true\n";
+    std::fs::write(home.join(".gitconfig"), user).unwrap();
+    std::fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     // SAFETY: this program has one thread yet.
     unsafe {
+        std::env::set_var("HOME", &home);
         for name in names {
             std::env::set_var(name, &evil);
         }

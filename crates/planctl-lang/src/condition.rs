@@ -55,6 +55,23 @@ const RESERVED: [(&str, &str); 12] = [
     ("not", "write `KEY!=VALUE`"),
 ];
 
+/// What other readers of the dialect call values of the context, and planctl's names for them: a closed list (DOT B4).
+pub const ALIASES: [(&str, &str); 8] = [
+    ("tool_stdout", "tool.output"),
+    ("tool_output", "tool.output"),
+    ("tool.stdout", "tool.output"),
+    ("tool_exit_code", "tool.exit_code"),
+    ("tool_last_line", "tool.last_line"),
+    ("last_line", "tool.last_line"),
+    ("human_response", "human.gate.selected"),
+    ("human.gate.text", "human.gate.selected"),
+];
+
+/// Returns planctl's name of a value of the context.
+fn own_name(name: &str) -> &str {
+    ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, own)| own)
+}
+
 /// Reads a condition; an empty text always holds.
 ///
 /// # Errors
@@ -153,16 +170,18 @@ impl<'t> Reader<'t> {
         let end = self.at;
         self.skip();
         let sign = self.at;
+        // No outcome is empty.
+        let may_be_empty = key != Key::Outcome;
         let test = if self.take("!=") {
             self.skip();
-            Test::IsNot(self.value()?)
+            Test::IsNot(self.value(may_be_empty)?)
         } else if self.take("==") {
             self.reading.double_signs.push(Span::new(sign, self.at));
             self.skip();
-            Test::Is(self.value()?)
+            Test::Is(self.value(may_be_empty)?)
         } else if self.take("=") {
             self.skip();
-            Test::Is(self.value()?)
+            Test::Is(self.value(may_be_empty)?)
         } else {
             self.at = end;
             Test::Truthy
@@ -188,9 +207,9 @@ impl<'t> Reader<'t> {
         match key.split_once('.') {
             None if key == "outcome" => Ok(Key::Outcome),
             None if key == "preferred_label" => Ok(Key::PreferredLabel),
-            Some(("context", name)) => Ok(Key::Context(name.to_owned())),
+            Some(("context", name)) => Ok(Key::Context(own_name(name).to_owned())),
             Some(("steps", name)) => self.step(name, span),
-            Some(_) | None => Ok(Key::Variable(key.to_owned())),
+            Some(_) | None => Ok(Key::Variable(own_name(key).to_owned())),
         }
     }
 
@@ -217,7 +236,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn value(&mut self) -> Result<String, Refused> {
+    fn value(&mut self, may_be_empty: bool) -> Result<String, Refused> {
         let mut rest = self.rest();
         let start = self.at;
         if rest.starts_with(['"', '\'']) {
@@ -228,6 +247,10 @@ impl<'t> Reader<'t> {
             };
             self.at = self.text.len() - rest.len();
             return Ok(value);
+        }
+        // C3: nothing after the sign is the empty text, which a key that nothing wrote has.
+        if may_be_empty && (rest.is_empty() || rest.starts_with("&&")) {
+            return Ok(String::new());
         }
         let Ok(value) = bare(&mut rest) else { return Err(self.expected("a value")) };
         self.at += value.len();

@@ -114,6 +114,10 @@ codes! {
     P314 Warning "an attribute, a shape or a type that planctl does not know or follow",
     P315 Error "branches that can't meet",
     P316 Warning "two steps that may run at once touch one file",
+    P317 Warning "an edge for an outcome that its node never has",
+    P318 Warning "a fork and its join disagree about how many branches are waited for",
+    P320 Warning "two options of a question have one key",
+    P321 Warning "a decision says how work is done, and does none",
     P401 Error "a role is not in the registry",
     P402 Warning "there is no registry of roles",
     P403 Error "a role has characters that roles can't have",
@@ -198,6 +202,8 @@ pub struct Diagnostic {
     pub notes: Vec<String>,
     /// What to do.
     pub help: Option<String>,
+    /// The one line that mends every finding of this kind in the file; people read it where there are several.
+    pub mends_all: Option<String>,
     /// How text can be replaced to mend it.
     pub fix: Option<Fix>,
 }
@@ -213,6 +219,7 @@ impl Diagnostic {
             step: None,
             notes: Vec::new(),
             help: None,
+            mends_all: None,
             fix: None,
         }
     }
@@ -252,6 +259,13 @@ impl Diagnostic {
         self
     }
 
+    /// Says which one line mends every finding of this kind in the file.
+    #[must_use]
+    pub fn mends_all(mut self, line: impl Into<String>) -> Diagnostic {
+        self.mends_all = Some(line.into());
+        self
+    }
+
     /// Says which replacement mends it; more than one where they only make sense together.
     #[must_use]
     pub fn fix(mut self, span: Span, replacement: impl Into<String>, safe: bool) -> Diagnostic {
@@ -265,7 +279,11 @@ impl Diagnostic {
     /// Escapes every hidden character in its texts, masks what looks like a credential, and drops a replacement that would write one anew.
     pub(crate) fn make_printable(&mut self) {
         let labels = self.spans.iter_mut().map(|label| &mut label.text);
-        let texts = labels.chain(&mut self.notes).chain(&mut self.help).chain([&mut self.message]);
+        let texts = labels
+            .chain(&mut self.notes)
+            .chain(&mut self.help)
+            .chain(&mut self.mends_all)
+            .chain([&mut self.message]);
         let needs_it = |text: &&mut String| {
             !text.is_ascii() || text.contains(char::is_control) || !crate::secrets::secrets(text).is_empty()
         };

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use planctl_glob::{Glob, is_glob};
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::lint::Scripts;
 use crate::lint::order::Order;
-use crate::shell;
+use crate::shell::{self, Use};
 use crate::source::Source;
 use crate::tree::{PlanTree, StepTree};
 use crate::trial::Trial;
@@ -208,6 +209,19 @@ pub(crate) fn contract_files(scripts: &Scripts, at: usize) -> BTreeSet<String> {
     paths.filter(|path| !is_glob(path) && leaves_workspace(path).is_none()).map(str::to_owned).collect()
 }
 
+/// Returns the files by which a contract judges: those that it names, less its own products, which it writes and never reads.
+///
+/// A product that is there at approval would be the contract's own change at each gate.
+pub(crate) fn judging_files(scripts: &Scripts, at: usize) -> BTreeSet<String> {
+    let mut named = contract_files(scripts, at);
+    let uses = |path: &str, how: Use| {
+        let mut files = scripts.files(at).iter().filter(|file| file.path.trim_end_matches('/') == path);
+        files.any(|file| file.how == how)
+    };
+    named.retain(|path| uses(path, Use::Reads) || !uses(path, Use::Writes));
+    named
+}
+
 /// Returns the files that a step's task and subscriptions name, less those that the step protects: its own to change.
 pub(crate) fn own_files<'a>(order: &'a Order, at: usize, step: &'a StepTree) -> BTreeSet<&'a str> {
     let mut named = named_files(order, at, step);
@@ -217,23 +231,16 @@ pub(crate) fn own_files<'a>(order: &'a Order, at: usize, step: &'a StepTree) -> 
 }
 
 /// What the globs of `**protects:**` match.
-pub(crate) struct Protected(Vec<globset::GlobMatcher>);
+pub(crate) struct Protected(Vec<Glob>);
 
 impl Protected {
     pub(crate) fn by(step: &StepTree) -> Protected {
-        let matcher = |glob: &str| {
-            let glob = globset::GlobBuilder::new(glob)
-                .literal_separator(true)
-                .backslash_escape(true)
-                .build()
-                .ok()?;
-            Some(glob.compile_matcher())
-        };
-        Protected(step.protects.iter().filter_map(|glob| matcher(&glob.value)).collect())
+        // One that is no glob is a finding of its own.
+        Protected(step.protects.iter().filter_map(|glob| Glob::parse(&glob.value).ok()).collect())
     }
 
     pub(crate) fn holds(&self, path: &str) -> bool {
-        self.0.iter().any(|glob| glob.is_match(path))
+        self.0.iter().any(|glob| glob.matches(path))
     }
 }
 
@@ -241,11 +248,6 @@ impl Protected {
 pub(crate) fn named_files<'a>(order: &'a Order, at: usize, step: &'a StepTree) -> BTreeSet<&'a str> {
     let in_task = order.of_task(at).iter().map(|mention| mention.path.as_str());
     in_task.chain(step.subscribed_files().map(|(path, _)| path)).collect()
-}
-
-/// Says whether a path is a glob.
-pub(crate) fn is_glob(path: &str) -> bool {
-    path.contains(['*', '?', '[', '{'])
 }
 
 /// Says why a path is not one of the workspace: absolute, a home directory, or upwards.

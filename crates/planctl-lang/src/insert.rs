@@ -1,39 +1,68 @@
-//! Puts steps that somebody proposes into a plan, after a step of it; what follows is numbered anew.
+//! Puts a step that a worker proposes into a plan, after a step of it; what follows is numbered anew.
 //!
-//! A proposal is written as steps of markdown are, whatever the plan's own form: `graph` makes nodes of it where the plan is
-//! one of DOT or JSON, and leads the ways on from the new ones; `dot` and `json` edit the text.
+//! A proposal is written as a step of markdown is, whatever the plan's own form: `graph` makes a node of it where the plan is
+//! one of DOT or JSON, and leads the ways on from the new one; `dot` and `json` edit the text. The proposal is untrusted:
+//! `alone` parses it by itself first, and the plan without the new step must mean what it meant before (sec hole 1).
 
+mod alone;
 mod dot;
 mod graph;
 mod json;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::On;
 
+use crate::changes::{Change, changes};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::expand::expand;
+use crate::facts::own_files;
 use crate::fix::line_end;
 use crate::parse::parse;
+use crate::render::show;
 use crate::source::{Source, Span};
-use crate::tree::{StepKind, StepTree};
+use crate::tree::{PlanTree, StepKind, StepTree};
+use crate::verify::read;
 use crate::workflow::{EdgeTree, Language, flow_edges};
 
-/// Returns a plan's text with the steps of a proposal after the step of this number.
+/// Returns a plan's text with the step of a proposal after the step of this number.
 ///
-/// A proposal is the text of one step or several, each with its heading (`### Title`, with or without a number). A plan in
-/// DOT or JSON keeps its form, its comments and its layout: the steps become nodes of it, and what followed the step
-/// follows them.
+/// A proposal is the text of exactly one step with its heading (`### Title`, with or without a number). A plan in DOT or
+/// JSON keeps its form, its comments and its layout: the step becomes a node of it, and what followed the step follows it.
 ///
 /// # Errors
 ///
-/// Returns findings where the proposal is no step, where the plan has no such step, or where what follows the step depends
-/// on more than its success, so that nobody but a person can say where another step belongs.
-pub fn insert_steps(source: &Source, after: u32, proposal: &str) -> Result<String, Vec<Diagnostic>> {
+/// Returns findings where the proposal is not exactly one step or leaves text open, where the plan has no such step, where
+/// the plan without the new step would mean something else than before (sec hole 1), or where what follows the step
+/// depends on more than its success, so that nobody but a person can say where another step belongs.
+pub fn insert_step(source: &Source, after: u32, proposal: &str) -> Result<String, Vec<Diagnostic>> {
     match Language::of(source.path()) {
         Some(language) => graph::insert(source, language, after, proposal),
         None => into_markdown(source, after, proposal),
     }
+}
+
+/// What a step that is put in makes of a plan.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Insertion {
+    /// What it changes of the plan's meaning.
+    pub changes: Vec<Change>,
+    /// Names and patterns of the files that its worker may change: protected ones among them move when it passes.
+    pub own_files: BTreeSet<String>,
+}
+
+/// Says what a step that was put in makes of a plan, given both texts.
+pub fn insertion(before: &Source, after: &Source) -> Insertion {
+    let (old, new) = (read(before), read(after));
+    let changes = changes(&show(before, &old.tree), &show(after, &new.tree));
+    let is_added = |step: &StepTree| {
+        let number = step.number_text();
+        changes.iter().any(|change| matches!(change, Change::Added { step, .. } if *step == number))
+    };
+    let steps = new.tree.steps.iter().enumerate().filter(|(_, step)| is_added(step));
+    let own = steps.flat_map(|(at, step)| own_files(&new.order, at, step)).map(str::to_owned);
+    let own_files = own.collect();
+    Insertion { changes, own_files }
 }
 
 fn refused<T>(span: Span, message: String, help: &str) -> Result<T, Vec<Diagnostic>> {
@@ -56,7 +85,7 @@ fn into_markdown(source: &Source, after: u32, proposal: &str) -> Result<String, 
         let message = format!("where the run goes from step {after} depends on more than its success");
         return refused(way.span, message, "put the step in by hand");
     }
-    let titled = headed(proposal)?;
+    let titled = alone::one_step(proposal)?;
     let (end, text) = (line_end(source), source.text());
     let (before, rest) = text.split_at(step.end.min(text.len()));
     let together = format!(
@@ -68,7 +97,30 @@ fn into_markdown(source: &Source, after: u32, proposal: &str) -> Result<String, 
     let expanded = expand(&Source::new(source.path(), together), None)?;
     let last = after as usize + expanded.steps - tree.steps.len();
     let moved = moved_ways(&Source::new(source.path(), expanded.text), after, last);
-    Ok(format!("{}{end}", moved.trim_end()))
+    let text = format!("{}{end}", moved.trim_end());
+    let (new, _) = parse(&Source::new(source.path(), text.as_str()));
+    let place = own.map_or(0, |own| own + 1);
+    match differs(tree, new, place) {
+        None => Ok(text),
+        Some(what) => {
+            let message = format!("the new step would change more of the plan than its place: {what}");
+            refused(Span::at(0), message, "put the step in by hand")
+        }
+    }
+}
+
+/// Names what of a plan a step at this place changed besides the numbers of what follows it.
+fn differs(old: PlanTree, mut new: PlanTree, place: usize) -> Option<String> {
+    if new.steps.len() != old.steps.len() + 1 {
+        return Some(format!("it has {} steps where {} were meant", new.steps.len(), old.steps.len() + 1));
+    }
+    new.steps.remove(place);
+    for (old, new) in old.steps.iter().zip(&new.steps) {
+        if alone::meaning_of_step(old) != alone::meaning_of_step(new) {
+            return Some(format!("step {} would differ", old.number_text()));
+        }
+    }
+    (alone::meaning_of_plan(old) != alone::meaning_of_plan(new)).then(|| "the plan's own fields".to_owned())
 }
 
 /// Has what led on from a step lead on from the last of those that were put in after it: lines of `## Flow`, and what later
@@ -99,38 +151,4 @@ fn moved_ways(source: &Source, after: u32, last: usize) -> String {
         text.replace_range(place.start..place.end, &written);
     }
     text
-}
-
-/// Returns a proposal whose headings have the number of a step that is still to be numbered.
-fn headed(proposal: &str) -> Result<String, Vec<Diagnostic>> {
-    let lines: Vec<&str> = proposal.trim().lines().collect();
-    if !lines.first().is_some_and(|first| first.trim_start().starts_with("##")) {
-        let message = "a proposal is the text of a step: `### Title`, then its fields".to_owned();
-        return refused(Span::at(0), message, "begin it with a heading");
-    }
-    let mut fence: Option<&str> = None;
-    let mut written = Vec::with_capacity(lines.len());
-    for line in lines {
-        let bare = line.trim_start();
-        if let Some(mark) = ["```", "~~~"].into_iter().find(|mark| bare.starts_with(mark)) {
-            fence = match fence {
-                None => Some(mark),
-                Some(open) if open == mark => None,
-                Some(open) => Some(open),
-            };
-        }
-        if fence.is_none() && bare.starts_with('#') {
-            let title = bare.trim_start_matches('#').trim();
-            let number: usize = title.bytes().take_while(u8::is_ascii_digit).count();
-            let rest = title[number..].trim_start();
-            let title = match rest.strip_prefix(['.', ')', ':']) {
-                Some(rest) if number > 0 => rest.trim_start(),
-                _ => title,
-            };
-            written.push(format!("### N+1. {title}"));
-        } else {
-            written.push(line.to_owned());
-        }
-    }
-    Ok(written.join("\n"))
 }

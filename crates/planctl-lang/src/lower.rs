@@ -4,6 +4,7 @@
 //! to a person after the last attempt, are added here (`ways`), and forks find their joins (`meet`).
 
 mod meet;
+mod meetings;
 mod overlap;
 mod part;
 mod ways;
@@ -20,7 +21,7 @@ use planctl_engine::{
 use crate::condition;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::digest::digest_of_text;
-use crate::facts::{contract_files, own_files};
+use crate::facts::{judging_files, own_files};
 use crate::lint::Scripts;
 use crate::lint::order::Order;
 use crate::shell::{self, FileUse, Use};
@@ -81,12 +82,14 @@ pub(crate) fn lower(plan: &Plan<'_>) -> Result<(Graph, Vec<Diagnostic>), Vec<Dia
     if !later.is_empty() {
         return Err(later);
     }
+    let joined = (!plan.is_markdown).then(|| meetings::joined(plan.workflow)).flatten();
+    let plan = &Plan { workflow: joined.as_ref().unwrap_or(plan.workflow), ..*plan };
     let lowering = Lowering::of(plan);
     let mut parts = lowering.parts();
-    let net = Net::of(&parts);
-    net.join(&mut parts, plan.workflow)?;
+    let mut net = Net::of(&parts);
+    let mut found = net.join(&mut parts, plan.workflow)?;
     part::part(&mut parts, plan.workflow, &net)?;
-    let found = overlap::keep_apart(&mut parts, plan, &net);
+    found.extend(overlap::keep_apart(&mut parts, plan, &net));
     let defect = |defect: planctl_engine::GraphDefect| {
         vec![Diagnostic::new(Code::P301, defect.to_string()).at(Span::at(0), "")]
     };
@@ -201,10 +204,9 @@ impl<'p> Lowering<'p> {
                 NodeKind::Fork(Fork { join: None, max, apart: false })
             }
             (Kind::Join, _) => {
-                let is_any = text("join_policy")
-                    .is_some_and(|policy| matches!(policy.as_str(), "first_success" | "any"));
+                let policy = node.said.text("join_policy");
                 NodeKind::Join(Join {
-                    policy: if is_any { JoinPolicy::Any } else { JoinPolicy::All },
+                    policy: policy.map_or(JoinPolicy::All, |policy| join_policy(&policy.value)),
                     partial: node.said.flag("allow_partial").is_some_and(|flag| flag.value),
                 })
             }
@@ -223,7 +225,7 @@ impl<'p> Lowering<'p> {
 
     fn task(&self, at: usize, step: &StepTree) -> Task {
         Task {
-            contract_files: contract_files(self.plan.scripts, at),
+            contract_files: judging_files(self.plan.scripts, at),
             own_files: own_files(self.plan.order, at, step).into_iter().map(str::to_owned).collect(),
             ..task(self.plan.tree, step, policy(step), lapse(step))
         }
@@ -270,13 +272,13 @@ impl<'p> Lowering<'p> {
             max_retries: policy(step).retries,
             lapse: lapse(step),
             own_files: written.map(|file| file.path.trim_end_matches('/').to_owned()).collect(),
-            contract_files: contract_files(self.plan.scripts, at),
+            contract_files: judging_files(self.plan.scripts, at),
         }
     }
 
     // H1: what its edges are called is what may be chosen.
     fn question(&self, at: usize, node: &NodeTree) -> Question {
-        let is_free = node.said.flag("human.free_text").is_some_and(|flag| flag.value);
+        let is_free = self.ways.takes_any_text(at);
         let options = self.ways.options(at);
         let meant = |choice: &str| {
             let by_target = || Some(self.ways.option_to(at, choice)?.to_owned());
@@ -350,6 +352,11 @@ fn goals(workflow: &Workflow) -> Vec<Goal> {
             Goal { node: NodeId::new(node.id.value.as_str()), retry }
         })
         .collect()
+}
+
+// P3, P4: how many branches a join waits for, by the words of the dialect.
+fn join_policy(word: &str) -> JoinPolicy {
+    if matches!(word, "first_success" | "any") { JoinPolicy::Any } else { JoinPolicy::All }
 }
 
 /// Returns how a step settles when its attempts are exhausted.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use planctl_engine::{Budget, Priority, RedFirst, Subscription, WorkKind};
 use serde::Serialize;
 
-use crate::facts::{contract_files, own_files};
+use crate::facts::{judging_files, own_files};
 use crate::lint::Scripts;
 use crate::lint::order::Order;
 use crate::lower::{CONTRACT_TIMEOUT, MAX_VISITS, WORK_TIMEOUT, policy, red_first, work};
@@ -53,7 +53,7 @@ pub fn show(source: &Source, tree: &PlanTree) -> Shown {
     let order = Order::read(source, tree, &scripts);
     let protected = |at: usize, step: &StepTree| {
         let own = own_files(&order, at, step);
-        let named = contract_files(&scripts, at).into_iter();
+        let named = judging_files(&scripts, at).into_iter();
         named.filter(|path| !own.contains(path.as_str())).collect::<Vec<_>>()
     };
     let steps = tree.steps.iter().enumerate();

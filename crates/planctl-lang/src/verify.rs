@@ -33,12 +33,12 @@ pub struct Verification {
 /// A plan's text as read; it is judged when the facts that it asks for are known.
 pub struct ReadPlan<'s> {
     source: &'s Source,
-    tree: PlanTree,
+    pub(crate) tree: PlanTree,
     /// How the steps follow each other.
     workflow: Workflow,
     diagnostics: Vec<Diagnostic>,
     scripts: Scripts,
-    order: Order,
+    pub(crate) order: Order,
     /// Why it can't be a plan, where its look says so; nothing else is found then.
     no_plan: Option<Diagnostic>,
 }

@@ -22,7 +22,7 @@ pub use tree::{EdgeTree, Kind, Library, NamedContract, NodeTree, Said, Workflow}
 pub use write::{Phase, Stage, Stages, edge_words, to_ascii, to_ascii_at, to_dot, to_json, to_mermaid};
 
 pub(crate) use crate::dot::EDGES_MAX;
-pub(crate) use pipeline::{on_named, read_condition};
+pub(crate) use pipeline::{on_named, read_condition, say_condition};
 pub(crate) use plan::{Mention, flow_edges, mentions, nodes as nodes_of_plan};
 pub(crate) use steps::steps;
 pub(crate) use tree::is_confirmed;
@@ -65,11 +65,26 @@ impl Language {
 /// Never panics and never stops at the first problem: what can be read is in the trees, and every problem is in the list,
 /// in the order of the text.
 pub fn read(source: &Source, language: Language) -> (Vec<Workflow>, Vec<Diagnostic>) {
+    let Read { workflows, found, .. } = read_text(source, language);
+    (workflows, found)
+}
+
+/// The graphs of a text.
+struct Read {
+    workflows: Vec<Workflow>,
+    found: Vec<Diagnostic>,
+    /// Says that part of the text could not be read.
+    is_torn: bool,
+}
+
+fn read_text(source: &Source, language: Language) -> Read {
     let mut found = Vec::new();
     source.check_characters(&mut found);
+    let mut is_torn = false;
     let workflows = match language {
         Language::Dot => {
             let (digraph, unread) = dot::read(source);
+            is_torn = digraph.is_torn;
             found.extend(unread);
             let (pipeline, unresolved) = dot::resolve(&digraph);
             found.extend(unresolved);
@@ -83,7 +98,14 @@ pub fn read(source: &Source, language: Language) -> (Vec<Workflow>, Vec<Diagnost
             workflows
         }
     };
-    (workflows, found)
+    Read { workflows, found, is_torn }
+}
+
+/// Writes the graph of a DOT file as DOT: its own text, with everything in quotes that Graphviz reads only so. Nothing where the
+/// text has errors of form.
+pub fn dot_text(source: &Source) -> Option<String> {
+    let (digraph, found) = dot::read(source);
+    (!found.iter().any(Diagnostic::is_error)).then(|| dot::write(source, &digraph))
 }
 
 /// A plan's graph as it will run, with the steps that its nodes are.
@@ -176,10 +198,11 @@ pub fn of_plan(source: &Source, tree: &PlanTree) -> (Workflow, Vec<Diagnostic>) 
 
 /// Reads the graphs of a file and returns every finding about it, in the order of the text.
 pub fn check(source: &Source, language: Language) -> (Vec<Workflow>, Vec<Diagnostic>) {
-    let (workflows, mut found) = read(source, language);
+    let Read { workflows, mut found, is_torn } = read_text(source, language);
     let is_over = has_limit_exceeded(&found);
-    for workflow in workflows.iter().filter(|workflow| !(is_over && is_full(workflow))) {
-        lint::lint(workflow, &mut found);
+    // What is missing in a text of which a part was left out may well be there (DOT B12).
+    for workflow in workflows.iter().filter(|workflow| !(is_torn || is_over && is_full(workflow))) {
+        lint::lint(workflow, language, &mut found);
     }
     for finding in &mut found {
         finding.make_printable();

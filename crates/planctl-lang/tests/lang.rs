@@ -8,6 +8,8 @@ mod budgets;
 mod conditions;
 #[path = "lang/contracts.rs"]
 mod contracts;
+#[path = "lang/dialect.rs"]
+mod dialect;
 #[path = "lang/dot.rs"]
 mod dot;
 #[path = "lang/examples.rs"]
@@ -34,10 +36,14 @@ mod lowering;
 mod order;
 #[path = "lang/properties.rs"]
 mod properties;
+#[path = "lang/routing.rs"]
+mod routing;
 #[path = "lang/rows_facts.rs"]
 mod rows_facts;
 #[path = "lang/rows_format.rs"]
 mod rows_format;
+#[path = "lang/same_path.rs"]
+mod same_path;
 #[path = "lang/sample.rs"]
 mod sample;
 #[path = "lang/sound.rs"]
@@ -46,5 +52,7 @@ mod sound;
 mod trials;
 #[path = "lang/unicode.rs"]
 mod unicode;
+#[path = "lang/walk.rs"]
+mod walk;
 #[path = "lang/workflows.rs"]
 mod workflows;

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use planctl_engine::{
     Actor, AgentSaid, Answer, ClockEvent, Decision, Event, Excerpt, HumanEvent, Report, Role, RunId,
-    RunStatus,
+    RunStatus, Tier,
 };
 use planctl_lang::{Facts, Source, verify};
 use planctl_server::config::Config;
@@ -73,11 +73,14 @@ async fn measure(place: &Path, is_daemon_only: bool) {
     let services = Arc::new(Services::open(open).await.unwrap());
     println!("{}", services.database_line());
     println!("{:<52} {:>8} {:>8} {:>8} {:>8} {:>10}", "", "p50 ms", "p95 ms", "per s", "floor", "over floor");
-    let bench = Bench { services, place: place.to_owned() };
+    let bench = Bench { services, place: place.to_owned(), tier: Tier::SameUser };
     bench.measure_floor().await;
     daemon::measure(&bench).await;
     if is_daemon_only {
         return;
+    }
+    if std::env::args().any(|argument| argument == "tiers") {
+        return bench.measure_tiers().await;
     }
     for (steps, runs) in [(10, 60), (1000, 1), (5000, 1)] {
         bench.one_at_a_time(steps, runs, Work::Nothing).await;
@@ -88,6 +91,7 @@ async fn measure(place: &Path, is_daemon_only: bool) {
     bench.at_once("50 runs x 20 steps at once", 50, 20, Work::Nothing).await;
     bench.at_once("50 runs x 20 steps at once, worker spawns true", 50, 20, Work::SpawnTrue).await;
     bench.at_once("50 runs x 400 steps, sustained", 50, 400, Work::Nothing).await;
+    bench.measure_tiers().await;
     bench.flood().await;
     println!("memory of this process at its largest: {} MB", memory_high_water_kib() / 1024);
 }
@@ -95,6 +99,8 @@ async fn measure(place: &Path, is_daemon_only: bool) {
 struct Bench {
     services: Arc<Services>,
     place: PathBuf,
+    /// What contracts are isolated by.
+    tier: Tier,
 }
 
 /// What the steps of some runs took, and what the floor took between them.
@@ -105,6 +111,24 @@ struct Spans {
 }
 
 impl Bench {
+    fn at(&self, tier: Tier) -> Bench {
+        Bench { services: self.services.clone(), place: self.place.clone(), tier }
+    }
+
+    /// What each tier that the host offers costs; they take turns, so that all see the same machine.
+    async fn measure_tiers(&self) {
+        let spawner = self.services.station().spawner().unwrap();
+        let offered = planctl_harness::probe_isolation(spawner).await.unwrap().tier;
+        for tier in Tier::ALL.into_iter().filter(|tier| *tier <= offered) {
+            self.at(tier).one_at_a_time(10, 60, Work::Nothing).await;
+        }
+        for tier in Tier::ALL.into_iter().filter(|tier| *tier <= offered) {
+            self.at(tier)
+                .at_once(&format!("50 runs x 20 steps at once, tier {tier}"), 50, 20, Work::Nothing)
+                .await;
+        }
+    }
+
     async fn measure_floor(&self) {
         let mut floor = Floor::connect(self.services.store()).await;
         let (mut commits, mut shells, mut whole) = (Vec::new(), Vec::new(), Vec::new());
@@ -127,15 +151,17 @@ impl Bench {
         let mut floor = Floor::connect(self.services.store()).await;
         let mut all = Spans::default();
         let what = if work == Work::SpawnTrue { "-true" } else { "" };
+        let tier = self.tier;
         for number in 0..runs {
-            let run = self.begun(&format!("single-{steps}{what}-{number}"), steps).await;
+            let run = self.begun(&format!("single-{steps}{what}-{tier}-{number}"), steps).await;
             let hands = self.services.station().hands(run).await.unwrap();
             let spans = self.walk(run, &hands, work, Some(&mut floor)).await;
             all.steps.extend(spans.steps);
             all.floors.extend(spans.floors);
         }
         let what = if work == Work::SpawnTrue { ", worker spawns true" } else { "" };
-        let name = format!("gated no-op step, plan of {steps}{what}");
+        let tier = if tier == Tier::SameUser { String::new() } else { format!(", tier {tier}") };
+        let name = format!("gated no-op step, plan of {steps}{what}{tier}");
         print(&name, &mut all.steps, Some(&mut all.floors), None);
     }
 
@@ -149,7 +175,7 @@ impl Bench {
         let walking: Vec<_> = all
             .into_iter()
             .map(|(run, hands)| {
-                let bench = Bench { services: self.services.clone(), place: self.place.clone() };
+                let bench = self.at(self.tier);
                 tokio::spawn(async move { bench.walk(run, &hands, work, None).await })
             })
             .collect();
@@ -247,7 +273,7 @@ impl Bench {
             })
             .await
             .unwrap();
-        let settings = RunSettings::new(&config, exec.map(planctl_server::config::Agent::Exec));
+        let settings = RunSettings::new(&config, exec.map(planctl_server::config::Agent::Exec), self.tier);
         let run = store
             .create_run(&NewRun {
                 plan: plan.id,

@@ -8,14 +8,14 @@ use planctl_engine::{
     Answer, AskKind, BudgetPart, ChildApproval, Contract, Decision, Failure, Graph, Node, NodeKind, Record,
     RunId, Shortfall, view,
 };
-use planctl_harness::ISOLATION_TIER;
-use planctl_lang::{Source, insert_steps};
+use planctl_harness::Baseline;
+use planctl_lang::{Insertion, Source, insert_step, insertion};
 use planctl_store::{AskRow, Page, RunRow, Said, StoreError};
 
 use crate::check;
 use crate::config::{Config, WorkspaceMode, keys_that_differ};
-use crate::plans::canonical;
-use crate::protection;
+use crate::plans::{Approving, canonical};
+use crate::revisions::baseline_of;
 use crate::runs::tampered;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
@@ -69,22 +69,43 @@ impl Services {
             }
             Some(_) | None => None,
         };
-        let will_run = if is_plan { Some(self.will_run(&run, &revision.graph).await?) } else { None };
+        let (mut will_run, mut drift) = (None, Vec::new());
+        if is_plan {
+            let (view, shown) = self.will_run(&run, &revision.graph).await?;
+            drift = self.drift(run.plan, None, &revision.graph, &shown).await?;
+            will_run = Some(view);
+        }
         let mut message = row.ask.message.clone();
+        let (mut changes, mut may_change) = (Vec::new(), Vec::new());
         if row.ask.kind == AskKind::Insertion {
             match proposed(&row, &revision.graph, &revision.source) {
-                Ok(changed) => diff = Some(changed),
+                Ok((text, insertion)) => {
+                    let approved = match run.approval {
+                        Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
+                        None => Baseline::default(),
+                    };
+                    let own = Baseline { free: insertion.own_files, ..Baseline::default() };
+                    let now = self.baseline_now(&revision.graph, Path::new(run.place_now())).await;
+                    drift =
+                        self.drift(run.plan, Some(&run), &revision.graph, &now.unwrap_or_default()).await?;
+                    may_change = approved.files.keys().filter(|path| own.frees(path)).cloned().collect();
+                    (diff, changes) = (Some(text), insertion.changes);
+                }
                 Err(why) => {
                     let why = format!("it cannot be put into the plan as it is: {why}");
                     message = Some(format!("{}\n\n{why}", message.unwrap_or_default()));
                 }
             }
         }
+        let mut failure = row.ask.failure.as_deref().map(failure_view);
+        if let Some(view) = failure.as_mut().filter(|_| row.is_open) {
+            self.compare_tampered(&run, &mut view.tampered).await?;
+        }
         Ok(AskPage {
             ask: ask_view(&row, &revision.graph, answer),
             message,
             contract: gated.map(|gated| contract_view(gated.contract)),
-            failure: row.ask.failure.as_deref().map(failure_view),
+            failure,
             vacuous: record.as_ref().is_some_and(Record::is_vacuous),
             pace: revision
                 .graph
@@ -95,13 +116,21 @@ impl Services {
             will_run,
             plan_text: is_plan.then(|| revision.source.clone()),
             diff,
+            changes,
+            may_change,
+            drift,
         })
     }
 
-    async fn will_run(&self, run: &RunRow, graph: &Arc<Graph>) -> Result<WillRun, ServiceError> {
+    async fn will_run(&self, run: &RunRow, graph: &Arc<Graph>) -> Result<(WillRun, Baseline), ServiceError> {
         let settings: RunSettings = serde_json::from_str(&run.settings).unwrap_or_default();
         let plans = self.plans_within(run, graph, &settings).await?;
-        Ok(WillRun { plans, ..will_run(run, graph, &settings) })
+        // Where the workspace is on another host there is nothing to look at; approving there takes the files as they are.
+        let baseline = match &settings.shown {
+            Some(shown) => shown.clone(),
+            None => self.baseline_now(graph, Path::new(run.place_now())).await.unwrap_or_default(),
+        };
+        Ok((WillRun { plans, ..will_run(run, graph, &settings, &baseline) }, baseline))
     }
 
     /// Lists the plans that a run carries out, as they were kept when it was made, and those within them.
@@ -164,9 +193,10 @@ impl Services {
         &self,
         id: u64,
         answer: Answer,
-        note: Option<&str>,
+        given: &Approving,
         under: Option<&Config>,
     ) -> Result<Decided, ServiceError> {
+        let note = given.note.as_deref();
         let row = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
         let decision = Decision::Answer { item: row.item.clone(), answer: answer.clone() };
         let is_repeated = self.has_decided(row.run, &decision).await?;
@@ -174,13 +204,11 @@ impl Services {
             return Err(self.answered_before(id, &row).await?);
         }
         let word = answer.word();
-        if !row.ask.kind.answers().contains(&word) {
+        let answers = row.ask.kind.answers_to(row.ask.failure.as_deref());
+        if !answers.contains(&word) {
             return Err(ServiceError::Conflict {
                 what: format!("{word} ask {id}: it is {}", view::ask_name(row.ask.kind)),
-                help: row
-                    .ask
-                    .kind
-                    .answers()
+                help: answers
                     .iter()
                     .map(|answer| format!("planctl approvals {answer} {id}"))
                     .collect::<Vec<_>>()
@@ -189,7 +217,10 @@ impl Services {
         }
         let is_approval = answer == Answer::Approve;
         if is_approval && !is_repeated {
-            self.approve_as_shown(&row, note, under).await?;
+            self.approve_as_shown(&row, given, under).await?;
+        }
+        if answer == Answer::Restore && !is_repeated {
+            self.restore_approved(&row).await?;
         }
         let is_rejection = answer == Answer::Reject && row.ask.kind == AskKind::Plan;
         match self.decide(row.run, decision, note).await {
@@ -224,7 +255,7 @@ impl Services {
     async fn approve_as_shown(
         &self,
         row: &AskRow,
-        note: Option<&str>,
+        given: &Approving,
         under: Option<&Config>,
     ) -> Result<(), ServiceError> {
         let run = self.store.run(row.run).await?;
@@ -256,7 +287,7 @@ impl Services {
             }
         }
         let graph = self.store.revision(run.plan, &run.revision).await?.graph;
-        self.approve_as_handed_in(&run, &plan, &graph, note).await
+        self.approve_as_handed_in((&run, row.number), &plan, &graph, given).await
     }
 
     async fn answered_before(&self, id: u64, row: &AskRow) -> Result<ServiceError, ServiceError> {
@@ -298,13 +329,17 @@ impl Services {
     }
 }
 
-/// Shows what a proposed step would change in a plan, or says why it cannot be put in.
-fn proposed(row: &AskRow, graph: &Graph, source: &str) -> Result<String, String> {
+/// Says what a proposed step would change in a plan's text and meaning, or why it cannot be put in.
+fn proposed(row: &AskRow, graph: &Graph, source: &str) -> Result<(String, Insertion), String> {
     let step = graph.node(&row.at.node).and_then(Node::step).unwrap_or(0);
     let text = row.ask.message.as_deref().unwrap_or_default();
-    let inserted = insert_steps(&Source::new(row.plan_path.as_str(), source), step, text);
-    match inserted {
-        Ok(text) => Ok(crate::diff::unified(&canonical(source), &canonical(&text))),
+    let before = Source::new(row.plan_path.as_str(), source);
+    match insert_step(&before, step, text) {
+        Ok(text) => {
+            let after = Source::new(row.plan_path.as_str(), text);
+            let diff = crate::diff::unified(&canonical(source), &canonical(after.text()));
+            Ok((diff, insertion(&before, &after)))
+        }
         Err(found) => {
             let why: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
             Err(why.join("; "))
@@ -312,15 +347,13 @@ fn proposed(row: &AskRow, graph: &Graph, source: &str) -> Result<String, String>
     }
 }
 
-fn will_run(run: &RunRow, graph: &Graph, settings: &RunSettings) -> WillRun {
+fn will_run(run: &RunRow, graph: &Graph, settings: &RunSettings, baseline: &Baseline) -> WillRun {
     let mode = if run.worktree.is_some() { WorkspaceMode::Worktree } else { WorkspaceMode::Shared };
     let workers = graph
         .steps()
         .into_iter()
         .flat_map(|(_, task)| task.roles())
         .map(|role| (role.as_str().to_owned(), settings.shown(role)));
-    // Where the workspace is on another host there is nothing to look at; approving there takes the files as they are.
-    let baseline = protection::baseline_of_plan(graph, Path::new(run.place_now())).unwrap_or_default();
     WillRun {
         workspace: run.workspace_path.clone(),
         folder: Some(settings.folder.clone()).filter(|folder| !folder.is_empty()),
@@ -328,8 +361,13 @@ fn will_run(run: &RunRow, graph: &Graph, settings: &RunSettings) -> WillRun {
         git: settings.commits.word().to_owned(),
         budget: graph.budget().into(),
         workers: workers.collect(),
-        protected: baseline.files.into_keys().chain(baseline.globs).collect(),
-        isolation: ISOLATION_TIER,
+        digests: baseline
+            .files
+            .iter()
+            .map(|(path, state)| (path.clone(), state.digest.as_str().to_owned()))
+            .collect(),
+        protected: baseline.files.keys().chain(&baseline.globs).cloned().collect(),
+        isolation: settings.isolation.to_string(),
         plans: Vec::new(),
     }
 }
@@ -346,7 +384,13 @@ fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) -> AskView 
         step,
         asks: asks_line(row, graph),
         reason: row.ask.reason.word().to_owned(),
-        answers: row.ask.kind.answers().iter().map(|answer| (*answer).to_owned()).collect(),
+        answers: row
+            .ask
+            .kind
+            .answers_to(row.ask.failure.as_deref())
+            .iter()
+            .map(|answer| (*answer).to_owned())
+            .collect(),
         options: row.ask.options.clone(),
         usual: usual(row, graph),
         opened_at: moment(row.created_at),

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planctl_engine::{Digest, RedFirst, Role};
+use planctl_engine::{Digest, RedFirst, Role, Tier};
 use planctl_lang::Levels;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -94,32 +94,62 @@ impl Default for Postgres {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
-    /// The best tier the host offers.
+    /// The rights of planctl's own user, unless a tier is required.
     #[default]
     Auto,
-    /// This tier or better; below it nothing runs.
-    Require(u8),
+    /// The best tier that the host offers, and this one at least; below it nothing runs.
+    Require(Tier),
+    /// This tier and no other.
+    Exactly(Tier),
 }
 
 impl Isolation {
-    /// Says whether a run may begin on a host that offers this tier.
-    pub fn allows(self, tier: u8) -> bool {
+    /// Says whether it depends on what the host offers.
+    pub fn needs_probe(self) -> bool {
+        !matches!(
+            self,
+            Isolation::Auto | Isolation::Exactly(Tier::SameUser) | Isolation::Require(Tier::SameUser)
+        )
+    }
+
+    /// Chooses the tier to run at on a host that offers this one; `None` where nothing may run.
+    pub fn tier(self, offered: Tier) -> Option<Tier> {
         match self {
-            Isolation::Auto => true,
-            Isolation::Require(least) => tier >= least,
+            Isolation::Auto => Some(Tier::SameUser),
+            Isolation::Require(least) => (offered >= least).then_some(offered),
+            Isolation::Exactly(tier) => (offered >= tier).then_some(tier),
         }
     }
 
-    /// Says which of two is stricter, as that one.
+    /// Says which of two counts: of two demands the stricter one.
     #[must_use]
     pub fn stricter(self, other: Isolation) -> Isolation {
         match (self, other) {
-            (Isolation::Require(a), Isolation::Require(b)) => Isolation::Require(a.max(b)),
-            (Isolation::Require(least), Isolation::Auto) | (Isolation::Auto, Isolation::Require(least)) => {
-                Isolation::Require(least)
-            }
-            (Isolation::Auto, Isolation::Auto) => Isolation::Auto,
+            (Isolation::Auto, demand) | (demand, Isolation::Auto) => demand,
+            (Isolation::Require(one), Isolation::Require(another)) => Isolation::Require(one.max(another)),
+            (Isolation::Exactly(one), Isolation::Exactly(another)) => Isolation::Exactly(one.max(another)),
+            (Isolation::Exactly(tier), Isolation::Require(least))
+            | (Isolation::Require(least), Isolation::Exactly(tier)) => match tier >= least {
+                true => Isolation::Exactly(tier),
+                false => Isolation::Require(least),
+            },
         }
+    }
+
+    /// Reads the words of the configuration.
+    pub(crate) fn parse(text: &str) -> Option<Isolation> {
+        match (text, text.strip_prefix("require:")) {
+            ("auto", _) => Some(Isolation::Auto),
+            (_, Some(tier)) => tier.parse().ok().map(Isolation::Require),
+            (tier, None) => tier.parse().ok().map(Isolation::Exactly),
+        }
+    }
+
+    /// Says what the words are.
+    pub(crate) fn expected(text: &str) -> String {
+        format!(
+            "isolation is \"auto\", \"require:TIER\" or TIER, which is \"0\", \"1a\", \"1b\" or \"2\"; not {text:?}"
+        )
     }
 }
 
@@ -128,6 +158,7 @@ impl fmt::Display for Isolation {
         match self {
             Isolation::Auto => f.write_str("auto"),
             Isolation::Require(tier) => write!(f, "require:{tier}"),
+            Isolation::Exactly(tier) => write!(f, "{tier}"),
         }
     }
 }

@@ -319,6 +319,7 @@ impl Station {
             Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
             None => return Err(ServiceError::broken(format!("{} is active without an approval", row.name))),
         };
+        self.refuse_changed_settings(row.id, &row.name, &row.settings).await?;
         let settings = RunSettings::of(row)?;
         let graph = self.store.graph_of(row).await?;
         let moves = |node: &Node| {
@@ -326,7 +327,7 @@ impl Station {
             own || matches!(node.kind, NodeKind::Join(_)) && graph.parts_or_merges(&node.id)
         };
         let movers = graph.nodes().iter().filter(|node| moves(node)).map(|node| node.id.clone()).collect();
-        Ok(Hands {
+        let hands = Hands {
             store: self.store.clone(),
             spawner: self.spawner()?.clone(),
             holder: self.holder()?,
@@ -348,7 +349,10 @@ impl Station {
             in_hand: self.in_hand().clone(),
             outlasts_outages: false,
             bench: std::sync::OnceLock::new(),
-        })
+        };
+        // What the workspace's repositories say is noted before anybody works; a variable that is refused is told by the gate.
+        hands.bench(&hands.workspace).ok();
+        Ok(hands)
     }
 
     /// Returns the roles of the run that this process can serve, those that people reassigned steps to included.
@@ -378,9 +382,36 @@ impl Station {
 ///
 /// When the folder can't be made or looked at.
 pub fn scratch_in(state_dir: &Path) -> Result<PathBuf, ServiceError> {
-    let scratch = state_dir.join("work");
-    let wrong = || ServiceError::io(format!("use {}", scratch.display()));
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&scratch).map_err(wrong())?;
-    planctl_harness::sweep_scratch(&scratch).map_err(wrong())?;
+    private_in(state_dir, "work")
+        .map_err(ServiceError::io(format!("use {}", state_dir.join("work").display())))
+}
+
+/// Makes a folder of the state directory that only its owner can enter, and clears away what crashes left in it. The state
+/// directory itself can be passed through by the user as whom root runs Postgres.
+pub(crate) fn private_in(state_dir: &Path, name: &str) -> std::io::Result<PathBuf> {
+    let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
+    let make = |path: &Path, mode| std::fs::DirBuilder::new().recursive(true).mode(mode).create(path);
+    make(state_dir, mode)?;
+    let scratch = state_dir.join(name);
+    make(&scratch, 0o700)?;
+    planctl_harness::sweep_scratch(&scratch)?;
     Ok(scratch)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn sec_20_a_private_folder_leaves_the_state_directory_open_for_roots_postgres() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("a/state");
+        let scratch = private_in(&state, "trials").unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&scratch), 0o700);
+        let open = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
+        assert_eq!((mode(&state), mode(&folder.path().join("a"))), (open, open));
+    }
 }

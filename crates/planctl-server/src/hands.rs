@@ -3,7 +3,7 @@
 //! Each item goes the same way: claim, do, apply. What is done outside is done at least once; whether its answer counts
 //! is decided by the lease, so hands that were too slow or cut off change nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -13,12 +13,13 @@ use planctl_engine::{
     AgentEvent, AgentSaid, Digest, Event, Fault, FaultKind, Found, Gated, HarnessEvent, Inconclusive, Node,
     NodeId, Purpose, Role, RunId, Task, Work,
 };
-use planctl_harness::{Baseline, Bench, Checkpoints, Output, Spawner, WorkspaceLock};
+use planctl_harness::{Baseline, Bench, Checkpoints, Isolation, Output, Spawner, WorkspaceLock};
 use planctl_store::{
     Claim, ClaimLane, Claimed, Holder, News, Renewal, Store, StoreError, Take, Terms, WorktreeRow,
 };
 use tokio::sync::watch;
 
+use crate::by_products;
 use crate::checkpoints::kept_in;
 use crate::clock;
 use crate::held::InHand;
@@ -175,9 +176,10 @@ impl Hands {
         let _held = self.in_hand.hold(&claimed.item.id);
         let task = task_of(claimed)?;
         self.begin(claimed, false);
-        let Some(agent) = self.settings.agent(role, &self.scratch) else {
+        let Some(mut agent) = self.settings.agent(role, &self.scratch) else {
             return self.reported(claimed, no_agent(role), room).await;
         };
+        agent.isolation = self.isolation(&claimed.workspace);
         if let Some(message) = self.lost_place(claimed) {
             let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, message));
             return self.reported(claimed, said, room).await;
@@ -239,7 +241,11 @@ impl Hands {
                         return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new()));
                     };
                     let bench = bench.with_locks(lock.descriptors());
+                    // A call is nothing but its command, which may want to know where it stands; a contract judges work alone.
+                    let is_call = claimed.graph.task(&claimed.item.at.node).is_none();
+                    let bench = if is_call { bench.at_node(claimed.item.at.node.as_str()) } else { bench };
                     let gate = bench.evaluate(gated.contract, &baseline, &mut watch, cancel).await;
+                    self.note_by_products(claimed, gate.made);
                     Ok::<_, ServiceError>((self.with_own_files(claimed, gate.found, &gated)?, gate.outputs))
                 };
                 match self.minded(claimed, &room.cut, room, work).await {
@@ -517,7 +523,17 @@ impl Hands {
         Told { store: &self.store, plan: &self.plan, settings: &self.settings }
     }
 
-    fn bench(&self, workspace: &Path) -> Result<Bench, String> {
+    /// Says how the run's contracts and workers are isolated where they work.
+    fn isolation(&self, place: &str) -> Isolation {
+        Isolation {
+            tier: self.settings.isolation,
+            hidden: vec![self.state_dir.clone()],
+            // Steps of a run that works in a folder may change the workspace around it, too.
+            writable: around_folder(&self.settings.folder, place).map(Path::to_owned).into_iter().collect(),
+        }
+    }
+
+    pub(crate) fn bench(&self, workspace: &Path) -> Result<Bench, String> {
         let is_own = workspace == self.workspace;
         if let Some(bench) = self.bench.get().filter(|_| is_own) {
             return Ok(bench.clone());
@@ -525,7 +541,8 @@ impl Hands {
         let path = crate::check::joined_path(&self.settings.contract_path);
         let env = self.settings.contract_env.iter().map(|(name, value)| (name.clone(), value.clone()));
         let bench = Bench::new(self.spawner.clone(), workspace, Some(&path), env)
-            .map_err(|refused| refused.to_string())?;
+            .map_err(|refused| refused.to_string())?
+            .with_isolation(self.isolation(&workspace.to_string_lossy()));
         Ok(if is_own { self.bench.get_or_init(|| bench).clone() } else { bench })
     }
 
@@ -581,7 +598,36 @@ impl Hands {
             Some(gated) => protection::baseline_of_step(&approved, &gated, &moved, &workspace),
             None => Ok(Baseline::default()),
         });
-        Ok(taken.await??)
+        let mut baseline = taken.await??;
+        // What a person allowed was found by an attempt before.
+        if claimed.item.at.attempt.number() > 1 {
+            let mut view = self.store.run_view(self.run).await?;
+            let allowed = view.records.remove(&claimed.item.at.node).map(|record| record.allowed);
+            baseline.allow(Path::new(&claimed.workspace), &allowed.unwrap_or_default())?;
+        }
+        if !baseline.globs.is_empty() {
+            baseline.by_products = by_products::read(&self.state_dir, Path::new(&claimed.workspace));
+        }
+        Ok(baseline)
+    }
+
+    /// Remembers what a contract made below protected patterns, but for what a step of the plan is meant to make. Where
+    /// steps work side by side, it may as well be the work of another one.
+    fn note_by_products(&self, claimed: &Claimed, made: BTreeMap<String, Digest>) {
+        let is_somebodys = |path: &String| {
+            let free = |own: &BTreeSet<String>| Baseline { free: own.clone(), ..Baseline::default() };
+            let mut steps = claimed.graph.nodes().iter().filter_map(Node::gated);
+            steps.any(|gated| free(gated.own_files).frees(path))
+        };
+        let made: BTreeMap<String, Digest> =
+            made.into_iter().filter(|(path, _)| !is_somebodys(path)).collect();
+        if made.is_empty() || self.at_once > 1 {
+            return;
+        }
+        let workspace = Path::new(&claimed.workspace);
+        if let Err(error) = by_products::add(&self.state_dir, workspace, made) {
+            tracing::warn!(%error, run.id = %self.run, "what a contract made will be taken for its worker's");
+        }
     }
 
     /// Returns protected files that earlier steps rightfully changed, as their passing gates found them.

@@ -1,7 +1,9 @@
 //! Runs the loops; the only room where all doors meet.
 
 mod asks;
+mod baselines;
 mod branches;
+mod by_products;
 pub mod check;
 mod checkpoints;
 mod clock;

@@ -7,10 +7,9 @@ mod shape;
 
 use std::fmt::Write;
 
-use planctl_engine::On;
 use planctl_lang::workflow::{EdgeTree, Kind, NodeTree, Phase, Stage, Stages, Workflow, edge_words};
 
-use letters::{Line, SMALL, escaped, wrapped};
+use letters::{Line, SMALL, columns_for, escaped, wrapped};
 use place::{Placed, Way};
 use shape::Shape;
 
@@ -25,6 +24,8 @@ const MARGIN: f64 = 24.0;
 const BOLD: f64 = 1.15;
 /// Room for the title.
 const HEAD: f64 = 44.0;
+/// The most lines of a text; what is longer still is whole in its element's title.
+const LINES: usize = 8;
 /// The height of a line of the title.
 const TITLE: f64 = 17.0;
 
@@ -108,9 +109,10 @@ fn card<'w>(node: &'w NodeTree, stages: &'w Stages) -> Card<'w> {
     }
     let mut lines = Vec::new();
     if !small.is_empty() {
-        lines.extend(wrapped(&small.join(" · "), shape.columns(), 1).into_iter().map(Line::small));
+        lines.extend(wrapped(&small.join(" · "), shape.columns(), LINES).into_iter().map(Line::small));
     }
-    lines.extend(wrapped(title, shape.columns(), 3).into_iter().map(Line::text));
+    let columns = columns_for(title, shape.columns());
+    lines.extend(wrapped(title, columns, LINES).into_iter().map(Line::text));
     if let Some(stage) = stage.filter(|stage| !stage.words.is_empty()) {
         let words = format!("{} {}", sign(stage.phase), stage.words);
         lines.extend(wrapped(&words, shape.columns() + 4, 2).into_iter().map(Line::stage));
@@ -134,7 +136,7 @@ fn sign(phase: Phase) -> char {
 
 fn tie(from: usize, to: usize, edge: &EdgeTree) -> Tie<'_> {
     let words = edge_words(edge);
-    let lines = wrapped(&words, 26, 3);
+    let lines = wrapped(&words, columns_for(&words, 26), LINES);
     Tie { from, to, edge, words, lines }
 }
 
@@ -150,10 +152,7 @@ impl Tie<'_> {
 
     /// Says whether it is for outcomes that are no success.
     fn is_trouble(&self) -> bool {
-        match self.edge.on.value {
-            On::Fail | On::Retry | On::Exhaust => true,
-            On::Success | On::Always => false,
-        }
+        self.edge.is_for_failure()
     }
 }
 

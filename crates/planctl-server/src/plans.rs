@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use planctl_engine::{Answer, AskKind, Decision, Digest, End, Graph, RunId, RunStatus, changed_nodes};
-use planctl_harness::{Baseline, ISOLATION_TIER};
+use planctl_engine::{Answer, AskKind, Decision, Digest, End, Graph, RunId, RunStatus, Tier, changed_nodes};
+use planctl_harness::Baseline;
 use planctl_lang::Source;
 use planctl_store::{
-    Approval, NewApproval, NewRevision, NewRun, NewWorktree, Plan, PlanStatus, RunRow, StoreError,
+    Approval, NewApproval, NewRevision, NewRun, NewWorktree, Plan, PlanId, PlanStatus, RunRow, StoreError,
 };
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::baselines::Unnamed;
+use crate::by_products;
 use crate::check::Checked;
 use crate::config::{Agent, WorkspaceMode, digest_of_approved};
 use crate::services::{ServiceError, Services};
@@ -21,6 +23,7 @@ use crate::sub_plans::Home;
 use crate::tend::Tended;
 use crate::wire::Decided;
 use crate::wire::calls::StandingView;
+use crate::worktrees::shell_word;
 
 /// Where a plan stands before anything is done with it.
 #[derive(Clone, Debug)]
@@ -48,6 +51,9 @@ pub struct Start {
     /// Says that a done plan shall run once more.
     #[serde(default)]
     pub again: bool,
+    /// Says that what the plan itself asks answers itself, also when the run is taken up again (DOT H7).
+    #[serde(default)]
+    pub auto_answer: bool,
     /// Says that steps whose role nobody serves here wait for a worker, as beside a daemon they can.
     #[serde(default)]
     pub waits_for_workers: bool,
@@ -60,6 +66,17 @@ pub struct Approving {
     /// Why, for the record.
     #[serde(default)]
     pub note: Option<String>,
+    /// Protected files that are approved as they are now although they differ from what was approved last, each as `FILE`
+    /// or `FILE@DIGEST` with the beginning of the digest that was looked at (sec hole 2).
+    #[serde(default)]
+    pub accept_changed: Vec<String>,
+}
+
+impl Approving {
+    /// Approves with a note, and no protected file that differs.
+    pub fn with_note(note: Option<&str>) -> Approving {
+        Approving { note: note.map(str::to_owned), ..Approving::default() }
+    }
 }
 
 /// What is approved of a plan.
@@ -147,7 +164,18 @@ impl Services {
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => false,
         });
         let needs_approval = begins && standing.approval.is_none();
-        Ok(StandingView { approved_before: standing.approved_before, needs_approval })
+        let plan = match self.own_workspace().ok().filter(|_| needs_approval) {
+            Some(workspace) => self.store.plan_at(workspace, &checked.path).await?,
+            None => None,
+        };
+        let drift = match (plan, &checked.verification.graph) {
+            (Some(plan), Some(graph)) => {
+                let (_, now) = self.where_approved(None, checked).await?;
+                self.drift(plan.id, None, graph, &now).await?
+            }
+            (Some(_) | None, _) => Vec::new(),
+        };
+        Ok(StandingView { approved_before: standing.approved_before, needs_approval, drift })
     }
 
     async fn approved_before(&self, plan: &Plan, checked: &Checked) -> Result<Option<String>, ServiceError> {
@@ -161,25 +189,42 @@ impl Services {
 
     /// Approves a verified plan: this text, the effective configuration, this workspace, the protected files as they are.
     ///
-    /// A run that waits for this approval goes on; one that was paused for a revision goes on with this one.
+    /// A run that waits for this approval goes on; one that was paused for a revision goes on with this one. Protected files
+    /// that differ from what was approved last are refused unless they are named; those of a paused run stay what was
+    /// approved, so that its next gate tells (sec hole 2).
     ///
     /// # Errors
     ///
-    /// [`ServiceError::NotVerified`], a conflict where the revision changes settled steps, and those of the store.
-    pub async fn approve(&self, checked: &Checked, note: Option<&str>) -> Result<Decided, ServiceError> {
+    /// [`ServiceError::NotVerified`], a conflict where the revision changes settled steps or protected files differ, and
+    /// those of the store.
+    pub async fn approve(&self, checked: &Checked, given: &Approving) -> Result<Decided, ServiceError> {
+        let note = given.note.as_deref();
         let plan = self.keep(checked).await?;
         let newest = self.store.newest_run_of(plan.id).await?;
         if let Some(run) = newest.as_ref().filter(|run| run.head.status == RunStatus::Paused) {
             self.refuse_unless_revisable(run, &plan, checked).await?;
         }
-        let (folder, baseline) = self.where_approved(newest.as_ref(), checked).await?;
+        let (folder, now) = self.where_approved(newest.as_ref(), checked).await?;
+        let awaiting = newest.as_ref().filter(|run| {
+            run.head.status == RunStatus::Awaiting && run.revision == checked.verification.digest
+        });
+        if let Some(run) = awaiting {
+            self.refuse_unless_as_shown(run, RunSettings::of(run)?.shown.as_ref(), &now)?;
+        }
+        let paused = newest.as_ref().filter(|run| run.head.status == RunStatus::Paused);
+        let unnamed = match paused {
+            Some(_) => Unnamed::Keep,
+            None => Unnamed::Refuse(format!("planctl plan approve {}", shell_word(&checked.path))),
+        };
+        let baseline = self.baseline_of_checked((plan.id, paused), checked, &now, given, &unnamed).await?;
         let config = self.door.config.approved_in(&folder);
         let approving =
             Approved { digest: &checked.verification.digest, config: &config, baseline: &baseline };
         let (approval, repeated) = self.record_approval(&plan, &approving, note).await?;
+        self.keep_copies(&self.place_of(newest.as_ref())?, &baseline).await?;
         let sub_plans = self.keep_sub_plans(checked, &folder, None).await?;
         if let Some(graph) = &checked.verification.graph {
-            self.approve_inherited(&self.home()?, graph, &config, &sub_plans, note).await?;
+            self.approve_inherited(&self.home()?, graph, &config, &sub_plans, given).await?;
         }
         let mut decided = Decided {
             run: None,
@@ -298,7 +343,7 @@ impl Services {
         {
             return Ok(Started::ChangedSinceApproval { approved_text, run: None });
         }
-        self.refuse_unless_startable(checked, start)?;
+        self.refuse_unless_startable(checked, start).await?;
         self.refuse_over_caps().await?;
         let planned = self.planned_worktree(checked).await?;
         if let Some(graph) = &checked.verification.graph {
@@ -307,7 +352,17 @@ impl Services {
         let plan = self.keep(checked).await?;
         let sub_plans = self.keep_sub_plans(checked, "", start.worker.as_ref()).await?;
         let approval = self.approval_at_start(None, &plan, checked, start, &sub_plans).await?;
-        let settings = RunSettings { sub_plans, ..RunSettings::new(&self.door.config, start.worker.clone()) };
+        let shown = match approval {
+            Some(_) => None,
+            None => Some(self.where_approved(None, checked).await?.1),
+        };
+        let isolation = self.tier().await?;
+        let settings = RunSettings {
+            sub_plans,
+            shown,
+            auto_answer: start.auto_answer,
+            ..RunSettings::new(&self.door.config, start.worker.clone(), isolation)
+        };
         let new = NewRun {
             plan: plan.id,
             revision: &checked.verification.digest,
@@ -342,7 +397,7 @@ impl Services {
     ) -> Result<Started, ServiceError> {
         match run.head.status {
             RunStatus::New | RunStatus::Awaiting => {
-                self.refuse_unless_startable(checked, start)?;
+                self.refuse_unless_startable(checked, start).await?;
                 let folder = RunSettings::of(run)?.folder;
                 let sub_plans = self.keep_sub_plans(checked, &folder, start.worker.as_ref()).await?;
                 self.hand_in(run, checked, start, &sub_plans, false).await
@@ -408,7 +463,7 @@ impl Services {
             RunStatus::Ended { end: End::Failed | End::Aborted } if is_same_text && !start.again => {
                 self.refuse_other_place(run)?;
                 if let Some(given) = &start.approve {
-                    self.approve(checked, given.note.as_deref()).await?;
+                    self.approve(checked, given).await?;
                 }
                 self.resume(run.id, start.worker.as_ref()).await?;
             }
@@ -422,13 +477,13 @@ impl Services {
                 return Ok(None);
             }
             RunStatus::New | RunStatus::Awaiting => {
-                self.refuse_unless_startable(checked, start)?;
+                self.refuse_unless_startable(checked, start).await?;
                 let folder = RunSettings::of(run)?.folder;
                 let sub_plans = self.keep_sub_plans(checked, &folder, start.worker.as_ref()).await?;
                 // What a person is shown to approve is what will run: what is handed in otherwise is asked anew (P18).
-                if !is_approved && !self.is_handed_in_alike(run, start, &sub_plans)? {
-                    let note =
-                        "its configuration, its worker or a plan within it changed before it was approved";
+                if !is_approved && !self.is_handed_in_alike(run, checked, start, &sub_plans).await? {
+                    let note = "its configuration, its worker, a protected file or a plan within it changed before it \
+                        was approved";
                     self.decide(run.id, Decision::Cancel, Some(note)).await?;
                     return Ok(None);
                 }
@@ -436,8 +491,7 @@ impl Services {
             }
             RunStatus::Paused if !is_same_text && start.approve.is_some() => {
                 self.take_over(run, start.worker.as_ref()).await?;
-                let note = start.approve.as_ref().and_then(|given| given.note.as_deref());
-                self.approve(checked, note).await?;
+                self.approve(checked, start.approve.as_ref().unwrap_or(&Approving::default())).await?;
             }
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused if !is_same_text => {
                 let approved_text = canonical(&self.store.revision(run.plan, &run.revision).await?.source);
@@ -456,15 +510,20 @@ impl Services {
     }
 
     /// Says whether a run that waits for its approval would be the same if it were handed in now.
-    fn is_handed_in_alike(
+    async fn is_handed_in_alike(
         &self,
         run: &RunRow,
+        checked: &Checked,
         start: &Start,
         sub_plans: &BTreeMap<String, Digest>,
     ) -> Result<bool, ServiceError> {
         let kept = RunSettings::of(run)?;
         let is_same_worker = start.worker.is_none() || start.worker == kept.worker;
-        Ok(is_same_worker && kept.config == self.door.config.approved() && kept.sub_plans == *sub_plans)
+        let (_, now) = self.where_approved(Some(run), checked).await?;
+        Ok(is_same_worker
+            && kept.config == self.door.config.approved()
+            && kept.sub_plans == *sub_plans
+            && self.refuse_unless_as_shown(run, kept.shown.as_ref(), &now).is_ok())
     }
 
     /// Takes up a run by itself: a failed one is queued again, whatever its plan's file says by now.
@@ -619,15 +678,20 @@ impl Services {
         let digest = &checked.verification.digest;
         // One that works in a worktree of its own begins with what is committed.
         let run = run.filter(|run| run.is_under_way_within());
-        let (folder, baseline) = self.where_approved(run, checked).await?;
+        let (folder, now) = self.where_approved(run, checked).await?;
         match &start.approve {
             Some(given) => {
                 let note = given.note.as_deref();
+                let command = format!("planctl plan run {} --approve", shell_word(&checked.path));
+                let unnamed = Unnamed::Refuse(command);
+                let baseline =
+                    self.baseline_of_checked((plan.id, None), checked, &now, given, &unnamed).await?;
                 let config = self.door.config.approved_in(&folder);
                 let approving = Approved { digest, config: &config, baseline: &baseline };
                 let (approval, _) = self.record_approval(plan, &approving, note).await?;
+                self.keep_copies(&self.place_of(run)?, &baseline).await?;
                 if let Some(graph) = &checked.verification.graph {
-                    self.approve_inherited(&self.home()?, graph, &config, sub_plans, note).await?;
+                    self.approve_inherited(&self.home()?, graph, &config, sub_plans, given).await?;
                 }
                 Ok(Some(approval))
             }
@@ -674,21 +738,46 @@ impl Services {
     /// Records an approval of a run as it was handed in, its configuration too, with the protected files as they are now.
     pub(crate) async fn approve_as_handed_in(
         &self,
-        run: &RunRow,
+        (run, ask): (&RunRow, i64),
         plan: &Plan,
         graph: &Graph,
-        note: Option<&str>,
+        given: &Approving,
     ) -> Result<(), ServiceError> {
-        let within = graph.clone();
-        let (graph, workspace) = (graph.clone(), PathBuf::from(run.place_now()));
-        let taken = move || crate::protection::baseline_of_plan(&graph, &workspace);
-        let baseline = crate::hands::blocking(taken).await??;
+        let place = PathBuf::from(run.place_now());
+        let now = self.baseline_now(graph, &place).await?;
         let settings = RunSettings::of(run)?;
+        self.refuse_unless_as_shown(run, settings.shown.as_ref(), &now)?;
+        let unnamed = Unnamed::Refuse(format!("planctl approvals approve {ask}"));
+        let accepted = &given.accept_changed;
+        let baseline = self.baseline_to_bind((plan.id, None), graph, &now, accepted, &unnamed).await?;
         let config = settings.approved();
         let approving = Approved { digest: &run.revision, config: &config, baseline: &baseline };
-        let (approval, _) = self.record_approval(plan, &approving, note).await?;
-        self.approve_inherited(&Home::of(run), &within, &config, &settings.sub_plans, note).await?;
+        let (approval, _) = self.record_approval(plan, &approving, given.note.as_deref()).await?;
+        self.keep_copies(&place, &baseline).await?;
+        self.approve_inherited(&Home::of(run), graph, &config, &settings.sub_plans, given).await?;
         Ok(self.store.attach_approval(run.id, approval.id).await?)
+    }
+
+    async fn baseline_of_checked(
+        &self,
+        of: (PlanId, Option<&RunRow>),
+        checked: &Checked,
+        now: &Baseline,
+        given: &Approving,
+        unnamed: &Unnamed,
+    ) -> Result<Baseline, ServiceError> {
+        match &checked.verification.graph {
+            Some(graph) => self.baseline_to_bind(of, graph, now, &given.accept_changed, unnamed).await,
+            None => Ok(now.clone()),
+        }
+    }
+
+    /// Returns where a plan's protected files lie: where its run works, else in the workspace.
+    fn place_of(&self, run: Option<&RunRow>) -> Result<PathBuf, ServiceError> {
+        match run.filter(|run| run.is_in_worktree() || run.is_under_way_within()) {
+            Some(run) => Ok(PathBuf::from(run.place_now())),
+            None => self.door.workspace.clone().ok_or_else(|| ServiceError::broken("no workspace is named")),
+        }
     }
 
     /// Returns for which folder a plan is approved, and the protected files there: those of its run that is under way.
@@ -713,16 +802,18 @@ impl Services {
         let baseline = match run.filter(|run| run.is_in_worktree() || run.is_under_way_within()) {
             // What its workers may not change is what its contracts see.
             Some(run) => self.baseline_in_place(run, checked).await?,
-            None => checked.baseline.clone(),
+            None => {
+                let mut baseline = checked.baseline.clone();
+                by_products::leave_out(self.state_dir(), &self.place_of(None)?, &mut baseline);
+                baseline
+            }
         };
         Ok((folder, baseline))
     }
 
     async fn baseline_in_place(&self, run: &RunRow, checked: &Checked) -> Result<Baseline, ServiceError> {
         let Some(graph) = checked.verification.graph.clone() else { return Ok(checked.baseline.clone()) };
-        let place = PathBuf::from(run.place_now());
-        let taken = move || crate::protection::baseline_of_plan(&graph, &place);
-        Ok(crate::hands::blocking(taken).await??)
+        self.baseline_now(&graph, &PathBuf::from(run.place_now())).await
     }
 
     /// Answers the plan ask of a run whose approval holds; says which ask a person has to answer otherwise.
@@ -821,9 +912,15 @@ impl Services {
     ) -> Result<(), ServiceError> {
         self.store.attach_approval(run, approval.id).await?;
         let before = self.store.run(run).await?.settings;
-        let RunSettings { worker, folder, .. } = RunSettings::parse(&before)?;
+        let RunSettings { worker, folder, auto_answer, .. } = RunSettings::parse(&before)?;
         let sub_plans = sub_plans.clone();
-        let pinned = RunSettings { sub_plans, folder, ..RunSettings::new(&self.door.config, worker) };
+        let isolation = self.tier().await?;
+        let pinned = RunSettings {
+            sub_plans,
+            folder,
+            auto_answer,
+            ..RunSettings::new(&self.door.config, worker, isolation)
+        };
         let text = settings_json(&pinned);
         if text != before {
             self.store.set_run_settings(run, &text, &pinned.served()).await?;
@@ -840,17 +937,25 @@ impl Services {
         Ok(self.store.set_run_settings(run.id, &text, &settings.served()).await?)
     }
 
+    /// Returns the isolation tier that a run gets here.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Isolation`] where the host does not offer what is demanded.
+    pub(crate) async fn tier(&self) -> Result<Tier, ServiceError> {
+        let wanted = self.door.config.isolation;
+        let offered = if wanted.needs_probe() { self.station.offered_tier().await? } else { Tier::SameUser };
+        wanted.tier(offered).ok_or_else(|| ServiceError::Isolation { wanted: wanted.to_string(), offered })
+    }
+
     /// Refuses a run that could not go on: unverified, without an agent for a role, or below the isolation asked for.
-    fn refuse_unless_startable(&self, checked: &Checked, start: &Start) -> Result<(), ServiceError> {
+    async fn refuse_unless_startable(&self, checked: &Checked, start: &Start) -> Result<(), ServiceError> {
         let Some(graph) = checked.verification.graph.as_ref().filter(|_| checked.verification.is_verified())
         else {
             return Err(ServiceError::NotVerified { plan: checked.path.clone() });
         };
-        let isolation = self.door.config.isolation;
-        if !isolation.allows(ISOLATION_TIER) {
-            return Err(ServiceError::Isolation { wanted: isolation.to_string(), offered: ISOLATION_TIER });
-        }
-        let settings = RunSettings::new(&self.door.config, start.worker.clone());
+        let isolation = self.tier().await?;
+        let settings = RunSettings::new(&self.door.config, start.worker.clone(), isolation);
         for (_, task) in graph.steps() {
             let role = &task.role;
             if settings.worker_for(role).is_none() && !start.waits_for_workers {

@@ -4,16 +4,17 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planctl_engine::{Contract, Evidence, Found, Inconclusive};
+use planctl_engine::{Contract, Evidence, Found, Inconclusive, Tier};
 use planctl_harness::{
-    ISOLATION_TIER, ReplicaError, ReplicaLimits, Spawner, Trial as Brought, TrialBench, TrialPlace,
-    git_top_level, sweep_scratch,
+    ReplicaError, ReplicaLimits, Spawner, Trial as Brought, TrialBench, TrialPlace, git_top_level,
+    probe_isolation, sweep_scratch,
 };
 use planctl_lang::{Candidate, Obstacle, Trial, TrialRun, Tried, Verification, candidates};
 use tokio::sync::{OnceCell, watch};
 
 use crate::check::search_path;
 use crate::config::{Config, Isolation};
+use crate::drive::private_in;
 
 /// The folder of the state directory that attempts and trials share.
 const SCRATCH: &str = "work";
@@ -72,12 +73,12 @@ pub enum ProbeError {
         source: ReplicaError,
     },
     /// More isolation is demanded than this host offers (row 114).
-    #[error(
-        "try contracts: isolation = \"{wanted}\" is demanded, and this host offers tier {ISOLATION_TIER}"
-    )]
+    #[error("try contracts: isolation = \"{wanted}\" is demanded, and this host offers tier {offered}")]
     Isolation {
         /// What is demanded.
         wanted: Isolation,
+        /// What there is.
+        offered: Tier,
     },
     /// The caller asked to stop.
     #[error("try contracts: it was interrupted")]
@@ -112,9 +113,6 @@ impl Probe {
         workspace: &Path,
         config: &Config,
     ) -> Result<(Vec<(u32, Trial)>, Probed), ProbeError> {
-        if !config.isolation.allows(ISOLATION_TIER) {
-            return Err(ProbeError::Isolation { wanted: config.isolation });
-        }
         let began = crate::clock::instant();
         let candidates = candidates_of(found, workspace);
         let of = candidates.iter().filter(|candidate| candidate.obstacle.is_none()).count();
@@ -150,9 +148,6 @@ impl Probe {
         workspace: &Path,
         config: &Config,
     ) -> Result<Found, ProbeError> {
-        if !config.isolation.allows(ISOLATION_TIER) {
-            return Err(ProbeError::Isolation { wanted: config.isolation });
-        }
         let bench = self.bench(workspace, config).await?;
         match bench.run_once(contract, self.stopped()).await {
             Found::Nothing(Inconclusive::Interrupted) => Err(ProbeError::Interrupted),
@@ -180,6 +175,7 @@ impl Probe {
     async fn bench(&self, workspace: &Path, config: &Config) -> Result<&TrialBench, ProbeError> {
         self.bench
             .get_or_try_init(|| async {
+                let isolation = self.isolation(config).await?;
                 (self.progress)(Doing::Copying);
                 let place = TrialPlace {
                     scratch: self.scratch(workspace)?,
@@ -187,6 +183,7 @@ impl Probe {
                     path: search_path(config),
                     environment: config.contracts.env.clone().into_iter().collect(),
                     limits: self.limits,
+                    isolation,
                 };
                 let stop = self.stop.clone();
                 let is_stopped = std::sync::Arc::new(move || *stop.borrow());
@@ -197,6 +194,21 @@ impl Probe {
             .await
     }
 
+    /// Says how contracts are tried: as they run.
+    async fn isolation(&self, config: &Config) -> Result<planctl_harness::Isolation, ProbeError> {
+        let wanted = config.isolation;
+        let offered = match wanted.needs_probe() {
+            false => Tier::SameUser,
+            true => {
+                let what = || "try which isolation this host offers".to_owned();
+                let tried = probe_isolation(&self.spawner).await;
+                tried.map_err(|source| ProbeError::Io { what: what(), source })?.tier
+            }
+        };
+        let tier = wanted.tier(offered).ok_or(ProbeError::Isolation { wanted, offered })?;
+        Ok(planctl_harness::Isolation { tier, hidden: vec![self.state_dir.clone()], writable: Vec::new() })
+    }
+
     /// Returns a private folder outside the workspace; what probes that were killed left in it is cleared away.
     fn scratch(&self, workspace: &Path) -> Result<PathBuf, ProbeError> {
         let checkout = git_top_level(workspace).unwrap_or(workspace);
@@ -205,12 +217,15 @@ impl Probe {
             let real = folder.ancestors().find_map(|folder| folder.canonicalize().ok());
             real.is_some_and(|real| real.starts_with(checkout))
         };
-        let scratch = if is_inside(&own) { std::env::temp_dir() } else { own };
-        let wrong = |source| ProbeError::Io { what: format!("use {}", scratch.display()), source };
-        let mut make = std::fs::DirBuilder::new();
-        std::os::unix::fs::DirBuilderExt::mode(&mut make, 0o700);
-        make.recursive(true).create(&scratch).map_err(wrong)?;
-        sweep_scratch(&scratch).map_err(wrong)?;
+        let wrong = |folder: &Path| {
+            let what = format!("use {}", folder.display());
+            |source| ProbeError::Io { what, source }
+        };
+        if !is_inside(&own) {
+            return private_in(&self.state_dir, SCRATCH).map_err(wrong(&own));
+        }
+        let scratch = std::env::temp_dir();
+        sweep_scratch(&scratch).map_err(wrong(&scratch))?;
         Ok(scratch)
     }
 

@@ -23,7 +23,7 @@ pub fn baseline_of_plan(graph: &Graph, workspace: &Path) -> Result<Baseline, Pro
 
 /// Takes the baseline of a plan whose folder is not there yet.
 pub(crate) fn baseline_of_nothing(graph: &Graph) -> Baseline {
-    Baseline { files: BTreeMap::new(), globs: globs_of(graph).into_iter().map(str::to_owned).collect() }
+    Baseline { globs: globs_of(graph).into_iter().map(str::to_owned).collect(), ..Baseline::default() }
 }
 
 fn globs_of(graph: &Graph) -> BTreeSet<&str> {
@@ -41,22 +41,28 @@ pub(crate) fn baseline_of_step(
     moved: &BTreeMap<String, Option<Digest>>,
     workspace: &Path,
 ) -> Result<Baseline, ProtectError> {
-    let mut baseline = Baseline {
-        files: approved
-            .files
-            .iter()
-            .filter(|(path, _)| !step.own_files.contains(*path))
-            .map(|(path, state)| (path.clone(), state.clone()))
-            .collect(),
+    let baseline = Baseline {
+        files: approved.files.clone(),
         globs: step.protects.iter().cloned().collect(),
+        free: step.own_files.clone(),
+        ..Baseline::default()
     };
-    let moved: BTreeMap<&String, &Option<Digest>> =
-        moved.iter().filter(|(path, _)| !step.own_files.contains(*path)).collect();
+    let moved = moved.iter().filter(|(path, _)| !baseline.frees(path));
+    let moved = moved.map(|(path, digest)| (path.clone(), digest.clone())).collect();
+    with_moved(baseline, &moved, workspace)
+}
+
+/// Moves the state of files that passed steps rightfully changed.
+pub(crate) fn with_moved(
+    mut baseline: Baseline,
+    moved: &BTreeMap<String, Option<Digest>>,
+    workspace: &Path,
+) -> Result<Baseline, ProtectError> {
     if moved.is_empty() {
         return Ok(baseline);
     }
     // The state on disk gives the mode, the evidence gives the content that passed.
-    baseline.move_files(workspace, moved.keys().map(|path| path.as_str()))?;
+    baseline.move_files(workspace, moved.keys().map(String::as_str))?;
     for (path, digest) in moved {
         match (digest, baseline.files.get_mut(path)) {
             (Some(digest), Some(state)) => state.digest = digest.clone(),

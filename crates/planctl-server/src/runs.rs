@@ -387,7 +387,7 @@ impl Services {
             ending: ending_words(evidence.ending),
             exit_code: exit_code(evidence.ending),
             seconds: evidence.duration.as_secs_f64(),
-            isolation: evidence.isolation,
+            isolation: evidence.isolation.to_string(),
             git_head: evidence.git_head.clone(),
             tampered: tampered(&evidence.tampered),
             stdout: self.text_of(&evidence.stdout).await?,
@@ -653,7 +653,7 @@ impl Shown {
             vacuous: record.is_vacuous(),
             before,
             pace: self.graph.task(&node.id).and_then(|task| LevelView::of(task, record)),
-            isolation: has_gate.then_some(planctl_harness::ISOLATION_TIER),
+            isolation: has_gate.then(|| self.settings().isolation.to_string()),
             failure: record.failure.as_deref().filter(|_| state != StepState::Passed).map(failure_line),
             run: self.within.get(&node.id).map(|inner| inner.name.clone()),
             lock: item
@@ -709,6 +709,14 @@ impl Shown {
         match self.graph.task(&node.id) {
             Some(task) => record.worker(task).as_str(),
             None if node.gated().is_some() || self.graph.sub_plan(&node.id).is_some() => "harness",
+            // Nobody is asked where the way on is chosen, or the workspace recorded.
+            None if matches!(
+                node.kind,
+                planctl_engine::NodeKind::Decision(_) | planctl_engine::NodeKind::Checkpoint
+            ) =>
+            {
+                "harness"
+            }
             None => "human",
         }
     }
@@ -841,6 +849,7 @@ impl Shown {
                 Some(agent @ Agent::Known { .. }) => Some(agent.to_string()),
                 Some(Agent::Exec(_)) | None => None,
             },
+            auto_answer: self.settings().auto_answer,
             started_at: row.started_at.map(moment),
             ended_at: row.ended_at.map(moment),
         }
@@ -991,6 +1000,6 @@ fn exit_code(ending: Ending) -> Option<i32> {
 pub(crate) fn tampered(files: &[planctl_engine::Tampering]) -> Vec<TamperView> {
     files
         .iter()
-        .map(|file| TamperView { path: file.path.clone(), change: file.change.word().to_owned() })
+        .map(|file| TamperView { path: file.path.clone(), change: file.change.word().to_owned(), diff: None })
         .collect()
 }

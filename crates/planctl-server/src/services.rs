@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use planctl_engine::{Actor, Digest, HumanEvent, Role, RunId};
+use planctl_engine::{Actor, Digest, HumanEvent, Role, RunId, Tier};
 use planctl_harness::{ProtectError, Spawner};
 use planctl_store::cluster::{Cluster, ClusterError};
 use planctl_store::{Listener, Proof, RequestId, RunRow, Store, StoreError, WorkspaceId};
@@ -121,7 +121,7 @@ pub enum ServiceError {
         /// What is asked for.
         wanted: String,
         /// What there is.
-        offered: u8,
+        offered: Tier,
     },
     /// The run is not in a state for what was asked.
     #[error("{what}")]

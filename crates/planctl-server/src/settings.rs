@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use planctl_engine::{AgentSaid, Digest, Role, Usage};
-use planctl_harness::{Inherited, PermissionMode, Permissions};
+use planctl_engine::{AgentSaid, Digest, Role, Tier, Usage};
+use planctl_glob::Glob;
+use planctl_harness::{Baseline, Inherited, PermissionMode, Permissions};
 use planctl_store::{RunRow, ServedRole};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -37,9 +38,18 @@ pub struct RunSettings {
     /// The folder of the workspace in which it works; empty where that is the workspace itself (DOT A6).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub folder: String,
+    /// Whether what the plan itself asks answers itself, since the person who started the run said so (DOT H7).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub auto_answer: bool,
+    /// The isolation tier of its contracts and workers, found when it was started; below it nothing of it runs.
+    #[serde(default, skip_serializing_if = "is_no_isolation")]
+    pub isolation: Tier,
     /// What an approval of the run covers besides its text: the configuration that it was handed in with, whole.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub config: Value,
+    /// The protected files as its plan ask shows them, until it is answered (sec hole 2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<Baseline>,
     /// What serves roles that nothing else serves, in the process that named it; never stored.
     #[serde(skip)]
     pub otherwise: Option<Agent>,
@@ -65,10 +75,14 @@ pub struct RoleSettings {
     pub effects: Effects,
     /// The plans that it may take; `None` is all (G-39).
     #[serde(default)]
-    pub plans: Option<Vec<String>>,
+    pub plans: Option<Vec<Glob>>,
     /// Who answers when it can't go on.
     #[serde(default)]
     pub pace: Pace,
+}
+
+fn is_no_isolation(tier: &Tier) -> bool {
+    *tier == Tier::SameUser
 }
 
 /// Reads an agent as runs have it; those that were started before agents had names hold a plain command.
@@ -87,7 +101,7 @@ fn stored_agent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Age
 
 impl RunSettings {
     /// Takes what matters to a run out of the configuration.
-    pub fn new(config: &Config, worker: Option<Agent>) -> RunSettings {
+    pub fn new(config: &Config, worker: Option<Agent>, isolation: Tier) -> RunSettings {
         let roles = config.roles.iter().map(|(role, config)| {
             let settings = RoleSettings {
                 agent: config.agent.clone(),
@@ -110,7 +124,10 @@ impl RunSettings {
             commits: config.workspace.git,
             sub_plans: BTreeMap::new(),
             folder: String::new(),
+            auto_answer: false,
+            isolation,
             config: config.approved(),
+            shown: None,
             otherwise: None,
         }
     }
@@ -290,7 +307,7 @@ mod tests {
     #[test]
     fn g_39_a_role_takes_only_the_plans_of_its_list() {
         let roles = |plans: Option<&[&str]>| {
-            let plans = plans.map(|plans| plans.iter().map(|plan| (*plan).to_owned()).collect());
+            let plans = plans.map(|plans| plans.iter().map(|plan| Glob::parse(plan).unwrap()).collect());
             let role = RoleSettings { plans, ..RoleSettings::default() };
             RunSettings { roles: BTreeMap::from([("coder".to_owned(), role)]), ..RunSettings::default() }
         };

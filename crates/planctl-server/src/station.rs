@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use planctl_engine::RunId;
-use planctl_harness::Spawner;
+use planctl_engine::{RunId, Tier};
+use planctl_harness::{Spawner, probe_isolation};
 use planctl_store::cluster::{Cluster, ClusterOptions};
 use planctl_store::{Holder, Listener, PgConnectOptions, Settings, Store, StoreError};
 
@@ -47,6 +47,7 @@ struct Inner {
     host: String,
     boot: String,
     process: OnceLock<Process>,
+    offered: tokio::sync::OnceCell<Tier>,
     cluster: Option<Cluster>,
     database_line: String,
     rings: tokio::task::JoinHandle<()>,
@@ -99,6 +100,7 @@ impl Station {
             host: planctl_harness::host_id(),
             boot: planctl_harness::boot_id(),
             process: OnceLock::new(),
+            offered: tokio::sync::OnceCell::new(),
             cluster,
             database_line,
             rings,
@@ -156,6 +158,38 @@ impl Station {
     /// When the helper can't be started.
     pub fn spawner(&self) -> Result<&Spawner, ServiceError> {
         Ok(&self.process()?.spawner)
+    }
+
+    /// Refuses to start work by settings that are not those a person approved (sec hole 7).
+    pub(crate) async fn refuse_changed_settings(
+        &self,
+        run: RunId,
+        name: &str,
+        settings: &str,
+    ) -> Result<(), ServiceError> {
+        match self.store.settings_fault(run, settings).await? {
+            None => Ok(()),
+            Some(fault) => Err(ServiceError::Conflict {
+                what: format!("start work of {name}: {fault}"),
+                help: format!("planctl audit {name}, then planctl plan cancel {name}"),
+            }),
+        }
+    }
+
+    /// Returns the best isolation tier that this host offers, which is tried once.
+    ///
+    /// # Errors
+    ///
+    /// When no process can be started.
+    pub(crate) async fn offered_tier(&self) -> Result<Tier, ServiceError> {
+        let tried = self.inner.offered.get_or_try_init(|| async {
+            let wrong = || ServiceError::io("try which isolation this host offers");
+            let spawner = Spawner::start(&self.inner.program, None).map_err(wrong())?;
+            let offered = probe_isolation(&spawner).await.map_err(wrong())?;
+            spawner.shutdown();
+            Ok::<_, ServiceError>(offered.tier)
+        });
+        tried.await.copied()
     }
 
     /// Registers for the transitions of a run. A ring says only "look again"; look again every second without one too.
@@ -218,6 +252,7 @@ impl Station {
         let wrong = || ServiceError::io("start the helper for child processes");
         let lock = instance.lock().map_err(wrong())?;
         let spawner = Spawner::start(&self.inner.program, Some(lock)).map_err(wrong())?;
+        let spawner = spawner.with_scratch(crate::drive::scratch_in(self.state_dir())?);
         Ok(self.inner.process.get_or_init(|| Process { instance, spawner }))
     }
 }

@@ -13,10 +13,10 @@ use planctl_lang::Levels;
 use planctl_store::{Approval, Claimed, NewAround, NewRun, Proof, RunRow, Store, StoreError, WorkspaceId};
 use serde_json::Value;
 
+use crate::baselines::Unnamed;
 use crate::check::{self, Checked, Checking};
 use crate::config::{Agent, approved_folder, digest_of_approved, in_folder};
-use crate::hands::blocking;
-use crate::plans::{Approved, settings_json, stem_of};
+use crate::plans::{Approved, Approving, settings_json, stem_of};
 use crate::protection;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
@@ -172,7 +172,7 @@ impl Services {
         graph: &Graph,
         config: &Value,
         kept: &BTreeMap<String, Digest>,
-        note: Option<&str>,
+        given: &Approving,
     ) -> Result<(), ServiceError> {
         let mut open: Vec<Inner> = Inner::inherited(graph, approved_folder(config)).collect();
         let mut seen = BTreeSet::new();
@@ -182,8 +182,12 @@ impl Services {
             let child = self.store.revision(plan.id, digest).await?.graph;
             let baseline = match inner.place(&home.path) {
                 Ok(place) => {
-                    let own = child.clone();
-                    blocking(move || protection::baseline_of_plan(&own, &place)).await??
+                    let now = self.baseline_now(&child, &place).await?;
+                    let accepted = &given.accept_changed;
+                    let of = (plan.id, None);
+                    let bound = self.baseline_to_bind(of, &child, &now, accepted, &Unnamed::Keep).await?;
+                    self.keep_copies(&place, &bound).await?;
+                    bound
                 }
                 Err(Unreadable::Missing) => protection::baseline_of_nothing(&child),
                 Err(why) => {
@@ -193,7 +197,7 @@ impl Services {
             };
             let config = in_folder(config.clone(), &inner.folder);
             let approving = Approved { digest, config: &config, baseline: &baseline };
-            self.record_approval(&plan, &approving, note).await?;
+            self.record_approval(&plan, &approving, given.note.as_deref()).await?;
             open.extend(Inner::inherited(&child, &inner.folder));
         }
         Ok(())

@@ -4,15 +4,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use planctl_engine::view::{so_far, so_far_facts};
-use planctl_engine::{Brief, Budget, Role, Task, Timestamp};
+use planctl_engine::{Brief, Budget, Failure, Role, Task, Timestamp};
 use planctl_harness::{Assignment, PromptParts, assemble};
 use planctl_store::{Claimed, Store, WORK_GRACE};
 
+use crate::baselines::copy_of;
 use crate::context::context_of;
+use crate::revisions::baseline_of;
 use crate::services::ServiceError;
 use crate::settings::RunSettings;
 use crate::sub_plans::lost_folder;
 use crate::wire::moment;
+
+/// The most bytes of approved files in one prompt.
+const APPROVED_BYTES_MAX: usize = 32 * 1024;
 
 /// Tells the agents of one plan.
 #[derive(Clone, Copy)]
@@ -44,6 +49,7 @@ impl Told<'_> {
         let context = context_of(self.store, &workspace, lost, task).await?;
         let denied = self.settings.denied(role);
         let so_far = self.so_far(claimed, brief).await?;
+        let approved = self.approved_copies(claimed, brief).await?;
         let prompt = assemble(PromptParts {
             task: &task.prompt,
             denied: &denied,
@@ -51,6 +57,7 @@ impl Told<'_> {
             context: &context,
             brief,
             command: &task.contract.command,
+            approved: &approved,
         });
         let title = claimed.graph.node(&claimed.item.at.node).map_or("", |node| node.title.as_str());
         let left = self.budget_left(claimed).await?;
@@ -63,6 +70,7 @@ impl Told<'_> {
             plan: self.plan.to_owned(),
             step: task.step.to_string(),
             step_title: title.to_owned(),
+            node: claimed.item.at.node.as_str().to_owned(),
             role: role.as_str().to_owned(),
             profile: claimed
                 .graph
@@ -82,6 +90,29 @@ impl Told<'_> {
             traceparent: None,
             locks: Vec::new(),
         })
+    }
+
+    /// Returns the approved texts of the protected files that the attempt before had changed, as far as they fit.
+    async fn approved_copies(
+        &self,
+        claimed: &Claimed,
+        brief: &Brief,
+    ) -> Result<Vec<(String, String)>, ServiceError> {
+        let tampered = brief.failure.as_deref().map(Failure::tampered).unwrap_or_default();
+        let approval =
+            if tampered.is_empty() { None } else { self.store.run(claimed.item.run).await?.approval };
+        let Some(approval) = approval else { return Ok(Vec::new()) };
+        let baseline = baseline_of(&self.store.approval(approval).await?)?;
+        let (mut copies, mut left) = (Vec::new(), APPROVED_BYTES_MAX);
+        for file in tampered {
+            let Some(state) = baseline.files.get(&file.path) else { continue };
+            let text = copy_of(self.store, state).await?.and_then(|bytes| String::from_utf8(bytes).ok());
+            if let Some(text) = text.filter(|text| text.len() <= left) {
+                left -= text.len();
+                copies.push((file.path.clone(), text));
+            }
+        }
+        Ok(copies)
     }
 
     /// Returns what the agent is told of the run, where its plan asks for that; the newest facts are all it takes.

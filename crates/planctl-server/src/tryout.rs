@@ -110,6 +110,7 @@ fn assignment(tryout: &Tryout<'_>, word: &str) -> Assignment {
         plan: "worker-test".to_owned(),
         step: "1".to_owned(),
         step_title: "A test".to_owned(),
+        node: "1".to_owned(),
         role: "tester".to_owned(),
         profile: None,
         thread: None,

@@ -224,6 +224,9 @@ pub struct RunView {
     pub exec: Option<String>,
     /// The agent that serves every role, where `--agent` named one: `codex:-m gpt-x`.
     pub agent: Option<String>,
+    /// Says that what the plan itself asks answers itself (`--auto-answer`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub auto_answer: bool,
     /// When it began, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub started_at: Option<String>,
@@ -272,8 +275,8 @@ pub struct StepView {
     /// The PACE level that handles it; `null` where its own role has it.
     #[serde(default)]
     pub pace: Option<LevelView>,
-    /// The isolation tier of the newest gate.
-    pub isolation: Option<u8>,
+    /// The isolation tier that held at the newest gate: `0`, `1a`, `1b` or `2`.
+    pub isolation: Option<String>,
     /// How the newest gate or attempt failed, in one line.
     pub failure: Option<String>,
     /// The newest run of the plan that it carries out.
@@ -584,8 +587,18 @@ pub struct AskPage {
     pub will_run: Option<WillRun>,
     /// What will run, of a plan ask.
     pub plan_text: Option<String>,
-    /// What changed since the revision approved before, of a plan ask.
+    /// What changed since the revision approved before, of a plan ask; what would change in the text, of a proposed step.
     pub diff: Option<String>,
+    /// What a proposed step changes of the plan's meaning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<planctl_lang::Change>,
+    /// Protected files that a proposed step would be allowed to change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub may_change: Vec<String>,
+    /// Protected files that differ from what was approved last. The approval of a plan has to name them; a proposed step
+    /// leaves them what was approved, so that the next gate tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drift: Vec<DriftView>,
 }
 
 /// Where a plan will run, who will work, and what nobody may change.
@@ -609,8 +622,11 @@ pub struct WillRun {
     pub workers: BTreeMap<String, Option<String>>,
     /// Files that no worker may change, relative to the workspace.
     pub protected: Vec<String>,
-    /// The isolation tier that contracts and workers run in.
-    pub isolation: u8,
+    /// The digest of each protected file that the ask shows; an answer binds these.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub digests: BTreeMap<String, String>,
+    /// The isolation tier that contracts and workers run in: `0`, `1a`, `1b` or `2`.
+    pub isolation: String,
     /// The plans that it carries out as steps of its own, and those within them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plans: Vec<PlanWithin>,
@@ -676,6 +692,25 @@ pub struct TamperView {
     /// `changed`, `deleted`, `created`, `replaced`.
     #[schemars(extend("enum" = ["changed", "deleted", "created", "replaced"]))]
     pub change: String,
+    /// What differs from the approved copy, line by line, of an open ask; left out where one of them is no text, or no copy
+    /// is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+}
+
+/// A protected file that differs from what was approved last.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct DriftView {
+    /// The file, relative to the workspace.
+    pub path: String,
+    /// `changed`, `deleted`, `created`, `replaced`.
+    #[schemars(extend("enum" = ["changed", "deleted", "created", "replaced"]))]
+    pub change: String,
+    /// The digest that was approved; `null` where the file was not there.
+    pub before: Option<String>,
+    /// The digest that it has; `null` where it is gone.
+    pub now: Option<String>,
 }
 
 /// What a budget lacks, in one part.
@@ -945,8 +980,8 @@ pub struct GateView {
     pub exit_code: Option<i32>,
     /// How long it ran, in seconds.
     pub seconds: f64,
-    /// The isolation tier.
-    pub isolation: u8,
+    /// The isolation tier that held: `0`, `1a`, `1b` or `2`.
+    pub isolation: String,
     /// The commit that HEAD named.
     pub git_head: Option<String>,
     /// Protected files that had changed.

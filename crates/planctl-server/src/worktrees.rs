@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use planctl_engine::{End, RunId, RunStatus, Subscription};
+use planctl_glob::is_glob;
 use planctl_harness::{
-    Checkout, GLOB_FILES_MAX, Intact, Spawner, Survey, WorktreeError, commit_all, expand_glob, git_head,
-    is_glob, uncommitted, worktree_intact,
+    Checkout, GLOB_FILES_MAX, Intact, Spawner, Survey, WorktreeError, commit_all, expand_glob, git_branch,
+    git_head, uncommitted, worktree_intact,
 };
 use planctl_lang::{Source, digest};
 use planctl_store::{RunRow, StoreError, WorktreeRow};
@@ -401,7 +402,7 @@ impl Station {
 pub(crate) fn lost(worktree: &WorktreeRow, workspace: &str, run: &str) -> Option<String> {
     let root = shell_word(&worktree.root);
     let what = match worktree_intact(Path::new(&worktree.root)) {
-        Intact::Yes => return None,
+        Intact::Yes => return other_branch(worktree, run),
         Intact::NoFolder => "is not there any more",
         Intact::Detached => "no longer belongs to its repository",
         Intact::NoBranch => {
@@ -417,6 +418,23 @@ pub(crate) fn lost(worktree: &WorktreeRow, workspace: &str, run: &str) -> Option
          --force {root} {branch}, then answer retry; or cancel the run: planctl plan cancel {run}",
         workspace = shell_word(workspace),
         branch = worktree.branch,
+    ))
+}
+
+/// Says that a worktree has something else checked out than its branch: what is judged there would not be what a person is
+/// told to merge (sec hole 10).
+fn other_branch(worktree: &WorktreeRow, run: &str) -> Option<String> {
+    let root = Path::new(&worktree.root);
+    let found = match git_branch(root) {
+        Some(branch) if branch == worktree.branch => return None,
+        Some(branch) => format!("the branch {branch}"),
+        None => format!("the commit {}", git_head(root)?),
+    };
+    let (root, branch) = (shell_word(&worktree.root), &worktree.branch);
+    Some(format!(
+        "the worktree {root} has {found} checked out and not its branch {branch}, so what is judged would not be what is \
+         merged; let the branch begin where it is now: git -C {root} checkout -B {branch}, then answer retry; or cancel \
+         the run: planctl plan cancel {run}"
     ))
 }
 
@@ -452,7 +470,7 @@ fn expanded(paths: Vec<String>, workspace: &Path) -> BTreeSet<String> {
     files
 }
 
-fn shell_word(text: &str) -> String {
+pub(crate) fn shell_word(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@%+=,".contains(&byte);
     match !text.is_empty() && text.bytes().all(is_plain) {
         true => text.to_owned(),

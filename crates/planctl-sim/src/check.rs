@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentSaid, At, ClockEvent, End, Ending, Event, Fact, Found, Graph, ItemId, NodeId, NodeKind, NodeState,
-    Outcome, Outcomes, Purpose, RedFirst, Run, RunStatus, Showing, Spent, TimerId, Timestamp, Usage, Verdict,
-    Work, advance,
+    AgentSaid, At, ClockEvent, Earned, End, Ending, Event, Fact, Found, Graph, ItemId, NodeId, NodeKind,
+    NodeState, Outcome, Outcomes, Purpose, RedFirst, Run, RunStatus, Showing, Spent, TimerId, Timestamp,
+    Usage, Verdict, Work, advance,
 };
 
 use serde::Serialize;
@@ -46,6 +46,7 @@ pub fn after_event(store: &Store) -> Result<(), String> {
 /// Tells which invariant broke.
 pub fn at_the_end(store: &Store, beginning: Timestamp) -> Result<(), String> {
     verdicts_are_single(store)?;
+    success_is_earned(store)?;
     usage_is_charged_once(store)?;
     let mut run = Run::new(store.run, &store.plans[0].graph, beginning);
     for (seq, entry) in store.history.iter().enumerate() {
@@ -159,6 +160,19 @@ fn someone_moves_the_run(store: &Store) -> Result<(), String> {
             ensure(open == 0 && !armed, || format!("a run that rests has {open} items out, timer: {armed}"))
         }
     }
+}
+
+/// A run is done only if each node on its way passed by a verdict, was decided by a person, or failed and was left by an edge
+/// that names the failure (DESIGN 6).
+fn success_is_earned(store: &Store) -> Result<(), String> {
+    let mut earned = Earned::default();
+    for entry in &store.history {
+        let graph = &store.plans[entry.plan].graph;
+        if let Some(broken) = entry.facts.iter().find_map(|fact| earned.read(graph, fact)) {
+            return Err(format!("unearned: {broken}"));
+        }
+    }
+    Ok(())
 }
 
 fn counters_are_true(store: &Store) -> Result<(), String> {

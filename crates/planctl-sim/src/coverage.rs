@@ -25,7 +25,7 @@ pub fn expected() -> Coverage {
         "plan_activated node_entered node_rehearsed node_verified retry_triggered edge_followed node_settled node_resting \
          node_interrupted gate_repeated ask_opened ask_answered plan_escalated budget_noticed plan_expired \
          plan_paused plan_completed plan_failed plan_cancelled pace_changed \
-         node_queued node_decided checkpoint_saved checkpoint_restored branches_joined goal_unmet \
+         node_queued context_refused node_decided checkpoint_saved checkpoint_restored branches_joined goal_unmet \
          branches_parted branches_merged merge_conflicted sub_plan_began sub_plan_ended",
     );
     add("level", "primary alternate contingent emergency");
@@ -33,7 +33,7 @@ pub fn expected() -> Coverage {
     add("decider", "condition outcome label suggestion weight");
     add(
         "reason",
-        "submitted exhausted no_edge undelivered permission interrupted inconclusive not_red stale attempts_limit \
+        "submitted exhausted no_edge undelivered permission interrupted inconclusive not_red stale attempts_limit visits_limit \
          budget asked planned same_failure conflict proposed",
     );
     add("showing", "red green tampered");

@@ -97,6 +97,7 @@ pub fn fact(fact: &Fact) -> String {
         }
         Fact::EpochBegan { epoch, node, .. } => format!("epoch {epoch} at {node}"),
         Fact::FidelityReduced { node, .. } => format!("told less {node}"),
+        Fact::ContextRefused { node, names, .. } => format!("not noted {node} {}", names.join(" ")),
         Fact::NodeQueued { node } => format!("queued {node}"),
         Fact::NodeDecided { node, met, .. } => format!("decided {node} {met}"),
         Fact::CheckpointSaved { node, .. } => format!("saved {node}"),

@@ -355,7 +355,11 @@ impl Decided {
             return None;
         }
         self.after.effects.iter().find_map(|effect| match effect {
-            Effect::Dispatch(item) => matches!(item.work, Work::Harness { .. }).then_some(&**item),
+            // One that waits before it is tried again (DOT R2) is nobody's yet.
+            Effect::Dispatch(item) => {
+                let is_due = item.available_at <= self.before.now;
+                (is_due && matches!(item.work, Work::Harness { .. })).then_some(&**item)
+            }
             Effect::Withdraw(_) | Effect::Arm { .. } | Effect::Disarm(_) => None,
         })
     }

@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use planctl_engine::{
-    AgentSaid, Attempt, Digest, Event, Excerpt, Fact, Found, Graph, NodeId, NodeState, Run, RunId, RunStatus,
-    Work, advance,
+    AgentSaid, Attempt, Digest, Earned, Event, Excerpt, Fact, Found, Graph, NodeId, NodeState, Run, RunId,
+    RunStatus, Work, advance,
 };
 use uuid::Uuid;
 
@@ -25,7 +25,7 @@ pub(crate) use beside::AUDIT_BESIDE;
 /// One thing that does not hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// Which invariant is broken: `I1` to `I24`.
+    /// Which invariant is broken: `I1` to `I25`.
     pub invariant: &'static str,
     /// The line of history where it shows, if it shows in one.
     pub seq: Option<i64>,
@@ -48,7 +48,8 @@ const PAGE: i64 = 1000;
 impl Store {
     /// Checks one run: numbers without gaps [I1], the fold of its inputs [I2], command ids [I3], the chain [I4], legal
     /// inputs only [I5, I9, I13–I16, I24], items [I6, I8], a reason to move [I7], verdicts [I10, I11, I12], its approval
-    /// [I12, I18], its workspace [I20], answers that were given [I22], and outputs [I23].
+    /// [I12, I18], its workspace [I20], answers that were given [I22], outputs [I23], and that success was earned [I25]: each
+    /// node passed by a verdict, was decided by a person, or failed and was left by an edge that names the failure.
     ///
     /// Run it on a run that nobody moves meanwhile, or run it again where it finds something.
     ///
@@ -129,6 +130,7 @@ struct Audit {
     generations: BTreeMap<String, i64>,
     verdicts: BTreeSet<(NodeId, Attempt)>,
     outputs: BTreeSet<String>,
+    earned: Earned,
     findings: Vec<Finding>,
 }
 
@@ -149,6 +151,7 @@ impl Audit {
             generations: BTreeMap::new(),
             verdicts: BTreeSet::new(),
             outputs: BTreeSet::new(),
+            earned: Earned::default(),
             findings: Vec::new(),
         }
     }
@@ -272,6 +275,11 @@ impl Audit {
             self.find("I2", Some(line.seq), "its name or cause is not what it says");
         }
         self.seen += 1;
+        if let Some(graph) = self.graph.clone()
+            && let Some(unearned) = self.earned.read(&graph, fact)
+        {
+            self.find("I25", Some(line.seq), unearned);
+        }
         if let Fact::NodeVerified { node, attempt, .. } = fact
             && !self.verdicts.insert((node.clone(), *attempt))
         {

@@ -159,6 +159,7 @@ impl Place {
             | Fact::RetryTriggered { attempt, .. }
             | Fact::NodeResting { attempt, .. }
             | Fact::NodeInterrupted { attempt, .. }
+            | Fact::ContextRefused { attempt, .. }
             | Fact::GateRepeated { attempt, .. } => *attempt,
             // It is of the visit, and of no try.
             Fact::NodeRehearsed { .. } => planctl_engine::Attempt::NONE,

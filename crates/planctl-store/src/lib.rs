@@ -26,6 +26,7 @@ mod random;
 mod requests;
 mod rows;
 mod runs;
+mod sealed;
 mod server;
 mod statements;
 mod store;

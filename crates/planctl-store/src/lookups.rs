@@ -13,6 +13,7 @@ use crate::listen::Brings;
 use crate::plans::{Approval, PlanId};
 use crate::rows::{from_json, records, stored_run};
 use crate::runs::{RunRow, ServedRole};
+use crate::sealed::SEAL;
 use crate::store::Store;
 
 pub(crate) const FOUND_FILES: &str = "select h.node, h.body::text as body from history h \
@@ -23,6 +24,9 @@ pub(crate) const SOME_RECORDS: &str = "select array_agg(node) as names, array_ag
      where run = $1 and node = any($2)";
 pub(crate) const LAST_APPROVAL: &str = "select id, plan, digest, config_digest, config::text as config, \
      protected::text as protected, by, note, at, voided_at from approvals where plan = $1 order by id desc limit 1";
+pub(crate) const LAST_APPROVAL_IN: &str = "select id, plan, digest, config_digest, config::text as config, \
+     protected::text as protected, by, note, at, voided_at from approvals \
+     where plan = $1 and coalesce(config->>'folder', '') = $2 order by id desc limit 1";
 pub(crate) const SET_SETTINGS: &str =
     "update runs set settings = $2::json, served = $3::text[] where id = $1";
 pub(crate) const SET_SERVED_ITEMS: &str = "update items i \
@@ -118,7 +122,20 @@ impl Store {
         row.as_ref().map(Approval::read).transpose()
     }
 
-    /// Notes who works on a run from here on, as JSON, and the roles that this serves.
+    /// Returns the newest approval of a plan for work in one folder of the workspace (empty: the workspace itself), whether
+    /// it still holds or not.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn last_approval_in(&self, plan: PlanId, folder: &str) -> Result<Option<Approval>, StoreError> {
+        let row = repeated!(self, lent => {
+            sqlx::query(LAST_APPROVAL_IN).bind(plan.0).bind(folder).fetch_optional(&mut *lent)
+        })?;
+        row.as_ref().map(Approval::read).transpose()
+    }
+
+    /// Notes who works on a run from here on, as JSON, and the roles that this serves; seals it as what a person chose.
     ///
     /// # Errors
     ///
@@ -148,5 +165,6 @@ async fn set_settings_on(
     let mut transaction = connection.begin().await?;
     sqlx::query(SET_SETTINGS).bind(id).bind(settings).bind(served).execute(&mut *transaction).await?;
     sqlx::query(SET_SERVED_ITEMS).bind(id).execute(&mut *transaction).await?;
+    sqlx::query(SEAL).bind(id).execute(&mut *transaction).await?;
     transaction.commit().await
 }

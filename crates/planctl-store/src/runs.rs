@@ -6,8 +6,9 @@ use std::sync::Arc;
 use planctl_engine::{
     Ask, At, Digest, End, Event, Head, ItemId, NodeId, Record, Role, Run, RunId, RunStatus, Timestamp, Work,
 };
-use sqlx::Row;
 use sqlx::postgres::PgRow;
+use sqlx::{Connection, PgConnection, Row};
+use uuid::Uuid;
 
 use crate::cache::Fixed;
 use crate::connections::{Patience, repeated};
@@ -20,6 +21,7 @@ use crate::requests::RequestId;
 use crate::rows::{
     from_json, optional_time_at, records, run_id, status_word, stored_run, stored_time, time_at, to_json,
 };
+use crate::sealed::SEAL;
 use crate::store::Store;
 use crate::sub_plans::{AroundRow, NewAround};
 use crate::worktrees::{NewWorktree, WorktreeRow};
@@ -502,7 +504,12 @@ impl Store {
                 lent.settle(result)
             };
             match attempt.await {
-                Ok(_) => return self.run(id).await,
+                Ok(_) => {
+                    if let Some(approval) = new.approval {
+                        self.attach_approval(id, approval).await?;
+                    }
+                    return self.run(id).await;
+                }
                 // Somebody else made it at the same moment.
                 Err(error) if violates(&error, "sub_plans_item_key") => return self.run(id).await,
                 // Another call of the request made it at the same moment.
@@ -530,14 +537,14 @@ impl Store {
         Ok(time_at(&row, "now")?)
     }
 
-    /// Notes under which approval a run runs.
+    /// Notes under which approval a run runs, and seals the settings that it has.
     ///
     /// # Errors
     ///
     /// Those of the connection.
     pub async fn attach_approval(&self, run: RunId, approval: ApprovalId) -> Result<(), StoreError> {
         let id = stored_run(run);
-        repeated!(self, lent => sqlx::query(ATTACH_APPROVAL).bind(id).bind(approval.0).execute(&mut *lent))?;
+        repeated!(self, lent => attach_on(&mut lent, id, approval))?;
         Ok(())
     }
 
@@ -854,4 +861,16 @@ impl Store {
         let row = repeated!(self, lent => sqlx::query(BUSY).bind(id).fetch_optional(&mut *lent))?;
         Ok(row.map(|row| row.try_get("name")).transpose()?)
     }
+}
+
+/// Two statements, so that the second sees the row that the first has changed and holds.
+async fn attach_on(
+    connection: &mut PgConnection,
+    run: Uuid,
+    approval: ApprovalId,
+) -> Result<(), sqlx::Error> {
+    let mut transaction = connection.begin().await?;
+    sqlx::query(ATTACH_APPROVAL).bind(run).bind(approval.0).execute(&mut *transaction).await?;
+    sqlx::query(SEAL).bind(run).execute(&mut *transaction).await?;
+    transaction.commit().await
 }

@@ -2,7 +2,8 @@
 
 use crate::{
     apply, audit, claims, connections, history, leases, listen, locks, lookups, migrate, outputs, plans,
-    queue, requests, runs, server, sub_plans, timers, tokens, topics, turns, withdrawn, workers, worktrees,
+    queue, requests, runs, sealed, server, sub_plans, timers, tokens, topics, turns, withdrawn, workers,
+    worktrees,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -60,7 +61,10 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("lookups: found files", lookups::FOUND_FILES),
     ("lookups: some records", lookups::SOME_RECORDS),
     ("lookups: last approval", lookups::LAST_APPROVAL),
+    ("lookups: last approval in", lookups::LAST_APPROVAL_IN),
     ("lookups: set settings", lookups::SET_SETTINGS),
+    ("sealed: seal", sealed::SEAL),
+    ("sealed: seals", sealed::SEALS),
     ("lookups: set served items", lookups::SET_SERVED_ITEMS),
     ("runs: new sub-plan", runs::NEW_SUB_PLAN),
     ("runs: sub-plan of", runs::SUB_PLAN_OF),

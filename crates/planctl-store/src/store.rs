@@ -10,6 +10,7 @@ use crate::cache::Cache;
 use crate::connections::Connections;
 use crate::error::StoreError;
 use crate::listen::Bell;
+use crate::sealed::Sound;
 use crate::told_time::ToldTime;
 use crate::{migrate, random};
 
@@ -69,6 +70,7 @@ struct Inner {
     told_time: ToldTime,
     bell: Arc<Bell>,
     name: String,
+    sound: Sound,
 }
 
 impl Store {
@@ -89,6 +91,7 @@ impl Store {
             told_time: ToldTime::default(),
             bell: Arc::new(Bell::default()),
             name: random::hex(),
+            sound: Sound::default(),
         };
         Ok(Store { inner: Arc::new(inner) })
     }
@@ -134,6 +137,10 @@ impl Store {
 
     pub(crate) fn connections(&self) -> &Connections {
         &self.inner.connections
+    }
+
+    pub(crate) fn sound(&self) -> &Sound {
+        &self.inner.sound
     }
 
     pub(crate) fn settings(&self) -> &Settings {

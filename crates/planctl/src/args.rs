@@ -553,6 +553,9 @@ Another text has another digest, so an approval of the earlier one no longer hol
         /// Why, for the record
         #[arg(long)]
         note: Option<String>,
+        /// A protected file that is meant as it is now, though it differs from what was approved last
+        #[arg(long, value_name = "FILE[@DIGEST]")]
+        accept_changed: Vec<String>,
         /// What will serve every role, for the record.
         #[command(flatten)]
         worker: WorkerFlags,
@@ -578,6 +581,9 @@ Another text has another digest, so an approval of the earlier one no longer hol
         /// Approve it as it stands: you are the human
         #[arg(long)]
         approve: bool,
+        /// A protected file that is meant as it is now, though it differs from what was approved last
+        #[arg(long, value_name = "FILE[@DIGEST]", requires = "approve")]
+        accept_changed: Vec<String>,
         /// Start a new run, also of a plan that is done
         #[arg(long)]
         again: bool,
@@ -590,7 +596,8 @@ Another text has another digest, so an approval of the earlier one no longer hol
         /// Leave the run to the daemon and return at once
         #[arg(short, long, conflicts_with = "no_wait")]
         detach: bool,
-        /// Answer what the plan asks with its usual answer, else with the first option; approves nothing else
+        /// Answer what the plan and the plans within it ask with its usual answer, else with the first option, also after a
+        /// resume. Approves nothing else; work with `contract=none` then counts as done, and nobody has looked at it
         #[arg(long, conflicts_with = "detach")]
         auto_answer: bool,
     },
@@ -684,9 +691,9 @@ What planctl goes by is the database; nothing is ever read back from such a fold
         /// Exit 3 when a person is needed, in place of waiting
         #[arg(long)]
         no_wait: bool,
-        /// Answer what the plan asks with its usual answer, else with the first option
-        #[arg(long)]
-        auto_answer: bool,
+        /// Answer what the plan asks with its usual answer, else with the first option; as the run was started, if not given
+        #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+        auto_answer: Option<bool>,
     },
     /// Ends a run for good
     Cancel {
@@ -875,6 +882,9 @@ pub enum ApprovalsCommand {
         /// Why
         #[arg(long)]
         note: Option<String>,
+        /// A protected file that is meant as it is now, though it differs from what was approved last
+        #[arg(long, value_name = "FILE[@DIGEST]")]
+        accept_changed: Vec<String>,
     },
     /// Does not let plans run; leaves out a step that a worker proposes
     Reject {
@@ -887,6 +897,18 @@ pub enum ApprovalsCommand {
     },
     /// Tries the step once more, with your note in its prompt
     Retry(Noted),
+    /// Accepts protected files as the gate found them, for this step alone; its contract judges what was done
+    Allow {
+        /// The number of the ask
+        id: u64,
+        /// The files; all that the ask names where none is given
+        files: Vec<String>,
+        /// Why
+        #[arg(long)]
+        note: Option<String>,
+    },
+    /// Puts the approved copies of protected files back, and tries the step once more
+    Restore(Noted),
     /// Leaves the step out
     Skip(Noted),
     /// Lets the step count as met; shows as waived for ever

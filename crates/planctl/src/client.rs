@@ -22,7 +22,7 @@ use planctl_server::wire::{
     WhyView,
 };
 use planctl_server::{
-    Cleaning, Drive, Driven, Live, Open, Page, ServiceError, Services, Start, StoreSettings,
+    Approving, Cleaning, Drive, Driven, Live, Open, Page, ServiceError, Services, Start, StoreSettings,
 };
 use tokio::sync::watch;
 
@@ -203,14 +203,15 @@ impl Client {
     pub async fn approve(
         &self,
         checked: &Checked,
-        note: Option<&str>,
+        given: &Approving,
         worker: Option<&Agent>,
     ) -> Result<Decided, Failure> {
         match &self.via {
-            Via::Here(services) => services.approve(checked, note).await.map_err(failure),
+            Via::Here(services) => services.approve(checked, given).await.map_err(failure),
             Via::Daemon(daemon) => {
                 let plan = daemon.plan(checked, worker);
-                let call = DecideCall { plan, note: note.map(str::to_owned) };
+                let Approving { note, accept_changed } = given.clone();
+                let call = DecideCall { plan, note, accept_changed };
                 daemon.remote.post("/v1/plans/approve", &[], &call).await
             }
         }
@@ -221,7 +222,11 @@ impl Client {
         match &self.via {
             Via::Here(services) => services.reject(checked, note).await.map_err(failure),
             Via::Daemon(daemon) => {
-                let call = DecideCall { plan: daemon.plan(checked, None), note: Some(note.to_owned()) };
+                let call = DecideCall {
+                    plan: daemon.plan(checked, None),
+                    note: Some(note.to_owned()),
+                    accept_changed: Vec::new(),
+                };
                 daemon.remote.post("/v1/plans/reject", &[], &call).await
             }
         }
@@ -571,13 +576,19 @@ impl Client {
 
     /// Answers an ask.
     pub async fn answer(&self, id: u64, answer: Answer, note: Option<&str>) -> Result<Decided, Failure> {
+        self.answer_given(id, answer, &Approving::with_note(note)).await
+    }
+
+    /// Answers an ask; of an approval, names the protected files that are meant as they are.
+    pub async fn answer_given(&self, id: u64, answer: Answer, given: &Approving) -> Result<Decided, Failure> {
         match &self.via {
             Via::Here(services) => {
-                services.answer(id, answer, note, Some(services.config())).await.map_err(failure)
+                services.answer(id, answer, given, Some(services.config())).await.map_err(failure)
             }
             Via::Daemon(daemon) => {
                 let answer = AnswerWord::of(&answer);
-                let call = AnswerCall { place: daemon.place(), answer, note: note.map(str::to_owned) };
+                let Approving { note, accept_changed } = given.clone();
+                let call = AnswerCall { place: daemon.place(), answer, note, accept_changed };
                 daemon.remote.post(&format!("/v1/approvals/{id}/answer"), &[], &call).await
             }
         }

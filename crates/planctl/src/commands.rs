@@ -9,8 +9,9 @@ use planctl_server::Cleaning;
 use planctl_server::config::{self, ConfigError, Loaded, Place, Sources, WorkspaceMode};
 
 use crate::args::{Cli, Command, Format, Global};
+use crate::caller;
 use crate::failure::{Answer, Exit, Failure};
-use crate::show;
+use crate::{secrecy, show};
 
 mod approvals;
 mod changes;
@@ -74,7 +75,7 @@ pub async fn run(cli: Cli) -> Answer {
         }
         Command::Lsp { .. } => crate::lsp::run(&context).await,
         Command::Completions { shell } => help::completions(shell),
-        Command::Init { example, force } => init::run(&context, example, force),
+        Command::Init { example, force } => init::run(&context, example, force).await,
         Command::Config(command) => configuration::run(&context, &command),
         Command::Trust { dir } => help::trust(&context, &dir),
         Command::Graph(command) => graph::run(&context, command).await,
@@ -151,7 +152,7 @@ impl Context {
             file: self.global.config.as_deref(),
             database_url: self.global.database_url.as_deref(),
             workspace_mode: self.mode,
-            env: &|name| std::env::var_os(name),
+            env: &|name| secrecy::variable(name),
         })
         .map_err(|error| config_failure(&error))
     }
@@ -188,7 +189,8 @@ impl Context {
     ///
     /// When the file that is said to hold it can't be read, or others can read it too (row 107).
     pub fn token(&self) -> Result<Option<String>, Failure> {
-        if let Some(token) = std::env::var("PLANCTL_TOKEN").ok().filter(|token| !token.trim().is_empty()) {
+        let given = secrecy::variable("PLANCTL_TOKEN").and_then(|token| token.into_string().ok());
+        if let Some(token) = given.filter(|token| !token.trim().is_empty()) {
             return Ok(Some(token.trim().to_owned()));
         }
         let Some(path) = std::env::var_os("PLANCTL_TOKEN_FILE").map(PathBuf::from) else { return Ok(None) };
@@ -256,7 +258,7 @@ impl Context {
     /// Says whether a person can be asked: both ends are a terminal, and nobody forbade it.
     pub fn is_interactive(&self) -> bool {
         !self.global.no_input
-            && !is_in_worker()
+            && !caller::is_in_worker()
             && std::io::stdin().is_terminal()
             && std::io::stderr().is_terminal()
     }
@@ -273,15 +275,6 @@ impl Context {
         if !findings.is_empty() {
             self.say(findings.trim_end());
         }
-    }
-
-    /// Refuses to decide inside a worker: no agent approves its own plan or escalation (P-28, A34).
-    pub fn must_be_human(&self, what: &str) -> Result<(), Failure> {
-        if !is_in_worker() {
-            return Ok(());
-        }
-        Err(Failure::new(Exit::Denied, format!("could not {what}: this is a worker's process"))
-            .help("a person decides, in a terminal of their own"))
     }
 
     /// Makes sure that a person means it, where something is lost for good.
@@ -305,12 +298,6 @@ fn login() -> Option<String> {
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
     let mut entries = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
     entries.find(|fields| fields.get(2) == Some(&uid.as_str())).map(|fields| fields[0].to_owned())
-}
-
-/// Says whether a worker or a contract started this process: its parents tell, also where the variable was unset.
-fn is_in_worker() -> bool {
-    std::env::var_os("PLANCTL_ITEM_ID").is_some()
-        || planctl_harness::is_inside_worker(rustix::process::getpid().as_raw_nonzero().get())
 }
 
 fn find_workspace(named: Option<&Path>) -> Result<PathBuf, Failure> {

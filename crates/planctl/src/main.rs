@@ -3,11 +3,12 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 mod amounts;
 mod args;
+mod caller;
 mod checking;
 mod client;
 mod commands;
@@ -17,6 +18,7 @@ mod lsp;
 mod progress;
 mod remote;
 mod reports;
+mod secrecy;
 mod show;
 
 use args::{Cli, Color, Command, DaemonCommand, LogFormat};
@@ -27,18 +29,26 @@ use failure::{Answer, Exit, Failure};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    secrecy::wipe_environment();
     // The helper that starts child processes is this program again; it has to run before any thread is started.
     if std::env::args_os().nth(1).is_some_and(|word| word == "__spawn") {
         return ExitCode::from(u8::try_from(planctl_harness::helper_main()).unwrap_or(70));
     }
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    secrecy::hide_process();
+    let (cli, command) = match parsed() {
+        Ok(parsed) => parsed,
         Err(error) => return misused(&error),
     };
+    let server = cli.global.server.clone().or_else(|| std::env::var("PLANCTL_SERVER").ok());
+    // A worker that stays holds a token for long, and calls nothing for which the daemon looks who it is.
+    if command != "worker run" && server.is_some_and(|server| server.starts_with("http")) {
+        secrecy::be_findable();
+    }
     colour(cli.global.color);
     log(cli.global.verbose, &cli.command);
     quieten_the_parser();
-    let exit = match started(cli).and_then(|exit| show::flush().map(|()| exit)) {
+    let permitted = caller::refuse_worker(&command);
+    let exit = match permitted.and_then(|()| started(cli)).and_then(|exit| show::flush().map(|()| exit)) {
         Ok(exit) => exit,
         Err(failure) => {
             show::say_failure(&failure);
@@ -46,6 +56,15 @@ fn main() -> ExitCode {
         }
     };
     ExitCode::from(exit.code())
+}
+
+/// Reads what was typed, and returns the words of the command with it.
+fn parsed() -> Result<(Cli, String), clap::Error> {
+    let mut command = Cli::command();
+    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let words = caller::path_of(&matches);
+    let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))?;
+    Ok((cli, words))
 }
 
 // A panic of the bash parser costs one finding and says nothing to anybody.

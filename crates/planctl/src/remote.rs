@@ -48,8 +48,18 @@ impl std::fmt::Display for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Address::Socket(path) => write!(f, "{}", path.display()),
-            Address::Url(url) => f.write_str(url),
+            Address::Url(url) => f.write_str(&without_password(url)),
         }
+    }
+}
+
+/// Hides a user and password that stand in an address: what is shown ends in logs.
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    match authority.rfind('@') {
+        Some(at) => format!("{scheme}://…{}", &rest[at..]),
+        None => url.to_owned(),
     }
 }
 

@@ -11,6 +11,13 @@ mod http;
 #[path = "cli/schemas.rs"]
 mod schemas;
 
+#[path = "cli/guarded.rs"]
+mod guarded;
+
+#[path = "cli/baselines.rs"]
+mod baselines;
+#[path = "cli/dialect.rs"]
+mod dialect;
 #[path = "cli/editing.rs"]
 mod editing;
 #[path = "cli/graph.rs"]

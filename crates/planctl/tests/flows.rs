@@ -80,7 +80,11 @@ fn p18_approving_again_approves_the_protected_files_as_they_are_now() {
     let said = room.planctl(&["plan", "run", "plan.md", "--no-wait", "--exec", "touch done"]);
     assert_eq!(said.code, 3, "{said:?}");
     assert_eq!(room.status()["steps"][0]["verdict"], "tampered");
-    assert_eq!(room.planctl(&["plan", "approve", "plan.md"]).code, 0);
+    // Approving again names each protected file that differs from what was approved.
+    let said = room.planctl(&["plan", "approve", "plan.md"]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.err.contains("check.sh"), "{said:?}");
+    assert_eq!(room.planctl(&["plan", "approve", "plan.md", "--accept-changed", "check.sh"]).code, 0);
     assert_eq!(room.planctl(&["approvals", "retry", &room.ask()]).code, 0);
     let said = room.planctl(&["plan", "resume", "plan-1", "--no-wait"]);
     assert_eq!(said.code, 0, "{said:?}");

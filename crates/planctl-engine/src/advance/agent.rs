@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use crate::budget::{Spent, Usage};
+use crate::context_names;
 use crate::effect::{AskKind, Reason};
 use crate::event::{AgentEvent, AgentSaid, Fault, FaultKind, Hints, Overrun, Refusal, Report};
+use crate::fact::Fact;
 use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
 use crate::run::{Failing, Known, NodeState, Outcome, Unchecked};
@@ -67,7 +69,8 @@ fn reported(turn: &mut Turn<'_>, node: &NodeId, report: &Report) -> Result<(), R
     let proposal = report.hints.as_ref().and_then(|hints| hints.insert_step.as_deref());
     match proposal.map(str::trim).filter(|text| !text.is_empty() && !planted(Mutant::ProposalIgnored)) {
         Some(text) => {
-            turn.run.record_mut(node)?.unchecked = Some(Unchecked { gave_up: report.gave_up });
+            turn.run.record_mut(node)?.unchecked =
+                Some(Unchecked { gave_up: report.gave_up, is_judged_anew: false });
             let text: String = text.chars().take(PROPOSAL_CHARS_MAX).collect();
             hold::ask(turn, node, AskKind::Insertion, Reason::Proposed, Some(text))
         }
@@ -85,8 +88,12 @@ fn check(turn: &mut Turn<'_>, node: &NodeId, gave_up: bool) -> Result<(), Refusa
 /// Has the gate of a report run that waited for a person; says whether there was one.
 pub(super) fn take_up_report(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
     let waits = turn.run.record(node)?.unchecked;
-    let Some(Unchecked { gave_up }) = waits else { return Ok(false) };
+    let Some(Unchecked { gave_up, is_judged_anew }) = waits else { return Ok(false) };
     turn.run.record_mut(node)?.unchecked = None;
+    // An attempt has one verdict, for ever.
+    if is_judged_anew {
+        dispatch::count_attempt(turn, node)?;
+    }
     check(turn, node, gave_up)?;
     Ok(true)
 }
@@ -95,7 +102,7 @@ pub(super) fn take_up_report(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool,
 const PROPOSAL_CHARS_MAX: usize = 16 * 1024;
 
 /// Takes over what a worker says of the way on. It decides nothing but the choice among edges of a pass, and writes no
-/// name that planctl itself writes (DOT X4, X5).
+/// name that planctl itself writes, which history tells (DOT X4, X5).
 fn hint(turn: &mut Turn<'_>, node: &NodeId, hints: Option<&Hints>) -> Result<(), Refusal> {
     let Some(hints) = hints else {
         if turn.run.record(node)?.known.is_some() {
@@ -109,20 +116,27 @@ fn hint(turn: &mut Turn<'_>, node: &NodeId, hints: Option<&Hints>) -> Result<(),
         suggested: hints.suggested.iter().take(SUGGESTIONS_MAX).cloned().collect(),
         ..Known::default()
     }));
+    let mut refused = Vec::new();
     for (name, value) in &hints.context {
-        let is_own = RESERVED.iter().any(|reserved| name.starts_with(reserved));
+        let is_own = context_names::is_own(name) && !planted(Mutant::NamesForgeable);
+        if is_own {
+            refused.push(shortened(name));
+        }
         let fits = record.context.len() < CONTEXT_ENTRIES_MAX || record.context.contains_key(name);
         if !is_own && fits && name.len() <= CONTEXT_NAME_BYTES_MAX {
             record.context.insert(name.clone(), shortened(value));
         }
+    }
+    if !refused.is_empty() {
+        refused.truncate(CONTEXT_ENTRIES_MAX);
+        let attempt = record.tally.attempt;
+        turn.facts.push(Fact::ContextRefused { node: node.clone(), attempt, names: refused });
     }
     Ok(())
 }
 
 /// The name under which conditions find the last words of the worker before (DOT X2).
 const LAST_RESPONSE: &str = "last_response";
-/// Names that workers may not write (DOT X5).
-const RESERVED: [&str; 4] = ["internal.", "graph.", "parallel.", "human."];
 /// The most names that a run's context has.
 const CONTEXT_ENTRIES_MAX: usize = 64;
 /// The longest name in a run's context.

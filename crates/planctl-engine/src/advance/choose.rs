@@ -4,6 +4,10 @@
 //! without one; among those the heaviest, then the first of the table, then the smallest target. Edges without condition
 //! are looked at in the order of the table; within one row the worker's label decides, then its suggestions, then the
 //! weight, then the smallest target.
+//!
+//! After a failure, an exhaustion or a cap, only edges that name the failure are open (DESIGN 6, DOT ruling 2): by their word
+//! (`fail`, `exhaust`, `retry`, a plain `always`), or by a condition that can't hold on a pass. The worker's label and
+//! suggestions choose among the ways of a pass only.
 
 use std::borrow::Cow;
 
@@ -17,6 +21,7 @@ use crate::mutant::{Mutant, planted};
 use crate::run::{Outcome, Record};
 use crate::view;
 
+use super::option::plain_label;
 use super::{Turn, settle};
 
 /// Why an edge was taken and not another (DOT E15).
@@ -68,21 +73,39 @@ pub(super) fn edge(turn: &Turn<'_>, node: &NodeId, signal: Signal) -> Result<Opt
     edge_as(turn, node, signal, None)
 }
 
-/// Chooses the edge of a node that is about to settle; conditions see it as settled (DOT A16).
+/// How a node that is exhausted comes to its end.
+#[derive(Clone, Copy)]
+pub(super) struct Ending {
+    /// How it is about to settle; conditions see it as settled (DOT A16).
+    pub(super) outcome: Outcome,
+    /// Says that it was entered too often, which ends its loop: edges that lead back to it are closed.
+    pub(super) is_over_visits: bool,
+}
+
+/// Chooses the edge of a node that is about to settle.
 pub(super) fn edge_as(
     turn: &Turn<'_>,
     node: &NodeId,
     signal: Signal,
-    settling: Option<Outcome>,
+    ending: Option<Ending>,
 ) -> Result<Option<Chosen>, Refusal> {
     let edges = turn.graph.edges_from(node);
-    let is_plain = |edge: &Edge| edge.when.is_none() && edge.label.is_none() && edge.weight == 0;
-    if edges.iter().all(is_plain) {
+    let ends_loop = ending.is_some_and(|ending| ending.is_over_visits);
+    if turn.graph.outcome_decides(node) && !ends_loop {
         let edge = plain(turn, node, signal);
         return Ok(edge.map(|edge| Chosen { edge: edge.clone(), choosing: None }));
     }
-    let looks = Looks::at(turn, node, signal, settling)?;
-    let rank = |edge: &Edge| signal.preference().iter().position(|on| *on == edge.on);
+    let looks = Looks::at(turn, node, signal, ending.map(|ending| ending.outcome))?;
+    let is_open = |edge: &Edge| {
+        let stays = ends_loop && !planted(Mutant::LoopOutlivesCap) && turn.graph.leads_back(edge);
+        !stays && (signal == Signal::Success || looks.names_failure(edge))
+    };
+    let rank = |edge: &Edge| {
+        let rank = signal.preference().iter().position(|on| *on == edge.on);
+        let partial =
+            planted(Mutant::PartialUnguarded) && ending.is_some_and(|e| e.outcome == Outcome::Warned);
+        rank.filter(|_| is_open(edge)).or_else(|| (partial && edge.on == On::Always).then_some(0))
+    };
     let mut tried = Vec::new();
     let mut holding: Vec<(&Edge, usize)> = Vec::new();
     let mut open: Vec<(&Edge, usize)> = Vec::new();
@@ -93,7 +116,9 @@ pub(super) fn edge_as(
                 Some(when) => {
                     looks.can_weigh(when)?;
                     let weighed = when.trail(&looks);
-                    if weighed.holds || planted(Mutant::ConditionIgnored) {
+                    let partial = planted(Mutant::PartialUnguarded)
+                        && ending.is_some_and(|e| e.outcome == Outcome::Warned);
+                    if weighed.holds || partial || planted(Mutant::ConditionIgnored) {
                         holding.push((edge, rank));
                     }
                     trail = Some(weighed);
@@ -108,7 +133,7 @@ pub(super) fn edge_as(
     });
     let (edge, by) = match holding.first() {
         Some((edge, _)) => (*edge, Decider::Condition),
-        None => match unconditional(open, &looks) {
+        None => match unconditional(open, signal, &looks) {
             Some(chosen) => chosen,
             None => return Ok(None),
         },
@@ -124,23 +149,29 @@ fn plain<'g>(turn: &Turn<'g>, node: &NodeId, signal: Signal) -> Option<&'g Edge>
     turn.graph.edge_for(node, signal)
 }
 
-fn unconditional<'g>(open: Vec<(&'g Edge, usize)>, looks: &Looks<'_>) -> Option<(&'g Edge, Decider)> {
+fn unconditional<'g>(
+    open: Vec<(&'g Edge, usize)>,
+    signal: Signal,
+    looks: &Looks<'_>,
+) -> Option<(&'g Edge, Decider)> {
     let first = open.iter().map(|(_, rank)| *rank).min()?;
     let mut row: Vec<&Edge> =
         open.into_iter().filter(|(_, rank)| *rank == first).map(|(edge, _)| edge).collect();
     if row.len() == 1 {
         return row.pop().map(|edge| (edge, Decider::Outcome));
     }
-    let label = plain_label(looks.preferred_label());
-    let is_preferred = |edge: &&Edge| edge.label.as_deref().is_some_and(|own| plain_label(own) == label);
-    if !label.is_empty()
-        && let Some(edge) = row.iter().copied().find(is_preferred)
-    {
-        return Some((edge, Decider::Label));
-    }
-    for suggested in looks.suggested() {
-        if let Some(edge) = row.iter().copied().find(|edge| edge.to == *suggested) {
-            return Some((edge, Decider::Suggestion));
+    if signal == Signal::Success || planted(Mutant::FailureUnnamed) {
+        let label = plain_label(looks.preferred_label());
+        let is_preferred = |edge: &&Edge| edge.label.as_deref().is_some_and(|own| plain_label(own) == label);
+        if !label.is_empty()
+            && let Some(edge) = row.iter().copied().find(is_preferred)
+        {
+            return Some((edge, Decider::Label));
+        }
+        for suggested in looks.suggested() {
+            if let Some(edge) = row.iter().copied().find(|edge| edge.to == *suggested) {
+                return Some((edge, Decider::Suggestion));
+            }
         }
     }
     row.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.to.cmp(&b.to)));
@@ -148,19 +179,6 @@ fn unconditional<'g>(open: Vec<(&'g Edge, usize)>, looks: &Looks<'_>) -> Option<
         row.reverse();
     }
     row.first().map(|edge| (*edge, Decider::Weight))
-}
-
-/// Returns a label as it is compared: in small letters, without the key before it (`[Y] `, `Y) `, `Y - `; DOT E3).
-pub fn plain_label(label: &str) -> String {
-    let label = label.trim();
-    let mut letters = label.chars();
-    let rest = match (letters.next(), letters.next()) {
-        (Some('['), Some(_)) => label.split_once("] ").filter(|(key, _)| key.chars().count() == 2),
-        (Some(_), Some(')')) => label.split_once(") "),
-        (Some(_), Some(' ')) => label.split_once(" - ").filter(|(key, _)| key.chars().count() == 1),
-        _ => None,
-    };
-    rest.map_or(label, |(_, rest)| rest).trim().to_lowercase()
 }
 
 /// Says whether a condition holds as things stand at a node that is left.
@@ -203,6 +221,20 @@ impl<'t> Looks<'t> {
             (None, false) => subject.state.outcome(),
         };
         Ok(Looks { turn, outcome: word(settled, signal), node: node.clone(), last, subject, own })
+    }
+
+    /// Says whether an edge that the table opens for a failure names it: by its word, or by its condition.
+    fn names_failure(&self, edge: &Edge) -> bool {
+        let (On::Always, Some(when)) = (edge.on, &edge.when) else { return true };
+        let exit_code = |node: &NodeId| self.turn.graph.gated(node).map(|gated| gated.contract.expect);
+        let expected = |named: Option<&str>| match named {
+            None => Some(exit_code(&self.last)),
+            Some(name) if name == self.last.as_str() || name == self.node.as_str() => {
+                Some(exit_code(&NodeId::new(name)))
+            }
+            Some(_) => None,
+        };
+        when.names_failure(&expected) || planted(Mutant::FailureUnnamed)
     }
 
     /// Returns what every run's context has beside what was noted (DOT X2); nothing of other names.

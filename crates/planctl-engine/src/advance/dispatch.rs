@@ -7,7 +7,7 @@ use crate::effect::{AskKind, Brief, Effect, Item, Reason, SoFar, Work};
 use crate::event::Refusal;
 use crate::fact::Fact;
 use crate::graph::{Fidelity, NodeKind, Signal, Task, jittered};
-use crate::ids::{ItemId, NodeId};
+use crate::ids::{Attempt, ItemId, NodeId};
 use crate::mutant::{Mutant, planted};
 use crate::run::{Failing, NodeState, RunStatus};
 use crate::time::Timestamp;
@@ -116,15 +116,20 @@ fn attempt(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     work(turn, node)
 }
 
-/// Sends out the next attempt, whatever is known of the contract.
-fn work(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+/// Begins to count for the next attempt.
+pub(super) fn count_attempt(turn: &mut Turn<'_>, node: &NodeId) -> Result<Attempt, Refusal> {
     turn.run.head.attempts += 1;
     let tally = &mut turn.run.record_mut(node)?.tally;
     tally.attempt = tally.attempt.next();
     tally.deliveries = 0;
     tally.interruptions = 0;
     tally.repeats = 0;
-    let attempt = tally.attempt;
+    Ok(tally.attempt)
+}
+
+/// Sends out the next attempt, whatever is known of the contract.
+fn work(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    let attempt = count_attempt(turn, node)?;
     if turn.graph.sub_plan(node).is_some() {
         turn.set(node, NodeState::Nested { attempt })?;
         return gate(turn, node, turn.now);

@@ -123,6 +123,10 @@ fn know(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<(), R
         record.context.insert(TOOL_OUTPUT.to_owned(), output.clone());
         let code = exit_code.map(|code| code.to_string()).unwrap_or_default();
         record.context.insert(TOOL_EXIT_CODE.to_owned(), code);
+        if graph.asks_for(TOOL_LAST_LINE) {
+            let line = output.lines().next_back().unwrap_or_default().trim();
+            record.context.insert(TOOL_LAST_LINE.to_owned(), line.to_owned());
+        }
     }
     if is_watched {
         let known = record.known.get_or_insert_default();
@@ -135,6 +139,8 @@ fn know(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<(), R
 /// The names under which conditions find what the last call printed and how it ended (DOT S7).
 const TOOL_OUTPUT: &str = "tool.output";
 const TOOL_EXIT_CODE: &str = "tool.exit_code";
+/// The last line of the output: the word by which most pipelines of the dialect let a call choose the way (DOT B4).
+const TOOL_LAST_LINE: &str = "tool.last_line";
 
 fn last_of(printed: &str) -> String {
     let printed = printed.trim();

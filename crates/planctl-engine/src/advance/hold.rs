@@ -18,7 +18,8 @@ pub(super) fn ask(
     reason: Reason,
     message: Option<String>,
 ) -> Result<(), Refusal> {
-    let failure = turn.run.record(node)?.failure.clone();
+    // A node that was entered too often did not fail; the failure that it was told of is another node's.
+    let failure = turn.run.record(node)?.failure.clone().filter(|_| reason != Reason::VisitsLimit);
     let ask = Ask { kind, reason, message, failure, shortfall: None, options: Vec::new() };
     open(turn, node, ask)
 }

@@ -6,10 +6,10 @@ use crate::fact::Fact;
 use crate::graph::{Edge, Signal};
 use crate::ids::{Actor, ItemId, NodeId};
 use crate::mutant::{Mutant, planted};
-use crate::run::{End, Known, NodeState, Note, Outcome, RunStatus};
+use crate::run::{End, Failure, Known, NodeState, Note, Outcome, RunStatus, Unchecked};
 
 use super::settle::Said;
-use super::{Turn, choose, dispatch, hold, join, revise, route, settle};
+use super::{Turn, dispatch, hold, join, option, revise, route, settle};
 
 pub(super) fn decided(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(), Refusal> {
     match &event.decision {
@@ -36,19 +36,25 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
     if turn.run.head.status != if is_plan { RunStatus::Awaiting } else { RunStatus::Active } {
         return Err(Refusal::NotActive);
     }
-    if !kind.answers().contains(&answer.word()) {
-        return Err(Refusal::WrongAnswer(kind.answers()));
+    let answers = kind.answers_to(turn.run.record(&node)?.failure.as_deref());
+    if !answers.contains(&answer.word()) {
+        return Err(Refusal::WrongAnswer(answers));
     }
     let needs_note = matches!(answer, Answer::Skip | Answer::Waive | Answer::Reply);
     if needs_note && event.note.as_deref().is_none_or(|note| note.trim().is_empty()) {
         return Err(Refusal::NoteMissing);
     }
-    if let Answer::Choose { option } = answer {
-        refuse_unless_offered(turn, &node, option)?;
-    }
+    let chosen;
+    let answer = if let Answer::Choose { option } = answer {
+        chosen = Answer::Choose { option: offered(turn, &node, option)? };
+        &chosen
+    } else {
+        answer
+    };
     let (role, option) = match answer {
         Answer::Reassign { role } => (Some(role.clone()), None),
         Answer::Choose { option } => (None, Some(option.clone())),
+        Answer::Allow { files } => (None, Some(allow(turn, &node, files)?)),
         Answer::Approve
         | Answer::Reject
         | Answer::Retry
@@ -57,7 +63,8 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
         | Answer::Abort
         | Answer::Revise
         | Answer::Raise { .. }
-        | Answer::Reply => (None, None),
+        | Answer::Reply
+        | Answer::Restore => (None, None),
     };
     turn.facts.push(Fact::AskAnswered {
         node: node.clone(),
@@ -76,16 +83,35 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
     }
 }
 
-/// Refuses a choice that is not among the options: a typo approves nothing (DOT H3).
-fn refuse_unless_offered(turn: &Turn<'_>, node: &NodeId, option: &str) -> Result<(), Refusal> {
-    let options = turn.question(node)?.options.clone();
-    let is_offered =
-        options.iter().any(|offered| choose::plain_label(offered) == choose::plain_label(option));
-    let is_text = options.is_empty() && !option.trim().is_empty();
-    if is_offered || is_text {
-        Ok(())
-    } else {
-        Err(Refusal::NoSuchOption { option: option.to_owned(), options })
+/// Notes which protected files a person accepts as the gate found them, and returns their names (DESIGN 8).
+fn allow(turn: &mut Turn<'_>, node: &NodeId, files: &[String]) -> Result<String, Refusal> {
+    let record = turn.run.record_mut(node)?;
+    let found = record.failure.as_deref().map(Failure::tampered).unwrap_or_default().to_vec();
+    if let Some(unknown) = files.iter().find(|file| found.iter().all(|found| found.path != **file)) {
+        let options = found.into_iter().map(|found| found.path).collect();
+        return Err(Refusal::NoSuchOption { option: unknown.clone(), options });
+    }
+    let meant = found.into_iter().filter(|found| files.is_empty() || files.contains(&found.path));
+    let mut names = Vec::new();
+    for file in meant {
+        names.push(file.path.clone());
+        record.allowed.retain(|known| known.path != file.path);
+        record.allowed.push(file);
+    }
+    Ok(cut(&names.join(", ")))
+}
+
+/// Returns the option that was chosen, and refuses what is none of them: a typo approves nothing (DOT H3). An option that was
+/// named by its words stands as the person wrote it.
+fn offered(turn: &Turn<'_>, node: &NodeId, said: &str) -> Result<String, Refusal> {
+    let options = &turn.question(node)?.options;
+    if options.is_empty() && !said.trim().is_empty() {
+        return Ok(said.to_owned());
+    }
+    match option::option_meant(options, said) {
+        Some(meant) if option::plain_label(meant) == option::plain_label(said) => Ok(said.to_owned()),
+        Some(meant) => Ok(meant.to_owned()),
+        None => Err(Refusal::NoSuchOption { option: said.to_owned(), options: options.clone() }),
     }
 }
 
@@ -105,10 +131,10 @@ pub(super) fn chosen(
     record.known =
         Some(Box::new(Known { label: Some(cut(option)), output: Some(cut(option)), ..Known::default() }));
     settle::settle(turn, node, Outcome::Passed, Some(said))?;
-    let label = choose::plain_label(option);
+    let label = option::plain_label(option);
     let leads = |edge: &&Edge| {
-        edge.label.as_deref().is_some_and(|own| choose::plain_label(own) == label)
-            || edge.label.is_none() && choose::plain_label(edge.to.as_str()) == label
+        edge.label.as_deref().is_some_and(|own| option::plain_label(own) == label)
+            || edge.label.is_none() && option::plain_label(edge.to.as_str()) == label
     };
     match turn.graph.edges_from(node).iter().find(leads) {
         Some(edge) => {
@@ -161,8 +187,13 @@ fn carry_out(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId, answer: &An
             end_cancelled(turn, &event.by, event.note.as_deref());
             Ok(())
         }
-        Answer::Retry => {
+        Answer::Retry | Answer::Restore => {
             grant(turn, event, node)?;
+            dispatch::again(turn, node)
+        }
+        Answer::Allow { .. } => {
+            grant(turn, event, node)?;
+            turn.run.record_mut(node)?.unchecked = Some(Unchecked { gave_up: false, is_judged_anew: true });
             dispatch::again(turn, node)
         }
         Answer::Reassign { role } => {

@@ -308,6 +308,7 @@ pub(super) fn merged(turn: &mut Turn<'_>, join: &NodeId, files: u32) -> Result<(
     if planted(Mutant::MergedTwice) && turn.run.record(join)?.tally.attempt.number() == 1 {
         return dispatch::again(turn, join);
     }
+    turn.run.record_mut(join)?.arrivals.get_or_insert_default().merging = None;
     end(turn, join, outcome)
 }
 

@@ -124,8 +124,9 @@ fn arrive(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) -> Result<(), Ref
             if !count_passage(turn, to)? {
                 return Ok(());
             }
-            turn.set(to, NodeState::Settled { outcome: Outcome::Passed })?;
             let onward = onward(turn, &edge.from, signal)?;
+            let outcome = passed_through(turn, &edge.from, onward)?;
+            turn.set(to, NodeState::Settled { outcome })?;
             leave(turn, to, onward)
         }
         NodeKind::Fork(fork) => {
@@ -217,7 +218,22 @@ fn onward(turn: &Turn<'_>, from: &NodeId, signal: Signal) -> Result<Signal, Refu
     Ok(match signal {
         Signal::Success => Signal::Success,
         Signal::Retry | Signal::Exhausted if is_passed_over => Signal::Success,
+        Signal::Retry | Signal::Exhausted if planted(Mutant::DecisionForgetsFailure) => Signal::Success,
         Signal::Retry | Signal::Exhausted => Signal::Exhausted,
+    })
+}
+
+/// Returns how a decision settles at which nobody works: with the status that passes through it (DOT ruling 1), so that a
+/// goal gate on it is not met by a failure.
+fn passed_through(turn: &Turn<'_>, from: &NodeId, onward: Signal) -> Result<Outcome, Refusal> {
+    if planted(Mutant::PassageAlwaysPasses) {
+        return Ok(Outcome::Passed);
+    }
+    let subject = turn.subject(from)?;
+    let settled = turn.state(&subject)?.outcome();
+    Ok(match onward {
+        Signal::Success => settled.unwrap_or(Outcome::Passed),
+        Signal::Retry | Signal::Exhausted => Outcome::Failed,
     })
 }
 
@@ -282,11 +298,17 @@ fn beyond_visits(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     // The edges of a passage ask for what came before it, and not for its own visits.
     let is_passage = turn.graph.node(node).is_some_and(Node::is_passage);
     if !is_passage && turn.exhausted_here.insert(node.clone()) {
-        return settle::exhausted(turn, node, false);
+        return settle::over_visits(turn, node);
     }
+    let message = visits_message(turn, node);
     let subject = taken_back_to(turn, node)?;
-    let message = (subject != *node).then(|| format!("`{node}` was entered as often as it may be"));
-    hold::ask(turn, &subject, AskKind::Escalation, Reason::Exhausted, message)
+    hold::ask(turn, &subject, AskKind::Escalation, Reason::VisitsLimit, Some(message))
+}
+
+/// Says that a node was entered as often as it may be.
+pub(super) fn visits_message(turn: &Turn<'_>, node: &NodeId) -> String {
+    let most = turn.graph.node(node).map_or(1, |node| node.max_visits);
+    format!("`{node}` is at its limit: visits {most} of {most}")
 }
 
 /// Asks a person about the node that failed; where nothing failed, about the escalation itself.
@@ -303,6 +325,10 @@ fn escalate(
     };
     if has_failed {
         let subject = taken_back_to(turn, &edge.from)?;
+        if turn.exhausted_here.contains(&edge.from) {
+            let message = reason.unwrap_or_else(|| visits_message(turn, &edge.from));
+            return pace::escalate(turn, &subject, Reason::VisitsLimit, Some(message), named);
+        }
         return pace::escalate(turn, &subject, Reason::Exhausted, reason, named);
     }
     pass(turn, edge, signal)?;
@@ -329,8 +355,14 @@ fn taken_back_to(turn: &mut Turn<'_>, node: &NodeId) -> Result<NodeId, Refusal> 
     Ok(subject)
 }
 
-/// Ends the run well, unless a goal is unmet: then it goes where the goal says, or fails (DOT G1 to G6).
+/// Ends the run well once nothing else is under way, unless a goal is unmet: then it goes where the goal says, or fails (DOT
+/// G1 to G6). What other branches do is awaited, so that none is dropped before it is judged.
 fn finish(turn: &mut Turn<'_>, edge: &Edge) -> Result<(), Refusal> {
+    let is_last = turn.open.is_empty() && turn.run.live()?.is_empty();
+    if !is_last && !planted(Mutant::ExitDropsBranches) {
+        turn.stranded_at = Some(edge.from.clone());
+        return Ok(());
+    }
     for goal in turn.graph.goals() {
         let outcome = turn.run.record(&goal.node)?.state.outcome();
         let is_met = matches!(outcome, Some(Outcome::Passed | Outcome::Waived));

@@ -52,7 +52,7 @@ pub(super) fn attempt_failed(
     let next = record.tally.attempt.next();
     let left = attempts_left(turn, node)?;
     if left == 0 || is_last || planted(Mutant::RetriesIgnored) {
-        return exhausted(turn, node, true);
+        return exhausted(turn, node);
     }
     if let Some(chosen) = choose::edge(turn, node, Signal::Retry)? {
         turn.set(node, NodeState::Pending)?;
@@ -74,13 +74,29 @@ pub(super) fn attempts_left(turn: &Turn<'_>, node: &NodeId) -> Result<u32, Refus
     Ok(allowance.saturating_sub(u32::from(tally.failed)))
 }
 
-/// Follows the edge of an exhausted node, or asks a person where none fits; `has_failed` says that an attempt of it failed
-/// just before, and that it was not only entered too often.
-pub(super) fn exhausted(turn: &mut Turn<'_>, node: &NodeId, has_failed: bool) -> Result<(), Refusal> {
+/// Follows the edge of a node whose last attempt failed, or asks a person where none fits.
+pub(super) fn exhausted(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    leave_exhausted(turn, node, true)
+}
+
+/// Treats one entry too many as exhausted: the loop of the node ends, and a person is asked where no edge leads out of it
+///
+pub(super) fn over_visits(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    leave_exhausted(turn, node, false)
+}
+
+fn leave_exhausted(turn: &mut Turn<'_>, node: &NodeId, has_failed: bool) -> Result<(), Refusal> {
     let of_plan = turn.graph.sub_plan(node).map(|plan| plan.lapse);
     let lapse = turn.graph.gated(node).map(|gated| gated.lapse).or(of_plan).unwrap_or(Outcome::Failed);
-    let Some(chosen) = choose::edge_as(turn, node, Signal::Exhausted, Some(lapse))? else {
-        return pace::escalate(turn, node, Reason::NoEdge, None, None);
+    let ending = choose::Ending { outcome: lapse, is_over_visits: !has_failed };
+    let Some(chosen) = choose::edge_as(turn, node, Signal::Exhausted, Some(ending))? else {
+        return match has_failed {
+            true => pace::escalate(turn, node, Reason::NoEdge, None, None),
+            false => {
+                let message = route::visits_message(turn, node);
+                pace::escalate(turn, node, Reason::VisitsLimit, Some(message), None)
+            }
+        };
     };
     let target = turn.graph.node(&chosen.edge.to).map(|target| &target.kind);
     let asks = matches!(target, Some(NodeKind::Escalate { .. }));

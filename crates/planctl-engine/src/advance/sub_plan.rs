@@ -88,7 +88,7 @@ pub(super) fn ended(turn: &mut Turn<'_>, node: &NodeId, child: &ChildEnd) -> Res
                 stderr: Excerpt::default(),
             }));
             record.tally.failed = record.tally.failed.saturating_add(1);
-            settle::exhausted(turn, node, true)
+            settle::exhausted(turn, node)
         }
     }
 }

@@ -59,13 +59,6 @@ impl Edge {
             carry: None,
         }
     }
-
-    /// Says whether both are taken on the same occasion, so that nothing decides between them.
-    pub(crate) fn is_rival_of(&self, other: &Edge) -> bool {
-        let occasion = |edge: &Edge| (edge.on, edge.weight);
-        let is_alike = occasion(self) == occasion(other) && self.label == other.label;
-        is_alike && self.when.is_none() && other.when.is_none()
-    }
 }
 
 /// The condition of an edge (row G-09; the table of choice is [`Signal`]).

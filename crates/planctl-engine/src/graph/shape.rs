@@ -44,7 +44,7 @@ pub(super) fn refuse_misfits(parts: &GraphParts) -> Result<(), GraphDefect> {
     }
 }
 
-/// Sorts the edges by the node they leave, and refuses those that lead nowhere or that nothing decides between.
+/// Sorts the edges by the node they leave, and refuses those that lead nowhere.
 pub(super) fn outgoing(parts: &GraphParts) -> Result<BTreeMap<NodeId, Vec<Edge>>, GraphDefect> {
     let kinds: BTreeMap<&NodeId, &NodeKind> = parts.nodes.iter().map(|node| (&node.id, &node.kind)).collect();
     let mut outgoing: BTreeMap<NodeId, Vec<Edge>> = BTreeMap::new();
@@ -58,13 +58,7 @@ pub(super) fn outgoing(parts: &GraphParts) -> Result<BTreeMap<NodeId, Vec<Edge>>
         if !is_allowed(source, target, edge.on) || begins_nowhere {
             return Err(GraphDefect::MisplacedEdge(edge.from.clone()));
         }
-        let siblings = outgoing.entry(edge.from.clone()).or_default();
-        // A fork may have thousands of edges, which are looked at once, below.
-        let is_fork = matches!(source, NodeKind::Fork(_));
-        if !is_fork && siblings.iter().any(|sibling| sibling.is_rival_of(edge)) {
-            return Err(GraphDefect::DuplicateEdge(edge.from.clone()));
-        }
-        siblings.push(edge.clone());
+        outgoing.entry(edge.from.clone()).or_default().push(edge.clone());
     }
     for (from, edges) in &outgoing {
         let targets: BTreeSet<&NodeId> = edges.iter().map(|edge| &edge.to).collect();

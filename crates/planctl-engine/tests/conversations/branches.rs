@@ -300,7 +300,7 @@ fn a_fork_that_is_entered_again_takes_back_what_works_in_the_worktrees_before() 
 }
 
 #[test]
-fn a_fork_that_is_entered_again_takes_back_what_its_join_asked() {
+fn dot_a3_a_branch_that_comes_to_the_exit_waits_for_what_is_asked_elsewhere() {
     talk(
         "
         plan  f: fork j visits 5  d: decision visits 1  a: task  b: task  j: join  f -always-> d  f -always-> b  d -always-> a  a -on_success-> j  b -on_success-> j  b -on_exhaust-> done  j -on_success-> f  j -on_fail-> done  x: call  j -on_exhaust-> x  goal x else f  parallel 3
@@ -309,8 +309,8 @@ fn a_fork_that_is_entered_again_takes_back_what_its_join_asked() {
         -> agent reported a#1       a#1 to harness
         -> harness found a#1 exit 0  a#1 passed; a settled passed
         -> agent reported b#1       b#1 to harness
-        -> harness found b#1 exit 0  b#1 passed; b settled passed; j joined 2 met, 0 failed; j settled passed; j held: escalation exhausted; b#2 to coder
-        -> agent overran b#2        b settled failed; goal x unmet; j#0 taken back from ask; b held: escalation exhausted
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; j joined 2 met, 0 failed; j settled passed; j held: escalation visits_limit; b#2 to coder
+        -> agent overran b#2        b settled failed
         ",
     );
 }

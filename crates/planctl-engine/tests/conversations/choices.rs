@@ -228,7 +228,7 @@ fn x5_a_worker_writes_no_name_of_ours() {
         plan  a: task  d: decision  b: task  d -always?context.human.gate.selected=yes-> b
         approved
         -> clock admitted           a#1 to coder
-        -> agent reported a#1 notes human.gate.selected=yes  a#1 to harness
+        -> agent reported a#1 notes human.gate.selected=yes  a may not note human.gate.selected; a#1 to harness
         -> harness found a#1 exit 0  a#1 passed; a settled passed; a held: escalation no_edge
         ",
     );
@@ -303,7 +303,7 @@ fn x08_decisions_in_a_circle_end_with_a_question() {
         approved
         -> clock admitted           a#1 to coder
         -> agent reported a#1       a#1 to harness
-        -> harness found a#1 exit 0  a#1 passed; a settled passed; d held: escalation exhausted
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; d held: escalation visits_limit
         ",
     );
 }

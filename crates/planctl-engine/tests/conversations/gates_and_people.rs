@@ -56,7 +56,7 @@ fn g5_the_way_back_of_a_goal_is_bounded_by_visits() {
         -> harness found fix#1 exit 0  fix#1 passed; fix settled passed; test#1 to harness
         -> harness found test#1 exit 1  test#1 failed; test settled failed; goal test unmet; fix#2 to harness
         -> harness found fix#2 exit 0  fix#2 passed; fix settled passed; test#2 to harness
-        -> harness found test#2 exit 1  test#2 failed; test settled failed; goal test unmet; fix held: escalation no_edge
+        -> harness found test#2 exit 1  test#2 failed; test settled failed; goal test unmet; fix held: escalation visits_limit
         ",
     );
 }

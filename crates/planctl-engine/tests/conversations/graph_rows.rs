@@ -230,7 +230,7 @@ fn e13_a_node_is_entered_as_often_as_it_may_and_then_a_person_is_asked_about_it(
         -> clock admitted           a#1 to coder
         -> agent reported a#1       a#1 to harness
         -> harness found a#1 exit 0  a#1 passed; a settled passed; b#1 to coder
-        -> agent overran b#1        b settled failed; a held: escalation exhausted",
+        -> agent overran b#1        b settled failed; a held: escalation visits_limit",
     );
 }
 

@@ -82,7 +82,7 @@ fn x08_an_entry_beyond_the_visits_counts_as_exhausted() {
         -> agent overran b#1        b settled failed; a#2 to coder, told #1 failed
         -> agent reported a#2       a#2 to harness
         -> harness found a#2 exit 0  a#2 passed; a settled passed; b#2 to coder
-        -> agent overran b#2        b settled failed; a held: escalation exhausted
+        -> agent overran b#2        b settled failed; a held: escalation visits_limit
         ",
     );
 }

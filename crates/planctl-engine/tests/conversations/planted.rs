@@ -6,7 +6,7 @@ use planctl_engine::mutant::{Mutant, plant};
 use super::script::talk;
 
 /// Conversations that a planted bug makes go another way.
-const CAUGHT: [(Mutant, &str); 19] = [
+const CAUGHT: [(Mutant, &str); 26] = [
     (
         Mutant::BranchCountedTwice,
             "
@@ -190,6 +190,74 @@ const CAUGHT: [(Mutant, &str); 19] = [
             -> clock admitted           a#1 to coder
             -> agent reported a#1 proposes more  a held: insertion proposed
             -> human reject             a#1 to harness
+            ",
+    ),
+    (
+        Mutant::FailureUnnamed,
+            "
+            plan  review: task  fix: task  review -always?preferred_label=approve-> done  review -always?preferred_label=reject-> fix  fix -on_success-> review
+            approved
+            -> clock admitted             review#1 to coder
+            -> agent reported review#1 prefers approve  review#1 to harness
+            -> harness found review#1 exit 1  review#1 failed; review held: escalation no_edge
+            ",
+    ),
+    (
+        Mutant::LoopOutlivesCap,
+            "
+            plan  test: call visits 1  fix: call  test -on_fail-> fix  fix -on_success-> test  test -on_success-> done
+            approved
+            -> clock admitted           test#1 to harness
+            -> harness found test#1 exit 1  test#1 failed; test settled failed; fix#1 to harness
+            -> harness found fix#1 exit 0  fix#1 passed; fix settled passed; test held: escalation visits_limit
+            ",
+    ),
+    (
+        Mutant::PassageAlwaysPasses,
+            "
+            plan  test: call  gate: decision  test -always-> gate  gate -always-> done  goal gate
+            approved
+            -> clock admitted           test#1 to harness
+            -> harness found test#1 exit 1  test#1 failed; test settled failed; goal gate unmet; FAILED
+            ",
+    ),
+    (
+        Mutant::NamesForgeable,
+            "
+            plan  audit: call  note: task  review: task  audit -on_fail-> note  audit -on_success-> note  note -always?context.tool.exit_code=3*1-> review  note -on_success-> done
+            approved
+            -> clock admitted           audit#1 to harness
+            -> harness found audit#1 exit 3  audit#1 failed; audit settled failed; note#1 to coder, told #1 failed
+            -> agent reported note#1 notes tool.exit_code=0  note may not note tool.exit_code; note#1 to harness
+            -> harness found note#1 exit 0  note#1 passed; note settled passed; review#1 to coder
+            ",
+    ),
+    (
+        Mutant::PartialUnguarded,
+            "
+            plan  test: call warn  ship: task  fix: task  test -always?outcome=success*1-> ship  test -always?outcome=fail-> fix
+            approved
+            -> clock admitted           test#1 to harness
+            -> harness found test#1 exit 1  test#1 failed; test held: escalation no_edge
+            ",
+    ),
+    (
+        Mutant::ExitDropsBranches,
+            "
+            plan  f: fork  a: call  b: call  f -always-> a  f -always-> b  a -on_success-> done  parallel 2
+            approved
+            -> clock admitted           a#1 to harness; b#1 to harness
+            -> harness found a#1 exit 0  a#1 passed; a settled passed
+            -> harness found b#1 exit 0  b#1 passed; b settled passed; DONE
+            ",
+    ),
+    (
+        Mutant::DecisionForgetsFailure,
+            "
+            plan  a: call  d: decision  b: task  c: task  a -always-> d  d -on_success-> b  d -on_fail-> c
+            approved
+            -> clock admitted           a#1 to harness
+            -> harness found a#1 exit 1  a#1 failed; a settled failed; c#1 to coder, told #1 failed
             ",
     ),
 ];

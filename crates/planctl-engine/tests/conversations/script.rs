@@ -280,6 +280,7 @@ fn fact_in_words(fact: &Fact) -> Option<String> {
             Some(format!("epoch {epoch} at {node}{kept}"))
         }
         Fact::FidelityReduced { node, given, .. } => Some(format!("{node} told {}", given.word())),
+        Fact::ContextRefused { node, names, .. } => Some(format!("{node} may not note {}", names.join(", "))),
         Fact::NodeQueued { node } => Some(format!("{node} queued")),
         Fact::NodeDecided { node, met, .. } => {
             Some(format!("{node} says {}", if *met { "yes" } else { "no" }))

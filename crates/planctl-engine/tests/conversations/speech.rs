@@ -149,7 +149,7 @@ fn finding(room: &Room<'_>, at: &At, found: &[&str]) -> Found {
         ["signal", signal] => evidence.ending = Ending::Signalled { signal: number(signal) as i32 },
         ["timeout"] => evidence.ending = Ending::TimedOut,
         ["tampered", path] => {
-            let tampering = Tampering { path: (*path).to_owned(), change: FileChange::Changed };
+            let tampering = Tampering { path: (*path).to_owned(), change: FileChange::Changed, digest: None };
             evidence.tampered.push(tampering);
         }
         ["another", "contract"] => evidence.contract = Digest::from("sha256:another"),
@@ -197,7 +197,7 @@ pub fn evidence(contract: Digest, code: i32) -> Evidence {
         resources: Resources::default(),
         stdout: Excerpt::default(),
         stderr: Excerpt::default(),
-        isolation: 0,
+        isolation: planctl_engine::Tier::SameUser,
         git_head: None,
         protected: BTreeMap::new(),
         tampered: Vec::new(),
@@ -240,6 +240,10 @@ fn decided(room: &Room<'_>, words: &[&str]) -> Decision {
         ["abort"] => Answer::Abort,
         ["revise"] => Answer::Revise,
         ["answer"] => Answer::Reply,
+        ["allow", files @ ..] => {
+            Answer::Allow { files: files.iter().map(|file| (*file).to_owned()).collect() }
+        }
+        ["restore"] => Answer::Restore,
         ["choose", option] => Answer::Choose { option: (*option).to_owned() },
         ["reassign", role] => Answer::Reassign { role: Role::from(*role) },
         ["raise", amount @ ..] => Answer::Raise { by: amount_of(amount) },

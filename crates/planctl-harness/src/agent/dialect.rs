@@ -18,6 +18,8 @@ const DENIAL_CHARACTERS_MAX: usize = 200;
 const HINTS_MAX: usize = 100;
 /// No count in a report is larger; more is a mistake or a lie.
 const COUNT_MAX: f64 = 1e15;
+/// The longest name of a model that is kept.
+const MODEL_CHARACTERS_MAX: usize = 200;
 
 /// What an agent said of its work, in one form for all of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -58,7 +60,7 @@ impl Answer {
         });
         let artifacts = value["artifacts"].as_array().into_iter().flatten();
         Some(Answer {
-            usage: value["usage"].is_object().then(|| native_usage(&value["usage"])),
+            usage: native_usage(&value["usage"]),
             error: None,
             session: value["session"].as_str().map(str::to_owned),
             // What will fail again however often it is tried is not tried again (DOT ruling 9).
@@ -103,15 +105,22 @@ fn hints(value: &Value) -> Hints {
     }
 }
 
-fn native_usage(usage: &Value) -> Usage {
-    Usage {
+/// Reads what a worker says it used; where a figure of it is none that can be, nothing is known of the rest either, and
+/// the work is unmetered (sec hole 20).
+fn native_usage(usage: &Value) -> Option<Usage> {
+    let figures = ["input_tokens", "cached_input_tokens", "output_tokens", "cost_usd"];
+    let is_figure = |value: &Value| {
+        value.is_null() || value.as_f64().is_some_and(|number| (0.0..=COUNT_MAX).contains(&number))
+    };
+    let is_sound = usage.is_object() && figures.iter().all(|name| is_figure(&usage[*name]));
+    is_sound.then(|| Usage {
         input_tokens: count(&usage["input_tokens"]),
         cached_input_tokens: count(&usage["cached_input_tokens"]),
         output_tokens: count(&usage["output_tokens"]),
         micro_usd: micro_usd(&usage["cost_usd"]),
-        model: usage["model"].as_str().map(str::to_owned),
+        model: usage["model"].as_str().map(|model| model.chars().take(MODEL_CHARACTERS_MAX).collect()),
         estimated: false,
-    }
+    })
 }
 
 fn count(value: &Value) -> u64 {

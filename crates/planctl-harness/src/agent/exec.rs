@@ -9,6 +9,7 @@ use super::known::Line;
 use super::{Agent, Assignment, Program};
 use crate::beneath::{LastLink, Root};
 use crate::environment::{Inherited, agent_environment, set};
+use crate::isolation::agent_named_in;
 use crate::process::{Command, Input};
 use crate::prompt::random_key;
 use crate::scratch::{ScratchFolder, WORK_PREFIX, create_folder, write_private};
@@ -111,6 +112,18 @@ pub(super) fn command(agent: &Agent, assignment: &Assignment, room: &Room) -> Re
     command.grace = agent.grace;
     command.locks.clone_from(&assignment.locks);
     command.locks.push(room.folder.lock());
+    let name = match &agent.program {
+        Program::Known(known) => Some(known.agent.name()),
+        Program::Shell(script) => agent_named_in(script),
+        Program::Arguments(arguments) => arguments.first().and_then(|program| agent_named_in(program)),
+    };
+    let private = [room.folder.path().to_owned()];
+    command.confinement = agent.isolation.of_worker(&assignment.workspace, &private, name);
+    if command.confinement.is_some() {
+        let temporary = room.folder.path().join("tmp");
+        create_folder(&temporary).map_err(|error| format!("its folder {}: {error}", temporary.display()))?;
+        set(&mut command.environment, "TMPDIR".into(), temporary.into());
+    }
     Ok(command)
 }
 
@@ -145,6 +158,7 @@ fn environment(agent: &Agent, assignment: &Assignment, room: &Room) -> Vec<(OsSt
         ("PLANCTL_PLAN", &assignment.plan),
         ("PLANCTL_STEP", &assignment.step),
         ("PLANCTL_STEP_TITLE", &assignment.step_title),
+        ("PLANCTL_NODE", &assignment.node),
         ("PLANCTL_ROLE", &assignment.role),
     ] {
         tell(name, value.replace('\0', "").into());

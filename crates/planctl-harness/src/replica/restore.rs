@@ -63,7 +63,6 @@ impl Replica {
             let restored = self.undo(&present, touched, &mut differences);
             restored.map_err(wrong("restore the copy"))?;
         }
-        self.clear_rooms().map_err(wrong("empty the copy's home"))?;
         Ok(differences)
     }
 

@@ -6,6 +6,7 @@ use std::ptr;
 
 use nix::libc;
 
+use super::restrict::{self, Restrictions};
 use super::wire::{Request, Stage};
 
 /// Enough for the few frames between clone and exec.
@@ -27,7 +28,7 @@ pub(super) struct NotStarted {
 }
 
 /// Everything the child needs, made beforehand: it must not allocate.
-struct Plan {
+struct Plan<'a> {
     program: *const c_char,
     arguments: Vec<*const c_char>,
     environment: Vec<*const c_char>,
@@ -35,13 +36,22 @@ struct Plan {
     streams: [RawFd; 3],
     limits: [(libc::__rlimit_resource_t, Option<u64>); 2],
     no_new_privileges: bool,
+    restrictions: Option<&'a Restrictions>,
     failed: Option<(Stage, c_int)>,
 }
 
 /// Starts the command in a session of its own and returns its process id once it runs.
 ///
 /// `streams` become its standard input, output and error; it has no other descriptor.
-pub(super) fn start(request: &Request, streams: &[OwnedFd; 3], stack: &mut Stack) -> Result<i32, NotStarted> {
+pub(super) fn start(
+    request: &Request,
+    streams: &[OwnedFd; 3],
+    stack: &mut Stack,
+    restrictions: Option<&Restrictions>,
+) -> Result<i32, NotStarted> {
+    if restrictions.is_some() {
+        restrict::prepare_filters();
+    }
     let mut plan = Plan {
         program: request.program.as_ptr(),
         arguments: pointers(&request.arguments),
@@ -53,6 +63,7 @@ pub(super) fn start(request: &Request, streams: &[OwnedFd; 3], stack: &mut Stack
             (libc::RLIMIT_AS, request.limits.memory_bytes_max),
         ],
         no_new_privileges: request.no_new_privileges,
+        restrictions,
         failed: None,
     };
     let top = stack.0.as_mut_ptr_range().end;
@@ -89,7 +100,7 @@ fn errno() -> c_int {
 /// The child: makes system calls only, then becomes the command.
 extern "C" fn enter(plan: *mut c_void) -> c_int {
     // SAFETY: `start` passes a pointer to its plan and is suspended while this runs.
-    let plan = unsafe { &mut *plan.cast::<Plan>() };
+    let plan = unsafe { &mut *plan.cast::<Plan<'_>>() };
     // SAFETY: system calls on values that `start` made and that live until exec.
     plan.failed = Some(unsafe { become_command(plan) });
     // SAFETY: ends the child without running the guardian's exit handlers.
@@ -97,7 +108,7 @@ extern "C" fn enter(plan: *mut c_void) -> c_int {
 }
 
 /// Returns only when it failed.
-unsafe fn become_command(plan: &Plan) -> (Stage, c_int) {
+unsafe fn become_command(plan: &Plan<'_>) -> (Stage, c_int) {
     // SAFETY: each call gets values that are valid for it; see `enter`.
     unsafe {
         if libc::setsid() < 0 || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
@@ -108,8 +119,6 @@ unsafe fn become_command(plan: &Plan) -> (Stage, c_int) {
                 return (Stage::Prepare, errno());
             }
         }
-        // Everything the guardian has open closes at exec by itself; this is for what it may not know of.
-        libc::syscall(libc::SYS_close_range, 3 as libc::c_uint, libc::c_uint::MAX, 0 as libc::c_uint);
         if libc::chdir(plan.directory) < 0 {
             return (Stage::Directory, errno());
         }
@@ -123,6 +132,13 @@ unsafe fn become_command(plan: &Plan) -> (Stage, c_int) {
         if plan.no_new_privileges && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 {
             return (Stage::Prepare, errno());
         }
+        if let Some(restrictions) = plan.restrictions
+            && let Err(errno) = restrictions.apply()
+        {
+            return (Stage::Isolate, errno);
+        }
+        // Everything the guardian has open closes at exec by itself; this is for what it may not know of.
+        libc::syscall(libc::SYS_close_range, 3 as libc::c_uint, libc::c_uint::MAX, 0 as libc::c_uint);
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, ptr::null_mut());

@@ -11,9 +11,11 @@ use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{Pid, Signal};
 use rustix::time::Timespec;
 
-use super::child::{self, Stack};
+use super::child::{self, NotStarted, Stack};
+use super::init::{self, Init};
+use super::restrict::Restrictions;
 use super::tree::{self, Reaper};
-use super::wire::{self, Cause, Order, Outcome, PACKET_BYTES_MAX, Report, Request};
+use super::wire::{self, Cause, Order, Outcome, PACKET_BYTES_MAX, Report, Request, Stage};
 
 /// Children are likelier victims than planctl when memory runs out (A19).
 const OOM_SCORE: &str = "500";
@@ -121,11 +123,13 @@ impl Guardian {
         let held = descriptors.split_off(descriptors.len().min(3));
         let Ok(streams) = <[OwnedFd; 3]>::try_from(descriptors) else { return false };
         let started = Instant::now();
-        let main = match child::start(request, &streams, &mut self.stack) {
-            Ok(main) => main,
-            Err(child::NotStarted { stage, errno }) => {
+        let (main, init) = match self.start(request, &streams) {
+            Ok(started) => started,
+            Err(NotStarted { stage, errno }) => {
                 // The half-made child is still to be collected.
-                while Reaper::default().collect(|_| ()) {}
+                while Reaper::default().collect(|_| ()) {
+                    wait(&self.signals, &self.signals, Some(Duration::from_millis(5)));
+                }
                 let outcome = Outcome::NotStarted { stage, errno };
                 return self.report(
                     request.id,
@@ -154,8 +158,19 @@ impl Guardian {
         } else {
             tree::Ended::default()
         };
-        let outcome = reaper.outcome.unwrap_or(Outcome::Signalled(nix::libc::SIGKILL));
-        let counts = (ended.killed, ended.survivors);
+        let mut outcome = reaper.outcome.unwrap_or(Outcome::Signalled(nix::libc::SIGKILL));
+        let mut counts = (ended.killed, ended.survivors);
+        if let Some(init) = init
+            && ended.survivors == 0
+        {
+            match init.record() {
+                Some(record) => (outcome, counts.0) = (record.outcome, record.stragglers),
+                // It was killed with all the rest, the command among them.
+                None => {
+                    (outcome, counts.0) = (Outcome::Signalled(nix::libc::SIGKILL), counts.0.saturating_sub(1))
+                }
+            }
+        }
         // Whoever hears the report finds the locks free, unless something still lives.
         let held = (ended.survivors > 0).then_some(held);
         let reported = self.report(request.id, outcome, watched.cause, watched.duration, &reaper, counts);
@@ -165,6 +180,28 @@ impl Guardian {
             return false;
         }
         reported && !watched.alone
+    }
+
+    /// Starts the command, with as much between it and the host as is asked for, or not at all.
+    ///
+    /// Returns the process to wait for; where namespaces are wanted it is the first one of theirs.
+    fn start(
+        &mut self,
+        request: &Request,
+        streams: &[OwnedFd; 3],
+    ) -> Result<(i32, Option<Init>), NotStarted> {
+        let Some(confinement) = &request.confinement else {
+            return Ok((child::start(request, streams, &mut self.stack, None)?, None));
+        };
+        if confinement.has_namespaces {
+            let init = init::start(request, confinement, streams)?;
+            return Ok((init.process, Some(init)));
+        }
+        let restrictions = Restrictions::alone(confinement).map_err(|error| NotStarted {
+            stage: Stage::Isolate,
+            errno: error.raw_os_error().unwrap_or(nix::libc::EPERM),
+        })?;
+        Ok((child::start(request, streams, &mut self.stack, Some(&restrictions))?, None))
     }
 
     /// Waits for the command's end, or for a reason to end it.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,6 +14,8 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, socketpair}
 use rustix::time::Timespec;
 
 use super::wire::{self, GUARD, HOLD};
+use crate::git::config::UserSettings;
+use crate::scratch::ScratchFolder;
 
 /// Guardians kept waiting for the next run; more are let go.
 const IDLE_MAX: usize = 64;
@@ -29,9 +31,12 @@ pub struct Spawner {
     shared: Arc<Shared>,
     /// Locks that are held while something runs that was started by this handle.
     locks: Vec<Arc<OwnedFd>>,
+    /// Where private folders of what is started are made.
+    scratch: Option<Arc<Path>>,
 }
 
 struct Shared {
+    user: UserSettings,
     program: PathBuf,
     arguments: Vec<OsString>,
     lock: Option<OwnedFd>,
@@ -79,13 +84,14 @@ impl Spawner {
         lock: Option<OwnedFd>,
     ) -> io::Result<Spawner> {
         let shared = Shared {
+            user: UserSettings::read(),
             program: program.into(),
             arguments,
             lock,
             next_id: AtomicU64::new(1),
             state: Mutex::new(State::default()),
         };
-        let spawner = Spawner { shared: Arc::new(shared), locks: Vec::new() };
+        let spawner = Spawner { shared: Arc::new(shared), locks: Vec::new(), scratch: None };
         spawner.shared.helper(&mut spawner.shared.state())?;
         Ok(spawner)
     }
@@ -94,7 +100,32 @@ impl Spawner {
     /// held where planctl dies before.
     pub fn holding(&self, locks: impl IntoIterator<Item = Arc<OwnedFd>>) -> Spawner {
         let locks = self.locks.iter().cloned().chain(locks).collect();
-        Spawner { shared: self.shared.clone(), locks }
+        Spawner { locks, ..self.clone() }
+    }
+
+    /// Returns a handle that makes private folders of what it starts in this folder, which is the user's alone and outside
+    /// every workspace; [`sweep_scratch`](crate::sweep_scratch) removes there what a crash left.
+    pub fn with_scratch(&self, folder: impl Into<PathBuf>) -> Spawner {
+        Spawner { scratch: Some(folder.into().into()), ..self.clone() }
+    }
+
+    /// Returns the folder for private folders, where one was given.
+    pub(crate) fn scratch(&self) -> Option<&Path> {
+        self.scratch.as_deref()
+    }
+
+    /// Makes a private folder for something that is about to be started: in the system's own folder for temporary files
+    /// where no other was given.
+    pub(crate) fn private_folder(&self, prefix: &str) -> io::Result<ScratchFolder> {
+        match self.scratch() {
+            Some(scratch) => ScratchFolder::make(scratch, prefix),
+            None => ScratchFolder::make(&std::env::temp_dir(), prefix),
+        }
+    }
+
+    /// Returns what the user's own git configuration said when this process began to start others.
+    pub(crate) fn user_settings(&self) -> &UserSettings {
+        &self.shared.user
     }
 
     pub(crate) fn locks(&self) -> &[Arc<OwnedFd>] {

@@ -88,7 +88,7 @@ pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8], flags: RecvFlags) ->
 /// What a guardian is told.
 pub(crate) enum Order {
     /// Start this; the descriptors are stdin, stdout, stderr, then those to keep open until the tree is dead.
-    Run(Request, Vec<OwnedFd>),
+    Run(Box<Request>, Vec<OwnedFd>),
     /// End the command with this id: TERM, and KILL after the grace.
     Kill { id: u64, grace: Duration },
 }
@@ -123,13 +123,13 @@ impl Order {
     /// Reads what arrived; `None` is a packet that makes no sense.
     pub(crate) fn decode(bytes: &[u8], mut descriptors: Vec<OwnedFd>) -> Option<Order> {
         match *bytes.first()? {
-            RUN => Some(Order::Run(Request::decode(&mut Reader(&bytes[1..]))?, descriptors)),
+            RUN => Some(Order::Run(Box::new(Request::decode(&mut Reader(&bytes[1..]))?), descriptors)),
             RUN_FROM_FILE => {
                 let mut file = std::fs::File::from(descriptors.pop()?);
                 let mut body = Vec::new();
                 file.seek(SeekFrom::Start(0)).ok()?;
                 file.read_to_end(&mut body).ok()?;
-                Some(Order::Run(Request::decode(&mut Reader(&body))?, descriptors))
+                Some(Order::Run(Box::new(Request::decode(&mut Reader(&body))?), descriptors))
             }
             KILL => {
                 let mut reader = Reader(&bytes[1..]);
@@ -149,6 +149,42 @@ pub(crate) struct Limits {
     pub(crate) memory_bytes_max: Option<u64>,
 }
 
+/// How a command is kept apart; see [`crate::Confinement`].
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Confinement {
+    /// Says that it has namespaces and mounts of its own (tier 1b), beside Landlock and seccomp (tier 1a).
+    pub(crate) has_namespaces: bool,
+    /// Says that one of them is a network.
+    pub(crate) has_own_network: bool,
+    pub(crate) writable: Vec<CString>,
+    pub(crate) read_only: Vec<CString>,
+    pub(crate) pinned: Vec<CString>,
+    pub(crate) hidden: Vec<CString>,
+    pub(crate) shown: Vec<CString>,
+}
+
+impl Confinement {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        put_number(bytes, u64::from(self.has_namespaces));
+        put_number(bytes, u64::from(self.has_own_network));
+        for paths in [&self.writable, &self.read_only, &self.pinned, &self.hidden, &self.shown] {
+            put_texts(bytes, paths);
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Option<Confinement> {
+        Some(Confinement {
+            has_namespaces: reader.number()? != 0,
+            has_own_network: reader.number()? != 0,
+            writable: reader.texts()?,
+            read_only: reader.texts()?,
+            pinned: reader.texts()?,
+            hidden: reader.texts()?,
+            shown: reader.texts()?,
+        })
+    }
+}
+
 /// One command to start.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Request {
@@ -166,6 +202,7 @@ pub(crate) struct Request {
     pub(crate) limits: Limits,
     /// Says that neither it nor its children may gain rights (`sudo`, setuid).
     pub(crate) no_new_privileges: bool,
+    pub(crate) confinement: Option<Box<Confinement>>,
 }
 
 impl Request {
@@ -181,6 +218,10 @@ impl Request {
         put_number(bytes, self.limits.file_bytes_max.unwrap_or(u64::MAX));
         put_number(bytes, self.limits.memory_bytes_max.unwrap_or(u64::MAX));
         put_number(bytes, u64::from(self.no_new_privileges));
+        put_number(bytes, u64::from(self.confinement.is_some()));
+        if let Some(confinement) = &self.confinement {
+            confinement.encode(bytes);
+        }
     }
 
     fn decode(reader: &mut Reader<'_>) -> Option<Request> {
@@ -195,6 +236,10 @@ impl Request {
             farewell: reader.duration()?,
             limits: Limits { file_bytes_max: reader.limit()?, memory_bytes_max: reader.limit()? },
             no_new_privileges: reader.number()? != 0,
+            confinement: match reader.number()? {
+                0 => None,
+                _ => Some(Box::new(Confinement::decode(reader)?)),
+            },
         })
     }
 }
@@ -210,11 +255,13 @@ pub enum Stage {
     Directory,
     /// The program could not be executed.
     Execute,
+    /// The isolation that was asked for could not be had, so nothing was started.
+    Isolate,
 }
 
 impl Stage {
-    fn from_number(number: u64) -> Option<Stage> {
-        [Stage::Fork, Stage::Prepare, Stage::Directory, Stage::Execute]
+    pub(crate) fn from_number(number: u64) -> Option<Stage> {
+        [Stage::Fork, Stage::Prepare, Stage::Directory, Stage::Execute, Stage::Isolate]
             .into_iter()
             .find(|stage| *stage as u64 == number)
     }
@@ -378,6 +425,12 @@ mod tests {
             farewell: Duration::from_secs(1),
             limits: Limits { file_bytes_max: None, memory_bytes_max: Some(1 << 30) },
             no_new_privileges: true,
+            confinement: Some(Box::new(Confinement {
+                has_namespaces: true,
+                writable: vec![c"/workspace".into()],
+                hidden: vec![c"/root/.ssh".into(), c"/root/.aws".into()],
+                ..Confinement::default()
+            })),
         }
     }
 
@@ -401,7 +454,7 @@ mod tests {
             else {
                 panic!("a run order");
             };
-            assert_eq!(read, request(&argument));
+            assert_eq!(*read, request(&argument));
             assert_eq!(descriptors.len(), 3);
         }
     }

@@ -219,9 +219,9 @@ impl BranchWorktrees {
         let path = self.merge_folder();
         if !*is_there {
             self.checkout.clear(&path).await?;
-            let words = ["worktree", "add", "--quiet", "--detach", "--lock"].map(OsString::from);
+            let words = ["--detach", "--lock"].map(OsString::from);
             let arguments = words.into_iter().chain([path.as_os_str().to_owned(), so_far.as_str().into()]);
-            call_well(self.spawner(), self.top(), arguments).await?;
+            self.checkout.add_worktree(&path, arguments).await?;
             *is_there = true;
         }
         let message = match branch {
@@ -314,11 +314,11 @@ impl BranchWorktrees {
             self.take_away(path)?;
         }
         let index = self.index()?;
-        call_well_on(self.spawner(), self.top(), Some(&index), ["read-tree", merged]).await?;
+        call_well_on(self.spawner(), self.top(), &index, ["read-tree", merged]).await?;
         for some in there.chunks(PATHS_AT_ONCE) {
             let words = ["checkout-index", "--force", "--quiet", "--"].map(OsStr::new);
             let arguments = words.into_iter().chain(some.iter().map(|(_, path)| *path));
-            call_well_on(self.spawner(), self.top(), Some(&index), arguments).await?;
+            call_well_on(self.spawner(), self.top(), &index, arguments).await?;
         }
         Ok(gone.len() + there.len())
     }
@@ -354,8 +354,8 @@ impl BranchWorktrees {
     async fn snapshot(&self, parent: &str) -> Result<Option<String>, WorktreeError> {
         let index = self.index()?;
         let (spawner, top) = (self.spawner(), self.top());
-        call_well_on(spawner, top, Some(&index), ["add", "--all"]).await?;
-        let tree = call_well_on(spawner, top, Some(&index), ["write-tree"]).await?.line();
+        call_well_on(spawner, top, &index, ["add", "--all"]).await?;
+        let tree = call_well_on(spawner, top, &index, ["write-tree"]).await?.line();
         let of_parent = call_well(spawner, top, ["rev-parse", &format!("{parent}^{{tree}}")]).await?.line();
         if tree == of_parent {
             return Ok(None);

@@ -2,12 +2,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::WorktreeError;
 use crate::environment::{Inherited, PATH_DEFAULT, agent_environment, safe_path, set};
+use crate::git::clean::{CleanRepository, GitFolders, RepositorySettings, write_user_settings};
 use crate::process::{Command, End, Stream};
+use crate::scratch::{GIT_PREFIX, ScratchFolder, write_private};
 use crate::spawn::Spawner;
 
 /// How long one call may take; making the files of a large repository is the longest.
@@ -21,8 +23,15 @@ const PRINTED_BYTES_MAX: usize = 64 * 1024 * 1024;
 const SAID_BYTES_MAX: usize = 2048;
 
 /// Settings that hold for every call, whatever the repository's own say.
-const SETTINGS: [(&str, &str); 11] = [
+const SETTINGS: [(&str, &str); 17] = [
     ("core.fsmonitor", "false"),
+    ("core.untrackedCache", "false"),
+    // What these files say of commits and packs nobody checks.
+    ("core.commitGraph", "false"),
+    ("core.multiPackIndex", "false"),
+    ("rerere.enabled", "false"),
+    ("protocol.ext.allow", "never"),
+    ("core.sshCommand", "ssh"),
     ("core.hooksPath", "/dev/null"),
     ("core.pager", "cat"),
     ("core.quotePath", "false"),
@@ -58,101 +67,229 @@ impl Called {
     }
 }
 
-/// Calls git in a folder and returns how it ended, whatever its status.
+/// Git at work in one folder, with a configuration of planctl's own (A10, sec hole 11): no hook, filter, driver, watcher
+/// or other program that the repository names, whatever its configuration says, before the first call or between two.
+pub(crate) struct Git<'a> {
+    spawner: &'a Spawner,
+    folder: &'a Path,
+    environment: Vec<(OsString, OsString)>,
+    /// Holds the configuration until the last call is over; git that outlives planctl keeps it locked.
+    private: ScratchFolder,
+}
+
+impl<'a> Git<'a> {
+    /// Prepares calls in a folder, on the repository of the checkout that it lies in.
+    ///
+    /// # Errors
+    ///
+    /// Those of the disk.
+    pub(crate) fn open(spawner: &'a Spawner, folder: &'a Path) -> Result<Git<'a>, WorktreeError> {
+        let found = GitFolders::find(folder);
+        let trusted: Vec<&Path> = found.iter().map(|(_, top)| top.as_path()).collect();
+        Git::prepare(spawner, folder, found.as_ref().map(|(folders, _)| folders), &trusted)
+    }
+
+    /// Prepares calls that concern no repository of the folder: one that makes a repository, or reads configuration.
+    ///
+    /// # Errors
+    ///
+    /// Those of the disk.
+    pub(crate) fn without_repository(
+        spawner: &'a Spawner,
+        folder: &'a Path,
+    ) -> Result<Git<'a>, WorktreeError> {
+        Git::prepare(spawner, folder, None, &[])
+    }
+
+    /// Prepares calls on a repository of planctl's own, whose work tree is a folder. What it keeps of a file is what the file
+    /// holds: no attribute of the folder converts it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the disk.
+    pub(crate) fn of_repository(
+        spawner: &'a Spawner,
+        folder: &'a Path,
+        git_dir: &Path,
+    ) -> Result<Git<'a>, WorktreeError> {
+        let folders = GitFolders::of(git_dir.to_owned());
+        let mut git = Git::prepare(spawner, folder, folders.as_ref(), &[])?;
+        let attributes = git.private.path().join("git/info/attributes");
+        let written = write_private(&attributes, b"* -text -filter -ident -working-tree-encoding\n");
+        written.map_err(|source| WorktreeError::Io { what: "prepare git".to_owned(), source })?;
+        set(&mut git.environment, "GIT_DIR".into(), git_dir.into());
+        set(&mut git.environment, "GIT_WORK_TREE".into(), ".".into());
+        Ok(git)
+    }
+
+    fn prepare(
+        spawner: &'a Spawner,
+        folder: &'a Path,
+        folders: Option<&GitFolders>,
+        trusted: &[&Path],
+    ) -> Result<Git<'a>, WorktreeError> {
+        let make = || {
+            let private = spawner.private_folder(GIT_PREFIX)?;
+            let mut environment = environment(folder);
+            let mut put = |name: OsString, value: OsString| set(&mut environment, name, value);
+            for (name, value) in write_user_settings(private.path(), spawner.user_settings(), trusted)? {
+                put(name, value);
+            }
+            if let Some(folders) = folders {
+                let settings = RepositorySettings::read(&folders.common);
+                let clean = CleanRepository::make(private.path().join("git"), &folders.common, &settings)?;
+                put("GIT_COMMON_DIR".into(), clean.path().into());
+                put("GIT_NO_REPLACE_OBJECTS".into(), "1".into());
+            }
+            Ok((private, environment))
+        };
+        let io = |source| WorktreeError::Io { what: "prepare git".to_owned(), source };
+        let (private, environment) = make().map_err(io)?;
+        Ok(Git { spawner, folder, environment, private })
+    }
+
+    /// Lets the following calls use an index that holds what a commit holds and has looked at no file, in place of the
+    /// folder's own: that one may say of a file that it need not be looked at. Returns where it is.
+    ///
+    /// # Errors
+    ///
+    /// Those of git.
+    pub(crate) async fn with_index_of(&mut self, commit: &str) -> Result<PathBuf, WorktreeError> {
+        let index = self.private.path().join("index");
+        self.with_index(&index);
+        self.call_well(["read-tree", commit]).await?;
+        Ok(index)
+    }
+
+    /// Lets the following calls use another index.
+    pub(crate) fn with_index(&mut self, index: &Path) {
+        set(&mut self.environment, "GIT_INDEX_FILE".into(), index.into());
+    }
+
+    /// Calls git and returns how it ended, whatever its status.
+    ///
+    /// # Errors
+    ///
+    /// [`WorktreeError::NoGit`], and [`WorktreeError::Git`] where the call did not come to an end of its own.
+    pub(crate) async fn call<A: Into<OsString>>(
+        &self,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Result<Called, WorktreeError> {
+        let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+        let what = format!("git {}", verbs(&arguments, 1));
+        let mut command = Command::new([OsString::from("git")].into_iter().chain(arguments), self.folder);
+        command.environment.clone_from(&self.environment);
+        command.deadline = Some(DEADLINE);
+        command.farewell = FAREWELL;
+        command.locks = vec![self.private.lock()];
+        let mut printed = Vec::new();
+        let mut is_cut = false;
+        let mut watch = |stream, bytes: &[u8]| {
+            if stream == Stream::Stdout {
+                is_cut |= printed.len() + bytes.len() > PRINTED_BYTES_MAX;
+                if !is_cut {
+                    printed.extend_from_slice(bytes);
+                }
+            }
+        };
+        let finished = self.spawner.run(&command, &mut watch, std::future::pending()).await;
+        let finished = finished.map_err(|source| WorktreeError::Io { what: what.clone(), source })?;
+        let said = String::from_utf8_lossy(&finished.stderr.last(SAID_BYTES_MAX)).trim().to_owned();
+        match finished.end {
+            _ if is_cut => Err(WorktreeError::Git { what, said: "it printed more than 64 MiB".to_owned() }),
+            End::Exited(status) => Ok(Called { status, printed, said }),
+            End::NotStarted { errno, .. } if errno == nix::libc::ENOENT => Err(WorktreeError::NoGit),
+            End::NotStarted { errno, .. } => {
+                Err(WorktreeError::Git { what, said: std::io::Error::from_raw_os_error(errno).to_string() })
+            }
+            End::TimedOut => {
+                Err(WorktreeError::Git { what, said: "it took more than 15 minutes".to_owned() })
+            }
+            End::Signalled(_) | End::IdleTimedOut | End::Flooded | End::Cancelled | End::HelperLost => {
+                Err(WorktreeError::Git { what, said: "it was ended before it was done".to_owned() })
+            }
+        }
+    }
+
+    /// Calls git, where any status but 0 is an error.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Git::call`], and [`WorktreeError::Git`] with git's own complaint.
+    pub(crate) async fn call_well<A: Into<OsString>>(
+        &self,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Result<Called, WorktreeError> {
+        let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+        let what = format!("git {}", verbs(&arguments, 2));
+        let called = self.call(arguments).await?;
+        if called.status == 0 {
+            return Ok(called);
+        }
+        let said = match called.said.is_empty() {
+            false => called.said,
+            true => format!("it exited with {}", called.status),
+        };
+        Err(WorktreeError::Git { what, said })
+    }
+}
+
+/// Calls git once in a folder and returns how it ended, whatever its status.
 ///
 /// # Errors
 ///
-/// [`WorktreeError::NoGit`], and [`WorktreeError::Git`] where the call did not come to an end of its own.
+/// Those of [`Git::call`].
 pub(super) async fn call<A: Into<OsString>>(
     spawner: &Spawner,
     folder: &Path,
     arguments: impl IntoIterator<Item = A>,
 ) -> Result<Called, WorktreeError> {
-    call_on(spawner, folder, None, arguments).await
+    Git::open(spawner, folder)?.call(arguments).await
 }
 
-/// Calls git in a folder, on another index than the folder's own where one is named.
+/// Calls git once in a folder, where any status but 0 is an error.
 ///
 /// # Errors
 ///
-/// Those of [`call`].
-pub(super) async fn call_on<A: Into<OsString>>(
-    spawner: &Spawner,
-    folder: &Path,
-    index: Option<&Path>,
-    arguments: impl IntoIterator<Item = A>,
-) -> Result<Called, WorktreeError> {
-    let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
-    let what = format!("git {}", verbs(&arguments, 1));
-    let mut command = Command::new([OsString::from("git")].into_iter().chain(arguments), folder);
-    command.environment = environment(folder);
-    if let Some(index) = index {
-        set(&mut command.environment, "GIT_INDEX_FILE".into(), index.into());
-    }
-    command.deadline = Some(DEADLINE);
-    command.farewell = FAREWELL;
-    let mut printed = Vec::new();
-    let mut is_cut = false;
-    let mut watch = |stream, bytes: &[u8]| {
-        if stream == Stream::Stdout {
-            is_cut |= printed.len() + bytes.len() > PRINTED_BYTES_MAX;
-            if !is_cut {
-                printed.extend_from_slice(bytes);
-            }
-        }
-    };
-    let finished = spawner.run(&command, &mut watch, std::future::pending()).await;
-    let finished = finished.map_err(|source| WorktreeError::Io { what: what.clone(), source })?;
-    let said = String::from_utf8_lossy(&finished.stderr.last(SAID_BYTES_MAX)).trim().to_owned();
-    match finished.end {
-        _ if is_cut => Err(WorktreeError::Git { what, said: "it printed more than 64 MiB".to_owned() }),
-        End::Exited(status) => Ok(Called { status, printed, said }),
-        End::NotStarted { errno, .. } if errno == nix::libc::ENOENT => Err(WorktreeError::NoGit),
-        End::NotStarted { errno, .. } => {
-            Err(WorktreeError::Git { what, said: std::io::Error::from_raw_os_error(errno).to_string() })
-        }
-        End::TimedOut => Err(WorktreeError::Git { what, said: "it took more than 15 minutes".to_owned() }),
-        End::Signalled(_) | End::IdleTimedOut | End::Flooded | End::Cancelled | End::HelperLost => {
-            Err(WorktreeError::Git { what, said: "it was ended before it was done".to_owned() })
-        }
-    }
-}
-
-/// Calls git in a folder, where any status but 0 is an error.
-///
-/// # Errors
-///
-/// Those of [`call`], and [`WorktreeError::Git`] with git's own complaint.
+/// Those of [`Git::call_well`].
 pub(crate) async fn call_well<A: Into<OsString>>(
     spawner: &Spawner,
     folder: &Path,
     arguments: impl IntoIterator<Item = A>,
 ) -> Result<Called, WorktreeError> {
-    call_well_on(spawner, folder, None, arguments).await
+    Git::open(spawner, folder)?.call_well(arguments).await
 }
 
-/// Calls git as [`call_on`] does, where any status but 0 is an error.
+/// Reads the configuration of a folder's repository and of the user as git reads them: only for `git config --get`, which
+/// starts nothing.
 ///
 /// # Errors
 ///
-/// Those of [`call_well`].
+/// Those of [`Git::call`].
+pub(super) async fn call_with_own_configuration<A: Into<OsString>>(
+    spawner: &Spawner,
+    folder: &Path,
+    arguments: impl IntoIterator<Item = A>,
+) -> Result<Called, WorktreeError> {
+    let mut git = Git::without_repository(spawner, folder)?;
+    git.environment.retain(|(name, _)| name != "GIT_CONFIG_GLOBAL" && name != "GIT_CONFIG_NOSYSTEM");
+    git.call(arguments).await
+}
+
+/// Calls git once in a folder on another index than its own, where any status but 0 is an error.
+///
+/// # Errors
+///
+/// Those of [`Git::call_well`].
 pub(super) async fn call_well_on<A: Into<OsString>>(
     spawner: &Spawner,
     folder: &Path,
-    index: Option<&Path>,
+    index: &Path,
     arguments: impl IntoIterator<Item = A>,
 ) -> Result<Called, WorktreeError> {
-    let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
-    let what = format!("git {}", verbs(&arguments, 2));
-    let called = call_on(spawner, folder, index, arguments).await?;
-    if called.status == 0 {
-        return Ok(called);
-    }
-    let said = match called.said.is_empty() {
-        false => called.said,
-        true => format!("it exited with {}", called.status),
-    };
-    Err(WorktreeError::Git { what, said })
+    let mut git = Git::open(spawner, folder)?;
+    git.with_index(index);
+    git.call_well(arguments).await
 }
 
 /// Returns the first words of a call, without the options before its verb.
@@ -187,7 +324,7 @@ fn environment(folder: &Path) -> Vec<(OsString, OsString)> {
 }
 
 /// Returns a path as git prints it.
-pub(super) fn path_of(called: &Called) -> std::path::PathBuf {
+pub(super) fn path_of(called: &Called) -> PathBuf {
     let mut bytes = called.printed.clone();
     while bytes.last().is_some_and(|byte| *byte == b'\n') {
         bytes.pop();

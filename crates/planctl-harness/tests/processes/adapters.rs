@@ -101,6 +101,7 @@ impl Place {
             plan: "fix-auth.md".into(),
             step: "2".into(),
             step_title: "Fix".into(),
+            node: "2".into(),
             role: "coder".into(),
             profile: None,
             thread: None,

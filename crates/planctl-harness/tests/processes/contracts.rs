@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
-use planctl_engine::{Contract, Ending, Evidence, FileChange, Found, Inconclusive, Verdict};
+use planctl_engine::{Contract, Ending, Evidence, FileChange, Found, Inconclusive, Tier, Verdict};
 use planctl_harness::{Baseline, Bench, PATH_DEFAULT, digest_of};
 
 use super::support::{alive, block_on, spawner};
@@ -24,6 +24,8 @@ pub fn tests() -> Vec<Trial> {
         death_by_signal_never_passes_whatever_was_expected,
         a4_a_protected_file_changed_before_is_tampered_and_nothing_runs,
         a4_a_protected_file_changed_by_the_contract_is_tampered,
+        hole_8_what_the_contract_itself_creates_is_not_the_workers_tampering,
+        cheat_48_a_protected_file_that_is_swapped_and_put_back_tells_nothing,
         an_interrupted_gate_tells_nothing,
         a_missing_workspace_tells_nothing_and_a_missing_command_fails,
         the_evidence_says_what_happened,
@@ -267,10 +269,77 @@ fn a4_a_protected_file_changed_by_the_contract_is_tampered() {
     let passes = contract("! bash tests/one.sh", 0);
     let Found::Evidence(evidence) = place.found(&passes, baseline()) else { panic!("evidence") };
     assert_eq!(passes.judge(&evidence), Some(Verdict::Passed));
-    let creates = contract("touch tests/two.sh", 0);
-    let Found::Evidence(evidence) = place.found(&creates, baseline()) else { panic!("evidence") };
-    assert_eq!(creates.judge(&evidence), Some(Verdict::Tampered));
-    assert_eq!(evidence.tampered[0].change, FileChange::Created);
+    let changes = contract("echo 'exit 0' >tests/one.sh", 0);
+    let Found::Evidence(evidence) = place.found(&changes, baseline()) else { panic!("evidence") };
+    assert_eq!(changes.judge(&evidence), Some(Verdict::Tampered));
+    assert_eq!(evidence.tampered[0].change, FileChange::Changed);
+}
+
+fn hole_8_what_the_contract_itself_creates_is_not_the_workers_tampering() {
+    let place = Place::new();
+    place.write("tests/one.sh", "exit 0");
+    let mut baseline = Baseline::take(place.path(), [], ["tests/**"]).unwrap();
+    let contract = contract(
+        "mkdir -p tests/__pycache__ && touch tests/__pycache__/one.pyc && echo $$ >tests/.coverage",
+        0,
+    );
+    let gate = |baseline: &Baseline| {
+        block_on(place.bench.evaluate(
+            &contract,
+            &Arc::new(baseline.clone()),
+            &mut |_, _| (),
+            std::future::pending(),
+        ))
+    };
+    let verdict = |found: &Found| {
+        let Found::Evidence(evidence) = found else { panic!("{found:?}") };
+        contract.judge(evidence)
+    };
+    let first = gate(&baseline);
+    assert_eq!(verdict(&first.found), Some(Verdict::Passed));
+    assert_eq!(first.made.keys().collect::<Vec<_>>(), ["tests/.coverage"], "caches are nobody's work");
+    // Without knowing whose it is, it is taken for the worker's.
+    assert_eq!(verdict(&gate(&baseline).found), Some(Verdict::Tampered));
+    baseline.by_products.extend(first.made);
+    assert_eq!(verdict(&gate(&baseline).found), Some(Verdict::Passed), "it was removed, and made anew");
+    place.write("tests/conftest.py", "the worker's");
+    assert_eq!(verdict(&gate(&baseline).found), Some(Verdict::Tampered));
+}
+
+fn cheat_48_a_protected_file_that_is_swapped_and_put_back_tells_nothing() {
+    let place = Place::new();
+    place.write("tests/deep/check.sh", "exit 1");
+    place.write("evil/deep/check.sh", "exit 0");
+    let baseline = || Baseline::take(place.path(), ["tests/deep/check.sh"], []).unwrap();
+    let file = "tests/deep/check.sh";
+    for swap in [
+        // In place, with the times put back.
+        format!(
+            "cp -p {file} kept; echo exit 0 >{file}; bash {file}; r=$?; cat kept >{file}; touch -r kept {file}; exit $r"
+        ),
+        // The file itself moved away and back.
+        format!("mv {file} kept; echo exit 0 >{file}; bash {file}; r=$?; mv kept {file}; exit $r"),
+        // Folders on the way moved away and back: no inode of the file's own changes.
+        format!("mv tests kept; mv evil tests; bash {file}; r=$?; mv tests evil; mv kept tests; exit $r"),
+        format!(
+            "mv tests/deep kept; ln -s ../evil/deep tests/deep; bash {file}; r=$?; rm tests/deep; mv kept tests/deep; exit $r"
+        ),
+    ] {
+        let contract = contract(&swap, 0);
+        let found = place.found(&contract, baseline());
+        let Found::Nothing(Inconclusive::Unstable { what }) = &found else { panic!("{swap}: {found:?}") };
+        assert!(what.contains(file) && what.contains("put back"), "{what}");
+    }
+    // Honest twins: what does not change the file's bytes, even for a moment, is judged.
+    for honest in [
+        format!("chmod -x {file}; chmod +x {file}; ln {file} other; rm other; ! bash {file}"),
+        format!("touch tests/deep/log; cp {file} tests/deep/copy; rm tests/deep/log; ! bash tests/deep/copy"),
+        format!("for i in $(seq 200); do echo $i >tests/deep/$i; rm tests/deep/$i; done; ! bash {file}"),
+    ] {
+        let contract = contract(&honest, 0);
+        let Found::Evidence(evidence) = place.found(&contract, baseline()) else { panic!("{honest}") };
+        assert_eq!(contract.judge(&evidence), Some(Verdict::Passed), "{honest}: {evidence:?}");
+    }
 }
 
 fn an_interrupted_gate_tells_nothing() {
@@ -301,7 +370,7 @@ fn the_evidence_says_what_happened() {
     assert_eq!(evidence.contract, contract.digest);
     assert_eq!(evidence.ending, Ending::Exited { code: 3 });
     assert_eq!((evidence.stdout.tail.as_str(), evidence.stderr.tail.as_str()), ("out\n", "err\n"));
-    assert_eq!((evidence.stragglers, evidence.isolation), (1, 0));
+    assert_eq!((evidence.stragglers, evidence.isolation), (1, Tier::SameUser));
     assert!(evidence.duration >= Duration::from_millis(50) && evidence.resources.max_rss_kib > 0);
 }
 

@@ -19,7 +19,7 @@ pub fn tests() -> Vec<Trial> {
     ]
 }
 
-const ESCAPES: &[(&str, &str)] = &[
+pub const ESCAPES: &[(&str, &str)] = &[
     ("a plain background child", "sleep 999 & exit 0"),
     ("two, one in front", "sleep 999 & sleep 999 & exit 0"),
     ("nohup", "nohup sleep 999 >/dev/null 2>&1 & exit 0"),

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
-use planctl_engine::Contract;
+use planctl_engine::{Contract, Tier};
 use planctl_harness::{Baseline, Bench, Command, digest_of};
 
+use super::sandbox::{Ground, offered};
 use super::support::{block_on, run, spawner};
 
 pub fn tests() -> Vec<Trial> {
@@ -22,6 +23,11 @@ pub fn tests() -> Vec<Trial> {
         Trial::test("figures::cost_of_a_spawn", cost).with_ignored_flag(true),
         Trial::test("figures::cost_of_a_gate", || {
             cost_of_a_gate();
+            Ok(())
+        })
+        .with_ignored_flag(true),
+        Trial::test("figures::cost_of_each_tier", || {
+            cost_of_each_tier();
             Ok(())
         })
         .with_ignored_flag(true),
@@ -150,5 +156,28 @@ fn cost_of_a_gate() {
         });
         let (p50, p95) = (percentile(&mut times, 0.5), percentile(&mut times, 0.95));
         eprintln!("a gate with {name} protected: p50 {p50:?} p95 {p95:?}");
+    }
+}
+
+/// What isolation adds to a bash that does nothing; the tiers take turns, so that all see the same machine.
+fn cost_of_each_tier() {
+    let ground = Ground::new();
+    let tiers: Vec<Tier> = [Tier::SameUser].into_iter().chain(offered()).collect();
+    let mut times = vec![Vec::new(); tiers.len()];
+    block_on(async {
+        let spawner = spawner();
+        for round in 0..ROUNDS / 2 {
+            for (tier, times) in tiers.iter().zip(&mut times) {
+                let command = ground.confined(*tier, "true");
+                let started = Instant::now();
+                run(&spawner, &command).await;
+                if round >= 20 {
+                    times.push(started.elapsed());
+                }
+            }
+        }
+    });
+    for (tier, times) in tiers.iter().zip(&mut times) {
+        eprintln!("tier {tier:2}: p50 {:?} p95 {:?}", percentile(times, 0.5), percentile(times, 0.95));
     }
 }

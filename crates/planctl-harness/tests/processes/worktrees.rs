@@ -20,6 +20,8 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
         a_worktree_is_made_beside_a_checkout_that_stays_as_it_is,
         what_an_interrupted_making_left_is_made_anew_and_other_work_never,
         no_hook_and_no_file_watcher_of_the_repository_runs,
+        hole_11_no_program_that_a_repository_names_is_started,
+        hole_10_what_is_committed_is_what_the_files_are_whatever_the_index_says,
         what_is_not_committed_is_told_by_name,
         repositories_of_which_no_worktree_can_be_made_are_refused,
         everything_is_committed_without_ignored_files,
@@ -77,7 +79,11 @@ impl Place {
     }
 
     fn head(&self) -> String {
-        git(&self.top(), &["rev-parse", "HEAD"])
+        planctl_harness::git_head(&self.top()).unwrap_or_default()
+    }
+
+    fn made(&self, name: &str) -> PathBuf {
+        self.add(name).unwrap()
     }
 
     fn add(&self, name: &str) -> Result<PathBuf, WorktreeError> {
@@ -198,6 +204,151 @@ fn no_hook_and_no_file_watcher_of_the_repository_runs() {
     assert!(!told.exists(), "a hook ran");
 }
 
+/// Lets everything that a repository can name lead to a program that leaves a mark, for all files and both sides.
+fn name_programs(common: &Path, canary: &str) {
+    let text = format!(
+        r#"
+[core]
+	fsmonitor = {canary}
+	hooksPath = {canary}-hooks
+	sshCommand = {canary}
+	pager = {canary}
+	editor = {canary}
+	askPass = {canary}
+	gitProxy = {canary}
+	alternateRefsCommand = {canary}
+	attributesFile = {canary}-attributes
+[sequence]
+	editor = {canary}
+[filter "x"]
+	clean = {canary}
+	smudge = {canary}
+	required = true
+[filter "y"]
+	process = {canary}
+[filter "lfs"]
+	clean = {canary}
+	smudge = {canary}
+	process = {canary}
+[merge "x"]
+	driver = {canary} %A
+	recursive = binary
+[merge]
+	default = x
+	verifySignatures = false
+[diff]
+	external = {canary}
+[diff "x"]
+	textconv = {canary}
+	command = {canary}
+[gpg]
+	program = {canary}
+[commit]
+	gpgSign = true
+	template = {canary}
+[credential]
+	helper = !{canary}
+[alias]
+	status = !{canary}
+	merge = !{canary}
+	add = !{canary}
+[pager]
+	status = {canary}
+[interactive]
+	diffFilter = {canary}
+[attr]
+	tree = HEAD
+[trailer "x"]
+	command = {canary}
+[remote "origin"]
+	url = ext::{canary}
+	uploadpack = {canary}
+	promisor = true
+[protocol "ext"]
+	allow = always
+[rerere]
+	enabled = true
+	autoUpdate = true
+"#
+    );
+    let config = common.join("config");
+    let own = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(common.join("more"), &text).unwrap();
+    std::fs::write(&config, format!("{own}{text}[include]\n\tpath = more\n")).unwrap();
+    for hook in [
+        "post-checkout",
+        "pre-commit",
+        "post-commit",
+        "post-merge",
+        "reference-transaction",
+        "post-index-change",
+    ] {
+        let folder = PathBuf::from(format!("{canary}-hooks"));
+        std::fs::create_dir_all(&folder).unwrap();
+        for folder in [folder, common.join("hooks")] {
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::copy(canary, folder.join(hook)).unwrap();
+        }
+    }
+    let attributes = "*.txt filter=x diff=x merge=x\n*.y filter=y\n*.bin filter=lfs\n";
+    std::fs::write(format!("{canary}-attributes"), attributes).unwrap();
+    std::fs::create_dir_all(common.join("info")).unwrap();
+    std::fs::write(common.join("info/attributes"), attributes).unwrap();
+}
+
+fn hole_11_no_program_that_a_repository_names_is_started() {
+    let place = Place::new();
+    let marks = place.folder.path().join("marks");
+    let canary = place.folder.path().canonicalize().unwrap().join("canary");
+    std::fs::write(&canary, format!("#!/bin/sh\necho \"$0 $*\" >> {}\ncat\n", marks.display())).unwrap();
+    std::fs::set_permissions(&canary, PermissionsExt::from_mode(0o755)).unwrap();
+    place.write("b.y", "b\n");
+    place.write(".gitattributes", "*.txt filter=x diff=x merge=x\n*.y filter=y\n");
+    git(&place.top(), &["add", "-A"]);
+    git(&place.top(), &["commit", "--quiet", "-m", "second"]);
+    let honest = place.add("before").unwrap();
+    name_programs(&place.top().join(".git"), &canary.to_string_lossy());
+    place.write("a.txt", "changed\n");
+    block_on(place.checkout().survey()).unwrap();
+    let (one, two) = (place.made("one"), place.made("two"));
+    std::fs::write(one.join("a.txt"), "ONE\ntwo\nthree\nfour\nfive\n").unwrap();
+    std::fs::write(two.join("a.txt"), "one\ntwo\nthree\nfour\nFIVE\n").unwrap();
+    for tree in [&one, &two] {
+        std::fs::write(tree.join("b.y"), "bb\n").unwrap();
+        block_on(commit_all(&spawner(), tree, "change")).unwrap().unwrap();
+    }
+    let merged = block_on(merge_branch(&spawner(), &two, "planctl/one", "m"));
+    assert!(matches!(merged, Ok(Merged::Done { .. })), "{merged:?}");
+    assert_eq!(std::fs::read_to_string(two.join("a.txt")).unwrap(), "ONE\ntwo\nthree\nfour\nFIVE\n");
+    std::fs::write(honest.join("a.txt"), "other\n").unwrap();
+    block_on(commit_all(&spawner(), &honest, "change")).unwrap().unwrap();
+    let conflict = block_on(merge_branch(&spawner(), &honest, "planctl/one", "m")).unwrap();
+    assert!(matches!(conflict, Merged::Conflicts(_)), "{conflict:?}");
+    let branches = place.branches();
+    block_on(branches.part(2)).unwrap();
+    block_on(branches.remove()).unwrap();
+    block_on(place.checkout().remove(&one, "planctl/one", true)).unwrap();
+    let checkpoints = planctl_harness::Checkpoints::new(spawner(), place.folder.path().join("kept"));
+    let kept = block_on(checkpoints.record(&place.top())).unwrap();
+    place.write("a.txt", "later\r\n");
+    block_on(checkpoints.restore(&place.top(), &kept)).unwrap();
+    let marks = std::fs::read_to_string(&marks).unwrap_or_default();
+    assert_eq!(marks, "", "these were started");
+}
+
+fn hole_10_what_is_committed_is_what_the_files_are_whatever_the_index_says() {
+    for hides in ["--assume-unchanged", "--skip-worktree"] {
+        let place = Place::new();
+        let tree = place.add("one").unwrap();
+        git(&tree, &["update-index", hides, "a.txt"]);
+        std::fs::write(tree.join("a.txt"), "what was judged\n").unwrap();
+        assert_eq!(uncommitted_of(&tree), ["a.txt"], "{hides}");
+        block_on(commit_all(&spawner(), &tree, "m")).unwrap().unwrap();
+        assert_eq!(git(&place.top(), &["show", "planctl/one:a.txt"]), "what was judged");
+        assert_eq!(git(&tree, &["status", "--porcelain"]), "", "the worktree's own index follows");
+    }
+}
+
 fn what_is_not_committed_is_told_by_name() {
     let place = Place::new();
     place.write("plans/fix.md", "# Fix\n");
@@ -271,6 +422,8 @@ fn repositories_of_which_no_worktree_can_be_made_are_refused() {
     if !has_lfs {
         assert!(what().contains("Git LFS keeps large.bin"), "{}", what());
         git(&place.top(), &["config", "filter.lfs.smudge", "cat"]);
+        assert!(what().contains("not set up"), "another program is no Git LFS: {}", what());
+        git(&place.top(), &["config", "filter.lfs.smudge", "git-lfs smudge -- %f"]);
     }
     block_on(place.checkout().survey()).unwrap();
 }

@@ -132,6 +132,7 @@ const KNOWN: &[Known] = &[
     alias(Node, "max_node_visits", VISITS, "max_visits"),
     known(Node, "human.default_choice", Text),
     known(Node, "human.free_text", Flag),
+    known(Node, "mode", Text),
     known(Node, "join_policy", JOIN),
     known(Node, "max_parallel", PARALLEL),
     known(Node, "tool_command", Text),
@@ -393,9 +394,26 @@ fn cut(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// Reads a whole number.
+/// Reads a whole number; `2.0` is one.
 pub(crate) fn whole(text: &str) -> Option<i64> {
-    text.trim().parse().ok()
+    let text = text.trim();
+    let is_fraction_of_nothing = |fraction: &str| fraction.chars().all(|digit| digit == '0');
+    match text.split_once('.') {
+        Some((whole, fraction)) if is_fraction_of_nothing(fraction) => whole.parse().ok(),
+        Some(_) | None => text.parse().ok(),
+    }
+}
+
+/// Returns a value as programs write it: a number or a flag as such, everything else as text.
+pub(crate) fn typed(of: Of, key: &str, value: &str) -> serde_json::Value {
+    let as_number = || whole(value).map(serde_json::Value::from);
+    let as_flag = || flag(value).map(serde_json::Value::from);
+    let read = match find(of, key).map(|known| known.value) {
+        Some(Whole(..)) => as_number(),
+        Some(Flag) => as_flag(),
+        Some(Text | Duration | Policy | References | Word(_)) | None => None,
+    };
+    read.unwrap_or_else(|| serde_json::Value::from(value))
 }
 
 /// Reads `true` or `false` (A19: also as text).

@@ -26,9 +26,12 @@ pub fn read(source: &Source) -> (Digraph, Vec<Diagnostic>) {
         at: source.bom_bytes(),
         found: Vec::new(),
         lenient: Leniency::default(),
+        unclosed: None,
         is_over: false,
+        is_torn: false,
     };
-    let digraph = reader.file();
+    let mut digraph = reader.file();
+    digraph.is_torn = reader.is_torn || reader.is_over;
     let Reader { mut found, lenient, .. } = reader;
     lenient.report(&mut found);
     (digraph, found)
@@ -42,8 +45,12 @@ struct Reader<'s> {
     at: usize,
     found: Vec<Diagnostic>,
     lenient: Leniency,
+    /// A text whose closing quote is probably missing: it ends where another one begins.
+    unclosed: Option<Span>,
     /// Says that nothing more can be read.
     is_over: bool,
+    /// Says that part of the text was left out.
+    is_torn: bool,
 }
 
 /// Forms that Graphviz takes and the dialect does not: read, and told once each.
@@ -192,10 +199,25 @@ impl<'s> Reader<'s> {
     fn close(&mut self, open: Open, statements: &mut Vec<Statement>) {
         let inner = std::mem::replace(statements, open.before);
         let span = Span::new(open.start, self.at);
-        statements.push(Statement::Subgraph { name: open.name, statements: inner, span });
+        let end = self.at;
         self.skip();
-        if self.rest().starts_with("->") {
-            self.expected("a statement: an edge begins with the name of a node");
+        let is_end_of_edge = self.rest().starts_with("->");
+        let mut names = Vec::new();
+        if is_end_of_edge {
+            named_in(&inner, &mut names);
+        }
+        statements.push(Statement::Subgraph { name: open.name, statements: inner, span });
+        if !is_end_of_edge {
+            return;
+        }
+        if names.is_empty() {
+            self.expected("a statement: nothing stands between these braces that an edge could leave");
+            self.recover();
+            return;
+        }
+        self.lenient.groups.push(span);
+        self.at = end;
+        if self.edges_from(names, open.start, statements).is_err() {
             self.recover();
         }
     }
@@ -268,7 +290,17 @@ impl<'s> Reader<'s> {
             return Ok(());
         }
         let first = self.node_name("the name of a node, `subgraph` or `}`")?;
-        let mut ends = vec![vec![first]];
+        self.edges_from(vec![first], start, statements)
+    }
+
+    // What follows the first end: edges, or nothing where it is one node.
+    fn edges_from(
+        &mut self,
+        first: Vec<Spanned<String>>,
+        start: usize,
+        statements: &mut Vec<Statement>,
+    ) -> Result<(), Lost> {
+        let mut ends = vec![first];
         let mut end;
         loop {
             end = self.at;
@@ -345,7 +377,8 @@ impl<'s> Reader<'s> {
         let start = self.at;
         let name = if self.rest().starts_with('"') {
             let name = self.string()?;
-            if is_name(&name.value) {
+            // Graphviz reads its own words in any case, so these need their quotes.
+            if is_name(&name.value) && !is_keyword(&name.value.to_ascii_lowercase()) {
                 self.lenient.quoted_names.push((name.span, name.value.clone()));
             }
             name
@@ -571,7 +604,11 @@ impl<'s> Reader<'s> {
         match lexemes::quoted(self.rest()) {
             Some(quoted) => {
                 self.at += quoted.bytes;
-                Ok(Spanned::new(quoted.text, Span::new(start, self.at)))
+                let span = Span::new(start, self.at);
+                if self.unclosed.is_none() && ends_where_another_begins(&quoted.text, self.rest()) {
+                    self.unclosed = Some(span);
+                }
+                Ok(Spanned::new(quoted.text, span))
             }
             None => {
                 let message = "expected `\"`, found the end of the file";
@@ -588,6 +625,7 @@ impl<'s> Reader<'s> {
 
     // Goes on at the next statement: after a `;`, before a `}`, on the next line.
     fn recover(&mut self) {
+        self.is_torn = true;
         while !self.is_over && self.at < self.text.len() {
             match self.rest().chars().next() {
                 Some(';' | '\n') => {
@@ -607,6 +645,7 @@ impl<'s> Reader<'s> {
 
     // Goes on at the next attribute: after a `,` or `;`, before the `]`, on the next line.
     fn recover_in_list(&mut self, start: usize) {
+        self.is_torn = true;
         while !self.is_over && self.at < self.text.len() {
             match self.rest().chars().next() {
                 Some(',' | ';' | '\n') if self.at > start => return,
@@ -702,6 +741,17 @@ impl<'s> Reader<'s> {
         if self.is_over {
             return;
         }
+        // From a missing quote on, texts and what stands between them have changed places: nothing else is worth a word.
+        if let Some(span) = self.unclosed.take() {
+            let message = "a `\"` is missing: this text ends where another one begins";
+            let unclosed =
+                Diagnostic::new(Code::P302, message).at(Span::new(span.start, span.start + 1), "not closed");
+            let end = Span::new(span.end - 1, span.end);
+            let help = "close it with `\"` where it ends; a quote inside of a text is written `\\\"`";
+            self.found.push(unclosed.at(end, "taken for its end").help(help));
+            self.is_over = true;
+            return;
+        }
         if self.found.len() >= ERRORS_MAX {
             let more = Diagnostic::new(Code::P302, "more errors of this kind may follow and are not listed");
             self.found.push(more.at(Span::at(self.at), "reading ended here").level(Severity::Note));
@@ -765,6 +815,28 @@ fn finding_with_edit(mut finding: Diagnostic, span: Span, replacement: &str) -> 
         None => finding.fix = Some(crate::diagnostic::Fix { edits: vec![edit], safe: true }),
     }
     finding
+}
+
+// `label="Fix it]` and, later, `b [label="…`: the quote that closes the first text was meant to open the second.
+fn ends_where_another_begins(text: &str, rest: &str) -> bool {
+    let is_border = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ']' | '}' | '+' | '/');
+    text.trim_end().ends_with('=') && !rest.starts_with(is_border) && !rest.is_empty()
+}
+
+// The nodes that a block names, each once, in the order of the text.
+fn named_in(statements: &[Statement], names: &mut Vec<Spanned<String>>) {
+    let mut add = |name: &Spanned<String>| {
+        if !names.iter().any(|known| known.value == name.value) {
+            names.push(name.clone());
+        }
+    };
+    for statement in statements {
+        match statement {
+            Statement::Node { name, .. } => add(name),
+            Statement::Edges { ends, .. } => ends.iter().flatten().for_each(&mut add),
+            Statement::Defaults { .. } | Statement::Assignment(_) | Statement::Subgraph { .. } => {}
+        }
+    }
 }
 
 fn short(text: &str) -> String {

@@ -11,6 +11,8 @@ pub struct Digraph {
     pub statements: Vec<Statement>,
     /// From `digraph` to its closing brace.
     pub span: Span,
+    /// Says that part of the text could not be read, so that what is missing here may well be there.
+    pub is_torn: bool,
 }
 
 /// One statement.

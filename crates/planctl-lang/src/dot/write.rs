@@ -1,91 +1,64 @@
-//! Writes DOT: the statements that were read, so that reading them again gives the same (D21).
+//! Writes DOT so that Graphviz reads it: what a file says stays as its author wrote it (D21).
 
-use super::lexemes::{is_bare_value, is_name};
+use super::lexemes::is_name;
 use super::read::is_keyword;
 use super::syntax::{Attribute, Digraph, Statement};
-use crate::source::Spanned;
+use crate::source::{Source, Spanned};
 
-/// Writes a graph; comments and the places of things are not kept.
-pub fn write(digraph: &Digraph) -> String {
-    let mut text = String::from("digraph ");
-    if let Some(name) = &digraph.name {
-        text.push_str(&value_text(&name.value));
-        text.push(' ');
+/// Writes a file's graph: its own text, comments and unknown attributes included, with quotes around each word that Graphviz
+/// takes only so: durations, keys with dots, words with dots, dashes or colons (D10 to D12).
+pub fn write(source: &Source, digraph: &Digraph) -> String {
+    let mut words: Vec<&Spanned<String>> = digraph.name.iter().collect();
+    words_of(&digraph.statements, &mut words);
+    words.sort_by_key(|word| word.span.start);
+    let mut text = String::with_capacity(source.text().len() + 64);
+    let mut done = source.bom_bytes();
+    for word in words {
+        let written = source.slice(word.span);
+        let is_over = word.span.start < done || written.starts_with(['"', '<']);
+        if is_over || is_plain_to_graphviz(written) {
+            continue;
+        }
+        text.push_str(&source.text()[done..word.span.start]);
+        text.push_str(&quoted(&word.value));
+        done = word.span.end;
     }
-    text.push_str("{\n");
-    block(&digraph.statements, 1, &mut text);
-    text.push_str("}\n");
+    text.push_str(&source.text()[done..]);
     text
 }
 
-fn block(statements: &[Statement], depth: usize, text: &mut String) {
+fn words_of<'d>(statements: &'d [Statement], words: &mut Vec<&'d Spanned<String>>) {
+    let say = |attributes: &'d [Attribute], words: &mut Vec<&'d Spanned<String>>| {
+        words.extend(attributes.iter().flat_map(|attribute| [&attribute.key, &attribute.value]));
+    };
     for statement in statements {
-        text.push_str(&"    ".repeat(depth));
         match statement {
-            Statement::Defaults { of, attributes, .. } => {
-                text.push_str(of.word());
-                list(attributes, true, text);
-            }
-            Statement::Assignment(attribute) => pair(attribute, text),
+            Statement::Defaults { attributes, .. } => say(attributes, words),
+            Statement::Assignment(attribute) => say(std::slice::from_ref(attribute), words),
             Statement::Node { name, attributes, .. } => {
-                text.push_str(&name_text(&name.value));
-                list(attributes, false, text);
+                words.push(name);
+                say(attributes, words);
             }
             Statement::Edges { ends, attributes, .. } => {
-                let ends: Vec<String> = ends.iter().map(|end| end_text(end)).collect();
-                text.push_str(&ends.join(" -> "));
-                list(attributes, false, text);
+                words.extend(ends.iter().flatten());
+                say(attributes, words);
             }
             Statement::Subgraph { name, statements, .. } => {
-                text.push_str("subgraph ");
-                if let Some(name) = name {
-                    text.push_str(&value_text(&name.value));
-                    text.push(' ');
-                }
-                text.push_str("{\n");
-                block(statements, depth + 1, text);
-                text.push_str(&"    ".repeat(depth));
-                text.push('}');
+                words.extend(name);
+                words_of(statements, words);
             }
         }
-        text.push('\n');
     }
 }
 
-fn end_text(names: &[Spanned<String>]) -> String {
-    match names {
-        [name] => name_text(&name.value),
-        names => {
-            let names: Vec<String> = names.iter().map(|name| name_text(&name.value)).collect();
-            format!("{{ {} }}", names.join(" "))
-        }
-    }
-}
-
-fn list(attributes: &[Attribute], is_always: bool, text: &mut String) {
-    if attributes.is_empty() && !is_always {
-        return;
-    }
-    text.push_str(" [");
-    for (at, attribute) in attributes.iter().enumerate() {
-        if at > 0 {
-            text.push_str(", ");
-        }
-        pair(attribute, text);
-    }
-    text.push(']');
-}
-
-fn pair(attribute: &Attribute, text: &mut String) {
-    let key = &attribute.key.value;
-    let is_plain = key.split('.').all(is_name);
-    text.push_str(&if is_plain { key.clone() } else { quoted(key) });
-    text.push('=');
-    text.push_str(&value_text(&attribute.value.value));
-}
-
-fn name_text(name: &str) -> String {
-    if is_plain_name(name) { name.to_owned() } else { quoted(name) }
+/// Says whether Graphviz takes a word without quotes: a name that is none of its own words, or a number.
+fn is_plain_to_graphviz(word: &str) -> bool {
+    let is_own = is_keyword(&word.to_ascii_lowercase());
+    let number = word.strip_prefix('-').unwrap_or(word);
+    let is_number = number.bytes().any(|byte| byte.is_ascii_digit())
+        && number.bytes().filter(|byte| *byte == b'.').count() <= 1
+        && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    (is_name(word) && !is_own) || is_number
 }
 
 /// Says whether a text can name a node.
@@ -93,12 +66,9 @@ pub(crate) fn is_plain_name(name: &str) -> bool {
     is_name(name) && !is_keyword(name)
 }
 
-/// Writes a value: bare where every reader of the dialect takes it so, else in quotes.
+/// Writes a key, a value or a name: bare where every reader of the dialect and Graphviz take it so, else in quotes.
 pub(crate) fn value_text(value: &str) -> String {
-    // Dots, colons and dashes in bare words came late to the grammar (D11).
-    let is_simple = is_bare_value(value)
-        && (is_name(value) || value.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '.')));
-    if is_simple && !is_keyword(value) { value.to_owned() } else { quoted(value) }
+    if is_plain_to_graphviz(value) { value.to_owned() } else { quoted(value) }
 }
 
 fn quoted(value: &str) -> String {

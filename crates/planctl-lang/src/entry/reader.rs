@@ -10,7 +10,7 @@ use crate::near::nearest;
 use crate::parse::STEPS_MAX;
 use crate::source::{Source, Span, Spanned, escape};
 use crate::workflow::{
-    EDGES_MAX, EdgeTree, Kind, NamedContract, NodeTree, Workflow, on_named, read_condition,
+    EDGES_MAX, EdgeTree, Kind, NamedContract, NodeTree, Workflow, on_named, read_condition, say_condition,
 };
 
 /// The keys of an entry that stand beside its steps or its graph.
@@ -391,7 +391,7 @@ impl Reader<'_> {
         if let Some(reading) = read_condition(self.source, text, &mut self.found)
             && !reading.condition.is_always()
         {
-            tree.condition = Some(Spanned::new(reading.condition, text.span));
+            say_condition(tree, Spanned::new(reading.condition, text.span));
         }
     }
 

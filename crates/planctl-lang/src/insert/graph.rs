@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use planctl_engine::On;
 use planctl_engine::condition::{Clause, Condition, Key, Test};
 
-use super::{dot, headed, json, refused};
+use super::{alone, dot, json, refused};
 use crate::diagnostic::{Diagnostic, Edit};
 use crate::dot::{is_keyword, plain};
 use crate::expand::expand;
@@ -34,7 +34,7 @@ pub(super) enum Place {
     Before(Vec<usize>),
 }
 
-/// Returns the text of a graph with the steps of a proposal after the step of this number.
+/// Returns the text of a graph with the step of a proposal after the step of this number.
 pub(super) fn insert(
     source: &Source,
     language: Language,
@@ -234,8 +234,7 @@ fn is_of_pass(edge: &EdgeTree) -> bool {
 
 /// Reads a proposal as nodes with names of their own.
 fn proposed(workflow: &Workflow, proposal: &str) -> Result<Vec<NodeTree>, Vec<Diagnostic>> {
-    let head = "---\ntype: plan\nstatus: draft\nowner: worker\n---\n\n# Proposal\n\n## Steps\n\n";
-    let source = Source::new("proposal", format!("{head}{}\n", headed(proposal)?));
+    let source = Source::new("proposal", format!("{}{}\n", alone::HEAD, alone::one_step(proposal)?));
     let is_placed = |step: &&StepTree| step.needs.is_some() || step.when.is_some();
     if let Some(step) = parse(&source).0.steps.iter().find(is_placed) {
         return misplaced(&step.title.value);

@@ -8,12 +8,13 @@ use super::Scripts;
 use super::mentions::{self, Mention, Role};
 use crate::characters::escape;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::facts::{FileFact, is_glob, leaves_workspace};
+use crate::facts::{FileFact, leaves_workspace};
 use crate::parse::name_of;
 use crate::shell::{FileUse, Use};
 use crate::source::{Source, Span};
 use crate::tree::{PlanTree, StepTree};
 use crate::workflow::Workflow;
+use planctl_glob::is_glob;
 
 /// What every step does with every file it names.
 pub(crate) struct Order {

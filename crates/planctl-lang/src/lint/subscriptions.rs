@@ -4,13 +4,14 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::Subscription;
+use planctl_glob::{Glob, NotAGlob, is_glob};
 use unicode_normalization::char::is_combining_mark;
 
 use super::Lint;
 use super::order::{Circles, Ordering};
 use crate::characters::escape;
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::facts::{FileFact, is_glob, leaves_workspace, other_forms};
+use crate::facts::{FileFact, leaves_workspace, other_forms};
 use crate::levels::Levels;
 use crate::near::{Existing, nearest};
 use crate::parse::name_of;
@@ -51,6 +52,10 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         for glob in &step.protects {
             if let Some(why) = leaves_workspace(&glob.value) {
                 of_step.push(outside(&glob.value, why, glob.span));
+            } else if let Some(invalid) = not_a_glob(&glob.value, glob.span) {
+                // A line that is no list of globs has thousands of them; one tells.
+                of_step.push(invalid);
+                break;
             }
         }
         found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
@@ -218,10 +223,8 @@ fn refused(path: &str, fact: &FileFact, span: Span) -> Option<Diagnostic> {
 }
 
 fn glob(lint: &Lint<'_>, path: &str, span: Span, found: &mut Vec<Diagnostic>) {
-    if let Err(error) = globset::Glob::new(path) {
-        let invalid =
-            Diagnostic::new(Code::P206, format!("`{}` is no valid glob: {}", escape(path), error.kind()));
-        return found.push(invalid.at(span, "").help("globs know `*`, `**`, `?`, `[ab]` and `{a,b}`"));
+    if let Some(invalid) = not_a_glob(path, span) {
+        return found.push(invalid);
     }
     if lint.facts.globs.get(path).is_some_and(Vec::is_empty) {
         let nothing = Diagnostic::new(Code::P202, format!("the glob `{}` matches nothing", escape(path)));
@@ -231,6 +234,13 @@ fn glob(lint: &Lint<'_>, path: &str, span: Span, found: &mut Vec<Diagnostic>) {
             ),
         );
     }
+}
+
+/// Finds what is wrong with a glob: an error in its text, or a limit that it passes (sec hole 4).
+fn not_a_glob(glob: &str, span: Span) -> Option<Diagnostic> {
+    let NotAGlob { glob, reason } = Glob::parse(glob).err()?;
+    let invalid = Diagnostic::new(Code::P206, format!("`{}` is no valid glob: {reason}", escape(&glob)));
+    Some(invalid.at(span, "").help("globs know `*`, `**`, `?`, `[ab]` and `{a,b}`"))
 }
 
 fn topic(lint: &Lint<'_>, name: &str, span: Span, found: &mut Vec<Diagnostic>) {

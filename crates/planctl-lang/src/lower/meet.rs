@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::{GraphParts, JoinPolicy, NodeId, NodeKind, On};
 
+use super::{join_policy, meetings};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{Span, escape};
 use crate::workflow::Workflow;
@@ -86,19 +87,26 @@ impl Net {
         net
     }
 
-    /// Gives each fork its join.
+    /// Gives each fork its join, and each join the policy of its fork where it says none itself (B5).
+    ///
+    /// Returns where the two say different things.
     ///
     /// # Errors
     ///
     /// Names what a join awaits and a run may go past, and ways back out of branches.
-    pub(super) fn join(&self, parts: &mut GraphParts, workflow: &Workflow) -> Result<(), Vec<Diagnostic>> {
+    pub(super) fn join(
+        &mut self,
+        parts: &mut GraphParts,
+        workflow: &Workflow,
+    ) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
         if self.forks.is_empty() && self.joins.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let mut found = BTreeMap::new();
         for fork in &self.forks {
             self.join_of(*fork, &mut found);
         }
+        let clashes = self.policies(&found, parts, workflow);
         let told = self.unsure(&found, workflow);
         if !told.is_empty() {
             return Err(told);
@@ -108,7 +116,48 @@ impl Net {
                 fork.join = join.map(|join| self.ids[join].clone());
             }
         }
-        Ok(())
+        Ok(clashes)
+    }
+
+    // B5: the dialect says on the fork how many branches its join waits for.
+    fn policies(
+        &mut self,
+        found: &BTreeMap<usize, Option<usize>>,
+        parts: &mut GraphParts,
+        workflow: &Workflow,
+    ) -> Vec<Diagnostic> {
+        let said = |at: usize| {
+            let node = workflow.nodes.iter().find(|node| node.id.value == self.ids[at].as_str())?;
+            node.said.text("join_policy")
+        };
+        let mut clashes = Vec::new();
+        let mut lenient = Vec::new();
+        for (fork, join) in found.iter().filter_map(|(fork, join)| Some((*fork, (*join)?))) {
+            let Some(policy) = said(fork) else { continue };
+            let of_fork = join_policy(&policy.value);
+            match said(join) {
+                Some(own) if join_policy(&own.value) != of_fork => {
+                    let message = format!(
+                        "`{}` and its join `{}` say different things about how many branches are waited for",
+                        escape(self.ids[fork].as_str()),
+                        escape(self.ids[join].as_str())
+                    );
+                    let clash = Diagnostic::new(Code::P318, message).at(policy.span, "this has no effect");
+                    clashes.push(clash.at(own.span, "this counts").help("keep one of them"));
+                }
+                Some(_) => {}
+                None => {
+                    if let NodeKind::Join(join) = &mut parts.nodes[join].kind {
+                        join.policy = of_fork;
+                    }
+                    if of_fork == JoinPolicy::Any {
+                        lenient.push(join);
+                    }
+                }
+            }
+        }
+        self.lenient.extend(lenient);
+        clashes
     }
 
     /// Finds the join of a fork, after those of the forks between the two.
@@ -320,6 +369,21 @@ impl Net {
 
     fn finding(&self, join: usize, from: usize, past: usize, workflow: &Workflow) -> Diagnostic {
         let name = |at: usize| escape(self.ids[at].as_str());
+        // A join that nobody wrote: that the branches meet without one is what is wrong.
+        if let Some(target) = meetings::target(self.ids[join].as_str()) {
+            let message = format!(
+                "branches meet at `{}`, which is no join, and a run may go past it at `{}`",
+                escape(target),
+                name(past)
+            );
+            let finding = Diagnostic::new(Code::P315, message)
+                .at(span_of(workflow, &NodeId::new(target)), "branches meet here")
+                .at(span_of(workflow, &self.ids[past]), "a way leads past it from here");
+            return finding.help(
+                "lead the branches into a join (`shape=tripleoctagon`, `\"type\": \"join\"`) before it, and \
+                 every way of a branch to that join or to an end",
+            );
+        }
         let message = format!(
             "`{}` waits for `{}`, which a run may go past at `{}`",
             name(join),

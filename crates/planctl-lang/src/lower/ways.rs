@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use planctl_engine::condition::{Key, Test};
+use planctl_engine::condition::{Clause, Key, Test};
 use planctl_engine::{Carry, Edge, Fidelity, Node, NodeId, NodeKind, On, Restart};
 
 use super::policy;
@@ -40,6 +40,23 @@ impl<'w> Ways<'w> {
         let mut seen = BTreeSet::new();
         let options = self.of[at].iter().map(|(_, edge)| self.option(at, edge));
         options.filter(|option| seen.insert(option.clone())).collect()
+    }
+
+    /// Says whether a question is answered in the person's own words: where the node says so, and where one way alone leads
+    /// on, which has no name that could be chosen (DOT H6).
+    pub(super) fn takes_any_text(&self, at: usize) -> bool {
+        let node = &self.workflow.nodes[at];
+        if let Some(flag) = node.said.flag("human.free_text") {
+            return flag.value;
+        }
+        let is_freeform =
+            node.said.text("mode").is_some_and(|mode| mode.value.eq_ignore_ascii_case("freeform"));
+        let is_question = node.kind.value == Kind::Human && !self.is_markdown;
+        let is_only_way = || match self.of[at].as_slice() {
+            [(_, only)] => only.label.is_none() && only.condition.is_none() && only.on.value == On::Success,
+            _ => false,
+        };
+        is_freeform || (is_question && is_only_way())
     }
 
     /// Returns what a person chooses who wants to go on to a node.
@@ -143,9 +160,18 @@ impl<'w> Ways<'w> {
         }
     }
 
+    // A16: a step that is let pass goes where nothing but its success is asked. Edges with conditions are looked at as they
+    // are written, and an author who says what follows a failure wants no other way for it.
     fn way_on(&self, at: usize) -> Option<String> {
+        let is_for_fail = |edge: &EdgeTree| {
+            let clauses = edge.condition.as_ref().map_or(&[][..], |condition| &condition.value.clauses);
+            matches!(clauses, [Clause { key: Key::Outcome, test: Test::Is(word) }] if word == On::Fail.word())
+        };
+        if self.of[at].iter().any(|(_, edge)| is_for_fail(edge)) {
+            return None;
+        }
         let plain = self.of[at].iter().find(|(_, edge)| edge.on.value == On::Success && edge.is_plain());
-        plain.or(self.of[at].first()).map(|(_, edge)| edge.to.value.clone())
+        plain.map(|(_, edge)| edge.to.value.clone())
     }
 
     // Steps of markdown are numbers, and no name of DOT begins with a dash, so these names are free.

@@ -139,7 +139,7 @@ impl Reader<'_> {
         let mut entries = Vec::new();
         if let Some(inline) = trimmed(self.source, field.value) {
             let mut at = inline.span.start;
-            for part in inline.value.split(',') {
+            for part in split_outside_braces(&inline.value) {
                 let span = Span::new(at, at + part.len());
                 at += part.len() + 1;
                 let is_last = at > inline.span.end;
@@ -241,4 +241,17 @@ fn unquote(entry: &mut Spanned<String>) {
         entry.span = Span::new(entry.span.start + 1, entry.span.end - 1);
         entry.value = inner;
     }
+}
+
+/// Splits a list on one line at its commas; those within braces belong to a glob: `{a,b}/*.py`.
+fn split_outside_braces(text: &str) -> impl Iterator<Item = &str> {
+    let mut level = 0_usize;
+    text.split(move |c| {
+        match c {
+            '{' => level += 1,
+            '}' => level = level.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && level == 0
+    })
 }

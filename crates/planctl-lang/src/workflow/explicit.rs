@@ -61,7 +61,10 @@ impl Made {
             self.add(ask.clone(), format!("does step {id} apply?"), Kind::Decision, &node);
             self.add(past.clone(), format!("after step {id}"), Kind::Decision, &node);
             let place = node.said.text("when").map_or(node.id.span, |when| when.span);
-            self.connect(&ask, id, On::Always, &node).condition = Some(Spanned::new(condition, place));
+            // Whatever led to the step, its condition decides: after a failure, too, which led here by a way that names it.
+            let condition = Some(Spanned::new(condition, place));
+            self.connect(&ask, id, On::Success, &node).condition.clone_from(&condition);
+            self.connect(&ask, id, On::Fail, &node).condition = condition;
             self.connect(&ask, &past, On::Always, &node);
             self.connect(id, &past, On::Success, &node);
         }

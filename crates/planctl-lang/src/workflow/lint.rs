@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use planctl_engine::On;
 use planctl_engine::condition::{Clause, Key, STATUS_WORDS, Test};
+use planctl_engine::{Backoff, On};
 
 use super::tree::{EdgeTree, Kind, NodeTree, Workflow};
-use super::{folders, loops, sub_plans};
+use super::{Language, folders, loops, sub_plans};
 use crate::condition;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::near::nearest;
+use crate::parse::on_fail_of;
 use crate::source::{Span, Spanned, escape};
 
 /// The most goal gates for which it is asked whether a way leads past them.
@@ -47,28 +48,52 @@ impl<'w> Shape<'w> {
         self.workflow.nodes.iter().filter(move |node| node.kind.value == kind)
     }
 
-    /// Returns the nodes that a search from some reaches, along edges or against them; `but` is never entered.
-    pub(super) fn reached(
-        &self,
-        from: impl IntoIterator<Item = usize>,
-        is_back: bool,
-        but: Option<usize>,
-    ) -> Vec<bool> {
+    /// Returns the nodes that a search from some reaches, along edges or against them.
+    fn reached(&self, from: impl IntoIterator<Item = usize>, is_back: bool) -> Vec<bool> {
         let mut seen = vec![false; self.ways.len()];
-        let mut open: Vec<usize> = from.into_iter().filter(|at| Some(*at) != but).collect();
+        let mut open: Vec<usize> = from.into_iter().collect();
         for at in &open {
             seen[*at] = true;
         }
         while let Some(at) = open.pop() {
             let next: Vec<usize> = if is_back { self.back[at].clone() } else { self.next(at) };
             for to in next {
-                if !seen[to] && Some(to) != but {
+                if !seen[to] {
                     seen[to] = true;
                     open.push(to);
                 }
             }
         }
         seen
+    }
+
+    /// Says whether a run may come from a node to an end without visiting another. All branches of a fork run, so that a fork
+    /// is passed only where each branch can go past the node, unless a join waits for the first alone.
+    fn leads_past(&self, entry: usize, node: usize, ends: &[usize]) -> bool {
+        let waits_for_all = |node: &NodeTree| {
+            let policy = node.said.text("join_policy").map(|policy| policy.value.as_str());
+            matches!(policy, None | Some("wait_all" | "all"))
+        };
+        let are_all = self.workflow.nodes.iter().all(waits_for_all);
+        let needed = |at: usize| {
+            let is_fork = are_all && self.node(at).kind.value == Kind::Fork;
+            if is_fork { self.ways[at].len() } else { 1 }
+        };
+        let mut needed: Vec<usize> = (0..self.ways.len()).map(needed).collect();
+        let mut open: Vec<usize> = ends.iter().copied().filter(|end| *end != node).collect();
+        open.iter().for_each(|end| needed[*end] = 0);
+        while let Some(at) = open.pop() {
+            for before in self.back[at].iter().copied().filter(|before| *before != node) {
+                needed[before] = match needed[before] {
+                    0 => continue,
+                    more => more - 1,
+                };
+                if needed[before] == 0 {
+                    open.push(before);
+                }
+            }
+        }
+        needed[entry] == 0
     }
 
     // A goal gate that fails, and attempts that are used up, lead back to where it is said.
@@ -78,15 +103,19 @@ impl<'w> Shape<'w> {
 }
 
 /// Returns every finding about a graph.
-pub(super) fn lint(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
+pub(super) fn lint(workflow: &Workflow, language: Language, found: &mut Vec<Diagnostic>) {
     let shape = Shape::of(workflow);
     ends(&shape, found);
     structure(&shape, found);
-    for node in &workflow.nodes {
-        said(workflow, node, found);
+    for (node, ways) in workflow.nodes.iter().zip(&shape.ways) {
+        said(workflow, node, language, found);
+        if node.kind.value == Kind::Human {
+            keys(node, ways, found);
+        }
     }
     folders::lint(workflow, found);
-    gates(&shape, found);
+    gates(&shape, language, found);
+    outcomes(workflow, found);
     conditions(workflow, found);
 }
 
@@ -205,10 +234,10 @@ fn ends(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
 fn reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     let Some(entry) = shape.entry else { return };
     let targets = retry_targets(shape.workflow);
-    let from_start = shape.reached(std::iter::once(entry).chain(targets), false, None);
+    let from_start = shape.reached(std::iter::once(entry).chain(targets), false);
     let is_end = |node: &NodeTree| matches!(node.kind.value, Kind::Exit | Kind::Escalate);
     let ends = (0..shape.ways.len()).filter(|at| is_end(shape.node(*at)));
-    let to_end = shape.reached(ends, true, None);
+    let to_end = shape.reached(ends, true);
     let mut told = 0;
     for (at, node) in shape.workflow.nodes.iter().enumerate() {
         if told >= OF_A_KIND_MAX {
@@ -229,7 +258,10 @@ fn reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
             };
             let finding =
                 Diagnostic::new(Code::P307, message).at(node.id.span, "a run would stand still here");
-            found.push(finding.help("lead an edge from it to an exit, or to a node that escalates"));
+            found.push(finding.help(
+                "lead an edge from it to an exit, or to a node that escalates; a run that ends here as failed leads to an \
+                 exit with `result=failed`",
+            ));
         }
     }
 }
@@ -318,24 +350,33 @@ fn is_told_apart(edges: &[&EdgeTree]) -> bool {
 }
 
 // What a node of its kind must have.
-fn said(workflow: &Workflow, node: &NodeTree, found: &mut Vec<Diagnostic>) {
+fn said(workflow: &Workflow, node: &NodeTree, language: Language, found: &mut Vec<Diagnostic>) {
     let name = escape(&node.id.value);
     let missing = |what: &str, help: &str| {
         let message = format!("node `{name}` has no {what}");
         Diagnostic::new(Code::P009, message).at(node.id.span, "").help(help)
     };
+    // Some readers of the dialect have these two shapes the other way round.
+    let is_shaped = |shape: &str| node.said.text("shape").is_some_and(|said| said.value == shape);
     match node.kind.value {
         Kind::Task => {
             if node.contracts.is_empty() && node.said.text("verify.type").is_none() {
                 let message =
                     format!("node `{name}` has no contract, so nothing could say that its work is done");
                 let finding = Diagnostic::new(Code::P010, message).at(node.id.span, "");
-                found.push(finding.help(
+                let finding = finding.help(
                     "write `contract=\"COMMAND\"`, whose exit code decides; `contract=none` asks a person",
-                ));
+                );
+                found.push(match language {
+                    Language::Dot => finding.mends_all(
+                        "`node [contract=none]` before the first node lets a person confirm each of them",
+                    ),
+                    Language::Json => finding,
+                });
             }
-            if node.said.text("prompt").is_none() {
-                let help = "write what is to be done into `prompt`; until then the label is all that the worker is told";
+            // A8: the label is the prompt where there is none.
+            if node.said.text("prompt").or(node.said.text("label")).is_none() {
+                let help = "write what is to be done into `prompt`; until then its name is all that the worker is told";
                 found.push(missing("prompt", help).level(Severity::Warning));
             }
         }
@@ -344,7 +385,13 @@ fn said(workflow: &Workflow, node: &NodeTree, found: &mut Vec<Diagnostic>) {
         }
         Kind::SubPlan => {
             if sub_plans::file(workflow, node).is_none() {
-                found.push(missing("plan to run", "write `stack.child_dotfile=\"FILE\"`"));
+                let help = match is_shaped("house") {
+                    true => {
+                        "write `stack.child_dotfile=\"FILE\"`; a question for a person is `shape=hexagon`"
+                    }
+                    false => "write `stack.child_dotfile=\"FILE\"`",
+                };
+                found.push(missing("plan to run", help));
             }
             if let Some(until) = node.said.text("manager.stop_condition")
                 && let Err(refused) = condition::read(&until.value)
@@ -388,8 +435,32 @@ fn said(workflow: &Workflow, node: &NodeTree, found: &mut Vec<Diagnostic>) {
     }
 }
 
+// H1: of two options with one key, the key answers neither.
+fn keys(node: &NodeTree, ways: &[(usize, &EdgeTree)], found: &mut Vec<Diagnostic>) {
+    let mut seen: BTreeMap<String, &Spanned<String>> = BTreeMap::new();
+    for label in ways.iter().filter_map(|(_, edge)| edge.label.as_ref()) {
+        let Some(key) = planctl_engine::key_of(&label.value) else { continue };
+        match seen.get(&key) {
+            Some(first)
+                if planctl_engine::plain_label(&first.value) != planctl_engine::plain_label(&label.value) =>
+            {
+                let name = escape(&node.id.value);
+                let message = format!("two options of the question `{name}` have the key `{}`", escape(&key));
+                let finding = Diagnostic::new(Code::P320, message).at(label.span, "a second one");
+                found.push(
+                    finding
+                        .at(first.span, "the first")
+                        .help("give each option a key of its own; until then people answer with the words or the number"),
+                );
+            }
+            Some(_) => {}
+            None => drop(seen.insert(key, label)),
+        }
+    }
+}
+
 // Ruling 2: elsewhere an edge without a condition is the way on from a failure, too.
-fn rest(node: &NodeTree, ways: &[(usize, &EdgeTree)], found: &mut Vec<Diagnostic>) {
+fn rest(workflow: &Workflow, node: &NodeTree, ways: &[(usize, &EdgeTree)], found: &mut Vec<Diagnostic>) {
     let is_for = |edge: &EdgeTree, outcome: &str| {
         let clauses = edge.condition.as_ref().map(|condition| condition.value.clauses.as_slice());
         let is_clause =
@@ -398,11 +469,7 @@ fn rest(node: &NodeTree, ways: &[(usize, &EdgeTree)], found: &mut Vec<Diagnostic
             && clauses.is_some_and(|clauses| clauses.len() == 1 && clauses.iter().all(is_clause))
     };
     let succeeds = ways.iter().find(|(_, edge)| is_for(edge, "success"));
-    let is_failing = |edge: &EdgeTree| {
-        matches!(edge.on.value, On::Fail | On::Exhaust)
-            || is_for(edge, "fail")
-            || (edge.on.value == On::Always && edge.is_plain())
-    };
+    let is_failing = |edge: &EdgeTree| workflow.names_failure(edge) && edge.on.value != On::Retry;
     let rest = ways.iter().find(|(_, edge)| edge.on.value == On::Success && edge.is_plain());
     let (Some((_, succeeds)), Some((_, rest))) = (succeeds, rest) else { return };
     if ways.iter().any(|(_, edge)| is_failing(edge)) {
@@ -424,23 +491,22 @@ fn fallbacks(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         if ways.is_empty() || found.len() > before + OF_A_KIND_MAX {
             continue;
         }
-        rest(node, ways, found);
+        rest(shape.workflow, node, ways, found);
         let leaves = |outcome: &str| {
-            !ways.iter().any(|(_, edge)| {
-                let on = match edge.on.value {
-                    On::Always => true,
-                    On::Success => outcome == "success",
-                    On::Fail | On::Exhaust | On::Retry => outcome == "fail",
-                };
-                let clauses = edge.condition.as_ref().map_or(&[][..], |condition| &condition.value.clauses);
-                on && clauses.iter().all(|clause| {
-                    clause.key == Key::Outcome
-                        && match &clause.test {
-                            Test::Is(word) => word == outcome,
-                            Test::IsNot(word) => word != outcome && STATUS_WORDS.contains(&word.as_str()),
-                            Test::Truthy => true,
-                        }
-                })
+            let open = ways.iter().filter(|(_, edge)| match edge.on.value {
+                On::Always => outcome == "success" || shape.workflow.names_failure(edge),
+                On::Success => outcome == "success",
+                On::Fail | On::Exhaust | On::Retry => outcome == "fail",
+            });
+            // What each asks beside the outcome.
+            let asked: Vec<Vec<&Clause>> =
+                open.filter_map(|(_, edge)| beside_outcome(edge, outcome)).collect();
+            !asked.iter().any(|rest| match rest.as_slice() {
+                [] => true,
+                [own] => {
+                    asked.iter().any(|other| matches!(other.as_slice(), [other] if is_opposite(own, other)))
+                }
+                _ => false,
             })
         };
         let has_conditions = ways.iter().any(|(_, edge)| !edge.is_plain());
@@ -460,15 +526,95 @@ fn fallbacks(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
             let finding = Diagnostic::new(Code::P310, message).at(node.id.span, label);
             found.push(
                 finding.help(
-                    "add an edge for the rest: `[on=always]` in DOT, `\"condition\": \"always\"` in JSON",
+                    "add an edge for the rest: `[condition=\"outcome!=success\"]` for what fails, `[on=always]` for all \
+                     of it; in JSON `\"condition\": \"on_fail\"` or `\"always\"`",
                 ),
             );
         }
     }
 }
 
+// The clauses of an edge that do not speak of the outcome; nothing where it can't be taken on this one.
+fn beside_outcome<'e>(edge: &'e EdgeTree, outcome: &str) -> Option<Vec<&'e Clause>> {
+    let clauses = edge.condition.as_ref().map_or(&[][..], |condition| &condition.value.clauses);
+    let mut rest = Vec::new();
+    for clause in clauses {
+        let holds = match (&clause.key, &clause.test) {
+            (Key::Outcome, Test::Is(word)) if STATUS_WORDS.contains(&word.as_str()) => word == outcome,
+            (Key::Outcome, Test::IsNot(word)) if STATUS_WORDS.contains(&word.as_str()) => word != outcome,
+            (Key::Outcome, Test::Truthy) => true,
+            _ => {
+                rest.push(clause);
+                true
+            }
+        };
+        if !holds {
+            return None;
+        }
+    }
+    Some(rest)
+}
+
+// One of the two always holds.
+fn is_opposite(one: &Clause, other: &Clause) -> bool {
+    let is_not = |a: &Test, b: &Test| matches!((a, b), (Test::Is(is), Test::IsNot(not)) if is == not);
+    one.key == other.key && (is_not(&one.test, &other.test) || is_not(&other.test, &one.test))
+}
+
+// B2, A2: edges for an outcome that their node never has.
+fn outcomes(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
+    let places = workflow.places();
+    for edge in &workflow.edges {
+        let Some(node) = places.get(edge.from.value.as_str()).map(|at| &workflow.nodes[*at]) else {
+            continue;
+        };
+        if !matches!(node.kind.value, Kind::Task | Kind::Call) || super::is_confirmed(node) {
+            continue;
+        }
+        let name = escape(&node.id.value);
+        if edge.on.value == On::Retry && !may_retry(workflow, node) {
+            let message = format!("`{name}` is tried once, so nothing follows this edge for `retry`");
+            let finding = Diagnostic::new(Code::P317, message).at(edge.on.span, "never followed");
+            found.push(finding.help(format!(
+                "write `max_retries=2` at `{name}` to have it followed after each failure but the last, or \
+                 `outcome=fail` for the way after the last"
+            )));
+        }
+        let lets_pass = node.said.flag("allow_partial").is_some_and(|flag| flag.value);
+        let clauses = edge.condition.as_ref().map_or(&[][..], |condition| &condition.value.clauses);
+        let is_fail =
+            |clause: &Clause| clause.key == Key::Outcome && clause.test == Test::Is("fail".to_owned());
+        if lets_pass && edge.on.value == On::Always && clauses.iter().any(is_fail) {
+            let span = edge.condition.as_ref().map_or(edge.span, |condition| condition.span);
+            let message =
+                format!("`{name}` has `allow_partial`, so its failure is `partial_success` and never `fail`");
+            let finding = Diagnostic::new(Code::P317, message).at(span, "never followed");
+            found.push(finding.help("write `outcome=partial_success`, or delete `allow_partial`"));
+        }
+        if found.len() > OF_A_KIND_MAX * 20 {
+            return;
+        }
+    }
+}
+
+// R1, R2: the node's own number, else the graph's.
+fn may_retry(workflow: &Workflow, node: &NodeTree) -> bool {
+    let preset = |said: &super::tree::Said| {
+        let word = said.text("retry_policy")?;
+        Some(Backoff::named(&word.value)?.1)
+    };
+    let number = |said: &super::tree::Said, key: &str| Some(said.number::<u16>(key)?.value);
+    let policy = node.said.text("on_fail").and_then(|policy| on_fail_of(&policy.value)?.retries);
+    let retries = policy
+        .or_else(|| number(&node.said, "max_retries"))
+        .or_else(|| preset(&node.said))
+        .or_else(|| number(&workflow.said, "default_max_retries"))
+        .or_else(|| preset(&workflow.said));
+    retries.unwrap_or(0) > 0
+}
+
 // L4 and L6: a gate that nothing leads back from, or that a way leads past (ruling 4).
-fn gates(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
+fn gates(shape: &Shape<'_>, language: Language, found: &mut Vec<Diagnostic>) {
     let workflow = shape.workflow;
     let is_gate = |at: &usize| shape.node(*at).said.flag("goal_gate").is_some_and(|gate| gate.value);
     let gates: Vec<usize> = (0..workflow.nodes.len()).filter(is_gate).take(GATES_MAX).collect();
@@ -483,11 +629,14 @@ fn gates(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         if !target(&node.said) && !target(&workflow.said) {
             let message = format!("nothing says where to go when the goal gate `{name}` is not met");
             let finding = Diagnostic::new(Code::P312, message).at(node.id.span, "the run fails then");
-            found.push(finding.help("write `retry_target=NODE` there or for the graph"));
+            let finding = finding.help("write `retry_target=NODE` there or for the graph");
+            found.push(match language {
+                Language::Dot => finding.mends_all("`graph [retry_target=NODE]`"),
+                Language::Json => finding,
+            });
         }
         let Some(entry) = shape.entry.filter(|entry| *entry != at) else { continue };
-        let past = shape.reached([entry], false, Some(at));
-        if exits.iter().any(|exit| past[*exit]) {
+        if shape.leads_past(entry, at, &exits) {
             let message = format!("a way leads to the exit past the goal gate `{name}`");
             let finding = Diagnostic::new(Code::P312, message)
                 .at(node.id.span, "a run that does not visit it can't succeed");
@@ -507,8 +656,8 @@ const WRITTEN: [&str; 16] = [
     "retry.remaining",
     "human.gate.selected",
     "human.gate.label",
-    "human.gate.text",
     "tool.output",
+    "tool.last_line",
     "tool.exit_code",
     "parallel.results",
     "failure_reason",
@@ -554,8 +703,13 @@ fn doubtful(clause: &Clause, span: Span, words: &BTreeSet<&str>) -> Option<Diagn
                 return None;
             }
             let message = format!("nothing in the graph writes `{}`, so it is empty", escape(name));
+            let is_of_command = ["tool", "stdout", "output"].iter().any(|word| name.contains(word));
             Some(match nearest(name, WRITTEN) {
                 Some(near) => finding(message).help(format!("did you mean `{}`?", near.word)),
+                None if is_of_command => finding(message).help(
+                    "what the last command printed is `tool.output`, its last line `tool.last_line`, its exit code \
+                     `tool.exit_code`",
+                ),
                 None => {
                     finding(message).help("say in a prompt that the worker is to report it, or mend the name")
                 }

@@ -41,11 +41,15 @@ pub(super) fn workflow(source: &Source, pipeline: &Pipeline, found: &mut Vec<Dia
     }
     let start = workflow.nodes.iter().find(|node| node.kind.value == Kind::Start);
     workflow.start = start.map(|node| node.id.clone());
+    workflow.carry_outcomes();
     workflow
 }
 
 fn tree_of(node: &PipelineNode, found: &mut Vec<Diagnostic>) -> NodeTree {
     let kind = kind(node, found);
+    if kind.value == Kind::Decision {
+        idle(node, found);
+    }
     let mut tree = NodeTree::new(node.name.clone(), node.span, kind);
     for name in names_of(Of::Node) {
         if let Some(attr) = node.get(name) {
@@ -58,6 +62,34 @@ fn tree_of(node: &PipelineNode, found: &mut Vec<Diagnostic>) -> NodeTree {
     tree.classes.clone_from(&node.classes);
     tree.contracts = contracts(node);
     tree
+}
+
+/// What says how work is done, and how often: nothing of it follows where no work is.
+const OF_WORK: [&str; 8] = [
+    "contract",
+    "llm_model",
+    "model",
+    "llm_provider",
+    "reasoning_effort",
+    "profile",
+    "max_retries",
+    "retry_policy",
+];
+
+// A decision routes what came in, or what its command says (DOT B7). What defaults say is meant for others.
+fn idle(node: &PipelineNode, found: &mut Vec<Diagnostic>) {
+    for key in OF_WORK {
+        let Some(attr) = node.own.get(key).filter(|attr| !attr.value.value.trim().is_empty()) else {
+            continue;
+        };
+        let message = format!("`{key}` of the decision `{}` has no effect", escape(&node.name.value));
+        let finding =
+            Diagnostic::new(Code::P321, message).at(attr.key.to(attr.value.span), "nobody works here");
+        found.push(finding.help(
+            "with a `prompt` the node is work: an agent does it, its `contract` decides, and the edges route that; \
+             `command=\"COMMAND\"` lets a command decide without an agent",
+        ));
+    }
 }
 
 fn contracts(node: &PipelineNode) -> Vec<NamedContract> {
@@ -124,12 +156,15 @@ fn unknown_type(value: &Spanned<String>, found: &mut Vec<Diagnostic>) {
     });
 }
 
-// Section 2.4: a hexagon that escalates, a node that only records the state.
+// Section 2.4: a hexagon that escalates, a node that only records the state; a diamond that works.
 fn refined(node: &PipelineNode, kind: Kind) -> Kind {
     let is_said = |key: &str| node.own.get(key).is_some_and(|attr| !attr.value.value.trim().is_empty());
     let is_checkpoint = node.own.get("checkpoint").is_some_and(|attr| attr.value.value == "true");
     if kind == Kind::Human && is_said("escalate") {
         Kind::Escalate
+    } else if kind == Kind::Decision && is_said("prompt") && !is_said("command") {
+        // B7: somebody is told what to do, so it is work, and its contract's verdict is what the edges route.
+        Kind::Task
     } else if kind == Kind::Task && is_checkpoint {
         Kind::Checkpoint
     } else {
@@ -162,13 +197,8 @@ fn edge_of(
         let mut condition = reading.as_ref().map(|reading| reading.condition.clone()).unwrap_or_default();
         if edge.get("on").is_some() {
             condition = without_outcome(condition, tree.on.value);
-        } else if let Some(rest) = of_retry(&condition) {
-            tree.on = Spanned::new(On::Retry, value.span);
-            condition = rest;
         }
-        if !condition.is_always() {
-            tree.condition = Some(Spanned::new(condition, value.span));
-        }
+        say_condition(&mut tree, Spanned::new(condition, value.span));
     }
     tree.label = edge.get("label").map(|attr| attr.value.clone()).filter(|label| !label.value.is_empty());
     tree.weight = edge.get("weight").and_then(|attr| dot::whole(&attr.value.value)).unwrap_or(0);
@@ -215,12 +245,22 @@ fn without_outcome(mut condition: Condition, on: On) -> Condition {
     condition
 }
 
-// Section 2.4: a failure with attempts left, in the words of other readers.
-fn of_retry(condition: &Condition) -> Option<Condition> {
-    let implied = outcome_clauses(On::Retry);
-    if !implied.iter().all(|clause| condition.clauses.contains(clause)) {
-        return None;
+/// Notes the condition of an edge. One that asks for a failure with attempts left is for `retry` (section 2.4, B2).
+pub(crate) fn say_condition(edge: &mut EdgeTree, mut condition: Spanned<Condition>) {
+    if edge.on.value == On::Always
+        && let Some(rest) = of_retry(&condition.value)
+    {
+        edge.on = Spanned::new(On::Retry, condition.span);
+        condition.value = rest;
     }
+    edge.condition = (!condition.value.is_always()).then_some(condition);
+}
+
+fn of_retry(condition: &Condition) -> Option<Condition> {
+    let retry = [Clause { key: Key::Outcome, test: Test::Is("retry".to_owned()) }];
+    let forms = [outcome_clauses(On::Retry), retry.to_vec()];
+    let says = |form: &Vec<Clause>| form.iter().all(|clause| condition.clauses.contains(clause));
+    let implied = forms.into_iter().find(says)?;
     let rest = condition.clauses.iter().filter(|clause| !implied.contains(clause));
     Some(Condition { clauses: rest.cloned().collect() })
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use planctl_engine::condition::Key;
 use planctl_engine::{On, Subscription, WorkKind};
 
-use super::pipeline::{on_named, read_condition};
+use super::pipeline::{on_named, read_condition, say_condition};
 use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Workflow};
 use crate::condition;
 use crate::diagnostic::{Code, Diagnostic};
@@ -45,6 +45,7 @@ pub(super) fn workflow(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnos
         |name: &str| NodeTree::new(Spanned::new(name.to_owned(), end), end, Spanned::new(Kind::Exit, end));
     workflow.nodes.push(exit(DONE));
     workflow.edges = edges(source, tree, found);
+    workflow.carry_outcomes();
     if workflow.edges.iter().any(|edge| edge.to.value == FAILED) {
         let mut failed = exit(FAILED);
         failed.said.insert("result", Spanned::new("failed".to_owned(), end));
@@ -309,7 +310,9 @@ fn flow_line(source: &Source, line: &Spanned<String>, found: &mut Vec<Diagnostic
     for from in &from {
         for to in &to {
             let mut edge = EdgeTree::new(from.clone(), to.clone(), line.span, on.clone());
-            edge.condition.clone_from(&condition);
+            if let Some(condition) = &condition {
+                say_condition(&mut edge, condition.clone());
+            }
             edges.push(edge);
         }
     }

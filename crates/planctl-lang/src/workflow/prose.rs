@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::On;
-use planctl_engine::condition::{Condition, Key, Test};
+use planctl_engine::condition::{Clause, Condition, Key, Test};
 
 use super::tree::{EdgeTree, Kind, NodeTree, Workflow};
+use crate::parse::parse;
+use crate::source::{Source, Spanned};
 
 /// A graph as a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -76,6 +78,7 @@ pub fn to_markdown(workflow: &Workflow) -> Markdown {
     if !flow.is_empty() {
         text.push_str(&format!("\n## Flow\n\n{}\n", flow.join("\n")));
     }
+    unsaid(workflow, &numbers, &text, &mut lost);
     Markdown { text, lost: lost.into_iter().collect() }
 }
 
@@ -217,6 +220,7 @@ fn script(node: &NodeTree, text: &mut String, lost: &mut BTreeSet<String>) {
 }
 
 fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>) -> Vec<String> {
+    let workflow = &one_way_each(workflow, lost);
     let ways = through_forks(workflow);
     let is_way_on = |edge: &EdgeTree| matches!(edge.on.value, On::Success | On::Always) && edge.is_plain();
     let mut leading: BTreeMap<&str, usize> = BTreeMap::new();
@@ -247,6 +251,13 @@ fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>)
         .flat_map(|node| node.said.list("needs").into_iter().map(|need| (need.value, node.id.value.clone())))
         .collect();
     let has_needs = !needs.is_empty();
+    let is_decision = |node: &&NodeTree| node.kind.value == Kind::Decision;
+    let decisions: BTreeSet<&str> =
+        workflow.nodes.iter().filter(is_decision).map(|node| node.id.value.as_str()).collect();
+    let mut leaving: BTreeMap<&str, usize> = BTreeMap::new();
+    for (from, ..) in &ways {
+        *leaving.entry(from).or_default() += 1;
+    }
     let mut lines = Vec::new();
     for (from, to, edge) in &ways {
         let edge = &as_outcome(edge);
@@ -267,7 +278,10 @@ fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>)
         let is_implied = implied.contains(&(first.clone(), last.clone())) && is_only;
         let is_needed =
             needs.contains(&(from.clone(), to.clone())) || (has_needs && last == "done" && is_only);
-        if is_plain_success && (is_implied || is_needed) {
+        // A decision of which the prose tells has no other ways than its lines.
+        let says_all =
+            decisions.contains(from.as_str()) && leaving.get(from.as_str()).is_some_and(|count| *count > 1);
+        if is_plain_success && (is_implied || is_needed) && !says_all {
             continue;
         }
         let on = match (edge.on.value, edge.is_plain()) {
@@ -281,6 +295,70 @@ fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>)
         lines.push(format!("- {first} -> {last}{on}{}", one_line(&condition, "").replacen("if", " if", 1)));
     }
     lines
+}
+
+// Of several ways without a condition one is followed in DOT and JSON, and all of them in a plan. The one that is followed
+// where nobody says another stays; one with a label is followed where the worker names it; others have no words.
+fn one_way_each(workflow: &Workflow, lost: &mut BTreeSet<String>) -> Workflow {
+    let mut one = workflow.clone();
+    if workflow.said.flag("parallel_edges").is_some_and(|flag| flag.value) {
+        return one;
+    }
+    let is_asked = |kind: Kind| matches!(kind, Kind::Fork | Kind::Human | Kind::Escalate);
+    let mut groups: BTreeMap<&str, Vec<&EdgeTree>> = BTreeMap::new();
+    for node in workflow.nodes.iter().filter(|node| !is_asked(node.kind.value)) {
+        groups.insert(&node.id.value, Vec::new());
+    }
+    for edge in &workflow.edges {
+        let plain = as_outcome(edge);
+        if plain.on.value == On::Success
+            && plain.is_plain()
+            && let Some(group) = groups.get_mut(edge.from.value.as_str())
+        {
+            group.push(edge);
+        }
+    }
+    let mut dropped: Vec<EdgeTree> = Vec::new();
+    for group in groups.values().filter(|group| group.len() > 1) {
+        let weighed = |edge: &&&EdgeTree| (std::cmp::Reverse(edge.weight), edge.to.value.clone());
+        let Some(first) = group.iter().min_by_key(weighed) else { continue };
+        for edge in group.iter().filter(|edge| !std::ptr::eq(**edge, *first)) {
+            dropped.push((*edge).clone());
+        }
+    }
+    one.edges.retain_mut(|edge| {
+        if !dropped.contains(edge) {
+            return true;
+        }
+        let Some(label) = &edge.label else {
+            lost.insert(format!("the edge from `{}` to `{}`", edge.from.value, edge.to.value));
+            return false;
+        };
+        let test = Test::Is(label.value.clone());
+        let condition = Condition { clauses: vec![Clause { key: Key::PreferredLabel, test }] };
+        edge.condition = Some(Spanned::new(condition, label.span));
+        edge.on.value = On::Always;
+        edge.label = None;
+        true
+    });
+    one
+}
+
+// What the plan does not say of the ways, though it should: its text is read again and compared.
+fn unsaid(workflow: &Workflow, numbers: &Numbers<'_>, text: &str, lost: &mut BTreeSet<String>) {
+    let source = Source::new("plan.md", text);
+    let (tree, _) = parse(&source);
+    let read = super::plan::workflow(&source, &tree, &mut Vec::new());
+    let there: BTreeSet<(&str, &str)> =
+        read.edges.iter().map(|edge| (edge.from.value.as_str(), edge.to.value.as_str())).collect();
+    for (from, to, _) in through_forks(workflow) {
+        let ends = (numbers.name(workflow, &from), numbers.name(workflow, &to));
+        if let (Some(first), Some(last)) = ends
+            && !there.contains(&(first.as_str(), last.as_str()))
+        {
+            lost.insert(format!("the edge from `{from}` to `{to}`"));
+        }
+    }
 }
 
 // A condition on the outcome alone is said as the outcome.

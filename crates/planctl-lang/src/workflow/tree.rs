@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use planctl_engine::On;
-use planctl_engine::condition::Condition;
+use planctl_engine::condition::{Clause, Condition, Key, Test};
 
 use crate::dot::{flag, seconds, whole};
+use crate::parse::on_fail_of;
 use crate::source::{Span, Spanned};
 
 /// A graph as read; what could not be read is absent here and named by a finding.
@@ -182,9 +183,32 @@ impl EdgeTree {
         }
     }
 
+    /// Says whether it is for what failed: by its word, or by a condition that names the failure.
+    pub fn is_for_failure(&self) -> bool {
+        let clauses = self.condition.as_ref().map_or(&[][..], |condition| &condition.value.clauses);
+        let names_failure = |clause: &Clause| {
+            clause.key == Key::Outcome
+                && match &clause.test {
+                    Test::Is(word) => matches!(word.as_str(), "fail" | "retry"),
+                    Test::IsNot(word) => word == "success",
+                    Test::Truthy => false,
+                }
+        };
+        match self.on.value {
+            On::Fail | On::Retry | On::Exhaust => true,
+            On::Success => false,
+            On::Always => clauses.iter().any(names_failure),
+        }
+    }
+
     /// Says whether nothing but the outcome decides whether it is taken.
     pub fn is_plain(&self) -> bool {
         self.condition.as_ref().is_none_or(|condition| condition.value.is_always())
+    }
+
+    /// Says whether its author wrote neither an outcome nor a condition: then the outcome has no place of its own.
+    pub fn is_bare(&self) -> bool {
+        self.is_plain() && self.on.span == self.span
     }
 }
 
@@ -269,6 +293,11 @@ impl NodeTree {
     }
 }
 
+// Says whether a policy tells what follows the last attempt.
+fn has_last_word(policy: &Spanned<String>) -> bool {
+    on_fail_of(&policy.value).is_some_and(|policy| policy.then.is_some())
+}
+
 /// Says whether a person confirms what is done at a task, as no contract says it (DESIGN 3, row H-30).
 pub(crate) fn is_confirmed(node: &NodeTree) -> bool {
     let is_none = |contract: &NamedContract| contract.command.value.trim() == "none";
@@ -278,6 +307,70 @@ pub(crate) fn is_confirmed(node: &NodeTree) -> bool {
 }
 
 impl Workflow {
+    /// Says whether an edge is open after a failure: by its word, or by a condition that can't hold on a pass (ruling 2).
+    pub fn names_failure(&self, edge: &EdgeTree) -> bool {
+        match edge.on.value {
+            On::Success => false,
+            On::Fail | On::Retry | On::Exhaust => true,
+            On::Always if edge.is_plain() => true,
+            On::Always => {
+                let exit_code = |name: &str| {
+                    let node = self.nodes.iter().find(|node| node.id.value == name);
+                    node.and_then(|node| node.said.number("expect_exit")).map_or(0, |code| code.value)
+                };
+                // What a decision passes on may be the failure of any node before it.
+                let expected = |named: Option<&str>| Some(Some(exit_code(named.unwrap_or(&edge.from.value))));
+                edge.condition.as_ref().is_some_and(|condition| condition.value.names_failure(&expected))
+            }
+        }
+    }
+
+    /// Has the bare edges into decisions without a command carry every outcome (ruling 1), where the decision has a way for a
+    /// failure. A node whose policy says what follows its last attempt keeps to that.
+    pub(super) fn carry_outcomes(&mut self) {
+        let routes =
+            |node: &NodeTree| node.kind.value == Kind::Decision && node.said.text("command").is_none();
+        let places = self.places();
+        let ways = self.ways();
+        let mut takes: Vec<bool> = (0..self.nodes.len())
+            .map(|at| routes(&self.nodes[at]) && ways[at].iter().any(|(_, edge)| self.names_failure(edge)))
+            .collect();
+        // A decision may leave it to the next one.
+        let mut open: Vec<usize> = (0..takes.len()).filter(|at| takes[*at]).collect();
+        while let Some(at) = open.pop() {
+            for (from, ways) in ways.iter().enumerate() {
+                let hands_on = |(to, edge): &(usize, &EdgeTree)| *to == at && edge.is_bare();
+                if !takes[from] && routes(&self.nodes[from]) && ways.iter().any(hands_on) {
+                    takes[from] = true;
+                    open.push(from);
+                }
+            }
+        }
+        let may_fail = |at: usize| {
+            let node = &self.nodes[at];
+            let works = matches!(
+                node.kind.value,
+                Kind::Task | Kind::Call | Kind::Decision | Kind::SubPlan | Kind::Join
+            );
+            works
+                && !is_confirmed(node)
+                && node.said.text("on_fail").is_none_or(|policy| !has_last_word(policy))
+        };
+        let carried: Vec<usize> = (0..self.edges.len())
+            .filter(|at| {
+                let edge = &self.edges[*at];
+                let place = |name: &Spanned<String>| places.get(name.value.as_str()).copied();
+                edge.on.value == On::Success
+                    && edge.is_bare()
+                    && place(&edge.to).is_some_and(|to| takes[to])
+                    && place(&edge.from).is_some_and(may_fail)
+            })
+            .collect();
+        for at in carried {
+            self.edges[at].on.value = On::Always;
+        }
+    }
+
     /// Returns the title: its own, else its name.
     pub fn title(&self) -> &str {
         let title = self.title.as_ref().or(self.name.as_ref());

@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::pipeline::{SHAPES, outcome_clauses};
 use super::tree::{EdgeTree, Kind, NodeTree, Workflow};
-use crate::dot::{is_name, plain, value_text};
+use crate::dot::{Of, is_name, plain, typed, value_text};
 
-/// Writes a graph as DOT; reading it gives the same graph, where its names can be names in DOT.
+/// Writes a graph of any language as DOT that Graphviz reads; reading it gives the same graph, where its names can be names in DOT.
 pub fn to_dot(workflow: &Workflow) -> String {
     let names = Names::of(workflow);
     let name = workflow.name.as_ref().map_or("plan", |name| name.value.as_str());
@@ -22,13 +22,22 @@ pub fn to_dot(workflow: &Workflow) -> String {
         .filter(|(key, _)| *key != "label")
         .map(|(key, value)| (key, value.value.as_str()));
     for (key, value) in title.into_iter().chain(said) {
-        text.push_str(&format!("    {key}={}\n", value_text(value)));
+        text.push_str(&format!("    {}={}\n", value_text(key), value_text(value)));
+    }
+    // In DOT a run begins at a start node, and nowhere else (S1, G-03).
+    let has_start = workflow.nodes.iter().any(|node| node.kind.value == Kind::Start);
+    let entry = workflow.start.as_ref().filter(|_| !has_start).map(|entry| (names.free("start"), entry));
+    if let Some((start, _)) = &entry {
+        text.push_str(&format!("    {start} [shape=Mdiamond]\n"));
     }
     for node in &workflow.nodes {
-        text.push_str(&format!("    {}{}\n", names.name(&node.id.value), list(&node_pairs(node, &names))));
+        text.push_str(&format!("    {}{}\n", names.written(&node.id.value), list(&node_pairs(node, &names))));
+    }
+    if let Some((start, entry)) = &entry {
+        text.push_str(&format!("    {start} -> {}\n", names.written(&entry.value)));
     }
     for edge in &workflow.edges {
-        let (from, to) = (names.name(&edge.from.value), names.name(&edge.to.value));
+        let (from, to) = (names.written(&edge.from.value), names.written(&edge.to.value));
         text.push_str(&format!("    {from} -> {to}{}\n", list(&edge_pairs(edge, &names))));
     }
     text.push_str("}\n");
@@ -38,7 +47,7 @@ pub fn to_dot(workflow: &Workflow) -> String {
 /// Writes the statement of one node of a graph.
 pub(crate) fn dot_node(node: &NodeTree, workflow: &Workflow) -> String {
     let names = Names::of(workflow);
-    format!("{}{}", names.name(&node.id.value), list(&node_pairs(node, &names)))
+    format!("{}{}", names.written(&node.id.value), list(&node_pairs(node, &names)))
 }
 
 fn list(pairs: &[(String, String)]) -> String {
@@ -46,7 +55,7 @@ fn list(pairs: &[(String, String)]) -> String {
         return String::new();
     }
     let pairs: Vec<String> =
-        pairs.iter().map(|(key, value)| format!("{key}={}", value_text(value))).collect();
+        pairs.iter().map(|(key, value)| format!("{}={}", value_text(key), value_text(value))).collect();
     format!(" [{}]", pairs.join(", "))
 }
 
@@ -81,12 +90,14 @@ fn node_pairs(node: &NodeTree, names: &Names) -> Vec<(String, String)> {
         match key {
             "shape" | "type" | "class" | "contract" | "checkpoint" => {}
             _ if is_target => say(key, &names.name(&value.value)),
+            // A diamond with a prompt is work (B7); what is decided, people read as its description.
+            "prompt" if kind == Kind::Decision => say("description", &value.value),
+            "description" if kind == Kind::Decision && node.said.text("prompt").is_some() => {}
             _ => say(key, &value.value),
         }
     }
     for contract in &node.contracts {
         let key = contract.name.as_ref().map_or("contract".to_owned(), |name| format!("contract.{name}"));
-        let key = if key.split('.').all(is_name) { key } else { value_text(&key) };
         say(&key, &contract.command.value);
     }
     pairs
@@ -128,7 +139,10 @@ fn edge_pairs(edge: &EdgeTree, names: &Names) -> Vec<(String, String)> {
 }
 
 /// Names that DOT can have, for nodes whose own it cannot: `3` becomes `step_3`.
-struct Names(BTreeMap<String, String>);
+struct Names {
+    own: BTreeMap<String, String>,
+    taken: BTreeSet<String>,
+}
 
 impl Names {
     fn of(workflow: &Workflow) -> Names {
@@ -150,20 +164,34 @@ impl Names {
             }
             names.insert(own.clone(), name);
         }
-        Names(names)
+        Names { own: names, taken }
     }
 
     fn name(&self, own: &str) -> String {
-        match self.0.get(own) {
+        match self.own.get(own) {
             Some(name) => name.clone(),
             None if is_name(own) => own.to_owned(),
             None => plain(own),
         }
     }
 
+    /// Returns a node's name as it stands in the text.
+    fn written(&self, own: &str) -> String {
+        value_text(&self.name(own))
+    }
+
+    /// Returns a name that no node has.
+    fn free(&self, wanted: &str) -> String {
+        let mut name = wanted.to_owned();
+        while self.taken.contains(&name) {
+            name.push('_');
+        }
+        name
+    }
+
     fn clause(&self, mut clause: Clause) -> Clause {
         if let Key::Step { node, .. } = &mut clause.key
-            && let Some(name) = self.0.get(node)
+            && let Some(name) = self.own.get(node)
         {
             node.clone_from(name);
         }
@@ -181,7 +209,7 @@ pub fn to_json(workflow: &Workflow) -> Value {
         }
     }
     for (key, value) in workflow.said.iter().filter(|(key, _)| *key != "label") {
-        say(key, json!(value.value));
+        say(key, typed(Of::Graph, key, &value.value));
     }
     let library = &workflow.library;
     for (key, list) in [("domains", &library.domains), ("triggers", &library.triggers)] {
@@ -213,7 +241,7 @@ pub(crate) fn node_json(node: &NodeTree) -> Map<String, Value> {
     for (key, value) in node.said.iter() {
         match key {
             "shape" | "type" | "class" | "label" | "contract" | "checkpoint" => {}
-            _ => say(key, json!(value.value)),
+            _ => say(key, typed(Of::Node, key, &value.value)),
         }
     }
     if !node.classes.is_empty() {
@@ -284,10 +312,7 @@ pub fn to_mermaid(workflow: &Workflow) -> String {
     for edge in &workflow.edges {
         let ends = (places.get(edge.from.value.as_str()), places.get(edge.to.value.as_str()));
         let (Some(from), Some(to)) = ends else { continue };
-        let arrow = match edge.on.value {
-            On::Fail | On::Retry | On::Exhaust => "-.->",
-            On::Success | On::Always => "-->",
-        };
+        let arrow = if edge.is_for_failure() { "-.->" } else { "-->" };
         let words = edge_words(edge);
         let label = if words.is_empty() { String::new() } else { format!("|\"{}\"|", mermaid_text(&words)) };
         text.push_str(&format!("    n{from} {arrow}{label} n{to}\n"));

@@ -134,7 +134,8 @@ fn a_condition_leads_to_its_step_or_past_it() {
         set(&[
             "start -> 1 Always",
             "1 -> when-2 Success",
-            "when-2 -> 2 Always if steps.1.exit_code!=0",
+            "when-2 -> 2 Success if steps.1.exit_code!=0",
+            "when-2 -> 2 Fail if steps.1.exit_code!=0",
             "when-2 -> past-2 Always",
             "2 -> past-2 Success",
             "past-2 -> 3 Always",

@@ -1,6 +1,6 @@
 //! Steps that workers propose are put into a plan, and what follows is numbered anew.
 
-use planctl_lang::{Source, insert_steps, parse};
+use planctl_lang::{Source, insert_step, parse};
 
 const PLAN: &str = "---\ntype: plan\nstatus: in-progress\nowner: ann\n---\n\n# Two\n\n## Steps\n\n### 1. ✅ One\n\n**target:** coder\n**task:** do\n\
     **contract:**\n```shell\ntest -f a\n```\n\n### 2. Two\n\n**target:** coder\n**needs:** 1\n**task:** do\n**contract:**\n```shell\ntest -f b\n```\n\n\
@@ -9,7 +9,7 @@ const PLAN: &str = "---\ntype: plan\nstatus: in-progress\nowner: ann\n---\n\n# T
 const STEP: &str = "### 9. Between\n\n**target:** coder\n**task:** do\n**contract:**\n```shell\n# a comment\ntest -f x\n```\n";
 
 fn inserted(plan: &str, after: u32, step: &str) -> Result<String, String> {
-    insert_steps(&Source::new("p.md", plan), after, step)
+    insert_step(&Source::new("p.md", plan), after, step)
         .map_err(|found| found.into_iter().map(|found| found.message).collect::<Vec<_>>().join("; "))
 }
 
@@ -32,9 +32,6 @@ fn h51_a_step_comes_after_the_one_that_proposed_it_and_references_follow() {
     assert!(text.contains("# a comment\ntest -f x"), "{text}");
     let last = inserted(PLAN, 3, STEP).unwrap();
     assert_eq!(titles(&last), ["1 One []", "2 Two [1]", "3 Three [2]", "4 Between []"]);
-    let several =
-        inserted(PLAN, 2, &format!("{STEP}\n{}", STEP.replace("### 9. Between", "## Again"))).unwrap();
-    assert_eq!(titles(&several).len(), 5, "{several}");
     let windows = inserted(&PLAN.replace('\n', "\r\n"), 1, STEP).unwrap();
     assert!(!windows.replace("\r\n", "").contains('\n'), "{windows:?}");
 }
@@ -50,6 +47,54 @@ fn h51_what_is_no_step_or_would_change_what_is_meant_is_refused() {
         let flow = format!("{PLAN}\n## Flow\n\n- {unclear}\n");
         let refused = inserted(&flow, 1, STEP).unwrap_err();
         assert_eq!(refused, "where the run goes from step 1 depends on more than its success", "{unclear}");
+    }
+}
+
+/// Proposals that reach beyond their own step, and the words with which they are refused.
+fn reaching() -> Vec<(String, &'static str)> {
+    let contract = "**contract:**\n```shell\n";
+    vec![
+        (format!("{STEP}\n<!--"), "leaves a comment or a fence open"),
+        (format!("{STEP}\n<!-- planctl -->\n\n<!-- and\n"), "leaves a comment or a fence open"),
+        (
+            format!("{STEP}\n{}", STEP.replace("### 9. Between", "## Again")),
+            "exactly one step, and this is 2",
+        ),
+        (STEP.replace("**task:** do", "**for_each:** a, b\n**task:** do"), "exactly one step"),
+        (format!("{STEP}\n## Flow\n\n- 1 -> 3\n"), "exactly one step, and this is 2"),
+        (format!("{STEP}\n## Steps\n\n### 9. Again\n"), "exactly one step"),
+        (STEP.replace(contract, "**contract:**\n~~~~~shell\n"), ""),
+        (STEP.replace("# a comment\ntest -f x\n```\n", "test -f x\n"), ""),
+        (format!("{STEP}\n<pre>\n"), ""),
+        (format!("{STEP}\n- \n    - \n"), ""),
+    ]
+}
+
+#[test]
+fn hole_1_a_proposal_is_exactly_one_step_and_leaves_the_plan_around_it_as_it_was() {
+    let own = titles(PLAN);
+    for (proposal, why) in reaching() {
+        match inserted(PLAN, 1, &proposal) {
+            Err(refused) => assert!(refused.contains(why), "{proposal}: {refused}"),
+            Ok(text) => {
+                assert_eq!(why, "", "{proposal}: {text}");
+                let (tree, _) = parse(&Source::new("p.md", text.as_str()));
+                assert_eq!(tree.steps.len(), own.len() + 1, "{proposal}: {text}");
+                let contract =
+                    |at: usize| tree.steps[at].contract.as_ref().unwrap().command.trim().to_owned();
+                assert_eq!(
+                    [contract(0), contract(2), contract(3)],
+                    ["test -f a", "test -f b", "test -f c"],
+                    "{proposal}: {text}"
+                );
+            }
+        }
+        for (path, plan) in
+            [("p.dot", DOT.replace("WAYS", "start -> one -> two -> done")), ("p.json", LIST.to_owned())]
+        {
+            let put = insert_step(&Source::new(path, plan), 1, &proposal);
+            assert!(why.is_empty() || put.is_err(), "{path} {proposal}: {put:?}");
+        }
     }
 }
 
@@ -78,27 +123,27 @@ fn h51_ways_and_conditions_follow_and_what_led_on_leads_on_from_the_new_step() {
             "- 9 -> 1"
         ]
     );
-    let second = inserted(&flow, 2, &format!("{STEP}\n{STEP}")).unwrap();
+    let second = inserted(&flow, 2, STEP).unwrap();
     assert_eq!(
         ways(&second),
         [
             "**when:** steps.2.exit_code=0",
-            "- 5 -> 2 on fail if steps.5.exit_code = 7 && steps.1.outcome=success",
-            "- 4 -> 5",
-            "- step 1, 4 -> done, 5",
+            "- 4 -> 2 on fail if steps.4.exit_code = 7 && steps.1.outcome=success",
+            "- 3 -> 4",
+            "- step 1, 3 -> done, 4",
             "- 9 -> 1"
         ]
     );
 }
 
 #[test]
-fn h51_what_needed_the_step_needs_the_last_of_those_that_were_put_in() {
+fn h51_what_needed_the_step_needs_the_one_that_was_put_in() {
     let plan = PLAN.replace("**needs:** 2", "**needs:** 2, 1");
-    let text = inserted(&plan, 1, &format!("{STEP}\n{STEP}")).unwrap();
+    let text = inserted(&plan, 1, STEP).unwrap();
     assert_eq!(
         titles(&text),
-        ["1 One []", "2 Between []", "3 Between []", "4 Two [3]", "5 Three [4, 3]"],
-        "what follows waits for the new steps"
+        ["1 One []", "2 Between []", "3 Two [2]", "4 Three [3, 2]"],
+        "what follows waits for the new step"
     );
     let said = inserted(&plan, 1, &STEP.replace("**task:**", "**needs:** 1\n**task:**")).unwrap();
     assert_eq!(titles(&said), ["1 One []", "2 Between [1]", "3 Two [2]", "4 Three [3, 2]"]);
@@ -115,7 +160,7 @@ const WORK: &str =
 fn dot(ways: &str, step: &str) -> Result<(String, Vec<String>), String> {
     let plan = DOT.replace("WAYS", ways);
     let before: Vec<&str> = plan.lines().collect();
-    let text = insert_steps(&Source::new("p.dot", plan.as_str()), 1, step)
+    let text = insert_step(&Source::new("p.dot", plan.as_str()), 1, step)
         .map_err(|found| found.into_iter().map(|found| found.message).collect::<Vec<_>>().join("; "))?;
     for line in before.iter().take_while(|line| !line.is_empty()) {
         assert!(text.lines().any(|own| own == *line), "{line}: {text}");
@@ -133,11 +178,8 @@ fn h51_a_plan_in_dot_gets_a_node_and_its_ways_lead_on_from_it() {
         "    clean_up [shape=box, label=\"Clean up\", on_fail=\"retry(2), then escalate\", prompt=\"tidy \\\"it\\\"\", target=fixer, contract=\"test -f x\"]"
     );
     assert_eq!(ways, ["start -> one -> clean_up -> two -> done // all"]);
-    let two = format!("{WORK}\n{WORK}");
-    assert_eq!(
-        dot("start -> one -> two -> done", &two).unwrap().1,
-        ["start -> one -> clean_up -> clean_up_2 -> two -> done"]
-    );
+    let refused = dot("start -> one -> two -> done", &format!("{WORK}\n{WORK}")).unwrap_err();
+    assert_eq!(refused, "a proposal is exactly one step, and this is 2");
     for (said, becomes) in [
         // A condition and a label stay where they are asked; what a failure leads to stays.
         (
@@ -186,7 +228,7 @@ fn h51_a_plan_in_dot_gets_a_node_and_its_ways_lead_on_from_it() {
     ] {
         assert_eq!(dot(said, WORK).unwrap().1, becomes, "{said}");
     }
-    let short = insert_steps(
+    let short = insert_step(
         &Source::new("p.gv", "digraph { start a [contract=\"test -f a\"] exit start -> a -> exit }"),
         1,
         &WORK.replace("Clean up", "a"),
@@ -222,7 +264,7 @@ fn h51_what_would_change_the_meaning_of_a_graph_is_refused() {
         let step = WORK.replace("**task:**", &format!("{own}**task:**"));
         assert!(dot(plain, &step).unwrap_err().contains("has ways of its own"), "{own}");
     }
-    let none = insert_steps(&Source::new("p.dot", DOT.replace("WAYS", plain)), 9, WORK).unwrap_err();
+    let none = insert_step(&Source::new("p.dot", DOT.replace("WAYS", plain)), 9, WORK).unwrap_err();
     assert_eq!(none[0].message, "the plan has no step 9");
 }
 
@@ -230,7 +272,7 @@ const LIST: &str = "{\n  \"name\": \"Fix\", // kept\n  \"steps\": [\n    {\n    
 
 #[test]
 fn h51_a_list_of_steps_in_json_gets_an_entry_and_names_of_later_ones_follow() {
-    let text = insert_steps(&Source::new("p.json", LIST), 1, WORK).unwrap();
+    let text = insert_step(&Source::new("p.json", LIST), 1, WORK).unwrap();
     let entry = "    {\n      \"contract\": \"test -f x\",\n      \"on_fail\": \"retry(2), then escalate\",\n      \"prompt\": \"tidy \\\"it\\\"\",\n      \"target\": \"fixer\",\n      \"title\": \"Clean up\"\n    }";
     let expected = LIST
         .replace(
@@ -239,10 +281,10 @@ fn h51_a_list_of_steps_in_json_gets_an_entry_and_names_of_later_ones_follow() {
         )
         .replace("step_2", "step_3");
     assert_eq!(text, expected);
-    let last = insert_steps(&Source::new("p.json", LIST), 2, &format!("{WORK}\n{WORK}")).unwrap();
+    let last = insert_step(&Source::new("p.json", LIST), 2, WORK).unwrap();
     assert!(last.contains("\"step_2\"},\n    {\"contract\""), "{last}");
     let call = WORK.replace("**target:** fixer\n", "**type:** call\n");
-    let refused = insert_steps(&Source::new("p.json", LIST), 1, &call).unwrap_err();
+    let refused = insert_step(&Source::new("p.json", LIST), 1, &call).unwrap_err();
     assert!(refused[0].message.contains("is no work for an agent"), "{refused:?}");
 }
 
@@ -262,7 +304,7 @@ fn h51_a_graph_in_json_gets_a_node_and_its_edges_follow() {
   ]
 }}"#;
     let node = r#"{"contract": "test -f x", "kind": "task", "on_fail": "retry(2), then escalate", "prompt": "tidy \"it\"", "target": "fixer", "title": "Clean up"}"#;
-    let text = insert_steps(&Source::new("p.json", plan), 1, WORK).unwrap();
+    let text = insert_step(&Source::new("p.json", plan), 1, WORK).unwrap();
     let expected = plan
         .replace("{\"type\": \"exit\"}", &format!("{{\"type\": \"exit\"}},\n    \"clean_up\": {node}"))
         .replace(
@@ -271,7 +313,7 @@ fn h51_a_graph_in_json_gets_a_node_and_its_edges_follow() {
         );
     assert_eq!(text, expected);
     // An edge without a condition is always followed, and so are those that it becomes.
-    let second = insert_steps(&Source::new("p.json", plan), 2, WORK).unwrap();
+    let second = insert_step(&Source::new("p.json", plan), 2, WORK).unwrap();
     assert!(
         second.contains(
             "{\"from\": \"two\", \"to\": \"clean_up\"},\n    {\"condition\": \"always\", \"from\": \"clean_up\", \"to\": \"done\"}"
@@ -279,7 +321,7 @@ fn h51_a_graph_in_json_gets_a_node_and_its_edges_follow() {
         "{second}"
     );
     let listed = r#"{"start": "a", "nodes": [{"id": "a", "contract": "test -f a"}, {"id": "z", "kind": "exit"}], "edges": [{"from": "a", "to": "z", "on": "success"}]}"#;
-    let text = insert_steps(&Source::new("p.json", listed), 1, WORK).unwrap();
+    let text = insert_step(&Source::new("p.json", listed), 1, WORK).unwrap();
     for words in [
         r#"{"id": "z", "kind": "exit"}, {"contract": "test -f x", "id": "clean_up""#,
         r#"{"from": "a", "to": "clean_up", "on": "success"}, {"from": "clean_up", "on": "success", "to": "z"}]"#,

@@ -337,3 +337,12 @@ fn a_fork_parts_where_it_or_a_node_on_its_branches_says_so() {
         [(Code::P017, "a worktree for `a`, which is on no branch, is not supported yet".to_owned())]
     );
 }
+
+#[test]
+fn a4_a_contract_is_not_judged_by_its_own_products() {
+    let node = "a [prompt=\"Mend it.\", contract=\"chmod +x check.sh && ./check.sh; test -e log || true; touch log\"]";
+    let graph =
+        dot(&format!("start [shape=Mdiamond] done [shape=Msquare] {node} start -> a -> done")).unwrap();
+    let files = &graph.task(&NodeId::new("a")).unwrap().contract_files;
+    assert_eq!(files.iter().map(String::as_str).collect::<Vec<_>>(), ["check.sh"]);
+}

@@ -509,7 +509,12 @@ fn every_example_survives_dot_and_json() {
         let read = json(text).workflows.remove(0);
         let named =
             Workflow { name: Some(planctl_lang::Spanned::new("plan".into(), <_>::default())), ..read };
-        let through_dot = again(&to_dot(&named), Language::Dot);
+        let mut through_dot = again(&to_dot(&named), Language::Dot);
+        // A task that begins the graph has a start node before it there.
+        if named.nodes.iter().all(|node| node.kind.value != Kind::Start) {
+            through_dot.nodes.remove(0);
+            through_dot.edges.remove(0);
+        }
         // DOT has no `start` of a graph beside its start node.
         let started = Workflow { start: through_dot.start.clone(), ..named.clone() };
         assert_eq!(bare(&plain(through_dot)), bare(&plain(started)));
@@ -526,12 +531,12 @@ fn a_graph_is_drawn_for_the_eye() {
     ));
     assert_eq!(
         to_ascii(&read.workflows[0]),
-        "start (start)\n  `-> a\na: Say \"hi\"\n  `-> d\nd (decision)\n  |-> exit\n  `-> a  ([A] Again, always)\nexit (exit)\n"
+        "start (start)\n  `-> a\na: Say \"hi\"\n  `-> d  (always)\nd (decision)\n  |-> exit\n  `-> a  ([A] Again, always)\nexit (exit)\n"
     );
     assert_eq!(
         to_mermaid(&read.workflows[0]),
         "flowchart TD\n    n0([\"start\"])\n    n1[\"Say #34;hi#34;\"]\n    n2{\"d\"}\n    n3([\"exit\"])\n    n0 --> n1\n    \
-         n1 --> n2\n    n2 --> n3\n    n2 -->|\"[A] Again, always\"| n1\n"
+         n1 -->|\"always\"| n2\n    n2 --> n3\n    n2 -->|\"[A] Again, always\"| n1\n"
     );
 }
 

@@ -300,6 +300,22 @@ fn user_file(env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 }
 
 fn environment(sources: &Sources<'_>) -> Result<Layer, ConfigError> {
+    Ok(isolation_variable(sources)?.over(database_variable(sources)?))
+}
+
+fn isolation_variable(sources: &Sources<'_>) -> Result<Layer, ConfigError> {
+    const NAME: &str = "PLANCTL_ISOLATION";
+    let Some(value) = (sources.env)(NAME).filter(|value| !value.is_empty()) else {
+        return Ok(Layer::default());
+    };
+    let text = value.to_string_lossy();
+    let isolation = super::Isolation::parse(&text)
+        .ok_or_else(|| ConfigError::Value { name: NAME, what: super::Isolation::expected(&text) })?;
+    let origins = Origins::one(&["isolation"], Origin::Variable(NAME));
+    Ok(Layer { isolation: Some(isolation), origins, ..Layer::default() })
+}
+
+fn database_variable(sources: &Sources<'_>) -> Result<Layer, ConfigError> {
     // An application's own DATABASE_URL is never looked at: it is not ours to write into.
     let Some(value) = (sources.env)("PLANCTL_DATABASE_URL").filter(|value| !value.is_empty()) else {
         return Ok(Layer::default());

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use planctl_engine::{RedFirst, Role};
+use planctl_glob::Glob;
 use planctl_harness::{PermissionMode, Permissions};
 use planctl_lang::Levels;
 
@@ -43,7 +44,7 @@ pub(super) struct RoleLayer {
     pub(super) permissions: Option<PermissionMode>,
     pub(super) allow: Option<Vec<String>>,
     pub(super) effects: Effects,
-    pub(super) plans: Option<Vec<String>>,
+    pub(super) plans: Option<Vec<Glob>>,
     pub(super) types: Option<Vec<String>>,
     pub(super) pace: Pace,
 }
@@ -79,6 +80,10 @@ impl Layer {
         }
         if self.bin_dir.take().is_some() {
             ignore(&["postgres", "bin_dir"]);
+        }
+        // One tier and no other can be less than there would be; what is required can only be more.
+        if self.isolation.take_if(|isolation| matches!(isolation, Isolation::Exactly(_))).is_some() {
+            ignore(&["isolation"]);
         }
         // Whoever hides a finding hides it from the person who approves.
         for name in self.verify.only_stricter() {

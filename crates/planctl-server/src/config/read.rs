@@ -267,18 +267,11 @@ impl Reader<'_> {
 
     fn isolation(&mut self, value: &Value<'_>) -> Option<Isolation> {
         let text = self.string(value)?;
-        if text == "auto" {
-            return Some(Isolation::Auto);
+        let isolation = Isolation::parse(text);
+        if isolation.is_none() {
+            self.report(value.span(), Isolation::expected(text), None);
         }
-        match text.strip_prefix("require:").and_then(|tier| tier.parse::<u8>().ok()) {
-            Some(tier) if tier <= 2 => Some(Isolation::Require(tier)),
-            Some(_) | None => {
-                let message =
-                    format!("isolation is \"auto\" or \"require:0\" to \"require:2\", not {text:?}");
-                self.report(value.span(), message, None);
-                None
-            }
-        }
+        isolation
     }
 
     fn table<'v, 'i>(

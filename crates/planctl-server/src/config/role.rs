@@ -5,7 +5,8 @@ use std::fmt;
 use std::time::Duration;
 
 use planctl_engine::{Level, Responder};
-use planctl_harness::{Known, KnownAgent, NotKnown, PermissionMode, Permissions, Program, glob_matches};
+use planctl_glob::Glob;
+use planctl_harness::{Known, KnownAgent, NotKnown, PermissionMode, Permissions, Program};
 use planctl_lang::did_you_mean;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -29,7 +30,7 @@ pub struct RoleConfig {
     /// What the role's tools may bring about.
     pub effects: Effects,
     /// The plans that the role may take; `None` is all (G-39).
-    pub plans: Option<Vec<String>>,
+    pub plans: Option<Vec<Glob>>,
     /// The types of nodes in graphs that it serves where they name no role of their own (DOT S12).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub types: Vec<String>,
@@ -292,12 +293,10 @@ pub fn permission_words(permissions: &Permissions) -> Option<String> {
 }
 
 /// Says whether a role's list of plans has this one: by its path, or by the name of its file with or without ending.
-pub fn takes_plan(plans: Option<&[String]>, plan: &str) -> bool {
+pub fn takes_plan(plans: Option<&[Glob]>, plan: &str) -> bool {
     let Some(plans) = plans else { return true };
     let path = std::path::Path::new(plan);
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let stem = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    plans
-        .iter()
-        .any(|glob| [plan, &name, &stem].into_iter().any(|text| glob_matches(glob, text).unwrap_or(false)))
+    plans.iter().any(|glob| [plan, &name, &stem].into_iter().any(|text| glob.matches(text)))
 }

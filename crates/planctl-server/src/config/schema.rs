@@ -22,7 +22,7 @@ pub fn schema() -> Value {
         "properties": {
             "isolation": {
                 "description": "How much isolation contracts and workers need; below it nothing runs.",
-                "enum": ["auto", "require:0", "require:1", "require:2"],
+                "enum": ["auto", "0", "1a", "1b", "2", "require:0", "require:1", "require:1a", "require:1b", "require:2"],
                 "default": "auto",
             },
             "project": table("What the project is.", json!({

@@ -61,7 +61,7 @@ fn a_whole_file_reads() {
     let coder = &config.roles[&Role::new("coder")];
     assert_eq!(coder.agent, Some(Agent::Exec("./code.sh".into())));
     assert_eq!(coder.env.inherit, ["API_KEY"]);
-    assert_eq!(config.isolation, Isolation::Require(0));
+    assert_eq!(config.isolation, Isolation::Require(Tier::SameUser));
     assert_eq!(config.database.unwrap().to_string(), "postgres://me:…@db/plans");
     assert!(!config.postgres.download);
 }
@@ -143,7 +143,11 @@ fn an_untrusted_project_starts_nothing_and_says_which_keys_are_ignored() {
     assert_eq!(loaded.config.roles[&Role::new("coder")].agent, None);
     assert!(loaded.config.contracts.env.is_empty());
     assert_eq!(loaded.config.contracts.timeout, Some(Duration::from_secs(60)));
-    assert_eq!(loaded.config.isolation, Isolation::Require(1), "stricter isolation needs no trust");
+    assert_eq!(
+        loaded.config.isolation,
+        Isolation::Require(Tier::Landlock),
+        "stricter isolation needs no trust"
+    );
 }
 
 #[test]
@@ -639,6 +643,28 @@ fn where_configuration_stands_is_told_whatever_stands_in_it() {
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].of, PlaceOf::Project(Standing::Unknown));
     assert!(found[0].path.ends_with("shop/planctl.toml") && found[0].is_there);
+}
+
+#[test]
+fn of_two_demands_on_the_isolation_the_stricter_counts_and_a_single_tier_is_never_less() {
+    use Isolation::{Auto, Exactly, Require};
+    let (none, landlock, namespaces) = (Tier::SameUser, Tier::Landlock, Tier::Namespaces);
+    for (one, other, counts) in [
+        (Auto, Exactly(none), Exactly(none)),
+        (Exactly(none), Require(landlock), Require(landlock)),
+        (Exactly(namespaces), Require(landlock), Exactly(namespaces)),
+        (Exactly(none), Exactly(landlock), Exactly(landlock)),
+        (Require(landlock), Require(namespaces), Require(namespaces)),
+    ] {
+        assert_eq!((one.stricter(other), other.stricter(one)), (counts, counts), "{one} {other}");
+    }
+    for text in ["auto", "0", "1a", "1b", "2", "require:0", "require:1b"] {
+        assert_eq!(Isolation::parse(text).unwrap().to_string(), text);
+    }
+    assert_eq!(Require(landlock).tier(namespaces), Some(namespaces));
+    assert_eq!(Exactly(landlock).tier(namespaces), Some(landlock));
+    assert_eq!(Require(namespaces).tier(landlock), None);
+    assert_eq!(Auto.tier(namespaces), Some(none));
 }
 
 /// Every key of the schema by its dotted name; `*` stands for a name of the user's own.

@@ -2,6 +2,7 @@
 
 use super::parameters::{RUN, WORKSPACE};
 use super::{Answer, Call, json, number};
+use crate::plans::Approving;
 use crate::wire::AskList;
 use crate::wire::calls::AnswerCall;
 
@@ -26,5 +27,6 @@ pub(super) async fn answer(call: Call) -> Answer {
     let answer = wanted.answer.answer()?;
     let under = wanted.place.config.clone();
     let services = call.services_of(wanted.place).await?;
-    json(&services.answer(ask, answer, wanted.note.as_deref(), under.as_ref()).await?)
+    let given = Approving { note: wanted.note, accept_changed: wanted.accept_changed };
+    json(&services.answer(ask, answer, &given, under.as_ref()).await?)
 }

@@ -10,6 +10,7 @@ use planctl_engine::{
     AgentEvent, AgentSaid, At, Ending, Event, Fault, FaultKind, ItemId, Overrun, Report, Role, RunId,
     Subscription, Task, Usage, Work, WorkKind,
 };
+use planctl_glob::Glob;
 use planctl_harness::{Assignment, digest_of, excerpt_of};
 use planctl_store::{
     Claimed, Leased, News, Proof, Renewal, SeenWorker, Store, StoreError, Take, Token, Waiting,
@@ -49,10 +50,14 @@ const NOTED_FOR: Duration = Duration::from_secs(5);
 const SECRET_KEY_MIN: usize = 32;
 /// The most roles in one claim.
 const ROLES_MAX: usize = 100;
+/// The longest question: a person reads it.
+const QUESTION_CHARACTERS_MAX: usize = 20_000;
 /// The longest name of a role, as in plans and configurations.
 const ROLE_CHARACTERS_MAX: usize = 64;
 /// The longest that a worker says of itself in a line, for people.
 const LINE_CHARACTERS_MAX: usize = 200;
+/// The most bytes of all the globs in one claim: they are kept as long as it waits.
+const PLANS_BYTES_MAX: usize = 16 * 1024;
 /// The most plans in one claim, of all its roles.
 const PLANS_MAX: usize = 1000;
 /// How much of what a worker prints is kept for those who watch.
@@ -314,24 +319,34 @@ pub(super) fn refuse_roles(roles: &[String]) -> Result<(), Problem> {
 /// Takes what a worker says of itself: it is kept as long as the worker is, and shown whole.
 fn line_of<'w>(name: &str, said: Option<&'w str>) -> Result<&'w str, Problem> {
     let said = said.unwrap_or_default();
-    if said.chars().count() > LINE_CHARACTERS_MAX {
-        let detail = format!("`{name}` has at most {LINE_CHARACTERS_MAX} characters");
-        return Err(Problem::new(Code::BadRequest, detail));
-    }
+    refuse_long(name, said, LINE_CHARACTERS_MAX)?;
     Ok(said)
 }
 
+/// Refuses what a worker says at a length that nobody reads.
+fn refuse_long(name: &str, said: &str, most: usize) -> Result<(), Problem> {
+    if said.chars().count() <= most {
+        return Ok(());
+    }
+    Err(Problem::new(Code::BadRequest, format!("`{name}` has at most {most} characters")))
+}
+
 /// Returns the plans that roles are held to, of those whose work is wanted.
-fn plans_of(wanted: &ClaimCall, roles: &[Role]) -> Result<BTreeMap<Role, Vec<String>>, Problem> {
+fn plans_of(wanted: &ClaimCall, roles: &[Role]) -> Result<BTreeMap<Role, Vec<Glob>>, Problem> {
     if wanted.plans.values().flatten().count() > PLANS_MAX {
         return Err(Problem::new(Code::BadRequest, format!("`plans` are at most {PLANS_MAX}")));
     }
-    let is_bad = |glob: &&String| planctl_harness::glob_matches(glob, "").is_err();
-    if let Some(glob) = wanted.plans.values().flatten().find(is_bad) {
-        return Err(Problem::new(Code::BadRequest, format!("`plans`: {glob:?} is no glob")));
+    if wanted.plans.values().flatten().map(String::len).sum::<usize>() > PLANS_BYTES_MAX {
+        return Err(Problem::new(Code::BadRequest, format!("`plans` have at most {PLANS_BYTES_MAX} bytes")));
     }
-    let plans = wanted.plans.iter().map(|(role, plans)| (Role::new(role.as_str()), plans.clone()));
-    Ok(plans.filter(|(role, _)| roles.contains(role)).collect())
+    let mut plans = BTreeMap::new();
+    for (role, globs) in &wanted.plans {
+        let globs: Result<Vec<Glob>, _> = globs.iter().map(|glob| Glob::parse(glob)).collect();
+        let globs = globs.map_err(|error| Problem::new(Code::BadRequest, format!("`plans`: {error}")))?;
+        plans.insert(Role::new(role.as_str()), globs);
+    }
+    plans.retain(|role, _| roles.contains(role));
+    Ok(plans)
 }
 
 fn lease_of(call: &Call, wanted: &ClaimCall) -> Result<Duration, Problem> {
@@ -407,7 +422,9 @@ async fn view(
     let task = claimed.graph.task(&claimed.item.at.node);
     let task = task.ok_or_else(|| Problem::new(Code::Defect, "an item is of no step"))?;
     let station = call.station();
-    let settings = RunSettings::parse(&claimed.terms.settings)?;
+    let settings = &claimed.terms.settings;
+    station.refuse_changed_settings(claimed.item.run, &claimed.run_name, settings).await?;
+    let settings = RunSettings::parse(settings)?;
     let told = Told { store: &station.store, plan: &claimed.plan, settings: &settings };
     let assignment = told.assignment(claimed, task, role, *timeout, brief).await?;
     let context = assignment.context.iter().map(|entry| SubscriptionView {
@@ -425,6 +442,7 @@ async fn view(
         run: assignment.run,
         step: task.step,
         step_title: assignment.step_title,
+        node: assignment.node,
         attempt: assignment.attempt,
         attempts_max: assignment.attempts_max,
         role: assignment.role,
@@ -676,6 +694,7 @@ pub(super) async fn ask(call: Call) -> Answer {
     if said.question.trim().is_empty() {
         return Err(Problem::new(Code::BadRequest, "`question` is empty"));
     }
+    refuse_long("question", &said.question, QUESTION_CHARACTERS_MAX)?;
     let usage = used(said.usage)?;
     let asked = AgentSaid::Asked { question: said.question, usage };
     accepted(&lease, lease.say(&call, asked).await?, "a person is asked; this worker is free")
@@ -731,6 +750,7 @@ fn used(said: Option<UsageCall>) -> Result<Option<Usage>, Problem> {
 impl UsageCall {
     fn usage(&self) -> Result<Usage, Problem> {
         let micro_usd = self.cost_usd.map(|cost| calls::micro_usd("cost_usd", cost)).transpose()?;
+        refuse_long("usage.model", self.model.as_deref().unwrap_or_default(), LINE_CHARACTERS_MAX)?;
         Ok(Usage {
             input_tokens: self.input_tokens,
             cached_input_tokens: self.cached_input_tokens,

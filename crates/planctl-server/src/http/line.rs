@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use planctl_engine::{AgentEvent, AgentSaid, Event, Role};
+use planctl_glob::Glob;
 use planctl_store::{Claim, ClaimLane, Claimed, Holder, Store, StoreError, Waiting};
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
@@ -20,7 +21,7 @@ pub(super) struct Wanted {
     /// Whose.
     pub(super) roles: Vec<Role>,
     /// The plans that roles are held to; a role that is not named takes all (G-39).
-    pub(super) plans: BTreeMap<Role, Vec<String>>,
+    pub(super) plans: BTreeMap<Role, Vec<Glob>>,
 }
 
 impl Wanted {

@@ -7,6 +7,7 @@ use super::parameters::WORKSPACE;
 use super::problem::{Code, Problem};
 use super::{Answer, Call, json, number};
 use crate::check::{self, Checked, Checking};
+use crate::plans::Approving;
 use crate::wire::calls::{DecideCall, DiffCall, PlanCall, StandingCall};
 use crate::wire::{PlanList, RevisionList};
 
@@ -53,7 +54,8 @@ pub(super) async fn approve(call: Call) -> Answer {
     let wanted: DecideCall = call.body()?;
     let checked = checked(&call, &wanted.plan).await?;
     let services = call.services_of_plan(&wanted.plan).await?;
-    json(&services.approve(&checked, wanted.note.as_deref()).await?)
+    let given = Approving { note: wanted.note, accept_changed: wanted.accept_changed };
+    json(&services.approve(&checked, &given).await?)
 }
 
 pub(super) async fn reject(call: Call) -> Answer {

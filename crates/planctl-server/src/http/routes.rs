@@ -670,7 +670,8 @@ pub static ROUTES: &[Route] = &[
         Some(Body::of::<calls::Nothing>()),
         Answers::json::<wire::work::WorkerView>(),
         handler!(system::pause_worker),
-    ),
+    )
+    .decision(),
     post(
         "/v1/workers/{worker}/resume",
         Scope::Admin,
@@ -678,7 +679,8 @@ pub static ROUTES: &[Route] = &[
         Some(Body::of::<calls::Nothing>()),
         Answers::json::<wire::work::WorkerView>(),
         handler!(system::resume_worker),
-    ),
+    )
+    .decision(),
     get(
         "/v1/tokens",
         Scope::Admin,

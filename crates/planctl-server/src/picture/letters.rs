@@ -104,10 +104,26 @@ fn letters(text: &str) -> usize {
     text.chars().map(|letter| if letter >= '\u{1100}' { 2 } else { 1 }).sum()
 }
 
-/// Cuts a word that is longer than a line.
+/// Returns how many letters a line of a text takes: more than usual where the text is so long that it would be a column.
+pub(super) fn columns_for(text: &str, usual: usize) -> usize {
+    (letters(text) / 4).clamp(usual, usual.max(44))
+}
+
+/// Breaks a word that is longer than a line: behind the last sign that joins its parts, and within a part only where that
+/// alone is too long.
 fn pieces(word: &str, columns: usize) -> Vec<String> {
-    let all: Vec<char> = word.chars().collect();
-    all.chunks(columns.max(1)).map(|piece| piece.iter().collect()).collect()
+    let columns = columns.max(1);
+    let mut pieces = Vec::new();
+    let mut rest: Vec<char> = word.chars().collect();
+    while rest.len() > columns {
+        let joins = |c: &char| matches!(c, '_' | '-' | '.' | '/' | ':' | '=' | ',' | '&');
+        let end = rest[..columns].iter().rposition(joins).map_or(columns, |at| at + 1);
+        let tail = rest.split_off(end);
+        pieces.push(rest.into_iter().collect());
+        rest = tail;
+    }
+    pieces.push(rest.into_iter().collect());
+    pieces
 }
 
 /// Writes text so that XML holds it as it is, and nobody is led astray by what can't be seen.

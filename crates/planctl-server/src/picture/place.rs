@@ -2,7 +2,6 @@
 
 use dugong::graphlib::{EdgeKey, Graph, GraphOptions};
 use dugong::{EdgeLabel, GraphLabel, LabelPos, NodeLabel, layout};
-use planctl_engine::On;
 
 use super::{Card, Tie, Undrawable};
 
@@ -52,7 +51,7 @@ pub(super) fn lay_out(cards: &[Card<'_>], ties: &[Tie<'_>]) -> Result<Placed, Un
         );
     }
     for (at, tie) in ties.iter().enumerate() {
-        let is_way_on = matches!(tie.edge.on.value, On::Success | On::Always);
+        let is_way_on = !tie.edge.is_for_failure();
         let label = EdgeLabel {
             width: tie.width(),
             height: tie.height(),

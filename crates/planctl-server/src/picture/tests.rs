@@ -51,6 +51,47 @@ fn the_same_graph_is_the_same_text_and_nothing_in_it_can_do_anything() {
 }
 
 #[test]
+fn dot_b14_ways_whose_condition_names_the_failure_are_dashed() {
+    let drawn = |said: &str| {
+        let text = format!("digraph g {{ a [shape=diamond] b a -> b [condition=\"{said}\"] }}");
+        let picture = svg(&graph(&text), &Stages::new()).unwrap_or_default();
+        picture.contains("class=\"edge trouble")
+    };
+    for failing in ["outcome=fail", "outcome!=success", "context.x=1 && outcome=fail", "outcome=retry"] {
+        assert!(drawn(failing), "{failing}");
+    }
+    for other in ["outcome=success", "outcome!=fail", "context.outcome=fail", "preferred_label=fail"] {
+        assert!(!drawn(other), "{other}");
+    }
+}
+
+#[test]
+fn dot_b14_captions_and_labels_are_whole_and_words_break_where_their_parts_meet() {
+    let label = "The tests of the payment service pass and nobody has touched the ledger since the last release \
+                 was tagged, so that it may be shipped to everybody";
+    let long = "context.failure_class=transient_infra_of_the_runner";
+    let text = format!(
+        "digraph g {{ check_build_of_everything [shape=parallelogram, label=\"{label}\"] b [shape=hexagon, label=\"Go?\"]\n\
+         check_build_of_everything -> b [condition=\"{long}\"] }}"
+    );
+    let picture = svg(&graph(&text), &Stages::new()).unwrap_or_default();
+    assert!(!picture.contains('…'), "{picture}");
+    let words: Vec<&str> = picture
+        .split("<text")
+        .skip(1)
+        .filter_map(|text| text.split_once('>')?.1.split("</text>").next())
+        .collect();
+    let all = words.join(" ");
+    assert!(all.contains(label), "{words:?}");
+    assert!(all.contains("a person chooses"), "{words:?}");
+    assert!(
+        words.iter().any(|line| line.ends_with("failure_class=") || line.ends_with("class=")),
+        "{words:?}"
+    );
+    assert!(words.iter().any(|line| line.starts_with("transient_infra")), "{words:?}");
+}
+
+#[test]
 fn labels_do_not_lie_on_nodes_or_on_each_other() {
     let picture = svg(&graph(&sixty()), &Stages::new()).unwrap_or_default();
     let from = picture.find("<g class=\"label").unwrap_or_default();

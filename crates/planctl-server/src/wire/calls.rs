@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{Agent, Config};
 use crate::plans::Start;
-use crate::wire::BudgetView;
+use crate::wire::{BudgetView, DriftView};
 
 /// A plan as it is handed in: its text, where it lies, and the configuration that is approved with it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -68,6 +68,9 @@ pub struct StandingView {
     pub approved_before: Option<String>,
     /// Says that nothing runs before a person approves this text.
     pub needs_approval: bool,
+    /// Protected files that differ from what was approved last; an approval has to name them.
+    #[serde(default)]
+    pub drift: Vec<DriftView>,
 }
 
 /// Approves or rejects a plan.
@@ -79,6 +82,10 @@ pub struct DecideCall {
     /// Why.
     #[serde(default)]
     pub note: Option<String>,
+    /// Protected files that are approved as they are although they differ from what was approved last: `FILE` or
+    /// `FILE@DIGEST`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accept_changed: Vec<String>,
 }
 
 /// Compares two texts of a plan.
@@ -176,6 +183,10 @@ pub struct AnswerCall {
     /// Why, or words for the worker.
     #[serde(default)]
     pub note: Option<String>,
+    /// With `approve`: protected files that are approved as they are although they differ from what was approved last,
+    /// `FILE` or `FILE@DIGEST`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accept_changed: Vec<String>,
 }
 
 /// An answer by its word. Those without anything to say besides are empty objects, so that a field too many is refused.
@@ -208,6 +219,14 @@ pub enum AnswerWord {
     },
     /// Answer the worker's question; the next attempt spends no allowance.
     Reply {},
+    /// Accept protected files as the gate found them, for this step alone, and have its contract judge what was done.
+    Allow {
+        /// Which; all that the ask names where it is left out.
+        #[serde(default)]
+        files: Vec<String>,
+    },
+    /// Put the approved copies of protected files back, and try once more.
+    Restore {},
     /// Answer what the plan asks.
     Choose {
         /// One of the options; where there are none, any text.
@@ -247,6 +266,8 @@ impl AnswerWord {
                 AnswerWord::Raise { by: RaiseCall { tokens, usd, seconds } }
             }
             Answer::Reply => AnswerWord::Reply {},
+            Answer::Allow { files } => AnswerWord::Allow { files: files.clone() },
+            Answer::Restore => AnswerWord::Restore {},
             Answer::Choose { option } => AnswerWord::Choose { option: option.clone() },
         }
     }
@@ -274,6 +295,8 @@ impl AnswerWord {
                 },
             },
             AnswerWord::Reply {} => Answer::Reply,
+            AnswerWord::Allow { files } => Answer::Allow { files },
+            AnswerWord::Restore {} => Answer::Restore,
             AnswerWord::Choose { option } => Answer::Choose { option },
         })
     }
@@ -391,6 +414,9 @@ pub struct ClaimedView {
     pub step: u32,
     /// The step's title.
     pub step_title: String,
+    /// The node's name in the graph.
+    #[serde(default)]
+    pub node: String,
     /// Which try this is.
     pub attempt: u16,
     /// How many tries the plan allows.

@@ -112,7 +112,7 @@ fn role_view(role: &str, settings: &RoleConfig) -> RoleView {
             allow: settings.effects.allow.iter().cloned().collect(),
             deny: settings.effects.deny.iter().cloned().collect(),
         },
-        plans: settings.plans.clone(),
+        plans: settings.plans.as_ref().map(|plans| plans.iter().map(ToString::to_string).collect()),
         pace: PaceView {
             alternate: pace.alternate.as_ref().map(ToString::to_string),
             contingent: pace.contingent.as_ref().map(ToString::to_string),

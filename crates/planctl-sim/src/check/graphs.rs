@@ -39,6 +39,7 @@ pub(super) fn after_event(store: &Store, entry: &Entry) -> Result<(), String> {
             | Fact::RetryTriggered { .. }
             | Fact::EpochBegan { .. }
             | Fact::FidelityReduced { .. }
+            | Fact::ContextRefused { .. }
             | Fact::NodeQueued { .. }
             | Fact::NodeDecided { .. }
             | Fact::CheckpointRestored { .. }

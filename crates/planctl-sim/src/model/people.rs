@@ -71,6 +71,8 @@ impl Model {
             Answer::Reject => matches!(kind, AskKind::Plan | AskKind::Insertion),
             Answer::Retry => kind == AskKind::Escalation,
             Answer::Reply => kind == AskKind::Question,
+            // Nobody in the simulation answers so.
+            Answer::Allow { .. } | Answer::Restore => false,
             Answer::Raise { .. } => kind == AskKind::Budget,
             Answer::Choose { .. } => kind == AskKind::Choice,
             Answer::Abort => kind != AskKind::Plan,
@@ -111,7 +113,7 @@ impl Model {
                 self.end(Status::Cancelled);
                 self.tell("cancelled".to_owned());
             }
-            Answer::Retry => self.grant(event, node, None),
+            Answer::Retry | Answer::Restore | Answer::Allow { .. } => self.grant(event, node, None),
             Answer::Reassign { role } => self.grant(event, node, Some(role)),
             Answer::Reply => {
                 self.note_down(event, node);
@@ -205,6 +207,8 @@ fn answer_word(answer: &Answer) -> &'static str {
         Answer::Reassign { .. } => "reassign",
         Answer::Raise { .. } => "raise",
         Answer::Reply => "answer",
+        Answer::Allow { .. } => "allow",
+        Answer::Restore => "restore",
         Answer::Choose { .. } => "choose",
     }
 }

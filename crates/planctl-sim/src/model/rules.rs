@@ -118,11 +118,16 @@ impl Model {
             self.journal.push(Entry::Known { node: node.clone(), known });
         }
         let mut context = self.context(node);
+        let mut refused = Vec::new();
         for (name, value) in hints.iter().flat_map(|hints| &hints.context) {
-            let owner = name.split_once('.').map(|(owner, _)| owner);
-            if !owner.is_some_and(|owner| ["internal", "graph", "parallel", "human"].contains(&owner)) {
+            if is_ours(name) {
+                refused.push(name.as_str());
+            } else {
                 context.insert(name.clone(), value.clone());
             }
+        }
+        if !refused.is_empty() {
+            self.tell(format!("not noted {node} {}", refused.join(" ")));
         }
         self.set_context(node, context);
     }
@@ -158,6 +163,7 @@ impl Model {
                 let outcome = self.merging(node).ok_or(No)?;
                 self.tell(format!("merged {node} {files}"));
                 self.tell_next(node, None);
+                self.journal.push(Entry::Merging { node: node.clone(), outcome: None });
                 self.end_join(node, outcome);
                 Ok(())
             }
@@ -218,6 +224,14 @@ impl Model {
             let known = self.known(node).unwrap_or_default();
             let known = Some(Knowledge { exit_code: code, output, ..known });
             self.journal.push(Entry::Known { node: node.clone(), known });
+        }
+        if matches!(self.kind(node), NodeKind::Call(_)) && self.graph.asks_for("tool.") {
+            let mut context = self.context(node);
+            let code =
+                if let Ending::Exited { code } = evidence.ending { code.to_string() } else { String::new() };
+            context.insert("tool.exit_code".to_owned(), code);
+            context.insert("tool.output".to_owned(), evidence.stdout.tail.trim().to_owned());
+            self.set_context(node, context);
         }
         let is_answer = matches!(evidence.ending, Ending::Exited { .. }) && verdict != "tampered";
         if is_answer && matches!(self.kind(node), NodeKind::Decision(_)) {
@@ -422,6 +436,14 @@ impl Model {
     pub(super) fn must_be(&self, any_of: &[Status]) -> Fits {
         if any_of.contains(&self.status) { Ok(()) } else { Err(No) }
     }
+}
+
+/// Says whether a name is one of those that a run's context has by itself.
+fn is_ours(name: &str) -> bool {
+    let name = name.trim_start_matches("context.");
+    let own = ["outcome", "preferred_label", "current_node", "last_stage", "last_response", "exit_code"];
+    let families = ["internal.", "graph.", "parallel.", "human.", "tool.", "stack.", "retry.", "failure_"];
+    own.contains(&name) || families.iter().any(|family| name.starts_with(family))
 }
 
 /// The verdict by the prose: other contract, no verdict; protected file changed, tampered; only the expected exit passes.

@@ -25,10 +25,16 @@ impl Model {
         }
     }
 
-    /// Goes on from a node that has no attempt left; `how` its last one failed, where one did.
+    /// Goes on from a node that has no attempt left; `how` its last one failed, where one did, and it was not only entered
+    /// too often.
     pub(super) fn exhausted(&mut self, node: &NodeId, how: Option<&str>) {
-        let Some(way) = self.way_of(node, Signal::Exhausted, Some(self.lapse(node))) else {
-            return self.escalate(node, "no_edge", Level::Primary);
+        let way = match how {
+            Some(_) => self.way_of(node, Signal::Exhausted, Some(self.lapse(node))),
+            None => self.way_out(node, self.lapse(node)),
+        };
+        let Some(way) = way else {
+            let why = if how.is_some() { "no_edge" } else { "visits_limit" };
+            return self.escalate(node, why, Level::Primary);
         };
         let target = self.kind(&way.edge.to);
         if !matches!(target, NodeKind::Escalate { .. }) {

@@ -77,8 +77,10 @@ impl Model {
             NodeKind::Decision(_) => {
                 self.note_from(edge, why);
                 if self.count_passage(to) {
-                    self.put(to, Place::Over(Outcome::Passed));
                     let onward = self.onward(&edge.from, why);
+                    let came = self.settled(&self.subject(&edge.from));
+                    let status = if onward == Signal::Success { came } else { Some(Outcome::Failed) };
+                    self.put(to, Place::Over(status.unwrap_or(Outcome::Passed)));
                     self.leave(to, onward);
                 }
             }
@@ -105,7 +107,8 @@ impl Model {
         if came_to != Signal::Success {
             let named = self.level_named(&edge.to);
             let subject = self.taken_back_to(&edge.from);
-            return self.escalate(&subject, "exhausted", named);
+            let is_capped = self.beyond.contains(&edge.from);
+            return self.escalate(&subject, if is_capped { "visits_limit" } else { "exhausted" }, named);
         }
         self.note_from(edge, why);
         self.journal.push(Entry::Entered { node: edge.to.clone(), refills: false });
@@ -114,6 +117,11 @@ impl Model {
 
     /// Ends the run well, unless something that must have passed has not.
     fn finish(&mut self, from: &NodeId) {
+        // What others still do is waited for.
+        if !self.open.is_empty() || !self.live().is_empty() {
+            self.stranded_at = Some(from.clone());
+            return;
+        }
         for goal in self.graph.goals().to_vec() {
             if matches!(self.settled(&goal.node), Some(Outcome::Passed | Outcome::Waived)) {
                 continue;
@@ -169,7 +177,7 @@ impl Model {
             return self.exhausted(node, None);
         }
         let subject = self.taken_back_to(node);
-        self.ask(&subject, AskKind::Escalation, "exhausted");
+        self.ask(&subject, AskKind::Escalation, "visits_limit");
     }
 
     /// What goes on from a node at which nobody works: what came, where a step that was passed over counts as met.

@@ -1,12 +1,12 @@
 //! The model's ways: which edge a run takes from a node, read off the table, the conditions, the labels and the weights.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::condition::{Clause, Condition, Key, StepField, Test};
 use planctl_engine::{Decider, Edge, NodeId, NodeKind, On, Outcome, Signal};
 
-use super::Model;
 use super::journal::Entry;
+use super::{Knowledge, Model};
 
 /// A way that was chosen, and what decided where more than the outcome had a say.
 #[derive(Clone, Debug)]
@@ -22,6 +22,7 @@ struct Scene<'m> {
     /// The node that last did something.
     subject: NodeId,
     node: &'m NodeId,
+    why: Signal,
     outcome: &'static str,
 }
 
@@ -39,12 +40,52 @@ impl Model {
             Signal::Exhausted => &[On::Exhaust, On::Fail, On::Always],
         };
         let all: Vec<&Edge> = self.graph.edges().iter().filter(|edge| edge.from == *node).collect();
-        let taken = |edge: &Edge, by| Some(Way { edge: edge.clone(), why, by });
-        if all.iter().all(|edge| edge.when.is_none() && edge.label.is_none() && edge.weight == 0) {
+        let kinds: BTreeSet<On> = all.iter().map(|edge| edge.on).collect();
+        let is_bare = |edge: &&Edge| edge.when.is_none() && edge.label.is_none() && edge.weight == 0;
+        if kinds.len() == all.len() && all.iter().all(is_bare) {
             let first = table.iter().find_map(|on| all.iter().find(|edge| edge.on == *on))?;
-            return taken(first, None);
+            return Some(Way { edge: (*first).clone(), why, by: None });
         }
-        let scene = self.scene(node, why, settling);
+        self.way_among(&all, table, &self.scene(node, why, settling))
+    }
+
+    /// The way out of the loop of a node that was entered too often: none that comes back to it.
+    pub(super) fn way_out(&self, node: &NodeId, settling: Outcome) -> Option<Way> {
+        let leaves = |edge: &&Edge| edge.from == *node && !self.comes_back(edge);
+        let out: Vec<&Edge> = self.graph.edges().iter().filter(leaves).collect();
+        let scene = self.scene(node, Signal::Exhausted, Some(settling));
+        self.way_among(&out, &[On::Exhaust, On::Fail, On::Always], &scene)
+    }
+
+    /// Says whether one may come from the end of a way to its beginning without a person, or a new beginning, between.
+    fn comes_back(&self, way: &Edge) -> bool {
+        let mut reached: BTreeSet<NodeId> = BTreeSet::new();
+        let mut last = vec![way];
+        while !last.is_empty() {
+            last.retain(|edge| {
+                let is_person = matches!(self.kind(&edge.to), NodeKind::Human(_) | NodeKind::Escalate { .. });
+                edge.restart.is_none() && !is_person && reached.insert(edge.to.clone())
+            });
+            let ends: Vec<&NodeId> = last.iter().map(|edge| &edge.to).collect();
+            last = self.graph.edges().iter().filter(|edge| ends.contains(&&edge.from)).collect();
+        }
+        reached.contains(&way.from)
+    }
+
+    /// The way among some edges of a node. After a failure only those count that speak of it.
+    fn way_among(&self, all: &[&Edge], table: &[On], scene: &Scene<'_>) -> Option<Way> {
+        let why = scene.why;
+        let taken = |edge: &Edge, by| Some(Way { edge: edge.clone(), why, by });
+        let all: Vec<&Edge> = all
+            .iter()
+            .copied()
+            .filter(|edge| {
+                let says_it = edge.on != On::Always || edge.when.is_none();
+                why == Signal::Success
+                    || says_it
+                    || edge.when.as_ref().is_some_and(|when| scene.speaks_of_failure(when))
+            })
+            .collect();
         let mut best: Option<(usize, &Edge)> = None;
         for (row, edge) in rows(table, &all) {
             if !edge.when.as_ref().is_some_and(|when| scene.holds(when)) {
@@ -68,30 +109,13 @@ impl Model {
                 return taken(only, Some(Decider::Outcome));
             }
             if !row.is_empty() {
-                let (edge, by) = self.preferred(&row, &scene.subject);
+                // Nobody who worked in vain has a say.
+                let known = if why == Signal::Success { self.known(&scene.subject) } else { None };
+                let (edge, by) = preferred(&row, &known.unwrap_or_default());
                 return taken(edge, Some(by));
             }
         }
         None
-    }
-
-    /// Among edges that the outcome alone does not decide between: what the worker wants, else the heaviest.
-    fn preferred<'e>(&self, row: &[&'e Edge], subject: &NodeId) -> (&'e Edge, Decider) {
-        let known = self.known(subject).unwrap_or_default();
-        let label = bare(known.label.as_deref().unwrap_or_default());
-        for edge in row {
-            if !label.is_empty() && edge.label.as_ref().is_some_and(|own| bare(own) == label) {
-                return (edge, Decider::Label);
-            }
-        }
-        for wanted in &known.suggested {
-            if let Some(edge) = row.iter().find(|edge| edge.to == *wanted) {
-                return (edge, Decider::Suggestion);
-            }
-        }
-        let heaviest = row.iter().map(|edge| edge.weight).max();
-        let among = row.iter().filter(|edge| Some(edge.weight) == heaviest);
-        (among.min_by_key(|edge| &edge.to).expect("the row has edges"), Decider::Weight)
     }
 
     fn scene<'m>(&'m self, node: &'m NodeId, why: Signal, settling: Option<Outcome>) -> Scene<'m> {
@@ -105,7 +129,7 @@ impl Model {
             (_, Signal::Retry) => "retry",
             (_, Signal::Exhausted) => "fail",
         };
-        Scene { model: self, subject, node, outcome }
+        Scene { model: self, subject, node, why, outcome }
     }
 
     /// Says whether a condition holds at a node whose work is done.
@@ -128,6 +152,24 @@ impl Model {
     }
 }
 
+/// Among edges that the outcome alone does not decide between: what the worker wants, else the heaviest.
+fn preferred<'e>(row: &[&'e Edge], known: &Knowledge) -> (&'e Edge, Decider) {
+    let label = bare(known.label.as_deref().unwrap_or_default());
+    for edge in row {
+        if !label.is_empty() && edge.label.as_ref().is_some_and(|own| bare(own) == label) {
+            return (edge, Decider::Label);
+        }
+    }
+    for wanted in &known.suggested {
+        if let Some(edge) = row.iter().find(|edge| edge.to == *wanted) {
+            return (edge, Decider::Suggestion);
+        }
+    }
+    let heaviest = row.iter().map(|edge| edge.weight).max();
+    let among = row.iter().filter(|edge| Some(edge.weight) == heaviest);
+    (among.min_by_key(|edge| &edge.to).expect("the row has edges"), Decider::Weight)
+}
+
 fn rows<'e>(table: &[On], all: &[&'e Edge]) -> Vec<(usize, &'e Edge)> {
     let row = |edge: &Edge| table.iter().position(|on| *on == edge.on);
     all.iter().filter_map(|edge| Some((row(edge)?, *edge))).collect()
@@ -136,6 +178,32 @@ fn rows<'e>(table: &[On], all: &[&'e Edge]) -> Vec<(usize, &'e Edge)> {
 impl Scene<'_> {
     fn holds(&self, condition: &Condition) -> bool {
         condition.clauses.iter().all(|clause| self.is_true(clause))
+    }
+
+    /// Says whether one of the clauses is wrong of every pass: it names another status, or an exit code that is no pass.
+    fn speaks_of_failure(&self, condition: &Condition) -> bool {
+        let failing = ["fail", "partial_success", "retry", "skipped"];
+        let bad_status = |test: &Test| match test {
+            Test::Is(word) => failing.contains(&word.as_str()),
+            Test::IsNot(word) => word == "success",
+            Test::Truthy => false,
+        };
+        let is_left = |node: &str| node == self.node.as_str() || node == self.subject.as_str();
+        condition.clauses.iter().any(|Clause { key, test }| match key {
+            Key::Outcome => bad_status(test),
+            Key::Context(name) | Key::Variable(name) => name == "outcome" && bad_status(test),
+            Key::Step { node, field: StepField::Outcome } => is_left(node) && bad_status(test),
+            Key::Step { node, field: StepField::ExitCode } if is_left(node) => {
+                let Some(contract) = self.model.contract(&NodeId::new(node.as_str())) else { return false };
+                let good = contract.expect.to_string();
+                match test {
+                    Test::Is(code) => *code != good,
+                    Test::IsNot(code) => *code == good,
+                    Test::Truthy => good == "0",
+                }
+            }
+            Key::PreferredLabel | Key::Step { .. } => false,
+        })
     }
 
     fn is_true(&self, Clause { key, test }: &Clause) -> bool {

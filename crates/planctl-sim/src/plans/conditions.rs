@@ -21,7 +21,11 @@ fn clause(dice: &mut Dice, nodes: &[NodeId]) -> Clause {
         5 => (Key::Variable("y".to_owned()), &["1", "2"]),
         6 => (Key::Context("human.gate.selected".to_owned()), &["no", "[Y] Yes"]),
         7 => (Key::Variable(format!("internal.retry_count.{node}")), &["0", "1"]),
-        8 => (Key::Context("parallel.results".to_owned()), &["success,success", "success,fail", ""]),
+        8 => match dice.below(4) {
+            0 => (Key::Context("outcome".to_owned()), &["success", "fail"]),
+            1 => (Key::Variable("tool.exit_code".to_owned()), &["0", "1"]),
+            _ => (Key::Context("parallel.results".to_owned()), &["success,success", "success,fail", ""]),
+        },
         _ => {
             let field = *dice.pick(&StepField::ALL);
             let words: &[&str] = match field {

@@ -323,9 +323,10 @@ impl Weaver<'_> {
         }
     }
 
-    /// Adds an edge, unless nothing would decide between it and another.
+    /// Adds an edge, unless it is one that is there.
     fn edge(&mut self, edge: Edge) {
-        let occasion = |edge: &Edge| (edge.from.clone(), edge.on, edge.weight, edge.label.clone());
+        let occasion =
+            |edge: &Edge| (edge.from.clone(), edge.to.clone(), edge.on, edge.weight, edge.label.clone());
         let is_rival =
             |other: &Edge| occasion(other) == occasion(&edge) && other.when.is_none() && edge.when.is_none();
         let is_forked = matches!(self.kind(&edge.from), Some(NodeKind::Fork(_)));

@@ -211,6 +211,7 @@ fn particulars(fact: &Fact) -> (&'static str, String) {
         | Fact::EdgeFollowed { .. }
         | Fact::EpochBegan { .. }
         | Fact::FidelityReduced { .. }
+        | Fact::ContextRefused { .. }
         | Fact::NodeQueued { .. }
         | Fact::NodeDecided { .. }
         | Fact::CheckpointSaved { .. }

@@ -126,7 +126,8 @@ impl World {
             (false, 1) => Ending::Signalled { signal: expect.max(9) },
             (false, _) => Ending::Exited { code: expect + 1 },
         };
-        let tampering = Tampering { path: "tests/it.rs".to_owned(), change: FileChange::Changed };
+        let tampering =
+            Tampering { path: "tests/it.rs".to_owned(), change: FileChange::Changed, digest: None };
         let tampered = if self.strikes(Trouble::FileTampered) { vec![tampering] } else { Vec::new() };
         Evidence {
             contract: contract.map_or_else(|| Digest::from("sha256:none"), |contract| contract.digest),
@@ -135,7 +136,7 @@ impl World {
             resources: Resources::default(),
             stdout: self.printed(hidden),
             stderr: Excerpt::default(),
-            isolation: 0,
+            isolation: planctl_engine::Tier::SameUser,
             git_head: None,
             protected: BTreeMap::new(),
             tampered,

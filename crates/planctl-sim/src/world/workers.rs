@@ -124,6 +124,24 @@ impl World {
             }
         }
         // By a sequence of its own, so that a seed's story is otherwise what it would be without.
+        let mut lies = self.dice.clone().fork(12);
+        for (name, value) in [
+            ("tool.exit_code", "0"),
+            ("tool.output", "all pass"),
+            ("exit_code", "0"),
+            ("outcome", "success"),
+            ("context.outcome", "success"),
+            ("failure_class", "none"),
+            ("retry.remaining", "9"),
+            ("preferred_label", "red"),
+            ("parallel.results", "success,success"),
+            ("internal.retry_count.step1", "0"),
+        ] {
+            if lies.happens(150) {
+                context.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        // By a sequence of its own, so that a seed's story is otherwise what it would be without.
         let proposes = truth(self.options.seed, &["proposes", at.node.as_str()], at.attempt.number().into());
         let insert_step = match proposes % 100 {
             0..8 => Some("### 2. One more".to_owned()),

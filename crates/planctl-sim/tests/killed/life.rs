@@ -187,7 +187,7 @@ fn evidence(claimed: &Claimed, script: &Script) -> Evidence {
         resources: Resources::default(),
         stdout: Excerpt::default(),
         stderr: Excerpt::default(),
-        isolation: 0,
+        isolation: planctl_engine::Tier::SameUser,
         git_head: None,
         protected: BTreeMap::new(),
         tampered: Vec::new(),

@@ -225,7 +225,7 @@ impl Hand {
             resources: Resources::default(),
             stdout: Excerpt::default(),
             stderr: Excerpt::default(),
-            isolation: 0,
+            isolation: planctl_engine::Tier::SameUser,
             git_head: None,
             protected: BTreeMap::new(),
             tampered: Vec::new(),

@@ -1,6 +1,7 @@
 //! What stands beside a run's history and must fit it: its columns, its approval, its asks, answers given, outputs named.
 
 use planctl_engine::RunStatus;
+use sha2::{Digest as _, Sha256};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -31,6 +32,7 @@ impl Store {
             repeated!(self, lent => sqlx::query(AUDIT_BESIDE).bind(id).bind(&outputs).fetch_one(&mut *lent))?;
         audit.columns(view, &row)?;
         audit.approval(view, &row)?;
+        self.audit_settings(audit, view).await?;
         for key in row.try_get::<Vec<String>, _>("lost")? {
             audit.find("I22", None, format!("what was accepted under the key `{key}` is not in its history"));
         }
@@ -39,6 +41,18 @@ impl Store {
         }
         for digest in row.try_get::<Vec<String>, _>("missing")? {
             audit.find("I23", None, format!("output {digest} is named and not kept"));
+        }
+        Ok(())
+    }
+
+    /// Before a run is approved its settings may still change; what was approved may not.
+    async fn audit_settings(&self, audit: &mut Audit, view: &RunView) -> Result<(), StoreError> {
+        if view.run.approval.is_none() {
+            return Ok(());
+        }
+        let digest = Sha256::digest(&view.run.settings).into();
+        if let Some(fault) = self.find_settings_fault(view.run.id, &digest).await? {
+            audit.find("I12", None, fault);
         }
         Ok(())
     }

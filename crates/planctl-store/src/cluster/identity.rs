@@ -125,6 +125,8 @@ impl Identity {
         let parent = getpid();
         let hook = move || {
             if let Some((uids, gids)) = &map {
+                // The maps of a process that is not dumpable belong to root; the program that follows has nothing to hide.
+                rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable)?;
                 enter_user_namespace(uids.as_bytes(), gids.as_bytes())?;
             }
             // A change of user clears the death signal, so it comes after.

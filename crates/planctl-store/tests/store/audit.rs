@@ -135,7 +135,7 @@ async fn i12_another_graph_and_an_approval_of_another_text_are_named() {
 
 const APPROVED_OTHERWISE: &str = "with a as (insert into approvals (workspace, plan, digest, config_digest, config, \
     protected, by, nonce) select workspace, plan, 'sha256:other', 'c', '{}', '{}', 'x', gen_random_uuid() from runs \
-    returning id) update runs set approval = a.id from a";
+    returning id) update runs set approval = a.id from a; select planctl_seal_settings(id) from runs";
 
 #[tokio::test]
 async fn i18_a_decision_that_was_used_twice_is_named() {
@@ -143,7 +143,7 @@ async fn i18_a_decision_that_was_used_twice_is_named() {
         "alter table approvals drop constraint approvals_nonce_key; insert into approvals (workspace, plan, digest, \
         config_digest, config, protected, by, nonce) select workspace, plan, revision, 'c', '{}', '{}', 'x', n from runs, \
         (select gen_random_uuid() as n) one, generate_series(1, 2); \
-        update runs set approval = (select min(id) from approvals)",
+        update runs set approval = (select min(id) from approvals); select planctl_seal_settings(id) from runs",
     )
     .await;
     assert_eq!(names(&findings), ["I18"], "{findings:?}");

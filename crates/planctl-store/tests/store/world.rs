@@ -178,7 +178,7 @@ pub fn evaluated(at: &At, code: i32) -> Event {
         resources: Resources::default(),
         stdout: Excerpt::default(),
         stderr: Excerpt::default(),
-        isolation: 0,
+        isolation: planctl_engine::Tier::SameUser,
         git_head: None,
         protected: BTreeMap::new(),
         tampered: Vec::new(),

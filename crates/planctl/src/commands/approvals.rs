@@ -1,7 +1,8 @@
 //! `planctl approvals …`: what waits for a person, and the answers.
 
 use planctl_engine::{Answer as Word, Budget, Role};
-use planctl_server::wire::{AskPage, AskView, FailureView, PlanWithin, WillRun};
+use planctl_server::Approving;
+use planctl_server::wire::{AskPage, AskView, DriftView, FailureView, PlanWithin, WillRun};
 
 use super::changes::lines_drawn;
 use super::plan::{recorded, recorded_word, shell_word};
@@ -18,11 +19,17 @@ pub async fn run(context: &Context, list: AskFilter, command: Option<ApprovalsCo
         Some(ApprovalsCommand::Ls(list)) => ls(context, list).await,
         Some(ApprovalsCommand::Show { id }) => show_ask(context, id).await,
         Some(ApprovalsCommand::Edit { id, note }) => editing::edit(context, id, note.as_deref()).await,
-        Some(ApprovalsCommand::Approve { ids, note }) => approve(context, &ids, note.as_deref()).await,
+        Some(ApprovalsCommand::Approve { ids, note, accept_changed }) => {
+            approve(context, &ids, &Approving { note, accept_changed }).await
+        }
         Some(ApprovalsCommand::Reject { ids, note }) => {
             answer(context, &ids, &Word::Reject, note.as_deref()).await
         }
         Some(ApprovalsCommand::Retry(noted)) => one(context, &noted, &Word::Retry).await,
+        Some(ApprovalsCommand::Allow { id, files, note }) => {
+            answer(context, &[id], &Word::Allow { files }, note.as_deref()).await
+        }
+        Some(ApprovalsCommand::Restore(noted)) => one(context, &noted, &Word::Restore).await,
         Some(ApprovalsCommand::Skip(noted)) => one(context, &noted, &Word::Skip).await,
         Some(ApprovalsCommand::Waive(noted)) => one(context, &noted, &Word::Waive).await,
         Some(ApprovalsCommand::Abort(noted)) => one(context, &noted, &Word::Abort).await,
@@ -130,6 +137,9 @@ pub fn page_drawn(page: &AskPage) -> String {
                 CARE,
                 &format!("  protected file {} {}\n", show::safe(&file.path), show::safe(&file.change)),
             ));
+            if let Some(diff) = file.diff.as_ref().filter(|diff| !diff.is_empty()) {
+                text.push_str(&lines_drawn(diff));
+            }
         }
         for (name, tail) in [("stdout", &failure.stdout_tail), ("stderr", &failure.stderr_tail)] {
             let lines = show::last_lines(tail, 10);
@@ -167,12 +177,54 @@ pub fn page_drawn(page: &AskPage) -> String {
             indented(&mut text, "", plan);
         }
     }
+    text.push_str(&drift_drawn(&page.drift));
+    if !page.changes.is_empty() {
+        text.push_str(&format!("\n{}\n", styled(BOLD, "what it would change of the plan")));
+        for change in &page.changes {
+            indented(&mut text, "", &change.to_string());
+        }
+    }
+    if ask.kind == "insertion" && page.diff.is_some() {
+        let files: Vec<String> = page.may_change.iter().map(|path| show::safe(path)).collect();
+        match files.as_slice() {
+            [] => text.push_str("  it may change no protected file\n"),
+            files => text.push_str(&styled(
+                CARE,
+                &format!(
+                    "  it may change protected files, by which steps are judged: {}\n",
+                    files.join(", ")
+                ),
+            )),
+        }
+    }
     if let Some(diff) = &page.diff {
-        let what =
-            if ask.kind == "insertion" { "what it would change" } else { "changed since the last approval" };
+        let what = if ask.kind == "insertion" {
+            "what it would change of its text"
+        } else {
+            "changed since the last approval"
+        };
         text.push_str(&format!("\n{}\n{}", styled(BOLD, what), lines_drawn(diff)));
     }
     text.push_str(&answers(ask));
+    text
+}
+
+/// Lists protected files that differ from what was approved last.
+pub fn drift_drawn(drift: &[DriftView]) -> String {
+    let short = |digest: &Option<String>| match digest {
+        Some(digest) => super::verify::short_digest(digest),
+        None => "absent".to_owned(),
+    };
+    let mut text = String::new();
+    for file in drift {
+        let (path, change) = (show::safe(&file.path), show::safe(&file.change));
+        let line = format!(
+            "  protected file {path} {change} since the last approval ({} → {})\n",
+            short(&file.before),
+            short(&file.now)
+        );
+        text.push_str(&styled(CARE, &line));
+    }
     text
 }
 
@@ -252,6 +304,10 @@ fn answers(ask: &AskView) -> String {
                 (" --note '…'", "run the contract once more before the work")
             }
             "retry" => (" --note '…'", "try once more, with your note in the prompt"),
+            "allow" => {
+                ("", "accept the protected files as they were found, for this step; its contract judges")
+            }
+            "restore" => ("", "put the approved copies back, and try once more"),
             "skip" => (" --note '…'", "leave the step out"),
             "waive" => (" --note '…'", "let it count as met; shows for ever"),
             "reassign" => (" ROLE", "give it to another role"),
@@ -282,14 +338,13 @@ async fn one(context: &Context, noted: &Noted, word: &Word) -> Answer {
 }
 
 /// Lets plans run, and puts proposed steps into theirs.
-async fn approve(context: &Context, ids: &[u64], note: Option<&str>) -> Answer {
-    context.must_be_human("approve an ask")?;
+async fn approve(context: &Context, ids: &[u64], given: &Approving) -> Answer {
     let client = Client::open(context).await?;
     let mut others = Vec::with_capacity(ids.len());
     for id in ids {
         let page = client.ask(*id).await?;
         if page.ask.kind == "insertion" && page.ask.answer.is_none() {
-            editing::insert(context, &client, &page, note).await?;
+            editing::insert(context, &client, &page, given.note.as_deref()).await?;
         } else {
             others.push(*id);
         }
@@ -297,27 +352,20 @@ async fn approve(context: &Context, ids: &[u64], note: Option<&str>) -> Answer {
     if others.is_empty() {
         Ok(Exit::Yes)
     } else {
-        answered(context, &client, &others, &Word::Approve, note).await
+        answered(context, &client, &others, &Word::Approve, given).await
     }
 }
 
 async fn answer(context: &Context, ids: &[u64], word: &Word, note: Option<&str>) -> Answer {
-    context.must_be_human(&format!("{} an ask", word.word()))?;
     let client = Client::open(context).await?;
-    answered(context, &client, ids, word, note).await
+    answered(context, &client, ids, word, &Approving::with_note(note)).await
 }
 
-async fn answered(
-    context: &Context,
-    client: &Client,
-    ids: &[u64],
-    word: &Word,
-    note: Option<&str>,
-) -> Answer {
+async fn answered(context: &Context, client: &Client, ids: &[u64], word: &Word, given: &Approving) -> Answer {
     let is_json = context.is_json()?;
     let mut next = None;
     for id in ids {
-        let decided = client.answer(*id, word.clone(), note).await?;
+        let decided = client.answer_given(*id, word.clone(), given).await?;
         match &decided.run {
             // What follows is said below, once.
             Some(_) if !is_json => context.say(&recorded_word(&decided)),
@@ -369,6 +417,9 @@ mod tests {
             will_run: None,
             plan_text: None,
             diff: None,
+            changes: Vec::new(),
+            may_change: Vec::new(),
+            drift: Vec::new(),
             vacuous: false,
             pace: None,
         };

@@ -10,9 +10,6 @@ use crate::show::{self, BOLD, CARE, styled};
 
 /// Removes what may go, and says what stays and why.
 pub async fn run(context: &Context, cleaning: Cleaning) -> Answer {
-    if !cleaning.dry_run {
-        context.must_be_human("remove worktrees")?;
-    }
     let is_json = context.is_json()?;
     let client = Client::open(context).await?;
     let view = client.clean(cleaning).await?;

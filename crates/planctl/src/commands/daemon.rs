@@ -21,8 +21,8 @@ use super::{Context, Stop};
 use crate::args::{AtOnce, DaemonCommand};
 use crate::client;
 use crate::failure::{Answer, Exit, Failure};
-use crate::limits;
 use crate::show::{self, BOLD, GOOD, styled};
+use crate::{limits, secrecy};
 
 mod logs;
 mod status;
@@ -73,7 +73,6 @@ pub(super) async fn serve_here(
     options: DaemonOptions,
     ready: impl FnOnce(&DaemonInfo),
 ) -> Answer {
-    context.must_be_human("be a daemon")?;
     let state_dir = context.state_dir()?;
     refuse_long(&state_dir)?;
     let mut signals = Stop::listen()?;
@@ -145,7 +144,6 @@ async fn station(context: &Context, migrates: bool) -> Result<Result<Station, Se
 
 async fn start(context: &Context, work: AtOnce) -> Answer {
     refuse_remote(&work)?;
-    context.must_be_human("start a daemon")?;
     let state_dir = context.state_dir()?;
     refuse_long(&state_dir)?;
     // What is wrong with the configuration is said here, where somebody reads it.
@@ -245,7 +243,9 @@ fn words(context: &Context, work: AtOnce) -> Result<Vec<OsString>, Failure> {
 }
 
 fn variables(context: &Context) -> Vec<(&'static str, OsString)> {
-    context.named_database().map(|url| ("PLANCTL_DATABASE_URL", OsString::from(url))).into_iter().collect()
+    let named = context.named_database().map(OsString::from);
+    let url = named.or_else(|| secrecy::variable("PLANCTL_DATABASE_URL"));
+    url.map(|url| ("PLANCTL_DATABASE_URL", url)).into_iter().collect()
 }
 
 fn not_started(status: ExitStatus, said: &str, log: &Path) -> Failure {

@@ -132,7 +132,6 @@ fn private_only(context: &Context, what: &str) -> Result<(), Failure> {
 }
 
 fn stop(context: &Context) -> Answer {
-    context.must_be_human("stop the database")?;
     private_only(context, "stop")?;
     let stopped = database::stop(&context.state_dir()?, &context.config()?.config.postgres)
         .map_err(client::cluster_failure)?;
@@ -157,7 +156,6 @@ fn stop(context: &Context) -> Answer {
 }
 
 fn reset(context: &Context) -> Answer {
-    context.must_be_human("reset the database")?;
     private_only(context, "reset")?;
     context.confirm("This removes every plan, run and history of the private database.")?;
     database::reset(&context.state_dir()?, &context.config()?.config.postgres)

@@ -34,7 +34,6 @@ struct Project {
 
 /// Shows verify, approve, work, a contract that fails, a retry that knows why, an escalation, and the end.
 pub async fn run(context: &Context, keep: bool) -> Answer {
-    context.must_be_human("show the demo")?;
     let project = Project::make().await?;
     let context = context.in_workspace(&project.workspace)?;
     let exit = play(&context, &project).await?;
@@ -70,7 +69,7 @@ async fn play(context: &Context, project: &Project) -> Answer {
         ))?;
     }
     let client = Client::open(context).await?;
-    let approve = Some(Approving { note: Some("shown by the demo".to_owned()) });
+    let approve = Some(Approving::with_note(Some("shown by the demo")));
     let start = Start { worker: Some(Agent::Exec(exec)), approve, ..Start::default() };
     let How::Ready { handle, run, .. } = client.start(&checked, &start).await? else {
         return Err(Failure::new(Exit::Conflict, "could not start the demo: its plan is in use"));

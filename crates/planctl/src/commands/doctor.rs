@@ -2,11 +2,13 @@
 
 use std::ffi::OsStr;
 
-use planctl_harness::{PATH_DEFAULT, Spawner, find_program};
+use planctl_engine::Tier;
+use planctl_harness::{PATH_DEFAULT, Primitive, Spawner, find_program};
 use planctl_server::database;
 
 use planctl_server::wire::{DoctorView, Health, HealthView as Finding};
 
+use super::run as running;
 use super::{Context, daemon};
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
@@ -21,7 +23,7 @@ pub async fn run(context: &Context) -> Answer {
     let mut findings = vec![configuration(context), state_dir(context), clock()];
     findings.extend(programs());
     findings.push(helper());
-    findings.push(isolation(context));
+    findings.extend(isolation(context).await);
     findings.extend(roles(context));
     findings.extend(postgres(context).await);
     let problems = findings.iter().filter(|finding| finding.health == Health::Problem).count();
@@ -138,18 +140,38 @@ fn helper() -> Finding {
     }
 }
 
-fn isolation(context: &Context) -> Finding {
-    let tier = planctl_harness::ISOLATION_TIER;
+/// Shows the primitives of isolation, which tiers hold in a trial, and whether that is what is demanded.
+async fn isolation(context: &Context) -> Vec<Finding> {
+    let offered = match running::offered().await {
+        Ok(offered) => offered,
+        Err(failure) => return vec![bad("isolation", &failure)],
+    };
     let wanted = context.config().map(|loaded| loaded.config.isolation).unwrap_or_default();
-    if wanted.allows(tier) {
-        return good("isolation", format!("tier {tier}: contracts and workers run as you; wanted: {wanted}"));
-    }
-    Finding {
-        check: "isolation".to_owned(),
-        health: Health::Problem,
-        found: format!("tier {tier}, and the configuration demands {wanted}"),
-        help: Some("nothing runs below what is demanded; isolation = \"auto\" runs as you".to_owned()),
-    }
+    let summary = match wanted.tier(offered.tier) {
+        Some(tier) if tier == offered.tier && tier > Tier::SameUser => {
+            good("isolation", format!("tier {tier}, the best that this host offers; wanted: {wanted}"))
+        }
+        Some(tier) => {
+            let best = offered.tier;
+            let help = (best > tier).then(|| {
+                format!("isolation = \"require:{best}\" in planctl.toml confines contracts and workers")
+            });
+            let runs = if tier == Tier::SameUser { "contracts and workers run as you; " } else { "" };
+            let found = format!("tier {tier}: {runs}this host offers tier {best}; wanted: {wanted}");
+            Finding { help, ..good("isolation", found) }
+        }
+        None => Finding {
+            check: "isolation".to_owned(),
+            health: Health::Problem,
+            found: format!("this host offers tier {}, and the configuration demands {wanted}", offered.tier),
+            help: Some("nothing runs below what is demanded; isolation = \"auto\" runs as you".to_owned()),
+        },
+    };
+    let primitive = |primitive: Primitive| {
+        let word = if primitive.is_there { "yes" } else { "no" };
+        good("isolation of", format!("{}: {word} ({})", primitive.name, primitive.finding))
+    };
+    std::iter::once(summary).chain(offered.primitives.into_iter().map(primitive)).collect()
 }
 
 fn roles(context: &Context) -> Vec<Finding> {

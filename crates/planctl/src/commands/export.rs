@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use planctl_server::check::Checked;
 use planctl_server::wire::{AttemptView, RunView, StepView};
 use serde_json::{Value, json};
 
@@ -31,7 +32,7 @@ pub async fn run(context: &Context, run: &str, to: &Path) -> Answer {
     })?;
     let written = || -> io::Result<()> {
         let folder = Folder(to);
-        folder.json("manifest.json", &manifest(&view))?;
+        folder.json("manifest.json", &manifest(&view, &checked))?;
         folder.json("checkpoint.json", &serde_json::to_value(&checkpoint)?)?;
         folder.text("plan", checked.source.text())?;
         let places = places(&view.steps);
@@ -71,12 +72,14 @@ impl Folder<'_> {
     }
 }
 
-fn manifest(view: &RunView) -> Value {
+fn manifest(view: &RunView, checked: &Checked) -> Value {
+    let goal = checked.verification.tree.context.as_ref().map(|goal| goal.value.as_str());
     json!({
-        "name": view.run,
+        "name": view.title,
+        "run": view.run,
         "id": view.id,
         "plan": view.plan,
-        "goal": view.title,
+        "goal": goal,
         "graph": view.digest,
         "workspace": view.workspace,
         "state": view.state,

@@ -5,12 +5,12 @@ use std::path::Path;
 use planctl_engine::{NodeId, view};
 use planctl_harness::{Unreadable, read_plan};
 use planctl_lang::workflow::{self, Language, Phase, Stage, Stages, Workflow};
-use planctl_lang::{Diagnostic, Levels, Report, Severity, Source};
+use planctl_lang::{Code, Diagnostic, Levels, Report, Severity, Source};
 use planctl_server::picture;
 use planctl_server::wire::{ParallelView, RunView, SideBySide, StepState};
 
 use super::Context;
-use super::verify::print_reports;
+use super::verify::{grouped, print_reports};
 use crate::args::{Format, GraphCommand};
 use crate::checking;
 use crate::client::Client;
@@ -27,7 +27,7 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
             let format = context.format(&[Format::Human, Format::Json, Format::Jsonl])?;
             let mut read = Vec::with_capacity(files.len());
             for file in &files {
-                read.push(Read::file(context, file).await?);
+                read.push(Read::verified(context, file).await?);
             }
             check(&read, format)
         }
@@ -37,7 +37,13 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
             let file = Path::new(&what);
             let text = if is_file(&what) {
                 let read = Read::file(context, file).await?;
-                render(chosen(&read, entry.as_deref())?, &Stages::new(), format)?
+                let workflow = chosen(&read, entry.as_deref())?;
+                // What a file in DOT says is kept to the letter, also where planctl knows nothing of it (D21).
+                let is_dot = Language::of(&what) == Some(Language::Dot) && format == Format::Dot;
+                match is_dot.then(|| workflow::dot_text(&read.source)).flatten() {
+                    Some(text) => format!("{}\n", text.trim_end()),
+                    None => render(workflow, &Stages::new(), format)?,
+                }
             } else if entry.is_some() {
                 let help = "a run has one graph: leave --entry out";
                 return Err(Failure::usage(format!("{} is no library", show::safe(&what))).help(help));
@@ -98,6 +104,25 @@ struct Read {
 }
 
 impl Read {
+    /// Reads a file and judges its graph as `plan verify` does: whatever is an error there is one here (DOT B3). What is
+    /// only a warning about other things than the graph is left to that command.
+    async fn verified(context: &Context, file: &Path) -> Result<Read, Failure> {
+        let mut read = Read::file(context, file).await?;
+        if read.workflows.len() != 1 {
+            return Ok(read);
+        }
+        let checked = checking::check(context, file, None, &Levels::default()).await?;
+        let is_of_graph = |found: &Diagnostic| found.is_error() || found.code.family() == Code::P301.family();
+        for found in checked.verification.diagnostics.into_iter().filter(is_of_graph) {
+            let is_told = |other: &Diagnostic| other.code == found.code && other.spans == found.spans;
+            if !read.found.iter().any(is_told) {
+                read.found.push(found);
+            }
+        }
+        read.found.sort_by_key(|found| found.spans.first().map_or(0, |label| label.span.start));
+        Ok(read)
+    }
+
     async fn file(context: &Context, file: &Path) -> Result<Read, Failure> {
         let name = file.to_string_lossy();
         let Some(language) = Language::of(&name) else {
@@ -141,13 +166,8 @@ fn check(read: &[Read], format: Format) -> Answer {
         return Ok(exit);
     }
     for read in read {
-        for found in read.found.iter().filter(|found| found.level != Severity::Note) {
-            let drawn = match show::columns() {
-                Some(columns) => found.render_within(&read.source, true, columns),
-                None => found.render(&read.source, true),
-            };
-            show::print(&format!("{drawn}\n\n"))?;
-        }
+        let told = read.found.iter().filter(|found| found.level != Severity::Note);
+        show::print(&grouped(told, &read.source))?;
         show::print(&summary(read))?;
     }
     Ok(exit)
@@ -252,7 +272,7 @@ fn render(workflow: &Workflow, stages: &Stages, format: Format) -> Result<String
             }
             written.text
         }
-        Format::Json => workflow::to_json(workflow).to_string(),
+        Format::Json => format!("{:#}", workflow::to_json(workflow)),
         Format::Ascii
         | Format::Human
         | Format::Jsonl

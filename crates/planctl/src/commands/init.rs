@@ -3,9 +3,11 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use planctl_engine::Tier;
 use planctl_lang::{Source, TEMPLATES, instantiate};
 use planctl_server::config;
 
+use super::run::offered;
 use super::{Context, config_failure, expand, new, write};
 use crate::args::Format;
 use crate::failure::{Answer, Exit, Failure};
@@ -17,6 +19,8 @@ const IGNORE: &str = ".gitignore";
 
 const SETTINGS: &str = r#"# What planctl does in this project. Every key is optional; `planctl config show --origin` says what is in force.
 # After a change here, read it and type: planctl trust .
+
+ISOLATION
 
 # Who does the steps whose target is `coder`.
 [roles.coder]
@@ -49,12 +53,13 @@ struct Made {
 }
 
 /// Writes what a project needs, and trusts it for whoever typed this.
-pub fn run(context: &Context, with_example: bool, is_forced: bool) -> Answer {
-    context.must_be_human("set up a project, which trusts its planctl.toml")?;
+pub async fn run(context: &Context, with_example: bool, is_forced: bool) -> Answer {
     context.format(&[Format::Human])?;
     let folder = context.workspace();
     let state_dir = context.state_dir()?;
-    let files = files(context, with_example);
+    // What the host offers now is demanded from now on: less of it is refused, never taken in silence.
+    let tier = offered().await?.tier;
+    let files = files(context, with_example, tier);
     let is_there = |made: &&Made| folder.join(made.name).symlink_metadata().is_ok();
     let present: Vec<&str> = files.iter().filter(is_there).map(|made| made.name).collect();
     if !present.is_empty() && !is_forced {
@@ -73,17 +78,36 @@ pub fn run(context: &Context, with_example: bool, is_forced: bool) -> Answer {
     Ok(Exit::Yes)
 }
 
-fn files(context: &Context, with_example: bool) -> Vec<Made> {
+fn files(context: &Context, with_example: bool, tier: Tier) -> Vec<Made> {
     let agent = if with_example { EXAMPLE_AGENT } else { NO_AGENT };
     let template = &TEMPLATES[0];
     let plan = instantiate(&Source::new(template.name, template.text), None, &context.actor());
     let made = |name, text, is_program| Made { name, text, is_program };
-    let mut files =
-        vec![made(config::FILE_NAME, SETTINGS.replace("AGENT", agent), false), made(PLAN, plan, false)];
+    let mut files = vec![
+        made(
+            config::FILE_NAME,
+            SETTINGS.replace("ISOLATION", &isolation_line(tier)).replace("AGENT", agent),
+            false,
+        ),
+        made(PLAN, plan, false),
+    ];
     if with_example {
         files.push(made(WORKER, EXAMPLE_WORKER.to_owned(), true));
     }
     files
+}
+
+/// Writes what contracts and workers are confined by; a host that offers nothing has nothing to demand.
+fn isolation_line(tier: Tier) -> String {
+    match tier {
+        Tier::SameUser => {
+            "# isolation = \"require:1a\"      # this host confines nothing: `planctl doctor` says why"
+                .to_owned()
+        }
+        Tier::Landlock | Tier::Namespaces | Tier::OwnUser => format!(
+            "isolation = \"require:{tier}\"        # what this host offers; below it nothing runs (docs/security.md)"
+        ),
+    }
 }
 
 fn put(context: &Context, made: &Made) -> Result<(), Failure> {

@@ -189,6 +189,7 @@ fn exports(claimed: &ClaimedView, file: &Path) -> String {
         ("PLANCTL_RUN", claimed.run.clone()),
         ("PLANCTL_STEP", claimed.step.to_string()),
         ("PLANCTL_STEP_TITLE", claimed.step_title.clone()),
+        ("PLANCTL_NODE", claimed.node.clone()),
         ("PLANCTL_ROLE", claimed.role.clone()),
         ("PLANCTL_ATTEMPT", claimed.attempt.to_string()),
         ("PLANCTL_MAX_ATTEMPTS", claimed.attempts_max.to_string()),

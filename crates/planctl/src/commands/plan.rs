@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use planctl_server::Approving;
 use planctl_server::config::Agent;
 use planctl_server::wire::{RunState, RunSummary, RunView, StepName, UnreadRun, WaitingOn};
 
@@ -26,12 +27,13 @@ pub async fn run(context: &Context, command: PlanCommand) -> Answer {
         PlanCommand::Diff { file, since, until, text } => {
             changes::diff(context, &file, &changes::Between { since, until, text }).await
         }
-        PlanCommand::Approve { file, note, worker } => {
-            approve(context, &file, note.as_deref(), worker.worker().as_ref()).await
+        PlanCommand::Approve { file, note, accept_changed, worker } => {
+            approve(context, &file, &Approving { note, accept_changed }, worker.worker().as_ref()).await
         }
         PlanCommand::Reject { file, note } => reject(context, &file, note.as_deref()).await,
-        PlanCommand::Run { file, approve, again, worker, no_wait, detach, auto_answer } => {
+        PlanCommand::Run { file, approve, accept_changed, again, worker, no_wait, detach, auto_answer } => {
             let worker = worker.worker();
+            let approve = approve.then_some(Approving { note: None, accept_changed });
             let wish = super::run::Wish { approve, again, worker, no_wait, detach, auto_answer };
             super::run::run(context, &file, wish).await
         }
@@ -102,8 +104,7 @@ pub fn not_verified(file: &Path, checked: &planctl_server::check::Checked) -> Fa
     }
 }
 
-async fn approve(context: &Context, file: &Path, note: Option<&str>, worker: Option<&Agent>) -> Answer {
-    context.must_be_human("approve a plan")?;
+async fn approve(context: &Context, file: &Path, given: &Approving, worker: Option<&Agent>) -> Answer {
     let is_json = context.is_json()?;
     let mut checked = checking::check(context, file, worker, &planctl_lang::Levels::default()).await?;
     let client = Client::open(context).await?;
@@ -117,7 +118,7 @@ async fn approve(context: &Context, file: &Path, note: Option<&str>, worker: Opt
         return Err(not_verified(file, &checked));
     }
     context.say_findings(&client.topic_findings(&checked).await?);
-    let decided = client.approve(&checked, note, worker).await?;
+    let decided = client.approve(&checked, given, worker).await?;
     recorded(context, &decided, is_json)?;
     // What follows is said already; a worker that is named here has to be named there as well.
     if let Some(worker) = worker.filter(|_| !is_json && decided.run.is_none()) {
@@ -146,7 +147,6 @@ pub fn worker_flag(worker: &Agent) -> String {
 }
 
 async fn reject(context: &Context, file: &Path, note: Option<&str>) -> Answer {
-    context.must_be_human("reject a plan")?;
     let is_json = context.is_json()?;
     let checked = checking::check(context, file, None, &planctl_lang::Levels::default()).await?;
     let client = Client::open(context).await?;
@@ -156,7 +156,6 @@ async fn reject(context: &Context, file: &Path, note: Option<&str>) -> Answer {
 }
 
 async fn cancel(context: &Context, run: &str, note: Option<&str>) -> Answer {
-    context.must_be_human("cancel a run")?;
     let is_json = context.is_json()?;
     let client = Client::open(context).await?;
     let decided = client.cancel(client.find(run).await?, note).await?;
@@ -367,7 +366,10 @@ fn merge_of(view: &RunView) -> Option<String> {
     let workspace = shell_word(&view.workspace);
     let is_here = std::env::current_dir().is_ok_and(|here| here.starts_with(&view.workspace));
     let git = if is_here { "git".to_owned() } else { format!("git -C {workspace}") };
-    let merge = format!("{git} merge {}", shell_word(&worktree.branch));
+    // The commit that was judged: somebody may move the branch before this is typed.
+    let merged = worktree.commit.as_deref().filter(|_| worktree.uncommitted == Some(0));
+    let merged = merged.map_or(worktree.branch.as_str(), |commit| commit.get(..12).unwrap_or(commit));
+    let merge = format!("{git} merge {}", shell_word(merged));
     let path = shell_word(&worktree.path);
     let run = shell_word(&view.run);
     match worktree.uncommitted {

@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
+use planctl_engine::Tier;
+use planctl_harness::{Offered, Spawner, probe_isolation};
+use planctl_lang::StepKind;
 use planctl_server::check::Checked;
-use planctl_server::config::Agent;
-use planctl_server::wire::{RunView, WaitingOn, WorktreeView};
+use planctl_server::config::{Agent, Isolation};
+use planctl_server::wire::{DriftView, RunView, WaitingOn, WorktreeView};
 use planctl_server::{Approving, Start};
 
 use super::plan::{exit_of, next_of, not_verified, shell_word};
@@ -21,7 +24,7 @@ use crate::show::{self, BOLD, styled};
 #[derive(Clone, Debug, Default)]
 pub struct Wish {
     /// The person approves the plan as it stands.
-    pub approve: bool,
+    pub approve: Option<Approving>,
     /// A new run, also of a plan that is done.
     pub again: bool,
     /// What serves every role.
@@ -36,12 +39,6 @@ pub struct Wish {
 
 /// Runs a plan, or takes it up.
 pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
-    if wish.approve {
-        context.must_be_human("approve a plan")?;
-    }
-    if wish.auto_answer {
-        context.must_be_human("answer what the plan asks")?;
-    }
     let manner = manner(context)?;
     let checked =
         checking::check(context, file, wish.worker.as_ref(), &planctl_lang::Levels::default()).await?;
@@ -49,7 +46,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         show::say(verify::findings(&checked, context.is_quiet()).trim_end());
         return Err(not_verified(file, &checked));
     }
-    refuse_isolation(context)?;
+    let tier = isolation(context).await?;
     let client = Client::open(context).await?;
     if wish.detach && !client.is_daemon() {
         return Err(Failure::new(
@@ -65,15 +62,21 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         return Ok(Exit::Cancelled);
     };
     let stop = Stop::listen()?;
-    let approve = approve.then(Approving::default);
-    let start = Start { worker: wish.worker, approve, again: wish.again, ..Start::default() };
+    let auto_answer = wish.auto_answer;
+    if auto_answer {
+        context.say_findings(&unattended(&checked));
+    }
+    let start = Start { worker: wish.worker, approve, again: wish.again, auto_answer, ..Start::default() };
     match client.start(&checked, &start).await? {
         How::Ready { handle, run, is_taken_up } => {
             let verb = if is_taken_up { "taken up" } else { "run" };
             let title = checked.verification.graph.as_ref().map_or("", |graph| graph.title());
-            let tier = planctl_harness::ISOLATION_TIER;
+            // A tier above 0 is the best that the host offers, unless another was named.
+            let wanted = context.config()?.config.isolation;
+            let is_told = tier == Tier::SameUser || matches!(wanted, Isolation::Exactly(_));
+            let tier = if is_told { format!(" · isolation tier {tier}") } else { String::new() };
             let run = styled(BOLD, &show::safe(&run));
-            context.say(&format!("{verb} {run} · {} · isolation tier {tier}", show::safe(title)));
+            context.say(&format!("{verb} {run} · {}{tier}", show::safe(title)));
             if let Some(worktree) = &client.status(handle).await?.worktree {
                 context.say(&worktree_lines(worktree, is_taken_up));
             }
@@ -88,7 +91,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
                     no_wait: wish.no_wait,
                     manner,
                     since: (!is_taken_up).then_some(0),
-                    answers: wish.auto_answer,
+                    answers: auto_answer,
                 },
                 stop,
             )
@@ -110,21 +113,42 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
     }
 }
 
+/// Names the steps that nobody judges when questions answer themselves: neither a contract nor a person looks at them.
+fn unattended(checked: &Checked) -> String {
+    let is_unseen = |step: &&planctl_lang::StepTree| {
+        step.contract.is_none() && step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::Human)
+    };
+    let steps: Vec<_> = checked.verification.tree.steps.iter().filter(is_unseen).collect();
+    let Some(first) = steps.first() else { return String::new() };
+    let more = match steps.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let title = show::safe(&first.title.value);
+    format!(
+        "--auto-answer: nobody is asked at step {} \"{title}\"{more}; where such a step stands for work without a contract, \
+         it counts as done\n",
+        first.number_text()
+    )
+}
+
 /// Takes a run up where it stands.
 pub async fn resume(
     context: &Context,
     run: &str,
     worker: Option<Agent>,
     no_wait: bool,
-    auto_answer: bool,
+    auto_answer: Option<bool>,
 ) -> Answer {
-    if auto_answer {
-        context.must_be_human("answer what the plan asks")?;
-    }
     let manner = manner(context)?;
-    refuse_isolation(context)?;
+    isolation(context).await?;
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
+    // The person who started the run said it for all of it; a word at this command counts for this time.
+    let auto_answer = match auto_answer {
+        Some(said) => said,
+        None => client.status(handle).await?.auto_answer,
+    };
     let stop = Stop::listen()?;
     client.resume(handle, worker.as_ref()).await?;
     work_to_the_end(
@@ -299,7 +323,12 @@ pub fn worktree_line(worktree: &WorktreeView) -> String {
         (false, Some(0)) if worktree.commit.as_ref() == Some(&worktree.base) => {
             " · nothing changed".to_owned()
         }
-        (false, Some(0)) => " · all committed".to_owned(),
+        (false, Some(0)) => match &worktree.commit {
+            Some(commit) => {
+                format!(" · all committed as {}", show::safe(commit.get(..12).unwrap_or(commit)))
+            }
+            None => " · all committed".to_owned(),
+        },
         (false, Some(1)) => " · 1 change not committed".to_owned(),
         (false, Some(count)) => format!(" · {count} changes not committed"),
         (false, None) => String::new(),
@@ -331,16 +360,16 @@ async fn approval(
     client: &Client,
     checked: &Checked,
     wish: &Wish,
-) -> Result<Option<bool>, Failure> {
-    if wish.approve || !context.is_interactive() {
-        return Ok(Some(wish.approve));
+) -> Result<Option<Option<Approving>>, Failure> {
+    if wish.approve.is_some() || !context.is_interactive() {
+        return Ok(Some(wish.approve.clone()));
     }
     let standing = client.standing(checked, wish.again).await?;
     if !standing.needs_approval {
-        return Ok(Some(false));
+        return Ok(Some(None));
     }
     let Some(graph) = checked.verification.graph.as_ref() else {
-        return Ok(Some(false));
+        return Ok(Some(None));
     };
     let view = verify::plan_view(context, checked, graph)?;
     show::say(&verify::drawn(&view, wish.worker.as_ref(), None));
@@ -355,7 +384,7 @@ async fn approval(
     loop {
         let choices = [('a', "pprove"), ('d', "iff since last approval"), ('s', "how plan"), ('n', "o")];
         match decide::choose("run this?", &choices)? {
-            'a' => return Ok(Some(true)),
+            'a' => return accepted(&standing.drift).map(|accepted| accepted.map(Some)),
             'd' => match &standing.approved_before {
                 Some(before) => {
                     let now = planctl_lang::canonical(&checked.source);
@@ -367,6 +396,22 @@ async fn approval(
             _ => return Ok(None),
         }
     }
+}
+
+/// Asks whether protected files are meant that differ from what was approved last; none where the person says no.
+fn accepted(drift: &[DriftView]) -> Result<Option<Approving>, Failure> {
+    if drift.is_empty() {
+        return Ok(Some(Approving::default()));
+    }
+    show::say(super::approvals::drift_drawn(drift).trim_end());
+    if decide::choose("are these files meant as they are now?", &[('y', "es"), ('n', "o")])? != 'y' {
+        return Ok(None);
+    }
+    let word = |file: &DriftView| match &file.now {
+        Some(digest) => format!("{}@{digest}", file.path),
+        None => format!("{}@absent", file.path),
+    };
+    Ok(Some(Approving { note: None, accept_changed: drift.iter().map(word).collect() }))
 }
 
 fn changed(
@@ -396,20 +441,33 @@ fn changed(
     })
 }
 
+/// Returns the isolation tier that runs get on this host, and the best one that it offers where that was tried.
+///
+/// # Errors
+///
 /// Refuses to run below the isolation that the configuration demands.
-pub fn refuse_isolation(context: &Context) -> Result<(), Failure> {
-    let isolation = context.config()?.config.isolation;
-    if isolation.allows(planctl_harness::ISOLATION_TIER) {
-        return Ok(());
-    }
-    Err(Failure::new(
-        Exit::Configuration,
-        format!(
-            "could not run: isolation = \"{isolation}\" is demanded, and this host offers tier {}",
-            planctl_harness::ISOLATION_TIER
-        ),
-    )
-    .help("nothing runs below what is demanded; set isolation = \"auto\" to run as you"))
+pub async fn isolation(context: &Context) -> Result<Tier, Failure> {
+    let wanted = context.config()?.config.isolation;
+    let offered = if wanted.needs_probe() { offered().await?.tier } else { Tier::SameUser };
+    wanted.tier(offered).ok_or_else(|| {
+        Failure::new(
+            Exit::Configuration,
+            format!(
+                "could not run: isolation = \"{wanted}\" is demanded, and this host offers tier {offered}"
+            ),
+        )
+        .help("planctl doctor shows what is missing; isolation = \"auto\" in planctl.toml runs as you")
+        .next("planctl doctor")
+    })
+}
+
+/// Tries which isolation this host offers.
+pub async fn offered() -> Result<Offered, Failure> {
+    let wrong = |error| Failure::new(Exit::Temporary, format!("could not try the isolation: {error}"));
+    let spawner = Spawner::start_self(None).map_err(wrong)?;
+    let offered = probe_isolation(&spawner).await.map_err(wrong);
+    spawner.shutdown();
+    offered
 }
 
 /// Returns how progress is shown.
@@ -450,6 +508,8 @@ pub fn after_answer(run: &str, word: &planctl_engine::Answer, is_daemon: bool) -
         | Word::Reassign { .. }
         | Word::Raise { .. }
         | Word::Choose { .. }
+        | Word::Allow { .. }
+        | Word::Restore
         | Word::Reply => {
             if is_daemon {
                 format!("planctl plan watch {run}")

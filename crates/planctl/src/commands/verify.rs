@@ -21,7 +21,7 @@ mod report;
 mod sarif;
 mod watch;
 
-pub use human::{counted, findings, short_digest, summary};
+pub use human::{counted, findings, grouped, short_digest, summary};
 pub use picture::{drawn, place, plan_view, unserved};
 pub use plain::warnings;
 

@@ -6,10 +6,11 @@ use planctl_lang::{Source, Wish};
 use planctl_server::{Approving, Start, check};
 
 use super::plan::{not_verified, shell_word};
-use super::run::{manner, refuse_isolation, work_to_the_end};
+use super::run::{isolation, manner, work_to_the_end};
 use super::work::{Stop, Work};
 use super::{Context, verify};
 use crate::args::VerifyArgs;
+use crate::caller::must_be_human;
 use crate::checking;
 use crate::client::{Client, How};
 use crate::failure::{Answer, Exit, Failure};
@@ -17,7 +18,7 @@ use crate::show::{self, BOLD, styled};
 
 /// Has each plan reviewed, one after another, and verifies what came of it.
 pub async fn verify(context: &Context, args: &VerifyArgs) -> Answer {
-    context.must_be_human("start a review")?;
+    must_be_human("start a review")?;
     for file in &args.files {
         let exit = one(context, file, args).await?;
         if exit != Exit::Yes {
@@ -49,11 +50,11 @@ async fn one(context: &Context, file: &Path, args: &VerifyArgs) -> Answer {
         show::say(verify::findings(&checked, context.is_quiet()).trim_end());
         return Err(not_verified(file, &checked));
     }
-    refuse_isolation(context)?;
+    isolation(context).await?;
     let client = Client::open(context).await?;
     let stop = Stop::listen()?;
     let note = Some(format!("asked for with plan verify --via {role}"));
-    let approve = Some(Approving { note });
+    let approve = Some(Approving { note, ..Approving::default() });
     let start = Start { worker: review.worker(), approve, again: true, ..Start::default() };
     let How::Ready { handle, run, is_taken_up } = client.start(&checked, &start).await? else {
         return Err(Failure::new(

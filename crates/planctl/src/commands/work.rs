@@ -65,7 +65,8 @@ pub async fn work(client: &Client, handle: Handle, how: Work, signals: &mut Stop
             outcome = &mut driving => break outcome?,
             () = pace(client, handle) => {
                 let opened = follow(client, handle, &mut progress, &mut since).await?;
-                if opened && how.answers && !how.no_wait {
+                // A run within this one tells nothing to this one's history.
+                if how.answers && !how.no_wait {
                     answer_choices(client, handle).await?;
                 }
                 if how.manner == Manner::Plain && !how.no_wait {
@@ -97,16 +98,31 @@ pub async fn work(client: &Client, handle: Handle, how: Work, signals: &mut Stop
     Ok(Worked { view, seq: since, asked })
 }
 
-/// Answers what the plan itself asks of a person: with the usual answer that it declares, else with the first option (DOT H7,
-/// H9). Says whether there was anything that it could answer.
+/// What is answered to a question that takes any text and declares no usual answer.
+const UNATTENDED: &str = "go on";
+
+/// Answers what a plan and the plans within it ask of a person: with the usual answer that it declares, else with the first
+/// option (DOT H7, H9). Says whether there was anything that it could answer.
 pub async fn answer_choices(client: &Client, handle: Handle) -> Result<bool, Failure> {
     let mut has_answered = false;
-    for ask in client.asks(Some(handle)).await?.asks {
-        let option = ask.usual.or_else(|| ask.options.first().cloned());
-        let Some(option) = option.filter(|_| ask.kind == "choice") else { continue };
-        let note = "answered by --auto-answer: nobody was asked";
-        client.answer(ask.id, Answer::Choose { option }, Some(note)).await?;
-        has_answered = true;
+    let mut runs = vec![handle];
+    while let Some(run) = runs.pop() {
+        for ask in client.asks(Some(run)).await?.asks {
+            if ask.kind != "choice" {
+                continue;
+            }
+            let first = ask.options.first().cloned();
+            let option = ask.usual.or(first).unwrap_or_else(|| UNATTENDED.to_owned());
+            let note = "answered by --auto-answer: nobody was asked";
+            client.answer(ask.id, Answer::Choose { option }, Some(note)).await?;
+            has_answered = true;
+        }
+        let view = client.status(run).await?;
+        for step in view.steps.iter().filter(|step| !step.state.is_settled()) {
+            if let Some(inner) = &step.run {
+                runs.push(client.find(inner).await?);
+            }
+        }
     }
     Ok(has_answered)
 }

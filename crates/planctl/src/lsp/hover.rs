@@ -4,7 +4,8 @@ use std::path::Path;
 
 use gen_lsp_types as lsp;
 use planctl_engine::Subscription;
-use planctl_harness::{PathKind, expand_glob, is_glob, probe_paths};
+use planctl_glob::is_glob;
+use planctl_harness::{PathKind, expand_glob, probe_paths};
 use planctl_lang::fields::{self, FieldHelp};
 use planctl_lang::{Diagnostic, Span, escape, show};
 

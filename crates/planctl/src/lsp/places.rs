@@ -2,7 +2,8 @@
 
 use gen_lsp_types as lsp;
 use planctl_engine::Subscription;
-use planctl_harness::{PathKind, expand_glob, is_glob, probe_paths};
+use planctl_glob::is_glob;
+use planctl_harness::{PathKind, expand_glob, probe_paths};
 use planctl_lang::Span;
 
 use super::document::{Document, uri_of};

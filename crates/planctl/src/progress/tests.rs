@@ -70,6 +70,7 @@ fn view(steps: Vec<StepView>) -> RunView {
         budget: BudgetView::default(),
         exec: None,
         agent: None,
+        auto_answer: false,
         started_at: None,
         ended_at: None,
     }

@@ -112,10 +112,45 @@ fn trusting_a_folder_without_configuration_is_refused() {
 fn nothing_runs_below_the_isolation_that_is_demanded() {
     let room = Room::new();
     room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
-    room.write("planctl.toml", "isolation = \"require:1\"\n");
+    room.write("planctl.toml", "isolation = \"require:2\"\n");
     let said = room.planctl(&["plan", "run", "p.md", "--approve", "--exec", "touch one"]);
     assert_eq!(said.code, 78, "{said:?}");
-    assert!(said.err.contains("require:1") && !room.path("one").exists(), "{said:?}");
+    assert!(said.err.contains("require:2") && !room.path("one").exists(), "{said:?}");
+}
+
+/// Workers and contracts are confined, the verdict says by what, and the run's settings carry it.
+#[test]
+fn row_114_the_isolation_that_is_required_holds_and_stands_in_the_verdict() {
+    let room = Room::new();
+    let outside = room.home().join("outside");
+    std::fs::create_dir_all(&outside).unwrap();
+    let (by_worker, by_contract) = (outside.join("by-worker"), outside.join("by-contract"));
+    let contract = format!("test -e one && ! touch {} && test -w . && mktemp", by_contract.display());
+    room.write("p.md", &plan("P", "5 minutes", &[("One", &contract, "escalate")]));
+    room.write("planctl.toml", "isolation = \"require:1a\"\n");
+    let exec = format!("touch one; touch {}; mktemp; true", by_worker.display());
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--exec", &exec]);
+    if said.code == 78 && said.err.contains("this host offers tier 0") {
+        eprintln!("not run: this host offers no isolation");
+        return;
+    }
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(!said.err.contains("isolation tier"), "the best tier of the host needs no word: {said:?}");
+    assert!(!by_worker.exists() && !by_contract.exists() && room.path("one").exists());
+    let status = room.planctl(&["plan", "status", "@last", "--json"]);
+    let status: serde_json::Value = serde_json::from_str(&status.out).unwrap();
+    let tier = status["steps"][0]["isolation"].as_str().unwrap();
+    assert!(["1a", "1b"].contains(&tier), "{status}");
+    let page = room.planctl(&["plan", "logs", "@last"]);
+    assert!(page.out.contains(&format!("isolation tier {tier}")), "{page:?}");
+
+    // A person may name one tier for everything that is asked here; what the project requires counts all the same.
+    let exact = |wanted: &str| {
+        let mut command = room.command(&["config", "show"]);
+        String::from_utf8(command.env("PLANCTL_ISOLATION", wanted).output().unwrap().stdout).unwrap()
+    };
+    assert!(exact("0").contains("isolation = \"require:1a\""), "{}", exact("0"));
+    assert!(exact("1b").contains("isolation = \"1b\""), "{}", exact("1b"));
 }
 
 #[test]

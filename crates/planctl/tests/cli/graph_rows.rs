@@ -439,7 +439,7 @@ fn k1_k9_a_run_is_exported_as_a_folder_that_other_tools_read() {
     assert_eq!(out.code, 0, "{out:?}");
     let json = |name: &str| -> Value { serde_json::from_str(&room.read(&format!("folder/{name}"))).unwrap() };
     let manifest = json("manifest.json");
-    assert_eq!((&manifest["name"], &manifest["state"]), (&json!("k-1"), &json!("done")), "{manifest}");
+    assert_eq!((&manifest["run"], &manifest["state"]), (&json!("k-1"), &json!("done")), "{manifest}");
     let checkpoint = json("checkpoint.json");
     assert_eq!(checkpoint["current_node"], "a", "{checkpoint}");
     assert!(checkpoint["completed_nodes"].as_array().unwrap().contains(&json!("a")), "{checkpoint}");

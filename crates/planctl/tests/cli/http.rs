@@ -14,6 +14,8 @@ mod gone;
 mod house;
 #[path = "http/keys.rs"]
 mod keys;
+#[path = "http/limits.rs"]
+mod limits;
 #[path = "http/lists.rs"]
 mod lists;
 #[path = "http/reference.rs"]

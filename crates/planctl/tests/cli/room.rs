@@ -138,7 +138,15 @@ impl Room {
     }
 
     pub fn start(&self, words: &[&str]) -> Going {
-        let mut child = self.command(words).spawn().unwrap();
+        self.start_on(words, &[])
+    }
+
+    /// Starts planctl with folders before those of its path.
+    pub fn start_on(&self, words: &[&str], folders: &[PathBuf]) -> Going {
+        let mut command = self.command(words);
+        let usual = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from);
+        command.env("PATH", std::env::join_paths(folders.iter().chain(&usual)).unwrap());
+        let mut child = command.spawn().unwrap();
         let talk = BufReader::new(child.stderr.take().unwrap());
         Going { child, talk, heard: String::new() }
     }

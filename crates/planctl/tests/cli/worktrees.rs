@@ -207,8 +207,9 @@ fn the_configuration_says_it_too_and_that_the_result_is_committed_and_no_worker_
     assert_eq!(status["worktree"]["uncommitted"], 0, "{status}");
     let branch = status["worktree"]["branch"].as_str().unwrap();
     assert_eq!(git(&room.path(""), &["show", &format!("{branch}:out.txt")]), "good");
-    assert!(said.err.contains(&format!("next: git merge {branch}    then    planctl clean")), "{said:?}");
-    assert!(said.out.contains("all committed"), "{said:?}");
+    let commit = &git(&room.path(""), &["rev-parse", branch])[..12];
+    assert!(said.err.contains(&format!("next: git merge {commit}    then    planctl clean")), "{said:?}");
+    assert!(said.out.contains(&format!("all committed as {commit}")), "{said:?}");
     // The branch holds what nothing else does, so it outlives its worktree.
     let cleaned = room.planctl(&["clean"]);
     assert!(cleaned.out.contains("stays, since it holds commits of its own"), "{cleaned:?}");
@@ -225,6 +226,35 @@ fn the_configuration_says_it_too_and_that_the_result_is_committed_and_no_worker_
     ]);
     assert_eq!(shared.code, 0, "{shared:?}");
     assert_eq!(room.status()["worktree"], Value::Null);
+}
+
+#[test]
+fn hole_10_what_is_merged_is_what_was_judged_whatever_a_worker_does_to_branches() {
+    let room = repository();
+    // The worker works beside its branch, which it leads to something that nobody judged.
+    let evil = "b=$(git symbolic-ref --short HEAD); git checkout -q --detach; echo evil > evil.txt; git add evil.txt; \
+                git -c user.name=t -c user.email=t@x commit -qm evil; git branch -f $b HEAD; git reset -q --hard HEAD~1; \
+                echo good > out.txt; git add out.txt; git -c user.name=t -c user.email=t@x commit -qm good";
+    let said = room.planctl(&run("fix.md", evil));
+    assert_eq!(said.code, 3, "{said:?}");
+    let page = room.planctl(&["approvals", "show", &room.ask()]);
+    assert!(page.out.contains("checked out and not its branch planctl/fix-1-"), "{page:?}");
+    // What it says to type lets the run go on, and then the branch is what was judged.
+    let tree = tree_of(&room.status());
+    let branch = room.status()["worktree"]["branch"].as_str().unwrap().to_owned();
+    git(&tree, &["checkout", "--quiet", "-B", &branch]);
+    let answered = room.planctl(&["approvals", "retry", &room.ask(), "--note", "mended"]);
+    assert_eq!(answered.code, 0, "{answered:?}");
+    let exec = "git symbolic-ref -q HEAD; echo good > out.txt";
+    let done = room.planctl(&["plan", "resume", "@last", "--no-wait", "--exec", exec]);
+    assert_eq!(done.code, 0, "{done:?}");
+    let judged = git(&tree, &["rev-parse", "HEAD"]);
+    assert_eq!(git(&room.path(""), &["rev-parse", &branch]), judged);
+    assert!(done.err.contains(&format!("git merge {}", &judged[..12])), "{done:?}");
+    // A branch that is moved later is not what is said to be typed.
+    git(&room.path(""), &["update-ref", &format!("refs/heads/{branch}"), "HEAD"]);
+    let page = room.planctl(&["plan", "status", "@last"]);
+    assert!(format!("{page:?}").contains(&format!("git merge {}", &judged[..12])), "{page:?}");
 }
 
 #[test]
@@ -283,13 +313,22 @@ fn planctl_killed_while_the_worktree_is_made_makes_it_anew() {
     let room = repository();
     let (hold, seen) = (room.home().join("hold"), room.home().join("seen"));
     std::fs::write(&hold, "").unwrap();
-    room.write(".gitattributes", "*.slow filter=slow\n").write("a.slow", "slow\n").write("z.txt", "last\n");
-    let filter =
-        format!("touch {}; while [ -e {} ]; do sleep 0.02; done; cat", seen.display(), hold.display());
-    git(&room.path(""), &["config", "filter.slow.clean", "cat"]);
-    git(&room.path(""), &["config", "filter.slow.smudge", &filter]);
+    room.write(".gitattributes", "*.slow filter=lfs\n").write("a.slow", "slow\n").write("z.txt", "last\n");
+    // The one program that planctl's git starts for a repository.
+    let programs = room.home().join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    let filter = format!(
+        "#!/bin/sh\ntouch {}; while [ -e {} ]; do sleep 0.02; done; cat\n",
+        seen.display(),
+        hold.display()
+    );
+    std::fs::write(programs.join("git-lfs"), filter).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(programs.join("git-lfs"), mode).unwrap();
+    git(&room.path(""), &["config", "filter.lfs.smudge", "git-lfs smudge -- %f"]);
     commit(&room);
-    let going = room.start(&run("fix.md", "cat z.txt a.slow > /dev/null && echo good > out.txt"));
+    let words = run("fix.md", "cat z.txt a.slow > /dev/null && echo good > out.txt");
+    let going = room.start_on(&words, &[programs]);
     until("the checkout of files", || seen.exists());
     going.signal(Signal::KILL);
     going.hear_the_end();

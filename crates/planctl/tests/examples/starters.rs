@@ -190,12 +190,12 @@ starters! {
     fn h_10_g_41_codegen_module "codegen_module" [
         story("success", ":", &["1", "2", "3", "4", "6"], "done", "bash module/tests.sh"),
         story("retry", ":", &["1", "2", "3", "4", "5", "4", "6"], "done", "bash module/tests.sh"),
-        story("escalation", ":", &["1", "2", "3", "4", "5", "4", "5", "4", "5", "7"], "exhausted", "! bash module/tests.sh"),
+        story("escalation", ":", &["1", "2", "3", "4", "5", "4", "5", "4", "5", "7"], "visits_limit", "! bash module/tests.sh"),
     ]
     fn h_10_g_41_refactor_safe "refactor_safe" [
         story("success", ":", &["1", "2", "3", "4", "5", "6"], "done", "git log -1 --format=%s | grep -q '^refactor: ' && make test"),
         story("retry", ":", &["1", "2", "3", "4", "5", "3", "4", "5", "6"], "done", "make test"),
-        story("escalation", ":", &["1", "2", "3", "4", "5", "3", "4", "5", "3", "4", "7"], "exhausted", "git diff --quiet -- count.sh"),
+        story("escalation", ":", &["1", "2", "3", "4", "5", "3", "4", "5", "3", "4", "7"], "visits_limit", "git diff --quiet -- count.sh"),
     ]
     fn h_10_g_42_git_merge_pr "git_merge_pr" [
         story("success", APART, &["1", "2", "3", "4", "5"], "done", "git merge-base --is-ancestor origin/main origin/topic"),

@@ -126,9 +126,9 @@ fn unknown_lines_plain_text_and_nonsense_are_no_answer() {
 }
 
 #[test]
-fn absurd_numbers_do_no_harm() {
+fn hole_20_absurd_numbers_make_the_work_unmetered() {
     let output = br#"{"planctl":"result/1","usage":{"input_tokens":-5,"output_tokens":1e300,"cost_usd":-1,"cached_input_tokens":"x"}}"#;
-    assert_eq!(read(output).usage, Some(usage(0, 0, 1_000_000_000_000_000, None, None)));
+    assert_eq!(read(output).usage, None);
 }
 
 #[test]
@@ -177,4 +177,24 @@ fn what_claude_was_denied_is_told() {
     let text = String::from_utf8(fixture!("claude-ok.jsonl").to_vec()).unwrap();
     let text = text.replace(r#""permission_denials":[]"#, denied);
     assert_eq!(read(text.as_bytes()).denials, ["Bash(rm -rf x)", "WebFetch"]);
+}
+
+#[test]
+fn hole_20_figures_that_can_not_be_are_unmetered_and_not_nought() {
+    let said = |usage: &str| {
+        let value = serde_json::from_str(&format!(r#"{{"planctl": "result/1", "usage": {usage}}}"#)).unwrap();
+        Answer::native(&value).unwrap().usage
+    };
+    for usage in [
+        r#"{"input_tokens": -5}"#,
+        r#"{"input_tokens": 18446744073709551616}"#,
+        r#"{"output_tokens": 1e308}"#,
+        r#"{"output_tokens": "many"}"#,
+        r#"{"cost_usd": -1}"#,
+        "7",
+    ] {
+        assert_eq!(said(usage), None, "{usage}");
+    }
+    let long = format!(r#"{{"input_tokens": 5, "model": "{}"}}"#, "m".repeat(500_000));
+    assert_eq!(said(&long).unwrap().model.unwrap().len(), MODEL_CHARACTERS_MAX);
 }

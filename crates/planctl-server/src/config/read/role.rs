@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::Responder;
-use planctl_harness::{PermissionMode, glob_matches};
+use planctl_glob::Glob;
+use planctl_harness::PermissionMode;
 use planctl_lang::did_you_mean;
 
 use super::super::layer::{Layer, RoleLayer};
@@ -128,7 +129,7 @@ impl Reader<'_> {
         names
     }
 
-    fn plans(&mut self, value: &Value<'_>) -> Option<Vec<String>> {
+    fn plans(&mut self, value: &Value<'_>) -> Option<Vec<Glob>> {
         let array = value.get_ref().as_array();
         let Some(array) = array else {
             self.wrong_type(value, "a list of plans: [\"plans/bugfix-*.md\"]");
@@ -137,8 +138,8 @@ impl Reader<'_> {
         let mut plans = Vec::new();
         for entry in array {
             let Some(glob) = self.string(entry) else { continue };
-            match glob_matches(glob, "") {
-                Ok(_) => plans.push(glob.to_owned()),
+            match Glob::parse(glob) {
+                Ok(glob) => plans.push(glob),
                 Err(error) => self.report(entry.span(), error.to_string(), None),
             }
         }

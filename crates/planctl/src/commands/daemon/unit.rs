@@ -71,7 +71,7 @@ pub fn install(context: &Context, wish: Wish) -> Answer {
 /// Refuses a database that was named here: everybody may read a unit, and its address may hold a password.
 fn refuse_database(context: &Context) -> Result<(), Failure> {
     let named = context.named_database().is_some()
-        || std::env::var_os("PLANCTL_DATABASE_URL").is_some_and(|url| !url.is_empty());
+        || crate::secrecy::variable("PLANCTL_DATABASE_URL").is_some_and(|url| !url.is_empty());
     if !named {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use planctl_engine::Graph;
-use planctl_lang::{Code, Severity, Verification};
+use planctl_lang::{Code, Diagnostic, Severity, Source, Verification, groups};
 use planctl_server::check::Checked;
 use planctl_server::probe::Probed;
 
@@ -63,15 +63,20 @@ fn total(looked: &[Looked]) -> String {
 
 /// Draws the findings; notes only where more is wanted.
 pub fn findings(checked: &Checked, is_quiet: bool) -> String {
+    let is_shown =
+        |found: &&Diagnostic| found.level != Severity::Note || !(is_quiet || found.code == Code::P020);
+    grouped(checked.verification.diagnostics.iter().filter(is_shown), &checked.source)
+}
+
+/// Draws findings one below the other; those of one kind are told once (DOT B13).
+pub fn grouped<'d>(found: impl IntoIterator<Item = &'d Diagnostic>, source: &Source) -> String {
     let columns = show::columns();
     let mut text = String::new();
-    for diagnostic in &checked.verification.diagnostics {
-        if diagnostic.level == Severity::Note && (is_quiet || diagnostic.code == Code::P020) {
-            continue;
-        }
+    for group in groups(found) {
+        let one = group.as_one(source);
         text.push_str(&match columns {
-            Some(columns) => diagnostic.render_within(&checked.source, true, columns),
-            None => diagnostic.render(&checked.source, true),
+            Some(columns) => one.render_within(source, true, columns),
+            None => one.render(source, true),
         });
         text.push_str("\n\n");
     }

@@ -1,6 +1,6 @@
 //! Findings one a line, for editors and for `grep`.
 
-use planctl_lang::{Code, Diagnostic, Range, Severity};
+use planctl_lang::{Code, Diagnostic, Range, Severity, groups};
 
 use planctl_server::check::Checked;
 
@@ -34,9 +34,14 @@ pub fn report(looked: &[Looked]) -> Result<(), Failure> {
 pub fn warnings(checked: &Checked) -> String {
     let name = show::safe(&checked.path);
     let found = checked.verification.diagnostics.iter().filter(|found| found.level == Severity::Warning);
-    let lines = found.map(|found| {
-        let place = found.spans.first().map(|label| Range::of(&checked.source, label.span));
-        line(&name, &Diagnostic { help: None, ..found.clone() }, place)
+    let lines = groups(found).into_iter().map(|group| {
+        let one = group.as_one(&checked.source);
+        let place = one.spans.first().map(|label| Range::of(&checked.source, label.span));
+        let message = match group.count() {
+            1 => one.message.clone(),
+            count => format!("{}, and {} more of this kind", one.message, count - 1),
+        };
+        line(&name, &Diagnostic { help: None, message, ..one }, place)
     });
     lines.collect()
 }

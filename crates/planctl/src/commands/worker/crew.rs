@@ -74,7 +74,7 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
     let is_json = context.is_json()?;
     let worker = named(&given)?;
     let config = &context.config()?.config;
-    let settings = RunSettings::new(config, Some(worker.clone()));
+    let settings = RunSettings::new(config, Some(worker.clone()), planctl_engine::Tier::SameUser);
     let timeouts =
         config.roles.iter().filter_map(|(role, config)| Some((role.clone(), config.timeout?))).collect();
     let mut plans = BTreeMap::new();
@@ -86,7 +86,7 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
             )
         })?;
         if let Some(taken) = settings.roles.get(role).and_then(|role| role.plans.clone()) {
-            plans.insert(role.clone(), taken);
+            plans.insert(role.clone(), taken.iter().map(ToString::to_string).collect());
         }
     }
     let name = given.name.clone().unwrap_or_else(|| format!("{}-{}", machine(), word_of(&worker)));

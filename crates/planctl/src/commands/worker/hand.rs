@@ -122,6 +122,7 @@ impl Crew {
             plan: claimed.work.payload.plan_id.clone(),
             step: claimed.step.to_string(),
             step_title: claimed.step_title.clone(),
+            node: claimed.node.clone(),
             role: claimed.role.clone(),
             profile: claimed.work.payload.profile.as_ref().map(ProfileView::profile),
             thread: claimed.work.payload.profile.as_ref().and_then(|profile| profile.thread.clone()),

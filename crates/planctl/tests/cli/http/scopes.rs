@@ -57,8 +57,8 @@ POST /v1/topics/{topic} approve
 POST /v1/worktrees/clean admin, a person decides
 GET /v1/roles read
 GET /v1/workers read
-POST /v1/workers/{worker}/pause admin
-POST /v1/workers/{worker}/resume admin
+POST /v1/workers/{worker}/pause admin, a person decides
+POST /v1/workers/{worker}/resume admin, a person decides
 GET /v1/tokens admin
 POST /v1/tokens admin, a person decides
 DELETE /v1/tokens/{token} admin, a person decides

@@ -1,0 +1,243 @@
+//! The invariant of a run that is done (DESIGN 6): each node on its way passed by a verdict, was decided by a named person, or
+//! failed and was left by an edge that names the failure.
+//!
+//! It reads history alone, fact by fact, and shares nothing with the decisions of [`advance`](crate::advance()). The simulator asks
+//! it after each event, `planctl audit` asks it of stored histories.
+
+use std::collections::BTreeMap;
+
+use crate::contract::Verdict;
+use crate::fact::Fact;
+use crate::graph::{Edge, Graph, JoinPolicy, NodeKind, On, Signal};
+use crate::ids::NodeId;
+use crate::run::{End, Outcome};
+
+/// What history has told of the nodes of one run.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Earned {
+    nodes: BTreeMap<NodeId, Way>,
+    /// How many facts were read.
+    read: u64,
+    /// When the branches of a join came together last.
+    joined: BTreeMap<NodeId, u64>,
+    /// With what a decision at which nobody works was entered, and from where.
+    carried: BTreeMap<NodeId, (NodeId, Signal)>,
+}
+
+/// How far a node has come since it was entered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    /// Nothing is decided; since when.
+    Entered(u64),
+    /// A verdict of its attempt passed it, or its own run is done.
+    Passed,
+    /// A command gave its answer.
+    Answered,
+    /// A person decided.
+    Decided,
+    /// It failed, and nothing leads on from that yet.
+    Failed(u64),
+    /// It failed, and an edge that names the failure was followed.
+    Left,
+    /// It failed, and its policy lets the run go on: as skipped or warned.
+    LetPass,
+}
+
+impl Earned {
+    /// Reads the next fact, under the graph that held when it followed. Returns what breaks the invariant.
+    pub fn read(&mut self, graph: &Graph, fact: &Fact) -> Option<String> {
+        self.read += 1;
+        match fact {
+            Fact::NodeEntered { node, .. } if works(graph, node) => {
+                self.nodes.insert(node.clone(), Way::Entered(self.read));
+            }
+            Fact::NodeEntered { node, .. } => self.forked(graph, node),
+            Fact::NodeVerified { node, verdict, .. } => {
+                let way = match verdict {
+                    Verdict::Passed => Way::Passed,
+                    Verdict::Failed | Verdict::TimedOut | Verdict::Tampered => Way::Failed(self.read),
+                };
+                self.nodes.insert(node.clone(), way);
+            }
+            Fact::SubPlanEnded { node, end, .. } => {
+                let way = if *end == End::Done { Way::Passed } else { Way::Failed(self.read) };
+                self.nodes.insert(node.clone(), way);
+            }
+            Fact::NodeDecided { node, .. } => {
+                self.nodes.insert(node.clone(), Way::Answered);
+            }
+            Fact::BranchesJoined { node, .. } => {
+                self.joined.insert(node.clone(), self.read);
+            }
+            Fact::NodeSettled { node, outcome, by, .. } if works(graph, node) => {
+                return self.settled(node, *outcome, by.is_some());
+            }
+            // A person decides about a passage, too, where the way back from it went in circles.
+            Fact::AskAnswered { node, .. } => {
+                self.carried.remove(node);
+            }
+            Fact::EdgeFollowed { .. } => return self.followed(graph, fact),
+            Fact::EpochBegan { .. } => {
+                self.nodes.clear();
+                self.joined.clear();
+                self.carried.clear();
+            }
+            Fact::PlanCompleted { .. } => return self.completed(graph),
+            Fact::NodeSettled { .. }
+            | Fact::PlanActivated { .. }
+            | Fact::NodeRehearsed { .. }
+            | Fact::RetryTriggered { .. }
+            | Fact::FidelityReduced { .. }
+            | Fact::ContextRefused { .. }
+            | Fact::NodeQueued { .. }
+            | Fact::CheckpointSaved { .. }
+            | Fact::CheckpointRestored { .. }
+            | Fact::BranchesParted { .. }
+            | Fact::BranchesMerged { .. }
+            | Fact::MergeConflicted { .. }
+            | Fact::SubPlanBegan { .. }
+            | Fact::GoalUnmet { .. }
+            | Fact::NodeResting { .. }
+            | Fact::NodeInterrupted { .. }
+            | Fact::GateRepeated { .. }
+            | Fact::AskOpened { .. }
+            | Fact::PlanEscalated { .. }
+            | Fact::PaceChanged { .. }
+            | Fact::BudgetNoticed { .. }
+            | Fact::PlanExpired { .. }
+            | Fact::PlanPaused { .. }
+            | Fact::PlanFailed { .. }
+            | Fact::PlanCancelled { .. } => {}
+        }
+        None
+    }
+
+    /// Forgets what the branches of a fork had begun that is entered again: they begin anew.
+    fn forked(&mut self, graph: &Graph, node: &NodeId) {
+        if let Some(NodeKind::Fork(fork)) = graph.node(node).map(|node| &node.kind)
+            && let Some(join) = &fork.join
+        {
+            let members = graph.members_of(join);
+            self.nodes
+                .retain(|id, way| !matches!(way, Way::Entered(_) | Way::Failed(_)) || !members.contains(id));
+        }
+    }
+
+    fn settled(&mut self, node: &NodeId, outcome: Outcome, by_person: bool) -> Option<String> {
+        let before = self.nodes.get(node).copied();
+        let (way, is_founded) = match outcome {
+            Outcome::Passed | Outcome::Waived if by_person => (Way::Decided, true),
+            Outcome::Passed => (Way::Passed, before == Some(Way::Passed)),
+            Outcome::Waived => (Way::Decided, false),
+            Outcome::Skipped | Outcome::Warned if by_person => (Way::Decided, true),
+            Outcome::Skipped | Outcome::Warned => (Way::LetPass, true),
+            Outcome::Failed => (Way::Failed(self.read), true),
+        };
+        self.nodes.insert(node.clone(), way);
+        (!is_founded).then(|| format!("`{node}` is {} without a verdict or a person", outcome.word()))
+    }
+
+    fn followed(&mut self, graph: &Graph, fact: &Fact) -> Option<String> {
+        let Fact::EdgeFollowed { from, to, signal, on, label, .. } = fact else { return None };
+        if matches!(graph.node(to).map(|node| &node.kind), Some(NodeKind::Decision(choice)) if choice.command.is_none())
+        {
+            self.carried.insert(to.clone(), (from.clone(), *signal));
+        }
+        // A fork spreads, and a checkpoint goes on from what it restored: both were entered by an edge that was judged.
+        let is_judged = !matches!(
+            graph.node(from).map(|node| &node.kind),
+            None | Some(
+                NodeKind::Start | NodeKind::Fork(_) | NodeKind::Checkpoint | NodeKind::Escalate { .. }
+            )
+        );
+        if !is_judged {
+            return None;
+        }
+        if *signal == Signal::Success {
+            let is_earned = match self.nodes.get(from) {
+                _ if !works(graph, from) => self.passes(from),
+                Some(Way::Passed | Way::Answered | Way::Decided | Way::LetPass) => true,
+                Some(Way::Entered(_) | Way::Failed(_) | Way::Left) | None => false,
+            };
+            return (!is_earned).then(|| format!("the run went on from `{from}` to `{to}` as from a pass"));
+        }
+        let is_same = |edge: &&Edge| edge.to == *to && edge.on == *on && edge.label == *label;
+        let mut edges = graph.edges_from(from).iter().filter(is_same).peekable();
+        let is_named = match on {
+            On::Fail | On::Exhaust | On::Retry => true,
+            On::Success => false,
+            On::Always => edges.peek().is_none() || edges.any(|edge| self.names_failure(graph, edge)),
+        };
+        if let Some(way @ (Way::Failed(_) | Way::Entered(_))) = self.nodes.get_mut(from) {
+            *way = Way::Left;
+        }
+        (!is_named)
+            .then(|| format!("the edge from `{from}` to `{to}` names no failure, and was followed after one"))
+    }
+
+    fn names_failure(&self, graph: &Graph, edge: &Edge) -> bool {
+        let Some(when) = &edge.when else { return true };
+        let subject = self.subject(&edge.from);
+        let code = |node: &NodeId| graph.gated(node).map(|gated| gated.contract.expect);
+        let expected = |named: Option<&str>| match named {
+            None => Some(code(&subject)),
+            Some(name) if name == subject.as_str() || name == edge.from.as_str() => {
+                Some(code(&NodeId::new(name)))
+            }
+            Some(_) => None,
+        };
+        when.names_failure(&expected)
+    }
+
+    /// Returns the node whose status passes through decisions at which nobody works.
+    fn subject(&self, node: &NodeId) -> NodeId {
+        let mut subject = node;
+        for _ in 0..=self.carried.len() {
+            let Some((from, _)) = self.carried.get(subject) else { break };
+            subject = from;
+        }
+        subject.clone()
+    }
+
+    /// Says whether a decision at which nobody works was entered from a pass, or from what is let pass.
+    fn passes(&self, node: &NodeId) -> bool {
+        let Some((from, signal)) = self.carried.get(node) else { return true };
+        let is_let_pass = matches!(self.nodes.get(&self.subject(from)), Some(Way::LetPass | Way::Decided));
+        *signal == Signal::Success || is_let_pass
+    }
+
+    fn completed(&self, graph: &Graph) -> Option<String> {
+        // The first branch that comes well suffices for some joins, and the others are taken back.
+        let is_taken_back = |node: &NodeId, since: u64| {
+            self.joined.iter().any(|(join, at)| {
+                let suffices = matches!(graph.node(join).map(|node| &node.kind),
+                    Some(NodeKind::Join(rule)) if rule.policy == JoinPolicy::Any);
+                *at > since && suffices && graph.members_of(join).contains(node)
+            })
+        };
+        let open = self.nodes.iter().find_map(|(node, way)| match way {
+            Way::Entered(since) | Way::Failed(since)
+                if graph.node(node).is_some() && !is_taken_back(node, *since) =>
+            {
+                Some((node, way))
+            }
+            Way::Entered(_)
+            | Way::Failed(_)
+            | Way::Passed
+            | Way::Answered
+            | Way::Decided
+            | Way::Left
+            | Way::LetPass => None,
+        });
+        open.map(|(node, way)| {
+            let what = if matches!(way, Way::Failed(_)) { "failed" } else { "was never judged" };
+            format!("the run is done, and `{node}` {what}")
+        })
+    }
+}
+
+/// Says whether somebody works, answers or decides at a node.
+fn works(graph: &Graph, id: &NodeId) -> bool {
+    let is_work = |kind: &NodeKind| matches!(kind, NodeKind::Human(_) | NodeKind::SubPlan(_));
+    graph.node(id).is_some_and(|node| node.gated().is_some() || is_work(&node.kind))
+}

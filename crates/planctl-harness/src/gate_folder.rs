@@ -1,0 +1,193 @@
+//! The private folder of one contract: its home, its folder for temporary files, its interpreters' caches and its git
+//! configuration, all made anew and removed when it has ended (sec holes 8 and 13, cheats 41 and 44–47).
+//!
+//! A worker could prepare the real ones: a start-up file in the home (`.npmrc`, `.cargo/config.toml`, `.gitconfig`), a
+//! compiled test in a cache. So contracts get none of them. What was downloaded or installed once (packages, toolchains)
+//! is costly to make anew; links in the private home lead to it ([`DOWNLOADED`]), and to no configuration beside it.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::git::clean::{GitFolders, write_user_settings};
+use crate::git::front::Repositories;
+use crate::process::find_program;
+use crate::scratch::{GATE_PREFIX, ScratchFolder, create_folder};
+use crate::spawn::Spawner;
+
+/// Folders and files of a home that hold what was downloaded or installed, each with the variable that names its first
+/// part where that is elsewhere.
+const DOWNLOADED: [(&str, Option<&str>, &[&str]); 40] = [
+    (".cargo", Some("CARGO_HOME"), &["bin", "git", "registry", ".package-cache", ".package-cache-mutate"]),
+    (".rustup", Some("RUSTUP_HOME"), &[""]),
+    ("go", Some("GOPATH"), &["bin", "pkg/mod"]),
+    (".npm", None, &["_cacache"]),
+    (".nvm", Some("NVM_DIR"), &["versions"]),
+    (".volta", Some("VOLTA_HOME"), &["bin", "tools"]),
+    (".bun", None, &["bin", "install/cache"]),
+    (".deno", None, &["bin"]),
+    (".cache/deno", Some("DENO_DIR"), &[""]),
+    (".cache/yarn", None, &[""]),
+    (".yarn/berry", None, &["cache"]),
+    (".cache/pnpm", None, &[""]),
+    (".local/share/pnpm", Some("PNPM_HOME"), &["store"]),
+    (".cache/node", None, &["corepack"]),
+    (".cache/ms-playwright", Some("PLAYWRIGHT_BROWSERS_PATH"), &[""]),
+    (".cache/puppeteer", None, &[""]),
+    (".cache/Cypress", None, &[""]),
+    (".pyenv", Some("PYENV_ROOT"), &[""]),
+    (".cache/pip", Some("PIP_CACHE_DIR"), &[""]),
+    (".cache/uv", Some("UV_CACHE_DIR"), &[""]),
+    (".local/share/uv", None, &["python", "tools"]),
+    (".local/share/pipx", None, &["venvs", "shared"]),
+    (".local/share/virtualenvs", None, &[""]),
+    (".cache/pypoetry", None, &["cache", "virtualenvs"]),
+    (".cache/pre-commit", None, &[""]),
+    (".m2", None, &["repository", "wrapper"]),
+    (".gradle", Some("GRADLE_USER_HOME"), &["caches", "wrapper"]),
+    (".sdkman", Some("SDKMAN_DIR"), &["candidates"]),
+    (".ivy2", None, &["cache"]),
+    (".cache/coursier", None, &[""]),
+    (".rbenv", Some("RBENV_ROOT"), &[""]),
+    (".local/share/gem", None, &[""]),
+    (".bundle", None, &["cache"]),
+    (".cache/composer", None, &[""]),
+    (".nuget", None, &["packages"]),
+    (".dotnet", None, &[""]),
+    (".asdf", Some("ASDF_DATA_DIR"), &["installs", "plugins", "shims"]),
+    (".local/share/mise", Some("MISE_DATA_DIR"), &["installs", "shims"]),
+    (".ghcup", None, &["bin", "ghc"]),
+    (".cabal", None, &["packages", "store"]),
+];
+
+/// The name of the folder beside the private ones where contracts keep what Go compiled.
+pub(crate) const GO_CACHE: &str = "go-build";
+
+/// What every contract of one workspace gets; made once, before anybody works there.
+#[derive(Clone, Debug)]
+pub(crate) struct GateSetting {
+    links: Vec<(PathBuf, PathBuf)>,
+    repositories: Repositories,
+    bash: Option<PathBuf>,
+    git: Option<PathBuf>,
+    has_go: bool,
+}
+
+impl GateSetting {
+    /// Looks what there is to be linked, and what the workspace's repositories say.
+    pub(crate) fn new(workspace: &Path, path: &OsStr, bash: Option<PathBuf>) -> GateSetting {
+        GateSetting {
+            links: links(std::env::var_os("HOME").map(PathBuf::from).as_deref()),
+            repositories: Repositories::note(workspace),
+            bash,
+            git: find_program(OsStr::new("git"), path),
+            has_go: find_program(OsStr::new("go"), path).is_some(),
+        }
+    }
+}
+
+/// Says whether nobody else can make something in a folder, under whatever name.
+fn is_private(folder: &Path) -> bool {
+    folder.metadata().is_ok_and(|found| found.mode() & 0o077 == 0)
+}
+
+fn links(home: Option<&Path>) -> Vec<(PathBuf, PathBuf)> {
+    let mut links = Vec::new();
+    for (name, variable, parts) in DOWNLOADED {
+        let elsewhere = variable.and_then(std::env::var_os).map(PathBuf::from);
+        let root = elsewhere.filter(|path| path.is_absolute()).or_else(|| Some(home?.join(name)));
+        let Some(root) = root.filter(|root| root.is_dir()) else { continue };
+        for part in parts {
+            let (link, target) = match part.is_empty() {
+                true => (PathBuf::from(name), root.clone()),
+                false => (Path::new(name).join(part), root.join(part)),
+            };
+            if target.exists() {
+                links.push((link, target));
+            }
+        }
+    }
+    links
+}
+
+/// A contract's private folder; it goes when it is dropped, and with the next sweep where planctl was killed before.
+#[derive(Debug)]
+pub(crate) struct GateFolder {
+    folder: ScratchFolder,
+    variables: Vec<(OsString, OsString)>,
+    bin: Option<PathBuf>,
+}
+
+impl GateFolder {
+    /// Makes the folder with everything in it.
+    pub(crate) fn make(spawner: &Spawner, setting: &GateSetting, workspace: &Path) -> io::Result<GateFolder> {
+        let folder = spawner.private_folder(GATE_PREFIX)?;
+        let at = |name: &str| folder.path().join(name);
+        let (home, caches) = (at("home"), at("home/.cache"));
+        for name in ["tmp", "home/.cache"] {
+            create_folder(&at(name))?;
+        }
+        for (name, target) in &setting.links {
+            let link = home.join(name);
+            if let Some(parent) = link.parent() {
+                create_folder(parent)?;
+            }
+            symlink(target, link)?;
+        }
+        // A build of Go's own library takes long; its cache is a contract's and no worker's.
+        if let Some(scratch) = spawner.scratch().filter(|scratch| setting.has_go && is_private(scratch)) {
+            let kept = scratch.join(GO_CACHE);
+            create_folder(&kept)?;
+            symlink(kept, caches.join("go-build"))?;
+        }
+        let found = GitFolders::find(workspace);
+        let trusted: Vec<&Path> = found.iter().map(|(_, top)| top.as_path()).collect();
+        let mut variables: Vec<(OsString, OsString)> =
+            write_user_settings(folder.path(), spawner.user_settings(), &trusted)?.into();
+        let mut put = |name: &str, value: OsString| variables.push((name.into(), value));
+        put("TMPDIR", at("tmp").into());
+        put("XDG_CACHE_HOME", caches.into());
+        put("XDG_CONFIG_HOME", home.join(".config").into());
+        put("XDG_DATA_HOME", home.join(".local/share").into());
+        put("XDG_STATE_HOME", home.join(".local/state").into());
+        put("PYTHONPYCACHEPREFIX", at("pycache").into());
+        put("PYTHONNOUSERSITE", "1".into());
+        put("CARGO_HOME", home.join(".cargo").into());
+        put("GOENV", "off".into());
+        put("GRADLE_USER_HOME", home.join(".gradle").into());
+        // Java takes the home from the system's list of users.
+        let mut user_home = OsString::from("-Duser.home=");
+        user_home.push(&home);
+        put("MAVEN_OPTS", user_home);
+        put("MAVEN_SKIP_RC", "1".into());
+        put("HOME", home.into());
+        let bin = match (&setting.bash, &setting.git) {
+            (Some(bash), Some(git)) => setting.repositories.make_front(folder.path(), bash, git)?,
+            _ => None,
+        };
+        Ok(GateFolder { folder, variables, bin })
+    }
+
+    /// Returns where it is.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Returns the variables that lead there.
+    pub(crate) fn variables(&self) -> &[(OsString, OsString)] {
+        &self.variables
+    }
+
+    /// Returns the folder of programs that come before all others.
+    pub(crate) fn bin(&self) -> Option<&Path> {
+        self.bin.as_deref()
+    }
+
+    /// Returns the lock that everything which uses the folder has to hold.
+    pub(crate) fn lock(&self) -> Arc<OwnedFd> {
+        self.folder.lock()
+    }
+}

@@ -1,0 +1,128 @@
+//! A repository under a configuration of planctl's own: what git reads in place of the repository's `config`, `hooks`,
+//! `info`, `rr-cache` and grafts, while objects, references and worktrees are the repository's (A10, sec hole 11).
+//!
+//! Git takes those files from the folder that `GIT_COMMON_DIR` names. [`CleanRepository::make`] makes such a folder: a
+//! new `config` with the settings that [`is_harmless`](super::config::is_harmless) lists, and links to what holds data.
+//! It is a copy, so a process that changes the repository's own configuration meanwhile changes nothing.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use super::config::{Setting, UserSettings, bytes_of, draw, harmless_settings};
+use super::{git_common, git_folder, git_top_level};
+use crate::scratch::{create_folder, write_private};
+
+/// What a repository's common folder has that is data.
+const LINKED: [&str; 9] =
+    ["objects", "refs", "packed-refs", "reftable", "logs", "worktrees", "modules", "shallow", "lfs"];
+
+/// Where a repository is: the folder of one checkout, and the one that it shares with its worktrees.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct GitFolders {
+    /// `.git`, or what a `.git` file names.
+    pub(crate) own: PathBuf,
+    /// Where references and objects are.
+    pub(crate) common: PathBuf,
+}
+
+impl GitFolders {
+    /// Finds the repository of the checkout that a folder lies in, and the checkout's top.
+    pub(crate) fn find(folder: &Path) -> Option<(GitFolders, PathBuf)> {
+        let top = git_top_level(folder)?.canonicalize().ok()?;
+        Some((GitFolders::of(git_folder(&top)?)?, top))
+    }
+
+    /// Returns the folders of a repository by its own.
+    pub(crate) fn of(own: PathBuf) -> Option<GitFolders> {
+        let own = own.canonicalize().ok()?;
+        let common = git_common(&own).canonicalize().ok()?;
+        Some(GitFolders { own, common })
+    }
+}
+
+/// What of a repository's own settings is used.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct RepositorySettings {
+    settings: Vec<Setting>,
+    ignored: Vec<u8>,
+}
+
+impl RepositorySettings {
+    /// Reads them as they are at this moment.
+    pub(crate) fn read(common: &Path) -> RepositorySettings {
+        RepositorySettings {
+            settings: harmless_settings(&common.join("config")),
+            ignored: bytes_of(&common.join("info/exclude")),
+        }
+    }
+
+    /// Returns these settings, but with the remotes and the ignored files that there were before: a worker that leads
+    /// `origin` elsewhere, or hides a file from git, changes nothing. Remotes that are new since then count.
+    pub(crate) fn with_those_before(mut self, before: &RepositorySettings) -> RepositorySettings {
+        let remote = |setting: &Setting| match setting.section.as_str() {
+            "remote" => setting.subsection.clone(),
+            _ => None,
+        };
+        let known: Vec<String> = before.settings.iter().filter_map(remote).collect();
+        self.settings.retain(|setting| remote(setting).is_none_or(|name| !known.contains(&name)));
+        self.settings.extend(before.settings.iter().filter(|setting| remote(setting).is_some()).cloned());
+        self.ignored.clone_from(&before.ignored);
+        self
+    }
+}
+
+/// A folder that stands for a repository's common one.
+#[derive(Clone, Debug)]
+pub(crate) struct CleanRepository {
+    path: PathBuf,
+}
+
+impl CleanRepository {
+    /// Makes the folder at a path where nothing is; nothing of the repository changes.
+    pub(crate) fn make(
+        path: PathBuf,
+        common: &Path,
+        settings: &RepositorySettings,
+    ) -> io::Result<CleanRepository> {
+        create_folder(&path.join("info"))?;
+        write_private(&path.join("config"), draw(&settings.settings).as_bytes())?;
+        write_private(&path.join("info/exclude"), &settings.ignored)?;
+        for name in LINKED {
+            let target = common.join(name);
+            // A link to nothing would let git write where nothing of the repository is.
+            if target.symlink_metadata().is_ok() {
+                symlink(target, path.join(name))?;
+            }
+        }
+        Ok(CleanRepository { path })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Writes a user's configuration of planctl's own beside the list of files that the user ignores; returns the variables
+/// with which git reads these, and neither the user's nor the system's. `trusted` are folders of other users, perhaps.
+pub(crate) fn write_user_settings(
+    folder: &Path,
+    user: &UserSettings,
+    trusted: &[&Path],
+) -> io::Result<[(OsString, OsString); 2]> {
+    let file = folder.join("gitconfig");
+    let ignored = folder.join("gitignore");
+    write_private(&ignored, &user.ignored)?;
+    let own = |section: &str, name: &str, path: &Path| Setting {
+        section: section.to_owned(),
+        subsection: None,
+        name: name.to_owned(),
+        value: path.to_string_lossy().into_owned(),
+    };
+    // Git refuses to look at what belongs to somebody else, for that could start programs; here nothing is started.
+    let trusted = trusted.iter().map(|path| own("safe", "directory", path));
+    let added: Vec<Setting> = trusted.chain([own("core", "excludesFile", &ignored)]).collect();
+    write_private(&file, draw(user.settings.iter().chain(&added)).as_bytes())?;
+    Ok([("GIT_CONFIG_GLOBAL".into(), file.into()), ("GIT_CONFIG_NOSYSTEM".into(), "1".into())])
+}

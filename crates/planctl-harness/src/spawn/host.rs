@@ -1,0 +1,64 @@
+//! Looks up which primitives of isolation the running kernel has and lets this user have.
+
+use std::path::Path;
+
+use super::restrict;
+use crate::isolation::Primitive;
+
+/// Lists the primitives behind the tiers; a look at settings only, nothing is tried.
+pub(crate) fn primitives() -> Vec<Primitive> {
+    let abi = restrict::abi();
+    let landlock = match abi {
+        0 => "not in this kernel, or not enabled (lsm=landlock)".to_owned(),
+        1..6 => format!("ABI {abi}: serves tier 1b; tier 1a needs 6 (Linux 6.12)"),
+        _ => format!("ABI {abi}"),
+    };
+    let actions = read("/proc/sys/kernel/seccomp/actions_avail");
+    let users = read("/proc/sys/user/max_user_namespaces");
+    let is_restricted = ["apparmor_restrict_unprivileged_userns"]
+        .iter()
+        .any(|name| read(&format!("/proc/sys/kernel/{name}")).as_deref() == Some("1"))
+        || read("/proc/sys/kernel/unprivileged_userns_clone").as_deref() == Some("0");
+    let has_users = users.as_deref().is_some_and(|most| most != "0");
+    let users = match (&users, is_restricted && !rustix::process::geteuid().is_root()) {
+        (None, _) => "not in this kernel".to_owned(),
+        (Some(_), true) => "kept from plain users (AppArmor or unprivileged_userns_clone)".to_owned(),
+        (Some(most), false) => format!("at most {most}"),
+    };
+    let controllers = delegated();
+    vec![
+        Primitive { name: "Landlock", is_there: abi > 0, finding: landlock },
+        Primitive {
+            name: "seccomp",
+            is_there: actions.as_deref().is_some_and(|actions| actions.contains("errno")),
+            finding: actions.unwrap_or_else(|| "not in this kernel".to_owned()),
+        },
+        Primitive { name: "user namespaces", is_there: has_users, finding: users },
+        Primitive {
+            name: "cgroup v2 limits",
+            is_there: controllers.is_ok(),
+            finding: controllers.unwrap_or_else(|why| why),
+        },
+    ]
+}
+
+fn read(path: &str) -> Option<String> {
+    Some(std::fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+/// Says which controllers of the unified hierarchy this process could use for its children, or why none.
+fn delegated() -> Result<String, String> {
+    let groups = read("/proc/self/cgroup").unwrap_or_default();
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"));
+    let own = own.ok_or_else(|| "no unified hierarchy".to_owned())?;
+    for root in ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"] {
+        let folder = Path::new(root).join(own.trim_start_matches('/'));
+        let Some(controllers) = read(&folder.join("cgroup.controllers").to_string_lossy()) else { continue };
+        if !["memory", "pids"].iter().all(|name| controllers.split(' ').any(|found| found == *name)) {
+            return Err("memory and pids are not among the controllers".to_owned());
+        }
+        let is_ours = rustix::fs::access(folder.join("cgroup.procs"), rustix::fs::Access::WRITE_OK).is_ok();
+        return if is_ours { Ok(controllers) } else { Err("not delegated to this user".to_owned()) };
+    }
+    Err("no unified hierarchy".to_owned())
+}

@@ -1,0 +1,425 @@
+//! What a worker left in a home, a cache or a repository's settings decides no contract (sec cheats 34, 41, 44–47, holes 8
+//! and 13); each with its honest twin.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use libtest_mimic::Trial;
+use planctl_engine::{Contract, Ending, Evidence, Found, RedFirst};
+use planctl_harness::{Baseline, Bench, PATH_DEFAULT, digest_of, find_program, sweep_scratch};
+
+use super::support::{block_on, spawner};
+use crate::trials;
+
+pub fn tests() -> Vec<Trial> {
+    trials![
+        hole_13_home_and_temporary_folder_are_new_for_each_contract_and_gone_after_it,
+        hole_13_the_operator_may_name_another_home,
+        cheat_41_a_start_up_file_in_the_home_is_not_read,
+        hole_8_a_compiled_test_that_a_worker_left_is_not_run_and_none_is_left_behind,
+        cheat_44_an_index_that_hides_a_change_hides_nothing_from_a_contract,
+        cheat_44_what_is_staged_stays_staged,
+        cheat_45_a_filter_of_the_repository_hides_no_change,
+        cheat_46_a_remote_that_was_led_elsewhere_is_asked_where_it_was,
+        cheat_47_a_signature_is_checked_by_the_real_program,
+        a10_git_settings_that_a_worker_wrote_hide_nothing,
+        what_a_contract_does_to_a_repository_happens,
+        repositories_of_a_contracts_own_are_left_alone,
+        linked_worktrees_and_submodules_are_judged_with_an_index_of_their_own,
+    ]
+}
+
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        let place = Place { folder: tempfile::tempdir().unwrap() };
+        for name in ["work", "scratch"] {
+            std::fs::create_dir(place.at(name)).unwrap();
+        }
+        place
+    }
+
+    /// A repository with one commit of `a.txt` and `tests/check.sh`.
+    fn repository() -> Place {
+        let place = Place::new();
+        place.write("a.txt", "one\n").write("tests/check.sh", "exit 1\n");
+        place.git(&["init"]);
+        place.git(&["add", "-A"]);
+        place.git(&["commit", "-m", "one"]);
+        place
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    fn work(&self) -> PathBuf {
+        self.at("work")
+    }
+
+    fn write(&self, name: &str, text: &str) -> &Place {
+        let path = self.work().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+        self
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        git(&self.work(), arguments)
+    }
+
+    fn bench(&self) -> Bench {
+        self.bench_with(&[])
+    }
+
+    fn bench_with(&self, configured: &[(&str, &str)]) -> Bench {
+        let configured = configured.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        let spawner = spawner().with_scratch(self.at("scratch"));
+        Bench::new(spawner, self.work(), None, configured).unwrap()
+    }
+
+    /// Says whether a contract passes, prepared by a worker that is done by now.
+    fn passes(&self, command: &str) -> bool {
+        exit_code(&self.bench(), command) == 0
+    }
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> String {
+    let output = std::process::Command::new("git")
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"])
+        .args(["-c", "protocol.file.allow=always"])
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", PATH_DEFAULT)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn evidence(bench: &Bench, command: &str) -> Evidence {
+    let contract = Contract {
+        command: command.into(),
+        digest: digest_of(command.as_bytes()),
+        expect: 0,
+        timeout: Duration::from_secs(60),
+        guard: false,
+        red_first: RedFirst::Off,
+    };
+    let baseline = Arc::new(Baseline::default());
+    let gate = block_on(bench.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()));
+    let Found::Evidence(evidence) = gate.found else { panic!("{command}: {:?}", gate.found) };
+    *evidence
+}
+
+fn exit_code(bench: &Bench, command: &str) -> i32 {
+    let evidence = evidence(bench, command);
+    let Ending::Exited { code } = evidence.ending else { panic!("{command}: {:?}", evidence.ending) };
+    code
+}
+
+fn is_there(program: &str) -> bool {
+    find_program(program.as_ref(), PATH_DEFAULT.as_ref()).is_some()
+}
+
+fn hole_13_home_and_temporary_folder_are_new_for_each_contract_and_gone_after_it() {
+    let place = Place::new();
+    let bench = place.bench();
+    let real = std::env::var("HOME").unwrap();
+    let look = "echo $HOME; [ -z \"$(find $HOME -type f)\" ] && [ -z \"$(ls -A $TMPDIR)\" ] && touch $HOME/x $TMPDIR/x \
+                && mkdir $TMPDIR/closed && chmod 0 $TMPDIR/closed && [ \"$(stat -c %a $HOME/..)\" = 700 ]";
+    let mut homes = Vec::new();
+    for _ in 0..2 {
+        let evidence = evidence(&bench, look);
+        assert_eq!(evidence.ending, Ending::Exited { code: 0 }, "{}", evidence.stderr.tail);
+        homes.push(evidence.stdout.tail.trim().to_owned());
+    }
+    assert_ne!(homes[0], homes[1]);
+    for home in homes {
+        assert!(Path::new(&home).starts_with(place.at("scratch")) && home != real, "{home}");
+        assert!(!Path::new(&home).exists(), "{home}");
+    }
+    assert_eq!(exit_code(&bench, "kill -0 $$; mkdir -p $HOME/a/b; exit 7"), 7);
+    assert_eq!(sweep_scratch(&place.at("scratch")).unwrap(), 0, "nothing is left to be swept");
+}
+
+fn hole_13_the_operator_may_name_another_home() {
+    let place = Place::new();
+    let bench = place.bench_with(&[("HOME", "/somewhere"), ("PYTHONPYCACHEPREFIX", "")]);
+    let asks = "[ \"$HOME\" = /somewhere ] && [ -z \"$PYTHONPYCACHEPREFIX\" ] && [ -d \"$TMPDIR\" ]";
+    assert_eq!(exit_code(&bench, asks), 0);
+}
+
+fn cheat_41_a_start_up_file_in_the_home_is_not_read() {
+    let real = std::env::var("HOME").unwrap();
+    assert!(Path::new(&real).join(".npmrc").exists(), "this program's home has one");
+    let place = Place::new();
+    assert!(place.passes("[ ! -e ~/.npmrc ] && [ ! -e ~/.gitconfig ]"));
+    assert!(
+        place.passes("[ \"$(git config user.email)\" = user@example.org ] && ! git yes"),
+        "who the user is stays"
+    );
+    place.write("package.json", r#"{"name":"x","version":"1.0.0","scripts":{"test":"exit 3"}}"#);
+    if is_there("npm") {
+        assert!(!place.passes("npm test"));
+        place.write("package.json", r#"{"name":"x","version":"1.0.0","scripts":{"test":"exit 0"}}"#);
+        assert!(place.passes("npm test"), "the honest twin");
+    }
+}
+
+fn hole_8_a_compiled_test_that_a_worker_left_is_not_run_and_none_is_left_behind() {
+    if !is_there("python3") {
+        return;
+    }
+    let place = Place::new();
+    let test = |body: &str| {
+        format!("import unittest\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.{body}\n")
+    };
+    place.write("tests/__init__.py", "").write("tests/test_it.py", &test("assertTrue(False)"));
+    // The worker compiles a test that passes, of the same size, and gives it the time of the real one.
+    let poison = format!(
+        "import os, py_compile, shutil\nreal = open('tests/test_it.py').read()\nfound = os.stat('tests/test_it.py')\n\
+         open('tests/test_it.py', 'w').write({:?}.ljust(len(real)))\n\
+         os.utime('tests/test_it.py', ns=(found.st_atime_ns, found.st_mtime_ns))\n\
+         py_compile.compile('tests/test_it.py')\nopen('tests/test_it.py', 'w').write(real)\n\
+         os.utime('tests/test_it.py', ns=(found.st_atime_ns, found.st_mtime_ns))\n",
+        test("assertTrue(True)")
+    );
+    let run = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("/usr/bin/python3");
+        command.args(arguments).current_dir(place.work()).env_clear().env("PATH", PATH_DEFAULT);
+        command.stderr(Stdio::null()).status().unwrap().success()
+    };
+    assert!(run(&["-c", &poison]));
+    assert!(run(&["-m", "unittest", "-q", "tests.test_it"]), "python itself is taken in");
+    assert!(!place.passes("python3 -m unittest -q tests.test_it"));
+    std::fs::remove_dir_all(place.work().join("tests/__pycache__")).unwrap();
+    place.write("tests/test_it.py", &test("assertTrue(1 + 1 == 2)"));
+    assert!(place.passes("python3 -m unittest -q tests.test_it"), "the honest twin");
+    assert!(!place.work().join("tests/__pycache__").exists());
+}
+
+fn cheat_44_an_index_that_hides_a_change_hides_nothing_from_a_contract() {
+    let asks = [
+        "git diff --quiet HEAD",
+        "git diff --quiet",
+        "git diff-index --quiet HEAD -- tests",
+        "test -z \"$(git status --porcelain)\"",
+        "cd tests && git diff --quiet HEAD -- check.sh",
+        "! git ls-files -m | grep -q check",
+    ];
+    for hides in ["--assume-unchanged", "--skip-worktree"] {
+        let place = Place::repository();
+        for ask in asks {
+            assert!(place.passes(ask), "the honest twin of {hides}: {ask}");
+        }
+        place.git(&["update-index", hides, "tests/check.sh"]);
+        place.write("tests/check.sh", "exit 0\n");
+        assert_eq!(place.git(&["status", "--porcelain"]), "", "git itself is taken in");
+        for ask in asks {
+            assert!(!place.passes(ask), "{hides}: {ask}");
+        }
+    }
+    // A time and a size that are as before say nothing either.
+    let place = Place::repository();
+    let file = place.work().join("tests/check.sh");
+    let time = std::fs::metadata(&file).unwrap().modified().unwrap();
+    place.git(&["config", "core.trustctime", "false"]);
+    place.git(&["config", "core.checkStat", "minimal"]);
+    let old = time - Duration::from_secs(60);
+    std::fs::File::options().append(true).open(&file).unwrap().set_modified(old).unwrap();
+    place.git(&["update-index", "--refresh"]);
+    place.write("tests/check.sh", "exit 0\n");
+    std::fs::File::options().append(true).open(&file).unwrap().set_modified(old).unwrap();
+    assert_eq!(place.git(&["status", "--porcelain"]), "", "git itself is taken in");
+    assert!(!place.passes("git diff --quiet HEAD"));
+}
+
+fn cheat_44_what_is_staged_stays_staged() {
+    let place = Place::repository();
+    place.write("a.txt", "two\n").write("new.txt", "new\n");
+    place.git(&["add", "a.txt", "new.txt"]);
+    place.write("a.txt", "three\n");
+    assert!(place.passes(
+        "[ \"$(git diff --cached --name-only | tr '\\n' ' ')\" = 'a.txt new.txt ' ] && git show :a.txt | grep -qx two \
+         && [ \"$(git diff --name-only)\" = a.txt ] && git status --porcelain | grep -qx 'MM a.txt'"
+    ));
+    place.git(&["rm", "--cached", "--quiet", "tests/check.sh"]);
+    assert!(place.passes("git status --porcelain | grep -qx 'D  tests/check.sh'"));
+}
+
+fn cheat_45_a_filter_of_the_repository_hides_no_change() {
+    let place = Place::repository();
+    place.git(&["config", "filter.same.clean", "echo 'exit 1'"]);
+    std::fs::write(place.work().join(".git/info/attributes"), "tests/* filter=same\n").unwrap();
+    assert!(place.passes("git diff --quiet HEAD"), "the honest twin");
+    place.write("tests/check.sh", "exit 0\n");
+    assert_eq!(place.git(&["diff", "HEAD"]), "", "git itself is taken in");
+    assert!(!place.passes("git diff --quiet HEAD"));
+}
+
+fn cheat_46_a_remote_that_was_led_elsewhere_is_asked_where_it_was() {
+    let place = Place::repository();
+    for name in ["origin.git", "own.git"] {
+        git(&place.at(""), &["init", "--bare", name]);
+    }
+    let url = |name: &str| place.at(name).to_string_lossy().into_owned();
+    place.git(&["remote", "add", "origin", &url("origin.git")]);
+    let bench = place.bench();
+    let is_pushed = "[ \"$(git ls-remote origin refs/heads/main | cut -f1)\" = \"$(git rev-parse HEAD)\" ]";
+    assert_eq!(exit_code(&bench, is_pushed), 1);
+    place.git(&["remote", "set-url", "origin", &url("own.git")]);
+    place.git(&["push", "origin", "main"]);
+    assert_eq!(exit_code(&bench, is_pushed), 1, "it was pushed elsewhere");
+    place.git(&["remote", "set-url", "origin", &url("origin.git")]);
+    place.git(&["push", "origin", "main"]);
+    assert_eq!(exit_code(&bench, is_pushed), 0, "the honest twin");
+    place.git(&["remote", "add", "other", &url("own.git")]);
+    assert_eq!(exit_code(&bench, &is_pushed.replace("origin", "other")), 0, "a remote that a step adds");
+}
+
+fn cheat_47_a_signature_is_checked_by_the_real_program() {
+    let place = Place::repository();
+    let fake = place.at("gpg");
+    std::fs::write(
+        &fake,
+        "#!/bin/sh\ncat >/dev/null\necho; echo '[GNUPG:] GOODSIG 0123456789ABCDEF x'\nexit 0\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&fake, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let commit = place.git(&["cat-file", "commit", "HEAD"]);
+    let (head, message) = commit.split_once("\n\n").unwrap();
+    let signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----";
+    std::fs::write(place.at("signed"), format!("{head}\n{signature}\n\n{message}\n")).unwrap();
+    let forged = place.git(&["hash-object", "-t", "commit", "-w", &place.at("signed").to_string_lossy()]);
+    place.git(&["update-ref", "HEAD", &forged]);
+    place.git(&["config", "gpg.program", &fake.to_string_lossy()]);
+    place.git(&["verify-commit", "HEAD"]);
+    assert!(!place.passes("git verify-commit HEAD"));
+    assert!(place.passes("git log -1 --format=%s | grep -qx one"), "the honest twin");
+}
+
+fn a10_git_settings_that_a_worker_wrote_hide_nothing() {
+    // What the worker prepares, and what the contract asks then.
+    let elsewhere = |place: &Place| {
+        let copy = place.at("copy");
+        git(&place.at(""), &["clone", "--quiet", "work", "copy"]);
+        place.git(&["config", "core.worktree", &copy.to_string_lossy()]);
+    };
+    let ignored = |place: &Place| {
+        std::fs::write(place.work().join(".git/info/exclude"), "extra.txt\n").unwrap();
+    };
+    let untracked = |place: &Place| drop(place.git(&["config", "status.showUntrackedFiles", "no"]));
+    let modes = |place: &Place| drop(place.git(&["config", "core.fileMode", "false"]));
+    let replaced = |place: &Place| {
+        place.write("tests/check.sh", "exit 0\n");
+        let blob = place.git(&["hash-object", "-w", "tests/check.sh"]);
+        let old = place.git(&["rev-parse", "HEAD:tests/check.sh"]);
+        place.git(&["replace", &old, &blob]);
+    };
+    let included = |place: &Place| {
+        std::fs::write(place.at("more"), "[status]\n\tshowUntrackedFiles = no\n").unwrap();
+        place.git(&["config", "include.path", &place.at("more").to_string_lossy()]);
+    };
+    let is_clean = "test -z \"$(git status --porcelain)\"";
+    type Prepare<'a> = &'a dyn Fn(&Place);
+    let cheats: [(&str, Prepare<'_>, &str); 6] = [
+        ("core.worktree", &elsewhere, "git diff --quiet HEAD"),
+        ("info/exclude", &ignored, is_clean),
+        ("showUntrackedFiles", &untracked, is_clean),
+        ("core.fileMode", &modes, "git diff --quiet HEAD"),
+        ("replace", &replaced, "git show HEAD:tests/check.sh | grep -qx 'exit 0'"),
+        ("include.path", &included, is_clean),
+    ];
+    for (name, prepare, ask) in cheats {
+        let place = Place::repository();
+        let bench = place.bench();
+        let is_replaced = name == "replace";
+        assert_eq!(exit_code(&bench, ask) == 0, !is_replaced, "the honest twin of {name}");
+        prepare(&place);
+        place.write("extra.txt", "x\n").write("tests/check.sh", "exit 0\n");
+        if name == "core.fileMode" {
+            place.write("tests/check.sh", "exit 1\n");
+            let file = place.work().join("tests/check.sh");
+            std::fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        if ask == is_clean {
+            place.write("tests/check.sh", "exit 1\n");
+        }
+        assert_ne!(exit_code(&bench, ask), 0, "{name}");
+    }
+    // What the user had git ignore before the work began stays ignored.
+    let place = Place::repository();
+    std::fs::write(place.work().join(".git/info/exclude"), "notes\n").unwrap();
+    place.write("notes", "mine\n");
+    assert!(place.passes(is_clean));
+}
+
+fn what_a_contract_does_to_a_repository_happens() {
+    let place = Place::repository();
+    place.write("a.txt", "two\n");
+    assert!(place.passes(
+        "! git diff --quiet && git add a.txt && git diff --quiet && ! git diff --cached --quiet && git commit -qm two \
+         && git diff --quiet HEAD && git config extra.key 1 && git tag v1 && git branch side"
+    ));
+    assert_eq!(place.git(&["status", "--porcelain"]), "");
+    assert_eq!(place.git(&["log", "-1", "--format=%s %ae"]), "two user@example.org");
+    assert_eq!(place.git(&["config", "extra.key"]), "1");
+    assert_eq!(place.git(&["rev-parse", "v1", "side"]).lines().count(), 2);
+    assert!(
+        place.passes(
+            "git update-index -q --refresh; git diff-index --quiet HEAD && git stash list && git fsck"
+        )
+    );
+    let fresh = Place::new();
+    assert!(
+        fresh.passes("git init -q . && touch x && git add x && git commit -qm x && git diff --quiet HEAD")
+    );
+    assert!(fresh.passes("git diff --quiet HEAD && [ \"$(git log --format=%s)\" = x ]"));
+}
+
+fn repositories_of_a_contracts_own_are_left_alone() {
+    let place = Place::repository();
+    assert!(place.passes(
+        "cd $TMPDIR && git init -q r && cd r && git config core.bigFileThreshold 1 && echo x >f && git add f \
+         && git commit -qm x && git update-index --assume-unchanged f && echo y >f && git diff --quiet \
+         && git clone -q . ../c && git -C ../c log --format=%s | grep -qx x"
+    ));
+    assert!(
+        place.passes(
+            "git worktree add -q $TMPDIR/w && git -C $TMPDIR/w status && git worktree remove $TMPDIR/w"
+        )
+    );
+    assert!(place.passes("git --version && git && false || git help >/dev/null; git -C . --no-pager log -1"));
+}
+
+fn linked_worktrees_and_submodules_are_judged_with_an_index_of_their_own() {
+    let place = Place::repository();
+    let linked = place.at("linked");
+    place.git(&["worktree", "add", "-b", "side", &linked.to_string_lossy()]);
+    let bench = Bench::new(spawner().with_scratch(place.at("scratch")), &linked, None, []).unwrap();
+    assert_eq!(
+        exit_code(&bench, "git diff --quiet HEAD && [ \"$(git symbolic-ref --short HEAD)\" = side ]"),
+        0
+    );
+    git(&linked, &["update-index", "--skip-worktree", "a.txt"]);
+    std::fs::write(linked.join("a.txt"), "hidden\n").unwrap();
+    assert_eq!(exit_code(&bench, "git diff --quiet HEAD"), 1);
+    let inner = Place::repository();
+    place.git(&["submodule", "add", &inner.work().to_string_lossy(), "vendored/lib"]);
+    place.git(&["commit", "-m", "lib"]);
+    let ask = "git -C vendored/lib diff --quiet HEAD";
+    assert!(place.passes(ask) && place.passes("git diff --quiet HEAD"), "the honest twin");
+    git(&place.work().join("vendored/lib"), &["update-index", "--assume-unchanged", "a.txt"]);
+    place.write("vendored/lib/a.txt", "hidden\n");
+    assert!(!place.passes(ask));
+}

@@ -1,0 +1,195 @@
+//! Which commands only a person may give: one closed table, so that a command that is not in it is refused to workers.
+//!
+//! A worker reads plans, runs and asks, and works on items. Everything that decides, starts runs or processes of planctl's
+//! own, stops the daemon, or opens the database is a person's (A34, sec hole 5). The daemon refuses the same on its routes.
+
+use clap::ArgMatches;
+
+use crate::failure::{Exit, Failure};
+
+/// Who may give a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Caller {
+    /// Workers, contracts and people.
+    Anyone,
+    /// People only.
+    Person,
+}
+
+use Caller::{Anyone, Person};
+
+/// Every command, by the words that are typed for it.
+const COMMANDS: [(&str, Caller); 88] = [
+    ("init", Person),
+    ("plan new", Anyone),
+    ("plan expand", Anyone),
+    ("plan fmt", Anyone),
+    // With `--via` it starts an agent, which it refuses to a worker by itself.
+    ("plan verify", Anyone),
+    ("plan show", Anyone),
+    ("plan diff", Anyone),
+    ("plan approve", Person),
+    ("plan reject", Person),
+    ("plan run", Person),
+    ("plan watch", Anyone),
+    ("plan status", Anyone),
+    ("plan ls", Anyone),
+    ("plan context", Anyone),
+    ("plan logs", Anyone),
+    ("plan export", Anyone),
+    ("plan resume", Person),
+    ("plan cancel", Person),
+    ("approvals", Anyone),
+    ("approvals ls", Anyone),
+    ("approvals show", Anyone),
+    ("approvals edit", Person),
+    ("approvals approve", Person),
+    ("approvals reject", Person),
+    ("approvals retry", Person),
+    ("approvals allow", Person),
+    ("approvals restore", Person),
+    ("approvals skip", Person),
+    ("approvals waive", Person),
+    ("approvals answer", Person),
+    ("approvals choose", Person),
+    ("approvals reassign", Person),
+    ("approvals raise", Person),
+    ("approvals abort", Person),
+    ("approvals revise", Person),
+    ("events", Anyone),
+    ("why", Anyone),
+    ("audit", Anyone),
+    ("topic post", Anyone),
+    ("topic ls", Anyone),
+    ("topic show", Anyone),
+    ("worker run", Anyone),
+    ("worker test", Anyone),
+    ("worker ls", Anyone),
+    ("worker pause", Person),
+    ("worker resume", Person),
+    ("work claim", Anyone),
+    ("work show", Anyone),
+    ("work heartbeat", Anyone),
+    ("work log", Anyone),
+    ("work usage", Anyone),
+    ("work complete", Anyone),
+    ("work fail", Anyone),
+    ("work ask", Anyone),
+    ("work release", Anyone),
+    ("roles ls", Anyone),
+    ("token create", Person),
+    ("token ls", Person),
+    ("token revoke", Person),
+    ("db status", Anyone),
+    ("db url", Person),
+    ("db psql", Person),
+    ("db dump", Person),
+    ("db stop", Person),
+    ("db reset", Person),
+    ("db install", Person),
+    ("daemon run", Person),
+    ("daemon start", Person),
+    ("daemon stop", Person),
+    ("daemon status", Anyone),
+    ("daemon logs", Anyone),
+    ("daemon migrate", Person),
+    ("daemon install-service", Person),
+    ("dev", Person),
+    ("demo", Person),
+    ("doctor", Anyone),
+    ("clean", Person),
+    ("lsp", Anyone),
+    ("completions", Anyone),
+    ("config show", Anyone),
+    ("config path", Anyone),
+    ("trust", Person),
+    ("graph check", Anyone),
+    ("graph parallel", Anyone),
+    ("graph render", Anyone),
+    ("schema", Anyone),
+    ("help", Anyone),
+    ("version", Anyone),
+];
+
+/// Returns the words of the command that was typed.
+pub fn path_of(matches: &ArgMatches) -> String {
+    let mut words = Vec::new();
+    let mut at = matches;
+    while let Some((word, below)) = at.subcommand() {
+        words.push(word);
+        at = below;
+    }
+    words.join(" ")
+}
+
+/// Refuses a command that is a person's to a process that a worker or a contract started (A34).
+///
+/// # Errors
+///
+/// Exit 77, with the command's name.
+pub fn refuse_worker(command: &str) -> Result<(), Failure> {
+    let known = COMMANDS.iter().find(|(words, _)| *words == command).map(|(_, caller)| *caller);
+    match known {
+        Some(Anyone) => Ok(()),
+        Some(Person) | None => must_be_human(&format!("run `planctl {command}`")),
+    }
+}
+
+/// Refuses to decide inside a worker: no agent approves its own plan or escalation (P-28, A34).
+///
+/// # Errors
+///
+/// Exit 77.
+pub fn must_be_human(what: &str) -> Result<(), Failure> {
+    if !is_in_worker() {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::Denied, format!("could not {what}: this is a worker's process"))
+        .help("a person decides, in a terminal of their own"))
+}
+
+/// Says whether a worker or a contract started this process: its parents tell, also where the variable was unset.
+pub fn is_in_worker() -> bool {
+    std::env::var_os("PLANCTL_ITEM_ID").is_some()
+        || planctl_harness::is_inside_worker(rustix::process::getpid().as_raw_nonzero().get())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::{Command, CommandFactory as _};
+
+    use super::*;
+    use crate::args::Cli;
+
+    fn leaves(command: &Command, words: &str, found: &mut BTreeSet<String>) {
+        let is_command = !command.has_subcommands() || !command.is_subcommand_required_set();
+        if is_command && !words.is_empty() {
+            found.insert(words.to_owned());
+        }
+        for below in command.get_subcommands() {
+            leaves(below, format!("{words} {}", below.get_name()).trim(), found);
+        }
+    }
+
+    #[test]
+    fn hole_5_every_command_says_whether_a_worker_may_give_it() {
+        let mut typed = BTreeSet::new();
+        leaves(&Cli::command(), "", &mut typed);
+        let classified: BTreeSet<String> = COMMANDS.iter().map(|(words, _)| (*words).to_owned()).collect();
+        assert_eq!(typed, classified, "crates/planctl/src/caller.rs lists every command");
+        assert_eq!(classified.len(), COMMANDS.len(), "each stands there once");
+    }
+
+    #[test]
+    fn hole_5_the_page_on_security_names_every_command_that_is_a_persons() {
+        let page = include_str!("../../../docs/security.md");
+        let (_, from) = page.split_once("<!-- person: begin -->").unwrap();
+        let (listed, _) = from.split_once("<!-- person: end -->").unwrap();
+        let listed: BTreeSet<&str> = listed.split('`').skip(1).step_by(2).collect();
+        let of_people: BTreeSet<&str> =
+            COMMANDS.iter().filter(|(_, caller)| *caller == Person).map(|(words, _)| *words).collect();
+        assert_eq!(listed, of_people);
+    }
+}

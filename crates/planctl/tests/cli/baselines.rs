@@ -1,0 +1,239 @@
+//! What was approved stays approved: protected files over insertions, edits and re-approvals (sec holes 1, 2, 6, 8).
+
+use crate::room::{Room, plan};
+
+/// A check that nobody meets by doing nothing.
+const STRICT: &str = "test -e fixed\n";
+
+/// Weakens the check of step 2 in step 1, and proposes a step that reads well.
+fn laundering(proposal: &str) -> String {
+    format!(
+        r####"touch done-$PLANCTL_STEP; [ $PLANCTL_STEP = 1 ] || exit 0; [ -e said ] && exit 0; touch said; echo true >check.sh
+cat > "$PLANCTL_RESULT_FILE" <<'END'
+{{"planctl": "result/1", "text": "A changelog is needed.", "insert_step": "{proposal}"}}
+END"####
+    )
+}
+
+const CHANGELOG: &str = r"### Changelog\n\n**target:** coder\n**task:** do it\n**contract:**\n\n```shell\ntest -e done-2\n```\n\nexit_code == 0";
+
+fn two_steps(room: &Room) {
+    room.write("check.sh", STRICT);
+    let steps = [("Find", "test -e done-1", "escalate"), ("Mend", "bash check.sh", "escalate")];
+    room.write("p.md", &plan("Mend it", "5 minutes", &steps));
+}
+
+fn run(room: &Room, words: &[&str], worker: &str) -> crate::room::Said {
+    let all: Vec<&str> = ["plan", "run", "p.md", "--no-wait", "--exec", worker]
+        .into_iter()
+        .chain(words.iter().copied())
+        .collect();
+    room.planctl(&all)
+}
+
+#[test]
+fn hole_2_an_inserted_step_launders_no_weakened_check() {
+    let room = Room::new();
+    two_steps(&room);
+    let said = run(&room, &["--approve"], &laundering(CHANGELOG));
+    assert_eq!(said.code, 3, "{said:?}");
+    let ask = room.ask();
+    let page = room.planctl(&["approvals", "show", &ask]);
+    for words in [
+        "step 2 added: Changelog",
+        "step 2 is now step 3: Mend",
+        "may change no protected file",
+        "protected file check.sh changed",
+    ] {
+        assert!(page.out.contains(words), "{words}: {}", page.out);
+    }
+    let said = room.planctl(&["approvals", "approve", &ask]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let said = room.planctl(&["plan", "resume", "p-1", "--no-wait"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert!(said.err.contains("contract=tampered"), "{said:?}");
+    assert_eq!(room.planctl(&["audit", "@last"]).code, 0);
+    // The honest twin: what the worker put back is judged.
+    room.write("check.sh", STRICT).write("fixed", "");
+    assert_eq!(room.planctl(&["approvals", "retry", &room.ask()]).code, 0);
+    let done = room.planctl(&["plan", "resume", "p-1", "--no-wait"]);
+    assert_eq!(done.code, 0, "{done:?}");
+}
+
+#[test]
+fn hole_1_a_proposal_with_an_open_comment_is_not_put_into_the_plan() {
+    let room = Room::new();
+    two_steps(&room);
+    let said = run(&room, &["--approve"], &laundering(&format!(r"{CHANGELOG}\n\n<!--")));
+    assert_eq!(said.code, 3, "{said:?}");
+    let ask = room.ask();
+    let page = room.planctl(&["approvals", "show", &ask]).out;
+    assert!(page.contains("leaves a comment or a fence open"), "{page}");
+    let said = room.planctl(&["approvals", "approve", &ask]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(room.read("p.md").contains("bash check.sh") && !room.read("p.md").contains("Changelog"));
+}
+
+#[test]
+fn a_proposed_step_that_names_the_judge_of_a_later_step_is_told() {
+    let room = Room::new();
+    two_steps(&room);
+    let proposal = CHANGELOG.replace("do it", "Change check.sh.");
+    let said = run(&room, &["--approve"], &laundering(&proposal));
+    assert_eq!(said.code, 3, "{said:?}");
+    let page = room.planctl(&["approvals", "show", &room.ask()]).out;
+    assert!(page.contains("it may change protected files, by which steps are judged: check.sh"), "{page}");
+}
+
+#[test]
+fn hole_2_a_tampered_file_does_not_become_the_baseline_of_the_next_run() {
+    let room = Room::new();
+    room.write("check.sh", STRICT);
+    room.write("p.md", &plan("Mend it", "5 minutes", &[("Mend", "bash check.sh", "escalate")]));
+    let said = run(&room, &["--approve"], "echo true >check.sh");
+    assert_eq!(said.code, 3, "{said:?}");
+    assert_eq!(room.planctl(&["plan", "cancel", "p-1"]).code, 0);
+    for words in [
+        &["plan", "approve", "p.md"][..],
+        &["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "true"],
+    ] {
+        let said = room.planctl(words);
+        assert_eq!(said.code, 5, "{said:?}");
+        for words in [
+            "protected files differ from what was approved last: check.sh changed",
+            "--accept-changed check.sh@",
+        ] {
+            assert!(said.err.contains(words), "{words}: {said:?}");
+        }
+    }
+    // A digest that is not the one that is there accepts nothing; the right one does, and so does the name alone.
+    let wrong = room.planctl(&["plan", "approve", "p.md", "--accept-changed", "check.sh@000000"]);
+    assert_eq!(wrong.code, 5, "{wrong:?}");
+    let accepted = run(&room, &["--approve", "--accept-changed", "check.sh"], "true");
+    assert_eq!(accepted.code, 0, "{accepted:?}");
+    // Once it was accepted, nothing differs any more.
+    let again = run(&room, &["--approve", "--again"], "true");
+    assert_eq!(again.code, 0, "{again:?}");
+}
+
+#[test]
+fn hole_2_an_answer_binds_the_files_that_its_ask_showed() {
+    let room = Room::new();
+    room.write("check.sh", STRICT);
+    room.write("p.md", &plan("Mend it", "5 minutes", &[("Mend", "bash check.sh", "escalate")]));
+    let said = run(&room, &[], "touch fixed");
+    assert_eq!(said.code, 3, "{said:?}");
+    let ask = room.ask();
+    let page = room.json(&["approvals", "show", &ask, "--json"]);
+    assert!(page["will_run"]["digests"]["check.sh"].is_string(), "{page}");
+    room.write("check.sh", "true\n");
+    for words in [&["approvals", "approve", &ask][..], &["plan", "approve", "p.md"]] {
+        let said = room.planctl(words);
+        assert_eq!(said.code, 5, "{said:?}");
+        assert!(said.err.contains("protected files changed since its ask was opened: check.sh"), "{said:?}");
+    }
+    // Handed in anew it is asked anew, with the file as it is.
+    let said = run(&room, &[], "touch fixed");
+    assert_eq!(said.code, 3, "{said:?}");
+    let other = room.ask();
+    assert_ne!(ask, other);
+    assert_eq!(room.planctl(&["approvals", "approve", &other]).code, 0);
+    let done = room.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    assert_eq!(done.code, 0, "{done:?}");
+}
+
+#[test]
+fn cheats_56_57_hole_8_what_appears_under_a_protected_pattern_is_seen_and_caches_are_not() {
+    let protecting = |glob: &str, contract: &str| {
+        plan("Mend it", "5 minutes", &[("Mend", contract, "retry(1), then escalate")])
+            .replace("**target:** coder", &format!("**target:** coder\n**protects:** {glob}"))
+    };
+    for (glob, worker) in [
+        ("conftest.py", "touch evil; ln -s evil conftest.py"),
+        ("tests/**", "mv tests moved; ln -s moved tests; touch moved/new.py"),
+        ("tests/**", "touch \"tests/$(printf '\\377')\""),
+    ] {
+        let room = Room::new();
+        room.write("tests/one.sh", "true\n");
+        room.write("p.md", &protecting(glob, "bash tests/one.sh"));
+        let said = run(&room, &["--approve"], worker);
+        assert_eq!(said.code, 3, "{worker}: {said:?}");
+        assert!(said.err.contains("contract=tampered"), "{worker}: {said:?}");
+    }
+    let room = Room::new();
+    let leaves =
+        "cd tests; mkdir -p __pycache__; echo $$ >__pycache__/one.pyc; echo $$ >.coverage; test -e ../fixed";
+    room.write("tests/one.sh", &format!("{leaves}\n"));
+    room.write("p.md", &protecting("tests/**", "bash tests/one.sh"));
+    // Its contract fails at first and leaves files behind; that is not the worker's tampering.
+    let worker = "mkdir -p tests/__pycache__; touch tests/__pycache__/two.pyc; [ $PLANCTL_ATTEMPT = 1 ] || touch fixed";
+    let done = run(&room, &["--approve"], worker);
+    assert_eq!(done.code, 0, "{done:?}");
+    let again = run(&room, &["--approve", "--again"], worker);
+    assert_eq!(again.code, 0, "{again:?}");
+}
+
+#[test]
+fn a_tampered_ask_shows_the_difference_and_is_answered_by_allow_or_restore() {
+    // Each worker counts its turns, and the second one that works does what is right.
+    let worker = "cat >prompt-$PLANCTL_ATTEMPT; echo x >>turns; touch fixed; [ $PLANCTL_ATTEMPT != 1 ] || echo '# formatted' >>check.sh";
+    let stuck = || {
+        let room = Room::new();
+        room.write("check.sh", STRICT);
+        room.write("p.md", &plan("Mend it", "5 minutes", &[("Mend", "bash check.sh", "escalate")]));
+        let said = run(&room, &["--approve"], worker);
+        assert_eq!(said.code, 3, "{said:?}");
+        let page = room.planctl(&["approvals", "show", &room.ask()]).out;
+        for words in ["+# formatted", "planctl approvals allow", "planctl approvals restore"] {
+            assert!(page.contains(words), "{words}: {page}");
+        }
+        room
+    };
+    let allowed = stuck();
+    let wrong = allowed.planctl(&["approvals", "allow", &allowed.ask(), "other.sh"]);
+    assert_eq!(wrong.code, 5, "{wrong:?}");
+    let said = allowed.planctl(&["approvals", "allow", &allowed.ask(), "check.sh", "--note", "a formatter"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let done = allowed.planctl(&["plan", "resume", "p-1", "--no-wait"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(allowed.read("turns"), "x\n", "nobody works again");
+    assert_eq!(allowed.status()["steps"][0]["attempts"], 2);
+    assert_eq!(allowed.planctl(&["audit", "@last"]).code, 0);
+
+    // What was allowed is that content alone.
+    let other = stuck();
+    assert_eq!(other.planctl(&["approvals", "allow", &other.ask()]).code, 0);
+    other.write("check.sh", "true\n");
+    let again = other.planctl(&["plan", "resume", "p-1", "--no-wait"]);
+    assert_eq!(again.code, 3, "{again:?}");
+    assert!(again.err.contains("contract=tampered"), "{again:?}");
+
+    let restored = stuck();
+    let said = restored.planctl(&["approvals", "restore", &restored.ask()]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(restored.read("check.sh"), STRICT);
+    let done = restored.planctl(&["plan", "resume", "p-1", "--no-wait"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(restored.read("turns"), "x\nx\n");
+    let prompt = restored.read("prompt-2");
+    assert!(
+        prompt.contains("the approved content of check.sh") && prompt.contains("test -e fixed"),
+        "{prompt}"
+    );
+    assert_eq!(restored.planctl(&["audit", "@last"]).code, 0);
+}
+
+#[test]
+fn a_file_that_a_worker_created_under_a_protected_pattern_is_removed_by_restore() {
+    let room = Room::new();
+    room.write("tests/one.sh", STRICT);
+    let text = plan("Mend it", "5 minutes", &[("Mend", "test -e fixed", "escalate")])
+        .replace("**target:** coder", "**target:** coder\n**protects:** tests/**");
+    room.write("p.md", &text);
+    let worker = "touch fixed; [ $PLANCTL_ATTEMPT != 1 ] || touch tests/conftest.py";
+    assert_eq!(run(&room, &["--approve"], worker).code, 3);
+    assert_eq!(room.planctl(&["approvals", "restore", &room.ask()]).code, 0);
+    assert!(!room.path("tests/conftest.py").exists() && room.path("tests/one.sh").exists());
+    let done = room.planctl(&["plan", "resume", "p-1", "--no-wait"]);
+    assert_eq!(done.code, 0, "{done:?}");
+}

@@ -1,0 +1,228 @@
+//! What a worker and a contract may not do to planctl, with the real binary (sec holes 4, 5).
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::room::{Room, Said, plan};
+
+/// The arguments of commands that need some; the others take none.
+const ARGUMENTS: &[(&str, &[&str])] = &[
+    ("trust", &["."]),
+    ("plan approve", &["a.md"]),
+    ("plan reject", &["a.md"]),
+    ("plan run", &["a.md"]),
+    ("plan cancel", &["@last"]),
+    ("approvals edit", &["1"]),
+    ("approvals approve", &["1"]),
+    ("approvals reject", &["1"]),
+    ("approvals retry", &["1"]),
+    ("approvals skip", &["1"]),
+    ("approvals waive", &["1"]),
+    ("approvals abort", &["1"]),
+    ("approvals revise", &["1"]),
+    ("approvals allow", &["1"]),
+    ("approvals restore", &["1"]),
+    ("approvals answer", &["1", "--note", "x"]),
+    ("approvals choose", &["1", "x"]),
+    ("approvals reassign", &["1", "x"]),
+    ("approvals raise", &["1", "--cost", "1"]),
+    ("worker pause", &["x"]),
+    ("worker resume", &["x"]),
+    ("token create", &["admin", "--name", "x"]),
+    ("token revoke", &["x"]),
+];
+
+#[test]
+fn hole_5_every_command_that_is_a_persons_is_refused_to_a_worker() {
+    let room = Room::new();
+    room.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]));
+    let page = include_str!("../../../../docs/security.md");
+    let (_, from) = page.split_once("<!-- person: begin -->").unwrap();
+    let (listed, _) = from.split_once("<!-- person: end -->").unwrap();
+    let commands: Vec<&str> = listed.split('`').skip(1).step_by(2).collect();
+    assert!(commands.len() > 30, "{commands:?}");
+    for command in commands {
+        let more = ARGUMENTS.iter().find(|(words, _)| *words == command).map_or(&[][..], |(_, more)| more);
+        let words: Vec<&str> = command.split(' ').chain(more.iter().copied()).collect();
+        let said = Said::from(room.command(&words).env("PLANCTL_ITEM_ID", "x").output().unwrap());
+        assert_eq!(said.code, 77, "{command}: {said:?}");
+        let expected = format!("could not run `planctl {command}`: this is a worker's process");
+        assert!(said.err.contains(&expected), "{command}: {said:?}");
+    }
+}
+
+#[test]
+fn hole_5_a_worker_opens_no_database_and_starts_no_run_by_itself() {
+    let room = Room::new();
+    let program = env!("CARGO_BIN_EXE_planctl");
+    let state = room.state();
+    // The variable that marks a worker is unset, and the second try has left its parent.
+    room.write(
+        "agent.sh",
+        &format!(
+            "unset PLANCTL_ITEM_ID\nexport PLANCTL_STATE_DIR={state}\n\
+             {program} db psql -c \"copy (select 1) to program 'touch psql.ran'\" >psql.txt 2>&1\n\
+             {program} daemon stop >stop.txt 2>&1\n\
+             (setsid bash -c '{program} plan run other.md --exec true >run.txt 2>&1; touch run.done' &)\n\
+             for i in $(seq 600); do [ -e run.done ] && break; sleep 0.1; done\n\
+             touch a\n",
+            state = state.display()
+        ),
+    );
+    room.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]));
+    room.write("other.md", &plan("other", "max 1k tokens", &[("b", "test -e b", "abort")]));
+    let said = room.planctl(&["plan", "run", "a.md", "--approve", "--exec", "bash agent.sh"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    for file in ["psql.txt", "stop.txt", "run.txt"] {
+        assert!(room.read(file).contains("this is a worker's process"), "{file}: {}", room.read(file));
+    }
+    assert!(!room.path("psql.ran").exists());
+}
+
+#[test]
+fn hole_4_a_glob_beyond_the_limits_is_a_finding_wherever_it_stands() {
+    let deep = format!("{}x{}", "{a,".repeat(220), "}".repeat(220));
+    let deeper = format!("{}x{}", "{a,".repeat(60_000), "}".repeat(60_000));
+    for glob in [&deep, &deeper] {
+        let room = Room::new();
+        let text = plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]);
+        room.write("a.md", &text.replace("**contract:**", &format!("**protects:** {glob}\n\n**contract:**")));
+        let said = room.planctl(&["plan", "verify", "a.md"]);
+        assert_eq!(said.code, 1, "{said:?}");
+        assert!(said.out.contains("is no valid glob") || said.err.contains("is no valid glob"), "{said:?}");
+        let subscribed = format!("**subscriptions:**\n- file:{glob}\n\n**contract:**");
+        room.write("a.md", &text.replace("**contract:**", &subscribed));
+        let said = room.planctl(&["plan", "verify", "a.md"]);
+        assert_eq!(said.code, 1, "{said:?}");
+        // A configuration that nobody has trusted.
+        room.write("planctl.toml", &format!("[roles.coder]\nplans = [\"{glob}\"]\n"));
+        let said = room.planctl(&["config", "show"]);
+        assert_eq!(said.code, 78, "{said:?}");
+        assert!(said.err.contains("is not a glob: "), "{said:?}");
+        assert!(said.err.len() < 2_000, "the message does not repeat all of it: {}", said.err.len());
+    }
+}
+
+#[test]
+fn a_comma_within_braces_is_part_of_a_protected_glob() {
+    let room = Room::new();
+    let text = plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]);
+    room.write("a.md", &text.replace("**contract:**", "**protects:** {tests,lib}/**, x.sh\n\n**contract:**"));
+    let shown = room.planctl(&["plan", "show", "a.md"]);
+    assert!(shown.out.contains("protected  x.sh, {tests,lib}/**\n"), "{shown:?}");
+}
+
+#[test]
+fn hole_7_commands_that_were_changed_by_sql_start_nothing_and_audit_names_the_row() {
+    let room = Room::new();
+    room.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "retry(1), then escalate")]));
+    room.write("agent.sh", "true\n");
+    let said = room.planctl(&["plan", "run", "a.md", "--approve", "--no-wait", "--exec", "bash agent.sh"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert_eq!(room.planctl(&["audit", "@last"]).code, 0);
+    room.sql("update runs set settings = replace(settings::text, 'bash agent.sh', 'touch forged a')::json");
+    let audit = room.planctl(&["audit", "@last"]);
+    assert_eq!(audit.code, 1, "{audit:?}");
+    assert!(audit.out.contains("the column `settings` of this run's row in `runs`"), "{audit:?}");
+    let said = room.planctl(&["approvals", "retry", &room.ask()]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let said = room.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    assert_ne!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("is not what was approved"), "{said:?}");
+    assert!(!room.path("forged").exists(), "what was put into the database never ran");
+    // Neither does one who changes what was sealed with it.
+    let refused = room.psql().args(["-c", "update run_settings set digest = ''"]).output().unwrap();
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("history is only ever added to"),
+        "{refused:?}"
+    );
+    room.sql(
+        "set session_replication_role = replica; update run_settings s set digest = sha256(convert_to(r.settings::text, \
+         'UTF8')) from runs r where r.id = s.run",
+    );
+    let audit = room.planctl(&["audit", "@last"]);
+    assert!(
+        audit.out.contains("row 1 of run_settings") || audit.out.contains("row 2 of run_settings"),
+        "{audit:?}"
+    );
+    let said = room.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    assert!(said.err.contains("of run_settings for this run was changed beside planctl"), "{said:?}");
+    assert!(!room.path("forged").exists());
+}
+
+#[test]
+fn hole_7_a_run_that_is_taken_up_with_another_command_goes_on() {
+    let room = Room::new();
+    room.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "retry(1), then escalate")]));
+    let said = room.planctl(&["plan", "run", "a.md", "--approve", "--no-wait", "--exec", "true"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert_eq!(room.planctl(&["approvals", "retry", &room.ask()]).code, 0);
+    let said = room.planctl(&["plan", "resume", "@last", "--no-wait", "--exec", "touch a"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let audit = room.planctl(&["audit", "@last"]);
+    assert_eq!(audit.code, 0, "{audit:?}");
+}
+
+/// What a worker does that looks for the token of a person in every process.
+const SEARCH: &str = "for pid in /proc/[0-9]*; do\n\
+     grep -qa canary-4711 $pid/environ 2>/dev/null && echo $pid $(tr '\\0' ' ' <$pid/cmdline) >>found\n\
+     done\nhead -c 1 /proc/$PPID/environ >/dev/null 2>&1; touch a\n";
+
+#[test]
+fn hole_14_no_process_of_planctl_shows_its_environment() {
+    let room = Room::new();
+    room.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]));
+    room.write("agent.sh", SEARCH);
+    let mut command = room.command(&["plan", "run", "a.md", "--approve", "--exec", "bash agent.sh"]);
+    let said = Said::from(
+        command.env("PLANCTL_TOKEN", "canary-4711").env("OPERATOR", "canary-4711").output().unwrap(),
+    );
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(!room.path("found").exists(), "{}", room.read("found"));
+}
+
+#[test]
+fn hole_14_an_ordinary_user_runs_plans_and_its_processes_are_closed_to_their_workers() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can become another user");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let program = folder.path().join("planctl");
+    std::fs::copy(env!("CARGO_BIN_EXE_planctl"), &program).unwrap();
+    let work = folder.path().join("work");
+    std::fs::create_dir(&work).unwrap();
+    std::fs::set_permissions(&work, std::fs::Permissions::from_mode(0o777)).unwrap();
+    std::fs::write(work.join("a.md"), plan("a", "max 1k tokens", &[("a", "test -e a", "abort")])).unwrap();
+    // The helper is the worker's parent, planctl the helper's.
+    let search = format!(
+        "{SEARCH}planctl=$(awk '{{print $4}}' /proc/$PPID/stat); planctl=$(awk '{{print $4}}' /proc/$planctl/stat)\n\
+         for pid in $(pgrep -x planctl); do cat /proc/$pid/environ >/dev/null 2>>closed || true; done\n"
+    );
+    std::fs::write(work.join("agent.sh"), search).unwrap();
+    let output = std::process::Command::new("setpriv")
+        .args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"])
+        .arg(&program)
+        .args(["plan", "run", "a.md", "--approve", "--exec", "bash agent.sh"])
+        .current_dir(&work)
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("HOME", &work)
+        .env("PLANCTL_STATE_DIR", folder.path().join("state"))
+        .env("PLANCTL_TOKEN", "canary-4711")
+        .output()
+        .unwrap();
+    let said = Said::from(output);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(!work.join("found").exists(), "{:?}", std::fs::read_to_string(work.join("found")));
+    let closed = std::fs::read_to_string(work.join("closed")).unwrap_or_default();
+    assert!(closed.contains("Permission denied"), "planctl's own environ is closed: {closed:?}");
+}
+
+#[test]
+fn hole_15_a_password_in_a_daemons_address_is_not_shown() {
+    let room = Room::new();
+    let said = room.planctl(&["--server", "http://ann:hunter2@127.0.0.1:1", "plan", "ls"]);
+    assert_eq!(said.code, 69, "{said:?}");
+    assert!(said.err.contains("http://…@127.0.0.1:1") && !said.err.contains("hunter2"), "{said:?}");
+}
