@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentEvent, AgentSaid, ClockEvent, Decision, Ending, Event, Evidence, Excerpt, Found, HarnessEvent,
-    ItemId, Purpose, Report, Resources, Role, RunId, RunStatus, Work,
+    AgentEvent, AgentSaid, Decision, Ending, Event, Evidence, Excerpt, Found, HarnessEvent, ItemId, Purpose,
+    Report, Resources, Role, RunId, RunStatus, Work,
 };
 use planctl_store::{Claim, ClaimLane, Claimed, Holder, Proof, Store, StoreError};
 
@@ -51,7 +51,7 @@ impl Life {
                 }
                 return self.resume(script, status).await;
             }
-            RunStatus::Queued { .. } => self.apply(&Event::Clock(ClockEvent::Admitted), &Proof::Clock).await,
+            RunStatus::Queued { .. } => self.store.admit(self.run).await.unwrap(),
             RunStatus::Awaiting => self.answer(script).await,
             RunStatus::New | RunStatus::Paused => panic!("a script has no place for {status:?}"),
             RunStatus::Active => {
