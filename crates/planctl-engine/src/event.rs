@@ -483,6 +483,9 @@ pub enum Refusal {
     /// The revision changes a step that is settled.
     #[error("the revision changes step `{0}`, which is settled")]
     SettledStepChanged(NodeId),
+    /// The change was made against another revision than the one that the run has.
+    #[error("the run was revised meanwhile; look at its plan again and approve it once more")]
+    RevisedMeanwhile,
     /// The raise adds to no part that has a limit.
     #[error("the raise must add to a part of the budget that has a limit")]
     NothingRaised,

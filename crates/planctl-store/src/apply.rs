@@ -23,8 +23,8 @@ mod write;
 use std::sync::Arc;
 
 use planctl_engine::{
-    Advance, Decision, Effect, Event, Fact, Found, Graph, Head, ItemId, Refusal, Run, RunId, Scope,
-    Timestamp, Work, advance, touched,
+    Advance, Decision, Effect, Event, Fact, Found, Graph, Head, HumanEvent, ItemId, Refusal, Run, RunId,
+    RunStatus, Scope, Timestamp, Work, advance, changed_nodes, touched,
 };
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -268,6 +268,7 @@ impl Store {
                 continue;
             }
             self.check_proof(call, &before).await?;
+            self.check_change(call.event, &before, &graph).await?;
             let run = Run::loaded(call.run, before.head.clone(), call.scope.clone(), before.records.clone());
             let event = before.complete(call.event)?;
             match advance(&graph, &run, &event, before.now) {
@@ -284,6 +285,19 @@ impl Store {
                 Err(refusal) => return Err(Setback::Final(StoreError::Refused(refusal))),
             }
         }
+    }
+
+    /// Refuses a revision whose change was made against another one than the run has: a step that settled in between
+    /// would not be looked at.
+    async fn check_change(&self, event: &Event, before: &read::Loaded, new: &Graph) -> Result<(), Setback> {
+        let Event::Human(HumanEvent { decision: Decision::Revise { changed, .. }, .. }) = event else {
+            return Ok(());
+        };
+        let old = self.graph(&before.graph).await?;
+        if before.head.status == RunStatus::Paused && *changed != changed_nodes(&old, new) {
+            return Err(Setback::Final(StoreError::Refused(Refusal::RevisedMeanwhile)));
+        }
+        Ok(())
     }
 
     /// Says what an error of the writing statement means for the call.

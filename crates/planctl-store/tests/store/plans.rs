@@ -1,6 +1,6 @@
 //! Plans, approvals, and finding runs by what people type.
 
-use planctl_engine::{ClockEvent, Decision, Digest, Event};
+use planctl_engine::{ClockEvent, Decision, Digest, Event, Refusal};
 use planctl_store::{NewApproval, NewRevision, NewRun, Page, PlanStatus, StoreError};
 
 use crate::world::{HOST, human, linear, person, world};
@@ -179,6 +179,47 @@ async fn a_paused_run_goes_on_with_the_graph_of_its_new_revision() {
     world.step(run.id, 0).await;
     let applied = world.step(run.id, 0).await;
     assert!(matches!(applied.head.status, planctl_engine::RunStatus::Ended { .. }), "{:?}", applied.head);
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn a_revision_that_was_made_against_an_older_one_is_refused() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let pause = async || {
+        world.step(run.id, 1).await;
+        world.step(run.id, 1).await;
+        let ask = world.store.asks(Some(run.id), None).await.unwrap().remove(0);
+        let revise = human(Decision::Answer { item: ask.item, answer: planctl_engine::Answer::Revise });
+        world.store.apply(run.id, &revise, &person(None), None).await.unwrap();
+    };
+    let saved = async |digest: &str, graph: &planctl_engine::Graph| {
+        let digest = Digest::new(digest);
+        let revision = NewRevision {
+            workspace: world.workspace,
+            path: "fix-auth.md",
+            digest: &digest,
+            source: "# Steps",
+            graph,
+            by: "the author",
+        };
+        world.store.save_revision(&revision).await.unwrap();
+        digest
+    };
+    let revise = async |revision: &Digest, old: &planctl_engine::Graph, new: &planctl_engine::Graph| {
+        let changed = planctl_engine::changed_nodes(old, new);
+        let event = human(Decision::Revise { revision: revision.clone(), changed });
+        world.store.apply(run.id, &event, &person(None), None).await
+    };
+    let (two, three) = (linear(2), linear(3));
+    let (second, third) = (saved("sha256:two", &two).await, saved("sha256:three", &three).await);
+    pause().await;
+    revise(&second, &world.graph, &two).await.unwrap();
+    world.store.admit(run.id).await.unwrap();
+    pause().await;
+    let late = revise(&third, &world.graph, &three).await;
+    assert!(matches!(late, Err(StoreError::Refused(Refusal::RevisedMeanwhile))), "{late:?}");
+    revise(&third, &two, &three).await.unwrap();
     world.assert_sound(run.id).await;
 }
 
