@@ -26,7 +26,7 @@ check: lint
     cargo doc --no-deps --quiet
     cargo test
 
-# Play random conversations against the reference model; PLANCTL_SIM_SEED=N shows one, PLANCTL_SIM_SEEDS=N plays more
+# Play random conversations against the reference model; PLANCTL_SIM_SEED=N shows one, PLANCTL_SIM_SEEDS=N plays more, PLANCTL_SIM_FROM=N begins later
 sim *ARGS:
     cargo test -p planctl-sim --test simulate -- --nocapture {{ARGS}}
 
@@ -51,9 +51,14 @@ outage MINUTES="10":
 cheats *ARGS:
     cargo test -p planctl --test cheats -- --include-ignored {{ARGS}}
 
-# Protected files, links and folders swapped at 1 kHz while contracts are judged by them; CI makes 60 trials
+# The 16 ways in which processes try to outlive their command, 100 times each, in every isolation tier of this machine
+escapes:
+    cargo test -p planctl-harness --test processes -- --ignored --nocapture a15_one_hundred
+
+# Files, links and folders swapped at 1 kHz while planctl verifies, approves and judges; CI makes 60 and 18 trials
 swaps TRIALS="1000":
     SWAP_TRIALS={{TRIALS}} cargo test -p planctl-harness --test processes -- --nocapture swapped_at_1_khz
+    SWAP_TRIALS={{TRIALS}} cargo test -p planctl --test cli -- --nocapture swapped_at_1_khz
 
 # Show the database that planctl uses here
 db:
@@ -76,7 +81,7 @@ run *ARGS:
 demo:
     cargo run -- demo
 
-# The floor of this machine, and what planctl costs on top of it
+# The floor of this machine, and what planctl costs on top of it; `just bench tiers`: what isolation costs
 bench *ARGS:
     cargo bench -p planctl-server --bench steps -- {{ARGS}}
 

@@ -197,13 +197,19 @@ impl<'a> Turn<'a> {
         let mut subject = id;
         while self.graph.node(subject).is_some_and(Node::is_passage) {
             match &self.run.record(subject)?.came {
-                Some(came) if seen.insert(subject) => subject = &came.from,
+                Some(came) if seen.insert(subject) && !self.waits_anew(&came.from)? => subject = &came.from,
                 // A way back that went in circles leads to nobody.
                 Some(_) => return Ok(id.clone()),
                 None => break,
             }
         }
         Ok(subject.clone())
+    }
+
+    /// Says whether a join waits for branches. What was done before its fork was entered again is behind it, and out of reach.
+    fn waits_anew(&self, id: &NodeId) -> Result<bool, Refusal> {
+        let is_join = matches!(self.graph.node(id).map(|node| &node.kind), Some(NodeKind::Join(_)));
+        Ok(is_join && self.state(id)?.outcome().is_none())
     }
 
     /// Says whether a run that is taken up from its start walks through a node, since it is settled as met.

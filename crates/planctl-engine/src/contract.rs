@@ -72,7 +72,9 @@ impl Contract {
         }
         Some(match evidence.ending {
             Ending::Exited { code } if code == i32::from(self.expect) => Verdict::Passed,
-            Ending::Exited { .. } | Ending::Signalled { .. } | Ending::NotRun => Verdict::Failed,
+            Ending::Exited { .. } | Ending::Signalled { .. } | Ending::OverLimit { .. } | Ending::NotRun => {
+                Verdict::Failed
+            }
             Ending::TimedOut => Verdict::TimedOut,
         })
     }
@@ -160,8 +162,68 @@ pub enum Ending {
     },
     /// We ended it at its deadline.
     TimedOut,
+    /// We ended it since it used more of a resource than it may.
+    OverLimit {
+        /// The resource.
+        resource: Resource,
+        /// The most that it may use, in the resource's unit.
+        max: u64,
+    },
     /// It was not started, since the evidence was already decided (a protected file had changed).
     NotRun,
+}
+
+/// What a contract and all that it starts may use only so much of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    /// Seconds of CPU time of the whole tree.
+    Cpu,
+    /// Bytes of memory of the whole tree, without files that are mapped.
+    Memory,
+    /// Processes at a time.
+    Processes,
+    /// Bytes in one file.
+    FileSize,
+    /// Files that one process has open.
+    OpenFiles,
+}
+
+impl Resource {
+    /// All resources.
+    pub const ALL: [Resource; 5] =
+        [Resource::Cpu, Resource::Memory, Resource::Processes, Resource::FileSize, Resource::OpenFiles];
+
+    /// Returns the key in `[contracts.limits]` of `planctl.toml` that sets the limit.
+    pub fn key(self) -> &'static str {
+        match self {
+            Resource::Cpu => "cpu",
+            Resource::Memory => "memory",
+            Resource::Processes => "processes",
+            Resource::FileSize => "file_size",
+            Resource::OpenFiles => "open_files",
+        }
+    }
+
+    /// Says what exceeded the limit, and what to change: `it used more than 512 MiB of memory (raise memory in
+    /// [contracts.limits] of planctl.toml)`.
+    pub fn exceeded(self, max: u64) -> String {
+        let what = match self {
+            Resource::Cpu => format!("it used more than {max} s of CPU time"),
+            Resource::Memory => format!("it used more than {} of memory", bytes_words(max)),
+            Resource::Processes => format!("it had more than {max} processes at a time"),
+            Resource::FileSize => format!("it wrote more than {} into one file", bytes_words(max)),
+            Resource::OpenFiles => format!("a process had more than {max} files open"),
+        };
+        format!("{what} (raise {} in [contracts.limits] of planctl.toml)", self.key())
+    }
+}
+
+/// Writes a number of bytes as people set it: `512 MiB`.
+pub fn bytes_words(number: u64) -> String {
+    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let fits = units.into_iter().find(|(unit, _)| number >= *unit && number.is_multiple_of(*unit));
+    fits.map_or_else(|| format!("{number} bytes"), |(unit, name)| format!("{} {name}", number / unit))
 }
 
 /// What one evaluation of a contract showed; bound to one attempt and never reused for another.

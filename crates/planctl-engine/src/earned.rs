@@ -4,15 +4,15 @@
 //! It reads history alone, fact by fact, and shares nothing with the decisions of [`advance`](crate::advance()). The simulator asks
 //! it after each event, `planctl audit` asks it of stored histories.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::contract::Verdict;
 use crate::fact::Fact;
-use crate::graph::{Edge, Graph, JoinPolicy, NodeKind, On, Signal};
+use crate::graph::{Edge, Graph, JoinPolicy, Node, NodeKind, On, Signal};
 use crate::ids::NodeId;
 use crate::run::{End, Outcome};
 
-/// What history has told of the nodes of one run.
+/// Follows the history of one run and knows how far each node has come.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Earned {
     nodes: BTreeMap<NodeId, Way>,
@@ -20,8 +20,20 @@ pub struct Earned {
     read: u64,
     /// When the branches of a join came together last.
     joined: BTreeMap<NodeId, u64>,
-    /// With what a decision at which nobody works was entered, and from where.
-    carried: BTreeMap<NodeId, (NodeId, Signal)>,
+    /// With what a decision at which nobody works was entered.
+    carried: BTreeMap<NodeId, Carried>,
+    /// Joins, forks and checkpoints into which a way came from a node that was let pass.
+    let_pass: BTreeSet<NodeId>,
+}
+
+/// Records how a decision at which nobody works was entered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Carried {
+    from: NodeId,
+    signal: Signal,
+    /// Says that the node which last worked on the way was let pass, or a person decided about it. It is noted on entry, as a
+    /// way that goes in circles leads back to nobody.
+    is_let_pass: bool,
 }
 
 /// How far a node has come since it was entered.
@@ -73,18 +85,22 @@ impl Earned {
                 return self.settled(node, *outcome, by.is_some());
             }
             // A person decides about a passage, too, where the way back from it went in circles.
-            Fact::AskAnswered { node, .. } => {
+            Fact::NodeSettled { node, by: Some(_), outcome, .. } if *outcome != Outcome::Failed => {
                 self.carried.remove(node);
+                self.nodes.insert(node.clone(), Way::Decided);
             }
             Fact::EdgeFollowed { .. } => return self.followed(graph, fact),
             Fact::EpochBegan { .. } => {
                 self.nodes.clear();
                 self.joined.clear();
                 self.carried.clear();
+                self.let_pass.clear();
             }
             Fact::PlanCompleted { .. } => return self.completed(graph),
-            Fact::NodeSettled { .. }
-            | Fact::PlanActivated { .. }
+            Fact::NodeSettled { node, .. } => {
+                self.nodes.remove(node);
+            }
+            Fact::PlanActivated { .. }
             | Fact::NodeRehearsed { .. }
             | Fact::RetryTriggered { .. }
             | Fact::FidelityReduced { .. }
@@ -101,6 +117,7 @@ impl Earned {
             | Fact::NodeInterrupted { .. }
             | Fact::GateRepeated { .. }
             | Fact::AskOpened { .. }
+            | Fact::AskAnswered { .. }
             | Fact::PlanEscalated { .. }
             | Fact::PaceChanged { .. }
             | Fact::BudgetNoticed { .. }
@@ -117,6 +134,7 @@ impl Earned {
         if let Some(NodeKind::Fork(fork)) = graph.node(node).map(|node| &node.kind)
             && let Some(join) = &fork.join
         {
+            self.let_pass.remove(join);
             let members = graph.members_of(join);
             self.nodes
                 .retain(|id, way| !matches!(way, Way::Entered(_) | Way::Failed(_)) || !members.contains(id));
@@ -139,9 +157,18 @@ impl Earned {
 
     fn followed(&mut self, graph: &Graph, fact: &Fact) -> Option<String> {
         let Fact::EdgeFollowed { from, to, signal, on, label, .. } = fact else { return None };
-        if matches!(graph.node(to).map(|node| &node.kind), Some(NodeKind::Decision(choice)) if choice.command.is_none())
-        {
-            self.carried.insert(to.clone(), (from.clone(), *signal));
+        let is_let_pass = self.is_let_pass(from);
+        match graph.node(to).map(|node| &node.kind) {
+            Some(NodeKind::Decision(choice)) if choice.command.is_none() => {
+                self.carried.insert(to.clone(), Carried { from: from.clone(), signal: *signal, is_let_pass });
+            }
+            Some(NodeKind::Join(_) | NodeKind::Checkpoint | NodeKind::Fork(_)) if is_let_pass => {
+                self.let_pass.insert(to.clone());
+            }
+            Some(NodeKind::Checkpoint | NodeKind::Fork(_)) => {
+                self.let_pass.remove(to);
+            }
+            Some(_) | None => {}
         }
         // A fork spreads, and a checkpoint goes on from what it restored: both were entered by an edge that was judged.
         let is_judged = !matches!(
@@ -175,6 +202,17 @@ impl Earned {
             .then(|| format!("the edge from `{from}` to `{to}` names no failure, and was followed after one"))
     }
 
+    /// Says whether the node that last worked before this one, itself included, was let pass, or a person decided about it.
+    fn is_let_pass(&self, node: &NodeId) -> bool {
+        match self.carried.get(node) {
+            Some(carried) => carried.is_let_pass,
+            None => {
+                self.let_pass.contains(node)
+                    || matches!(self.nodes.get(node), Some(Way::LetPass | Way::Decided))
+            }
+        }
+    }
+
     fn names_failure(&self, graph: &Graph, edge: &Edge) -> bool {
         let Some(when) = &edge.when else { return true };
         let subject = self.subject(&edge.from);
@@ -193,26 +231,26 @@ impl Earned {
     fn subject(&self, node: &NodeId) -> NodeId {
         let mut subject = node;
         for _ in 0..=self.carried.len() {
-            let Some((from, _)) = self.carried.get(subject) else { break };
-            subject = from;
+            let Some(carried) = self.carried.get(subject) else { break };
+            subject = &carried.from;
         }
         subject.clone()
     }
 
     /// Says whether a decision at which nobody works was entered from a pass, or from what is let pass.
     fn passes(&self, node: &NodeId) -> bool {
-        let Some((from, signal)) = self.carried.get(node) else { return true };
-        let is_let_pass = matches!(self.nodes.get(&self.subject(from)), Some(Way::LetPass | Way::Decided));
-        *signal == Signal::Success || is_let_pass
+        let Some(carried) = self.carried.get(node) else { return true };
+        carried.signal == Signal::Success || carried.is_let_pass
     }
 
     fn completed(&self, graph: &Graph) -> Option<String> {
-        // The first branch that comes well suffices for some joins, and the others are taken back.
+        // The first branch that comes well suffices for some joins, and the others are taken back. So is what a branch still has
+        // under way side by side once it has come to its join.
         let is_taken_back = |node: &NodeId, since: u64| {
-            self.joined.iter().any(|(join, at)| {
-                let suffices = matches!(graph.node(join).map(|node| &node.kind),
-                    Some(NodeKind::Join(rule)) if rule.policy == JoinPolicy::Any);
-                *at > since && suffices && graph.members_of(join).contains(node)
+            self.joined.iter().filter(|(_, at)| **at > since).any(|(join, _)| {
+                let rule = graph.node(join).map(|node| &node.kind);
+                let suffices = matches!(rule, Some(NodeKind::Join(rule)) if rule.policy == JoinPolicy::Any);
+                suffices && is_of_branch(graph, join, node) || is_forked_within(graph, join, node)
             })
         };
         let open = self.nodes.iter().find_map(|(node, way)| match way {
@@ -234,6 +272,31 @@ impl Earned {
             format!("the run is done, and `{node}` {what}")
         })
     }
+}
+
+/// Says whether a node is of a branch that comes into a join, also where the fork that begins it names no join.
+fn is_of_branch(graph: &Graph, join: &NodeId, node: &NodeId) -> bool {
+    if graph.fork_of(join).is_some() {
+        return graph.members_of(join).contains(node);
+    }
+    let is_unnamed = |node: &Node| matches!(&node.kind, NodeKind::Fork(fork) if fork.join.is_none());
+    graph.nodes().iter().filter(|node| is_unnamed(node)).any(|fork| {
+        let begins = graph.edges_from(&fork.id).iter();
+        let members: BTreeSet<&NodeId> =
+            begins.flat_map(|edge| graph.branch_from(&edge.to, |id| id == join)).collect();
+        members.contains(node) && members.iter().any(|id| graph.branch_into(join, id).is_some())
+    })
+}
+
+/// Says whether a node is of a branch of a fork that itself lies on a branch of a join.
+fn is_forked_within(graph: &Graph, join: &NodeId, node: &NodeId) -> bool {
+    let members = graph.members_of(join);
+    let is_fork = |id: &&NodeId| matches!(graph.node(id).map(|node| &node.kind), Some(NodeKind::Fork(_)));
+    members.contains(node)
+        && members.iter().filter(is_fork).flat_map(|fork| graph.edges_from(fork)).any(|edge| {
+            let branch = graph.branch_from(&edge.to, |id| id == join);
+            branch.contains(node)
+        })
 }
 
 /// Says whether somebody works, answers or decides at a node.

@@ -34,8 +34,8 @@ pub use advance::{
 };
 pub use budget::{Budget, BudgetPart, Shortfall, Spent, Usage};
 pub use contract::{
-    Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, RedFirst, Resources, Showing, Tampering,
-    Verdict,
+    Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, RedFirst, Resource, Resources, Showing,
+    Tampering, Verdict, bytes_words,
 };
 pub use earned::Earned;
 pub use effect::{Ask, AskKind, Brief, Effect, Item, Purpose, Reason, SoFar, TimerId, Work};

@@ -114,6 +114,8 @@ pub enum Mutant {
     ExitDropsBranches,
     /// A decision at which nobody works goes on from a failure as from a pass (DOT B1).
     DecisionForgetsFailure,
+    /// A decision that a person has tried again goes on as from a pass, whatever it was entered with.
+    RetryPassesDecision,
 }
 
 impl Mutant {
@@ -150,7 +152,7 @@ impl Mutant {
     ];
 
     /// Deliberate bugs that show in graphs only.
-    pub const OF_GRAPHS: [Mutant; 26] = [
+    pub const OF_GRAPHS: [Mutant; 27] = [
         Mutant::BranchCountedTwice,
         Mutant::GoalSkipped,
         Mutant::CheckpointNotRestored,
@@ -177,6 +179,7 @@ impl Mutant {
         Mutant::PartialUnguarded,
         Mutant::ExitDropsBranches,
         Mutant::DecisionForgetsFailure,
+        Mutant::RetryPassesDecision,
     ];
 }
 

@@ -286,6 +286,9 @@ fn contract_line(ending: Ending, tampered: &[Tampering]) -> String {
         Ending::Exited { code } => format!("contract exit {code}"),
         Ending::Signalled { signal } => format!("contract ended by signal {signal}"),
         Ending::TimedOut => "contract timed out".to_owned(),
+        Ending::OverLimit { resource, max } => {
+            format!("contract ended by planctl: {}", resource.exceeded(max))
+        }
         Ending::NotRun => "contract not run".to_owned(),
     }
 }

@@ -34,7 +34,7 @@ pub struct Glob {
 pub struct NotAGlob {
     /// The text, cut where it is long.
     pub glob: String,
-    /// What is wrong with it.
+    /// The defect.
     pub reason: String,
 }
 
@@ -126,6 +126,16 @@ impl<'de> Deserialize<'de> for Glob {
 /// Says whether a path is a glob: it holds `*`, `?`, `[` or `{`.
 pub fn is_glob(path: &str) -> bool {
     path.contains(['*', '?', '[', '{'])
+}
+
+/// Writes a glob for people: of a long list in braces, the first two names.
+pub fn shortened(glob: &str) -> String {
+    let Some((before, rest)) = glob.split_once('{').filter(|_| glob.len() > SHOWN_CHARACTERS) else {
+        return glob.to_owned();
+    };
+    let Some((list, after)) = rest.split_once('}') else { return glob.to_owned() };
+    let first: Vec<&str> = list.split(',').take(2).collect();
+    format!("{before}{{{},…}}{after}", first.join(","))
 }
 
 /// Counts the deepest level of braces; an escaped brace, or one between brackets, is counted too: that errs on the safe side.

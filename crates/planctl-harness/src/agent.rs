@@ -25,6 +25,7 @@ use crate::context::ContextEntry;
 use crate::environment::Inherited;
 use crate::excerpt::{Output, excerpt, excerpt_of_text};
 use crate::isolation::Isolation;
+use crate::masks::Masks;
 use crate::process::{Command, End, Finished, Stream};
 use crate::spawn::{Spawner, Stage};
 
@@ -52,6 +53,8 @@ pub struct Agent {
     pub scratch: PathBuf,
     /// How it is isolated; tier 0 unless said.
     pub isolation: Isolation,
+    /// What is masked in what it prints and says.
+    pub masks: Masks,
 }
 
 /// What runs.
@@ -85,6 +88,7 @@ impl Agent {
             grace: Duration::from_secs(5),
             scratch: scratch.into(),
             isolation: Isolation::default(),
+            masks: Masks::default(),
         }
     }
 }
@@ -177,7 +181,7 @@ impl Agent {
         };
         let finished = run(spawner, &command, &mut both, cancel).await;
         match finished {
-            Ok(finished) => {
+            Ok(mut finished) => {
                 let mut answer = listener.finish(&finished.stdout, &finished.stderr);
                 if let Some(file) = room.result() {
                     answer = file.or_usage_of(answer);
@@ -185,6 +189,9 @@ impl Agent {
                 if answer.text.is_none() {
                     answer.text = room.last_message();
                 }
+                self.masks.captured(&mut finished.stdout);
+                self.masks.captured(&mut finished.stderr);
+                answer.text = answer.text.map(|text| self.masks.text(&text).into_owned());
                 said(&command, finished, answer, self.program.known())
             }
             Err(error) => could_not_run(format!("its process could not be started: {error}")),
@@ -226,13 +233,15 @@ fn said(command: &Command, finished: Finished, mut answer: Answer, known: Option
             let message = format!("it could not be started: {}: {error}", missing(command, *stage));
             AgentSaid::Faulted(Fault::new(FaultKind::Transient, message))
         }
-        End::Exited(_) | End::Signalled(_) | End::Flooded => match fault(&finished, &answer, known) {
-            Some(fault) => AgentSaid::Faulted(Fault { usage, ..fault }),
-            None => match answer.question.clone().or_else(|| denied(&answer, known)) {
-                Some(question) => AgentSaid::Asked { question, usage },
-                None => AgentSaid::Reported(report(&finished, &answer, &mut outputs)),
-            },
-        },
+        End::Exited(_) | End::Signalled(_) | End::Flooded | End::OverLimit(_) => {
+            match fault(&finished, &answer, known) {
+                Some(fault) => AgentSaid::Faulted(Fault { usage, ..fault }),
+                None => match answer.question.clone().or_else(|| denied(&answer, known)) {
+                    Some(question) => AgentSaid::Asked { question, usage },
+                    None => AgentSaid::Reported(report(&finished, &answer, &mut outputs)),
+                },
+            }
+        }
     };
     let is_mute = answer.text.is_none() && finished.stdout.bytes == 0;
     Worked { said, outputs, session: answer.session, artifacts: answer.artifacts, is_mute }
@@ -282,6 +291,7 @@ fn fault(finished: &Finished, answer: &Answer, known: Option<&Known>) -> Option<
         End::Exited(_)
         | End::Signalled(_)
         | End::Flooded
+        | End::OverLimit(_)
         | End::TimedOut
         | End::IdleTimedOut
         | End::Cancelled
@@ -307,7 +317,7 @@ fn report(finished: &Finished, answer: &Answer, outputs: &mut Vec<Output>) -> Re
     let ending = match &finished.end {
         End::Exited(code) => Some(Ending::Exited { code: *code }),
         End::Signalled(signal) => Some(Ending::Signalled { signal: *signal }),
-        End::Flooded => Some(Ending::Signalled { signal: nix::libc::SIGKILL }),
+        End::Flooded | End::OverLimit(_) => Some(Ending::Signalled { signal: nix::libc::SIGKILL }),
         End::TimedOut | End::IdleTimedOut => Some(Ending::TimedOut),
         End::Cancelled | End::HelperLost | End::NotStarted { .. } => None,
     };

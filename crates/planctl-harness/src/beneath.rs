@@ -6,8 +6,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
+
+use crate::stamp::Stamp;
 
 /// Kernels ask for another try when a folder moves while `..` is resolved.
 const TRIES: u32 = 8;
@@ -108,6 +110,13 @@ impl Root {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Returns the stamp of what a path names, without following a link that stands there; that of nothing where it
+    /// names nothing.
+    pub(crate) fn stamp(&self, path: &Path) -> Stamp {
+        let found = rustix::fs::statat(&self.folder, path, AtFlags::SYMLINK_NOFOLLOW);
+        found.map_or(Stamp::default(), |found| Stamp::of_stat(&found))
     }
 
     pub(crate) fn as_raw_fd(&self) -> i32 {

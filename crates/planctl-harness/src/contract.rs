@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planctl_engine::{Contract, Digest, Ending, Evidence, Excerpt, Found, Inconclusive, Resources};
+use planctl_engine::{Contract, Digest, Ending, Evidence, Excerpt, Found, Inconclusive, Resource, Resources};
 
 use crate::digest::digest_of;
 use crate::environment::{PATH_DEFAULT, RefusedVariable, contract_environment, set};
@@ -17,12 +17,16 @@ use crate::excerpt::{Output, excerpt};
 use crate::gate_folder::{GO_CACHE, GateFolder, GateSetting};
 use crate::git::git_head;
 use crate::isolation::Isolation;
-use crate::process::{Command, End, Finished, Stream, find_program};
-use crate::protect::{Baseline, Comparing};
+use crate::masks::Masks;
+use crate::process::{Command, End, Finished, ResourceLimits, Stream, find_program};
+use crate::protect::{Baseline, Comparing, Stability, Steady, Written};
 use crate::spawn::{Spawner, Stage};
 
 /// A contract that prints more than this is ended (A21).
 pub const OUTPUT_BYTES_MAX: u64 = 1 << 30;
+/// The most processes of a contract at a time, where nothing else is said: more than a build starts, and less than a
+/// host bears (A18).
+pub const PROCESSES_MAX: u64 = 4096;
 /// Between TERM and KILL at a contract's deadline.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -37,8 +41,10 @@ pub struct Bench {
     configured: BTreeSet<OsString>,
     setting: GateSetting,
     locks: Vec<Arc<OwnedFd>>,
-    file_bytes_max: Option<u64>,
+    limits: ResourceLimits,
     isolation: Isolation,
+    masks: Masks,
+    stability: Stability,
 }
 
 /// What one gate brought.
@@ -50,6 +56,9 @@ pub struct Gate {
     pub outputs: Vec<Output>,
     /// Entries below protected patterns that the contract made, and what they are.
     pub made: BTreeMap<String, Digest>,
+    /// What the contract wrote of the files that must stay as they are meanwhile, as far as that is known; empty where none
+    /// of them changed.
+    pub written: Written,
 }
 
 impl Bench {
@@ -66,6 +75,7 @@ impl Bench {
     ) -> Result<Bench, RefusedVariable> {
         let workspace = workspace.into();
         let configured: Vec<(String, String)> = configured.into_iter().collect();
+        let masks = Masks::new(configured.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let names = configured.iter().map(|(name, _)| OsString::from(name)).collect();
         let environment =
             contract_environment(&workspace, path.unwrap_or(OsStr::new(PATH_DEFAULT)), configured)?;
@@ -84,8 +94,10 @@ impl Bench {
             configured: names,
             setting,
             locks: Vec::new(),
-            file_bytes_max: None,
+            limits: ResourceLimits { processes: Some(PROCESSES_MAX), ..ResourceLimits::default() },
             isolation: Isolation::default(),
+            masks,
+            stability: Stability::default(),
         })
     }
 
@@ -102,15 +114,21 @@ impl Bench {
         self
     }
 
-    /// Limits the largest file that a contract may write (A22).
-    pub fn with_file_bytes_max(mut self, bytes: u64) -> Bench {
-        self.file_bytes_max = Some(bytes);
+    /// Limits what contracts may use; without a word of processes these are [`PROCESSES_MAX`].
+    pub fn with_limits(mut self, limits: ResourceLimits) -> Bench {
+        self.limits = limits.or(self.limits);
         self
     }
 
     /// Isolates what contracts run; tier 0 unless said.
     pub fn with_isolation(mut self, isolation: Isolation) -> Bench {
         self.isolation = isolation;
+        self
+    }
+
+    /// Demands that files stay as they are while a contract runs; a gate in which one changed tells nothing (A5).
+    pub fn with_stability(mut self, stability: Stability) -> Bench {
+        self.stability = stability;
         self
     }
 
@@ -154,11 +172,7 @@ impl Bench {
             stragglers: 0,
         };
         if !evidence.tampered.is_empty() {
-            return Gate {
-                found: Found::Evidence(Box::new(evidence)),
-                outputs: Vec::new(),
-                made: BTreeMap::new(),
-            };
+            return gate(Found::Evidence(Box::new(evidence)));
         }
         let folder = match GateFolder::make(&self.spawner, &self.setting, &self.workspace) {
             Ok(folder) => folder,
@@ -169,21 +183,24 @@ impl Bench {
         let Some(command) = self.command(contract, &folder, baseline) else {
             return nothing(Inconclusive::ToolMissing { what: "bash".into() });
         };
+        let steady = self.begin_steady().await;
         let finished = self.spawner.run(&command, watch, cancel).await;
         drop(command);
         // Nobody waits until what the contract left there is removed.
         tokio::task::spawn_blocking(move || drop(folder));
-        let finished = match finished {
+        let mut finished = match finished {
             Ok(finished) => finished,
             Err(error) => return nothing(Inconclusive::ToolMissing { what: format!("a process: {error}") }),
         };
+        self.masks.captured(&mut finished.stdout);
+        self.masks.captured(&mut finished.stderr);
         let compared = match comparing.finish().await {
             Ok(compared) => compared,
             Err(error) => return nothing(Inconclusive::ToolMissing { what: error }),
         };
         let made = compared.made;
         evidence.ending = match ending(&finished, &self.workspace) {
-            Ok(ending) => ending,
+            Ok(ending) => self.over_limit(contract, finished.end.clone()).unwrap_or(ending),
             Err(inconclusive) => return Gate { made, ..nothing(inconclusive) },
         };
         (evidence.protected, evidence.tampered) = (compared.found.digests, compared.found.tampered);
@@ -191,17 +208,78 @@ impl Bench {
             let what = format!("{} changed and was put back", compared.put_back.join(", "));
             return Gate { made, ..nothing(Inconclusive::Unstable { what }) };
         }
+        let mut written = Written::new();
+        if let Some(steady) = steady
+            && evidence.tampered.is_empty()
+            // One that ran out of time says nothing that a mixture could have changed to a pass, and repeating it takes long.
+            && evidence.ending != Ending::TimedOut
+            && let Ok(unsteady) = tokio::task::spawn_blocking(move || steady.finish()).await
+        {
+            written = unsteady.written;
+            if let Some(what) = unsteady.what {
+                return Gate { made, written, ..nothing(Inconclusive::Unstable { what }) };
+            }
+        }
         let mut outputs = Vec::new();
         evidence.stdout = excerpt(&finished.stdout, &mut outputs);
         evidence.stderr = excerpt(&finished.stderr, &mut outputs);
         if finished.end == End::Flooded {
             evidence.stderr.tail.push_str("\n[ended by planctl: it printed more than 1 GiB]\n");
         }
+        if let Some(note) = self.limit_hint(&finished) {
+            evidence.stderr.tail.push_str(&note);
+        }
         evidence.duration = finished.duration;
         evidence.stragglers = finished.stragglers;
         evidence.resources =
             Resources { user: finished.user, system: finished.system, max_rss_kib: finished.max_rss_kib };
-        Gate { found: Found::Evidence(Box::new(evidence)), outputs, made }
+        let found = Found::Evidence(Box::new(evidence));
+        Gate { found, outputs, made, written }
+    }
+
+    /// Looks at the files that must stay as they are; `None` where there are none.
+    async fn begin_steady(&self) -> Option<Steady> {
+        if !self.stability.tracked && self.stability.subscribed.is_empty() {
+            return None;
+        }
+        let (stability, workspace) = (self.stability.clone(), self.workspace.clone());
+        tokio::task::spawn_blocking(move || Steady::begin(stability, &workspace)).await.ok().flatten()
+    }
+
+    /// Says which limit ended a contract. A file that grows past its limit ends who writes it by SIGXFSZ, which a shell
+    /// passes on as its exit code.
+    fn over_limit(&self, contract: &Contract, end: End) -> Option<Ending> {
+        const BY_FILE_SIZE: i32 = 128 + nix::libc::SIGXFSZ;
+        let resource = match end {
+            End::OverLimit(resource) => resource,
+            End::Signalled(nix::libc::SIGXFSZ) => Resource::FileSize,
+            End::Exited(BY_FILE_SIZE) if i32::from(contract.expect) != BY_FILE_SIZE => Resource::FileSize,
+            End::Exited(_)
+            | End::Signalled(_)
+            | End::TimedOut
+            | End::IdleTimedOut
+            | End::Flooded
+            | End::Cancelled
+            | End::NotStarted { .. }
+            | End::HelperLost => return None,
+        };
+        Some(Ending::OverLimit { resource, max: self.limits.of(resource)? })
+    }
+
+    /// Names the limit behind an error that a program met and printed in its own words, for those who read the output.
+    fn limit_hint(&self, finished: &Finished) -> Option<String> {
+        if finished.end == End::Exited(0) {
+            return None;
+        }
+        let told = [(nix::libc::EMFILE, Resource::OpenFiles), (nix::libc::EFBIG, Resource::FileSize)];
+        let tail = String::from_utf8_lossy(&finished.stderr.tail);
+        let head = String::from_utf8_lossy(&finished.stderr.head);
+        told.into_iter().find_map(|(errno, resource)| {
+            let max = self.limits.of(resource)?;
+            let words = nix::errno::Errno::from_raw(errno).desc();
+            let is_told = head.contains(words) || tail.contains(words);
+            is_told.then(|| format!("\n[planctl: maybe {}]\n", resource.exceeded(max)))
+        })
     }
 
     /// The one shell that contracts are parsed for and run by: no start-up files, nothing imported, no options.
@@ -231,7 +309,7 @@ impl Bench {
         command.deadline = Some(contract.timeout);
         command.grace = GRACE;
         command.output_bytes_max = Some(OUTPUT_BYTES_MAX);
-        command.file_bytes_max = self.file_bytes_max;
+        command.limits = self.limits;
         command.locks.clone_from(&self.locks);
         command.locks.push(folder.lock());
         // One that is gone is told of when the command is started in it.
@@ -245,8 +323,12 @@ impl Bench {
     }
 }
 
+fn gate(found: Found) -> Gate {
+    Gate { found, outputs: Vec::new(), made: BTreeMap::new(), written: Written::new() }
+}
+
 fn nothing(inconclusive: Inconclusive) -> Gate {
-    Gate { found: Found::Nothing(inconclusive), outputs: Vec::new(), made: BTreeMap::new() }
+    gate(Found::Nothing(inconclusive))
 }
 
 fn ending(finished: &Finished, workspace: &Path) -> Result<Ending, Inconclusive> {
@@ -254,7 +336,7 @@ fn ending(finished: &Finished, workspace: &Path) -> Result<Ending, Inconclusive>
         End::Exited(code) => Ok(Ending::Exited { code: *code }),
         End::Signalled(signal) => Ok(Ending::Signalled { signal: *signal }),
         // It was killed for its output; a signal is never a pass.
-        End::Flooded => Ok(Ending::Signalled { signal: nix::libc::SIGKILL }),
+        End::Flooded | End::OverLimit(_) => Ok(Ending::Signalled { signal: nix::libc::SIGKILL }),
         End::TimedOut | End::IdleTimedOut => Ok(Ending::TimedOut),
         // A gate that we interrupted tells us nothing about the work, so it must not use up a retry.
         End::Cancelled | End::HelperLost => Err(Inconclusive::Interrupted),

@@ -66,7 +66,7 @@ const DOWNLOADED: [(&str, Option<&str>, &[&str]); 40] = [
 /// The name of the folder beside the private ones where contracts keep what Go compiled.
 pub(crate) const GO_CACHE: &str = "go-build";
 
-/// What every contract of one workspace gets; made once, before anybody works there.
+/// Holds the settings that every contract of one workspace gets; made once, before anybody works there.
 #[derive(Clone, Debug)]
 pub(crate) struct GateSetting {
     links: Vec<(PathBuf, PathBuf)>,

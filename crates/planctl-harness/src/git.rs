@@ -3,6 +3,7 @@
 pub(crate) mod clean;
 pub(crate) mod config;
 pub(crate) mod front;
+pub(crate) mod index;
 
 use std::path::{Path, PathBuf};
 

@@ -79,15 +79,15 @@ pub enum Network {
 pub struct Confinement {
     /// The tier; never [`Tier::SameUser`], which is no confinement.
     pub tier: Tier,
-    /// What it may write, with everything beneath; all else is read-only.
+    /// The paths that it may write, with everything beneath; all else is read-only.
     pub writable: Vec<PathBuf>,
     /// Files and folders beneath the writable ones that it may not write (from tier 1b).
     pub read_only: Vec<PathBuf>,
     /// Folders beneath the writable ones that it may not move or replace, though it may write in them (from tier 1b).
     pub pinned: Vec<PathBuf>,
-    /// What it can't read. At tier 1a names in hidden folders can be listed; from 1b the folders are empty.
+    /// The paths that it can't read. At tier 1a names in hidden folders can be listed; from 1b the folders are empty.
     pub hidden: Vec<PathBuf>,
-    /// What it can read though it lies beneath a hidden path, or in a folder that is private from tier 1b.
+    /// The paths that it can read though they lie beneath a hidden path, or in a folder that is private from tier 1b.
     pub shown: Vec<PathBuf>,
     /// Its network.
     pub network: Network,
@@ -136,9 +136,9 @@ pub fn agent_state(home: &Path, agent: &str) -> Vec<PathBuf> {
 pub struct Isolation {
     /// The tier that they run at.
     pub tier: Tier,
-    /// What none of them may read: planctl's own state. What they need of it is shown by itself.
+    /// The paths that none of them may read: planctl's own state. The files of it that they need are shown one by one.
     pub hidden: Vec<PathBuf>,
-    /// What all of them may write beside their workspace.
+    /// The paths that all of them may write beside their workspace.
     pub writable: Vec<PathBuf>,
 }
 
@@ -154,7 +154,7 @@ impl Isolation {
         let mut confinement = self.around(workspace, private, None)?;
         confinement.network = Network::Loopback;
         for file in judges {
-            // What code under test moves away, it could put another in place of (sec cheat 48).
+            // Code under test could replace an entry that it can move away (sec cheat 48).
             let folders = file.ancestors().skip(1).take_while(|folder| *folder != workspace);
             for folder in folders.filter(|folder| folder.starts_with(workspace)) {
                 if !confinement.pinned.iter().any(|pinned| pinned == folder) {
@@ -224,23 +224,23 @@ pub(crate) fn agent_named_in(command: &str) -> Option<&'static str> {
     words.find_map(|word| AGENT_STATE.iter().find(|(name, _)| *name == word).map(|(name, _)| *name))
 }
 
-/// What one primitive of isolation is worth on this host.
+/// Describes what one primitive of isolation is worth on this host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Primitive {
     /// Its name.
     pub name: &'static str,
     /// Says whether it can be used.
     pub is_there: bool,
-    /// What was found, in a few words.
+    /// The finding, in a few words.
     pub finding: String,
 }
 
-/// What this host offers.
+/// Describes the isolation that this host offers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Offered {
     /// The best tier of which every part held in a trial.
     pub tier: Tier,
-    /// What was found of each primitive.
+    /// The finding for each primitive.
     pub primitives: Vec<Primitive>,
 }
 
@@ -276,6 +276,7 @@ pub async fn probe_isolation(spawner: &Spawner) -> std::io::Result<Offered> {
             | End::TimedOut
             | End::IdleTimedOut
             | End::Flooded
+            | End::OverLimit(_)
             | End::Cancelled
             | End::HelperLost) => format!("the trial command ended with {end:?}"),
         };

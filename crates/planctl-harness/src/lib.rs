@@ -23,6 +23,7 @@ mod excerpt;
 mod gate_folder;
 mod git;
 mod isolation;
+mod masks;
 mod probe;
 mod process;
 mod prompt;
@@ -31,6 +32,7 @@ mod replica;
 mod running;
 mod scratch;
 mod spawn;
+mod stamp;
 mod trial;
 mod walk;
 mod workspace;
@@ -46,7 +48,7 @@ pub use checkpoint::Checkpoints;
 pub use context::{
     CONTEXT_BYTES_MAX, ContextEntry, FILE_BYTES_MAX, GLOB_FILES_MAX, read_context, withheld, without_hidden,
 };
-pub use contract::{Bench, Gate, OUTPUT_BYTES_MAX};
+pub use contract::{Bench, Gate, OUTPUT_BYTES_MAX, PROCESSES_MAX};
 pub use detached::{Detached, leave_the_terminal};
 pub use digest::digest_of;
 pub use editor::Editor;
@@ -58,19 +60,23 @@ pub use git::{git_branch, git_head, git_top_level};
 pub use isolation::{
     Confinement, Isolation, Network, Offered, Primitive, agent_state, credentials, probe_isolation,
 };
+pub use masks::Masks;
 pub use probe::{PathKind, Syntax, existing_files, near_paths, probe_commands, probe_paths, probe_scripts};
-pub use process::{Command, End, Finished, Input, Stream, find_program};
+pub use process::{Command, End, Finished, Input, ResourceLimits, Stream, find_program};
 pub use prompt::{PromptParts, assemble, denial};
 pub use protect::{
-    Baseline, Comparison, EntryKind, FileState, PROTECTED_FILES_MAX, ProtectError, put_entry, read_entry,
+    Baseline, Comparison, ContractWrite, EntryKind, FileState, PROTECTED_FILES_MAX, ProtectError, Stability,
+    Written, put_entry, read_entry,
 };
 pub use replica::{Differences, Replica, ReplicaError, ReplicaLimits};
 pub use scratch::sweep_scratch;
 pub use spawn::{Spawner, Stage, helper_main};
 pub use trial::{Trial, TrialBench, TrialPlace};
 pub use walk::{ENTRIES_MAX, Found as FoundFiles, expand as expand_glob, files as list_files};
-pub use workspace::{PLAN_BYTES_MAX, Workspace, WorkspaceLock, boot_id, host_id, read_plan, write_plan};
+pub use workspace::{
+    FolderIdentity, PLAN_BYTES_MAX, Workspace, WorkspaceLock, boot_id, host_id, read_plan, write_plan,
+};
 pub use worktree::{
     BranchWorktrees, Checkout, Conflict, Intact, Joined, Merged, NewWorktree, Survey, WorktreeError,
-    commit_all, merge as merge_branch, uncommitted, worktree_intact,
+    commit_all, differing_from_head, merge as merge_branch, uncommitted, worktree_intact,
 };

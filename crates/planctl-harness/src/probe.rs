@@ -207,6 +207,7 @@ async fn check(spawner: &Spawner, script: &str) -> Syntax {
         | End::TimedOut
         | End::IdleTimedOut
         | End::Flooded
+        | End::OverLimit(_)
         | End::Cancelled
         | End::NotStarted { .. }
         | End::HelperLost => Syntax::Unchecked { reason: format!("bash -n ended as {:?}", finished.end) },

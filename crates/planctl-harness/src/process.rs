@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use planctl_engine::Resource;
+use serde::{Deserialize, Serialize};
+
 use crate::capture::{Captured, KEPT_BYTES};
 use crate::isolation::Confinement;
 use crate::spawn::{Limits, Request, Stage};
@@ -35,16 +38,75 @@ pub struct Command {
     pub output_bytes_max: Option<u64>,
     /// How much of each end of each stream is kept.
     pub kept_bytes: usize,
-    /// The largest file it may write (A22).
-    pub file_bytes_max: Option<u64>,
-    /// The most address space it may use (A19).
-    pub memory_bytes_max: Option<u64>,
+    /// What it and all that it starts may use.
+    pub limits: ResourceLimits,
     /// Says that it may not gain rights (`sudo`, setuid programs).
     pub no_new_privileges: bool,
     /// How it is kept apart from the host; `None` is tier 0.
     pub confinement: Option<Confinement>,
     /// Locks that stay held until its whole tree is dead (P9).
     pub locks: Vec<Arc<OwnedFd>>,
+}
+
+/// What a command and all that it starts may use of each resource; `None` leaves what planctl has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ResourceLimits {
+    /// CPU time of the whole tree, in whole seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Duration>,
+    /// Bytes of memory of the whole tree, without mapped files and shared memory (A19).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
+    /// Processes at a time (A18).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
+    /// Bytes in one file (A22).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_size: Option<u64>,
+    /// Files that one process has open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_files: Option<u64>,
+}
+
+impl ResourceLimits {
+    /// Says that nothing is limited.
+    pub fn is_none(&self) -> bool {
+        *self == ResourceLimits::default()
+    }
+
+    /// Takes limits that it does not have itself from another.
+    #[must_use]
+    pub fn or(self, other: ResourceLimits) -> ResourceLimits {
+        ResourceLimits {
+            cpu: self.cpu.or(other.cpu),
+            memory: self.memory.or(other.memory),
+            processes: self.processes.or(other.processes),
+            file_size: self.file_size.or(other.file_size),
+            open_files: self.open_files.or(other.open_files),
+        }
+    }
+
+    /// Returns the limit of a resource, in the resource's unit.
+    pub fn of(&self, resource: Resource) -> Option<u64> {
+        match resource {
+            Resource::Cpu => self.cpu.map(|time| time.as_secs().max(1)),
+            Resource::Memory => self.memory,
+            Resource::Processes => self.processes,
+            Resource::FileSize => self.file_size,
+            Resource::OpenFiles => self.open_files,
+        }
+    }
+
+    fn to_wire(self) -> Limits {
+        Limits {
+            cpu_seconds: self.of(Resource::Cpu),
+            memory_bytes: self.memory,
+            processes: self.processes,
+            file_bytes: self.file_size,
+            open_files: self.open_files,
+        }
+    }
 }
 
 /// What a command reads on standard input.
@@ -74,8 +136,7 @@ impl Command {
             farewell: Duration::ZERO,
             output_bytes_max: None,
             kept_bytes: KEPT_BYTES,
-            file_bytes_max: None,
-            memory_bytes_max: None,
+            limits: ResourceLimits::default(),
             no_new_privileges: false,
             confinement: None,
             locks: Vec::new(),
@@ -113,7 +174,7 @@ impl Command {
             deadline: self.deadline,
             grace: self.grace,
             farewell: self.farewell,
-            limits: Limits { file_bytes_max: self.file_bytes_max, memory_bytes_max: self.memory_bytes_max },
+            limits: self.limits.to_wire(),
             no_new_privileges: self.no_new_privileges,
             confinement: self.confinement.as_ref().map(Confinement::to_wire).transpose()?,
         })
@@ -159,6 +220,8 @@ pub enum End {
     IdleTimedOut,
     /// We ended it since it printed too much.
     Flooded,
+    /// We ended it since it used more of this than it may.
+    OverLimit(Resource),
     /// We ended it since the caller asked to.
     Cancelled,
     /// It never ran.

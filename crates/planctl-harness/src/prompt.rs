@@ -185,6 +185,9 @@ impl Prompt<'_> {
                     (_, Ending::TimedOut) => {
                         format!("was still running after {} s and was ended", failure.duration.as_secs())
                     }
+                    (_, Ending::OverLimit { resource, max }) => {
+                        format!("was ended: {}", resource.exceeded(*max))
+                    }
                     (_, Ending::NotRun) => "was not run".to_owned(),
                 };
                 self.line(&format!("\nContract {how}."));

@@ -2,8 +2,10 @@
 //!
 //! A [`Baseline`] holds what was approved. `survey` looks at what is there, link for link and byte for byte; `watch` notices
 //! what is changed and put back while a contract runs, which no two surveys tell; `comparing` does both around a contract.
+//! `stability` looks at the files that nobody protects, but that nobody may change while a contract runs.
 
 mod comparing;
+mod stability;
 mod survey;
 mod watch;
 
@@ -12,7 +14,7 @@ use std::io;
 use std::path::Path;
 
 use planctl_engine::{Digest, FileChange, Tampering};
-use planctl_glob::{Glob, NotAGlob};
+use planctl_glob::{Glob, NotAGlob, is_glob};
 use serde::{Deserialize, Serialize};
 
 use crate::beneath::{LastLink, Root};
@@ -21,6 +23,8 @@ use crate::excerpt::Output;
 
 pub(crate) use comparing::Comparing;
 pub use comparing::{put_entry, read_entry};
+pub(crate) use stability::Steady;
+pub use stability::{ContractWrite, Stability, Written};
 
 use survey::{Survey, bytes_of_name};
 use watch::Watch;
@@ -39,6 +43,10 @@ pub struct Baseline {
     /// Patterns of protected files; a new entry that matches one is a change too.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub globs: BTreeSet<String>,
+    /// Names and patterns of what decides contracts: an entry that matches and is not in `files` was not there at approval,
+    /// so it is a change. With the digests of the contracts that each decides.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub deciding: BTreeMap<String, BTreeSet<Digest>>,
     /// Names and patterns of what the step at hand may change itself: not compared.
     #[serde(skip)]
     pub free: BTreeSet<String>,
@@ -156,23 +164,75 @@ impl Baseline {
                 baseline.files.insert(path, seen.state);
             }
         }
+        baseline.add_targets(&root, &named)?;
         Ok(baseline)
+    }
+
+    /// Protects names and patterns of entries of which a new one is a change too. What is there is taken as it is.
+    ///
+    /// # Errors
+    ///
+    /// When the workspace cannot be opened, or a pattern cannot be used.
+    pub fn add_deciding(
+        &mut self,
+        workspace: &Path,
+        names: BTreeMap<String, BTreeSet<Digest>>,
+    ) -> Result<(), ProtectError> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let root = Root::open(workspace).map_err(ProtectError::Workspace)?;
+        let (patterns, plain) = names.into_iter().partition::<BTreeMap<_, _>, _>(|(name, _)| is_glob(name));
+        let survey = Survey::take(&root, plain.keys(), patterns.keys(), None)?;
+        let named: BTreeSet<String> = survey.entries.keys().cloned().collect();
+        for (path, seen) in survey.entries {
+            match seen.state.kind {
+                // A folder decides nothing by itself.
+                EntryKind::Folder => continue,
+                EntryKind::Absent => {}
+                EntryKind::File | EntryKind::Link | EntryKind::Other | EntryKind::Unreadable => {
+                    self.files.entry(path.clone()).or_insert(seen.state);
+                }
+            }
+            if let Some(contracts) = plain.get(&path) {
+                self.deciding.insert(path, contracts.clone());
+            }
+        }
+        self.deciding.extend(patterns);
+        self.add_targets(&root, &named)
+    }
+
+    /// Protects the files of the workspace that named links lead to, so that a change of one is told by its own name.
+    fn add_targets(&mut self, root: &Root, named: &BTreeSet<String>) -> Result<(), ProtectError> {
+        let links = self.files.iter().filter(|(path, state)| state.link.is_some() && named.contains(*path));
+        let targets: BTreeSet<String> = links.filter_map(|(_, state)| state.at.clone()).collect();
+        if targets.is_empty() {
+            return Ok(());
+        }
+        for (path, seen) in Survey::take(root, targets.iter(), [], None)?.entries {
+            if seen.state.kind.is_file() {
+                self.files.entry(path).or_insert(seen.state);
+            }
+        }
+        Ok(())
     }
 
     /// Says whether nothing is protected, so that comparing costs nothing.
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.globs.is_empty()
+        self.files.is_empty() && self.globs.is_empty() && self.deciding.is_empty()
     }
 
-    /// Says whether a file is protected: it was there and named, or one of the globs matches it.
+    /// Says whether a file is protected: it was there and named, or a pattern matches it.
     pub fn covers(&self, path: &str) -> bool {
         let path = clean(path);
-        self.files.contains_key(&path) || self.globs.iter().any(|glob| matches(glob, &path))
+        let mut patterns = self.globs.iter().chain(self.deciding.keys());
+        self.files.contains_key(&path) || patterns.any(|glob| matches(glob, &path))
     }
 
-    /// Says whether the step at hand may change an entry.
+    /// Says whether the step at hand may change an entry: one that its own patterns protect it may not.
     pub fn frees(&self, path: &str) -> bool {
-        self.free.contains(path) || self.free.iter().any(|glob| matches(glob, path))
+        let is_free = self.free.contains(path) || self.free.iter().any(|glob| matches(glob, path));
+        is_free && !self.globs.iter().any(|glob| matches(glob, path))
     }
 
     /// Takes the files anew that an earlier step was meant to write and that passed its contract (DESIGN 8); a file
@@ -195,6 +255,13 @@ impl Baseline {
             };
         }
         Ok(())
+    }
+
+    /// Returns the names and patterns of all that is protected, for people: a long list in a pattern is cut.
+    pub fn shown(&self) -> Vec<String> {
+        let all: BTreeSet<&String> =
+            self.files.keys().chain(&self.globs).chain(self.deciding.keys()).collect();
+        all.into_iter().map(|name| planctl_glob::shortened(name)).collect()
     }
 
     /// Reads copies of protected files that still are what was approved: at most 1 MiB of each and 64 MiB in all.
@@ -250,7 +317,9 @@ impl Baseline {
     /// Looks at everything that is protected; `before` spares the digests of what nobody touched since.
     pub(crate) fn survey(&self, workspace: &Path, before: Option<&Survey>) -> Result<Survey, ProtectError> {
         let root = Root::open(workspace).map_err(ProtectError::Workspace)?;
-        Survey::take(&root, self.files.keys(), &self.globs, before)
+        let (patterns, plain) = self.deciding.keys().partition::<Vec<_>, _>(|name| is_glob(name));
+        let patterns = self.globs.iter().chain(patterns);
+        Survey::take(&root, self.files.keys().chain(plain), patterns, before)
     }
 
     /// Says what of a survey differs from what was approved.
@@ -263,6 +332,7 @@ impl Baseline {
             let found = seen.state.content();
             let change = match self.files.get(path) {
                 Some(approved) => approved.change_to(&seen.state),
+                None if seen.state.kind == EntryKind::Absent => continue,
                 None => Some(FileChange::Created),
             };
             comparison.digests.insert(path.clone(), found.clone());
@@ -485,6 +555,10 @@ mod tests {
         std::fs::set_permissions(folder.path().join("tests/deep"), PermissionsExt::from_mode(0o755)).unwrap();
     }
 
+    fn deciding<const N: usize>(names: [&str; N]) -> BTreeMap<String, BTreeSet<Digest>> {
+        names.map(|name| (name.to_owned(), BTreeSet::from([Digest::new("sha256:0")]))).into()
+    }
+
     #[test]
     fn a_named_link_is_kept_with_its_target() {
         let folder = workspace();
@@ -493,10 +567,14 @@ mod tests {
         let baseline = Baseline::take(folder.path(), ["run.sh", "shell"], []).unwrap();
         assert_eq!(changed(&folder, &baseline), [""; 0]);
         std::fs::write(folder.path().join("tests/a.sh"), "exit 0").unwrap();
-        assert_eq!(changes(&baseline, &folder), [("run.sh".to_owned(), FileChange::Changed)]);
+        let both = ["run.sh", "tests/a.sh"].map(|path| (path.to_owned(), FileChange::Changed));
+        assert_eq!(changes(&baseline, &folder), both, "the link, and the file that was edited");
         std::fs::remove_file(folder.path().join("shell")).unwrap();
         std::os::unix::fs::symlink("/bin/true", folder.path().join("shell")).unwrap();
         assert_eq!(changes(&baseline, &folder)[1], ("shell".to_owned(), FileChange::Replaced));
+        let mut decided = Baseline::default();
+        decided.add_deciding(folder.path(), deciding(["run.sh"])).unwrap();
+        assert_eq!(decided.files.keys().collect::<Vec<_>>(), ["run.sh", "tests/a.sh"]);
     }
 
     #[test]
@@ -532,13 +610,34 @@ mod tests {
     }
 
     #[test]
-    fn what_a_step_may_change_itself_is_not_compared() {
+    fn what_decides_is_protected_as_it_is_and_as_absent() {
         let folder = workspace();
-        let mut baseline = Baseline::take(folder.path(), ["check.sh"], ["tests/**"]).unwrap();
-        baseline.free.extend(["tests/deep/*.sh".to_owned(), "check.sh".to_owned()]);
-        for path in ["check.sh", "tests/deep/b.sh", "tests/deep/new.sh"] {
+        let names = deciding(["check.sh", "GNUmakefile", "tests", "tests/*.sh", "{json,re}.py"]);
+        let mut baseline = Baseline::default();
+        baseline.add_deciding(folder.path(), names).unwrap();
+        assert_eq!(changed(&folder, &baseline), [""; 0]);
+        assert!(!baseline.is_empty() && baseline.covers("GNUmakefile") && baseline.covers("json.py"));
+        for path in
+            ["check.sh", "GNUmakefile", "tests/new.sh", "json.py", "tests/a.sh", "other.py", "tests/a.txt"]
+        {
             std::fs::write(folder.path().join(path), "other").unwrap();
         }
-        assert_eq!(changed(&folder, &baseline), [""; 0]);
+        std::fs::create_dir(folder.path().join("tests/re.py")).unwrap();
+        let expected = ["GNUmakefile", "check.sh", "json.py", "tests/a.sh", "tests/new.sh"];
+        assert_eq!(changed(&folder, &baseline), expected);
+        let kept: Baseline = serde_json::from_str(&serde_json::to_string(&baseline).unwrap()).unwrap();
+        assert_eq!(changed(&folder, &kept), expected);
+    }
+
+    #[test]
+    fn what_a_step_may_change_itself_is_not_compared_but_for_what_it_protects() {
+        let folder = workspace();
+        let mut baseline =
+            Baseline::take(folder.path(), ["check.sh", "tests/deep/b.sh"], ["tests/*.sh"]).unwrap();
+        baseline.free.extend(["tests/**".to_owned(), "check.sh".to_owned()]);
+        for path in ["check.sh", "tests/deep/b.sh", "tests/deep/new.sh", "tests/a.sh"] {
+            std::fs::write(folder.path().join(path), "other").unwrap();
+        }
+        assert_eq!(changed(&folder, &baseline), ["tests/a.sh"]);
     }
 }

@@ -16,7 +16,6 @@ mod transfer;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,6 +24,7 @@ use self::transfer::Transfer;
 use crate::beneath::Root;
 use crate::git::{git_head, git_top_level};
 use crate::scratch::{ScratchFolder, TRIAL_PREFIX};
+use crate::stamp::Stamp;
 
 pub use self::restore::Differences;
 
@@ -135,28 +135,6 @@ pub(crate) enum Kind {
     /// A file of our own making.
     Written(Vec<u8>),
     Link(PathBuf),
-}
-
-/// What tells without reading that an entry was touched; nobody can set a change time back.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Stamp {
-    mode: u32,
-    inode: u64,
-    bytes: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    pub(crate) fn of(found: &std::fs::Metadata) -> Stamp {
-        Stamp {
-            mode: found.mode(),
-            inode: found.ino(),
-            bytes: found.len(),
-            modified: (found.mtime(), found.mtime_nsec()),
-            changed: (found.ctime(), found.ctime_nsec()),
-        }
-    }
 }
 
 impl Replica {

@@ -12,6 +12,8 @@ use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
 use tokio::time::{Instant, sleep_until};
 
+use planctl_engine::Resource;
+
 use crate::capture::{Capture, Captured};
 use crate::process::{Command, End, Finished, Input, Stream};
 use crate::spawn::{Cause, Line, Order, Outcome, Report, Request, Spawner, Stage, receive};
@@ -77,6 +79,9 @@ fn finished(report: Option<Report>, stopped: Option<End>, stdout: Captured, stde
         }
         Some(Report { cause: Cause::Deadline, .. }) => End::TimedOut,
         Some(Report { cause: Cause::Abandoned, .. }) => End::HelperLost,
+        Some(Report { cause: Cause::OverCpu, .. }) => End::OverLimit(Resource::Cpu),
+        Some(Report { cause: Cause::OverMemory, .. }) => End::OverLimit(Resource::Memory),
+        Some(Report { cause: Cause::OverProcesses, .. }) => End::OverLimit(Resource::Processes),
         // A status that followed our own signal says nothing (INTERFACE 3.3, rule 3).
         Some(Report { cause: Cause::Asked, .. }) => stopped.unwrap_or(End::Cancelled),
         Some(Report { outcome: Outcome::Exited(code), .. }) => End::Exited(*code),

@@ -26,6 +26,7 @@ mod namespaces;
 mod restrict;
 mod spawner;
 mod tree;
+mod usage;
 mod wire;
 
 pub use helper::helper_main;

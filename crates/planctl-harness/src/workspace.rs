@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
 
 use crate::beneath::{Unreadable, open_anywhere, read_capped};
 use crate::digest::digest_of;
@@ -72,6 +73,39 @@ pub fn host_id() -> String {
 /// Returns what tells this start of the host from others; empty where the kernel doesn't say.
 pub fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// Which folder stands under a path, whatever its name: so that another one in its place is noticed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FolderIdentity {
+    host: String,
+    boot: String,
+    device: u64,
+    inode: u64,
+}
+
+impl FolderIdentity {
+    /// Looks at a path; a link is not followed.
+    ///
+    /// # Errors
+    ///
+    /// When nothing stands there.
+    pub fn of(path: &Path) -> io::Result<FolderIdentity> {
+        let found = path.symlink_metadata()?;
+        Ok(FolderIdentity { host: host_id(), boot: boot_id(), device: found.dev(), inode: found.ino() })
+    }
+
+    /// Says what stands under a path in place of this folder; `None` where it is this one, nothing stands there, or nobody
+    /// on this host can tell.
+    pub fn replaced_at(&self, path: &Path) -> Option<&'static str> {
+        let now = FolderIdentity::of(path).ok().filter(|now| now.host == self.host)?;
+        // Devices may be counted anew when the host starts.
+        let is_same_device = now.device == self.device || now.boot != self.boot;
+        if now.inode == self.inode && is_same_device {
+            return None;
+        }
+        Some(if path.is_symlink() { "a link" } else { "another folder" })
+    }
 }
 
 /// The right to run gates in a workspace, on this host (P9).

@@ -514,6 +514,37 @@ pub async fn uncommitted(spawner: &Spawner, folder: &Path) -> Result<Vec<String>
     Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
 }
 
+/// Lists which of these files of a folder are not as the newest commit has them, also those that git ignores or that the
+/// index hides; none where there is no commit.
+///
+/// # Errors
+///
+/// Those of git.
+pub async fn differing_from_head<'a>(
+    spawner: &Spawner,
+    folder: &Path,
+    paths: impl IntoIterator<Item = &'a str>,
+) -> Result<Vec<String>, WorktreeError> {
+    let paths: BTreeSet<&str> = paths.into_iter().collect();
+    let (Some(top), Some(_)) = (git_top_level(folder), git_head(folder)) else { return Ok(Vec::new()) };
+    if paths.is_empty() {
+        return Ok(Vec::new());
+    }
+    let within = folder.strip_prefix(top).unwrap_or(Path::new(""));
+    let mut git = Git::open(spawner, folder)?;
+    git.with_index_of("HEAD").await?;
+    let mut differing = Vec::new();
+    for some in paths.iter().copied().collect::<Vec<_>>().chunks(PATHS_AT_ONCE) {
+        let words = ["--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames", "--ignored"];
+        let words = words.into_iter().chain(["--untracked-files=all", "--"]);
+        let called = git.call_well(words.chain(some.iter().copied())).await?;
+        let entries = called.records().filter_map(|entry| entry.get(3..)).map(OsStr::from_bytes);
+        let own = entries.filter_map(|path| Path::new(path).strip_prefix(within).ok());
+        differing.extend(own.map(|path| path.to_string_lossy().into_owned()));
+    }
+    Ok(differing)
+}
+
 /// Commits everything that a worktree holds, as the user that git knows; returns the commit, or `None` where nothing was
 /// to be committed. No hook runs, and every file is read, whatever the index says of it: what is committed is what was
 /// judged (sec hole 10).

@@ -10,8 +10,10 @@ mod processes {
     pub mod escapes;
     pub mod figures;
     pub mod gate_folders;
+    pub mod limits;
     pub mod probes;
     pub mod sandbox;
+    pub mod stability;
     pub mod support;
     pub mod swaps;
     pub mod trials;
@@ -36,8 +38,10 @@ fn main() {
         processes::escapes::tests(),
         processes::figures::tests(),
         processes::gate_folders::tests(),
+        processes::limits::tests(),
         processes::probes::tests(),
         processes::sandbox::tests(),
+        processes::stability::tests(),
         processes::swaps::tests(),
         processes::trials::tests(),
         processes::checkpoints::tests(),

@@ -19,6 +19,30 @@ pub fn is_hidden(character: char) -> bool {
     }
 }
 
+/// Writes the hidden characters of a JSON text as `\u` escapes, which stand for the same text.
+///
+/// They can only be within strings: JSON has none of them elsewhere.
+pub fn json_escaped(json: String) -> String {
+    if json.is_ascii() || !json.chars().any(is_hidden_in_json) {
+        return json;
+    }
+    let mut shown = String::with_capacity(json.len() + 64);
+    for character in json.chars() {
+        if is_hidden_in_json(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(shown, "\\u{unit:04x}").unwrap_or(());
+            }
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+fn is_hidden_in_json(character: char) -> bool {
+    !character.is_ascii() && is_hidden(character)
+}
+
 /// Returns the characters of a text that [`is_hidden`] and that nothing beside them calls for, with their offsets.
 ///
 /// Joiners between emoji or between letters of a script that joins them, variation selectors after what they vary, and

@@ -41,6 +41,12 @@ macro_rules! codes {
                 }
             }
 
+            /// Says that findings of this code depend on what is in the workspace and on the machine, so that they may
+            /// come and go while the plan's text stays.
+            pub fn is_of_the_surroundings(self) -> bool {
+                matches!(self, Code::P102 | Code::P118 | Code::P201 | Code::P207 | Code::P211 | Code::P214)
+            }
+
             /// Returns the level of a finding that says nothing else.
             pub fn default_level(self) -> Severity {
                 match self { $(Code::$code => Severity::$level,)* }
@@ -84,6 +90,10 @@ codes! {
     P114 Warning "the contract leaves a process behind",
     P116 Note "a contract was not tried",
     P117 Warning "a guard's contract fails before any work is done",
+    P118 Error "the contract can only pass if a protected file changes",
+    P119 Warning "it is not said whether a file that decides the contract may be changed",
+    P120 Warning "nothing that decides the contract is protected",
+    P121 Warning "which file the contract runs can't be told from its text",
     P201 Error "a subscribed file is not there and no step before makes it",
     P202 Warning "a glob matches nothing",
     P203 Error "a subscribed file is made by a later step only",

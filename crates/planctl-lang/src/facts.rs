@@ -8,7 +8,8 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::lint::Scripts;
 use crate::lint::order::Order;
-use crate::shell::{self, Use};
+use crate::lint::plainly::Right;
+use crate::shell::{self, Deciding, Use};
 use crate::source::Source;
 use crate::tree::{PlanTree, StepTree};
 use crate::trial::Trial;
@@ -182,6 +183,14 @@ pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Wan
                 wants.files.insert(path.to_owned())
             };
         }
+        for entry in step.declared_changes() {
+            let path = clean(&entry.value);
+            if is_glob(&path) {
+                wants.globs.insert(path)
+            } else {
+                wants.files.insert(path)
+            };
+        }
         wants.globs.extend(step.protects.iter().map(|glob| glob.value.clone()));
         wants.files.extend(contract_files(scripts, at));
         // What we read, bash reads; a process for each contract of a long plan would cost more than all the rest.
@@ -209,7 +218,8 @@ pub(crate) fn contract_files(scripts: &Scripts, at: usize) -> BTreeSet<String> {
     paths.filter(|path| !is_glob(path) && leaves_workspace(path).is_none()).map(str::to_owned).collect()
 }
 
-/// Returns the files by which a contract judges: those that it names, less its own products, which it writes and never reads.
+/// Returns the files by which a contract judges, and patterns of them: those that it names, less its own products, which it
+/// writes and never reads, and those that its tools read.
 ///
 /// A product that is there at approval would be the contract's own change at each gate.
 pub(crate) fn judging_files(scripts: &Scripts, at: usize) -> BTreeSet<String> {
@@ -219,15 +229,48 @@ pub(crate) fn judging_files(scripts: &Scripts, at: usize) -> BTreeSet<String> {
         files.any(|file| file.how == how)
     };
     named.retain(|path| uses(path, Use::Reads) || !uses(path, Use::Writes));
+    named.extend(scripts.deciding(at).into_iter().flat_map(Deciding::all).map(str::to_owned));
     named
 }
 
-/// Returns the files that a step's task and subscriptions name, less those that the step protects: its own to change.
-pub(crate) fn own_files<'a>(order: &'a Order, at: usize, step: &'a StepTree) -> BTreeSet<&'a str> {
-    let mut named = named_files(order, at, step);
+/// Returns the files and globs that a step's worker may change: those of its `**changes:**`, else those that its task plainly
+/// makes or changes; less those that the step protects.
+pub(crate) fn may_change(order: &Order, at: usize, step: &StepTree) -> BTreeSet<String> {
+    let mut may_change: BTreeSet<String> = if step.changes.is_empty() {
+        let rights = rights_of_task(order, at);
+        rights
+            .into_iter()
+            .filter(|(_, right)| *right == Right::May)
+            .map(|(path, _)| path.to_owned())
+            .collect()
+    } else {
+        step.declared_changes().map(|entry| clean(&entry.value)).collect()
+    };
     let protected = Protected::by(step);
-    named.retain(|path| !protected.holds(path));
-    named
+    may_change.retain(|path| !protected.holds(path));
+    may_change
+}
+
+/// Returns what a step's task says about changing each file that it names.
+pub(crate) fn rights_of_task(order: &Order, at: usize) -> BTreeMap<&str, Right> {
+    let mut said: BTreeMap<&str, Vec<Right>> = BTreeMap::new();
+    for mention in order.of_task(at) {
+        said.entry(&mention.path).or_default().push(mention.right);
+    }
+    said.into_iter().filter_map(|(path, said)| Some((path, Right::of_all(said)?))).collect()
+}
+
+/// Says whether one of these files and globs is a path, or matches it.
+pub(crate) fn matches_any<S: AsRef<str>>(patterns: impl IntoIterator<Item = S>, path: &str) -> bool {
+    patterns.into_iter().any(|pattern| {
+        let pattern = pattern.as_ref();
+        pattern == path || is_glob(pattern) && Glob::parse(pattern).is_ok_and(|glob| glob.matches(path))
+    })
+}
+
+/// Returns a path or glob as it is compared: without a leading `./`.
+pub(crate) fn clean(path: &str) -> String {
+    path.strip_prefix("./").unwrap_or(path).to_owned()
 }
 
 /// What the globs of `**protects:**` match.
@@ -244,10 +287,12 @@ impl Protected {
     }
 }
 
-/// Returns the files that a step's task and subscriptions name.
+/// Returns the files that a step's task, subscriptions and `**changes:**` name.
 pub(crate) fn named_files<'a>(order: &'a Order, at: usize, step: &'a StepTree) -> BTreeSet<&'a str> {
     let in_task = order.of_task(at).iter().map(|mention| mention.path.as_str());
-    in_task.chain(step.subscribed_files().map(|(path, _)| path)).collect()
+    let declared =
+        step.declared_changes().map(|entry| entry.value.strip_prefix("./").unwrap_or(&entry.value));
+    in_task.chain(step.subscribed_files().map(|(path, _)| path)).chain(declared).collect()
 }
 
 /// Says why a path is not one of the workspace: absolute, a home directory, or upwards.
@@ -272,17 +317,17 @@ pub(crate) fn leaves_workspace(path: &str) -> Option<&'static str> {
     path.split('/').any(|part| part == "..").then_some("has `..` in it")
 }
 
-/// Returns, by step number, the files named by its contract and by neither its task nor its subscriptions: the
-/// candidates for protection (DESIGN 8).
+/// Returns, by step number, the files that its contract names and that its worker may not change: the candidates for
+/// protection (DESIGN 8).
 pub fn protected_candidates(source: &Source, tree: &PlanTree) -> BTreeMap<u32, BTreeSet<String>> {
     let scripts = Scripts::read(tree);
     let order = Order::read(source, tree, &scripts);
     let mut candidates = BTreeMap::new();
     for (at, step) in tree.steps.iter().enumerate() {
         let Some(number) = step.fixed_number() else { continue };
-        let own = own_files(&order, at, step);
+        let own = may_change(&order, at, step);
         let named = contract_files(&scripts, at);
-        candidates.insert(number, named.into_iter().filter(|path| !own.contains(path.as_str())).collect());
+        candidates.insert(number, named.into_iter().filter(|path| !matches_any(&own, path)).collect());
     }
     candidates
 }

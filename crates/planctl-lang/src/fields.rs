@@ -181,6 +181,14 @@ pub const OF_STEP: &[FieldHelp] = &[
         example: "5 min",
     },
     FieldHelp {
+        name: "changes",
+        label: "changes",
+        meaning: "Files and globs that the worker may change, though a contract is judged by them; `none` allows nothing.",
+        default: "what the task plainly makes or changes",
+        values: &["none"],
+        example: "\n- src/**",
+    },
+    FieldHelp {
         name: "protects",
         label: "protects",
         meaning: "Globs of files that the worker may not change, beside those that its contract names.",

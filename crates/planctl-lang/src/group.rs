@@ -108,7 +108,7 @@ fn nameless(message: &str) -> String {
     outside.map(|part| part.replace(|c: char| c.is_ascii_digit(), "")).collect::<Vec<_>>().join("`")
 }
 
-// What stands between backticks, with them.
+// Matches the text between backticks, with them.
 fn names(message: &str) -> Vec<&str> {
     let marks: Vec<usize> = message.match_indices('`').map(|(at, _)| at).collect();
     marks.chunks_exact(2).map(|pair| &message[pair[0]..=pair[1]]).collect()

@@ -16,7 +16,7 @@ use planctl_engine::On;
 use crate::changes::{Change, changes};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::expand::expand;
-use crate::facts::own_files;
+use crate::facts::may_change;
 use crate::fix::line_end;
 use crate::parse::parse;
 use crate::render::show;
@@ -48,7 +48,7 @@ pub struct Insertion {
     /// What it changes of the plan's meaning.
     pub changes: Vec<Change>,
     /// Names and patterns of the files that its worker may change: protected ones among them move when it passes.
-    pub own_files: BTreeSet<String>,
+    pub may_change: BTreeSet<String>,
 }
 
 /// Says what a step that was put in makes of a plan, given both texts.
@@ -60,9 +60,8 @@ pub fn insertion(before: &Source, after: &Source) -> Insertion {
         changes.iter().any(|change| matches!(change, Change::Added { step, .. } if *step == number))
     };
     let steps = new.tree.steps.iter().enumerate().filter(|(_, step)| is_added(step));
-    let own = steps.flat_map(|(at, step)| own_files(&new.order, at, step)).map(str::to_owned);
-    let own_files = own.collect();
-    Insertion { changes, own_files }
+    let may_change = steps.flat_map(|(at, step)| may_change(&new.order, at, step)).collect();
+    Insertion { changes, may_change }
 }
 
 fn refused<T>(span: Span, message: String, help: &str) -> Result<T, Vec<Diagnostic>> {

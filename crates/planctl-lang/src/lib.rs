@@ -42,7 +42,7 @@ pub mod workflow;
 
 pub use annotate::{Mark, annotate};
 pub use changes::{Change, changes};
-pub use characters::{escape, has_hidden, is_hidden, printable};
+pub use characters::{escape, has_hidden, is_hidden, json_escaped, printable};
 pub use diagnostic::{Code, Diagnostic, Edit, Fix, Label, Severity, StepName, did_you_mean};
 pub use digest::{canonical, digest, digest_of_text};
 pub use draw::render_all;
@@ -63,7 +63,7 @@ pub use report::{
     Report, StepRef,
 };
 pub use secrets::{is_secret_name, masked};
-pub use shell::is_reading_contract;
+pub use shell::{Deciding, Look, TOOLS, Tool, Unseen, deciding, is_reading_contract, scripts_of_command};
 pub use source::{PLAN_BYTES_MAX, Position, Source, Span, Spanned, Unreadable};
 pub use template::{TEMPLATES, Template, instantiate, slug};
 pub use tree::{

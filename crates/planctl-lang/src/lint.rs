@@ -9,19 +9,22 @@ mod lookalikes;
 pub(crate) mod mentions;
 mod numbers;
 pub(crate) mod order;
+pub(crate) mod plainly;
 mod proof;
+mod rights;
 mod roles;
 mod safety;
 mod shape;
 mod subscriptions;
 mod trial;
+mod untold;
 
 pub use subscriptions::{SUBSCRIPTION_BYTES_MAX, unknown_topics};
 
 use crate::diagnostic::Diagnostic;
 use crate::facts::Facts;
 use crate::parse::sort;
-use crate::shell::{self, FileUse, Reading, Script};
+use crate::shell::{self, Deciding, FileUse, Reading, Script};
 use crate::source::Source;
 use crate::tree::{PlanTree, StepTree};
 use order::Order;
@@ -32,17 +35,18 @@ pub(crate) struct Scripts(Vec<Option<Contract>>);
 struct Contract {
     reading: Reading,
     files: Vec<FileUse>,
+    deciding: Deciding,
 }
 
 impl Scripts {
     pub(crate) fn read(tree: &PlanTree) -> Scripts {
         let read = |step: &StepTree| {
             let reading = shell::read(&step.contract.as_ref()?.command);
-            let files = match &reading {
-                Reading::Read(script) => shell::files(script),
-                Reading::Refused { .. } | Reading::TooDeep => Vec::new(),
+            let (files, deciding) = match &reading {
+                Reading::Read(script) => shell::files_and_deciding(script),
+                Reading::Refused { .. } | Reading::TooDeep => (Vec::new(), Deciding::default()),
             };
-            Some(Contract { reading, files })
+            Some(Contract { reading, files, deciding })
         };
         Scripts(tree.steps.iter().map(read).collect())
     }
@@ -55,6 +59,11 @@ impl Scripts {
     /// Returns the files that the contract of the step at this place names, in order.
     pub(crate) fn files(&self, at: usize) -> &[FileUse] {
         self.0.get(at).and_then(Option::as_ref).map_or(&[], |contract| &contract.files)
+    }
+
+    /// Returns what decides the contract of the step at this place, as far as its text tells.
+    pub(crate) fn deciding(&self, at: usize) -> Option<&Deciding> {
+        self.0.get(at)?.as_ref().map(|contract| &contract.deciding)
     }
 
     /// Returns the script, where it could be read.
@@ -89,6 +98,8 @@ pub(crate) fn lint_with(lint: &Lint<'_>) -> Vec<Diagnostic> {
     contract::lint(lint, &mut found);
     subscriptions::lint(lint, &mut found);
     judges::lint(lint, &mut found);
+    untold::lint(lint, &mut found);
+    rights::lint(lint, &mut found);
     roles::lint(lint, &mut found);
     denied::lint(lint, &mut found);
     budget::lint(lint, &mut found);

@@ -21,7 +21,7 @@ use planctl_engine::{
 use crate::condition;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::digest::digest_of_text;
-use crate::facts::{judging_files, own_files};
+use crate::facts::{clean, judging_files, may_change};
 use crate::lint::Scripts;
 use crate::lint::order::Order;
 use crate::shell::{self, FileUse, Use};
@@ -226,7 +226,7 @@ impl<'p> Lowering<'p> {
     fn task(&self, at: usize, step: &StepTree) -> Task {
         Task {
             contract_files: judging_files(self.plan.scripts, at),
-            own_files: own_files(self.plan.order, at, step).into_iter().map(str::to_owned).collect(),
+            may_change: may_change(self.plan.order, at, step),
             ..task(self.plan.tree, step, policy(step), lapse(step))
         }
     }
@@ -267,11 +267,13 @@ impl<'p> Lowering<'p> {
             may_change && !judges.contains(&file.path)
         };
         let written = self.plan.scripts.files(at).iter().filter(is_own);
+        let written = written.map(|file| file.path.trim_end_matches('/').to_owned()).collect();
+        let declared = step.declared_changes().map(|entry| clean(&entry.value)).collect();
         Call {
             contract: contract_of(step),
             max_retries: policy(step).retries,
             lapse: lapse(step),
-            own_files: written.map(|file| file.path.trim_end_matches('/').to_owned()).collect(),
+            may_change: if step.changes.is_empty() { written } else { declared },
             contract_files: judging_files(self.plan.scripts, at),
         }
     }
@@ -402,7 +404,7 @@ fn task(tree: &PlanTree, step: &StepTree, policy: Policy, lapse: Outcome) -> Tas
             .collect(),
         apart: Vec::new(),
         contract_files: BTreeSet::new(),
-        own_files: BTreeSet::new(),
+        may_change: BTreeSet::new(),
     }
 }
 

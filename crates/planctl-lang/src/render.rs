@@ -6,7 +6,7 @@ use std::time::Duration;
 use planctl_engine::{Budget, Priority, RedFirst, Subscription, WorkKind};
 use serde::Serialize;
 
-use crate::facts::{judging_files, own_files};
+use crate::facts::{judging_files, matches_any, may_change};
 use crate::lint::Scripts;
 use crate::lint::order::Order;
 use crate::lower::{CONTRACT_TIMEOUT, MAX_VISITS, WORK_TIMEOUT, policy, red_first, work};
@@ -52,12 +52,14 @@ pub fn show(source: &Source, tree: &PlanTree) -> Shown {
     let title = tree.title.as_ref().map_or(String::new(), |title| title.value.clone());
     let order = Order::read(source, tree, &scripts);
     let protected = |at: usize, step: &StepTree| {
-        let own = own_files(&order, at, step);
-        let named = judging_files(&scripts, at).into_iter();
-        named.filter(|path| !own.contains(path.as_str())).collect::<Vec<_>>()
+        let may_change = may_change(&order, at, step);
+        let mut judged_by = judging_files(&scripts, at);
+        judged_by.retain(|path| !matches_any(&may_change, path));
+        let judged_by = judged_by.iter().map(|path| planctl_glob::shortened(path)).collect::<Vec<_>>();
+        (judged_by, may_change.into_iter().collect::<Vec<_>>())
     };
     let steps = tree.steps.iter().enumerate();
-    let steps = steps.map(|(at, step)| show_step(tree, step, &protected(at, step))).collect();
+    let steps = steps.map(|(at, step)| show_step(tree, step, protected(at, step))).collect();
     Shown { title, settings: plan_settings(tree), steps }
 }
 
@@ -88,7 +90,11 @@ fn plan_settings(tree: &PlanTree) -> Vec<Setting> {
     settings
 }
 
-fn show_step(tree: &PlanTree, step: &StepTree, protected: &[String]) -> ShownStep {
+fn show_step(
+    tree: &PlanTree,
+    step: &StepTree,
+    (judged_by, may_change): (Vec<String>, Vec<String>),
+) -> ShownStep {
     let policy = policy(step);
     let policy_words = match policy.retries {
         0 => policy.then.verb().to_owned(),
@@ -130,8 +136,10 @@ fn show_step(tree: &PlanTree, step: &StepTree, protected: &[String]) -> ShownSte
     if !step.locks.is_empty() {
         settings.push(setting("locks", joined(step.locks.iter().map(|lock| lock.value.clone())), "none"));
     }
-    let by_default = if protected.is_empty() { "none".to_owned() } else { protected.join(", ") };
-    settings.push(setting("protected if they exist", None, by_default));
+    let listed = |paths: Vec<String>| if paths.is_empty() { "none".to_owned() } else { paths.join(", ") };
+    settings.push(setting("judged by", None, listed(judged_by)));
+    let declared = joined(step.changes.iter().map(|entry| entry.value.clone()));
+    settings.push(setting("may be changed", declared, listed(may_change)));
     ShownStep { number: step.number_text(), title: step.title.value.clone(), settings }
 }
 

@@ -4,25 +4,34 @@
 mod arguments;
 mod condition;
 mod convert;
+mod deciding;
 mod files;
+mod following;
 mod gaps;
 mod judges;
 mod limits;
 mod patterns;
 mod status;
 mod text;
+mod tools;
+mod values;
 mod walk;
 
 pub(crate) use arguments::Arguments;
 pub(crate) use condition::Test;
 pub use convert::is_reading_contract;
+pub(crate) use deciding::files_and_deciding;
+pub use deciding::{Deciding, Look, Unseen, deciding};
 pub use files::{FileUse, Use, files, paths_in_text};
 pub use judges::judges;
 pub(crate) use patterns::{Doubt, doubtful};
 pub(crate) use status::{Status, masked, status};
+pub use tools::{TOOLS, Tool};
 
 pub(crate) use walk::{chain, each, each_list, git_verb};
 pub use walk::{commands, each_simple};
+
+use std::collections::BTreeSet;
 
 use crate::source::Span;
 
@@ -123,6 +132,8 @@ pub struct Simple {
     pub redirects: Vec<Redirect>,
     /// The scripts among its arguments: `bash -c '…'`, `eval '…'`, `trap '…' EXIT`.
     pub inline: Vec<Script>,
+    /// The arrays that it assigns: `NAME=(…)`.
+    pub arrays: Vec<(String, Vec<Word>)>,
     /// Where it stands.
     pub span: Span,
 }
@@ -210,8 +221,19 @@ impl Word {
 pub enum Part {
     /// Text that stays as it is.
     Text(String),
-    /// `$NAME` or `${NAME}`
+    /// Text outside of quotes that has `*`, `?`, `[` or `{`.
+    Pattern(String),
+    /// `$NAME` or `${NAME}`, of an array or the arguments (`$1`, `$@`) too.
     Variable(String),
+    /// `${NAME:-default}`
+    Default {
+        /// The variable.
+        name: String,
+        /// What stands for it where it is not set.
+        default: Vec<Part>,
+    },
+    /// `$(command)`, with the command's text.
+    Output(String),
     /// Anything else.
     Unknown,
 }
@@ -252,4 +274,71 @@ pub enum Reading {
 /// Reads a script as bash; never panics.
 pub fn read(script: &str) -> Reading {
     convert::read(script)
+}
+
+/// Programs that run the file which is their first argument.
+const INTERPRETERS: [&str; 14] = [
+    "bash", "sh", "dash", "ksh", "zsh", "python", "node", "deno", "bun", "ruby", "perl", "php", "lua",
+    "Rscript",
+];
+
+/// Returns the relative paths of the programs and scripts that a command runs, as it is written for a shell; none where it
+/// can't be read.
+pub fn scripts_of_command(command: &str) -> BTreeSet<String> {
+    let Reading::Read(script) = read(command) else { return BTreeSet::new() };
+    let mut found = BTreeSet::new();
+    each_simple(&script, &mut |simple| {
+        found.extend(chain(&simple.words).into_iter().filter_map(script_of));
+    });
+    found.retain(|path| !path.starts_with(['/', '~']));
+    found
+}
+
+fn script_of(words: &[Word]) -> Option<String> {
+    let (program, arguments) = words.split_first()?;
+    let program = program.literal.as_deref()?;
+    let plain = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let is_source = matches!(program, "source" | ".");
+    if !is_source && program.contains('/') && !program.starts_with('/') {
+        return Some(program.strip_prefix("./").unwrap_or(program).to_owned());
+    }
+    let name = plain.rsplit('/').next().unwrap_or(plain);
+    if !is_source && !INTERPRETERS.contains(&name) {
+        return None;
+    }
+    // A text or a module in place of a file.
+    let file = arguments.iter().find(|word| !word.text().starts_with('-'))?.literal.as_deref()?;
+    let is_text = arguments
+        .iter()
+        .take_while(|word| word.text().starts_with('-'))
+        .any(|word| matches!(word.text(), "-c" | "-e" | "-m" | "--eval"));
+    (!is_text).then(|| file.strip_prefix("./").unwrap_or(file).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cheat_50_the_scripts_of_a_command_are_what_it_runs_and_not_what_it_reads() {
+        let scripts = |command: &str| scripts_of_command(command).into_iter().collect::<Vec<_>>().join(" ");
+        for (command, expected) in [
+            ("bash agent.sh", "agent.sh"),
+            ("./tools/agent --quiet", "tools/agent"),
+            ("tools/agent", "tools/agent"),
+            ("python3 -u agent.py {prompt}", "agent.py"),
+            ("python3.11 ./a/agent.py < notes.md", "a/agent.py"),
+            ("timeout 5 env A=1 bash agent.sh", "agent.sh"),
+            (". ./lib.sh; node agent.mjs notes.md", "agent.mjs lib.sh"),
+            ("cp a.log seen; echo behind > out.txt", ""),
+            ("touch worked; cat notes.md", ""),
+            ("bash -c 'x' agent.sh", ""),
+            ("python3 -m tools.agent", ""),
+            ("/usr/bin/agent x", ""),
+            ("claude -p", ""),
+            ("if then", ""),
+        ] {
+            assert_eq!(scripts(command), expected, "{command}");
+        }
+    }
 }

@@ -1,7 +1,9 @@
 //! A plan as its author wrote it: every field with the place it was read from.
 
 use planctl_engine::{Budget, Priority, RedFirst, Subscription, WorkKind};
+use planctl_glob::{Glob, is_glob};
 
+use crate::facts::clean;
 use crate::source::{Source, Span, Spanned};
 
 /// A plan as read; what could not be read is absent here and named by a diagnostic.
@@ -90,6 +92,8 @@ pub struct StepTree {
     pub timeout: Option<Spanned<u64>>,
     /// `**contract_timeout:**`, in seconds.
     pub contract_timeout: Option<Spanned<u64>>,
+    /// `**changes:**`: files and globs that the worker may change, or the one word `none`.
+    pub changes: Vec<Spanned<String>>,
     /// `**protects:**`
     pub protects: Vec<Spanned<String>>,
     /// `**guard:**`
@@ -247,6 +251,7 @@ fields! {
     OnFail "on_fail" step,
     Timeout "timeout" step,
     ContractTimeout "contract_timeout" step,
+    Changes "changes" step,
     Protects "protects" step,
     Guard "guard" step,
     MaxRetries "max_retries" step,
@@ -275,6 +280,7 @@ impl Field {
         "on_fail",
         "timeout",
         "contract_timeout",
+        "changes",
         "protects",
         "guard",
         "red_first",
@@ -295,7 +301,7 @@ impl Field {
         match self {
             Field::Task | Field::Context | Field::ForEach => Form::Text,
             Field::Contract => Form::Contract,
-            Field::Subscriptions | Field::Protects | Field::Locks => Form::List,
+            Field::Subscriptions | Field::Changes | Field::Protects | Field::Locks => Form::List,
             Field::Budget
             | Field::Priority
             | Field::StaleAfter
@@ -351,6 +357,7 @@ impl StepTree {
             on_fail: None,
             timeout: None,
             contract_timeout: None,
+            changes: Vec::new(),
             protects: Vec::new(),
             guard: None,
             red_first: None,
@@ -383,6 +390,18 @@ impl StepTree {
             (None, StepNumber::Fixed(number)) => number.to_string(),
             (None, StepNumber::Template(text)) => text.clone(),
         }
+    }
+
+    /// Returns the entries of `**changes:**`, of which `none` is none.
+    pub(crate) fn declared_changes(&self) -> impl Iterator<Item = &Spanned<String>> {
+        let is_none = matches!(self.changes.as_slice(), [only] if only.value.eq_ignore_ascii_case("none"));
+        self.changes.iter().filter(move |_| !is_none)
+    }
+
+    /// Returns the globs among the entries of `**changes:**`; one that is none is a finding of its own.
+    pub(crate) fn changed_globs(&self) -> impl Iterator<Item = Glob> {
+        let globs = self.declared_changes().filter(|entry| is_glob(&entry.value));
+        globs.filter_map(|entry| Glob::parse(&clean(&entry.value)).ok())
     }
 
     /// Returns the paths and globs of the `file:` subscriptions.

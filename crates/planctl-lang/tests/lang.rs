@@ -8,10 +8,14 @@ mod budgets;
 mod conditions;
 #[path = "lang/contracts.rs"]
 mod contracts;
+#[path = "lang/deciding.rs"]
+mod deciding;
 #[path = "lang/dialect.rs"]
 mod dialect;
 #[path = "lang/dot.rs"]
 mod dot;
+#[path = "lang/drawn.rs"]
+mod drawn;
 #[path = "lang/examples.rs"]
 mod examples;
 #[path = "lang/expansion.rs"]

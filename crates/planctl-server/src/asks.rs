@@ -22,7 +22,7 @@ use crate::settings::RunSettings;
 use crate::sub_plans::folder_of;
 use crate::wire::{
     AnswerView, AskList, AskPage, AskView, ContractView, Decided, FailureView, LevelView, Paged, PlanWithin,
-    ShortfallView, StepName, WillRun, moment,
+    ShortfallView, StepFilesView, StepName, WillRun, moment,
 };
 
 impl Services {
@@ -69,13 +69,15 @@ impl Services {
             }
             Some(_) | None => None,
         };
-        let (mut will_run, mut drift) = (None, Vec::new());
+        let (mut will_run, mut drift, mut uncommitted) = (None, Vec::new(), Vec::new());
+        let place = Path::new(run.place_now());
         if is_plan {
             let (view, shown) = self.will_run(&run, &revision.graph).await?;
             drift = self.drift(run.plan, None, &revision.graph, &shown).await?;
+            uncommitted = self.differing_from_head(place, &shown).await;
             will_run = Some(view);
         }
-        let mut message = row.ask.message.clone();
+        let mut unfit = None;
         let (mut changes, mut may_change) = (Vec::new(), Vec::new());
         if row.ask.kind == AskKind::Insertion {
             match proposed(&row, &revision.graph, &revision.source) {
@@ -84,17 +86,14 @@ impl Services {
                         Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
                         None => Baseline::default(),
                     };
-                    let own = Baseline { free: insertion.own_files, ..Baseline::default() };
-                    let now = self.baseline_now(&revision.graph, Path::new(run.place_now())).await;
-                    drift =
-                        self.drift(run.plan, Some(&run), &revision.graph, &now.unwrap_or_default()).await?;
+                    let own = Baseline { free: insertion.may_change, ..Baseline::default() };
+                    let now = self.baseline_now(&revision.graph, place).await.unwrap_or_default();
+                    drift = self.drift(run.plan, Some(&run), &revision.graph, &now).await?;
+                    uncommitted = self.differing_from_head(place, &now).await;
                     may_change = approved.files.keys().filter(|path| own.frees(path)).cloned().collect();
                     (diff, changes) = (Some(text), insertion.changes);
                 }
-                Err(why) => {
-                    let why = format!("it cannot be put into the plan as it is: {why}");
-                    message = Some(format!("{}\n\n{why}", message.unwrap_or_default()));
-                }
+                Err(why) => unfit = Some(why),
             }
         }
         let mut failure = row.ask.failure.as_deref().map(failure_view);
@@ -103,7 +102,9 @@ impl Services {
         }
         Ok(AskPage {
             ask: ask_view(&row, &revision.graph, answer),
-            message,
+            role: revision.graph.task(&row.at.node).map(|task| task.role.as_str().to_owned()),
+            message: row.ask.message.clone(),
+            unfit,
             contract: gated.map(|gated| contract_view(gated.contract)),
             failure,
             vacuous: record.as_ref().is_some_and(Record::is_vacuous),
@@ -119,6 +120,7 @@ impl Services {
             changes,
             may_change,
             drift,
+            uncommitted,
         })
     }
 
@@ -130,7 +132,9 @@ impl Services {
             Some(shown) => shown.clone(),
             None => self.baseline_now(graph, Path::new(run.place_now())).await.unwrap_or_default(),
         };
-        Ok((WillRun { plans, ..will_run(run, graph, &settings, &baseline) }, baseline))
+        let mut protected = baseline.clone();
+        settings.protect_scripts(&mut protected);
+        Ok((WillRun { plans, ..will_run(run, graph, &settings, &protected) }, baseline))
     }
 
     /// Lists the plans that a run carries out, as they were kept when it was made, and those within them.
@@ -196,6 +200,18 @@ impl Services {
         given: &Approving,
         under: Option<&Config>,
     ) -> Result<Decided, ServiceError> {
+        let under = under.map(|config| self.station.sealed(config.clone())).transpose()?;
+        self.answered_under(id, answer, given, under.as_ref()).await
+    }
+
+    /// Answers an ask under a configuration in which the values of variables are sealed.
+    async fn answered_under(
+        &self,
+        id: u64,
+        answer: Answer,
+        given: &Approving,
+        under: Option<&Config>,
+    ) -> Result<Decided, ServiceError> {
         let note = given.note.as_deref();
         let row = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
         let decision = Decision::Answer { item: row.item.clone(), answer: answer.clone() };
@@ -249,6 +265,20 @@ impl Services {
             follows: format!("planctl plan watch {}", row.run_name),
             repeated: false,
         })
+    }
+
+    /// Answers an ask under the configuration at the door.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Services::answer`].
+    pub async fn answer_here(
+        &self,
+        id: u64,
+        answer: Answer,
+        given: &Approving,
+    ) -> Result<Decided, ServiceError> {
+        self.answered_under(id, answer, given, Some(self.config())).await
     }
 
     /// Records an approval of a run as its ask shows it, with the protected files as they are now.
@@ -366,10 +396,22 @@ fn will_run(run: &RunRow, graph: &Graph, settings: &RunSettings, baseline: &Base
             .iter()
             .map(|(path, state)| (path.clone(), state.digest.as_str().to_owned()))
             .collect(),
-        protected: baseline.files.keys().chain(&baseline.globs).cloned().collect(),
+        protected: baseline.shown(),
+        steps: graph.nodes().iter().filter_map(|node| step_files(node, baseline)).collect(),
         isolation: settings.isolation.to_string(),
         plans: Vec::new(),
     }
+}
+
+fn step_files(node: &Node, baseline: &Baseline) -> Option<StepFilesView> {
+    let gated = node.gated()?;
+    let view = StepFilesView {
+        number: node.step()?,
+        title: node.title.clone(),
+        judged_by: crate::protection::judges_of(baseline, &gated),
+        may_change: gated.may_change.iter().cloned().collect(),
+    };
+    Some(view).filter(|view| !view.judged_by.is_empty() || !view.may_change.is_empty())
 }
 
 fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) -> AskView {
@@ -423,14 +465,29 @@ fn asks_line(row: &AskRow, graph: &Graph) -> String {
             let text = row.ask.message.as_deref().unwrap_or_default();
             let heading =
                 text.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty());
-            format!("{name} proposes a further step: {}", heading.unwrap_or("(without a heading)"))
+            format!("{name} proposes a further step: {}", quoted(heading.unwrap_or("(without a heading)")))
         }
-        AskKind::Question => format!("{name} asks: {}", row.ask.message.clone().unwrap_or_default()),
+        AskKind::Question => {
+            let text = row.ask.message.as_deref().unwrap_or_default().trim();
+            let first = text.lines().next().unwrap_or_default();
+            let more = if first.len() < text.len() { " …" } else { "" };
+            format!("{name} asks: {}{more}", quoted(first))
+        }
         AskKind::Escalation => {
             let failed = row.ask.failure.as_deref().map(|failure| format!("; {}", failure_line(failure)));
             format!("{name}: {}{}", view::reason_words(row.ask.reason), failed.unwrap_or_default())
         }
     }
+}
+
+/// The most characters of a stranger's text within a line.
+const QUOTED_CHARACTERS_MAX: usize = 160;
+
+/// Quotes what a worker or a contract wrote within a line of planctl's: nothing in it ends the quotation.
+fn quoted(text: &str) -> String {
+    let cut: String = text.chars().take(QUOTED_CHARACTERS_MAX).collect();
+    let more = if cut.len() < text.len() { "…" } else { "" };
+    format!("\"{}{more}\"", cut.replace('"', "'"))
 }
 
 /// Says in one line how an attempt failed, with the last line it printed.
@@ -440,7 +497,7 @@ pub(crate) fn failure_line(failure: &Failure) -> String {
         .into_iter()
         .find_map(|excerpt| excerpt.tail.lines().rev().map(str::trim).find(|line| !line.is_empty()));
     match last {
-        Some(last) => format!("{line} \"{}\"", last.chars().take(160).collect::<String>()),
+        Some(last) => format!("{line} {}", quoted(last)),
         None => line,
     }
 }

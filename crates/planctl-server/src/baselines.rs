@@ -12,7 +12,7 @@ use planctl_store::{AskRow, PlanId, RunRow, Store};
 
 use crate::by_products;
 use crate::hands::blocking;
-use crate::protection::{baseline_of_plan, files_of_own, with_moved};
+use crate::protection::{baseline_of_plan, is_mover, may_move, with_moved};
 use crate::revisions::baseline_of;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
@@ -21,7 +21,7 @@ use crate::wire::{DriftView, TamperView};
 /// The most files that a refusal names.
 const NAMED_MAX: usize = 10;
 
-/// What becomes of protected files that differ from what was approved last and that the person did not name.
+/// Decides the fate of protected files that differ from what was approved last and that the person did not name.
 #[derive(Clone, Debug)]
 pub(crate) enum Unnamed {
     /// They keep the state that was approved, so that the next gate tells.
@@ -43,12 +43,22 @@ impl Services {
     /// Takes what a plan protects as it lies in a place now.
     pub(crate) async fn baseline_now(&self, graph: &Graph, place: &Path) -> Result<Baseline, ServiceError> {
         let (graph, place, state_dir) = (graph.clone(), place.to_owned(), self.state_dir().to_owned());
-        let taken = blocking(move || {
-            let mut baseline = baseline_of_plan(&graph, &place)?;
-            by_products::leave_out(&state_dir, &place, &mut baseline);
-            Ok::<_, ServiceError>(baseline)
-        });
-        taken.await?
+        blocking(move || baseline_in(&graph, &place, &state_dir)).await?
+    }
+
+    /// Lists the protected files that are not as the newest commit has them, for people who are about to approve them; none
+    /// where there is no commit, or git can't be asked.
+    pub(crate) async fn differing_from_head(&self, place: &Path, protected: &Baseline) -> Vec<String> {
+        let files = protected.files.iter().filter(|(_, state)| state.kind == EntryKind::File);
+        let files = files.map(|(path, _)| path.as_str());
+        let Ok(spawner) = self.spawner() else { return Vec::new() };
+        match planctl_harness::differing_from_head(spawner, place, files).await {
+            Ok(differing) => differing,
+            Err(error) => {
+                tracing::warn!(%error, "protected files were not compared with HEAD");
+                Vec::new()
+            }
+        }
     }
 
     /// Returns what was protected before: as the run's approval has it, else the plan's last one, with what steps of its
@@ -93,7 +103,7 @@ impl Services {
         let movers: Vec<_> = graph
             .nodes()
             .iter()
-            .filter(|node| node.gated().is_some_and(|gated| !files_of_own(approved, &gated).is_empty()))
+            .filter(|node| node.gated().is_some_and(|gated| is_mover(approved, &gated)))
             .map(|node| node.id.clone())
             .collect();
         let mut moved = BTreeMap::new();
@@ -102,11 +112,7 @@ impl Services {
         }
         for (node, files) in self.store.found_files(run.id, &movers).await? {
             let Some(gated) = graph.gated(&node) else { continue };
-            for path in files_of_own(approved, &gated) {
-                if let Some(digest) = files.get(path) {
-                    moved.insert(path.to_owned(), digest.clone());
-                }
-            }
+            moved.extend(files.into_iter().filter(|(path, _)| may_move(approved, &gated, path)));
         }
         Ok(moved)
     }
@@ -184,6 +190,13 @@ impl Services {
         })
     }
 
+    /// Returns what holds for the gates of a run: the baseline of its approval, and the scripts of its agents.
+    async fn approved_files(&self, run: &RunRow) -> Result<Option<Baseline>, ServiceError> {
+        let Some(mut baseline) = self.baseline_before(run.plan, Some(run)).await? else { return Ok(None) };
+        RunSettings::of(run)?.protect_scripts(&mut baseline);
+        Ok(Some(baseline))
+    }
+
     /// Shows how protected files differ from their approved copies.
     pub(crate) async fn compare_tampered(
         &self,
@@ -193,7 +206,7 @@ impl Services {
         if files.is_empty() {
             return Ok(());
         }
-        let Some(approved) = self.baseline_before(run.plan, Some(run)).await? else { return Ok(()) };
+        let Some(approved) = self.approved_files(run).await? else { return Ok(()) };
         let place = PathBuf::from(run.place_now());
         for file in files.iter_mut().take(NAMED_MAX) {
             let before = match approved.files.get(&file.path) {
@@ -211,7 +224,7 @@ impl Services {
     /// Puts the approved copies back of the files that an ask names, and removes those that were not there.
     pub(crate) async fn restore_approved(&self, row: &AskRow) -> Result<(), ServiceError> {
         let run = self.store.run(row.run).await?;
-        let approved = self.baseline_before(run.plan, Some(&run)).await?.unwrap_or_default();
+        let approved = self.approved_files(&run).await?.unwrap_or_default();
         let place = PathBuf::from(run.place_now());
         for file in row.ask.failure.as_deref().map(Failure::tampered).unwrap_or_default() {
             let refused = |why: String| ServiceError::Conflict {
@@ -246,6 +259,13 @@ impl Services {
         }
         Ok(())
     }
+}
+
+/// Takes what a plan protects as it lies in a place now, without what contracts made there.
+pub(crate) fn baseline_in(graph: &Graph, place: &Path, state_dir: &Path) -> Result<Baseline, ServiceError> {
+    let mut baseline = baseline_of_plan(graph, place)?;
+    by_products::leave_out(state_dir, place, &mut baseline);
+    Ok(baseline)
 }
 
 /// Returns the approved copy of a protected file, where one is kept.

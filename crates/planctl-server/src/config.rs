@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use planctl_engine::{Digest, RedFirst, Role, Tier};
+use planctl_harness::ResourceLimits;
 use planctl_lang::Levels;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -72,6 +73,8 @@ pub struct Contracts {
     pub path: Vec<PathBuf>,
     /// Whether they have to be red before the work, where the plan does not say.
     pub red_first: RedFirst,
+    /// What one evaluation may use.
+    pub limits: ResourceLimits,
 }
 
 /// Where the private cluster's programs come from.
@@ -253,6 +256,9 @@ impl Config {
         if !self.contracts.red_first.is_off() {
             approved["contracts"]["red_first"] = json!(self.contracts.red_first);
         }
+        if !self.contracts.limits.is_none() {
+            approved["contracts"]["limits"] = json!(self.contracts.limits);
+        }
         if !self.prices.is_empty() {
             approved["prices"] = json!(self.prices);
         }
@@ -282,9 +288,18 @@ impl Config {
 pub(crate) fn in_folder(mut approved: Value, folder: &str) -> Value {
     if let Value::Object(keys) = &mut approved {
         keys.remove(FOLDER);
+        keys.remove(WORKER);
         if !folder.is_empty() {
             keys.insert(FOLDER.to_owned(), json!(folder));
         }
+    }
+    approved
+}
+
+/// Says of an approval that it is of one worker, which serves every role. Its digest is that of the configuration alone.
+pub(crate) fn with_worker(mut approved: Value, worker: Option<&Agent>) -> Value {
+    if let (Value::Object(keys), Some(worker)) = (&mut approved, worker) {
+        keys.insert(WORKER.to_owned(), json!(worker));
     }
     approved
 }
@@ -319,6 +334,8 @@ pub(crate) fn digest_of_approved(approved: &Value) -> Digest {
 
 /// Where an approval says in which folder of the workspace the plan works.
 const FOLDER: &str = "folder";
+/// Where an approval names the one worker that it is of.
+pub(crate) const WORKER: &str = "worker";
 
 /// Why the configuration can't be used; each text fits after "could not".
 #[derive(Debug, thiserror::Error)]

@@ -48,6 +48,15 @@ pub enum Database {
     Given(DatabaseUrl, Box<ClusterOptions>),
 }
 
+/// As whom a program of Postgres works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rights {
+    /// As a role that reads; in a database that somebody else runs, in transactions that only read.
+    Reader,
+    /// As the owner of the tables, who is the private cluster's superuser.
+    Owner,
+}
+
 impl Database {
     /// Makes the configured database reachable, without looking into it.
     ///
@@ -78,15 +87,23 @@ impl Database {
     /// # Errors
     ///
     /// [`ClusterError`] where the program can't be started.
-    pub fn run(&self, name: &'static str, arguments: Vec<OsString>) -> Result<ExitStatus, ClusterError> {
+    pub fn run(
+        &self,
+        name: &'static str,
+        rights: Rights,
+        arguments: Vec<OsString>,
+    ) -> Result<ExitStatus, ClusterError> {
         let (url, password, options) = match self {
-            Database::Private(cluster, options) => (cluster.url(), None, options),
+            Database::Private(cluster, options) => match rights {
+                Rights::Reader => (cluster.reading_url(), None, options),
+                Rights::Owner => (cluster.url(), None, options),
+            },
             Database::Given(url, options) => {
                 let (url, password) = url.without_password();
                 (url, password, options)
             }
         };
-        Client { name, url, password, arguments }.run(options)
+        Client { name, url, password, is_reading: rights == Rights::Reader, arguments }.run(options)
     }
 }
 
@@ -150,6 +167,8 @@ impl Services {
             schema_known: u32::try_from(facts.schema_known).ok(),
             bytes: Some(facts.bytes),
             warnings: lossy.collect(),
+            role: Some(facts.role),
+            role_may: facts.role_may.into_iter().map(str::to_owned).collect(),
         })
     }
 }

@@ -3,6 +3,7 @@
 //! A few loops, each *look, do, apply*; everything that waits is a row in the database, so a process that is killed and
 //! one that goes on are the same thing to it.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use tokio::sync::watch;
 
 use crate::hands::Hands;
 use crate::live::Live;
-use crate::protection::files_of_own;
+use crate::protection::is_mover;
 use crate::revisions::baseline_of;
 use crate::room::Room;
 use crate::runs::run_state;
@@ -315,15 +316,16 @@ impl Station {
     }
 
     pub(crate) async fn hands_of(&self, row: &RunRow, live: Live) -> Result<Hands, ServiceError> {
-        let approved: Baseline = match row.approval {
+        let mut approved: Baseline = match row.approval {
             Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
             None => return Err(ServiceError::broken(format!("{} is active without an approval", row.name))),
         };
         self.refuse_changed_settings(row.id, &row.name, &row.settings).await?;
         let settings = RunSettings::of(row)?;
+        settings.protect_scripts(&mut approved);
         let graph = self.store.graph_of(row).await?;
         let moves = |node: &Node| {
-            let own = node.gated().is_some_and(|gated| !files_of_own(&approved, &gated).is_empty());
+            let own = node.gated().is_some_and(|gated| is_mover(&approved, &gated));
             own || matches!(node.kind, NodeKind::Join(_)) && graph.parts_or_merges(&node.id)
         };
         let movers = graph.nodes().iter().filter(|node| moves(node)).map(|node| node.id.clone()).collect();
@@ -336,6 +338,7 @@ impl Station {
             state_dir: self.state_dir().to_owned(),
             run: row.id,
             plan: row.plan_path.clone(),
+            marked_plans: self.marked_plans(row).await?,
             workspace: row.place().into(),
             home: row.workspace_path.clone(),
             worktree: row.worktree.clone(),
@@ -348,11 +351,25 @@ impl Station {
             live,
             in_hand: self.in_hand().clone(),
             outlasts_outages: false,
+            secrets: self.secrets(),
+            masks: std::sync::OnceLock::new(),
             bench: std::sync::OnceLock::new(),
         };
         // What the workspace's repositories say is noted before anybody works; a variable that is refused is told by the gate.
         hands.bench(&hands.workspace).ok();
         Ok(hands)
+    }
+
+    /// Returns the plans in whose files the state of a run is marked.
+    async fn marked_plans(&self, row: &RunRow) -> Result<BTreeSet<String>, ServiceError> {
+        let mut plans = BTreeSet::from([row.plan_path.clone()]);
+        let mut around = row.around.as_ref().map(|around| around.run);
+        while let Some(run) = around {
+            let row = self.store.run(run).await?;
+            around = row.around.as_ref().map(|around| around.run);
+            plans.insert(row.plan_path);
+        }
+        Ok(plans)
     }
 
     /// Returns the roles of the run that this process can serve, those that people reassigned steps to included.
@@ -389,13 +406,19 @@ pub fn scratch_in(state_dir: &Path) -> Result<PathBuf, ServiceError> {
 /// Makes a folder of the state directory that only its owner can enter, and clears away what crashes left in it. The state
 /// directory itself can be passed through by the user as whom root runs Postgres.
 pub(crate) fn private_in(state_dir: &Path, name: &str) -> std::io::Result<PathBuf> {
+    let scratch = private_folder(state_dir, name)?;
+    planctl_harness::sweep_scratch(&scratch)?;
+    Ok(scratch)
+}
+
+/// Makes a folder of the state directory that only its owner can enter.
+pub(crate) fn private_folder(state_dir: &Path, name: &str) -> std::io::Result<PathBuf> {
     let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
     let make = |path: &Path, mode| std::fs::DirBuilder::new().recursive(true).mode(mode).create(path);
     make(state_dir, mode)?;
-    let scratch = state_dir.join(name);
-    make(&scratch, 0o700)?;
-    planctl_harness::sweep_scratch(&scratch)?;
-    Ok(scratch)
+    let folder = state_dir.join(name);
+    make(&folder, 0o700)?;
+    Ok(folder)
 }
 
 #[cfg(test)]

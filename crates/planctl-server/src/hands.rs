@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use planctl_engine::{
     AgentEvent, AgentSaid, Digest, Event, Fault, FaultKind, Found, Gated, HarnessEvent, Inconclusive, Node,
-    NodeId, Purpose, Role, RunId, Task, Work,
+    NodeId, Purpose, Role, RunId, Subscription, Task, Work,
 };
-use planctl_harness::{Baseline, Bench, Checkpoints, Isolation, Output, Spawner, WorkspaceLock};
+use planctl_harness::{
+    Baseline, Bench, Checkpoints, Isolation, Masks, Output, Spawner, Stability, WorkspaceLock, Written,
+};
 use planctl_store::{
     Claim, ClaimLane, Claimed, Holder, News, Renewal, Store, StoreError, Take, Terms, WorktreeRow,
 };
@@ -22,15 +24,18 @@ use tokio::sync::watch;
 use crate::by_products;
 use crate::checkpoints::kept_in;
 use crate::clock;
+use crate::contract_writes;
 use crate::held::InHand;
 use crate::live::{Doing, Live};
 use crate::parting::{self, Branches};
 use crate::protection;
 use crate::room::Room;
+use crate::secrets::Secrets;
 use crate::services::ServiceError;
 use crate::settings::RunSettings;
 use crate::sub_plans::{Within, around_folder, lost_folder};
 use crate::told::Told;
+use crate::worktrees::shell_word;
 
 /// How many renewals of a lease may fail before it runs out.
 const HEARTBEATS: u32 = 3;
@@ -51,6 +56,8 @@ pub struct Hands {
     pub(crate) state_dir: PathBuf,
     pub(crate) run: RunId,
     pub(crate) plan: String,
+    /// The plans in whose files planctl marks what comes of the run: its own, and those of the runs around it.
+    pub(crate) marked_plans: BTreeSet<String>,
     pub(crate) workspace: PathBuf,
     /// The workspace that the plan is of.
     pub(crate) home: String,
@@ -70,6 +77,10 @@ pub struct Hands {
     pub(crate) in_hand: InHand,
     /// Says that what is to be stored waits for the database however long it is away.
     pub(crate) outlasts_outages: bool,
+    /// Where the values of configured variables are kept.
+    pub(crate) secrets: Secrets,
+    /// What is masked in what workers say; made at the first work.
+    pub(crate) masks: OnceLock<Masks>,
     /// Where contracts run; made at the first gate.
     pub(crate) bench: OnceLock<Bench>,
 }
@@ -179,6 +190,17 @@ impl Hands {
         let Some(mut agent) = self.settings.agent(role, &self.scratch) else {
             return self.reported(claimed, no_agent(role), room).await;
         };
+        match self.secrets.open(&self.settings.variables(role)) {
+            Ok(variables) => {
+                agent.environment =
+                    variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+            }
+            Err(what) => {
+                let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, format!("it lacks {what}")));
+                return self.reported(claimed, said, room).await;
+            }
+        }
+        agent.masks = self.masks().clone();
         agent.isolation = self.isolation(&claimed.workspace);
         if let Some(message) = self.lost_place(claimed) {
             let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, message));
@@ -189,11 +211,17 @@ impl Hands {
             let said = AgentSaid::Faulted(Fault::new(FaultKind::Transient, message));
             return self.reported(claimed, said, room).await;
         }
+        let place = Path::new(&claimed.workspace);
+        if let Some(message) = self.settings.changed_scripts(place, &claimed.run_name)? {
+            let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, message));
+            return self.reported(claimed, said, room).await;
+        }
         let assignment = self.told().assignment(claimed, task, role, *timeout, brief).await?;
-        let live = self.live.clone();
-        let mut watch = move |_, bytes: &[u8]| live.printed(bytes);
+        let (live, masks) = (self.live.clone(), self.masks().clone());
+        let mut watch = move |_, bytes: &[u8]| live.printed(&masks.bytes(bytes));
         let work = async |cancel| agent.work(&self.spawner, &assignment, &mut watch, cancel).await;
-        let Some(worked) = self.minded(claimed, &room.stop, room, work).await else { return Ok(()) };
+        let Some(mut worked) = self.minded(claimed, &room.stop, room, work).await else { return Ok(()) };
+        worked.said = masked(self.masks(), worked.said, &mut worked.outputs)?;
         self.keep(&worked.outputs).await?;
         self.reported(claimed, worked.said, room).await
     }
@@ -234,8 +262,8 @@ impl Hands {
             Err(what) => (Found::Nothing(Inconclusive::ToolMissing { what }), Vec::new()),
             Ok(bench) => {
                 let baseline = Arc::new(self.baseline(claimed).await?);
-                let live = self.live.clone();
-                let mut watch = move |_, bytes: &[u8]| live.printed(bytes);
+                let (live, masks) = (self.live.clone(), self.masks().clone());
+                let mut watch = move |_, bytes: &[u8]| live.printed(&masks.bytes(bytes));
                 let work = async |mut cancel: Cancel| {
                     let Some(lock) = self.workspace_lock(claimed, room, &mut cancel).await? else {
                         return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new()));
@@ -244,9 +272,17 @@ impl Hands {
                     // A call is nothing but its command, which may want to know where it stands; a contract judges work alone.
                     let is_call = claimed.graph.task(&claimed.item.at.node).is_none();
                     let bench = if is_call { bench.at_node(claimed.item.at.node.as_str()) } else { bench };
+                    let bench =
+                        if is_rehearsal { bench } else { bench.with_stability(self.stability(claimed)) };
                     let gate = bench.evaluate(gated.contract, &baseline, &mut watch, cancel).await;
+                    // One that was replaced meanwhile was judged in part, or not at all.
+                    if let Some(what) = self.replaced_home(&claimed.run_name) {
+                        return Ok((Found::Nothing(Inconclusive::Unstable { what }), Vec::new()));
+                    }
                     self.note_by_products(claimed, gate.made);
-                    Ok::<_, ServiceError>((self.with_own_files(claimed, gate.found, &gated)?, gate.outputs))
+                    self.note_written(claimed, &gated.contract.digest, gate.written);
+                    let found = self.with_moved_files(claimed, gate.found, &gated).await?;
+                    Ok::<_, ServiceError>((found, gate.outputs))
                 };
                 match self.minded(claimed, &room.cut, room, work).await {
                     Some(gate) => gate?,
@@ -333,7 +369,7 @@ impl Hands {
         let plan =
             plan.ok_or_else(|| ServiceError::broken(format!("item {} is of no sub-plan", claimed.item.id)))?;
         self.begin(claimed, true);
-        let within = Within { store: &self.store, settings: &self.settings };
+        let within = Within { store: &self.store, settings: &self.settings, state_dir: &self.state_dir };
         let work = async |_: Cancel| within.look(claimed, plan).await;
         let Some(found) = self.minded(claimed, &room.cut, room, work).await else { return Ok(None) };
         let found = found?;
@@ -501,11 +537,23 @@ impl Hands {
     /// Says why nothing can be done where the run works: somebody broke its worktree, or its folder is another by now.
     fn lost_place(&self, claimed: &Claimed) -> Option<String> {
         let own = self.worktree.as_ref();
-        let lost = own.and_then(|own| crate::worktrees::lost(own, &self.home, &claimed.run_name));
+        let lost = self.replaced_home(&claimed.run_name);
+        let lost =
+            lost.or_else(|| own.and_then(|own| crate::worktrees::lost(own, &self.home, &claimed.run_name)));
         let lost = lost.or_else(|| {
             parting::lost(&claimed.graph, &claimed.item.at.node, &claimed.workspace, &claimed.run_name)
         });
         lost.or_else(|| lost_folder(&self.settings.folder, &claimed.workspace))
+    }
+
+    /// Says that another folder stands in place of the workspace, which nobody approved anything in.
+    fn replaced_home(&self, run: &str) -> Option<String> {
+        let what = self.settings.home.as_ref()?.replaced_at(Path::new(&self.home))?;
+        let (home, plan) = (shell_word(&self.home), shell_word(&self.plan));
+        Some(format!(
+            "the workspace {home} in which {run} was approved: {what} stands there now; put it back, or, where you mean \
+             this one, approve it there: planctl plan approve {plan}; then answer retry"
+        ))
     }
 
     /// Puts an item into the place where it is worked on.
@@ -517,6 +565,10 @@ impl Hands {
             parting::place_of(&self.store, &self.state_dir, self.run, &claimed.graph, node, &workspace)
                 .await?;
         Ok(placed)
+    }
+
+    fn masks(&self) -> &Masks {
+        self.masks.get_or_init(|| self.secrets.masks(&self.settings))
     }
 
     fn told(&self) -> Told<'_> {
@@ -539,10 +591,11 @@ impl Hands {
             return Ok(bench.clone());
         }
         let path = crate::check::joined_path(&self.settings.contract_path);
-        let env = self.settings.contract_env.iter().map(|(name, value)| (name.clone(), value.clone()));
+        let env = self.secrets.open(&self.settings.contract_env)?;
         let bench = Bench::new(self.spawner.clone(), workspace, Some(&path), env)
             .map_err(|refused| refused.to_string())?
-            .with_isolation(self.isolation(&workspace.to_string_lossy()));
+            .with_isolation(self.isolation(&workspace.to_string_lossy()))
+            .with_limits(self.settings.contract_limits);
         Ok(if is_own { self.bench.get_or_init(|| bench).clone() } else { bench })
     }
 
@@ -605,7 +658,7 @@ impl Hands {
             let allowed = view.records.remove(&claimed.item.at.node).map(|record| record.allowed);
             baseline.allow(Path::new(&claimed.workspace), &allowed.unwrap_or_default())?;
         }
-        if !baseline.globs.is_empty() {
+        if !baseline.globs.is_empty() || !baseline.deciding.is_empty() {
             baseline.by_products = by_products::read(&self.state_dir, Path::new(&claimed.workspace));
         }
         Ok(baseline)
@@ -615,9 +668,8 @@ impl Hands {
     /// steps work side by side, it may as well be the work of another one.
     fn note_by_products(&self, claimed: &Claimed, made: BTreeMap<String, Digest>) {
         let is_somebodys = |path: &String| {
-            let free = |own: &BTreeSet<String>| Baseline { free: own.clone(), ..Baseline::default() };
             let mut steps = claimed.graph.nodes().iter().filter_map(Node::gated);
-            steps.any(|gated| free(gated.own_files).frees(path))
+            steps.any(|gated| protection::rights(&gated).frees(path))
         };
         let made: BTreeMap<String, Digest> =
             made.into_iter().filter(|(path, _)| !is_somebodys(path)).collect();
@@ -627,6 +679,44 @@ impl Hands {
         let workspace = Path::new(&claimed.workspace);
         if let Err(error) = by_products::add(&self.state_dir, workspace, made) {
             tracing::warn!(%error, run.id = %self.run, "what a contract made will be taken for its worker's");
+        }
+    }
+
+    /// Returns the files that must stay as they are while the contract of a step runs (A5). A call is judged by nothing: it
+    /// may change whatever it likes.
+    fn stability(&self, claimed: &Claimed) -> Stability {
+        let node = &claimed.item.at.node;
+        let Some(task) = claimed.graph.task(node) else { return Stability::default() };
+        let subscribed = task.subscriptions.iter().filter_map(|subscription| match subscription {
+            Subscription::File { path } => Some(path.clone()),
+            Subscription::Topic { .. } => None,
+        });
+        let plans = self.marked_plans.iter().chain(self.settings.sub_plans.keys());
+        let folder = Path::new(&self.settings.folder);
+        let below = plans.filter_map(|plan| Path::new(plan).strip_prefix(folder).ok());
+        let mut except: BTreeSet<String> = below.map(|plan| plan.to_string_lossy().into_owned()).collect();
+        // Where steps work side by side in one place, most of what changes is rightful work of the others.
+        let is_shared = self.at_once > 1 && Path::new(&claimed.workspace) == self.workspace;
+        if is_shared {
+            let others = claimed.graph.nodes().iter().filter(|other| other.id != *node);
+            except.extend(others.filter_map(Node::gated).flat_map(|gated| gated.may_change.iter().cloned()));
+        }
+        let (state_dir, workspace) = (&self.state_dir, Path::new(&claimed.workspace));
+        Stability {
+            tracked: !is_shared,
+            subscribed: subscribed.collect(),
+            except,
+            written: contract_writes::read(state_dir, workspace, &task.contract.digest),
+        }
+    }
+
+    fn note_written(&self, claimed: &Claimed, contract: &Digest, written: Written) {
+        if written.is_empty() {
+            return;
+        }
+        let workspace = Path::new(&claimed.workspace);
+        if let Err(error) = contract_writes::note(&self.state_dir, workspace, contract, written) {
+            tracing::warn!(%error, run.id = %self.run, "what a contract wrote will be taken for somebody else's");
         }
     }
 
@@ -644,30 +734,25 @@ impl Hands {
                 moved.extend(files);
                 continue;
             };
-            for path in protection::files_of_own(&self.approved, &other) {
-                if let Some(digest) = files.get(path) {
-                    moved.insert(path.to_owned(), digest.clone());
-                }
-            }
+            moved.extend(
+                files.into_iter().filter(|(path, _)| protection::may_move(&self.approved, &other, path)),
+            );
         }
         Ok(moved)
     }
 
     /// Records the state of protected files that the step itself may change, for the gates after it.
-    fn with_own_files(
+    async fn with_moved_files(
         &self,
         claimed: &Claimed,
         found: Found,
         gated: &Gated<'_>,
     ) -> Result<Found, ServiceError> {
-        let own = protection::files_of_own(&self.approved, gated);
         match found {
-            Found::Evidence(mut evidence) if !own.is_empty() => {
-                let states = Baseline::take(Path::new(&claimed.workspace), own.iter().copied(), [])?;
-                for path in own {
-                    let digest = states.files.get(path).map(|state| state.digest.clone());
-                    evidence.protected.insert(path.to_owned(), digest);
-                }
+            Found::Evidence(mut evidence) if protection::is_mover(&self.approved, gated) => {
+                let known = self.moved(claimed).await?;
+                let workspace = Path::new(&claimed.workspace);
+                evidence.protected.extend(protection::moved_by(&self.approved, gated, &known, workspace)?);
                 Ok(Found::Evidence(evidence))
             }
             Found::Evidence(_)
@@ -700,6 +785,17 @@ fn task_of(claimed: &Claimed) -> Result<&Task, ServiceError> {
 fn no_agent(role: &Role) -> AgentSaid {
     let message = format!("no agent serves the role `{role}`");
     AgentSaid::Faulted(Fault::new(FaultKind::Transient, message))
+}
+
+/// Masks secret values in what a worker said, before it is stored.
+pub(crate) fn masked(
+    masks: &Masks,
+    said: AgentSaid,
+    outputs: &mut [Output],
+) -> Result<AgentSaid, ServiceError> {
+    masks
+        .stored(said, outputs)
+        .map_err(|error| ServiceError::broken(format!("a report does not read: {error}")))
 }
 
 /// Does something that blocks on the file system beside the loops.

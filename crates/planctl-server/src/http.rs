@@ -6,6 +6,7 @@
 
 mod approvals;
 mod body;
+mod capacity;
 mod events;
 mod guard;
 mod items;
@@ -35,6 +36,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_util::task::TaskTracker;
 
+use self::capacity::Bodies;
 use crate::config::Config;
 use crate::services::{Door, Services};
 use crate::station::Station;
@@ -61,6 +63,7 @@ struct Shared {
     options: HttpOptions,
     items: items::Desk,
     metrics: system::Metrics,
+    bodies: Bodies,
     /// What is under way: connections, and what is done to its end without them.
     tasks: TaskTracker,
 }
@@ -72,6 +75,7 @@ impl Doors {
             options,
             items: items::Desk::default(),
             metrics: system::Metrics::default(),
+            bodies: Bodies::default(),
             tasks: TaskTracker::new(),
         };
         Doors { inner: Arc::new(inner) }
@@ -87,6 +91,10 @@ impl Doors {
 
     fn desk(&self) -> &items::Desk {
         &self.inner.items
+    }
+
+    fn bodies(&self) -> &Bodies {
+        &self.inner.bodies
     }
 
     fn metrics(&self) -> &system::Metrics {
@@ -182,7 +190,12 @@ impl Call {
         config: Option<Config>,
         is_looking: bool,
     ) -> Result<Services, Problem> {
+        let is_far = matches!(self.principal.peer, Peer::Network(_));
         let workspace = match workspace {
+            // On the port, who only looks is not told which paths there are: one that is not there has no plans and no runs.
+            Some(workspace) if is_looking && is_far && workspace.is_absolute() => {
+                Some(canonical(workspace.clone()).await.unwrap_or(workspace))
+            }
             Some(workspace) => Some(canonical(workspace).await?),
             None => None,
         };

@@ -1,5 +1,6 @@
 //! Runs the loops; the only room where all doors meet.
 
+mod agent_scripts;
 mod asks;
 mod baselines;
 mod branches;
@@ -9,6 +10,7 @@ mod checkpoints;
 mod clock;
 pub mod config;
 mod context;
+mod contract_writes;
 pub mod daemon;
 pub mod database;
 pub mod diff;
@@ -33,6 +35,7 @@ mod runs;
 mod runtime;
 pub mod schema;
 pub mod seat;
+mod secrets;
 mod services;
 mod settings;
 mod station;
@@ -44,6 +47,7 @@ mod topics;
 mod traversal;
 pub mod tryout;
 pub mod wire;
+mod workspace_notes;
 mod worktrees;
 
 pub use clock::{instant, now};
@@ -53,6 +57,7 @@ pub use health::{Database, Health, is_final};
 pub use live::{Doing, Live};
 pub use planctl_store::{NOTE_BYTES_MAX, Page, Settings as StoreSettings, StoreError};
 pub use plans::{Approving, Standing, Start, Started};
+pub use protection::judges_of;
 pub use runtime::runtime;
 pub use services::{Caps, Door, Open, ServiceError, Services};
 pub use settings::{RoleSettings, RunSettings};

@@ -11,7 +11,7 @@ use planctl_harness::{
 };
 use planctl_store::{Claimed, RunRow, Store, StoreError};
 
-use crate::protection::files_of_own;
+use crate::protection::moved_by;
 use crate::services::{ServiceError, Services};
 use crate::station::Station;
 
@@ -217,11 +217,16 @@ fn protected_now(
         false
     };
     let steps = graph.nodes().iter().filter(|node| is_within(&node.id)).filter_map(|node| node.gated());
-    let own: std::collections::BTreeSet<&str> =
-        steps.flat_map(|gated| files_of_own(approved, &gated)).collect();
-    let states = Baseline::take(Path::new(&claimed.workspace), own.iter().copied(), [])?;
-    let state = |path: &str| states.files.get(path).map(|state| state.digest.clone());
-    Ok(own.into_iter().map(|path| (path.to_owned(), state(path))).collect())
+    let mut found = std::collections::BTreeMap::new();
+    for gated in steps {
+        found.extend(moved_by(
+            approved,
+            &gated,
+            &std::collections::BTreeMap::new(),
+            Path::new(&claimed.workspace),
+        )?);
+    }
+    Ok(found)
 }
 
 /// Says whether a run is over and can't be taken up; `failed` counts those that can.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use planctl_engine::{Answer, AskKind, Decision, Digest, End, Graph, RunId, RunStatus, Tier, changed_nodes};
-use planctl_harness::Baseline;
+use planctl_harness::{Baseline, FolderIdentity};
 use planctl_lang::Source;
 use planctl_store::{
     Approval, NewApproval, NewRevision, NewRun, NewWorktree, Plan, PlanId, PlanStatus, RunRow, StoreError,
@@ -13,10 +13,11 @@ use planctl_store::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::agent_scripts::approved_worker;
 use crate::baselines::Unnamed;
 use crate::by_products;
 use crate::check::Checked;
-use crate::config::{Agent, WorkspaceMode, digest_of_approved};
+use crate::config::{Agent, WorkspaceMode, digest_of_approved, with_worker};
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::sub_plans::Home;
@@ -70,6 +71,9 @@ pub struct Approving {
     /// or `FILE@DIGEST` with the beginning of the digest that was looked at (sec hole 2).
     #[serde(default)]
     pub accept_changed: Vec<String>,
+    /// What serves every role, where the approval is of that and nothing else.
+    #[serde(skip)]
+    pub worker: Option<Agent>,
 }
 
 impl Approving {
@@ -88,6 +92,8 @@ pub(crate) struct Approved<'a> {
     pub(crate) config: &'a Value,
     /// The protected files there.
     pub(crate) baseline: &'a Baseline,
+    /// What serves every role, where the approval is of nothing else.
+    pub(crate) worker: Option<&'a Agent>,
 }
 
 /// What came of starting.
@@ -155,7 +161,7 @@ impl Services {
     /// Those of the store.
     pub async fn standing_view(&self, checked: &Checked, again: bool) -> Result<StandingView, ServiceError> {
         let standing = self.standing(checked).await?;
-        let begins = standing.newest_run.is_none_or(|run| match run.head.status {
+        let begins = standing.newest_run.as_ref().is_none_or(|run| match run.head.status {
             RunStatus::New | RunStatus::Awaiting | RunStatus::Ended { end: End::Cancelled } => true,
             // Of the same text it is taken up, or found done.
             RunStatus::Ended { end: End::Done | End::Failed | End::Aborted } => {
@@ -163,19 +169,23 @@ impl Services {
             }
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => false,
         });
+        let is_of_this_text = |run: &RunRow| run.revision == checked.verification.digest;
+        let goes_on = !begins && standing.newest_run.as_ref().is_some_and(is_of_this_text);
         let needs_approval = begins && standing.approval.is_none();
         let plan = match self.own_workspace().ok().filter(|_| needs_approval) {
             Some(workspace) => self.store.plan_at(workspace, &checked.path).await?,
             None => None,
         };
-        let drift = match (plan, &checked.verification.graph) {
-            (Some(plan), Some(graph)) => {
-                let (_, now) = self.where_approved(None, checked).await?;
-                self.drift(plan.id, None, graph, &now).await?
+        let (mut drift, mut uncommitted) = (Vec::new(), Vec::new());
+        if let Some(graph) = checked.verification.graph.as_ref().filter(|_| needs_approval) {
+            let (_, now) = self.where_approved(None, checked).await?;
+            uncommitted = self.differing_from_head(&self.place_of(None)?, &now).await;
+            if let Some(plan) = plan {
+                drift = self.drift(plan.id, None, graph, &now).await?;
             }
-            (Some(_) | None, _) => Vec::new(),
-        };
-        Ok(StandingView { approved_before: standing.approved_before, needs_approval, drift })
+        }
+        let approved_before = standing.approved_before;
+        Ok(StandingView { approved_before, needs_approval, goes_on, drift, uncommitted })
     }
 
     async fn approved_before(&self, plan: &Plan, checked: &Checked) -> Result<Option<String>, ServiceError> {
@@ -209,7 +219,9 @@ impl Services {
             run.head.status == RunStatus::Awaiting && run.revision == checked.verification.digest
         });
         if let Some(run) = awaiting {
-            self.refuse_unless_as_shown(run, RunSettings::of(run)?.shown.as_ref(), &now)?;
+            let settings = RunSettings::of(run)?;
+            self.refuse_unless_as_shown(run, settings.shown.as_ref(), &now)?;
+            self.refuse_changed_scripts(run, &settings)?;
         }
         let paused = newest.as_ref().filter(|run| run.head.status == RunStatus::Paused);
         let unnamed = match paused {
@@ -218,8 +230,12 @@ impl Services {
         };
         let baseline = self.baseline_of_checked((plan.id, paused), checked, &now, given, &unnamed).await?;
         let config = self.door.config.approved_in(&folder);
-        let approving =
-            Approved { digest: &checked.verification.digest, config: &config, baseline: &baseline };
+        let approving = Approved {
+            digest: &checked.verification.digest,
+            config: &config,
+            baseline: &baseline,
+            worker: given.worker.as_ref(),
+        };
         let (approval, repeated) = self.record_approval(&plan, &approving, note).await?;
         self.keep_copies(&self.place_of(newest.as_ref())?, &baseline).await?;
         let sub_plans = self.keep_sub_plans(checked, &folder, None).await?;
@@ -343,6 +359,9 @@ impl Services {
         {
             return Ok(Started::ChangedSinceApproval { approved_text, run: None });
         }
+        if let Some(approval) = standing.approval.as_ref().filter(|_| start.approve.is_none()) {
+            refuse_other_worker(approval, start.worker.as_ref(), &checked.path)?;
+        }
         self.refuse_unless_startable(checked, start).await?;
         self.refuse_over_caps().await?;
         let planned = self.planned_worktree(checked).await?;
@@ -361,8 +380,11 @@ impl Services {
             sub_plans,
             shown,
             auto_answer: start.auto_answer,
+            home: FolderIdentity::of(&self.place_of(None)?).ok(),
             ..RunSettings::new(&self.door.config, start.worker.clone(), isolation)
+                .with_scripts_of(&self.place_of(None)?)?
         };
+        self.keep_scripts(&self.place_of(None)?, &settings).await?;
         let new = NewRun {
             plan: plan.id,
             revision: &checked.verification.digest,
@@ -519,8 +541,10 @@ impl Services {
     ) -> Result<bool, ServiceError> {
         let kept = RunSettings::of(run)?;
         let is_same_worker = start.worker.is_none() || start.worker == kept.worker;
+        let is_same_script = kept.changed_scripts(&self.place_of(Some(run))?, &run.name)?.is_none();
         let (_, now) = self.where_approved(Some(run), checked).await?;
         Ok(is_same_worker
+            && is_same_script
             && kept.config == self.door.config.approved()
             && kept.sub_plans == *sub_plans
             && self.refuse_unless_as_shown(run, kept.shown.as_ref(), &now).is_ok())
@@ -687,7 +711,7 @@ impl Services {
                 let baseline =
                     self.baseline_of_checked((plan.id, None), checked, &now, given, &unnamed).await?;
                 let config = self.door.config.approved_in(&folder);
-                let approving = Approved { digest, config: &config, baseline: &baseline };
+                let approving = Approved { digest, config: &config, baseline: &baseline, worker: None };
                 let (approval, _) = self.record_approval(plan, &approving, note).await?;
                 self.keep_copies(&self.place_of(run)?, &baseline).await?;
                 if let Some(graph) = &checked.verification.graph {
@@ -709,19 +733,24 @@ impl Services {
         approved: &Approved<'_>,
         note: Option<&str>,
     ) -> Result<(Approval, bool), ServiceError> {
-        let Approved { digest, config, baseline } = *approved;
+        let Approved { digest, config, baseline, worker } = *approved;
         let config_digest = digest_of_approved(config);
+        let config = with_worker(config.clone(), worker).to_string();
         let by = self.door.actor.as_str();
         let protected =
             serde_json::to_string(baseline).map_err(|error| ServiceError::broken(error.to_string()))?;
         let (approval, repeated) = match self.store.approval_for(plan.id, digest, &config_digest).await? {
-            Some(approval) if approval.protected == protected => (approval, true),
+            Some(approval)
+                if approval.protected == protected && approved_worker(&approval)?.as_ref() == worker =>
+            {
+                (approval, true)
+            }
             Some(_) | None => {
                 let new = NewApproval {
                     plan: plan.id,
                     digest,
                     config_digest: &config_digest,
-                    config: &config.to_string(),
+                    config: &config,
                     protected: &protected,
                     by,
                     note,
@@ -747,11 +776,13 @@ impl Services {
         let now = self.baseline_now(graph, &place).await?;
         let settings = RunSettings::of(run)?;
         self.refuse_unless_as_shown(run, settings.shown.as_ref(), &now)?;
+        self.refuse_changed_scripts(run, &settings)?;
         let unnamed = Unnamed::Refuse(format!("planctl approvals approve {ask}"));
         let accepted = &given.accept_changed;
         let baseline = self.baseline_to_bind((plan.id, None), graph, &now, accepted, &unnamed).await?;
         let config = settings.approved();
-        let approving = Approved { digest: &run.revision, config: &config, baseline: &baseline };
+        let approving =
+            Approved { digest: &run.revision, config: &config, baseline: &baseline, worker: None };
         let (approval, _) = self.record_approval(plan, &approving, given.note.as_deref()).await?;
         self.keep_copies(&place, &baseline).await?;
         self.approve_inherited(&Home::of(run), graph, &config, &settings.sub_plans, given).await?;
@@ -912,15 +943,25 @@ impl Services {
     ) -> Result<(), ServiceError> {
         self.store.attach_approval(run, approval.id).await?;
         let before = self.store.run(run).await?.settings;
-        let RunSettings { worker, folder, auto_answer, .. } = RunSettings::parse(&before)?;
-        let sub_plans = sub_plans.clone();
+        let kept = RunSettings::parse(&before)?;
         let isolation = self.tier().await?;
-        let pinned = RunSettings {
-            sub_plans,
-            folder,
-            auto_answer,
+        let worker = approved_worker(approval)?.or_else(|| kept.worker.clone());
+        let mut pinned = RunSettings {
+            sub_plans: sub_plans.clone(),
+            folder: kept.folder.clone(),
+            auto_answer: kept.auto_answer,
             ..RunSettings::new(&self.door.config, worker, isolation)
         };
+        // The scripts stay as they were sealed, whatever lies there by now, unless other agents serve the run.
+        pinned.scripts.clone_from(&kept.scripts);
+        // A person who approves anew means the folder that stands there by now.
+        let home = self.door.workspace.as_ref().and_then(|workspace| FolderIdentity::of(workspace).ok());
+        pinned.home = home.or(kept.home.clone());
+        if !pinned.agents().eq(kept.agents()) {
+            let place = PathBuf::from(self.store.run(run).await?.place_now());
+            pinned = pinned.with_scripts_of(&place)?;
+            self.keep_scripts(&place, &pinned).await?;
+        }
         let text = settings_json(&pinned);
         if text != before {
             self.store.set_run_settings(run, &text, &pinned.served()).await?;
@@ -931,10 +972,38 @@ impl Services {
     /// Notes something else that serves a run's roles.
     async fn take_over(&self, run: &RunRow, worker: Option<&Agent>) -> Result<(), ServiceError> {
         let Some(worker) = worker else { return Ok(()) };
-        let mut settings = RunSettings::of(run)?;
-        settings.worker = Some(worker.clone());
+        if let Some(approval) = run.approval {
+            refuse_other_worker(&self.store.approval(approval).await?, Some(worker), &run.plan_path)?;
+        }
+        let place = PathBuf::from(run.place_now());
+        let settings = RunSettings { worker: Some(worker.clone()), ..RunSettings::of(run)? };
+        let settings = settings.with_scripts_of(&place)?;
+        self.keep_scripts(&place, &settings).await?;
         let text = settings_json(&settings);
         Ok(self.store.set_run_settings(run.id, &text, &settings.served()).await?)
+    }
+
+    /// Refuses to approve a run whose agents' scripts are not those that its ask shows.
+    fn refuse_changed_scripts(&self, run: &RunRow, settings: &RunSettings) -> Result<(), ServiceError> {
+        match settings.changed_scripts(std::path::Path::new(run.place_now()), &run.name)? {
+            None => Ok(()),
+            Some(changed) => Err(ServiceError::Conflict {
+                what: format!("approve {}: {changed}", run.name),
+                help: format!("planctl plan run {}", shell_word(&run.plan_path)),
+            }),
+        }
+    }
+
+    /// Keeps copies of the agents' scripts, so that they can be put back.
+    async fn keep_scripts(
+        &self,
+        place: &std::path::Path,
+        settings: &RunSettings,
+    ) -> Result<(), ServiceError> {
+        match &settings.scripts {
+            Some(scripts) => self.keep_copies(place, scripts).await,
+            None => Ok(()),
+        }
     }
 
     /// Returns the isolation tier that a run gets here.
@@ -972,6 +1041,24 @@ impl Services {
         }
         Ok(())
     }
+}
+
+/// Refuses a worker that is not the one which was approved.
+fn refuse_other_worker(approval: &Approval, worker: Option<&Agent>, plan: &str) -> Result<(), ServiceError> {
+    let Some(approved) = approved_worker(approval)?.filter(|approved| Some(approved) != worker) else {
+        return Ok(());
+    };
+    let plan = shell_word(plan);
+    let flag = |agent: &Agent| format!("--agent {}", shell_word(&agent.to_string()));
+    let named = worker.map_or("what is configured".to_owned(), Agent::shown);
+    let anew = worker.map(|worker| format!(" {}", flag(worker))).unwrap_or_default();
+    Err(ServiceError::Conflict {
+        what: format!("start {plan} with {named}: it was approved for {}", approved.shown()),
+        help: format!(
+            "planctl plan run {plan} {}, or approve the other: planctl plan approve {plan}{anew}",
+            flag(&approved)
+        ),
+    })
 }
 
 pub(crate) fn settings_json(settings: &RunSettings) -> String {

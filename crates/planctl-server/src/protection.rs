@@ -4,21 +4,85 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use planctl_engine::{Digest, Gated, Graph, Node};
-use planctl_harness::{Baseline, ProtectError};
+use planctl_glob::{Glob, is_glob};
+use planctl_harness::{
+    Baseline, ENTRIES_MAX, EntryKind, FileState, PROTECTED_FILES_MAX, ProtectError, list_files,
+};
+use planctl_lang::Look;
 
-/// Takes the baseline of a plan: files that a contract names and that neither its step's task nor its subscriptions
-/// name, and files that match a step's `protects`.
+/// Takes the baseline of a plan: what decides its contracts and its worker may not change, and what matches a step's
+/// `protects`.
+///
+/// What decides a contract is told by its text and by files of the workspace that its tools read (a list of tests, the
+/// script in `package.json`), so it is settled here, where an approval binds it.
 ///
 /// # Errors
 ///
 /// Those of the harness, where a glob can't be expanded.
 pub fn baseline_of_plan(graph: &Graph, workspace: &Path) -> Result<Baseline, ProtectError> {
-    let gated = graph.nodes().iter().filter_map(Node::gated);
-    let files: BTreeSet<&str> = gated
-        .flat_map(|gated| gated.contract_files.difference(gated.own_files))
-        .map(String::as_str)
-        .collect();
-    Baseline::take(workspace, files, globs_of(graph))
+    let look = Workspace(workspace);
+    let mut kept = BTreeSet::new();
+    let mut fixed: BTreeMap<String, BTreeSet<Digest>> = BTreeMap::new();
+    for gated in graph.nodes().iter().filter_map(Node::gated) {
+        let own = rights(&gated);
+        let deciding = planctl_lang::deciding(&gated.contract.command, &look);
+        let named = gated.contract_files.iter().filter(|path| !is_glob(path)).cloned();
+        kept.extend(look.expanded(&own, named.chain(deciding.kept)));
+        for path in deciding.fixed.into_iter().filter(|path| !own.frees(path)) {
+            fixed.entry(path).or_default().insert(gated.contract.digest.clone());
+        }
+    }
+    let mut baseline = Baseline::take(workspace, kept.iter().map(String::as_str), globs_of(graph))?;
+    baseline.add_deciding(workspace, fixed)?;
+    Ok(baseline)
+}
+
+/// The largest file of a tool that is read to see what it runs.
+const READ_BYTES_MAX: usize = 256 * 1024;
+
+/// What contracts' tools find where a plan will run.
+struct Workspace<'a>(&'a Path);
+
+impl Workspace<'_> {
+    /// Returns names, and what patterns match, less what a step may change itself.
+    fn expanded(&self, own: &Baseline, names: impl Iterator<Item = String>) -> BTreeSet<String> {
+        let (patterns, mut found) = names.partition::<BTreeSet<_>, _>(|name| is_glob(name));
+        let patterns: Vec<Glob> = patterns.iter().filter_map(|pattern| Glob::parse(pattern).ok()).collect();
+        if !patterns.is_empty() {
+            let listed = list_files(self.0, ENTRIES_MAX);
+            if listed.is_cut {
+                tracing::warn!(workspace = %self.0.display(), "too many files to find all that decide the contracts");
+            }
+            let decides = |path: &String| patterns.iter().any(|pattern| pattern.matches(path));
+            found.extend(listed.files.into_iter().filter(decides).take(PROTECTED_FILES_MAX));
+        }
+        found.retain(|path| !own.frees(path));
+        found
+    }
+}
+
+impl Look for Workspace<'_> {
+    fn read(&self, path: &str) -> Option<String> {
+        let bytes = planctl_harness::read_entry(self.0, path).ok()?;
+        String::from_utf8(bytes).ok().filter(|text| text.len() <= READ_BYTES_MAX)
+    }
+
+    fn has(&self, path: &str) -> Option<bool> {
+        Some(self.0.join(path).symlink_metadata().is_ok())
+    }
+
+    fn inside(&self, absolute: &str) -> Option<String> {
+        Path::new(absolute).strip_prefix(self.0).ok()?.to_str().map(str::to_owned)
+    }
+}
+
+/// Returns what a step may change, as a baseline that frees it; what the step protects itself stays protected.
+pub(crate) fn rights(step: &Gated<'_>) -> Baseline {
+    Baseline {
+        globs: step.protects.iter().cloned().collect(),
+        free: step.may_change.clone(),
+        ..Baseline::default()
+    }
 }
 
 /// Takes the baseline of a plan whose folder is not there yet.
@@ -33,20 +97,19 @@ fn globs_of(graph: &Graph) -> BTreeSet<&str> {
 
 /// Returns what the gate of a step compares: everything approved, less what the step itself may change.
 ///
-/// Globs of other steps guard those steps; the files they matched at approval are kept here too, unless this step names
-/// them. `moved` holds files that an earlier step rightfully changed, as its passing gate found them.
+/// Globs of other steps, and what was not there and decides their contracts, guard those steps; the files that were there
+/// at approval are kept here too, unless this step may change them. `moved` holds files that an earlier step rightfully
+/// changed, as its passing gate found them.
 pub(crate) fn baseline_of_step(
     approved: &Baseline,
     step: &Gated<'_>,
     moved: &BTreeMap<String, Option<Digest>>,
     workspace: &Path,
 ) -> Result<Baseline, ProtectError> {
-    let baseline = Baseline {
-        files: approved.files.clone(),
-        globs: step.protects.iter().cloned().collect(),
-        free: step.own_files.clone(),
-        ..Baseline::default()
-    };
+    let deciding =
+        approved.deciding.iter().filter(|(_, contracts)| contracts.contains(&step.contract.digest));
+    let deciding = deciding.map(|(path, contracts)| (path.clone(), contracts.clone())).collect();
+    let baseline = Baseline { files: approved.files.clone(), deciding, ..rights(step) };
     let moved = moved.iter().filter(|(path, _)| !baseline.frees(path));
     let moved = moved.map(|(path, digest)| (path.clone(), digest.clone())).collect();
     with_moved(baseline, &moved, workspace)
@@ -64,10 +127,22 @@ pub(crate) fn with_moved(
     // The state on disk gives the mode, the evidence gives the content that passed.
     baseline.move_files(workspace, moved.keys().map(String::as_str))?;
     for (path, digest) in moved {
+        let is_covered = baseline.covers(path);
         match (digest, baseline.files.get_mut(path)) {
             (Some(digest), Some(state)) => state.digest = digest.clone(),
             (None, Some(_)) => {
                 baseline.files.remove(path);
+            }
+            // The file that passed is gone, or something else stands in its place.
+            (Some(digest), None) if is_covered => {
+                let state = FileState {
+                    digest: digest.clone(),
+                    executable: false,
+                    link: None,
+                    at: None,
+                    kind: EntryKind::File,
+                };
+                baseline.files.insert(path.clone(), state);
             }
             (Some(_) | None, None) => {}
         }
@@ -75,9 +150,62 @@ pub(crate) fn with_moved(
     Ok(baseline)
 }
 
-/// Returns the protected files that a step may change or make, whose state its passing gate has to record.
-pub(crate) fn files_of_own<'a>(approved: &Baseline, step: &Gated<'a>) -> Vec<&'a str> {
-    step.own_files.iter().map(String::as_str).filter(|path| approved.covers(path)).collect()
+/// Returns the protected files that decide a step's contract, and the globs of such files.
+pub fn judges_of(baseline: &Baseline, step: &Gated<'_>) -> Vec<String> {
+    let rights = rights(step);
+    let is_there = |path: &String| match Glob::parse(path).ok().filter(|_| is_glob(path)) {
+        Some(glob) => baseline.files.keys().any(|file| glob.matches(file) && !rights.frees(file)),
+        None => {
+            (baseline.files.contains_key(path) || baseline.deciding.contains_key(path)) && !rights.frees(path)
+        }
+    };
+    let decides = step.contract_files.iter().filter(|path| is_there(path));
+    decides.chain(step.protects).cloned().collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Says whether a step may change any file that is protected from others: its passing gate moves the baseline of those.
+pub(crate) fn is_mover(approved: &Baseline, step: &Gated<'_>) -> bool {
+    let has_patterns = !approved.globs.is_empty() || !approved.deciding.is_empty();
+    let may_match = |path: &String| is_glob(path) && has_patterns;
+    let rights = rights(step);
+    step.may_change.iter().any(|path| approved.covers(path) || may_match(path))
+        || !step.may_change.is_empty() && approved.files.keys().any(|path| rights.frees(path))
+}
+
+/// Says whether a file is protected from others and this step may change it.
+pub(crate) fn may_move(approved: &Baseline, step: &Gated<'_>, path: &str) -> bool {
+    approved.covers(path) && rights(step).frees(path)
+}
+
+/// Returns the state of the protected files that a step may change or make, which its passing gate records; `None` where a
+/// file is gone. `known` holds those that earlier steps made.
+///
+/// # Errors
+///
+/// Those of the harness, where the workspace can't be looked at.
+pub(crate) fn moved_by(
+    approved: &Baseline,
+    step: &Gated<'_>,
+    known: &BTreeMap<String, Option<Digest>>,
+    workspace: &Path,
+) -> Result<BTreeMap<String, Option<Digest>>, ProtectError> {
+    let rights = rights(step);
+    let named = step.may_change.iter().filter(|path| !is_glob(path) && approved.covers(path));
+    let covered = approved.files.keys().chain(approved.deciding.keys()).chain(known.keys());
+    let covered = covered.filter(|path| !is_glob(path) && rights.frees(path));
+    let files: BTreeSet<&str> = named.chain(covered).map(String::as_str).collect();
+    let has_glob = step.may_change.iter().any(|path| is_glob(path));
+    let globs = approved.globs.iter().chain(approved.deciding.keys().filter(|path| is_glob(path)));
+    let globs = globs.filter(|_| has_glob).map(String::as_str);
+    let states = Baseline::take(workspace, files.iter().copied(), globs)?;
+    let mut moved: BTreeMap<String, Option<Digest>> =
+        files.into_iter().map(|path| (path.to_owned(), None)).collect();
+    for (path, state) in states.files {
+        if moved.contains_key(&path) || rights.frees(&path) {
+            moved.insert(path, Some(state.digest));
+        }
+    }
+    Ok(moved)
 }
 
 #[cfg(test)]
@@ -112,9 +240,40 @@ mod tests {
             locks: Vec::new(),
             apart: Vec::new(),
             contract_files: BTreeSet::new(),
-            own_files: own.iter().map(|path| (*path).to_owned()).collect(),
+            may_change: own.iter().map(|path| (*path).to_owned()).collect(),
         };
         Node::new(step.to_string().as_str(), "", NodeKind::Task(Box::new(task)))
+    }
+
+    #[test]
+    fn a_step_with_a_glob_moves_what_it_makes_and_takes_away_below_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        std::fs::create_dir(folder.path().join("tests")).unwrap();
+        write("tests/old.sh", "exit 1");
+        write("tests/kept.sh", "exit 1");
+        let maker = task(1, &["tests/*.sh"], &["tests/kept.sh"]);
+        let guard = task(2, &[], &["tests/**"]);
+        let (maker, guard) = (maker.gated().unwrap(), guard.gated().unwrap());
+        let approved = Baseline::take(folder.path(), [], ["tests/**", "tests/kept.sh"]).unwrap();
+        assert!(is_mover(&approved, &maker) && !is_mover(&approved, &guard));
+        std::fs::remove_file(folder.path().join("tests/old.sh")).unwrap();
+        write("tests/new.sh", "exit 1");
+        write("tests/kept.sh", "exit 0");
+        let known = BTreeMap::from([("tests/once.sh".to_owned(), Some(Digest::new("sha256:1")))]);
+        let moved = moved_by(&approved, &maker, &known, folder.path()).unwrap();
+        let names: Vec<(&str, bool)> =
+            moved.iter().map(|(path, digest)| (path.as_str(), digest.is_some())).collect();
+        assert_eq!(names, [("tests/new.sh", true), ("tests/old.sh", false), ("tests/once.sh", false)]);
+        let changes = || {
+            let baseline = baseline_of_step(&approved, &guard, &moved, folder.path()).unwrap();
+            let compared = baseline.compare(folder.path()).unwrap();
+            compared.tampered.into_iter().map(|file| (file.path, file.change)).collect::<Vec<_>>()
+        };
+        assert_eq!(changes(), [("tests/kept.sh".to_owned(), FileChange::Changed)]);
+        write("tests/kept.sh", "exit 1");
+        std::fs::remove_file(folder.path().join("tests/new.sh")).unwrap();
+        assert_eq!(changes(), [("tests/new.sh".to_owned(), FileChange::Deleted)], "what passed is gone");
     }
 
     #[test]
@@ -124,9 +283,7 @@ mod tests {
         let (maker, guard) = (maker.gated().unwrap(), guard.gated().unwrap());
         let approved = Baseline::take(folder.path(), [], ["repro.sh"]).unwrap();
         std::fs::write(folder.path().join("repro.sh"), "exit 1").unwrap();
-        let made = Baseline::take(folder.path(), files_of_own(&approved, &maker), []).unwrap();
-        let moved: BTreeMap<String, Option<Digest>> =
-            made.files.iter().map(|(path, state)| (path.clone(), Some(state.digest.clone()))).collect();
+        let moved = moved_by(&approved, &maker, &BTreeMap::new(), folder.path()).unwrap();
         assert_eq!(moved.len(), 1);
         let changes = || {
             let baseline = baseline_of_step(&approved, &guard, &moved, folder.path()).unwrap();

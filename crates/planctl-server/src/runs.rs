@@ -986,6 +986,7 @@ pub(crate) fn ending_words(ending: Ending) -> String {
         Ending::Exited { code } => format!("exit {code}"),
         Ending::Signalled { signal } => format!("signal {signal}"),
         Ending::TimedOut => "timed out".to_owned(),
+        Ending::OverLimit { resource, max } => resource.exceeded(max),
         Ending::NotRun => "not run".to_owned(),
     }
 }
@@ -993,7 +994,7 @@ pub(crate) fn ending_words(ending: Ending) -> String {
 fn exit_code(ending: Ending) -> Option<i32> {
     match ending {
         Ending::Exited { code } => Some(code),
-        Ending::Signalled { .. } | Ending::TimedOut | Ending::NotRun => None,
+        Ending::Signalled { .. } | Ending::TimedOut | Ending::OverLimit { .. } | Ending::NotRun => None,
     }
 }
 

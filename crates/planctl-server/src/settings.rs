@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use planctl_engine::{AgentSaid, Digest, Role, Tier, Usage};
 use planctl_glob::Glob;
-use planctl_harness::{Baseline, Inherited, PermissionMode, Permissions};
+use planctl_harness::{Baseline, FolderIdentity, Inherited, PermissionMode, Permissions, ResourceLimits};
 use planctl_store::{RunRow, ServedRole};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -22,10 +22,13 @@ pub struct RunSettings {
     pub worker: Option<Agent>,
     /// What serves each role.
     pub roles: BTreeMap<String, RoleSettings>,
-    /// Variables that contracts get.
+    /// Variables that contracts get; of those of a run the seals of their values.
     pub contract_env: BTreeMap<String, String>,
     /// Directories that stand before the fixed search path of contracts.
     pub contract_path: Vec<PathBuf>,
+    /// What one evaluation of a contract may use.
+    #[serde(default, skip_serializing_if = "ResourceLimits::is_none")]
+    pub contract_limits: ResourceLimits,
     /// What the tokens of models cost, where an agent does not tell.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
@@ -50,6 +53,12 @@ pub struct RunSettings {
     /// The protected files as its plan ask shows them, until it is answered (sec hole 2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Baseline>,
+    /// The scripts in the workspace that the commands of its agents run, as they were when those were named (sec cheat 50).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scripts: Option<Baseline>,
+    /// Which folder the workspace was when the run was started or approved anew; in another one nothing of it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<FolderIdentity>,
     /// What serves roles that nothing else serves, in the process that named it; never stored.
     #[serde(skip)]
     pub otherwise: Option<Agent>,
@@ -63,7 +72,7 @@ pub struct RoleSettings {
     pub agent: Option<Agent>,
     /// How long its worker may print nothing.
     pub idle_timeout: Option<Duration>,
-    /// Variables set for it.
+    /// Variables set for it; of those of a run the seals of their values.
     pub env: BTreeMap<String, String>,
     /// Variables passed on to it.
     pub inherit: Vec<String>,
@@ -120,6 +129,7 @@ impl RunSettings {
             roles: roles.collect(),
             contract_env: config.contracts.env.clone(),
             contract_path: config.contracts.path.clone(),
+            contract_limits: config.contracts.limits,
             prices: config.prices.clone(),
             commits: config.workspace.git,
             sub_plans: BTreeMap::new(),
@@ -128,6 +138,8 @@ impl RunSettings {
             isolation,
             config: config.approved(),
             shown: None,
+            scripts: None,
+            home: None,
             otherwise: None,
         }
     }
@@ -152,6 +164,14 @@ impl RunSettings {
     pub fn worker_for(&self, role: &Role) -> Option<&Agent> {
         let own = self.roles.get(role.as_str()).and_then(|role| role.agent.as_ref());
         self.worker.as_ref().or(own).or(self.otherwise.as_ref())
+    }
+
+    /// Returns what does the work of the run.
+    pub(crate) fn agents(&self) -> impl Iterator<Item = &Agent> {
+        let of_roles = self.roles.values().filter_map(|role| role.agent.as_ref());
+        // One that serves every role stands before all others.
+        let of_roles = of_roles.filter(|_| self.worker.is_none());
+        self.worker.iter().chain(of_roles)
     }
 
     /// Returns what people are told serves a role, and what it may do where that is not its usual.
@@ -216,6 +236,11 @@ impl RunSettings {
                 settings.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
         }
         Some(agent)
+    }
+
+    /// Returns the variables that are set for a role's agent.
+    pub(crate) fn variables(&self, role: &Role) -> BTreeMap<String, String> {
+        self.roles.get(role.as_str()).map(|settings| settings.env.clone()).unwrap_or_default()
     }
 
     /// Works out what it cost where a worker told tokens and no money, and its model has a price.

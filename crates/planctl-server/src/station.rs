@@ -11,9 +11,10 @@ use planctl_harness::{Spawner, probe_isolation};
 use planctl_store::cluster::{Cluster, ClusterOptions};
 use planctl_store::{Holder, Listener, PgConnectOptions, Settings, Store, StoreError};
 
-use crate::config::{DatabaseUrl, Postgres};
+use crate::config::{Config, DatabaseUrl, Postgres};
 use crate::held::InHand;
 use crate::instance::Instance;
+use crate::secrets::Secrets;
 use crate::services::{Door, ServiceError, Services};
 use crate::tend::Aside;
 
@@ -61,6 +62,30 @@ struct Process {
     spawner: Spawner,
 }
 
+/// Brings the schema up to date, or checks that it is.
+async fn prepared(store: &Store, migrates: bool) -> Result<(), StoreError> {
+    if migrates { store.migrate().await } else { store.check_schema().await }
+}
+
+/// Connects to the private cluster as the role that is no superuser. Where that role or what it may do is missing, as in
+/// a cluster that is new or of an earlier planctl, the owner of the tables provides it, and brings the schema up to date.
+async fn private_store(cluster: &Cluster, options: &StationOptions) -> Result<Store, ServiceError> {
+    let connected = async || {
+        let store = Store::connect(cluster.connect_options(), options.store.clone()).await?;
+        store.check_schema().await?;
+        Ok::<_, StoreError>(store)
+    };
+    match connected().await {
+        Ok(store) => return Ok(store),
+        Err(StoreError::Denied { .. } | StoreError::OlderSchema { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    cluster.create_roles().await.map_err(StoreError::from)?;
+    let owner = Store::connect(cluster.owner_options(), options.store.clone()).await?;
+    prepared(&owner, options.migrates).await?;
+    Ok(connected().await?)
+}
+
 impl Station {
     /// Connects to the database, starts the private cluster where none is named, and brings the schema up to date.
     ///
@@ -68,30 +93,26 @@ impl Station {
     ///
     /// Those of the cluster, of the connection and of the migration.
     pub async fn open(options: StationOptions) -> Result<Station, ServiceError> {
-        let (cluster, connect, database_line) = match &options.database_url {
+        let (cluster, store, database_line) = match &options.database_url {
             Some(url) => {
                 let connect: PgConnectOptions = url
                     .expose()
                     .parse()
                     .map_err(|source| ServiceError::Store(StoreError::from_configuration(source)))?;
-                (None, connect, url.to_string())
+                let store = Store::connect(connect, options.store.clone()).await?;
+                prepared(&store, options.migrates).await?;
+                (None, store, url.to_string())
             }
             None => {
                 let mut wanted = ClusterOptions::new(&options.state_dir);
                 wanted.bin_dir.clone_from(&options.postgres.bin_dir);
                 wanted.download = options.postgres.download;
                 let cluster = Cluster::attach(wanted).await?;
-                let connect = cluster.connect_options();
+                let store = private_store(&cluster, &options).await?;
                 let line = cluster.describe();
-                (Some(cluster), connect, line)
+                (Some(cluster), store, line)
             }
         };
-        let store = Store::connect(connect, options.store).await?;
-        if options.migrates {
-            store.migrate().await?;
-        } else {
-            store.check_schema().await?;
-        }
         let ringing = store.clone();
         let rings = tokio::spawn(async move { ringing.carry_rings().await });
         let inner = Inner {
@@ -115,7 +136,8 @@ impl Station {
     /// # Errors
     ///
     /// Those of the store.
-    pub async fn services(&self, door: Door) -> Result<Services, ServiceError> {
+    pub async fn services(&self, mut door: Door) -> Result<Services, ServiceError> {
+        door.config = self.sealed(door.config)?;
         let workspace = match &door.workspace {
             Some(path) if door.is_looking => {
                 Some(self.store.known_workspace(self.host(), &path.to_string_lossy()).await?)
@@ -124,6 +146,18 @@ impl Station {
             None => None,
         };
         Ok(Services::new(self.clone(), door, workspace))
+    }
+
+    /// Keeps the values of variables of a configuration, and puts their seals in their place.
+    pub(crate) fn sealed(&self, mut config: Config) -> Result<Config, ServiceError> {
+        let keep = self.secrets().seal_config(&mut config);
+        keep.map_err(ServiceError::io("keep the values of variables in the state directory"))?;
+        Ok(config)
+    }
+
+    /// Returns the values of configured variables, which are kept beside the database.
+    pub(crate) fn secrets(&self) -> Secrets {
+        Secrets::in_state(self.state_dir())
     }
 
     /// Says in one line which database is used, without any password.

@@ -13,9 +13,10 @@ use planctl_lang::Levels;
 use planctl_store::{Approval, Claimed, NewAround, NewRun, Proof, RunRow, Store, StoreError, WorkspaceId};
 use serde_json::Value;
 
-use crate::baselines::Unnamed;
+use crate::baselines::{Unnamed, baseline_in};
 use crate::check::{self, Checked, Checking};
 use crate::config::{Agent, approved_folder, digest_of_approved, in_folder};
+use crate::hands::blocking;
 use crate::plans::{Approved, Approving, settings_json, stem_of};
 use crate::protection;
 use crate::services::{ServiceError, Services};
@@ -196,7 +197,7 @@ impl Services {
                 }
             };
             let config = in_folder(config.clone(), &inner.folder);
-            let approving = Approved { digest, config: &config, baseline: &baseline };
+            let approving = Approved { digest, config: &config, baseline: &baseline, worker: None };
             self.record_approval(&plan, &approving, given.note.as_deref()).await?;
             open.extend(Inner::inherited(&child, &inner.folder));
         }
@@ -226,6 +227,7 @@ impl Home {
 pub(crate) struct Within<'a> {
     pub(crate) store: &'a Store,
     pub(crate) settings: &'a RunSettings,
+    pub(crate) state_dir: &'a Path,
 }
 
 impl Within<'_> {
@@ -282,7 +284,20 @@ impl Within<'_> {
             return Ok(Err(format!("the plan {path}, which was not kept when {} was started", parent.name)));
         };
         let folder = folder_of(&self.settings.folder, plan);
-        let settings = RunSettings { folder, ..self.settings.clone() };
+        let mut settings = RunSettings { folder, ..self.settings.clone() };
+        settings.shown = match plan.approval {
+            ChildApproval::Inherit => None,
+            // Its ask binds what it shows, as any other.
+            ChildApproval::Ask => {
+                let graph = self.store.revision(kept.id, digest).await?.graph;
+                let (own, state_dir) = (place.clone(), self.state_dir.to_owned());
+                Some(blocking(move || baseline_in(&graph, &own, &state_dir)).await??)
+            }
+        };
+        if settings.folder != self.settings.folder {
+            // The same command names other files there, and nobody approved those.
+            settings.scripts = None;
+        }
         let new = NewRun {
             plan: kept.id,
             revision: digest,

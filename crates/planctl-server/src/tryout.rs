@@ -94,6 +94,7 @@ async fn found(known: &Known, spawner: &Spawner, folder: &Path) -> io::Result<He
         | End::TimedOut
         | End::IdleTimedOut
         | End::Flooded
+        | End::OverLimit(_)
         | End::Cancelled
         | End::NotStarted { .. }
         | End::HelperLost => {
@@ -181,7 +182,9 @@ fn ended(report: &Report) -> HealthView {
         Some(Ending::Exited { code: 0 }) => (Health::Good, "exit 0".to_owned()),
         Some(Ending::Exited { code }) => (Health::Warning, format!("exit {code}")),
         Some(Ending::Signalled { signal }) => (Health::Warning, format!("ended by signal {signal}")),
-        Some(Ending::TimedOut | Ending::NotRun) | None => (Health::Warning, "no exit".to_owned()),
+        Some(Ending::TimedOut | Ending::OverLimit { .. } | Ending::NotRun) | None => {
+            (Health::Warning, "no exit".to_owned())
+        }
     };
     let help = (health != Health::Good).then(|| "recorded; the contract decides all the same".to_owned());
     check("run", health, found, help)

@@ -569,8 +569,14 @@ pub struct AskPage {
     /// The ask.
     #[serde(flatten)]
     pub ask: AskView,
+    /// The role of the step, whose worker wrote the question or the proposed step.
+    #[serde(default)]
+    pub role: Option<String>,
     /// What the plan or the worker says about it.
     pub message: Option<String>,
+    /// Why a proposed step can't be put into the plan as it is.
+    #[serde(default)]
+    pub unfit: Option<String>,
     /// The contract of the step.
     pub contract: Option<ContractView>,
     /// The newest failure.
@@ -599,6 +605,9 @@ pub struct AskPage {
     /// leaves them what was approved, so that the next gate tells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drift: Vec<DriftView>,
+    /// Protected files that are not as the newest commit of the workspace has them, of an ask that approves files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncommitted: Vec<String>,
 }
 
 /// Where a plan will run, who will work, and what nobody may change.
@@ -625,11 +634,28 @@ pub struct WillRun {
     /// The digest of each protected file that the ask shows; an answer binds these.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub digests: BTreeMap<String, String>,
+    /// The steps that are judged by protected files or may change any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepFilesView>,
     /// The isolation tier that contracts and workers run in: `0`, `1a`, `1b` or `2`.
     pub isolation: String,
     /// The plans that it carries out as steps of its own, and those within them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plans: Vec<PlanWithin>,
+}
+
+/// The files that a step is judged by, and those that its worker may change.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct StepFilesView {
+    /// Its number.
+    pub number: u32,
+    /// Its title.
+    pub title: String,
+    /// Protected files that decide its contract, and globs of such files.
+    pub judged_by: Vec<String>,
+    /// Files and globs that its worker may change, also where a contract is judged by them.
+    pub may_change: Vec<String>,
 }
 
 /// A plan that another one carries out.
@@ -815,6 +841,10 @@ pub struct PlanStepView {
     pub locks: Vec<String>,
     /// What decides the step.
     pub contract: ContractView,
+    /// Protected files that decide its contract, and globs of such files.
+    pub judged_by: Vec<String>,
+    /// Files and globs that its worker may change, also where a contract is judged by them.
+    pub may_change: Vec<String>,
     /// The policy in the words of the plan.
     pub on_fail: String,
     /// What is asked of the contract before the work: `off`, `warn`, `deny`.
@@ -1089,6 +1119,12 @@ pub struct DatabaseView {
     pub bytes: Option<u64>,
     /// Warnings, one line each: durability settings that are off.
     pub warnings: Vec<String>,
+    /// The role as which planctl works; `null` while the private cluster rests.
+    #[serde(default)]
+    pub role: Option<String>,
+    /// What that role may do and planctl does not need.
+    #[serde(default)]
+    pub role_may: Vec<String>,
 }
 
 /// The answer of `plan fmt --json`.

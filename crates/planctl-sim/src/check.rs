@@ -320,6 +320,7 @@ fn red_comes_first(store: &Store) -> Result<(), String> {
         let must_be_red = task.contract.red_first == RedFirst::Deny && !task.contract.guard;
         // What was reported before a revision demanded red is judged all the same.
         let is_worked_on = matches!(record.state, NodeState::Working { .. } | NodeState::Resting { .. });
+        let must_be_red = must_be_red && demanded_red_on_entry(store, id);
         ensure(!must_be_red || !is_worked_on || showed_last(store, id) == Some(Showing::Red), || {
             format!("{id} is worked on, and its contract was not red before")
         })?;
@@ -328,6 +329,15 @@ fn red_comes_first(store: &Store) -> Result<(), String> {
         })?;
     }
     Ok(())
+}
+
+/// Says whether red was demanded of a step when it was entered last. A revision that demands it later finds the work begun.
+fn demanded_red_on_entry(store: &Store, node: &NodeId) -> bool {
+    let is_entry = |fact: &Fact| matches!(fact, Fact::NodeEntered { node: entered, .. } if entered == node);
+    let entry = store.history.iter().rev().find(|entry| entry.facts.iter().any(is_entry));
+    let contract =
+        entry.and_then(|entry| store.plans[entry.plan].graph.task(node)).map(|task| &task.contract);
+    contract.is_none_or(|contract| contract.red_first == RedFirst::Deny && !contract.guard)
 }
 
 /// Returns what the newest rehearsal of a step showed, as history tells it.

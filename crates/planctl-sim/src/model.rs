@@ -22,7 +22,7 @@ use planctl_engine::{
     Timestamp,
 };
 
-use journal::Entry;
+use journal::Journal;
 pub use view::{View, view_of};
 use ways::Way;
 
@@ -34,7 +34,7 @@ type Context = BTreeMap<String, String>;
 pub struct Model {
     id: RunId,
     graph: Arc<Graph>,
-    journal: Vec<Entry>,
+    journal: Journal,
     status: Status,
     budget: Budget,
     stopped_at: Vec<NodeId>,
@@ -143,7 +143,7 @@ impl Model {
         Model {
             id,
             graph: Arc::new(graph),
-            journal: Vec::new(),
+            journal: Journal::default(),
             status: Status::New,
             budget,
             stopped_at: Vec::new(),

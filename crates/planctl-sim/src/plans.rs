@@ -353,7 +353,7 @@ fn step(dice: &mut Dice, number: u64, lapse: Outcome) -> Node {
         locks: Vec::new(),
         apart: Vec::new(),
         contract_files: BTreeSet::new(),
-        own_files: BTreeSet::new(),
+        may_change: BTreeSet::new(),
     };
     let max_visits = if dice.happens(500) { dice.between(1, 3) as u16 } else { 10 };
     let kind = NodeKind::Task(Box::new(task));

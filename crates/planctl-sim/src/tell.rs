@@ -31,6 +31,7 @@ pub fn event(event: &Event) -> String {
                     Ending::Exited { code } => format!("exit {code}"),
                     Ending::Signalled { signal } => format!("signal {signal}"),
                     Ending::TimedOut => "timed out".to_owned(),
+                    Ending::OverLimit { resource, max } => format!("over {} {max}", resource.key()),
                     Ending::NotRun => "not run".to_owned(),
                 };
                 let tampered = if evidence.tampered.is_empty() { "" } else { ", tampered" };

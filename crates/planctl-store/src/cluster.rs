@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
 
+mod access;
 mod admin;
 mod binaries;
 mod client;
@@ -107,12 +108,32 @@ impl Cluster {
         self.supervisor.lock().unwrap_or_else(PoisonError::into_inner).end(Some(patience));
     }
 
-    /// Returns what sqlx needs to connect to the database planctl.
+    /// Returns what sqlx needs to connect to the database planctl as the role that reads and writes rows and changes no
+    /// history; [`Cluster::create_roles`] makes it.
     pub fn connect_options(&self) -> PgConnectOptions {
+        self.attached.door.connect_options_as(data::APP, data::NAME)
+    }
+
+    /// Returns what sqlx needs to connect as the superuser, who owns the tables.
+    pub fn owner_options(&self) -> PgConnectOptions {
         self.attached.door.connect_options(data::NAME)
     }
 
-    /// Returns the address for psql and other programs.
+    /// Creates the roles that are no superusers, where they are not there yet.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn create_roles(&self) -> Result<(), sqlx::Error> {
+        self.attached.door.create_roles().await
+    }
+
+    /// Returns the address for psql and other programs that only read.
+    pub fn reading_url(&self) -> String {
+        admin::url_as(data::READ, &self.attached.door.socket_dir)
+    }
+
+    /// Returns the address for psql and other programs, as the superuser.
     pub fn url(&self) -> String {
         admin::url(&self.attached.door.socket_dir)
     }

@@ -17,6 +17,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (6, "claims", include_str!("../../../migrations/0006_claims.sql")),
     (7, "keys", include_str!("../../../migrations/0007_keys.sql")),
     (8, "sealed_settings", include_str!("../../../migrations/0008_sealed_settings.sql")),
+    (9, "roles", include_str!("../../../migrations/0009_roles.sql")),
 ];
 
 /// Reads the digest through the whole row, since tables of earlier versions have no such column.

@@ -10,7 +10,10 @@ use crate::store::Store;
 pub(crate) const SERVER_FACTS: &str = "select current_setting('server_version') as version, \
      current_setting('fsync') = 'on' as fsync, current_setting('full_page_writes') = 'on' as full_page_writes, \
      current_setting('synchronous_commit') <> 'off' as synchronous_commit, \
-     pg_database_size(current_database()) as bytes";
+     pg_database_size(current_database()) as bytes, current_user::text as role, \
+     (select r.rolsuper from pg_roles r where r.rolname = current_user) as is_superuser, \
+     (to_regclass('history') is not null and has_table_privilege('history', 'update')) as changes_history, \
+     pg_has_role(current_user, 'pg_execute_server_program', 'usage') as starts_programs";
 
 /// What is known of the database.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +28,10 @@ pub struct ServerFacts {
     pub bytes: u64,
     /// Settings that let a power cut take back what was confirmed, by name.
     pub lossy: Vec<&'static str>,
+    /// The role as which planctl works.
+    pub role: String,
+    /// What that role may do and planctl does not need.
+    pub role_may: Vec<&'static str>,
 }
 
 impl Store {
@@ -41,6 +48,17 @@ impl Store {
                 lossy.push(name);
             }
         }
+        let rights = [
+            ("is_superuser", "do everything, as a superuser"),
+            ("changes_history", "change history"),
+            ("starts_programs", "start programs on the server"),
+        ];
+        let mut role_may = Vec::new();
+        for (right, words) in rights {
+            if row.try_get::<Option<bool>, _>(right)?.unwrap_or(false) {
+                role_may.push(words);
+            }
+        }
         let bytes: i64 = row.try_get("bytes")?;
         Ok(ServerFacts {
             version: row.try_get("version")?,
@@ -48,6 +66,8 @@ impl Store {
             schema_known: migrate::newest(),
             bytes: u64::try_from(bytes).unwrap_or(0),
             lossy,
+            role: row.try_get("role")?,
+            role_may,
         })
     }
 }

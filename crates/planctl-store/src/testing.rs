@@ -168,7 +168,7 @@ impl TestCluster {
     }
 
     fn admin_options(&self) -> PgConnectOptions {
-        self.cluster.connect_options().database("postgres")
+        self.cluster.owner_options().database("postgres")
     }
 }
 

@@ -86,7 +86,7 @@ async fn an_owner_killed_with_9_is_replaced_by_one_of_the_others_and_pools_recon
     let owner = Child::attach(&place);
     let (one, two) = (attach(&place).await, attach(&place).await);
     assert!(!one.is_owner() && !two.is_owner());
-    let pool = sqlx::PgPool::connect_with(one.connect_options()).await.unwrap();
+    let pool = sqlx::PgPool::connect_with(one.owner_options()).await.unwrap();
     sqlx::query("create table kept (n int)").execute(&pool).await.unwrap();
     sqlx::query("insert into kept values (7)").execute(&pool).await.unwrap();
     let began = Instant::now();

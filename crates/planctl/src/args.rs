@@ -1354,8 +1354,11 @@ pub enum DbCommand {
     Status,
     /// Prints the address to connect to (with its password)
     Url,
-    /// Opens psql on it
+    /// Opens psql on it, to read
     Psql {
+        /// As the owner of the tables, who may change everything
+        #[arg(long)]
+        owner: bool,
         /// Arguments for psql
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,

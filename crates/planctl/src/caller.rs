@@ -7,7 +7,7 @@ use clap::ArgMatches;
 
 use crate::failure::{Exit, Failure};
 
-/// Who may give a command.
+/// Says who may give a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Caller {
     /// Workers, contracts and people.

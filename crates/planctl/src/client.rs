@@ -200,17 +200,12 @@ impl Client {
     }
 
     /// Approves a plan as it stands, verified with what will serve every role.
-    pub async fn approve(
-        &self,
-        checked: &Checked,
-        given: &Approving,
-        worker: Option<&Agent>,
-    ) -> Result<Decided, Failure> {
+    pub async fn approve(&self, checked: &Checked, given: &Approving) -> Result<Decided, Failure> {
         match &self.via {
             Via::Here(services) => services.approve(checked, given).await.map_err(failure),
             Via::Daemon(daemon) => {
-                let plan = daemon.plan(checked, worker);
-                let Approving { note, accept_changed } = given.clone();
+                let Approving { note, accept_changed, worker } = given.clone();
+                let plan = daemon.plan(checked, worker.as_ref());
                 let call = DecideCall { plan, note, accept_changed };
                 daemon.remote.post("/v1/plans/approve", &[], &call).await
             }
@@ -582,12 +577,10 @@ impl Client {
     /// Answers an ask; of an approval, names the protected files that are meant as they are.
     pub async fn answer_given(&self, id: u64, answer: Answer, given: &Approving) -> Result<Decided, Failure> {
         match &self.via {
-            Via::Here(services) => {
-                services.answer(id, answer, given, Some(services.config())).await.map_err(failure)
-            }
+            Via::Here(services) => services.answer_here(id, answer, given).await.map_err(failure),
             Via::Daemon(daemon) => {
                 let answer = AnswerWord::of(&answer);
-                let Approving { note, accept_changed } = given.clone();
+                let Approving { note, accept_changed, worker: _ } = given.clone();
                 let call = AnswerCall { place: daemon.place(), answer, note, accept_changed };
                 daemon.remote.post(&format!("/v1/approvals/{id}/answer"), &[], &call).await
             }

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use planctl_server::Cleaning;
 use planctl_server::config::{self, ConfigError, Loaded, Place, Sources, WorkspaceMode};
 
-use crate::args::{Cli, Command, Format, Global};
+use crate::args::{Cli, Command, Format, Global, PlanCommand};
 use crate::caller;
 use crate::failure::{Answer, Exit, Failure};
 use crate::{secrecy, show};
@@ -51,7 +51,8 @@ pub use work::Stop;
 
 /// Does what was typed.
 pub async fn run(cli: Cli) -> Answer {
-    let context = Context::new(cli.global)?;
+    let mut context = Context::new(cli.global)?;
+    context.leaves_unread = leaves_unread(&cli.command);
     match cli.command {
         Command::Plan(command) => plan::run(&context, command).await,
         Command::Approvals { list, command } => approvals::run(&context, list, command).await,
@@ -85,12 +86,32 @@ pub async fn run(cli: Cli) -> Answer {
     }
 }
 
+/// Says that a command decides or looks, and starts nothing.
+fn leaves_unread(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Approvals { .. }
+            | Command::Events { .. }
+            | Command::Why { .. }
+            | Command::Audit { .. }
+            | Command::Plan(
+                PlanCommand::Status { .. }
+                    | PlanCommand::Watch { .. }
+                    | PlanCommand::Ls { .. }
+                    | PlanCommand::Logs { .. }
+                    | PlanCommand::Cancel { .. }
+            )
+    )
+}
+
 /// What all commands share: where they work, how they answer, who asks.
 pub struct Context {
     global: Global,
     workspace: PathBuf,
     /// The kind of place that `--workspace` names.
     mode: Option<WorkspaceMode>,
+    /// Says that the command decides or looks, which a file that came with a repository must not keep a person from.
+    leaves_unread: bool,
     loaded: OnceCell<Loaded>,
 }
 
@@ -99,13 +120,13 @@ impl Context {
         let named = global.workspace.as_deref();
         let mode = named.and_then(Path::to_str).and_then(WorkspaceMode::from_word);
         let workspace = find_workspace(named.filter(|_| mode.is_none()))?;
-        Ok(Context { global, workspace, mode, loaded: OnceCell::new() })
+        Ok(Context { global, workspace, mode, leaves_unread: false, loaded: OnceCell::new() })
     }
 
     /// Returns a context like this one for another workspace.
     pub fn in_workspace(&self, workspace: &Path) -> Result<Context, Failure> {
         let global = Global { workspace: Some(workspace.to_owned()), ..self.global.clone() };
-        Ok(Context { mode: self.mode, ..Context::new(global)? })
+        Ok(Context { mode: self.mode, leaves_unread: self.leaves_unread, ..Context::new(global)? })
     }
 
     /// Returns the directory that steps and contracts work in.
@@ -152,6 +173,7 @@ impl Context {
             file: self.global.config.as_deref(),
             database_url: self.global.database_url.as_deref(),
             workspace_mode: self.mode,
+            leaves_unread: self.leaves_unread,
             env: &|name| secrecy::variable(name),
         })
         .map_err(|error| config_failure(&error))

@@ -13,6 +13,7 @@ mod checking;
 mod client;
 mod commands;
 mod failure;
+mod gutter;
 mod limits;
 mod lsp;
 mod progress;
@@ -48,6 +49,9 @@ fn main() -> ExitCode {
     log(cli.global.verbose, &cli.command);
     quieten_the_parser();
     let permitted = caller::refuse_worker(&command);
+    if permitted.is_ok() {
+        secrecy::warn_of_root(&command);
+    }
     let exit = match permitted.and_then(|()| started(cli)).and_then(|exit| show::flush().map(|()| exit)) {
         Ok(exit) => exit,
         Err(failure) => {

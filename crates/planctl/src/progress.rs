@@ -12,6 +12,7 @@ use planctl_server::wire::{
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::gutter;
 use crate::show::{self, BOLD, CARE, FAINT, styled};
 
 /// How progress is shown.
@@ -182,10 +183,11 @@ impl Progress {
 
     fn words(&self, line: &EventLine, node: &str) -> Option<String> {
         let word = |key: &str| show::safe(line.data.get(key).and_then(Value::as_str).unwrap_or("?"));
+        let by = || gutter::quoted(line.data.get("by").and_then(Value::as_str).unwrap_or("?"), 200);
         let number = |key: &str| line.data.get(key).and_then(Value::as_u64).unwrap_or(0);
         let said = |key: &str| {
             let text = line.data.get(key).and_then(Value::as_str)?;
-            Some(format!(" \"{}\"", show::safe(&show::brief(text, 200))))
+            Some(format!(" {}", gutter::quoted(text, 200)))
         };
         Some(match line.event.as_str() {
             "plan_activated" if line.data.get("resumed") == Some(&Value::Bool(true)) => {
@@ -234,12 +236,7 @@ impl Progress {
             }
             "ask_opened" => format!("ask={} reason={}", word("kind"), word("reason")),
             "ask_answered" => {
-                format!(
-                    "answered={} by=\"{}\"{}",
-                    word("answer"),
-                    word("by"),
-                    said("note").unwrap_or_default()
-                )
+                format!("answered={} by={}{}", word("answer"), by(), said("note").unwrap_or_default())
             }
             "budget_noticed" => format!("budget={}%", number("percent")),
             "plan_expired" => format!("run=stale seconds={}", number("seconds")),
@@ -256,7 +253,7 @@ impl Progress {
             },
             "plan_completed" => "run=done".to_owned(),
             "plan_failed" => format!("run=failed end={}", word("end")),
-            "plan_cancelled" => format!("run=cancelled by=\"{}\"", word("by")),
+            "plan_cancelled" => format!("run=cancelled by={}", by()),
             // Inputs and edges are the machinery behind the facts above; `planctl events` has them all.
             _ => return None,
         })
@@ -281,11 +278,7 @@ impl Gate {
             "" => show::last_line(tail("stdout")),
             line => line,
         };
-        let words = if last.is_empty() {
-            String::new()
-        } else {
-            format!(" \"{}\"", show::safe(&show::brief(last, 200)))
-        };
+        let words = if last.is_empty() { String::new() } else { format!(" {}", gutter::quoted(last, 200)) };
         Gate { ending, words }
     }
 }
@@ -297,7 +290,7 @@ fn report_words(data: &serde_json::Map<String, Value>) -> String {
     let tail = said.and_then(|said| said.get("text")?.get("tail")?.as_str()).unwrap_or("");
     match show::last_line(tail) {
         "" => code,
-        line => format!("{code} \"{}\"", show::safe(&show::brief(line, 200))),
+        line => format!("{code} {}", gutter::quoted(line, 200)),
     }
 }
 
@@ -390,7 +383,7 @@ fn doing_line(doing: &Doing) -> String {
         text.push_str(&format!(" · last output {} ago", show::span(at.elapsed())));
     }
     if let Some(line) = &doing.last_line {
-        text.push_str(&format!(" · \"{}\"", show::safe(&show::brief(line, 60))));
+        text.push_str(&format!(" · {}", gutter::quoted(line, 60)));
     }
     styled(FAINT, &text)
 }

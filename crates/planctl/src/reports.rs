@@ -135,7 +135,7 @@ fn completed(report: Report, outputs: &[Output]) -> CompleteCall {
             Some(Ending::Exited { code }) => Some(code),
             // As a shell tells it.
             Some(Ending::Signalled { signal }) => Some(128 + signal),
-            Some(Ending::TimedOut | Ending::NotRun) | None => None,
+            Some(Ending::TimedOut | Ending::OverLimit { .. } | Ending::NotRun) | None => None,
         },
         seconds: Some(report.duration.as_secs_f64()),
         ..CompleteCall::of(report.hints.as_deref())

@@ -9,6 +9,8 @@ use std::sync::OnceLock;
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
+use crate::show::{self, CARE, styled};
+
 /// Variables that no child process is to inherit, kept from the start of this one.
 static KEPT: OnceLock<Vec<(OsString, OsString)>> = OnceLock::new();
 
@@ -32,6 +34,19 @@ pub fn hide_process() {
 pub fn be_findable() {
     if let Err(error) = set_dumpable_behavior(DumpableBehavior::Dumpable) {
         tracing::debug!(%error, "this process stays hidden");
+    }
+}
+
+/// Commands that start workers and contracts.
+const STARTS_WORK: [&str; 6] = ["plan run", "plan resume", "worker run", "daemon run", "daemon start", "dev"];
+
+/// Says once, where work is started as root, what that means.
+pub fn warn_of_root(command: &str) {
+    if rustix::process::geteuid().is_root() && STARTS_WORK.contains(&command) {
+        show::say(&styled(
+            CARE,
+            "warning: planctl runs as root, and so do workers and contracts that nothing confines: use a user of its own",
+        ));
     }
 }
 

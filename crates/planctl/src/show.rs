@@ -275,10 +275,9 @@ pub fn print(text: &str) -> Result<(), Failure> {
 
 /// Writes a value as one line of JSON.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let mut text = serde_json::to_string(value)
+    let text = serde_json::to_string(value)
         .map_err(|error| Failure::new(Exit::Temporary, format!("could not write JSON: {error}")))?;
-    text.push('\n');
-    print(&text)
+    print(&format!("{}\n", planctl_lang::json_escaped(text)))
 }
 
 /// Hands what was printed to the system, so that a failure to write it is known.

@@ -228,6 +228,24 @@ fn n3_a_sub_plan_asks_for_its_own_approval_and_the_run_around_it_waits() {
 }
 
 #[test]
+fn hole_2_the_ask_of_a_plan_within_binds_the_files_that_it_showed() {
+    let room = nested("");
+    room.write("check.sh", "test -f inner\n");
+    room.write("inner.md", &INNER.replace("test -f inner", "bash check.sh"));
+    assert_eq!(room.planctl(&outer(NESTED_WORK)).code, 3);
+    let page = room.json(&["approvals", "show", &room.ask(), "--json"]);
+    assert!(page["will_run"]["digests"]["check.sh"].is_string(), "{page}");
+    room.write("check.sh", "true\n");
+    let said = room.planctl(&["approvals", "approve", &room.ask()]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.err.contains("protected files changed since its ask was opened: check.sh"), "{said:?}");
+    room.write("check.sh", "test -f inner\n");
+    assert_eq!(room.planctl(&["approvals", "approve", &room.ask()]).code, 0);
+    let said = room.planctl(&["plan", "resume", "outer-1", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+}
+
+#[test]
 fn n3_whoever_approves_a_plan_sees_the_plans_within_it_and_the_text_of_those_approved_with_it() {
     for (approval, is_approved_too) in [("", false), (", stack.child_approval=inherit", true)] {
         let room = nested(approval);

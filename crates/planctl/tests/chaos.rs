@@ -205,7 +205,11 @@ fn run_and_rage(place: &Place, daemons: &mut [Daemon], crew: &Crew) -> (Done, BT
 /// Says what does not move, for whoever reads of the failure.
 fn stuck(place: &Place) -> String {
     let items = "select id, lane, state, generation, lease_until, available_at, attempt from items order by id limit 20";
-    format!("{}{}", place.planctl(&["db", "psql", "--", "-c", items]).out, place.planctl(&["approvals"]).out)
+    format!(
+        "{}{}",
+        place.planctl(&["db", "psql", "--owner", "--", "-c", items]).out,
+        place.planctl(&["approvals"]).out
+    )
 }
 
 fn prove(place: &Place, crew: &Crew, done: &Done, runs: &BTreeMap<u32, String>) {

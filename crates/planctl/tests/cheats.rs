@@ -3,8 +3,10 @@
 //!
 //! A cheat must not end `done`, and the record must name what it did. A twin and an honest flow must end `done`.
 //! `tests/cheats/kit/*.md` holds the scenarios; [`scenario`] says how they are written. Scenarios that need minutes or
-//! a better isolation than this machine's default are ignored unless `--include-ignored` is given (`just cheats`).
-//! `PLANCTL_DOCS=write` writes the table of docs/security.md.
+//! a better isolation than this machine's default are ignored unless `--include-ignored` is given (`just cheats`). So is every
+//! scenario of which each family is in the short form already: [`Kit::short_form`] has each attack and each project once.
+//! `PLANCTL_DOCS=write` writes `tests/cheats/outcomes.txt` and the table of docs/security.md: the whole with
+//! `--include-ignored`, and with a filter only what that names.
 
 #![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
 #![allow(clippy::print_stdout, reason = "the counts are what people run this for")]
@@ -18,14 +20,14 @@ mod table;
 #[path = "cheats/tier.rs"]
 mod tier;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use place::{Outcome, Part};
 use scenario::{Kit, Scenario};
-use table::{Came, Table};
+use table::{Came, Effect, Table};
 use tier::Tier;
 
 /// How many scenarios run at once: each waits for Postgres and for its own children a good part of its time.
@@ -35,15 +37,15 @@ fn main() {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(AT_ONCE);
     let kit = Arc::new(Kit::read());
-    let tiers = tier::offered();
+    let short_form = kit.short_form();
     let table = Arc::new(Mutex::new(Table::default()));
     let mut trials = vec![Trial::test("the_kit_is_as_large_as_it_says", {
         let kit = kit.clone();
         move || the_kit_is_large_enough(&kit)
     })];
-    for tier in &tiers {
+    for tier in tier::offered() {
         for scenario in &kit.scenarios {
-            trials.extend(trials_of(&kit, scenario, tier, &table));
+            trials.extend(trials_of(&kit, &short_form, scenario, tier, &table));
         }
     }
     let conclusion = libtest_mimic::run(&arguments, trials);
@@ -52,12 +54,7 @@ fn main() {
     }
     let table = table.lock().unwrap();
     println!("{}", table.summary());
-    let page = table.page(&kit);
-    // As long as holes are listed as open, the page is only written when it is asked for.
-    if !conclusion.has_failed()
-        && !kit.has_known()
-        && let Err(difference) = page
-    {
+    if let Err(difference) = table.page(&kit) {
         println!("{difference}");
         std::process::exit(101);
     }
@@ -65,26 +62,32 @@ fn main() {
 }
 
 /// One trial for a cheat and one for its twin, or one for an honest flow.
-fn trials_of(kit: &Kit, scenario: &Arc<Scenario>, tier: &Tier, table: &Arc<Mutex<Table>>) -> Vec<Trial> {
+fn trials_of(
+    kit: &Kit,
+    short_form: &BTreeSet<String>,
+    scenario: &Arc<Scenario>,
+    tier: &Tier,
+    table: &Arc<Mutex<Table>>,
+) -> Vec<Trial> {
     let parts: &[Part] = if scenario.is_cheat() { &[Part::Cheat, Part::Twin] } else { &[Part::Flow] };
     let trial = |part: Part| {
         let name = format!("{}{}::{}::{}", tier.prefix(), part.name(), scenario.category, scenario.id);
-        let is_ignored = scenario.is_slow() || !tier.is_default;
-        let is_known = kit.is_known(part, scenario);
+        let is_ignored = scenario.is_slow() || !tier.is_default || !short_form.contains(&scenario.id);
+        let is_known = kit.is_known(part, scenario, tier);
         let (scenario, tier, table) = (scenario.clone(), tier.clone(), table.clone());
         let run = move || {
             let missing = scenario.missing_programs();
             if !missing.is_empty() {
-                table.lock().unwrap().add(&scenario, part, &tier, Came::NotRun);
+                table.lock().unwrap().add(&scenario, part, &tier, Came::NotRun, Effect::NotRun);
                 return Ok(Completion::ignored_with(format!("not run: no {}", missing.join(", "))));
             }
-            let judged = judge(&scenario, part, &tier);
+            let (judged, effect) = judge(&scenario, part, &tier);
             let came = match judged {
                 Ok(()) => Came::Right,
                 Err(_) if is_known => Came::Known,
                 Err(_) => Came::Wrong,
             };
-            table.lock().unwrap().add(&scenario, part, &tier, came);
+            table.lock().unwrap().add(&scenario, part, &tier, came, effect);
             match judged {
                 Err(_) if is_known => Ok(Completion::ignored_with("an open hole of known.txt")),
                 judged => judged.map(|()| Completion::Completed).map_err(Failed::from),
@@ -95,19 +98,24 @@ fn trials_of(kit: &Kit, scenario: &Arc<Scenario>, tier: &Tier, table: &Arc<Mutex
     parts.iter().copied().map(trial).collect()
 }
 
-fn judge(scenario: &Scenario, part: Part, tier: &Tier) -> Result<(), String> {
+/// Performs one part, and says whether it came out as it has to and what it achieved.
+fn judge(scenario: &Scenario, part: Part, tier: &Tier) -> (Result<(), String>, Effect) {
     let outcome = performed_once(scenario, part, tier);
-    match part {
-        Part::Cheat => {
-            if scenario.has_bare_proof() {
-                place::fools_a_bare_harness(scenario)?;
-            }
-            match scenario.is_open_at(tier) {
-                true => outcome.must_be_a_false_pass(scenario),
-                false => outcome.must_be_caught(scenario),
-            }
+    let judged = match part {
+        // What fools a bare harness does so in every tier.
+        Part::Cheat if tier.is_default && scenario.has_bare_proof() => {
+            place::fools_a_bare_harness(scenario).and_then(|()| judge_cheat(&outcome, scenario, tier))
         }
+        Part::Cheat => judge_cheat(&outcome, scenario, tier),
         Part::Twin | Part::Flow => outcome.must_be_done(scenario),
+    };
+    (judged, outcome.effect(scenario))
+}
+
+fn judge_cheat(outcome: &Outcome, scenario: &Scenario, tier: &Tier) -> Result<(), String> {
+    match scenario.is_open_at(tier) {
+        true => outcome.must_be_a_false_pass(scenario),
+        false => outcome.must_be_caught(scenario),
     }
 }
 
@@ -123,7 +131,8 @@ fn performed_once(scenario: &Scenario, part: Part, tier: &Tier) -> Arc<Outcome> 
 fn the_kit_is_large_enough(kit: &Kit) -> Result<(), Failed> {
     let cheats = kit.scenarios.iter().filter(|scenario| scenario.is_cheat()).count();
     let flows = kit.scenarios.len() - cheats;
-    println!("{cheats} cheats with a twin each, {flows} honest flows");
+    let short = kit.short_form().len();
+    println!("{cheats} cheats with a twin each, {flows} honest flows; {short} of them are the short form");
     if cheats < 80 || flows < 60 {
         return Err(format!("{cheats} cheats and {flows} honest flows; 80 and 60 are promised").into());
     }

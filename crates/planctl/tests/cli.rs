@@ -14,16 +14,25 @@ mod schemas;
 #[path = "cli/guarded.rs"]
 mod guarded;
 
+#[path = "cli/secrets.rs"]
+mod secrets;
+
+#[path = "cli/agent_scripts.rs"]
+mod agent_scripts;
 #[path = "cli/baselines.rs"]
 mod baselines;
 #[path = "cli/dialect.rs"]
 mod dialect;
+#[path = "../../planctl-lang/tests/lang/drawn.rs"]
+mod drawn;
 #[path = "cli/editing.rs"]
 mod editing;
 #[path = "cli/graph.rs"]
 mod graph;
 #[path = "cli/graph_rows.rs"]
 mod graph_rows;
+#[path = "cli/routing.rs"]
+mod routing;
 
 #[path = "cli/format.rs"]
 mod format;
@@ -76,6 +85,9 @@ mod approvals;
 
 #[path = "cli/budget.rs"]
 mod budget;
+
+#[path = "cli/swaps.rs"]
+mod swaps;
 
 #[path = "cli/surroundings.rs"]
 mod surroundings;

@@ -244,6 +244,8 @@ impl<'t> Looks<'t> {
             "outcome" => Cow::Borrowed(self.outcome),
             "preferred_label" => Cow::Borrowed(self.preferred_label()),
             "current_node" => Cow::Borrowed(self.node.as_str()),
+            // A run that began anew has done nothing yet, and the node that led back is of the epoch before.
+            "last_stage" if self.subject.tally.visits == 0 => Cow::Borrowed(self.turn.graph.start().as_str()),
             "last_stage" => Cow::Borrowed(self.last.as_str()),
             "exit_code" => Cow::Owned(known?.exit_code?.to_string()),
             "retry.remaining" => {

@@ -25,6 +25,7 @@ pub(super) fn again(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
         NodeKind::Checkpoint => queue(turn, node),
         NodeKind::Fork(fork) if fork.apart => branch(turn, node),
         NodeKind::Join(_) if join::awaits_merge(turn, node)? => branch(turn, node),
+        NodeKind::Decision(_) if !planted(Mutant::RetryPassesDecision) => route::pass_on(turn, node),
         NodeKind::Decision(_) | NodeKind::Fork(_) | NodeKind::Start => {
             route::leave(turn, node, Signal::Success)
         }

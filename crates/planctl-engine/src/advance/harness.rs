@@ -115,7 +115,7 @@ fn know(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<(), R
     }
     let exit_code = match evidence.ending {
         Ending::Exited { code } => Some(code),
-        Ending::Signalled { .. } | Ending::TimedOut | Ending::NotRun => None,
+        Ending::Signalled { .. } | Ending::TimedOut | Ending::OverLimit { .. } | Ending::NotRun => None,
     };
     let output = last_of(&evidence.stdout.tail);
     let record = turn.run.record_mut(node)?;

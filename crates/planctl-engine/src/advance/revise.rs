@@ -78,6 +78,10 @@ pub(super) fn revive(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> 
         if !seen.insert(id.clone()) || turn.state(&id)?.is_live() {
             continue;
         }
+        if let Some(closed) = fork_to_enter(turn, &id)? {
+            enter_fork(turn, &closed)?;
+            continue;
+        }
         match &target.kind {
             NodeKind::Task(_) if turn.run.record(&id)?.unchecked.is_some() => dispatch::again(turn, &id)?,
             NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) | NodeKind::SubPlan(_) => {
@@ -97,6 +101,24 @@ pub(super) fn revive(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> 
         }
     }
     Ok(())
+}
+
+/// Returns the fork to enter before anybody works at a node: the outermost whose worktrees were not made, or are merged already.
+fn fork_to_enter(turn: &Turn<'_>, node: &NodeId) -> Result<Option<NodeId>, Refusal> {
+    let Some(apart) = turn.graph.apart(node) else { return Ok(None) };
+    if let Some(outer) = fork_to_enter(turn, &apart.fork)? {
+        return Ok(Some(outer));
+    }
+    let is_open =
+        turn.run.record(&apart.fork)?.saved.is_some() && turn.state(&apart.join)?.outcome().is_none();
+    Ok((!is_open).then(|| apart.fork.clone()))
+}
+
+fn enter_fork(turn: &mut Turn<'_>, id: &NodeId) -> Result<(), Refusal> {
+    match turn.graph.node(id).map(|node| &node.kind) {
+        Some(NodeKind::Fork(fork)) if !turn.state(id)?.is_live() => route::enter_fork(turn, id, fork),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Walks from the start through everything that is settled as met, and enters what is not; where the nodes at which the

@@ -3,7 +3,7 @@
 use crate::effect::{AskKind, Reason};
 use crate::event::Refusal;
 use crate::fact::Fact;
-use crate::graph::{Edge, Node, NodeKind, On, Restart, Signal};
+use crate::graph::{Edge, Fork, Node, NodeKind, On, Restart, Signal};
 use crate::ids::NodeId;
 use crate::mutant::{Mutant, planted};
 use crate::pace::Level;
@@ -124,18 +124,11 @@ fn arrive(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) -> Result<(), Ref
             if !count_passage(turn, to)? {
                 return Ok(());
             }
-            let onward = onward(turn, &edge.from, signal)?;
-            let outcome = passed_through(turn, &edge.from, onward)?;
-            turn.set(to, NodeState::Settled { outcome })?;
-            leave(turn, to, onward)
+            pass_on(turn, to)
         }
         NodeKind::Fork(fork) => {
             pass(turn, edge, signal)?;
-            match count_passage(turn, to)? {
-                true if fork.apart && !planted(Mutant::PartingSkipped) => join::begin_apart(turn, to, fork),
-                true => join::spread(turn, to, fork),
-                false => Ok(()),
-            }
+            enter_fork(turn, to, fork)
         }
         NodeKind::Join(_) => join::arrive(turn, edge, signal),
         NodeKind::Escalate { reason, pace_level } => {
@@ -153,6 +146,28 @@ fn pass(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result<(), Refusal>
     let came = Came { from: edge.from.clone(), signal };
     turn.run.record_mut(&edge.to)?.came = Some(came);
     Ok(())
+}
+
+/// Leaves a decision at which nobody works with what it was entered with. A person who has it tried again passes nothing.
+pub(super) fn pass_on(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    let came = turn.run.record(node)?.came.clone();
+    let Some(Came { from, signal }) = came else {
+        turn.set(node, NodeState::Settled { outcome: Outcome::Passed })?;
+        return leave(turn, node, Signal::Success);
+    };
+    let onward = onward(turn, &from, signal)?;
+    let outcome = passed_through(turn, &from, onward)?;
+    turn.set(node, NodeState::Settled { outcome })?;
+    leave(turn, node, onward)
+}
+
+/// Begins the branches of a fork, once they have worktrees where they want any.
+pub(super) fn enter_fork(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
+    match count_passage(turn, node)? {
+        true if fork.apart && !planted(Mutant::PartingSkipped) => join::begin_apart(turn, node, fork),
+        true => join::spread(turn, node, fork),
+        false => Ok(()),
+    }
 }
 
 /// Begins the run anew where an edge leads, as its next epoch: everything under way is taken back, and every node is as if it had

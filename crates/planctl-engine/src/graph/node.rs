@@ -124,9 +124,9 @@ pub struct Call {
     /// Files that the command names.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub contract_files: BTreeSet<String>,
-    /// Files that the command writes: what it may change.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub own_files: BTreeSet<String>,
+    /// Files and globs that it may change: those that the command writes.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty", alias = "own_files")]
+    pub may_change: BTreeSet<String>,
 }
 
 /// How the way on is chosen.
@@ -263,7 +263,7 @@ impl Node {
                 lapse: task.lapse,
                 protects: &task.protects,
                 contract_files: &task.contract_files,
-                own_files: &task.own_files,
+                may_change: &task.may_change,
             }),
             NodeKind::Call(call) => Some(Gated {
                 contract: &call.contract,
@@ -271,7 +271,7 @@ impl Node {
                 lapse: call.lapse,
                 protects: &[],
                 contract_files: &call.contract_files,
-                own_files: &call.own_files,
+                may_change: &call.may_change,
             }),
             NodeKind::Decision(Choice { command: Some(contract), .. }) => Some(Gated {
                 contract,
@@ -279,7 +279,7 @@ impl Node {
                 lapse: Outcome::Failed,
                 protects: &[],
                 contract_files: NOTHING,
-                own_files: NOTHING,
+                may_change: NOTHING,
             }),
             NodeKind::Start
             | NodeKind::Decision(Choice { command: None, .. })
@@ -321,8 +321,8 @@ pub struct Gated<'g> {
     pub protects: &'g [String],
     /// Files that the contract names.
     pub contract_files: &'g BTreeSet<String>,
-    /// Files that the node may change.
-    pub own_files: &'g BTreeSet<String>,
+    /// Files and globs that the node's worker, or its command, may change.
+    pub may_change: &'g BTreeSet<String>,
 }
 
 /// A step as its author wrote it.
@@ -360,8 +360,9 @@ pub struct Task {
     pub apart: Vec<String>,
     /// Files that the contract names, the candidates for protection (DESIGN 8).
     pub contract_files: BTreeSet<String>,
-    /// Files that the task or the subscriptions name: what this step may change.
-    pub own_files: BTreeSet<String>,
+    /// Files and globs that its worker may change (`**changes:**`, else what the task plainly makes or changes).
+    #[serde(alias = "own_files")]
+    pub may_change: BTreeSet<String>,
 }
 
 /// What kind of work an agent item is (P-31).

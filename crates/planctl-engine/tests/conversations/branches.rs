@@ -309,7 +309,7 @@ fn dot_a3_a_branch_that_comes_to_the_exit_waits_for_what_is_asked_elsewhere() {
         -> agent reported a#1       a#1 to harness
         -> harness found a#1 exit 0  a#1 passed; a settled passed
         -> agent reported b#1       b#1 to harness
-        -> harness found b#1 exit 0  b#1 passed; b settled passed; j joined 2 met, 0 failed; j settled passed; j held: escalation visits_limit; b#2 to coder
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; j joined 2 met, 0 failed; j settled passed; d held: escalation visits_limit; b#2 to coder
         -> agent overran b#2        b settled failed
         ",
     );
@@ -427,6 +427,35 @@ fn making_worktrees_waits_for_room_as_any_work_does() {
         -> agent reported x#1       x#1 to harness
         -> harness found x#1 exit 0  x#1 passed; x settled passed; f#1 to part
         -> harness found f#1 parted  f parted at base; b queued; a#1 to coder
+        ",
+    );
+}
+
+#[test]
+fn a_branch_that_is_entered_too_often_asks_about_itself_and_not_about_another_branch() {
+    talk(
+        "
+        plan  f: fork j max 1  a: call warn  d: decision visits 1  b: call  j: join  f -always-> a  f -always-> d  a -always-> j  d -on_success-> b  b -on_success-> j  b -on_fail-> j  j -on_fail-> f  j -on_success-> done
+        approved
+        -> clock admitted           a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; b#1 to harness
+        -> harness found b#1 exit 1  b#1 failed; b settled failed; j joined 1 met, 1 failed; j settled failed; a#2 to harness
+        -> harness found a#2 exit 0  a#2 passed; a settled passed; d held: escalation visits_limit
+        ",
+    );
+}
+
+#[test]
+fn a_run_that_ended_at_a_goal_within_branches_goes_on_with_worktrees_for_them() {
+    talk(
+        "
+        plan  a: task  f: fork j apart  b: task  c: task  j: join  a -on_success-> done  a -on_fail-> f  f -always-> b  f -always-> c  b -on_success-> j  c -on_success-> j  j -on_success-> done  parallel 2  goal b
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; goal b unmet; FAILED
+        -> human resumes            queued
+        -> clock admitted           goes on; f#1 to part
         ",
     );
 }

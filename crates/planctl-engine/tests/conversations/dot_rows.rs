@@ -305,6 +305,18 @@ fn e12_a_restart_begins_the_run_anew_with_what_it_keeps_and_is_bounded() {
 }
 
 #[test]
+fn dot_b18_after_a_restart_the_last_stage_is_the_start() {
+    talk(&format!(
+        "
+        plan  d: decision  a: task  d -always?context.last_stage=start-> a  a -always?context.n!=2#n-> d  a -on_success-> done
+        {BEGUN}
+        -> agent reported a#1 notes n=1  a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; epoch 1 at d, keeping n; a#2 to coder
+        "
+    ));
+}
+
+#[test]
 fn e12_a_restart_takes_back_what_other_branches_have_under_way() {
     talk(
         "plan  f: fork j  b: task  c: task  j: join  f -always-> b  f -always-> c  b -on_success-> j  c -on_success-> j  b -on_fail#-> f  parallel 2

@@ -138,7 +138,7 @@ impl Drawn {
                 max_retries: count("retry").unwrap_or(0),
                 lapse: if fields.contains(&"warn") { Outcome::Warned } else { Outcome::Failed },
                 contract_files: BTreeSet::new(),
-                own_files: BTreeSet::new(),
+                may_change: BTreeSet::new(),
             })),
             "decision" => NodeKind::Decision(Choice {
                 description: None,
@@ -311,7 +311,7 @@ pub fn task(name: &str, step: u32, max_retries: u16) -> Task {
         locks: Vec::new(),
         apart: Vec::new(),
         contract_files: BTreeSet::new(),
-        own_files: BTreeSet::new(),
+        may_change: BTreeSet::new(),
     }
 }
 

@@ -6,7 +6,7 @@ use planctl_engine::mutant::{Mutant, plant};
 use super::script::talk;
 
 /// Conversations that a planted bug makes go another way.
-const CAUGHT: [(Mutant, &str); 26] = [
+const CAUGHT: [(Mutant, &str); 27] = [
     (
         Mutant::BranchCountedTwice,
             "
@@ -258,6 +258,15 @@ const CAUGHT: [(Mutant, &str); 26] = [
             approved
             -> clock admitted           a#1 to harness
             -> harness found a#1 exit 1  a#1 failed; a settled failed; c#1 to coder, told #1 failed
+            ",
+    ),
+    (
+        Mutant::RetryPassesDecision,
+            "
+            plan  d: decision  a: call  d -on_success-> done  d -always?context.x=1-> a  a -on_success-> done  goal a else d
+            approved
+            -> clock admitted           goal a unmet; d held: escalation no_edge
+            -> human retry              d held: escalation no_edge
             ",
     ),
 ];

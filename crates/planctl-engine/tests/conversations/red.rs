@@ -240,3 +240,15 @@ fn dot_b3_two_bare_edges_are_chosen_between_by_suggestion_and_then_by_name() {
         "
     ));
 }
+
+#[test]
+fn a_decision_that_is_tried_again_goes_on_with_what_it_was_entered_with() {
+    talk(
+        "
+        plan  d: decision  a: call  d -on_success-> done  d -always?context.x=1-> a  a -on_success-> done  goal a else d
+        approved
+        -> clock admitted             goal a unmet; d held: escalation no_edge
+        -> human retry                d held: escalation no_edge
+        ",
+    );
+}

@@ -14,7 +14,7 @@ use super::config::{Setting, UserSettings, bytes_of, draw, harmless_settings};
 use super::{git_common, git_folder, git_top_level};
 use crate::scratch::{create_folder, write_private};
 
-/// What a repository's common folder has that is data.
+/// Names the entries of a repository's common folder that are data.
 const LINKED: [&str; 9] =
     ["objects", "refs", "packed-refs", "reftable", "logs", "worktrees", "modules", "shallow", "lfs"];
 
@@ -42,7 +42,7 @@ impl GitFolders {
     }
 }
 
-/// What of a repository's own settings is used.
+/// Names the settings of a repository that are used.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct RepositorySettings {
     settings: Vec<Setting>,

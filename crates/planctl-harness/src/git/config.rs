@@ -79,12 +79,12 @@ pub(crate) fn harmless_settings(file: &Path) -> Vec<Setting> {
     settings
 }
 
-/// What is taken from the user's own configuration, when planctl starts: a worker that changes it later changes nothing.
+/// Holds the user's own configuration as it was when planctl started: a worker that changes it later changes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct UserSettings {
-    /// Who they are, and how their files are converted.
+    /// The user's identity, and how their files are converted.
     pub(crate) settings: Vec<Setting>,
-    /// What the user lets every repository ignore.
+    /// The patterns that the user lets every repository ignore.
     pub(crate) ignored: Vec<u8>,
 }
 

@@ -25,7 +25,7 @@ struct Begun {
     watch: Watch,
 }
 
-/// What a contract left of the protected entries.
+/// Describes the protected entries after a contract ran.
 #[derive(Default)]
 pub(crate) struct Compared {
     /// How they compare with what was approved. What the contract itself created is no tampering (sec hole 8).

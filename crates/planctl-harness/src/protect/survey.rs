@@ -1,8 +1,8 @@
-//! What is there of the protected entries: named ones, and all that match a pattern.
+//! Lists the protected entries that exist: named ones, and all that match a pattern.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
@@ -16,12 +16,13 @@ use rustix::io::Errno;
 use super::{EntryKind, FileState, PROTECTED_FILES_MAX, ProtectError};
 use crate::beneath::{LastLink, Root, Unreadable};
 use crate::digest::{digest_of, digest_of_file};
+use crate::stamp::Stamp;
 use crate::walk::{ENTRIES_MAX, is_leftover};
 
 /// Folders that tests fill by running, and that say nothing about them; a pattern that names one sees it.
 const CACHES: [&str; 2] = ["__pycache__", ".pytest_cache"];
 
-/// What was there at one moment.
+/// Lists the entries that existed at one moment.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Survey {
     pub(crate) entries: BTreeMap<String, Seen>,
@@ -34,34 +35,12 @@ pub(crate) struct Seen {
     pub(crate) stamp: Stamp,
 }
 
-/// What the kernel says of an inode. Its change time can't be set back without the right to set the clock.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Stamp {
-    device: u64,
-    inode: u64,
-    bytes: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    pub(crate) fn of(found: &Metadata) -> Stamp {
-        Stamp {
-            device: found.dev(),
-            inode: found.ino(),
-            bytes: found.size(),
-            modified: (found.mtime(), found.mtime_nsec()),
-            changed: (found.ctime(), found.ctime_nsec()),
-        }
-    }
-}
-
 impl Survey {
     /// Looks at named entries, and at all that match a pattern.
     pub(super) fn take<'a>(
         root: &Root,
         named: impl IntoIterator<Item = &'a String>,
-        globs: &BTreeSet<String>,
+        globs: impl IntoIterator<Item = &'a String>,
         before: Option<&Survey>,
     ) -> Result<Survey, ProtectError> {
         let mut surveyor = Surveyor { root, before, entries: BTreeMap::new() };
@@ -205,7 +184,9 @@ impl Pattern {
         let whole = Glob::parse(&text)?;
         let mut parts = Vec::new();
         for part in text.split('/') {
-            let is_several = part.contains("**") || part.contains(['{', '}', '\\']);
+            // A brace that is closed in another part may stand for several.
+            let is_open = part.matches('{').count() != part.matches('}').count();
+            let is_several = part.contains("**") || part.contains('\\') || is_open;
             let part = if is_several { None } else { Glob::parse(part).ok() };
             let is_end = part.is_none();
             parts.push(part);

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
 
-use super::survey::{Survey, bytes_of_name};
+use super::survey::{Survey, bytes_of_name, name_of};
 use super::{Baseline, EntryKind};
 
 /// Watches the protected entries of a workspace, and the folders on the way to them.
@@ -77,34 +77,62 @@ impl Watch {
         }
     }
 
+    /// Begins to watch whether folders of a workspace are moved.
+    pub(crate) fn of_moves<'a>(workspace: &Path, folders: impl Iterator<Item = &'a Path>) -> Watch {
+        let events = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok();
+        let mut watch = Watch { events, targets: BTreeMap::new() };
+        for folder in folders {
+            let (Some(around), Some(name)) = (folder.parent(), folder.file_name()) else { continue };
+            if let Some(target) =
+                watch.target(&workspace.join(around), WatchFlags::MOVED_FROM | WatchFlags::MOVED_TO)
+            {
+                target.names.insert(name.to_owned(), name_of(folder));
+            }
+        }
+        watch
+    }
+
+    /// Names the folders that were moved since the start. Where too much happened to be told, it names none.
+    pub(crate) fn moved(self) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        self.read(|_, name, target| found.extend(name.and_then(|name| target.names.get(name)).cloned()));
+        found
+    }
+
     /// Names what was written, moved or swapped since the start, given what was there then and is there at the end.
     pub(crate) fn finish(self, before: &Survey, after: &Survey) -> BTreeSet<String> {
         let touched: BTreeSet<&str> = after.touched_since(before).collect();
-        let owned = |touched: &BTreeSet<&str>| touched.iter().map(|name| (*name).to_owned()).collect();
-        let Some(events) = self.events else { return owned(&touched) };
+        if self.events.is_none() {
+            return touched.into_iter().map(ToOwned::to_owned).collect();
+        }
         let mut found = BTreeSet::new();
+        let is_whole = self.read(|flags, name, target| {
+            let is_written = flags.contains(ReadFlags::MODIFY);
+            for name in &target.itself {
+                // A mapped file is written without a notification, but it was opened for that and its times change. A
+                // `touch` looks the same, so it counts as a write too.
+                let is_mapped = flags.contains(ReadFlags::CLOSE_WRITE) && touched.contains(name.as_str());
+                if is_written || is_mapped {
+                    found.insert(name.clone());
+                }
+            }
+            found.extend(name.and_then(|name| target.names.get(name)).cloned());
+        });
+        if is_whole { found } else { before.entries.keys().cloned().collect() }
+    }
+
+    /// Reads what happened; returns whether that is all that did.
+    fn read(self, mut see: impl FnMut(ReadFlags, Option<&OsStr>, &Target)) -> bool {
+        let Some(events) = self.events else { return false };
         let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
         let mut reader = Reader::new(events, &mut buffer);
         while let Ok(event) = reader.next() {
             if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-                return before.entries.keys().cloned().collect();
+                return false;
             }
             let Some(target) = self.targets.get(&event.wd()) else { continue };
-            let written = event.events().contains(ReadFlags::MODIFY);
-            for name in &target.itself {
-                // A mapped file is written without a notification, but it was opened for that and its times change. A
-                // `touch` looks the same, so it counts as a write too.
-                let is_mapped =
-                    event.events().contains(ReadFlags::CLOSE_WRITE) && touched.contains(name.as_str());
-                if written || is_mapped {
-                    found.insert(name.clone());
-                }
-            }
-            let part = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
-            if let Some(name) = part.and_then(|part| target.names.get(part)) {
-                found.insert(name.clone());
-            }
+            see(event.events(), event.file_name().map(|name| OsStr::from_bytes(name.to_bytes())), target);
         }
-        found
+        true
     }
 }

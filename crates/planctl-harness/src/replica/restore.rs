@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use super::survey::WORK;
 use super::transfer::Transfer;
-use super::{Kind, Piece, Replica, ReplicaError, Stamp, wrong};
+use super::{Kind, Piece, Replica, ReplicaError, wrong};
 use crate::beneath::open_anywhere;
 use crate::git::git_head;
 use crate::scratch::remove_tree;
+use crate::stamp::Stamp;
 use crate::walk::ENTRIES_MAX;
 
 /// How many differences are listed.

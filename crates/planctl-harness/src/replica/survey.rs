@@ -5,8 +5,9 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use super::{Kind, Piece, ReplicaError, ReplicaLimits, Stamp, Stop, wrong};
+use super::{Kind, Piece, ReplicaError, ReplicaLimits, Stop, wrong};
 use crate::beneath::{Root, open_anywhere, read_capped};
+use crate::stamp::Stamp;
 
 /// The folder of the copy that is the checkout.
 pub(super) const WORK: &str = "work";

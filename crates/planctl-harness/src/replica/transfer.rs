@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, Timespec, Timestamps};
 
-use super::{Kind, Piece, Stamp};
+use super::{Kind, Piece};
 use crate::beneath::{LastLink, Root, Unreadable};
+use crate::stamp::Stamp;
 
 pub(super) struct Transfer<'a> {
     pub roots: &'a [Root],

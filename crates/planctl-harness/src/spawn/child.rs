@@ -59,8 +59,8 @@ pub(super) fn start(
         directory: request.directory.as_ptr(),
         streams: [streams[0].as_raw_fd(), streams[1].as_raw_fd(), streams[2].as_raw_fd()],
         limits: [
-            (libc::RLIMIT_FSIZE, request.limits.file_bytes_max),
-            (libc::RLIMIT_AS, request.limits.memory_bytes_max),
+            (libc::RLIMIT_FSIZE, request.limits.file_bytes),
+            (libc::RLIMIT_NOFILE, request.limits.open_files),
         ],
         no_new_privileges: request.no_new_privileges,
         restrictions,

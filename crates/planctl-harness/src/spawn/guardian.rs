@@ -15,10 +15,13 @@ use super::child::{self, NotStarted, Stack};
 use super::init::{self, Init};
 use super::restrict::Restrictions;
 use super::tree::{self, Reaper};
+use super::usage;
 use super::wire::{self, Cause, Order, Outcome, PACKET_BYTES_MAX, Report, Request, Stage};
 
 /// Children are likelier victims than planctl when memory runs out (A19).
 const OOM_SCORE: &str = "500";
+/// How often a guardian looks at what a tree uses that may use only so much.
+const USAGE_LOOK: Duration = Duration::from_millis(100);
 /// How long a guardian waits for processes that would not die, before it gives up its locks.
 const SURVIVORS_WAIT: Duration = Duration::from_secs(3600);
 
@@ -217,9 +220,11 @@ impl Guardian {
         let mut kill_at: Option<Instant> = None;
         // When one whose planctl is gone is asked to end.
         let mut farewell_at: Option<Instant> = None;
+        let mut look_at = usage::is_limited(&request.limits).then(|| started + USAGE_LOOK);
         loop {
             let next =
                 kill_at.or(farewell_at).or(if watched.cause == Cause::Itself { deadline } else { None });
+            let next = [next, look_at].into_iter().flatten().min();
             let timeout = next.map(|at| at.saturating_duration_since(Instant::now()));
             let (order, signal) = match watched.alone {
                 // A closed line is always readable.
@@ -257,6 +262,13 @@ impl Guardian {
                 farewell_at = started.elapsed().checked_add(request.farewell).map(|after| started + after);
             }
             let now = Instant::now();
+            if look_at.is_some_and(|at| now >= at) {
+                if let Some(over) = usage::exceeded(&request.limits, reaper.user + reaper.system) {
+                    watched.cause = over;
+                    return watched;
+                }
+                look_at = Some(now + USAGE_LOOK);
+            }
             if farewell_at.take_if(|at| now >= *at).is_some() {
                 kill_at = Some(terminate(main, request.farewell));
             }

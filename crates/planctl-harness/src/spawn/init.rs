@@ -26,7 +26,7 @@ pub(super) struct Init {
     record: std::fs::File,
 }
 
-/// What the first process says at its end.
+/// Reports how the first process ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Record {
     pub(super) outcome: Outcome,

@@ -16,7 +16,7 @@ use super::wire::Confinement;
 const PRIVATE: [&str; 2] = ["/tmp", "/var/tmp"];
 /// A folder of sockets by which services of the host are reached; empty inside.
 const SERVICES: &str = "/run";
-/// What of the services' folder a command needs to find hosts by name, or its programs at all.
+/// Names the entries of the services' folder that a command needs to find hosts by name, or its programs at all.
 const SERVICES_SHOWN: [&str; 6] = [
     "/run/systemd/resolve",
     "/run/resolvconf",

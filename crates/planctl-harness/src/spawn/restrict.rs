@@ -45,7 +45,7 @@ const CAPABILITIES: [u32; 8] = [
 /// The highest capability that is looked at; later ones fail to be dropped on a kernel that lacks them, which is as good.
 const CAPABILITY_MAX: u32 = 63;
 
-/// What the child applies; it makes system calls only, so everything is prepared.
+/// Holds the rules that the child applies; it makes system calls only, so everything is prepared.
 pub(super) struct Restrictions {
     ruleset: OwnedFd,
 }
@@ -219,7 +219,7 @@ impl Rules {
         }
         let entries = match std::fs::read_dir(path) {
             Ok(entries) => entries,
-            // What we can't list the command can't read either.
+            // The command can't read a folder that we can't list either.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
             Err(error) => return Err(error),
         };
@@ -272,6 +272,10 @@ fn filters() -> &'static [BpfProgram] {
 pub(super) fn prepare_filters() {
     filters();
 }
+
+/// The families of sockets that builds and tests use. Others lead past every filter of files and addresses: to the
+/// hypervisor, to raw packets, into the kernel's own protocols.
+const SOCKETS: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
 const DENIED: &[i64] = &[
     // Into other processes: a contract's own shell is one of them (sec cheat 49).
@@ -354,6 +358,12 @@ fn make_filters() -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
     // The limits of another process: a CPU limit of nothing would end planctl.
     let is_other = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?;
     denied.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![is_other])?]);
+    let is_no = |family: i32| {
+        let family = u64::from(family.cast_unsigned());
+        SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, family)
+    };
+    let is_other = SOCKETS.map(is_no).into_iter().collect::<Result<_, _>>()?;
+    denied.insert(libc::SYS_socket, vec![SeccompRule::new(is_other)?]);
     // Typing into a terminal that somebody else reads.
     denied.insert(libc::SYS_ioctl, vec![is_ioctl(libc::TIOCSTI)?, is_ioctl(libc::TIOCLINUX)?]);
     // Its flags are in memory, where a filter can't look: the C library falls back to `clone`.

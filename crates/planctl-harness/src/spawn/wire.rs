@@ -143,10 +143,34 @@ impl Order {
 /// Limits of the command's resources; `None` leaves what planctl has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Limits {
-    /// The largest file it may write, in bytes (RLIMIT_FSIZE, A22).
-    pub(crate) file_bytes_max: Option<u64>,
-    /// The most address space, in bytes (RLIMIT_AS, A19).
-    pub(crate) memory_bytes_max: Option<u64>,
+    /// Seconds of CPU time of the whole tree; the guardian looks.
+    pub(crate) cpu_seconds: Option<u64>,
+    /// Bytes of memory of the whole tree (A19); the guardian looks.
+    pub(crate) memory_bytes: Option<u64>,
+    /// Processes of the tree at a time (A18); the guardian looks.
+    pub(crate) processes: Option<u64>,
+    /// Bytes in one file (RLIMIT_FSIZE, A22).
+    pub(crate) file_bytes: Option<u64>,
+    /// Files that one process has open (RLIMIT_NOFILE).
+    pub(crate) open_files: Option<u64>,
+}
+
+impl Limits {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        for limit in [self.cpu_seconds, self.memory_bytes, self.processes, self.file_bytes, self.open_files] {
+            put_number(bytes, limit.unwrap_or(u64::MAX));
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Option<Limits> {
+        Some(Limits {
+            cpu_seconds: reader.limit()?,
+            memory_bytes: reader.limit()?,
+            processes: reader.limit()?,
+            file_bytes: reader.limit()?,
+            open_files: reader.limit()?,
+        })
+    }
 }
 
 /// How a command is kept apart; see [`crate::Confinement`].
@@ -215,8 +239,7 @@ impl Request {
         put_number(bytes, self.deadline.map_or(u64::MAX, nanoseconds));
         put_duration(bytes, self.grace);
         put_duration(bytes, self.farewell);
-        put_number(bytes, self.limits.file_bytes_max.unwrap_or(u64::MAX));
-        put_number(bytes, self.limits.memory_bytes_max.unwrap_or(u64::MAX));
+        self.limits.encode(bytes);
         put_number(bytes, u64::from(self.no_new_privileges));
         put_number(bytes, u64::from(self.confinement.is_some()));
         if let Some(confinement) = &self.confinement {
@@ -234,7 +257,7 @@ impl Request {
             deadline: reader.limit()?.map(Duration::from_nanos),
             grace: reader.duration()?,
             farewell: reader.duration()?,
-            limits: Limits { file_bytes_max: reader.limit()?, memory_bytes_max: reader.limit()? },
+            limits: Limits::decode(reader)?,
             no_new_privileges: reader.number()? != 0,
             confinement: match reader.number()? {
                 0 => None,
@@ -286,13 +309,27 @@ pub(crate) enum Cause {
     Asked,
     /// The guardian, when the helper was gone.
     Abandoned,
+    /// The guardian, since the tree used more CPU time than it may.
+    OverCpu,
+    /// The guardian, since the tree used more memory than it may.
+    OverMemory,
+    /// The guardian, since the tree had more processes than it may.
+    OverProcesses,
 }
 
 impl Cause {
     fn from_number(number: u64) -> Option<Cause> {
-        [Cause::Itself, Cause::Deadline, Cause::Asked, Cause::Abandoned]
-            .into_iter()
-            .find(|cause| *cause as u64 == number)
+        [
+            Cause::Itself,
+            Cause::Deadline,
+            Cause::Asked,
+            Cause::Abandoned,
+            Cause::OverCpu,
+            Cause::OverMemory,
+            Cause::OverProcesses,
+        ]
+        .into_iter()
+        .find(|cause| *cause as u64 == number)
     }
 }
 
@@ -423,7 +460,7 @@ mod tests {
             deadline: Some(Duration::from_millis(1500)),
             grace: Duration::ZERO,
             farewell: Duration::from_secs(1),
-            limits: Limits { file_bytes_max: None, memory_bytes_max: Some(1 << 30) },
+            limits: Limits { memory_bytes: Some(1 << 30), open_files: Some(64), ..Limits::default() },
             no_new_privileges: true,
             confinement: Some(Box::new(Confinement {
                 has_namespaces: true,

@@ -205,7 +205,12 @@ impl<'a> Git<'a> {
             End::TimedOut => {
                 Err(WorktreeError::Git { what, said: "it took more than 15 minutes".to_owned() })
             }
-            End::Signalled(_) | End::IdleTimedOut | End::Flooded | End::Cancelled | End::HelperLost => {
+            End::Signalled(_)
+            | End::IdleTimedOut
+            | End::Flooded
+            | End::OverLimit(_)
+            | End::Cancelled
+            | End::HelperLost => {
                 Err(WorktreeError::Git { what, said: "it was ended before it was done".to_owned() })
             }
         }

@@ -239,7 +239,7 @@ fn a22_the_largest_file_is_limited() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = script("head -c 2000000 /dev/zero > large; stat -c %s large");
     command.directory = folder.path().into();
-    command.file_bytes_max = Some(1_048_576);
+    command.limits.file_size = Some(1_048_576);
     let finished = block_on(async { run(&spawner(), &command).await });
     assert_eq!(finished.stdout.head, b"1048576\n");
 }

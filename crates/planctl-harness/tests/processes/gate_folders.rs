@@ -10,7 +10,7 @@ use libtest_mimic::Trial;
 use planctl_engine::{Contract, Ending, Evidence, Found, RedFirst};
 use planctl_harness::{Baseline, Bench, PATH_DEFAULT, digest_of, find_program, sweep_scratch};
 
-use super::support::{block_on, spawner};
+use super::support::{block_on, git, spawner};
 use crate::trials;
 
 pub fn tests() -> Vec<Trial> {
@@ -87,23 +87,6 @@ impl Place {
     fn passes(&self, command: &str) -> bool {
         exit_code(&self.bench(), command) == 0
     }
-}
-
-fn git(folder: &Path, arguments: &[&str]) -> String {
-    let output = std::process::Command::new("git")
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"])
-        .args(["-c", "protocol.file.allow=always"])
-        .args(arguments)
-        .current_dir(folder)
-        .env_clear()
-        .env("PATH", PATH_DEFAULT)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 fn evidence(bench: &Bench, command: &str) -> Evidence {
@@ -309,7 +292,7 @@ fn cheat_47_a_signature_is_checked_by_the_real_program() {
 }
 
 fn a10_git_settings_that_a_worker_wrote_hide_nothing() {
-    // What the worker prepares, and what the contract asks then.
+    // The worker prepares the first, and the contract asks the second.
     let elsewhere = |place: &Place| {
         let copy = place.at("copy");
         git(&place.at(""), &["clone", "--quiet", "work", "copy"]);
@@ -357,7 +340,7 @@ fn a10_git_settings_that_a_worker_wrote_hide_nothing() {
         }
         assert_ne!(exit_code(&bench, ask), 0, "{name}");
     }
-    // What the user had git ignore before the work began stays ignored.
+    // Git still ignores everything that the user had it ignore before the work began.
     let place = Place::repository();
     std::fs::write(place.work().join(".git/info/exclude"), "notes\n").unwrap();
     place.write("notes", "mine\n");

@@ -80,7 +80,7 @@ impl Ground {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
-    /// What a contract gets: the workspace writable, its judges not, credentials hidden, loopback alone.
+    /// Returns the confinement of a contract: the workspace writable, its judges not, credentials hidden, loopback alone.
     pub fn confinement(&self, tier: Tier) -> Confinement {
         let mut confinement = Confinement::new(tier);
         confinement.writable = vec![self.path("workspace")];
@@ -339,18 +339,48 @@ fn agents_have_their_own_state_and_no_other() {
     assert!(credentials(&home, None).contains(&home.join(".claude")));
 }
 
+/// `PLANCTL_DOCS=write` puts what came of each attack where the table of docs/security.md is made from.
 fn attacks_are_held_as_the_table_says() {
     let spawner = spawner();
     let mut wrong = Vec::new();
+    let mut found = Outcomes::default();
     for tier in [Tier::SameUser].into_iter().chain(offered()) {
         for attack in attacks::ATTACKS {
             let ground = Ground::new();
             let said = attacks::play(&spawner, &ground, tier, attack);
             eprintln!("{tier:2} {:44} {}", attack.name, if said.is_held { "held" } else { "NOT HELD" });
+            found.add(attack, tier, said.is_held);
             if attack.promise(tier).is_some_and(|holds| holds != said.is_held) {
                 wrong.push(format!("tier {tier}, {}: held is {}: {}", attack.name, said.is_held, said.why));
             }
         }
     }
+    if std::env::var_os("PLANCTL_DOCS").is_some_and(|wish| wish == "write") {
+        found.write();
+    }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What came of each attack in each tier of this host: `name (rows): 0 through, 1a held`.
+#[derive(Default)]
+struct Outcomes(Vec<(String, Vec<String>)>);
+
+impl Outcomes {
+    fn add(&mut self, attack: &attacks::Attack, tier: Tier, is_held: bool) {
+        let name = format!("{} ({})", attack.name, attack.rows);
+        let outcome = format!("{tier} {}", if is_held { "held" } else { "through" });
+        match self.0.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, outcomes)) => outcomes.push(outcome),
+            None => self.0.push((name, vec![outcome])),
+        }
+    }
+
+    fn write(&self) {
+        let head = "# What came of each way out of the sandbox in each tier, written by\n\
+                    # PLANCTL_DOCS=write cargo test -p planctl-harness --test processes attacks_are_held\n";
+        let lines = self.0.iter().map(|(name, outcomes)| format!("{name}: {}\n", outcomes.join(", ")));
+        let text: String = std::iter::once(head.to_owned()).chain(lines).collect();
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/processes/sandbox/outcomes.txt");
+        std::fs::write(path, text).unwrap();
+    }
 }

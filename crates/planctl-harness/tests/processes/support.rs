@@ -1,9 +1,11 @@
 //! What the tests share: a runtime, a helper, and a look at what is alive.
 
 use std::future::Future;
+use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
-use planctl_harness::{Command, Finished, Spawner};
+use planctl_harness::{Command, Finished, PATH_DEFAULT, Spawner};
 
 /// Makes a list of trials from functions of the same names.
 #[macro_export]
@@ -71,4 +73,22 @@ pub fn eventually(what: &str, within: Duration, mut holds: impl FnMut() -> bool)
         assert!(std::time::Instant::now() < until, "{what} within {within:?}");
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Runs git with a person's name and no configuration; returns what it says.
+pub fn git(folder: &Path, arguments: &[&str]) -> String {
+    let output = std::process::Command::new("git")
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"])
+        .args(["-c", "protocol.file.allow=always"])
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", PATH_DEFAULT)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }

@@ -20,7 +20,7 @@ pub fn tests() -> Vec<Trial> {
     trials![no_verdict_is_of_a_text_that_was_not_approved_while_entries_are_swapped_at_1_khz]
 }
 
-/// What is swapped: two names, of which contracts see the first.
+/// Names the two entries that are swapped, of which contracts see the first.
 const SWAPS: [(&str, &str); 3] =
     [("tests/check.sh", "spare/check.sh"), ("run.sh", "other.sh"), ("tests", "spare")];
 
@@ -37,7 +37,7 @@ fn workspace() -> tempfile::TempDir {
     folder
 }
 
-/// Swaps two entries every millisecond until the time is over or it is told to stop; returns how often it did.
+/// Swaps two entries every millisecond until the time is over or a flag stops it; returns how often it did.
 fn swapper(folder: &Path, (one, two): (&str, &str), until: Instant, stop: &AtomicBool) -> u32 {
     let mut swapped = 0;
     while Instant::now() < until && !stop.load(Ordering::Relaxed) {

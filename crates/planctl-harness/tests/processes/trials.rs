@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,7 +15,7 @@ use planctl_harness::{
     sweep_scratch,
 };
 
-use super::support::{alive, block_on, eventually, spawner};
+use super::support::{alive, block_on, eventually, git, spawner};
 use crate::trials;
 
 pub fn tests() -> Vec<Test> {
@@ -119,23 +118,6 @@ impl Place {
         let names = std::fs::read_dir(self.scratch()).unwrap().map(|entry| entry.unwrap().file_name());
         names.filter(|name| name.to_string_lossy().starts_with("planctl-")).count()
     }
-}
-
-fn git(folder: &Path, arguments: &[&str]) -> String {
-    let output = std::process::Command::new("git")
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"])
-        .args(["-c", "protocol.file.allow=always"])
-        .args(arguments)
-        .current_dir(folder)
-        .env_clear()
-        .env("PATH", PATH_DEFAULT)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 /// Everything that can be told of a tree: each path with its mode, its time and what it holds.

@@ -153,6 +153,7 @@ const KNOWN: &[Known] = &[
     known(Node, "contract_timeout", Duration),
     known(Node, "target", Text),
     known(Node, "subscriptions", References),
+    known(Node, "changes", Text),
     known(Node, "protects", Text),
     known(Node, "locks", Text),
     known(Node, "workspace", Word(&["shared", "worktree"])),

@@ -157,6 +157,7 @@ fn bare_step(mut step: StepTree) -> StepTree {
         on_fail,
         timeout,
         contract_timeout,
+        changes,
         protects,
         guard,
         red_first,
@@ -181,7 +182,7 @@ fn bare_step(mut step: StepTree) -> StepTree {
     contract.iter_mut().for_each(bare_contract);
     on_fail.iter_mut().for_each(none);
     [timeout, contract_timeout].into_iter().flatten().for_each(none);
-    protects.iter_mut().chain(locks).for_each(none);
+    changes.iter_mut().chain(protects).chain(locks).for_each(none);
     guard.iter_mut().for_each(none);
     red_first.iter_mut().for_each(none);
     [max_retries, max_visits].into_iter().flatten().for_each(none);

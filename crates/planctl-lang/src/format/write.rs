@@ -32,7 +32,7 @@ impl Care {
 }
 
 /// The order of a step's fields; those that planctl's own plans have come as they do there.
-const ORDER: [Field; 22] = [
+const ORDER: [Field; 23] = [
     Field::Target,
     Field::Kind,
     Field::Subscriptions,
@@ -41,6 +41,7 @@ const ORDER: [Field; 22] = [
     Field::ForEach,
     Field::Locks,
     Field::Workspace,
+    Field::Changes,
     Field::Protects,
     Field::Task,
     Field::Contract,

@@ -6,7 +6,7 @@ use crate::parse::parse;
 use crate::source::{Source, Span};
 use crate::tree::{PlanTree, StepNumber, StepTree};
 
-/// What stands before a proposal that is read by itself.
+/// Stands before a proposal that is read by itself.
 pub(super) const HEAD: &str =
     "---\ntype: plan\nstatus: draft\nowner: worker\n---\n\n# Proposal\n\n## Steps\n\n";
 

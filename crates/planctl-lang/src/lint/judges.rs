@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::Lint;
-use super::mentions::Role;
 use super::order::Order;
+use super::plainly::Right;
 use crate::characters::escape;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::facts::{FileFact, Protected};
+use crate::facts::{FileFact, Protected, rights_of_task};
 use crate::parse::name_of;
 use crate::shell;
 use crate::source::Span;
@@ -15,6 +15,10 @@ use crate::source::Span;
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     for (at, step) in lint.tree.steps.iter().enumerate() {
         let (Some(contract), Some(script)) = (&step.contract, lint.scripts.read_of(at)) else { continue };
+        // Who lists what may be changed has said that it may.
+        if !step.changes.is_empty() {
+            continue;
+        }
         let protected = Protected::by(step);
         let mut seen = BTreeSet::new();
         for judge in shell::judges(script) {
@@ -30,14 +34,14 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             let editable = Diagnostic::new(Code::P108, message)
                 .at(contract.in_plan(judge.span), "this decides whether the step is done")
                 .at(named, label)
-                .note("a file that neither the task nor the subscriptions name is protected from the worker")
-                .help(format!("add `**protects:** {shown}` so that an edit of it fails the step, or check with a file the step need not touch"));
+                .note("a file that decides the contract is protected from a worker that is not told to change it")
+                .help(format!("add `**protects:** {shown}` so that an edit of it fails the step, `**changes:** {shown}` where it is meant, or check with a file the step need not touch"));
             found.push(editable.step(name_of(step)));
         }
     }
 }
 
-// The file as the step names it, where it is there before the step begins: what a step makes, its contract may run.
+// The file as the task changes it, where it is there before the step begins: what a step makes, its contract may run.
 fn named_in_step(
     lint: &Lint<'_>,
     order: &Order,
@@ -48,16 +52,13 @@ fn named_in_step(
         matches!(lint.facts.files.get(path), Some(FileFact::Regular { .. })) || order.is_made_before(path, at)
     };
     let is_beneath = |path: &str| path.strip_prefix(judge).is_some_and(|rest| rest.starts_with('/'));
-    for mention in order.of_task(at) {
-        let is_edited = matches!(mention.role, Role::Makes | Role::Changes);
-        let fits = mention.path == judge || (is_edited && is_beneath(&mention.path));
-        if fits && is_there(&mention.path) {
-            let label =
-                if is_edited { "the task edits it" } else { "the task names it, so it is not protected" };
-            return Some((mention.path.clone(), mention.span, label));
-        }
-    }
-    let mut subscribed = lint.tree.steps[at].subscribed_files();
-    let (path, span) = subscribed.find(|(path, _)| *path == judge && is_there(path))?;
-    Some((path.to_owned(), span, "the step is given it, so it is not protected"))
+    let rights = rights_of_task(order, at);
+    let mention = order.of_task(at).iter().find(|mention| {
+        let path = mention.path.as_str();
+        mention.right == Right::May
+            && rights.get(path) == Some(&Right::May)
+            && (path == judge || is_beneath(path))
+            && is_there(path)
+    })?;
+    Some((mention.path.clone(), mention.span, "the task edits it"))
 }

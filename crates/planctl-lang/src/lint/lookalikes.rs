@@ -14,7 +14,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     lint.tree.frontmatter.owner.iter().for_each(|owner| of_value(owner, found));
     for step in &lint.tree.steps {
         let mut of_step = Vec::new();
-        let values = step.target.iter().chain(&step.protects);
+        let values = step.target.iter().chain(&step.changes).chain(&step.protects);
         values.for_each(|value| of_value(value, &mut of_step));
         for (path, span) in step.subscribed_files() {
             of_value(&Spanned::new(path.to_owned(), span), &mut of_step);

@@ -1,5 +1,6 @@
 //! What a task's text says it does with the files it names: the nearest verb before a path in its sentence tells.
 
+use super::plainly::{self, Right};
 use crate::shell::paths_in_text;
 use crate::source::{Source, Span, Spanned};
 use crate::workflow::Language;
@@ -28,6 +29,8 @@ pub(crate) struct Mention {
     /// Where it stands in the plan.
     pub span: Span,
     pub role: Role,
+    /// What the task says about changing it.
+    pub right: Right,
 }
 
 /// Returns the paths that a task names, in the order of the text.
@@ -40,18 +43,23 @@ pub(crate) fn of_task(source: &Source, task: &Spanned<String>) -> Vec<Mention> {
     let mut places = Places::new(source, task);
     let mut reader = Reader::default();
     let mut mentions: Vec<Mention> = Vec::with_capacity(paths.len());
+    let mut end = 0;
+    paths.retain(|(_, span)| {
+        let is_apart = task.value.get(span.start..span.end).is_some() && span.start >= end;
+        end = if is_apart { span.end } else { end };
+        is_apart
+    });
+    let spans: Vec<Span> = paths.iter().map(|(_, span)| *span).collect();
+    let rights = plainly::rights(&task.value, &spans);
     let mut at = 0;
-    for (path, span) in paths.into_iter().filter(|(_, span)| task.value.get(span.start..span.end).is_some()) {
-        if span.start < at {
-            continue;
-        }
+    for ((path, span), right) in paths.into_iter().zip(rights) {
         let since = mentions.last_mut().filter(|mention| mention.role == Role::Names);
         if reader.read(&task.value[at..span.start], true)
             && let Some(last) = since
         {
             last.role = Role::Makes;
         }
-        mentions.push(Mention { path, span: places.in_plan(span), role: reader.role() });
+        mentions.push(Mention { path, span: places.in_plan(span), role: reader.role(), right });
         reader.saw_path();
         at = span.end;
     }

@@ -6,15 +6,16 @@ use std::sync::OnceLock;
 
 use super::Scripts;
 use super::mentions::{self, Mention, Role};
+use super::plainly::Right;
 use crate::characters::escape;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::facts::{FileFact, leaves_workspace};
+use crate::facts::{FileFact, clean, leaves_workspace};
 use crate::parse::name_of;
 use crate::shell::{FileUse, Use};
 use crate::source::{Source, Span};
 use crate::tree::{PlanTree, StepTree};
 use crate::workflow::Workflow;
-use planctl_glob::is_glob;
+use planctl_glob::{Glob, is_glob};
 
 /// What every step does with every file it names.
 pub(crate) struct Order {
@@ -24,12 +25,14 @@ pub(crate) struct Order {
     by_step: Vec<Named>,
     /// Which steps may come before others, where that is not the order of the text.
     paths: Option<Paths>,
+    /// The globs of `**changes:**`, each with the place of its step.
+    globs: Vec<(usize, Glob)>,
 }
 
 /// The files that a step names.
 #[derive(Default)]
 struct Named {
-    /// Those of its task, then those of its contract.
+    /// Those of its task, then those of its contract, then those of `**changes:**`.
     mentions: Vec<Mention>,
     /// How many are the task's.
     of_task: usize,
@@ -50,6 +53,7 @@ impl Order {
             last_makers: HashMap::new(),
             by_step: Vec::with_capacity(tree.steps.len()),
             paths: None,
+            globs: Vec::new(),
         };
         for (at, step) in tree.steps.iter().enumerate() {
             let mut mentions =
@@ -57,9 +61,12 @@ impl Order {
             let of_task = mentions.len();
             mentions.extend(of_contract(scripts, at, step));
             let given: BTreeSet<&str> = step.subscribed_files().map(|(path, _)| path).collect();
-            for mention in &mut mentions {
+            let declared = mentions.len();
+            mentions.extend(of_changes(step));
+            order.globs.extend(step.changed_globs().map(|glob| (at, glob)));
+            for (place, mention) in mentions.iter_mut().enumerate() {
                 // What a step is given to read, it does not make, unless it says so.
-                if mention.role != Role::Makes && given.contains(mention.path.as_str()) {
+                if place < declared && mention.role != Role::Makes && given.contains(mention.path.as_str()) {
                     mention.role = Role::Reads;
                 }
                 let part = Part { step: at, span: mention.span, role: mention.role };
@@ -154,12 +161,16 @@ impl Order {
 
     /// Says whether a step before this one may make the file; whoever only reads it does not.
     pub(crate) fn is_made_before(&self, path: &str, at: usize) -> bool {
+        let earlier = self.paths.as_ref().map(|paths| paths.before(at));
+        let is_earlier = |step: usize| earlier.map_or(step < at, |earlier| step != at && has(earlier, step));
         self.before(path, at).any(|part| part.role != Role::Reads)
+            || self.globs.iter().any(|(step, glob)| is_earlier(*step) && glob.matches(path))
     }
 
     /// Says whether the step at this place may make the file.
     pub(crate) fn is_made_within(&self, path: &str, at: usize) -> bool {
         self.within(path, at).any(|part| part.role != Role::Reads)
+            || self.globs.iter().any(|(step, glob)| *step == at && glob.matches(path))
     }
 
     /// Returns an earlier step that reads the file, where none makes it.
@@ -252,6 +263,17 @@ fn has(steps: &[u64], step: usize) -> bool {
     steps.get(step / 64).is_some_and(|bits| bits >> (step % 64) & 1 == 1)
 }
 
+fn of_changes(step: &StepTree) -> impl Iterator<Item = Mention> {
+    step.declared_changes()
+        .filter(|entry| !is_glob(&entry.value) && leaves_workspace(&entry.value).is_none())
+        .map(|entry| Mention {
+            path: clean(&entry.value),
+            span: entry.span,
+            role: Role::Changes,
+            right: Right::May,
+        })
+}
+
 fn of_contract(scripts: &Scripts, at: usize, step: &StepTree) -> Vec<Mention> {
     let Some(contract) = &step.contract else { return Vec::new() };
     let mention = |file: &FileUse| {
@@ -263,7 +285,7 @@ fn of_contract(scripts: &Scripts, at: usize, step: &StepTree) -> Vec<Mention> {
             Use::TestsAbsence => return None,
         };
         let path = file.path.trim_end_matches('/').to_owned();
-        Some(Mention { path, span: contract.in_plan(file.span), role })
+        Some(Mention { path, span: contract.in_plan(file.span), role, right: Right::Reads })
     };
     scripts.files(at).iter().filter_map(mention).collect()
 }

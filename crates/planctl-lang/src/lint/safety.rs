@@ -138,8 +138,8 @@ fn scratch_variables(script: &Script) -> Vec<String> {
 fn only_scratch(words: &[Word], scratch: &[String]) -> bool {
     let is_scratch = |word: &Word| match word.parts.first() {
         Some(Part::Variable(name)) => scratch.contains(name),
-        Some(Part::Text(text)) => text.starts_with("/tmp/") && text.len() > 5,
-        Some(Part::Unknown) | None => false,
+        Some(Part::Text(text) | Part::Pattern(text)) => text.starts_with("/tmp/") && text.len() > 5,
+        Some(Part::Default { .. } | Part::Output(_) | Part::Unknown) | None => false,
     };
     let mut targets = words.iter().skip(1).filter(|word| !word.raw.starts_with('-')).peekable();
     matches!(words.first().map(Word::text), Some("rm" | "truncate" | "chmod"))

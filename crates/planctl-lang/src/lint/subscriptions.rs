@@ -11,11 +11,11 @@ use super::Lint;
 use super::order::{Circles, Ordering};
 use crate::characters::escape;
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::facts::{FileFact, leaves_workspace, other_forms};
+use crate::facts::{FileFact, Protected, clean, leaves_workspace, other_forms};
 use crate::levels::Levels;
 use crate::near::{Existing, nearest};
 use crate::parse::name_of;
-use crate::source::{Source, Span};
+use crate::source::{Source, Span, Spanned};
 use crate::tree::PlanTree;
 
 /// The most bytes of a subscribed file that a prompt takes.
@@ -49,6 +49,9 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             }
         }
         ordering.foreseen(at, &mut of_step);
+        for entry in step.declared_changes() {
+            places.changed(entry, &Protected::by(step), &mut of_step);
+        }
         for glob in &step.protects {
             if let Some(why) = leaves_workspace(&glob.value) {
                 of_step.push(outside(&glob.value, why, glob.span));
@@ -99,6 +102,28 @@ impl<'b> Places<'_, 'b> {
             None => {}
             Some(FileFact::Missing) => self.missing(at, path, span, found),
             Some(fact) => found.extend(refused(path, fact, span)),
+        }
+    }
+
+    // An entry of `**changes:**`; one that names nothing yet is what the step makes.
+    fn changed(&self, entry: &Spanned<String>, protected: &Protected, found: &mut Vec<Diagnostic>) {
+        let (path, span) = (clean(&entry.value), entry.span);
+        if let Some(why) = leaves_workspace(&path) {
+            return found.push(outside(&path, why, span));
+        }
+        if is_glob(&path) {
+            return found.extend(not_a_glob(&path, span));
+        }
+        let shown = escape(&path);
+        if path.ends_with('/') || self.lint.facts.files.get(&path) == Some(&FileFact::Directory) {
+            let below = format!("{}/**", path.trim_end_matches('/'));
+            let message = format!("`**changes:**` names the folder `{shown}`, which allows nothing below it");
+            let folder = Diagnostic::new(Code::P207, message).at(span, "");
+            found.push(folder.help(format!("write `{}`", escape(&below))).fix(span, below, true));
+        } else if protected.holds(&path) {
+            let message = format!("the step both changes and protects `{shown}`; it stays protected");
+            let both = Diagnostic::new(Code::P119, message).at(span, "");
+            found.push(both.help("take it out of `**changes:**`, or out of `**protects:**`"));
         }
     }
 

@@ -133,6 +133,7 @@ fn ended(run: &TrialRun) -> String {
         Ending::Exited { code } => format!("exit {code} in {time}"),
         Ending::Signalled { signal } => format!("ended by signal {signal} after {time}"),
         Ending::TimedOut => format!("ended at its timeout, after {time}"),
+        Ending::OverLimit { resource, max } => format!("ended after {time}: {}", resource.exceeded(max)),
         Ending::NotRun => "not run".to_owned(),
     }
 }

@@ -251,14 +251,20 @@ impl Net {
         let roofless = roofless.filter(|fork| rings[**fork]).take(FORKS_MAX);
         for fork in roofless {
             if told.len() < TOLD_MAX
-                && let Some(back) = self.way_back(*fork)
+                && let Some((from, to)) = self.way_back(*fork)
             {
-                let span = span_of(workflow, &self.ids[back]);
+                let name = |at: usize| escape(self.ids[at].as_str());
+                let back = match to == *fork {
+                    true => "to".to_owned(),
+                    false => format!("to `{}`, before", name(to)),
+                };
                 let message = format!(
-                    "a way leads from `{}` back to where branches begin (`{}`), while the others are under way",
-                    escape(self.ids[back].as_str()),
-                    escape(self.ids[*fork].as_str())
+                    "a way leads from `{}` back {back} where branches begin (`{}`), while the others are under way",
+                    name(from),
+                    name(*fork)
                 );
+                let target = target_of(workflow, &self.ids[from], &self.ids[to]);
+                let span = target.unwrap_or_else(|| span_of(workflow, &self.ids[from]));
                 let finding = Diagnostic::new(Code::P315, message).at(span, "a way back from here");
                 told.push(finding.help(
                     "let the branches meet before a way leads back, or keep the way back within one branch",
@@ -300,9 +306,16 @@ impl Net {
     }
 
     // The last node of a way from a fork back to it that no join of all its branches cuts.
-    fn way_back(&self, fork: usize) -> Option<usize> {
+    // The step of a way back to a fork that leaves its branches, and what is before the fork is entered by it (DOT B12).
+    fn way_back(&self, fork: usize) -> Option<(usize, usize)> {
         let within = self.reached(fork, self.last_join(fork));
-        self.back[fork].iter().copied().find(|from| within[*from])
+        let last = self.back[fork].iter().copied().find(|from| within[*from])?;
+        let mut before = self.reached(self.start, Some(fork));
+        before[self.start] = true;
+        let leads_back = |to: usize| to == fork || before[to] && self.reached(to, None)[fork];
+        let of_branch = (0..within.len()).filter(|at| within[*at] && !before[*at] && *at != fork);
+        let mut steps = of_branch.flat_map(|from| self.ways[from].iter().map(move |to| (from, *to)));
+        steps.find(|(_, to)| leads_back(*to)).or(Some((last, fork)))
     }
 
     // The first join through which every way from a fork to a good end leads.
@@ -395,6 +408,13 @@ impl Net {
             .at(span_of(workflow, &self.ids[from]), "this is awaited");
         finding.help("lead every way through it, or need a step that every way leads through")
     }
+}
+
+// Where a node names another as that to go back to.
+fn target_of(workflow: &Workflow, from: &NodeId, to: &NodeId) -> Option<Span> {
+    let node = workflow.nodes.iter().find(|node| node.id.value == from.as_str())?;
+    let said = ["retry_target", "fallback_retry_target"].into_iter().filter_map(|key| node.said.text(key));
+    said.filter(|target| target.value == to.as_str()).map(|target| target.span).next()
 }
 
 fn span_of(workflow: &Workflow, id: &NodeId) -> Span {

@@ -80,7 +80,7 @@ fn meets(
             Some(Some(_)) => None,
         };
         branch_of.insert(at, now);
-        // What follows a meeting is come to by every branch that meets there.
+        // Every branch that meets there leads to the nodes behind the meeting.
         open.extend(ways[at].iter().filter(|(_, edge)| !edge.loop_restart).map(|(to, _)| (*to, branch)));
     }
     let mut meetings = BTreeMap::new();

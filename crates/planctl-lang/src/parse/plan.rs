@@ -41,6 +41,7 @@ impl Reader<'_> {
             | Field::OnFail
             | Field::Timeout
             | Field::ContractTimeout
+            | Field::Changes
             | Field::Protects
             | Field::Guard
             | Field::MaxRetries

@@ -37,9 +37,15 @@ impl Reader<'_> {
             Form::List if known == Field::Subscriptions => self.take_subscriptions(field, end),
             Form::List => {
                 let entries = self.list(field, end);
-                let is_glob = known == Field::Protects;
                 self.set_list(known, field, entries, |step, entries| {
-                    *(if is_glob { &mut step.protects } else { &mut step.locks }) = entries;
+                    let list = if known == Field::Changes {
+                        &mut step.changes
+                    } else if known == Field::Protects {
+                        &mut step.protects
+                    } else {
+                        &mut step.locks
+                    };
+                    *list = entries;
                 });
             }
             Form::Contract => self.take_contract(field, end),
@@ -85,6 +91,7 @@ impl Reader<'_> {
             Field::Task
             | Field::Contract
             | Field::Subscriptions
+            | Field::Changes
             | Field::Protects
             | Field::Locks
             | Field::ForEach => {}

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use brush_parser::ast::{self, SourceLocation};
-use brush_parser::word::{self, Parameter, ParameterExpr, WordPiece, WordPieceWithSource};
+use brush_parser::word::{self, Parameter, ParameterExpr, SpecialParameter, WordPiece, WordPieceWithSource};
 use brush_parser::{ParseError, Parser, ParserOptions, SourceSpan};
 
 use super::gaps::closed;
@@ -182,6 +182,7 @@ impl Converter<'_> {
             words: Vec::new(),
             redirects: Vec::new(),
             inline: Vec::new(),
+            arrays: Vec::new(),
             span: Span::at(0),
         };
         let mut literals = Vec::new();
@@ -219,7 +220,11 @@ impl Converter<'_> {
                 made.redirects.extend(self.redirect(redirect)?)
             }
             ast::CommandPrefixOrSuffixItem::Word(word) => self.take_word(word, made, literals)?,
-            ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
+            ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
+                if let ast::AssignmentValue::Array(values) = &assignment.value {
+                    let values = values.iter().map(|(_, value)| Ok(self.word(value)?.0));
+                    made.arrays.push((assignment.name.to_string(), values.collect::<Converted<_>>()?));
+                }
                 // After the command's name it is an argument (`env A=1`, `export A=1`).
                 if made.words.is_empty() {
                     made.assignments.push(self.word(word)?.0)
@@ -480,7 +485,7 @@ impl Converter<'_> {
         let mut literal = Text::default();
         let is_plain = is_literal(&pieces, &written, &mut literal, false);
         made.literal = is_plain.then(|| literal.as_str().to_owned());
-        parts(&pieces, &mut made.parts);
+        parts(&pieces, false, &mut made.parts);
         self.nested(&pieces, &written, &mut made.nested)?;
         Ok((made, is_plain.then_some(literal)))
     }
@@ -571,29 +576,59 @@ fn is_literal(pieces: &[WordPieceWithSource], from: &Text, text: &mut Text, is_q
     })
 }
 
-fn parts(pieces: &[WordPieceWithSource], into: &mut Vec<Part>) {
+fn parts(pieces: &[WordPieceWithSource], is_quoted: bool, into: &mut Vec<Part>) {
     for piece in pieces {
         match &piece.piece {
+            WordPiece::Text(plain) if !is_quoted && plain.contains(['*', '?', '[', '{']) => {
+                into.push(Part::Pattern(plain.clone()));
+            }
             WordPiece::Text(plain) | WordPiece::SingleQuotedText(plain) => {
                 into.push(Part::Text(plain.clone()));
             }
             WordPiece::EscapeSequence(escape) => {
                 into.push(Part::Text(escape.strip_prefix('\\').unwrap_or(escape).to_owned()));
             }
-            WordPiece::DoubleQuotedSequence(inner) => parts(inner, into),
-            WordPiece::ParameterExpansion(ParameterExpr::Parameter {
-                parameter: Parameter::Named(name),
-                indirect: false,
-            }) => into.push(Part::Variable(name.clone())),
+            WordPiece::DoubleQuotedSequence(inner) => parts(inner, true, into),
+            WordPiece::ParameterExpansion(parameter) => into.push(of_parameter(parameter)),
             WordPiece::TildeExpansion(word::TildeExpr::Home) => into.push(Part::Text("~".into())),
+            WordPiece::CommandSubstitution(script) | WordPiece::BackquotedCommandSubstitution(script) => {
+                into.push(Part::Output(script.clone()));
+            }
             WordPiece::TildeExpansion(_)
             | WordPiece::AnsiCQuotedText(_)
             | WordPiece::GettextDoubleQuotedSequence(_)
-            | WordPiece::ParameterExpansion(_)
-            | WordPiece::CommandSubstitution(_)
-            | WordPiece::BackquotedCommandSubstitution(_)
             | WordPiece::ArithmeticExpression(_) => into.push(Part::Unknown),
         }
+    }
+}
+
+fn of_parameter(expression: &ParameterExpr) -> Part {
+    if let ParameterExpr::Parameter { parameter, indirect: false }
+    | ParameterExpr::IndicateErrorIfNullOrUnset { parameter, indirect: false, .. } = expression
+    {
+        return variable(parameter).map_or(Part::Unknown, Part::Variable);
+    }
+    if let ParameterExpr::UseDefaultValues { parameter, indirect: false, default_value, .. }
+    | ParameterExpr::AssignDefaultValues { parameter, indirect: false, default_value, .. } = expression
+        && let Ok(pieces) =
+            word::parse(default_value.as_deref().unwrap_or_default(), &ParserOptions::default())
+    {
+        let mut default = Vec::new();
+        parts(&pieces, false, &mut default);
+        return variable(parameter).map_or(Part::Unknown, |name| Part::Default { name, default });
+    }
+    Part::Unknown
+}
+
+/// Returns the name of a parameter: `1` for the first argument, `@` for all of them, that of an array for its elements.
+fn variable(parameter: &Parameter) -> Option<String> {
+    match parameter {
+        Parameter::Named(name)
+        | Parameter::NamedWithIndex { name, .. }
+        | Parameter::NamedWithAllIndices { name, .. } => Some(name.clone()),
+        Parameter::Positional(number) => Some(number.to_string()),
+        Parameter::Special(SpecialParameter::AllPositionalParameters { .. }) => Some("@".to_owned()),
+        Parameter::Special(_) => None,
     }
 }
 

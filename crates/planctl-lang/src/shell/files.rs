@@ -1,13 +1,11 @@
 //! Finds the files that a contract or a task names.
 
-use std::collections::BTreeMap;
-
-use super::walk::{chain, each, each_wanted, git_verb};
-use super::{Arguments, Command, Part, Redirect, Script, Test, Word};
+use super::deciding::Unseen;
+use super::following::{At, Follower};
+use super::values::TOP;
+use super::walk::git_verb;
+use super::{Arguments, Script, Test, Word};
 use crate::source::Span;
-
-/// The most values of a variable that are followed.
-const VALUES_MAX: usize = 16;
 
 /// What a script does with a file that it names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -35,80 +33,13 @@ pub struct FileUse {
     pub is_certain: bool,
 }
 
-/// Returns the files that a script names, in order; relative ones and absolute ones.
+/// Returns the files that a script names, in order; relative to the workspace, also after `cd`, and absolute ones.
 pub fn files(script: &Script) -> Vec<FileUse> {
-    let mut named = Named { values: values(script), found: Vec::new() };
-    each_wanted(script, true, &mut |command, is_wanted| match command {
-        Command::Simple(simple) => {
-            named.redirects(&simple.redirects);
-            match Test::of(simple) {
-                Some(test) => named.test(&test, is_wanted),
-                None => chain(&simple.words).into_iter().for_each(|words| named.command(words)),
-            }
-        }
-        Command::Test { test, redirects, .. } => {
-            named.redirects(redirects);
-            named.test(test, is_wanted);
-        }
-        Command::Compound(compound) => {
-            named.redirects(&compound.redirects);
-            // The values of a loop's variable count where it is used.
-            if compound.variable.is_none() {
-                compound.words.iter().for_each(|word| named.add(word, Use::Reads, false));
-            }
-        }
-        Command::Function { .. } => {}
-    });
-    named.found
+    Follower::follow(script, &Unseen).found
 }
 
-/// The values that variables may have: those of loops and of plain assignments.
-type Values = BTreeMap<String, Vec<(String, Span)>>;
-
-fn values(script: &Script) -> Values {
-    let mut values = Values::new();
-    let mut add = |name: &str, value: &str, span: Span| {
-        let known = values.entry(name.to_owned()).or_default();
-        if known.len() < VALUES_MAX {
-            known.push((value.to_owned(), span));
-        }
-    };
-    each(script, &mut |command| match command {
-        Command::Compound(compound) => {
-            if let Some(name) = &compound.variable {
-                let words =
-                    compound.words.iter().filter_map(|word| Some((word.literal.as_deref()?, word.span)));
-                words.for_each(|(text, span)| add(name, text, span));
-            }
-        }
-        Command::Simple(simple) => {
-            let declared = matches!(simple.name(), Some("export" | "local" | "declare" | "readonly"));
-            let declared = simple.words.iter().filter(|_| declared);
-            for word in simple.assignments.iter().filter(|_| simple.words.is_empty()).chain(declared) {
-                if let Some((name, value)) = word.literal.as_deref().and_then(|text| text.split_once('=')) {
-                    let start = (word.span.end - word.span.start).min(name.len() + 1);
-                    add(name, value, Span::new(word.span.start + start, word.span.end));
-                }
-            }
-        }
-        Command::Function { .. } | Command::Test { .. } => {}
-    });
-    values
-}
-
-struct Named {
-    values: Values,
-    found: Vec<FileUse>,
-}
-
-impl Named {
-    fn redirects(&mut self, redirects: &[Redirect]) {
-        for redirect in redirects.iter().filter(|redirect| !redirect.is_document) {
-            self.add(&redirect.target, if redirect.writes { Use::Writes } else { Use::Reads }, true);
-        }
-    }
-
-    fn test(&mut self, test: &Test, is_wanted: bool) {
+impl Follower<'_> {
+    pub(super) fn test(&mut self, test: &Test, is_wanted: bool) {
         match test {
             Test::And(a, b) | Test::Or(a, b) => {
                 self.test(a, is_wanted);
@@ -131,7 +62,8 @@ impl Named {
         }
     }
 
-    fn command(&mut self, words: &[Word]) {
+    /// Takes note of the files that a command names.
+    pub(super) fn operands(&mut self, words: &[Word], at: At) {
         let Some(name) = words.first().and_then(|word| word.literal.as_deref()) else { return };
         if name.contains('/') {
             self.add(&words[0], Use::Reads, true);
@@ -155,7 +87,7 @@ impl Named {
                 read.positional.into_iter().for_each(|word| self.add(word, Use::Writes, true));
             }
             "bash" | "sh" | "source" | "." | "python" | "python3" | "node" | "ruby" | "perl" => {
-                self.run(rest)
+                self.program_arguments(rest)
             }
             "ls" | "stat" => self.all(rest, Use::Tests),
             "head" | "tail" => {
@@ -190,11 +122,15 @@ impl Named {
                 let letter = if name == "curl" { "o" } else { "O" };
                 read.values(letter, "output").for_each(|word| self.add(word, Use::Writes, true));
             }
-            "make" => {
+            "make" | "gmake" => {
                 let read = Arguments::read(rest, "Cfj", &["directory", "file"]);
-                for (_, word) in read.valued.iter().filter(|(name, _)| name != "j") {
+                let folder = self.shell.folder.clone();
+                for word in read.values("C", "directory") {
                     self.add(word, Use::Reads, true);
+                    self.enter(word);
                 }
+                read.values("f", "file").for_each(|word| self.add(word, Use::Reads, true));
+                self.shell.folder = folder;
             }
             "find" => {
                 let places = rest.iter().take_while(|word| !word.raw.starts_with(['-', '(', '!', '\\']));
@@ -204,6 +140,7 @@ impl Named {
             "git" => self.git(rest),
             _ => rest.iter().for_each(|word| self.add(word, Use::Reads, false)),
         }
+        self.tools(words, at);
     }
 
     fn all(&mut self, words: &[Word], how: Use) {
@@ -253,7 +190,7 @@ impl Named {
         left.into_iter().skip(usize::from(!is_given)).for_each(|word| self.add(word, Use::Reads, true));
     }
 
-    fn run(&mut self, words: &[Word]) {
+    fn program_arguments(&mut self, words: &[Word]) {
         let module = words.iter().position(|word| word.raw == "-m");
         if let Some(at) = module
             && words.get(at + 1).is_some_and(|word| word.raw == "pytest")
@@ -293,6 +230,9 @@ impl Named {
     fn git(&mut self, words: &[Word]) {
         let texts: Vec<&str> = std::iter::once("git").chain(words.iter().map(Word::text)).collect();
         let Some(at) = git_verb(&texts).map(|at| at - 1) else { return };
+        let folder = self.shell.folder.clone();
+        let before = words[..at].iter().zip(&words[1..]);
+        before.filter(|(word, _)| word.raw == "-C").for_each(|(_, folder)| self.enter(folder));
         let read = Arguments::read(&words[at + 1..], "", &[]);
         let (how, is_certain) = match words[at].raw.as_str() {
             "rm" | "mv" | "restore" => (Use::Writes, true),
@@ -304,14 +244,26 @@ impl Named {
             let is_path = read.after_dashes.iter().any(|after| std::ptr::eq(*after, *word));
             self.add(word, if is_path || is_certain { how } else { Use::Reads }, is_path || is_certain);
         }
+        self.shell.folder = folder;
     }
 
-    fn add(&mut self, word: &Word, how: Use, is_certain: bool) {
-        if let Some(text) = word.literal.as_deref() {
-            return self.add_path(text, word.span, how, is_certain);
+    pub(super) fn add(&mut self, word: &Word, how: Use, is_certain: bool) {
+        for value in self.shell.resolved(word).unwrap_or_default() {
+            let feeds = self.feeds_program && is_certain && how == Use::Reads;
+            if feeds {
+                self.decides_by(
+                    &value.text,
+                    value.is_pattern,
+                    value.span,
+                    At { wanted: true, decides: true },
+                );
+            }
+            if !value.is_pattern {
+                self.add_path(&value.text, value.span, how, is_certain);
+            }
         }
-        for (text, span) in self.resolved(word) {
-            self.add_path(&text, span, how, is_certain);
+        if self.feeds_program && is_certain && self.shell.resolved(word).is_none() && word.nested.is_empty() {
+            self.deciding.untold(word.span);
         }
     }
 
@@ -321,46 +273,27 @@ impl Named {
         }
     }
 
-    // What a word is where its variables have plain values.
-    fn resolved(&self, word: &Word) -> Vec<(String, Span)> {
-        if let [Part::Variable(name)] = word.parts.as_slice()
-            && name != "HOME"
-        {
-            return self.values.get(name).cloned().unwrap_or_default();
-        }
-        let mut made = vec![String::new()];
-        for part in &word.parts {
-            match part {
-                Part::Text(text) if text.contains(['*', '?', '[']) => return Vec::new(),
-                Part::Text(text) => made.iter_mut().for_each(|so_far| so_far.push_str(text)),
-                Part::Variable(name) if name == "HOME" => {
-                    made.iter_mut().for_each(|so_far| so_far.push('~'));
-                }
-                Part::Variable(name) => {
-                    let Some(values) = self.values.get(name) else { return Vec::new() };
-                    let longer = made
-                        .iter()
-                        .flat_map(|so_far| values.iter().map(move |(value, _)| format!("{so_far}{value}")));
-                    made = longer.take(VALUES_MAX).collect();
-                }
-                Part::Unknown => return Vec::new(),
-            }
-        }
-        made.into_iter().map(|text| (text, word.span)).collect()
-    }
-
     fn add_path(&mut self, text: &str, span: Span, how: Use, is_certain: bool) {
         // `--config=path` and pytest's `path::test` name a path too.
         let is_option = text.starts_with('-');
         let text = if is_option { text.split_once('=').map_or("", |(_, value)| value) } else { text };
         let text = text.split_once("::").map_or(text, |(path, _)| path);
         let is_certain = is_certain && !is_option && !text.is_empty();
-        if !is_certain && !looks_like_path(text) {
+        if !is_certain
+            && !looks_like_path(text.strip_prefix(TOP).map_or(text, |path| path.trim_start_matches('/')))
+        {
             return;
         }
-        let path = normal(text);
+        // At the top of the workspace a name stays as it is written, for messages.
+        let path = match self.shell.folder.as_deref() {
+            Some("") if !text.starts_with(TOP) => normal(text).to_owned(),
+            Some(_) | None => match self.shell.located(text) {
+                Some(path) => path,
+                None => return,
+            },
+        };
         if !path.is_empty() && path != "." && !path.contains('\n') {
-            self.found.push(FileUse { path: path.to_owned(), span, how, is_certain });
+            self.found.push(FileUse { path, span, how, is_certain });
         }
     }
 }

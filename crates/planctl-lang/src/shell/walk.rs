@@ -91,13 +91,13 @@ fn of_words<'a>(words: impl Iterator<Item = &'a Word>, visit: &mut dyn FnMut(&'a
 }
 
 // Says whether a list ends with `exit 1`, `return 1` or `false`.
-fn fails(script: &Script) -> bool {
+pub(super) fn fails(script: &Script) -> bool {
     script.items.last().is_some_and(|item| {
         pipeline_fails(item.rest.last().map_or(&item.first, |(_, last)| last)) && !item.is_background
     })
 }
 
-fn pipeline_fails(pipeline: &Pipeline) -> bool {
+pub(super) fn pipeline_fails(pipeline: &Pipeline) -> bool {
     match pipeline.commands.as_slice() {
         [Command::Simple(simple)] => match (simple.words.first().map(Word::text), simple.words.len()) {
             (Some("false"), 1) => !pipeline.is_negated,

@@ -93,6 +93,7 @@ fn node(source: &Source, step: &StepTree, found: &mut Vec<Diagnostic>) -> NodeTr
         "subscriptions",
         list(step.subscriptions.iter().map(|entry| (subscription(&entry.value), entry.span))),
     );
+    say("changes", list(step.changes.iter().map(|path| (path.value.clone(), path.span))));
     say("protects", list(step.protects.iter().map(|glob| (glob.value.clone(), glob.span))));
     say("locks", list(step.locks.iter().map(|lock| (lock.value.clone(), lock.span))));
     say("workspace", step.workspace.as_ref().map(|mode| (mode_word(mode.value).to_owned(), mode.span)));

@@ -21,6 +21,7 @@ pub struct Markdown {
 /// What is said of nodes that a plan has a field for, in the order of planctl's form; texts of several lines apart.
 const FIELDS: [&str; 5] = ["target", "needs", "when", "workspace", "timeout"];
 const FIELDS_AFTER: [&str; 4] = ["on_fail", "max_retries", "max_visits", "contract_timeout"];
+const LISTS: [&str; 4] = ["subscriptions", "changes", "protects", "locks"];
 /// What is written elsewhere, or means nothing outside of DOT.
 const ELSEWHERE: [&str; 14] = [
     "label",
@@ -166,7 +167,7 @@ fn step(node: &NodeTree, numbers: &Numbers<'_>, text: &mut String, lost: &mut BT
     for key in FIELDS {
         field(node, key, text);
     }
-    for key in ["subscriptions", "protects", "locks"] {
+    for key in LISTS {
         let entries = node.said.list(key);
         if !entries.is_empty() {
             text.push_str(&format!("**{key}:**\n"));
@@ -185,7 +186,7 @@ fn step(node: &NodeTree, numbers: &Numbers<'_>, text: &mut String, lost: &mut BT
         FIELDS.contains(&key)
             || FIELDS_AFTER.contains(&key)
             || ELSEWHERE.contains(&key)
-            || ["subscriptions", "protects", "locks"].contains(&key)
+            || LISTS.contains(&key)
     };
     for (key, _) in node.said.iter().filter(|(key, _)| !is_written(key)) {
         lost.insert(format!("`{key}` of `{}`", node.id.value));

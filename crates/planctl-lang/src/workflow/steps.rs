@@ -76,6 +76,7 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
         own.or_else(|| workflow.said.number("default_max_retries")).or_else(|| preset(&workflow.said));
     step.max_retries = Some(retries.unwrap_or(Spanned::new(0, here)));
     step.locks = said.list("locks");
+    step.changes = said.list("changes");
     step.protects = said.list("protects");
     step.subscriptions = said.list("subscriptions").into_iter().filter_map(subscription).collect();
     step.workspace = said

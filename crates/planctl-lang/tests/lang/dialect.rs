@@ -8,7 +8,7 @@ use planctl_engine::{NodeId, NodeKind};
 use planctl_lang::workflow::{
     Kind, Language, Workflow, check, dot_text, of_plan, to_dot, to_graph, to_json, to_markdown,
 };
-use planctl_lang::{Code, Diagnostic, Severity, Source, groups};
+use planctl_lang::{Code, Diagnostic, Facts, Levels, Severity, Source, groups, verify};
 
 fn checked(text: &str) -> (Vec<Workflow>, Vec<Diagnostic>) {
     check(&Source::new("plan.dot", text), Language::Dot)
@@ -211,6 +211,22 @@ fn dot_b12_a_goal_gate_in_a_branch_that_always_runs_is_not_passed_by() {
     let past: Vec<&str> =
         found.iter().filter(|found| found.code == Code::P312).map(|found| found.message.as_str()).collect();
     assert_eq!(past, ["a way leads to the exit past the goal gate `d`"], "{found:#?}");
+}
+
+#[test]
+fn dot_b12_a_way_back_out_of_branches_is_told_of_the_node_that_names_it() {
+    let text = dot(
+        "start exit plan [prompt=x, contract=\"test -f p\"] f [shape=component] j [shape=tripleoctagon] a [prompt=x, contract=\"test -f a\", retry_target=plan] \
+         b [prompt=x, contract=\"test -f b\"] start -> plan -> f; f -> a -> j; f -> b -> j; j -> exit",
+    );
+    let found = verify(&Source::new("plan.dot", &text), &Facts::default(), &Levels::default()).diagnostics;
+    let told = found.iter().find(|found| found.code == Code::P315).unwrap_or_else(|| panic!("{found:?}"));
+    assert!(
+        told.message.starts_with("a way leads from `a` back to `plan`, before where branches begin (`f`)"),
+        "{told:?}"
+    );
+    let span = told.spans[0].span;
+    assert_eq!(&text[span.start..span.end], "plan");
 }
 
 #[test]

@@ -42,6 +42,14 @@ fn places(text: &str, facts: &Facts) -> Vec<(Code, Vec<String>)> {
     of_order.map(|found| (found.code, slices(&found))).collect()
 }
 
+/// Returns the findings about what may be changed.
+fn about_rights(text: &str, facts: &Facts) -> Vec<Code> {
+    let is_of_rights = |code: &Code| {
+        matches!(code, Code::P118 | Code::P119 | Code::P120 | Code::P205 | Code::P206 | Code::P207)
+    };
+    found_with(text, facts).into_iter().map(|found| found.code).filter(is_of_rights).collect()
+}
+
 fn one(text: &str, facts: &Facts, code: Code) -> Diagnostic {
     let mut all = found_with(text, facts).into_iter().filter(|found| found.code == code);
     let first = all.next().unwrap_or_else(|| panic!("no {code} in\n{text}"));
@@ -160,26 +168,29 @@ fn a_task_or_contract_that_uses_what_a_later_step_makes_is_a_warning() {
 #[test]
 fn a_step_that_may_edit_its_own_judge_is_a_warning() {
     let edits = [
-        ("Make the tests in `tests/a.py` pass.", "uv run pytest tests/a.py -x", "tests/a.py"),
+        ("Extend `tests/a.py`.", "uv run pytest tests/a.py -x", "tests/a.py"),
         ("Change `check.sh` until it passes.", "./check.sh", "./check.sh"),
-        ("Update `tests/auth/b.py`.", "pytest tests/auth/", "tests/auth/"),
+        ("Update `tests/auth/b.py`.", "prove tests/auth/", "tests/auth/"),
     ];
     for (task, contract, judge) in edits {
         let text = plan(&[(&[], task, contract)]);
         let path = task.split('`').nth(1).unwrap();
         let expected = (P108, vec![judge.to_owned(), path.to_owned()]);
-        assert_eq!(places(&text, &there(&[path])), [expected], "{task}");
+        let of_judges = |text: &str| {
+            let mut found = places(text, &there(&[path]));
+            found.retain(|(code, _)| *code == P108);
+            found
+        };
+        assert_eq!(of_judges(&text), [expected], "{task}");
         let help = one(&text, &there(&[path]), P108).help.unwrap();
         assert!(help.starts_with(&format!("add `**protects:** {path}`")), "{help}");
-        let protected =
-            text.replace("**target:** coder", &format!("**protects:** {path}\n**target:** coder"));
-        assert_eq!(places(&protected, &there(&[path])), [], "{task}");
+        for field in ["protects", "changes"] {
+            let said = text.replace("**target:** coder", &format!("**{field}:** {path}\n**target:** coder"));
+            assert_eq!(of_judges(&said), [], "{field} {task}");
+        }
     }
     let given = plan(&[(&["repro.sh"], "Fix it.", "bash repro.sh")]);
-    assert_eq!(
-        places(&given, &there(&["repro.sh"])),
-        [(P108, vec!["repro.sh".to_owned(), "file:repro.sh".to_owned()])]
-    );
+    assert_eq!(places(&given, &there(&["repro.sh"])), [], "a subscription gives no right");
 }
 
 #[test]
@@ -189,7 +200,7 @@ fn what_a_step_makes_its_contract_may_look_at() {
         ("Write `a.md`.", "test -f a.md && grep -q x a.md"),
         ("Change `slug.sh`.", "bash slug.sh x | grep -q y"),
         ("Change `lib.sh`.", "bash -n lib.sh"),
-        ("Fix `src/a.py`.", "uv run ruff check src/ && pytest tests/"),
+        ("Fix `src/a.py`.", "uv run ruff check src/ && bash tests/run.sh"),
         ("Fix it.", "bash tests/run.sh"),
     ];
     for (task, contract) in fine {
@@ -200,17 +211,139 @@ fn what_a_step_makes_its_contract_may_look_at() {
     }
 }
 
+fn may_change(text: &str) -> Vec<String> {
+    let source = Source::new("p", text);
+    let graph = planctl_lang::verify(&source, &facts(), &planctl_lang::Levels::default()).graph;
+    let graph = graph.expect("a sound plan is a graph");
+    let task = graph.task(&planctl_engine::NodeId::new("1")).expect("its first step is a task");
+    task.may_change.iter().cloned().collect()
+}
+
 #[test]
-fn what_a_step_protects_is_not_its_own_to_change() {
-    let text = plan(&[(&["repro.sh"], "Change `src/a.py` until `repro.sh` passes.", "bash repro.sh")]);
-    let own = |text: &str| {
-        let source = Source::new("p", text);
-        let graph = planctl_lang::verify(&source, &facts(), &planctl_lang::Levels::default()).graph.unwrap();
-        graph.task(&planctl_engine::NodeId::new("1")).unwrap().own_files.clone()
+fn what_a_step_may_change_is_what_its_task_plainly_changes_or_what_it_lists() {
+    let text =
+        plan(&[(&["repro.sh"], "Change `src/a.py` and `b.py` until `repro.sh` passes.", "bash repro.sh")]);
+    assert_eq!(may_change(&text), ["b.py", "src/a.py"]);
+    let with = |field: &str| text.replace("**target:** coder", &format!("{field}\n**target:** coder"));
+    assert_eq!(may_change(&with("**protects:** src/*.py")), ["b.py"]);
+    assert_eq!(may_change(&with("**changes:** ./lib/x.py, src/**")), ["lib/x.py", "src/**"]);
+    assert_eq!(may_change(&with("**changes:**\n- src/**\n- t.sh\n**protects:** t.sh")), ["src/**"]);
+    assert!(may_change(&with("**changes:** none")).is_empty());
+}
+
+#[test]
+fn entries_of_changes_are_files_and_globs_of_the_workspace() {
+    let text = |entry: &str| {
+        let text = plan(&[(&[], "Write `x.md`.", "test -f x.md")]);
+        text.replace("**target:** coder", &format!("**changes:** {entry}\n**target:** coder"))
     };
-    assert_eq!(own(&text).into_iter().collect::<Vec<_>>(), ["repro.sh", "src/a.py"]);
-    let protected = text.replace("**target:** coder", "**protects:** repro.sh\n**target:** coder");
-    assert_eq!(own(&protected).into_iter().collect::<Vec<_>>(), ["src/a.py"]);
+    let codes = |entry: &str| -> Vec<planctl_lang::Code> {
+        let mut facts = facts();
+        facts.files.insert("src".to_owned(), FileFact::Directory);
+        about_rights(&text(entry), &facts)
+    };
+    use planctl_lang::Code::{P205, P206, P207};
+    for (entry, found) in [
+        ("x.md, docs/*.md", vec![]),
+        ("none", vec![]),
+        ("../x.md", vec![P205]),
+        ("/etc/passwd", vec![P205]),
+        ("~/x", vec![P205]),
+        ("src", vec![P207]),
+        ("docs/", vec![P207]),
+        ("src/[", vec![P206]),
+    ] {
+        assert_eq!(codes(entry), found, "{entry}");
+    }
+    let many = "{a,".repeat(11) + "x" + &"}".repeat(11);
+    assert_eq!(codes(&many), [P206], "braces have ten levels at most");
+}
+
+#[test]
+fn a_glob_of_changes_makes_what_a_later_step_is_given() {
+    let text = plan(&[(&[], "Work.", "true"), (&["docs/a.md"], "Work.", "true")]);
+    let facts = missing(&["docs/a.md"]);
+    assert!(places(&text, &facts).iter().any(|(code, _)| *code == planctl_lang::Code::P201));
+    let said = text.replacen("**target:** coder", "**changes:** docs/*.md\n**target:** coder", 1);
+    assert!(!places(&said, &facts).iter().any(|(code, _)| *code == planctl_lang::Code::P201));
+}
+
+#[test]
+fn a_contract_that_needs_a_protected_file_to_change_is_refused_with_the_line_to_add() {
+    use planctl_lang::Code::P118;
+    let needs = [
+        ("Use the new host.", "! grep -q old deploy.conf", "deploy.conf"),
+        ("Use the new host.", "bash check.sh && ! grep -q old deploy.conf", "deploy.conf"),
+        ("Use the new host.", "! git diff --quiet HEAD -- deploy.conf", "deploy.conf"),
+        ("Use the new host.", "git diff HEAD -- deploy.conf | grep -q new", "deploy.conf"),
+        ("Use the new host.", "grep -q new deploy.conf", "deploy.conf"),
+        ("Use the new host.", "[ \"$(cat deploy.conf)\" = new ]", "deploy.conf"),
+        ("Lower case, please.", "./slug.sh 'A B' | grep -qx a-b", "slug.sh"),
+        ("Lower case, please.", "[ \"$(bash slug.sh 'A B')\" = a-b ]", "slug.sh"),
+    ];
+    for (task, contract, path) in needs {
+        let text = plan(&[(&[], task, contract)]);
+        let facts = there(&["deploy.conf", "slug.sh", "check.sh"]);
+        let needed = one(&text, &facts, P118);
+        assert!(needed.help.unwrap().starts_with(&format!("add `**changes:** {path}`")), "{contract}");
+        let has = |text: &str, facts: &Facts| about_rights(text, facts).contains(&P118);
+        let said = |line: &str| text.replace("**target:** coder", &format!("{line}\n**target:** coder"));
+        assert!(!has(&said(&format!("**changes:** {path}")), &facts), "{contract}");
+        assert!(!has(&said("**guard:** yes"), &facts), "{contract}");
+        assert!(!has(&text.replace(task, &format!("Fix `{path}`.")), &facts), "{contract}");
+        assert!(!has(&text, &missing(&["deploy.conf", "slug.sh", "check.sh"])), "it is not there yet");
+        let before = plan(&[(&[], &format!("Fix `{path}`."), "true"), (&[], task, contract)]);
+        assert!(!has(&before, &facts), "an earlier step changes it: {contract}");
+    }
+    let fine = [
+        ("Make it green.", "bash check.sh"),
+        ("Make it green.", "./check.sh | grep -q ok"),
+        ("Fix `lib.sh`.", "./slug.sh 'A B' | grep -qx a-b"),
+        ("Keep it.", "git diff --quiet HEAD -- deploy.conf"),
+        ("Write `x.md`.", "grep -q x x.md && ! grep -q y x.md"),
+        ("Fix it.", "grep -q new \"$F\" deploy.conf"),
+        ("Fix it.", "grep -rq new src"),
+    ];
+    for (task, contract) in fine {
+        let text = plan(&[(&[], task, contract)]);
+        let found = about_rights(&text, &there(&["deploy.conf", "slug.sh", "check.sh"]));
+        assert_eq!(found, [], "{task} {contract}");
+    }
+}
+
+#[test]
+fn a_doubtful_mention_of_what_decides_is_told_and_two_lines_end_the_doubt() {
+    use planctl_lang::Code::P119;
+    for task in [
+        "Look after `check.sh`.",
+        "Fix the failing test in `check.sh`.",
+        "Fix `check.sh`. Do not edit `check.sh`.",
+    ] {
+        let text = plan(&[(&[], task, "bash check.sh")]);
+        let codes = |text: &str| about_rights(text, &there(&["check.sh"]));
+        assert_eq!(codes(&text), [P119], "{task}");
+        assert!(may_change(&text).is_empty(), "{task}");
+        for field in ["protects", "changes"] {
+            let said =
+                text.replace("**target:** coder", &format!("**{field}:** check.sh\n**target:** coder"));
+            assert_eq!(codes(&said), [], "{field} {task}");
+        }
+    }
+    for task in ["Make `check.sh` pass.", "Do not change `check.sh`.", "See `check.sh`."] {
+        let text = plan(&[(&[], task, "bash check.sh")]);
+        assert_eq!(about_rights(&text, &there(&["check.sh"])), [], "{task}");
+    }
+}
+
+#[test]
+fn a_tool_of_which_nothing_is_protected_is_told() {
+    use planctl_lang::Code::P120;
+    let bare = plan(&[(&[], "Fix `src/a.pl`.", "prove")]);
+    assert_eq!(about_rights(&bare, &there(&["src/a.pl"])), [P120]);
+    let said = bare.replace("**target:** coder", "**protects:** t/**\n**target:** coder");
+    assert_eq!(about_rights(&said, &there(&["src/a.pl"])), []);
+    let named = plan(&[(&[], "Fix `src/a.pl`.", "prove t/a.t")]);
+    assert_eq!(about_rights(&named, &there(&["src/a.pl", "t/a.t"])), []);
 }
 
 #[test]

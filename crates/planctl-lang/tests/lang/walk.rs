@@ -8,7 +8,7 @@ use planctl_engine::{
     Run, RunId, RunStatus, Timestamp, Work, advance,
 };
 
-/// What a run came to.
+/// Describes how a run ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Walk {
     /// The nodes that were entered, in order.

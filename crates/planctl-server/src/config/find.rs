@@ -29,6 +29,8 @@ pub struct Sources<'a> {
     pub database_url: Option<&'a str>,
     /// The kind of place that `--workspace` names.
     pub workspace_mode: Option<WorkspaceMode>,
+    /// Says that a project's file that can't be read and that nobody trusts is left aside with a warning.
+    pub leaves_unread: bool,
     /// Answers for environment variables.
     pub env: &'a dyn Fn(&str) -> Option<OsString>,
 }
@@ -134,11 +136,18 @@ pub fn load(sources: &Sources<'_>) -> Result<Loaded, ConfigError> {
         Some(path) => read_layer(&path, &mut files)?.unwrap_or_default(),
         None => Layer::default(),
     };
-    let (project, distrusted) = project_layer(sources, &mut files)?;
+    let mut warnings = Vec::new();
+    let (project, distrusted) = match project_layer(sources, &mut files) {
+        Err(unread) if sources.leaves_unread && is_of_nobody_trusted(sources)? => {
+            warnings.push(format!("left aside, since nobody trusts it: could not {unread}"));
+            (Layer::default(), None)
+        }
+        read => read?,
+    };
     let mut layer = flags(sources)?.over(environment(sources)?).over(user).over(project);
     let origins = std::mem::take(&mut layer.origins);
     let config = layer.effective();
-    let mut warnings: Vec<String> = distrusted.iter().map(Distrusted::warning).collect();
+    warnings.extend(distrusted.iter().map(Distrusted::warning));
     warnings.extend(unknown_responders(&config));
     warnings.extend(responders_asked_twice(&config));
     warnings.extend(roles_in_a_circle(&config));
@@ -267,6 +276,16 @@ fn project_layer(
     let keys = layer.distrust();
     let distrusted = Distrusted { dir: dir.to_owned(), path, why, keys };
     Ok((layer, Some(distrusted).filter(|distrusted| !distrusted.keys.is_empty())))
+}
+
+/// Says that the project's file is one that was found, and that nobody trusts as it is.
+fn is_of_nobody_trusted(sources: &Sources<'_>) -> Result<bool, ConfigError> {
+    if named(sources).is_some() {
+        return Ok(false);
+    }
+    let Some((path, text)) = found_upward(sources.workspace)? else { return Ok(false) };
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    Ok(Trust::load(sources.state_dir)?.standing(dir, &sha256(text.as_bytes())) != Standing::Trusted)
 }
 
 fn found_upward(workspace: &Path) -> Result<Option<(PathBuf, String)>, ConfigError> {

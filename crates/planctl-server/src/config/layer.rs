@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use planctl_engine::{RedFirst, Role};
 use planctl_glob::Glob;
-use planctl_harness::{PermissionMode, Permissions};
+use planctl_harness::{PermissionMode, Permissions, ResourceLimits};
 use planctl_lang::Levels;
 
 use super::{
@@ -22,6 +22,7 @@ pub(super) struct Layer {
     pub(super) contract_env: BTreeMap<String, String>,
     pub(super) contract_path: Option<Vec<PathBuf>>,
     pub(super) red_first: Option<RedFirst>,
+    pub(super) limits: ResourceLimits,
     pub(super) roles: BTreeMap<Role, RoleLayer>,
     pub(super) database: Option<DatabaseUrl>,
     pub(super) bin_dir: Option<PathBuf>,
@@ -60,6 +61,10 @@ impl Layer {
         }
         if self.contract_path.take().is_some() {
             ignore(&["contracts", "path"]);
+        }
+        // A limit can only be raised over the default, or over the user's own.
+        if !std::mem::take(&mut self.limits).is_none() {
+            ignore(&["contracts", "limits"]);
         }
         for (role, layer) in &mut self.roles {
             if layer.agent.take().is_some() {
@@ -116,6 +121,7 @@ impl Layer {
             contract_env,
             contract_path: self.contract_path.or(weaker.contract_path),
             red_first: self.red_first.or(weaker.red_first),
+            limits: self.limits.or(weaker.limits),
             roles,
             database: self.database.or(weaker.database),
             bin_dir: self.bin_dir.or(weaker.bin_dir),
@@ -139,6 +145,7 @@ impl Layer {
                 env: self.contract_env,
                 path: self.contract_path.unwrap_or_default(),
                 red_first: self.red_first.unwrap_or_default(),
+                limits: self.limits,
             },
             roles,
             database: self.database,

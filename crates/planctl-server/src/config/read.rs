@@ -6,7 +6,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planctl_engine::{RedFirst, Role};
+use planctl_engine::{RedFirst, Resource, Role};
+use planctl_harness::ResourceLimits;
 use planctl_lang::{Levels, Wish, did_you_mean};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -87,6 +88,18 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     if total.is_zero() { Err("a time must be more than zero".to_owned()) } else { Ok(total) }
 }
 
+/// Reads a size such as `512MiB`.
+fn parse_bytes(text: &str) -> Option<u64> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let unit = match text[digits..].trim() {
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return None,
+    };
+    text[..digits].parse::<u64>().ok()?.checked_mul(unit).filter(|bytes| *bytes > 0)
+}
+
 type Value<'i> = Spanned<DeValue<'i>>;
 
 struct Reader<'t> {
@@ -136,10 +149,11 @@ impl Reader<'_> {
                 "env" => layer.contract_env = self.variables(value),
                 "path" => layer.contract_path = Some(self.directories(value)),
                 "red_first" => layer.red_first = self.red_first(value),
+                "limits" => layer.limits = self.limits(value),
                 other @ ("secrets" | "network") => {
                     self.later(key.span(), &format!("contracts.{other}"));
                 }
-                other => self.unknown(key.span(), other, ["timeout", "env", "path", "red_first"]),
+                other => self.unknown(key.span(), other, ["timeout", "env", "path", "red_first", "limits"]),
             }
         }
     }
@@ -154,6 +168,41 @@ impl Reader<'_> {
                 other => self.unknown(key.span(), other, ["mode", "git"]),
             }
         }
+    }
+
+    fn limits(&mut self, value: &Value<'_>) -> ResourceLimits {
+        let mut limits = ResourceLimits::default();
+        for (key, value) in self.table(value, "contracts.limits") {
+            let name = key.get_ref().as_ref();
+            match Resource::ALL.into_iter().find(|resource| resource.key() == name) {
+                Some(Resource::Cpu) => limits.cpu = self.duration(value),
+                Some(Resource::Memory) => limits.memory = self.bytes(value),
+                Some(Resource::Processes) => limits.processes = self.count(value),
+                Some(Resource::FileSize) => limits.file_size = self.bytes(value),
+                Some(Resource::OpenFiles) => limits.open_files = self.count(value),
+                None => self.unknown(key.span(), name, Resource::ALL.map(Resource::key)),
+            }
+        }
+        limits
+    }
+
+    fn bytes(&mut self, value: &Value<'_>) -> Option<u64> {
+        let text = self.string(value)?;
+        let bytes = parse_bytes(text);
+        if bytes.is_none() {
+            let what = format!("expected a size such as \"512MiB\" or \"2GiB\", found {text:?}");
+            self.report(value.span(), what, None);
+        }
+        bytes
+    }
+
+    fn count(&mut self, value: &Value<'_>) -> Option<u64> {
+        let number = value.get_ref().as_integer().and_then(|number| number.as_str().parse().ok());
+        let number = number.filter(|number: &u64| *number > 0);
+        if number.is_none() {
+            self.wrong_type(value, "a whole number from 1");
+        }
+        number
     }
 
     fn red_first(&mut self, value: &Value<'_>) -> Option<RedFirst> {

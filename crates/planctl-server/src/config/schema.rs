@@ -48,6 +48,13 @@ pub fn schema() -> Value {
                     "type": "array",
                     "items": directory(),
                 },
+                "limits": table("What one evaluation and all that it starts may use.", json!({
+                    "cpu": time("CPU time of all its processes together."),
+                    "memory": size("Memory of all its processes together, without mapped files."),
+                    "processes": count("Processes at a time; 4096 unless it is said."),
+                    "file_size": size("The largest file that it may write."),
+                    "open_files": count("Files that one process may have open."),
+                })),
                 "red_first": {
                     "description": "Whether they have to be red before the work, where the plan does not say.",
                     "enum": RedFirst::ALL.map(RedFirst::word),
@@ -182,6 +189,14 @@ fn price() -> Value {
 
 fn time(description: &str) -> Value {
     json!({ "type": "string", "pattern": TIME, "examples": ["90s", "10m", "1h30m"], "description": description })
+}
+
+fn size(description: &str) -> Value {
+    json!({ "type": "string", "pattern": "^[0-9]+ ?[KMG]iB$", "examples": ["512MiB", "2GiB"], "description": description })
+}
+
+fn count(description: &str) -> Value {
+    json!({ "type": "integer", "minimum": 1, "description": description })
 }
 
 fn variables(description: &str) -> Value {

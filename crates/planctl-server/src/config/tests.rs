@@ -14,7 +14,15 @@ fn no_env(_: &str) -> Option<OsString> {
 }
 
 fn sources<'a>(workspace: &'a Path, state_dir: &'a Path) -> Sources<'a> {
-    Sources { workspace, state_dir, file: None, database_url: None, workspace_mode: None, env: &no_env }
+    Sources {
+        workspace,
+        state_dir,
+        file: None,
+        database_url: None,
+        workspace_mode: None,
+        leaves_unread: false,
+        env: &no_env,
+    }
 }
 
 fn findings(text: &str) -> Vec<String> {
@@ -303,6 +311,7 @@ fn levels_are_part_of_what_is_approved_and_without_any_nothing_changes() {
 #[test]
 fn a_configuration_survives_the_way_to_a_daemon_and_its_database_stays_behind() {
     let text = "isolation = \"require:1\"\n[project]\nname = \"x\"\n[contracts]\ntimeout = \"1m\"\nenv = { A = \"1\" }\npath = [\"/opt\"]\nred_first = \"warn\"\n\
+        [contracts.limits]\ncpu = \"5m\"\nmemory = \"512MiB\"\nopen_files = 64\n\
         [roles.coder]\nagent = \"exec:./x\"\ntimeout = \"2m\"\nidle_timeout = \"3m\"\nenv = [\"KEY\"]\n\
         [database]\nurl = \"postgres://me:hunter2@h/x\"\n[postgres]\ndownload = false\n[verify]\nallow = [\"P104\"]\ndeny = [\"warnings\"]\n";
     let config = read::layer(Path::new("planctl.toml"), text).unwrap().effective();
@@ -692,6 +701,11 @@ fn a14_any_change_of_what_runs_changes_what_is_approved() {
         ("contracts.env.*", "", "[contracts]\nenv = { A = \"\" }\n"),
         ("contracts.path", "", "[contracts]\npath = [\"/opt\"]\n"),
         ("contracts.red_first", "", "[contracts]\nred_first = \"warn\"\n"),
+        ("contracts.limits.cpu", "", "[contracts.limits]\ncpu = \"61s\"\n"),
+        ("contracts.limits.memory", "", "[contracts.limits]\nmemory = \"512MiB\"\n"),
+        ("contracts.limits.processes", "", "[contracts.limits]\nprocesses = 10\n"),
+        ("contracts.limits.file_size", "", "[contracts.limits]\nfile_size = \"1GiB\"\n"),
+        ("contracts.limits.open_files", "", "[contracts.limits]\nopen_files = 64\n"),
         ("roles.*.agent", role, "[roles.coder]\nagent = \"claude:-v\"\n"),
         ("roles.*.permissions", role, "permissions = \"deny\"\n"),
         ("roles.*.allow", role, "allow = [\"Edit\"]\n"),

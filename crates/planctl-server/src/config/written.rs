@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use planctl_engine::{Resource, bytes_words};
 use planctl_harness::PermissionMode;
 use planctl_lang::{CONTRACT_TIMEOUT, Wish, is_secret_name, masked};
 use serde_json::{Value, json};
@@ -65,6 +66,14 @@ impl Writer<'_> {
         let path: &Vec<PathBuf> = &contracts.path;
         self.add_some(1, &["contracts", "path"], (!path.is_empty()).then(|| json!(path)));
         self.add(1, &["contracts", "red_first"], json!(contracts.red_first.word()));
+        for resource in Resource::ALL {
+            let limit = contracts.limits.of(resource).map(|limit| match resource {
+                Resource::Cpu => time(Duration::from_secs(limit)),
+                Resource::Memory | Resource::FileSize => json!(bytes_words(limit).replace(' ', "")),
+                Resource::Processes | Resource::OpenFiles => json!(limit),
+            });
+            self.add_some(2, &["contracts", "limits", resource.key()], limit);
+        }
     }
 
     fn role(&mut self, role: &str, settings: &RoleConfig) {
@@ -155,7 +164,10 @@ impl Writer<'_> {
 }
 
 fn variable(name: &str, value: &str) -> Value {
-    if is_secret_name(name) { json!("…") } else { json!(masked(value)) }
+    if is_secret_name(name) || planctl_harness::Masks::new([(name, value)]).text(value) != value {
+        return json!("…");
+    }
+    json!(masked(value))
 }
 
 fn time(span: Duration) -> Value {

@@ -27,6 +27,6 @@ pub(super) async fn answer(call: Call) -> Answer {
     let answer = wanted.answer.answer()?;
     let under = wanted.place.config.clone();
     let services = call.services_of(wanted.place).await?;
-    let given = Approving { note: wanted.note, accept_changed: wanted.accept_changed };
+    let given = Approving { note: wanted.note, accept_changed: wanted.accept_changed, worker: None };
     json(&services.answer(ask, answer, &given, under.as_ref()).await?)
 }

@@ -7,15 +7,15 @@ use axum::RequestPartsExt;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawPathParams, Request};
 use axum::http::response::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header, request};
 use axum::response::{IntoResponse, Response};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use planctl_engine::Actor;
 use planctl_harness::Connection;
 use planctl_store::{Begun, RequestKey, Store, TokenScope};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
+use super::capacity::{HeldBytes, Place};
 use super::problem::{Code, Problem};
 use super::routes::Route;
 use super::{Call, Doors};
@@ -151,9 +151,15 @@ async fn through(doors: &Doors, route: &'static Route, request: Request) -> Resu
     let (mut parts, body) = request.into_parts();
     let peer = parts.extensions.get::<Peer>().copied();
     let peer = peer.ok_or_else(|| Problem::new(Code::Defect, "a request without a peer"))?;
-    refuse_strangers(doors, &peer, &parts.headers, &parts.method)?;
+    refuse_strangers(doors, &peer, &parts)?;
     refuse_while_away(doors, route)?;
     let principal = who(doors, peer, route, &parts.headers).await?;
+    if principal.scope != Scope::Nobody
+        && principal.scope != Scope::Item
+        && let Some(place) = parts.extensions.get::<Place>()
+    {
+        place.is_known();
+    }
     if route.is_decision {
         refuse_workers(principal.peer).await?;
     }
@@ -165,7 +171,7 @@ async fn through(doors: &Doors, route: &'static Route, request: Request) -> Resu
         parameters_of(parameters.map_err(|error| Problem::new(Code::BadRequest, error.to_string()))?)?;
     let query = query_of(parts.uri.query().unwrap_or_default(), route)?;
     let has_body = parts.method != Method::GET;
-    let body = read_body(body, route.body_bytes_max).await?;
+    let (body, held) = read_body(doors, peer, body, route.body_bytes_max).await?;
     if has_body && !body.is_empty() {
         refuse_other_media(&parts.headers)?;
     }
@@ -183,6 +189,7 @@ async fn through(doors: &Doors, route: &'static Route, request: Request) -> Resu
         return (route.handler)(call).await;
     }
     let doing = async move {
+        let _held = held;
         if route.is_keyed {
             keyed(call, &parts.uri.to_string(), &body).await
         } else {
@@ -203,8 +210,9 @@ fn refuse_while_away(doors: &Doors, route: &Route) -> Result<(), Problem> {
 }
 
 /// Lets in only who means this daemon: no page of another site, no name that was bent to this address (A37–A39).
-fn refuse_strangers(doors: &Doors, peer: &Peer, headers: &HeaderMap, method: &Method) -> Result<(), Problem> {
+fn refuse_strangers(doors: &Doors, peer: &Peer, parts: &request::Parts) -> Result<(), Problem> {
     let Peer::Network(_) = peer else { return Ok(()) };
+    let (headers, method) = (&parts.headers, &parts.method);
     let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
     let host = text(header::HOST).unwrap_or_default();
     if headers.get_all(header::HOST).iter().count() > 1 {
@@ -212,6 +220,11 @@ fn refuse_strangers(doors: &Doors, peer: &Peer, headers: &HeaderMap, method: &Me
     }
     if !doors.options().lets_in(host) {
         return Err(Problem::new(Code::Origin, format!("the host {host:?} is not this daemon")));
+    }
+    // An address in its absolute form names a host of its own, which goes before the header (RFC 9112, 3.2.2).
+    let named = parts.uri.authority().map(|authority| authority.as_str());
+    if named.is_some_and(|named| !doors.options().lets_in(named)) {
+        return Err(Problem::new(Code::Origin, format!("the host {named:?} is not this daemon")));
     }
     // A browser names the page that asks; planctl's own page asks from the host that it was served from.
     if let Some(origin) = text(header::ORIGIN) {
@@ -364,16 +377,14 @@ fn form(query: &str) -> impl Iterator<Item = (String, String)> + '_ {
     url::form_urlencoded::parse(query.as_bytes()).map(|(name, value)| (name.into_owned(), value.into_owned()))
 }
 
-async fn read_body(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
-    let collected = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, bytes_max).collect()).await;
-    match collected {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => {
-            Err(Problem::new(Code::TooLarge, format!("the body is larger than {bytes_max} bytes")))
-        }
-        Ok(Err(error)) => Err(Problem::new(Code::BadRequest, format!("the body broke off: {error}"))),
-        Err(_) => Err(Problem::new(Code::BadRequest, "the body took too long to arrive")),
-    }
+async fn read_body(
+    doors: &Doors,
+    peer: Peer,
+    body: Body,
+    bytes_max: usize,
+) -> Result<(Bytes, HeldBytes), Problem> {
+    let read = tokio::time::timeout(BODY_TIMEOUT, doors.bodies().read(peer, body, bytes_max)).await;
+    read.unwrap_or_else(|_| Err(Problem::new(Code::BadRequest, "the body took too long to arrive")))
 }
 
 fn refuse_other_media(headers: &HeaderMap) -> Result<(), Problem> {

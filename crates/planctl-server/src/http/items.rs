@@ -11,7 +11,7 @@ use planctl_engine::{
     Subscription, Task, Usage, Work, WorkKind,
 };
 use planctl_glob::Glob;
-use planctl_harness::{Assignment, digest_of, excerpt_of};
+use planctl_harness::{Assignment, Masks, digest_of, excerpt_of};
 use planctl_store::{
     Claimed, Leased, News, Proof, Renewal, SeenWorker, Store, StoreError, Take, Token, Waiting,
 };
@@ -24,6 +24,7 @@ use super::problem::{Code, Problem};
 use super::slots::TakenGate;
 use super::{Answer, Call, Scope, guard, json, nothing};
 use crate::clock;
+use crate::hands::masked;
 use crate::settings::RunSettings;
 use crate::told::Told;
 use crate::wire::calls::{
@@ -528,7 +529,7 @@ impl Lease {
             Some(_) => Some(Take { holder: station.holder()?, lease: station.store.own_lease() }),
             None => None,
         };
-        let said = self.priced(call, said).await?;
+        let said = masked(&self.masks(call).await?, self.priced(call, said).await?, &mut [])?;
         let event = Event::Agent(AgentEvent::new(self.at.clone(), said));
         let proof =
             Proof::Lease { item: self.item.clone(), generation: self.generation, token: self.token.clone() };
@@ -594,9 +595,31 @@ impl Lease {
         Ok(RunSettings::of(&row)?.priced(said))
     }
 
+    /// Says that there is no run of which the item could have been.
+    async fn is_of_no_run(&self, call: &Call) -> Result<bool, Problem> {
+        match call.station().store.run(self.run).await {
+            Ok(_) => Ok(false),
+            Err(StoreError::NotFound { .. }) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns what is masked in what the worker says. Where no value was ever kept there is nothing to look up.
+    async fn masks(&self, call: &Call) -> Result<Masks, Problem> {
+        let secrets = call.station().secrets();
+        if secrets.is_empty() {
+            return Ok(Masks::default());
+        }
+        Ok(secrets.masks(&RunSettings::of(&call.station().store.run(self.run).await?)?))
+    }
+
     /// Says why a lease is none: it was lost, or there never was one.
     async fn lost(&self, call: &Call) -> Result<Problem, Problem> {
-        Ok(match call.station().store.leased(&self.item, self.generation, &self.token).await? {
+        let leased = call.station().store.leased(&self.item, self.generation, &self.token).await?;
+        if self.is_of_no_run(call).await? {
+            return Ok(not_there());
+        }
+        Ok(match leased {
             Leased::Unknown => not_there(),
             Leased::Held(_) | Leased::Lost => {
                 Problem::new(Code::LeaseLost, "the lease is over: stop working, nobody waits for this report")
@@ -646,7 +669,7 @@ pub(super) async fn complete(call: Call) -> Answer {
         return Err(Problem::new(Code::BadRequest, "`insert_step` is longer than 16 KiB")
             .help("propose one step; what is long belongs into a file that it names"));
     }
-    let (text, outputs) = excerpt_of(&said.text);
+    let (text, outputs) = excerpt_of(&lease.masks(&call).await?.text(&said.text));
     for output in &outputs {
         call.station().store.put_output(&output.digest, &output.bytes).await?;
     }
@@ -672,7 +695,7 @@ pub(super) async fn fail(call: Call) -> Answer {
     let overran = |past| AgentSaid::Overran { past, duration, usage: usage.clone() };
     let (event, follows) = match said.kind {
         FailKind::GaveUp => {
-            let (text, outputs) = excerpt_of(&said.reason);
+            let (text, outputs) = excerpt_of(&lease.masks(&call).await?.text(&said.reason));
             for output in &outputs {
                 call.station().store.put_output(&output.digest, &output.bytes).await?;
             }
@@ -709,7 +732,7 @@ pub(super) async fn release(call: Call) -> Answer {
 pub(super) async fn log(call: Call) -> Answer {
     let lease = held(&call).await?;
     let said: LogCall = call.body()?;
-    call.doors.desk().add(&lease, &said.text);
+    call.doors.desk().add(&lease, &lease.masks(&call).await?.text(&said.text));
     Ok(nothing())
 }
 

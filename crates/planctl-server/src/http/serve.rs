@@ -17,9 +17,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use planctl_harness::{Connection, is_inside_worker};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tower::ServiceExt;
 
+use super::capacity::Strangers;
 use super::guard::Peer;
 use super::problem::{Code, Problem};
 use super::slots::Slots;
@@ -163,7 +164,7 @@ pub async fn serve(station: Station, listening: Listening) {
     let mut stop = options.stop.clone();
     let path = options.socket.clone();
     let doors = Doors::new(station, options);
-    let door = Door { router: routes::router(&doors), doors };
+    let door = Door { router: routes::router(&doors), doors, strangers: Strangers::default() };
     let local = door.clone().local(socket);
     let network = door.clone().network(port);
     tokio::select! {
@@ -188,6 +189,7 @@ enum Never {}
 struct Door {
     router: Router,
     doors: Doors,
+    strangers: Strangers,
 }
 
 impl Door {
@@ -240,9 +242,20 @@ impl Door {
         let router = self.router.clone();
         let doors = self.doors.clone();
         let mut stop = self.doors.options().stop.clone();
+        // On the socket the kernel says who it is.
+        let (place, must_go) = match peer {
+            Peer::Local { .. } => (None, None),
+            Peer::Network(_) => {
+                let (place, must_go) = self.strangers.enter();
+                (Some(place), Some(must_go))
+            }
+        };
         let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
             doors.metrics().asked();
             request.extensions_mut().insert(peer);
+            if let Some(place) = &place {
+                request.extensions_mut().insert(place.clone());
+            }
             let router = router.clone();
             async move {
                 Ok::<_, std::convert::Infallible>(answered(router, request.map(axum::body::Body::new)).await)
@@ -258,6 +271,7 @@ impl Door {
             let mut connection = std::pin::pin!(connection);
             let served = tokio::select! {
                 served = &mut connection => served,
+                () = makes_way(must_go) => Ok(()),
                 () = stopped(&mut stop) => {
                     connection.as_mut().graceful_shutdown();
                     connection.await
@@ -268,6 +282,17 @@ impl Door {
             }
             drop(room);
         });
+    }
+}
+
+/// Resolves when a connection has to make way for others; never for one that is known.
+async fn makes_way(must_go: Option<oneshot::Receiver<()>>) {
+    let is_told = match must_go {
+        Some(must_go) => must_go.await.is_ok(),
+        None => false,
+    };
+    if !is_told {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -68,9 +68,15 @@ pub struct StandingView {
     pub approved_before: Option<String>,
     /// Says that nothing runs before a person approves this text.
     pub needs_approval: bool,
+    /// Says that the newest run carries out this very text: it is taken up, or over.
+    #[serde(default)]
+    pub goes_on: bool,
     /// Protected files that differ from what was approved last; an approval has to name them.
     #[serde(default)]
     pub drift: Vec<DriftView>,
+    /// Protected files that are not as the newest commit has them.
+    #[serde(default)]
+    pub uncommitted: Vec<String>,
 }
 
 /// Approves or rejects a plan.

@@ -250,7 +250,8 @@ fn record_was_due<'f>(facts: impl Iterator<Item = &'f Fact>, id: &NodeId) -> Res
         {
             came = Some(*signal);
         }
-        if let (Fact::NodeEntered { node, .. }, Some(signal)) = (fact, way)
+        // A person who is asked about one entry too many may have it recorded or restored all the same.
+        if let (Fact::NodeEntered { node, .. } | Fact::PlanEscalated { node, .. }, Some(signal)) = (fact, way)
             && node == id
         {
             restores = has_recorded && signal != Signal::Success;

@@ -67,6 +67,20 @@ impl Model {
         self.forks().iter().any(|(_, fork)| fork.apart && fork.join.as_ref() == Some(join))
     }
 
+    /// The forks around a node whose branches have worktrees of their own, the outermost first, each with its join.
+    pub(super) fn forks_apart_around(&self, node: &NodeId) -> Vec<(NodeId, NodeId)> {
+        let mut around: Vec<(NodeId, NodeId, usize)> = Vec::new();
+        for (id, fork) in self.forks() {
+            let Some(join) = fork.join.filter(|_| fork.apart) else { continue };
+            let inside = self.inside(&id, &join);
+            if inside.contains(node) {
+                around.push((id, join, inside.len()));
+            }
+        }
+        around.sort_by_key(|(_, _, size)| std::cmp::Reverse(*size));
+        around.into_iter().map(|(fork, join, _)| (fork, join)).collect()
+    }
+
     /// Begins the branches of a fork, or as many as may be under way at once.
     pub(super) fn spread(&mut self, node: &NodeId) {
         let NodeKind::Fork(fork) = self.kind(node) else { return };
@@ -235,7 +249,9 @@ impl Model {
             .collect();
         for join in ahead {
             if self.fork_of(join).is_some()
-                || (self.come(join) == Come::default() && self.came(join).is_none())
+                || (self.come(join) == Come::default()
+                    && self.came(join).is_none()
+                    && self.settled(join).is_none())
             {
                 continue;
             }

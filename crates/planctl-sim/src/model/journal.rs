@@ -1,5 +1,6 @@
 //! The model's journal, and the questions it answers by reading it through.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{Level, NodeId, Outcome, Role, RunId, Signal, Timestamp};
@@ -77,6 +78,41 @@ pub(super) enum Entry {
     Unnoticed,
 }
 
+/// Everything that happened, in its order, and what of it happened at each node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Journal {
+    all: Vec<Entry>,
+    of: BTreeMap<NodeId, Vec<usize>>,
+}
+
+impl Journal {
+    pub(super) fn push(&mut self, entry: Entry) {
+        if let Some(node) = entry.node() {
+            let at = self.all.len();
+            match self.of.get_mut(node) {
+                Some(places) => places.push(at),
+                None => {
+                    self.of.insert(node.clone(), vec![at]);
+                }
+            }
+        }
+        self.all.push(entry);
+    }
+
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Entry> {
+        self.all.iter()
+    }
+
+    /// Returns the nodes at which something happened.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &NodeId> {
+        self.of.keys()
+    }
+
+    fn of(&self, node: &NodeId) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.of.get(node).map_or(&[][..], Vec::as_slice).iter().map(|at| &self.all[*at])
+    }
+}
+
 impl Entry {
     pub(super) fn node(&self) -> Option<&NodeId> {
         match self {
@@ -116,7 +152,7 @@ impl Entry {
 
 impl Model {
     pub(super) fn of<'a>(&'a self, id: &'a NodeId) -> impl DoubleEndedIterator<Item = &'a Entry> {
-        self.journal.iter().filter(move |entry| entry.node() == Some(id))
+        self.journal.of(id)
     }
 
     /// What happened at a node since its allowance was last refilled.
@@ -260,7 +296,7 @@ impl Model {
     /// What the runs within this one used: tokens and money, and how many charges of either kind.
     pub(super) fn used_within(&self) -> (u64, u64, usize, usize) {
         let mut sum = (0, 0, 0, 0);
-        for entry in &self.journal {
+        for entry in self.journal.iter() {
             if let Entry::ChildCharged { tokens, micro_usd, metered, unmetered } = entry {
                 sum = (sum.0 + tokens, sum.1 + micro_usd, sum.2 + metered, sum.3 + unmetered);
             }

@@ -456,7 +456,9 @@ fn verdict(contract: &Contract, evidence: &Evidence) -> Option<&'static str> {
         _ if !evidence.tampered.is_empty() => "tampered",
         Ending::TimedOut => "timed out",
         Ending::Exited { code } if code == i32::from(contract.expect) => "passed",
-        Ending::Exited { .. } | Ending::Signalled { .. } | Ending::NotRun => "failed",
+        Ending::Exited { .. } | Ending::Signalled { .. } | Ending::OverLimit { .. } | Ending::NotRun => {
+            "failed"
+        }
     })
 }
 

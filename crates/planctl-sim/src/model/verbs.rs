@@ -109,7 +109,8 @@ impl Model {
             }
             NodeKind::Fork(fork) if fork.apart => self.part(node, false),
             NodeKind::Join(_) if self.awaits_merge(node) => self.part(node, true),
-            NodeKind::Start | NodeKind::Decision(_) | NodeKind::Fork(_) => self.leave(node, Signal::Success),
+            NodeKind::Decision(_) => self.pass_on(node),
+            NodeKind::Start | NodeKind::Fork(_) => self.leave(node, Signal::Success),
             NodeKind::Join(_) | NodeKind::Escalate { .. } | NodeKind::Exit { .. } => self.revive(node),
         }
     }

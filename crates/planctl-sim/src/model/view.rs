@@ -1,6 +1,6 @@
 //! All that two engines must agree on: the model's own account of a run, and the engine's run in the same words.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
@@ -61,10 +61,8 @@ pub struct View {
 impl Model {
     /// Returns what two engines must agree on.
     pub fn view(&self) -> View {
-        let mentioned: BTreeSet<NodeId> =
-            self.journal.iter().filter_map(|entry| entry.node().cloned()).collect();
         let nodes: BTreeMap<NodeId, NodeView> =
-            mentioned.into_iter().map(|id| (id.clone(), self.node_view(&id))).collect();
+            self.journal.nodes().map(|id| (id.clone(), self.node_view(id))).collect();
         let is_out = |view: &&NodeView| match view.place {
             Place::Rehearsed
             | Place::Saved { .. }

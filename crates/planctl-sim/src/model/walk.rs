@@ -77,18 +77,12 @@ impl Model {
             NodeKind::Decision(_) => {
                 self.note_from(edge, why);
                 if self.count_passage(to) {
-                    let onward = self.onward(&edge.from, why);
-                    let came = self.settled(&self.subject(&edge.from));
-                    let status = if onward == Signal::Success { came } else { Some(Outcome::Failed) };
-                    self.put(to, Place::Over(status.unwrap_or(Outcome::Passed)));
-                    self.leave(to, onward);
+                    self.pass_on(to);
                 }
             }
             NodeKind::Fork(_) => {
                 self.note_from(edge, why);
-                if self.count_passage(to) {
-                    self.begin_branches(to);
-                }
+                self.enter_fork(to);
             }
             NodeKind::Join(_) => self.join(edge, why),
             NodeKind::Escalate { .. } => self.come_to_ask(edge, why),
@@ -97,6 +91,23 @@ impl Model {
                 self.end_at(Status::Failed, &edge.from);
                 self.tell(format!("failed at {}", self.subject(&edge.from)));
             }
+        }
+    }
+
+    /// Leaves a decision as the way by which it was entered says, also where a person has it tried again.
+    pub(super) fn pass_on(&mut self, node: &NodeId) {
+        let (onward, status) = match self.came(node) {
+            Some((from, why)) => (self.onward(&from, why), self.settled(&self.subject(&from))),
+            None => (Signal::Success, None),
+        };
+        let status = if onward == Signal::Success { status } else { Some(Outcome::Failed) };
+        self.put(node, Place::Over(status.unwrap_or(Outcome::Passed)));
+        self.leave(node, onward);
+    }
+
+    fn enter_fork(&mut self, node: &NodeId) {
+        if self.count_passage(node) {
+            self.begin_branches(node);
         }
     }
 
@@ -203,6 +214,10 @@ impl Model {
             match self.came(&last) {
                 None => return last,
                 Some(_) if behind[..behind.len() - 1].contains(&last) => return node.clone(),
+                // What waits for branches says nothing of what was before its fork was entered again.
+                Some((from, _)) if self.is_join(&from) && self.settled(&from).is_none() => {
+                    return node.clone();
+                }
                 Some((from, _)) => behind.push(from),
             }
         }
@@ -233,6 +248,12 @@ impl Model {
                 continue;
             }
             seen.push(id.clone());
+            if let Some(fork) = self.unparted(&id) {
+                if !self.is_live(&fork) {
+                    self.enter_fork(&fork);
+                }
+                continue;
+            }
             match self.kind(&id) {
                 NodeKind::Task(_) if self.proposed(&id).is_some() => self.begin(&id),
                 NodeKind::Task(_)
@@ -251,6 +272,19 @@ impl Model {
                 | NodeKind::Exit { .. } => open.extend(self.came(&id).map(|(from, _)| from)),
             }
         }
+    }
+
+    /// The outermost fork around a node whose branches have no worktrees now, and should.
+    fn unparted(&self, node: &NodeId) -> Option<NodeId> {
+        let around = self.forks_apart_around(node);
+        around
+            .into_iter()
+            .find(|(fork, join)| self.saved(fork).is_none() || self.settled(join).is_some())
+            .map(|(fork, _)| fork)
+    }
+
+    fn is_join(&self, node: &NodeId) -> bool {
+        matches!(self.kind(node), NodeKind::Join(_))
     }
 
     /// A run whose stops are gone walks from its start through what is settled as met, each node once.

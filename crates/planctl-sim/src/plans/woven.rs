@@ -125,7 +125,7 @@ impl Weaver<'_> {
             max_retries: *self.dice.pick(&[0, 0, 1, 2]),
             lapse: *self.dice.pick(&[Outcome::Failed, Outcome::Failed, Outcome::Warned]),
             contract_files: Default::default(),
-            own_files: Default::default(),
+            may_change: Default::default(),
         }));
         let node = self.node(&id, kind);
         self.place(node, ends, chain, true)
@@ -153,7 +153,7 @@ impl Weaver<'_> {
             max_retries: 0,
             lapse: Outcome::Failed,
             contract_files: Default::default(),
-            own_files: Default::default(),
+            may_change: Default::default(),
         }));
         let node = self.node(&id, kind);
         let save = chain.last().cloned();

@@ -77,7 +77,7 @@ impl Drawn {
                 max_retries: 0,
                 lapse: Outcome::Failed,
                 contract_files: BTreeSet::new(),
-                own_files: BTreeSet::new(),
+                may_change: BTreeSet::new(),
             };
             let check = self.node(&named("check"), NodeKind::Call(Box::new(check)));
             self.lead(&last, &fix, On::Success);

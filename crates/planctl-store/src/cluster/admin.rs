@@ -157,6 +157,10 @@ impl Cluster {
 
 /// Returns the address of the database planctl behind a socket, as libpq and sqlx read it.
 pub(crate) fn url(socket_dir: &Path) -> String {
+    url_as(data::NAME, socket_dir)
+}
+
+pub(crate) fn url_as(role: &str, socket_dir: &Path) -> String {
     let mut host = String::new();
     for byte in socket_dir.as_os_str().as_bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~/".contains(byte) {
@@ -166,7 +170,7 @@ pub(crate) fn url(socket_dir: &Path) -> String {
         }
     }
     let name = data::NAME;
-    format!("postgresql:///{name}?host={host}&port={PORT}&user={name}&sslmode=disable")
+    format!("postgresql:///{name}?host={host}&port={PORT}&user={role}&sslmode=disable")
 }
 
 fn size(dir: &Path) -> u64 {

@@ -15,6 +15,8 @@ pub struct Client {
     pub url: String,
     /// The password, handed over in the environment.
     pub password: Option<String>,
+    /// Whether its transactions only read, unless it is told otherwise.
+    pub is_reading: bool,
     /// Further arguments.
     pub arguments: Vec<OsString>,
 }
@@ -28,6 +30,9 @@ impl Client {
         command.arg("--dbname").arg(&self.url).args(&self.arguments);
         if let Some(password) = &self.password {
             command.env("PGPASSWORD", password);
+        }
+        if self.is_reading {
+            command.env("PGOPTIONS", "-c default_transaction_read_only=on");
         }
         command.status().map_err(|error| ClusterError::Program {
             program: program.display().to_string(),

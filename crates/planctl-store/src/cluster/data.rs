@@ -15,6 +15,12 @@ use super::layout::{Layout, make_private_dir, remove_tree, sync, sync_tree};
 /// The superuser and the database of the private cluster.
 pub(crate) const NAME: &str = "planctl";
 
+/// The role as which planctl works: it reads and writes rows, and changes no history.
+pub(crate) const APP: &str = "planctl_app";
+
+/// The role that reads.
+pub(crate) const READ: &str = "planctl_read";
+
 /// Makes the data directory of a major version; the caller holds the cluster's lock.
 ///
 /// It is made under a temporary name, written to the disk and renamed, so an interrupted first run leaves nothing that

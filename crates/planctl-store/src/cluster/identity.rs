@@ -135,6 +135,8 @@ impl Identity {
                 return Err(io::Error::from(rustix::io::Errno::SRCH));
             }
             rustix::process::setsid()?;
+            // What a statement has the server start stays its descendant, and so is known for a worker's (sec hole 5).
+            rustix::process::set_child_subreaper(Some(getpid()))?;
             rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
             Ok(())
         };

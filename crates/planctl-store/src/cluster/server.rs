@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
 use sqlx::{Connection as _, Executor as _};
 
+use super::access;
 use super::binaries::Binaries;
 use super::data::NAME;
 use super::error::At as _;
@@ -65,6 +66,12 @@ const SETTINGS: [&str; 16] = [
     "cluster_name=planctl",
 ];
 
+/// Two processes may do this at once; one that comes second finds the roles of the first.
+const CREATE_ROLES: &str = "select pg_advisory_lock(1886155118, 6517869); do $$ begin \
+     if not exists (select from pg_roles where rolname = 'planctl_app') then create role planctl_app login; end if; \
+     if not exists (select from pg_roles where rolname = 'planctl_read') then create role planctl_read login; end if; \
+     end $$";
+
 /// What one knock on the server's door told.
 #[derive(Debug)]
 pub(crate) enum Knock {
@@ -85,13 +92,18 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    /// Returns what sqlx needs to connect.
+    /// Returns what sqlx needs to connect as the superuser.
     pub(crate) fn connect_options(&self, database: &str) -> PgConnectOptions {
+        self.connect_options_as(NAME, database)
+    }
+
+    /// Returns what sqlx needs to connect as a role.
+    pub(crate) fn connect_options_as(&self, role: &str, database: &str) -> PgConnectOptions {
         PgConnectOptions::new_without_pgpass()
             .host("localhost")
             .socket(&self.socket_dir)
             .port(PORT)
-            .username(NAME)
+            .username(role)
             .database(database)
             .ssl_mode(PgSslMode::Disable)
             .application_name(NAME)
@@ -113,6 +125,14 @@ impl Door {
             },
             Err(_) => Knock::Busy,
         }
+    }
+
+    /// Creates the roles without rights of a superuser, where they are not there.
+    pub(crate) async fn create_roles(&self) -> Result<(), sqlx::Error> {
+        let mut connection = PgConnection::connect_with(&self.connect_options(NAME)).await?;
+        let created = connection.execute(CREATE_ROLES).await;
+        connection.close().await?;
+        created.map(|_| ())
     }
 
     /// Creates the database planctl.
@@ -158,6 +178,9 @@ impl Server {
         command.arg("-D").arg(layout.data(binaries.major)).arg("-p").arg(PORT.to_string());
         for setting in SETTINGS {
             command.args(["-c", setting]);
+        }
+        for setting in access::settings(layout, identity)? {
+            command.arg("-c").arg(setting);
         }
         let quoted = socket_dir.to_string_lossy().replace('"', "\"\"");
         command.arg("-c").arg(format!("unix_socket_directories=\"{quoted}\""));

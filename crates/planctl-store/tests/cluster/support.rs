@@ -156,7 +156,7 @@ pub fn child_process() {
 
 /// Runs one query on a connection of its own and returns its first value as text.
 pub async fn query(cluster: &Cluster, sql: &str) -> Result<String, sqlx::Error> {
-    let mut connection = sqlx::PgConnection::connect_with(&cluster.connect_options()).await?;
+    let mut connection = sqlx::PgConnection::connect_with(&cluster.owner_options()).await?;
     let row = sqlx::query(sqlx::AssertSqlSafe(sql.to_owned())).fetch_optional(&mut connection).await?;
     Ok(row.and_then(|row| row.try_get::<String, _>(0).ok()).unwrap_or_default())
 }

@@ -84,7 +84,7 @@ pub fn task(step: u32, red_first: RedFirst) -> Task {
         locks: Vec::new(),
         apart: Vec::new(),
         contract_files: BTreeSet::new(),
-        own_files: BTreeSet::new(),
+        may_change: BTreeSet::new(),
     }
 }
 

@@ -10,6 +10,7 @@ use super::{Context, editing};
 use crate::args::{ApprovalsCommand, AskFilter, Noted};
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit};
+use crate::gutter::{self, Cut};
 use crate::show::{self, BOLD, CARE, FAINT, styled};
 
 /// Does what was typed.
@@ -20,7 +21,7 @@ pub async fn run(context: &Context, list: AskFilter, command: Option<ApprovalsCo
         Some(ApprovalsCommand::Show { id }) => show_ask(context, id).await,
         Some(ApprovalsCommand::Edit { id, note }) => editing::edit(context, id, note.as_deref()).await,
         Some(ApprovalsCommand::Approve { ids, note, accept_changed }) => {
-            approve(context, &ids, &Approving { note, accept_changed }).await
+            approve(context, &ids, &Approving { note, accept_changed, worker: None }).await
         }
         Some(ApprovalsCommand::Reject { ids, note }) => {
             answer(context, &ids, &Word::Reject, note.as_deref()).await
@@ -109,10 +110,7 @@ pub fn page_drawn(page: &AskPage) -> String {
         show::safe(&ask.run),
         show::safe(&ask.plan)
     );
-    text.push_str(&format!("  {}\n", show::safe(&ask.asks)));
-    if let Some(message) = page.message.as_ref().filter(|_| ask.kind != "choice") {
-        indented(&mut text, "", message);
-    }
+    text.push_str(&asked(page));
     if let Some(level) = &page.pace {
         text.push_str(&format!("  {}\n", show::level(level)));
     }
@@ -149,7 +147,8 @@ pub fn page_drawn(page: &AskPage) -> String {
                     several => format!("last {several} lines"),
                 };
                 text.push_str(&styled(FAINT, &format!("  {name}, {which}\n")));
-                indented(&mut text, "  ", &lines.join("\n"));
+                let all = format!("planctl plan logs {}", shell_word(&ask.run));
+                text.push_str(&gutter::labelled("contract", &lines.join("\n"), Cut::BeforeEnd(&all)));
             }
         }
     }
@@ -178,10 +177,12 @@ pub fn page_drawn(page: &AskPage) -> String {
         }
     }
     text.push_str(&drift_drawn(&page.drift));
+    text.push_str(&uncommitted_drawn(&page.uncommitted));
     if !page.changes.is_empty() {
         text.push_str(&format!("\n{}\n", styled(BOLD, "what it would change of the plan")));
+        let who = page.role.as_deref().unwrap_or("worker");
         for change in &page.changes {
-            indented(&mut text, "", &change.to_string());
+            text.push_str(&gutter::labelled(who, &change.to_string(), Cut::Nothing));
         }
     }
     if ask.kind == "insertion" && page.diff.is_some() {
@@ -198,14 +199,40 @@ pub fn page_drawn(page: &AskPage) -> String {
         }
     }
     if let Some(diff) = &page.diff {
-        let what = if ask.kind == "insertion" {
-            "what it would change of its text"
+        let (what, drawn) = if ask.kind == "insertion" {
+            let who = page.role.as_deref().unwrap_or("worker");
+            ("what it would change of its text", gutter::labelled(who, diff, Cut::Nothing))
         } else {
-            "changed since the last approval"
+            ("changed since the last approval", lines_drawn(diff))
         };
-        text.push_str(&format!("\n{}\n{}", styled(BOLD, what), lines_drawn(diff)));
+        text.push_str(&format!("\n{}\n{drawn}", styled(BOLD, what)));
     }
     text.push_str(&answers(ask));
+    text
+}
+
+/// Says what is asked. Where a worker wrote it, its words have a label on each line.
+fn asked(page: &AskPage) -> String {
+    let ask = &page.ask;
+    let step = ask.step.as_ref();
+    let step = step.map(|step| format!("step {} \"{}\"", step.number, show::safe(&step.title)));
+    let step = step.unwrap_or_else(|| "a step".to_owned());
+    let asks = match ask.kind.as_str() {
+        "question" => format!("{step} asks:"),
+        // Its text is shown as a change of the plan.
+        "insertion" if page.diff.is_some() => return format!("  {step} proposes a further step\n"),
+        "insertion" => format!("{step} proposes a further step:"),
+        _ => show::safe(&ask.asks),
+    };
+    let mut text = format!("  {asks}\n");
+    if let Some(message) = page.message.as_ref().filter(|_| ask.kind != "choice") {
+        let who = page.role.as_deref().unwrap_or("worker");
+        let all = format!("planctl approvals show {} --json", ask.id);
+        text.push_str(&gutter::labelled(who, message, Cut::AfterStart(&all)));
+    }
+    if let Some(unfit) = &page.unfit {
+        text.push_str(&format!("  it cannot be put into the plan as it is: {}\n", show::safe(unfit)));
+    }
     text
 }
 
@@ -228,6 +255,12 @@ pub fn drift_drawn(drift: &[DriftView]) -> String {
     text
 }
 
+/// Draws the protected files that are not as the newest commit has them.
+pub fn uncommitted_drawn(files: &[String]) -> String {
+    let line = |path: &String| format!("  protected file {} is not as HEAD has it\n", show::safe(path));
+    files.iter().map(|path| styled(CARE, &line(path))).collect()
+}
+
 fn will_run_drawn(will_run: &WillRun) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<11}{value}\n"));
@@ -244,10 +277,20 @@ fn will_run_drawn(will_run: &WillRun) -> String {
     }
     let protected: Vec<String> = will_run.protected.iter().map(|path| show::safe(path)).collect();
     line("protected", if protected.is_empty() { "no files".to_owned() } else { protected.join(", ") });
+    for step in &will_run.steps {
+        line(&format!("step {}", step.number), files_drawn(&step.judged_by, &step.may_change).join(" · "));
+    }
     for within in &will_run.plans {
         line("runs", plan_within_line(within));
     }
     text
+}
+
+/// Says by which files a step is judged, and which its worker may change; nothing of a set without any.
+pub fn files_drawn(judged_by: &[String], may_change: &[String]) -> Vec<String> {
+    let sets = [("judged by", judged_by), ("may change", may_change)];
+    let sets = sets.into_iter().filter(|(_, files)| !files.is_empty());
+    sets.map(|(what, files)| format!("{what} {}", show::safe(&files.join(", ")))).collect()
 }
 
 fn plan_within_line(within: &PlanWithin) -> String {
@@ -404,7 +447,9 @@ mod tests {
                 opened_at: "2026-01-01T00:00:00Z".into(),
                 answer: None,
             },
+            role: None,
             message: None,
+            unfit: None,
             contract: None,
             failure: Some(FailureView {
                 attempt: 3,
@@ -420,6 +465,7 @@ mod tests {
             changes: Vec::new(),
             may_change: Vec::new(),
             drift: Vec::new(),
+            uncommitted: Vec::new(),
             vacuous: false,
             pace: None,
         };

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use planctl_server::database::{self, ClusterStatus, Database, Stopped};
+use planctl_server::database::{self, ClusterStatus, Database, Rights, Stopped};
 use planctl_server::wire::DatabaseView;
 
 use super::Context;
@@ -17,13 +17,15 @@ pub async fn run(context: &Context, command: DbCommand) -> Answer {
     match command {
         DbCommand::Status => status(context).await,
         DbCommand::Url => url(context).await,
-        DbCommand::Psql { args } => {
-            client_program(context, "psql", args.into_iter().map(OsString::from).collect()).await
+        DbCommand::Psql { owner, args } => {
+            let arguments = args.into_iter().map(OsString::from).collect();
+            let rights = if owner { Rights::Owner } else { Rights::Reader };
+            client_program(context, "psql", rights, arguments).await
         }
         DbCommand::Dump { output } => {
             let arguments =
                 output.map(|file| vec!["--file".into(), file.into_os_string()]).unwrap_or_default();
-            client_program(context, "pg_dump", arguments).await
+            client_program(context, "pg_dump", Rights::Owner, arguments).await
         }
         DbCommand::Stop => stop(context),
         DbCommand::Reset => reset(context),
@@ -63,6 +65,8 @@ fn resting(cluster: &ClusterStatus) -> DatabaseView {
         schema_known: None,
         bytes: Some(cluster.bytes),
         warnings: Vec::new(),
+        role: None,
+        role_may: Vec::new(),
     }
 }
 
@@ -103,7 +107,12 @@ async fn url(context: &Context) -> Answer {
     Ok(Exit::Yes)
 }
 
-async fn client_program(context: &Context, name: &'static str, arguments: Vec<OsString>) -> Answer {
+async fn client_program(
+    context: &Context,
+    name: &'static str,
+    rights: Rights,
+    arguments: Vec<OsString>,
+) -> Answer {
     // In this order, so that a server which is started for this is kept up by it to the end.
     let database = reach(context).await?;
     // Making sure of the schema first means that a fresh database has something to look at.
@@ -111,7 +120,7 @@ async fn client_program(context: &Context, name: &'static str, arguments: Vec<Os
     // Ctrl-C is for the program on the terminal; planctl has to stay, since it keeps the server up.
     let quiet = tokio::spawn(async { while tokio::signal::ctrl_c().await.is_ok() {} });
     let (database, status) = tokio::task::spawn_blocking(move || {
-        let status = database.run(name, arguments);
+        let status = database.run(name, rights, arguments);
         (database, status)
     })
     .await

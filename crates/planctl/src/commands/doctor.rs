@@ -194,6 +194,19 @@ fn roles(context: &Context) -> Vec<Finding> {
         .collect()
 }
 
+/// Says as which role planctl works in its database, and what that role may do that planctl does not need.
+fn role_finding(role: &str, may: &[String]) -> Finding {
+    if may.is_empty() {
+        return good("database role", format!("{role}: changes no history, starts no programs"));
+    }
+    Finding {
+        help: Some(
+            "a role of its own, with fewer rights: docs/security.md, \"The database's roles\"".to_owned(),
+        ),
+        ..good("database role", format!("{role} may {}", may.join(", ")))
+    }
+}
+
 async fn postgres(context: &Context) -> Vec<Finding> {
     let (Ok(loaded), Ok(state_dir)) = (context.config(), context.state_dir()) else { return Vec::new() };
     if loaded.config.database.is_none()
@@ -211,6 +224,7 @@ async fn postgres(context: &Context) -> Vec<Finding> {
         Ok(view) => {
             let version = view.version.map(|version| format!(", Postgres {version}")).unwrap_or_default();
             let mut findings = vec![good("postgres", format!("{} in {}{version}", view.kind, view.place))];
+            findings.extend(view.role.map(|role| role_finding(&role, &view.role_may)));
             findings.extend(view.warnings.into_iter().map(|warning| Finding {
                 check: "postgres".to_owned(),
                 health: Health::Problem,

@@ -314,13 +314,11 @@ impl Editing {
         let (folder, worker) = (self.folder(), self.worker.as_ref());
         let checked = checking::check_in(context, folder, &self.file, worker, &Levels::default()).await?;
         client.answer(self.ask, Word::Revise, note).await?;
-        let decided = client
-            .approve(&checked, &Approving::with_note(note), self.worker.as_ref())
-            .await
-            .map_err(|failure| {
-                // The run is paused by now, and waits for an approval of the file.
-                failure.next(format!("planctl plan approve {}", shell_word(&self.view.plan)))
-            })?;
+        let given = Approving { worker: self.worker.clone(), ..Approving::with_note(note) };
+        let decided = client.approve(&checked, &given).await.map_err(|failure| {
+            // The run is paused by now, and waits for an approval of the file.
+            failure.next(format!("planctl plan approve {}", shell_word(&self.view.plan)))
+        })?;
         self.forget();
         recorded(context, &decided, is_json)?;
         if !is_json {

@@ -135,7 +135,7 @@ async fn printed(context: &Context, typed: &str) -> Result<Vec<String>, Failure>
         }
         End::Flooded => Err(failed("printed more than 1 MiB".to_owned())),
         End::Signalled(signal) => Err(failed(format!("was ended by signal {signal}"))),
-        End::Cancelled | End::HelperLost | End::NotStarted { .. } => {
+        End::OverLimit(_) | End::Cancelled | End::HelperLost | End::NotStarted { .. } => {
             Err(failed("could not be run".to_owned()))
         }
     }

@@ -68,7 +68,7 @@ impl Folder<'_> {
     }
 
     fn json(&self, name: &str, value: &Value) -> io::Result<()> {
-        self.text(name, &format!("{value:#}\n"))
+        self.text(name, &format!("{}\n", planctl_lang::json_escaped(format!("{value:#}"))))
     }
 }
 
@@ -125,11 +125,11 @@ fn write_step(
         return Ok(());
     }
     if let Some(task) = task {
-        folder.text(&format!("{place}/prompt.md"), task)?;
+        folder.text(&format!("{place}/prompt.md"), &show::safe_block(task))?;
     }
     let last = attempts.last();
     if let Some(work) = last.and_then(|attempt| attempt.work.as_ref()) {
-        folder.text(&format!("{place}/response.md"), &work.text)?;
+        folder.text(&format!("{place}/response.md"), &show::safe_block(&work.text))?;
     }
     let gate = last.and_then(|attempt| attempt.gate.as_ref());
     let status = json!({
@@ -147,7 +147,8 @@ fn write_step(
         let Some(gate) = &attempt.gate else { continue };
         for (stream, text) in [("stdout", &gate.stdout), ("stderr", &gate.stderr)] {
             if !text.is_empty() {
-                folder.text(&format!("artifacts/{place}-{}-{stream}.txt", attempt.attempt), text)?;
+                let name = format!("artifacts/{place}-{}-{stream}.txt", attempt.attempt);
+                folder.text(&name, &show::safe_block(text))?;
             }
         }
     }

@@ -272,7 +272,7 @@ fn render(workflow: &Workflow, stages: &Stages, format: Format) -> Result<String
             }
             written.text
         }
-        Format::Json => format!("{:#}", workflow::to_json(workflow)),
+        Format::Json => planctl_lang::json_escaped(format!("{:#}", workflow::to_json(workflow))),
         Format::Ascii
         | Format::Human
         | Format::Jsonl

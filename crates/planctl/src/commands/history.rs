@@ -9,6 +9,7 @@ use super::Context;
 use crate::args::Format;
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
+use crate::gutter::{self, Cut};
 use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
 
 /// Which attempts and streams of a run's logs to print.
@@ -279,7 +280,7 @@ fn attempt_drawn(attempt: &AttemptView, tail: Option<usize>) -> String {
             work.ending.as_ref().map(|ending| format!(" · {}", show::safe(ending))).unwrap_or_default();
         let spent = spent_words(work);
         text.push_str(&format!("  worker · {}{ending}{spent}\n", show::seconds(work.seconds)));
-        stream(&mut text, "", &work.text, work.bytes, tail);
+        said(&mut text, "worker", &work.text, tail);
     }
     if let Some(gate) = &attempt.gate {
         let style = if gate.verdict == "passed" { GOOD } else { BAD };
@@ -293,7 +294,7 @@ fn attempt_drawn(attempt: &AttemptView, tail: Option<usize>) -> String {
             "  {}\n",
             styled(CARE, "worker · after its lease was over; it changed nothing")
         ));
-        stream(&mut text, "", &late.text, late.bytes, tail);
+        said(&mut text, "worker", &late.text, tail);
     }
     text
 }
@@ -331,11 +332,14 @@ fn stream(text: &mut String, name: &str, content: &str, bytes: u64, tail: Option
     if content.is_empty() {
         return;
     }
-    if !name.is_empty() {
-        text.push_str(&styled(FAINT, &format!("    {name}, {bytes} bytes\n")));
-    }
-    let safe = show::safe_block(content);
-    for line in show::last_lines(&safe, tail.unwrap_or(usize::MAX)) {
-        text.push_str(&format!("    {line}\n"));
+    text.push_str(&styled(FAINT, &format!("    {name}, {bytes} bytes\n")));
+    said(text, "contract", content, tail);
+}
+
+/// Draws the last lines of what somebody printed, each with a label.
+fn said(text: &mut String, who: &str, content: &str, tail: Option<usize>) {
+    if !content.is_empty() {
+        let lines = show::last_lines(content, tail.unwrap_or(usize::MAX));
+        text.push_str(&gutter::labelled(who, &lines.join("\n"), Cut::Nothing));
     }
 }

@@ -28,12 +28,13 @@ pub async fn run(context: &Context, command: PlanCommand) -> Answer {
             changes::diff(context, &file, &changes::Between { since, until, text }).await
         }
         PlanCommand::Approve { file, note, accept_changed, worker } => {
-            approve(context, &file, &Approving { note, accept_changed }, worker.worker().as_ref()).await
+            let given = Approving { note, accept_changed, worker: worker.worker() };
+            approve(context, &file, &given).await
         }
         PlanCommand::Reject { file, note } => reject(context, &file, note.as_deref()).await,
         PlanCommand::Run { file, approve, accept_changed, again, worker, no_wait, detach, auto_answer } => {
             let worker = worker.worker();
-            let approve = approve.then_some(Approving { note: None, accept_changed });
+            let approve = approve.then_some(Approving { note: None, accept_changed, worker: None });
             let wish = super::run::Wish { approve, again, worker, no_wait, detach, auto_answer };
             super::run::run(context, &file, wish).await
         }
@@ -104,7 +105,8 @@ pub fn not_verified(file: &Path, checked: &planctl_server::check::Checked) -> Fa
     }
 }
 
-async fn approve(context: &Context, file: &Path, given: &Approving, worker: Option<&Agent>) -> Answer {
+async fn approve(context: &Context, file: &Path, given: &Approving) -> Answer {
+    let worker = given.worker.as_ref();
     let is_json = context.is_json()?;
     let mut checked = checking::check(context, file, worker, &planctl_lang::Levels::default()).await?;
     let client = Client::open(context).await?;
@@ -118,7 +120,10 @@ async fn approve(context: &Context, file: &Path, given: &Approving, worker: Opti
         return Err(not_verified(file, &checked));
     }
     context.say_findings(&client.topic_findings(&checked).await?);
-    let decided = client.approve(&checked, given, worker).await?;
+    if folder.is_empty() && !is_json {
+        super::run::say_uncommitted(&client.standing(&checked, true).await?.uncommitted);
+    }
+    let decided = client.approve(&checked, given).await?;
     recorded(context, &decided, is_json)?;
     // What follows is said already; a worker that is named here has to be named there as well.
     if let Some(worker) = worker.filter(|_| !is_json && decided.run.is_none()) {

@@ -42,7 +42,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
     let manner = manner(context)?;
     let checked =
         checking::check(context, file, wish.worker.as_ref(), &planctl_lang::Levels::default()).await?;
-    if !checked.verification.is_verified() {
+    if !checked.verification.is_verified() && !goes_on(context, &checked, wish.again).await? {
         show::say(verify::findings(&checked, context.is_quiet()).trim_end());
         return Err(not_verified(file, &checked));
     }
@@ -74,7 +74,13 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
             // A tier above 0 is the best that the host offers, unless another was named.
             let wanted = context.config()?.config.isolation;
             let is_told = tier == Tier::SameUser || matches!(wanted, Isolation::Exactly(_));
-            let tier = if is_told { format!(" · isolation tier {tier}") } else { String::new() };
+            let tier = if tier == Tier::SameUser && wanted == Isolation::Auto {
+                " · isolation off, planctl doctor says how to confine it".to_owned()
+            } else if is_told {
+                format!(" · isolation tier {tier}")
+            } else {
+                String::new()
+            };
             let run = styled(BOLD, &show::safe(&run));
             context.say(&format!("{verb} {run} · {}{tier}", show::safe(title)));
             if let Some(worktree) = &client.status(handle).await?.worktree {
@@ -111,6 +117,16 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
             Err(changed(file, &checked, &approved_text, run.as_deref())?)
         }
     }
+}
+
+/// Says whether a run goes on with this text, or is over, although the plan would not be verified as its workspace is now:
+/// it was verified when it was approved, and its own run may have made the files that are found fault with.
+async fn goes_on(context: &Context, checked: &Checked, again: bool) -> Result<bool, Failure> {
+    let mut errors = checked.verification.diagnostics.iter().filter(|finding| finding.is_error());
+    if !errors.all(|error| error.code.is_of_the_surroundings()) {
+        return Ok(false);
+    }
+    Ok(Client::open(context).await?.standing(checked, again).await?.goes_on)
 }
 
 /// Names the steps that nobody judges when questions answer themselves: neither a contract nor a person looks at them.
@@ -373,6 +389,7 @@ async fn approval(
     };
     let view = verify::plan_view(context, checked, graph)?;
     show::say(&verify::drawn(&view, wish.worker.as_ref(), None));
+    say_uncommitted(&standing.uncommitted);
     let unserved = verify::unserved(&view, wish.worker.as_ref());
     if !unserved.is_empty() {
         let roles: Vec<String> = unserved.iter().map(|role| show::safe(role.as_str())).collect();
@@ -398,6 +415,13 @@ async fn approval(
     }
 }
 
+/// Says which protected files an approval takes as they are although no commit has them so.
+pub fn say_uncommitted(files: &[String]) {
+    if !files.is_empty() {
+        show::say(super::approvals::uncommitted_drawn(files).trim_end());
+    }
+}
+
 /// Asks whether protected files are meant that differ from what was approved last; none where the person says no.
 fn accepted(drift: &[DriftView]) -> Result<Option<Approving>, Failure> {
     if drift.is_empty() {
@@ -411,7 +435,7 @@ fn accepted(drift: &[DriftView]) -> Result<Option<Approving>, Failure> {
         Some(digest) => format!("{}@{digest}", file.path),
         None => format!("{}@absent", file.path),
     };
-    Ok(Some(Approving { note: None, accept_changed: drift.iter().map(word).collect() }))
+    Ok(Some(Approving { accept_changed: drift.iter().map(word).collect(), ..Approving::default() }))
 }
 
 fn changed(

@@ -9,6 +9,7 @@ use super::Context;
 use crate::args::TopicCommand;
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
+use crate::gutter::{self, Cut};
 use crate::show::{self, BOLD, FAINT, styled};
 
 /// How many notes are asked for at once.
@@ -106,9 +107,7 @@ fn drawn(view: &TopicView) -> String {
             show::safe(&note.by),
             styled(FAINT, &show::safe(&note.at)),
         );
-        for line in show::safe_block(note.text.trim_end()).lines() {
-            text.push_str(&format!("  {line}\n"));
-        }
+        text.push_str(&gutter::labelled(&note.by, &note.text, Cut::Nothing));
         text
     };
     if view.notes.is_empty() { "no notes\n".to_owned() } else { view.notes.iter().map(note).collect() }

@@ -96,7 +96,7 @@ fn review_plan(context: &Context, plan: &str, args: &VerifyArgs) -> Result<Strin
     verifier.push(shell_word(plan));
     Ok(format!(
         "---\ntype: plan\nstatus: draft\nowner: {owner}\n---\n\n# Review {plan}\n\n## Steps\n\n\
-         ### 1. Review {plan}\n\n**target:** {role}\n**type:** review\n**subscriptions:**\n- file:{plan}\n\n\
+         ### 1. Review {plan}\n\n**target:** {role}\n**type:** review\n**subscriptions:**\n- file:{plan}\n**changes:** {plan}\n\n\
          **task:**\n{TASK}\n\n**contract:**\n```shell\n{command}\n```\nexit_code == 0\n\
          **on_fail:** retry(2), then escalate\n",
         owner = context.actor(),

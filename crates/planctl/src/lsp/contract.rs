@@ -130,6 +130,7 @@ impl Trial {
             Ending::Exited { code } => (format!("exit code {code}, expected {expect}"), Some(code)),
             Ending::Signalled { signal } => (format!("ended by signal {signal}"), None),
             Ending::TimedOut => (format!("not done after {} s", self.contract.timeout.as_secs()), None),
+            Ending::OverLimit { resource, max } => (resource.exceeded(max), None),
             Ending::NotRun => ("not run".to_owned(), None),
         };
         let seconds = evidence.duration.as_secs_f64();

@@ -149,7 +149,7 @@ fn harm(
         Fault::SessionsCut => {
             let cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity \
                        where application_name = 'planctl' and pid <> pg_backend_pid()";
-            let said = place.planctl(&["db", "psql", "--", "-Atc", cut]);
+            let said = place.planctl(&["db", "psql", "--owner", "--", "-Atc", cut]);
             let sessions: usize = said.out.trim().parse().unwrap_or(0);
             done.sessions_cut += sessions;
             sessions > 0

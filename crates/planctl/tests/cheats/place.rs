@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 
 use crate::scenario::Scenario;
+use crate::table::Effect;
 use crate::tier::Tier;
 
 /// Longer than any scenario takes on a busy machine.
@@ -67,17 +68,17 @@ impl Part {
     }
 }
 
-/// What came of a performance.
+/// Describes how a performance ended.
 pub struct Outcome {
     /// The run's state; empty where no run began.
     state: String,
     /// The newest verdict of each step, or the verification's.
     verdicts: Vec<String>,
-    /// What people read of the run.
+    /// The run's record, as people read it.
     record: String,
-    /// What the person's commands printed.
+    /// The output of the person's commands.
     talk: String,
-    /// What the scenario's own look afterwards found wrong.
+    /// The fault that the scenario's own look afterwards found.
     attack: Option<String>,
     /// Says that the person's commands did not come to an end.
     hung: bool,
@@ -120,6 +121,20 @@ impl Outcome {
         }
     }
 
+    /// Says what the cheat achieved, whatever was expected of it.
+    pub fn effect(&self, scenario: &Scenario) -> Effect {
+        let names = scenario.names();
+        let is_verdict = |name: &str| self.verdicts.iter().any(|verdict| verdict == name);
+        let is_named = !names.is_empty() && names.iter().all(|name| self.record.contains(*name));
+        if self.hung || self.what_succeeded(scenario).is_some() {
+            Effect::Through
+        } else if is_named || is_verdict("tampered") || is_verdict("unstable") {
+            Effect::Named
+        } else {
+            Effect::Held
+        }
+    }
+
     fn what_succeeded(&self, scenario: &Scenario) -> Option<String> {
         let is_done = self.state == "done" && !scenario.may_be_done();
         self.attack.clone().or_else(|| is_done.then(|| "the run is done".to_owned()))
@@ -135,7 +150,7 @@ impl std::fmt::Display for Outcome {
 
 /// Performs one part of a scenario.
 pub fn perform(scenario: &Scenario, part: Part, tier: &Tier) -> Outcome {
-    let place = Place::new(scenario, part, tier.configuration);
+    let place = Place::new(scenario, part, &tier.configuration, !scenario.has_own_database());
     place.set_up(scenario);
     let (talk, hung) = place.script("drive", scenario.drive());
     let mut outcome = Outcome {
@@ -159,7 +174,9 @@ pub fn perform(scenario: &Scenario, part: Part, tier: &Tier) -> Outcome {
 
 /// A cheat that would not even fool `worker; contract` proves nothing where it is caught.
 pub fn fools_a_bare_harness(scenario: &Scenario) -> Result<(), String> {
-    let place = Place::new(scenario, Part::Cheat, "");
+    // Without planctl nobody looks at the database, unless the worker itself calls planctl.
+    let has_database = !scenario.has_own_database() && scenario.worker(Part::Cheat).contains("planctl");
+    let place = Place::new(scenario, Part::Cheat, "isolation = \"0\"", has_database);
     place.set_up(scenario);
     for (at, contract) in scenario.contracts().iter().enumerate() {
         let worker = format!(
@@ -242,7 +259,7 @@ struct Place {
 }
 
 impl Place {
-    fn new(scenario: &Scenario, part: Part, configuration: &str) -> Place {
+    fn new(scenario: &Scenario, part: Part, configuration: &str, has_database: bool) -> Place {
         let folder = tempfile::Builder::new()
             .prefix("planctl-cheat-")
             // Better tiers have a private `/tmp`, and workspaces of people are elsewhere. A private Postgres runs as
@@ -250,7 +267,7 @@ impl Place {
             .tempdir_in(if scenario.has_own_database() { "/tmp" } else { env!("CARGO_TARGET_TMPDIR") })
             .unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let database = (!scenario.has_own_database()).then(|| {
+        let database = has_database.then(|| {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(migrated_database())
         });

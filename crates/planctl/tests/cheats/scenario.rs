@@ -26,7 +26,7 @@
 //! | `configuration`, `environment` | lines of the person's `[contracts]`; variables that planctl is started with |
 //! | `held` | looks afterwards whether the attack failed; anything but 0 is a success of the attack |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,7 +38,8 @@ pub struct Kit {
     pub scenarios: Vec<Arc<Scenario>>,
     /// The rows of the table: their names and what they are, in their order.
     pub attacks: Vec<(String, String)>,
-    /// Open holes, as `cheat::ID`, `twin::ID`, `flow::ID`: tried, and not counted as failures yet.
+    /// Open holes, as `cheat::ID`, `twin::ID`, `flow::ID`, or `tier_1a::cheat::ID` for one tier: tried, and not counted
+    /// as failures yet.
     known: Vec<String>,
 }
 
@@ -48,7 +49,7 @@ pub struct Scenario {
     /// The file it stands in.
     pub category: String,
     pub id: String,
-    /// What it does, in plain words.
+    /// Its description in plain words.
     pub says: String,
     keys: BTreeMap<String, String>,
     fences: BTreeMap<String, String>,
@@ -86,18 +87,41 @@ impl Kit {
         self.scenarios.iter().map(Arc::as_ref).filter(|scenario| scenario.is_cheat())
     }
 
-    pub fn has_known(&self) -> bool {
-        !self.known.is_empty()
+    /// Returns the ids of the short form: in the order of the files, each scenario with a family that none before it has.
+    pub fn short_form(&self) -> BTreeSet<String> {
+        let mut covered: BTreeSet<String> = BTreeSet::new();
+        let quick = self.scenarios.iter().filter(|scenario| !scenario.is_slow());
+        let chosen = quick.filter(|scenario| {
+            let families = scenario.families();
+            let is_new = families.iter().any(|family| !covered.contains(family));
+            if is_new {
+                covered.extend(families);
+            }
+            is_new
+        });
+        chosen.map(|scenario| scenario.id.clone()).collect()
     }
 
-    pub fn is_known(&self, part: Part, scenario: &Scenario) -> bool {
-        self.known.contains(&format!("{}::{}", part.name(), scenario.id))
+    pub fn is_known(&self, part: Part, scenario: &Scenario, tier: &Tier) -> bool {
+        let everywhere = format!("{}::{}", part.name(), scenario.id);
+        self.known.contains(&format!("tier_{}::{everywhere}", tier.name)) || self.known.contains(&everywhere)
     }
 }
 
 impl Scenario {
     pub fn is_cheat(&self) -> bool {
         self.fences.contains_key("cheat")
+    }
+
+    /// Returns what it is an example of: its file, its attacks, its project, its programs and its verdicts.
+    fn families(&self) -> Vec<String> {
+        let kind = if self.is_cheat() { "cheat" } else { "flow" };
+        let all = [("sources", self.sources()), ("needs", self.list("needs")), ("verdict", self.verdicts())];
+        let project = self.value("project").map(|project| format!("{kind} project {project}"));
+        let lists = all
+            .into_iter()
+            .flat_map(|(name, list)| list.into_iter().map(move |one| format!("{kind} {name} {one}")));
+        lists.chain(project).chain([format!("{kind} in {}", self.category)]).collect()
     }
 
     pub fn is_slow(&self) -> bool {
@@ -117,16 +141,7 @@ impl Scenario {
     }
 
     pub fn is_open_at(&self, tier: &Tier) -> bool {
-        self.is_open_in(tier.name)
-    }
-
-    pub fn is_open_in(&self, tier: &str) -> bool {
-        self.list("open").contains(&tier)
-    }
-
-    /// Returns the tiers in which it succeeds, as the table shows them.
-    pub fn open_tiers(&self) -> &str {
-        self.keys.get("open").map(String::as_str).unwrap_or_default()
+        self.list("open").contains(&tier.name)
     }
 
     pub fn why_open(&self) -> Option<&str> {

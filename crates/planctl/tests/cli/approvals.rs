@@ -177,6 +177,66 @@ fn a_worker_s_question_is_answered_and_spends_no_attempt() {
     assert_eq!(status["steps"][0]["state"], "passed");
 }
 
+/// What a worker writes to look like planctl.
+const FORGED: &str =
+    "Which colour?\n\ncontract passed\nnext:\n  planctl approvals waive 2\u{9b}2J\u{2028}\u{202e}";
+
+#[test]
+fn hole_17_what_a_worker_wrote_is_labelled_on_each_line_and_shown_once() {
+    let room = Room::new();
+    room.write("p.md", &plan("Ask", "5 minutes", &[("One", "grep -qx blue colour", "abort")]));
+    let question = format!("{FORGED}\n{}end", "long ".repeat(1_000));
+    let result = serde_json::json!({"planctl": "result/1", "outcome": "needs_input", "question": question});
+    room.write("asks.json", &result.to_string());
+    let worker = "cat asks.json >$PLANCTL_RESULT_FILE";
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert!(said.out.contains("step 1 \"One\" asks: \"Which colour?\" …\n"), "{said:?}");
+    assert!(!said.out.contains("waive 2"), "{said:?}");
+    let page = room.planctl(&["approvals", "show", &room.ask()]).out;
+    let forged =
+        page.lines().filter(|line| line.contains("approvals waive 2\\u") || line.contains("contract passed"));
+    assert_eq!(forged.clone().count(), 2, "{page}");
+    forged.for_each(|line| assert!(line.starts_with("  coder │ "), "{page}"));
+    assert_eq!(page.matches("Which colour?").count(), 1, "{page}");
+    assert!(page.contains("characters more, all of it: planctl approvals show 2 --json\n"), "{page}");
+    assert!(page.len() < 4_000, "{}", page.len());
+    let list = room.planctl(&["approvals"]).out;
+    assert_eq!(list.lines().count(), 2, "{list}");
+    // The JSON has all of it, and nothing that a terminal obeys.
+    let json = room.planctl(&["approvals", "show", &room.ask(), "--json"]).out;
+    assert!(!json.contains(['\u{9b}', '\u{2028}', '\u{202e}']), "{json}");
+    assert!(json.contains(r"2\u009b2J\u2028\u202e"), "{json}");
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap()["message"], question.as_str());
+}
+
+#[test]
+fn hole_17_what_a_contract_and_a_worker_printed_is_labelled_in_logs_and_harmless_in_exports() {
+    let room = Room::new();
+    room.write("say.sh", "printf 'recorded: approve by you\\n\\302\\2332J\\342\\200\\256\\n'\n");
+    room.write(
+        "p.md",
+        &plan("Print", "5 minutes", &[("One", "bash say.sh; test -e never", "retry(1), then escalate")]),
+    );
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "bash say.sh"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    for page in
+        [room.planctl(&["plan", "logs", "@last"]).out, room.planctl(&["approvals", "show", &room.ask()]).out]
+    {
+        let forged: Vec<&str> = page.lines().filter(|line| line.contains("recorded: approve")).collect();
+        assert!(!forged.is_empty(), "{page}");
+        for line in forged {
+            assert!(line.starts_with("  worker │ ") || line.starts_with("  contract │ "), "{page}");
+        }
+    }
+    let said = room.planctl(&["plan", "export", "@last", "--to", "out"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    for file in ["out/1/response.md", "out/artifacts/1-1-stdout.txt", "out/1/status.json"] {
+        assert!(!room.read(file).contains(['\u{9b}', '\u{202e}']), "{file}");
+    }
+    assert!(room.read("out/1/response.md").contains("\\u{9b}2J"), "{}", room.read("out/1/response.md"));
+}
+
 #[test]
 fn asks_are_listed_by_kind_and_run() {
     let room = Room::new();

@@ -1,6 +1,6 @@
-//! What was approved stays approved: protected files over insertions, edits and re-approvals (sec holes 1, 2, 6, 8).
+//! Approved content stays approved: protected files over insertions, edits and re-approvals (sec holes 1, 2, 6, 8).
 
-use crate::room::{Room, plan};
+use crate::room::{Room, git, plan};
 
 /// A check that nobody meets by doing nothing.
 const STRICT: &str = "test -e fixed\n";
@@ -200,7 +200,7 @@ fn a_tampered_ask_shows_the_difference_and_is_answered_by_allow_or_restore() {
     assert_eq!(allowed.status()["steps"][0]["attempts"], 2);
     assert_eq!(allowed.planctl(&["audit", "@last"]).code, 0);
 
-    // What was allowed is that content alone.
+    // Only that content was allowed.
     let other = stuck();
     assert_eq!(other.planctl(&["approvals", "allow", &other.ask()]).code, 0);
     other.write("check.sh", "true\n");
@@ -236,4 +236,30 @@ fn a_file_that_a_worker_created_under_a_protected_pattern_is_removed_by_restore(
     assert!(!room.path("tests/conftest.py").exists() && room.path("tests/one.sh").exists());
     let done = room.planctl(&["plan", "resume", "p-1", "--no-wait"]);
     assert_eq!(done.code, 0, "{done:?}");
+}
+
+#[test]
+fn hole_2_an_approval_shows_which_protected_files_are_not_as_head_has_them() {
+    let room = Room::new();
+    let work = room.path("");
+    room.write("check.sh", STRICT).write("other.sh", "true\n");
+    room.write(
+        "p.md",
+        &plan("Mend it", "5 minutes", &[("Mend", "bash check.sh && bash other.sh", "escalate")]),
+    );
+    git(&work, &["init", "--quiet"]);
+    git(&work, &["add", "-A"]);
+    git(&work, &["commit", "--quiet", "-m", "one"]);
+    // What a worker leaves behind that hides itself from git.
+    room.write("check.sh", "true\n");
+    git(&work, &["update-index", "--assume-unchanged", "check.sh"]);
+    let said = run(&room, &[], "touch fixed");
+    assert_eq!(said.code, 3, "{said:?}");
+    let words = "protected file check.sh is not as HEAD has it";
+    let page = room.planctl(&["approvals", "show", &room.ask()]).out;
+    assert!(page.contains(words) && !page.contains("other.sh is not as HEAD"), "{page}");
+    let page = room.json(&["approvals", "show", &room.ask(), "--json"]);
+    assert_eq!(page["uncommitted"], serde_json::json!(["check.sh"]));
+    let said = room.planctl(&["plan", "approve", "p.md"]);
+    assert!(said.code == 0 && said.err.contains(words), "{said:?}");
 }

@@ -281,3 +281,25 @@ fn where_configuration_stands_is_told_also_when_it_is_wrong() {
         "{said:?}"
     );
 }
+
+#[test]
+fn sec_19_a_file_that_nobody_trusts_and_that_does_not_read_keeps_no_person_from_deciding() {
+    let room = Room::new();
+    room.write("p.md", &plan("Stuck", "5 minutes", &[("One", "test -e done", "retry(1), then escalate")]));
+    assert_eq!(room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "true"]).code, 3);
+    // A worker leaves it, or a pull brings it.
+    room.write("planctl.toml", "no_such_key = 1\n");
+    for (words, code) in [
+        (&["approvals"][..], 0),
+        (&["approvals", "show", "2"], 0),
+        (&["plan", "status", "@last"], 0),
+        (&["plan", "logs", "@last"], 0),
+        (&["plan", "cancel", "@last"], 0),
+    ] {
+        let said = room.planctl(words);
+        assert_eq!(said.code, code, "{words:?}: {said:?}");
+        assert!(said.err.contains("left aside, since nobody trusts it: could not "), "{words:?}: {said:?}");
+    }
+    // What would work under it is refused all the same.
+    assert_eq!(room.planctl(&["plan", "run", "p.md", "--exec", "true"]).code, 78);
+}

@@ -33,7 +33,7 @@ fn h51_a_proposed_step_is_shown_with_its_difference_and_approved_into_the_plan()
     );
     let page = room.planctl(&["approvals", "show", &ask]);
     for words in [
-        "proposes a further step: Between",
+        "proposes a further step\n",
         "what it would change",
         "+### 2. Between",
         "planctl approvals approve",

@@ -1,4 +1,4 @@
-//! What a worker and a contract may not do to planctl, with the real binary (sec holes 4, 5).
+//! Refuses what a worker and a contract may not do to planctl, with the real binary (sec holes 4, 5).
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -162,7 +162,7 @@ fn hole_7_a_run_that_is_taken_up_with_another_command_goes_on() {
     assert_eq!(audit.code, 0, "{audit:?}");
 }
 
-/// What a worker does that looks for the token of a person in every process.
+/// Acts as a worker that looks for the token of a person in every process.
 const SEARCH: &str = "for pid in /proc/[0-9]*; do\n\
      grep -qa canary-4711 $pid/environ 2>/dev/null && echo $pid $(tr '\\0' ' ' <$pid/cmdline) >>found\n\
      done\nhead -c 1 /proc/$PPID/environ >/dev/null 2>&1; touch a\n";
@@ -225,4 +225,96 @@ fn hole_15_a_password_in_a_daemons_address_is_not_shown() {
     let said = room.planctl(&["--server", "http://ann:hunter2@127.0.0.1:1", "plan", "ls"]);
     assert_eq!(said.code, 69, "{said:?}");
     assert!(said.err.contains("http://…@127.0.0.1:1") && !said.err.contains("hunter2"), "{said:?}");
+}
+
+/// Asks the private Postgres what each role and each user of this machine may do; `$1` is its socket's folder.
+const PROBE: &str = "unset PGOPTIONS\n\
+     as() { psql \"postgresql:///planctl?host=$1&port=5432&user=$2\" -qAt -c \"$3\" 2>&1 | head -1; }\n\
+     for sql in 'update history set seq = 0' 'delete from history' 'update run_settings set number = 9' \\\n\
+       'truncate history' \"copy (select 1) to program 'touch /tmp/planctl-probe'\" 'alter table history disable trigger all' \\\n\
+       'set session_replication_role = replica' 'drop table history' 'create role x superuser'; do\n\
+     echo \"app: $(as $1 planctl_app \"$sql\")\"; echo \"read: $(as $1 planctl_read \"$sql\")\"; done\n\
+     echo \"app may: $(as $1 planctl_app 'update runs set number = number')\"\n\
+     echo \"read may not: $(as $1 planctl_read 'update runs set number = number')\"\n\
+     for role in planctl planctl_app planctl_read; do\n\
+     echo \"postgres as $role: $(setpriv --reuid=postgres --regid=postgres --clear-groups psql \"postgresql:///planctl?host=$1&port=5432&user=$role\" -c 'select 1' 2>&1 | tail -1)\"; done\n";
+
+#[test]
+fn holes_5_7_the_private_postgres_has_roles_and_lets_in_nobody_else() {
+    let room = Room::new();
+    let private =
+        |words: &[&str]| Said::from(room.command(words).env_remove("PLANCTL_DATABASE_URL").output().unwrap());
+    room.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]));
+    let said = private(&["plan", "run", "a.md", "--approve", "--exec", "touch a"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let read = private(&["db", "psql", "-Atc", "select count(*) > 0 from history"]);
+    assert_eq!((read.code, read.out.trim()), (0, "t"), "{read:?}");
+    for sql in ["update runs set number = number", "copy (select 1) to program 'true'"] {
+        let refused = private(&["db", "psql", "-c", sql]);
+        let reasons = ["permission denied", "read-only transaction", "must be superuser"];
+        let is_refused = reasons.iter().any(|reason| refused.err.contains(reason));
+        assert!(refused.code != 0 && is_refused, "{sql}: {refused:?}");
+    }
+    assert_eq!(private(&["db", "psql", "--owner", "-c", "update runs set number = number"]).code, 0);
+    // With one server up, every role and the user that runs it for root are tried.
+    room.write("probe.sh", PROBE);
+    let socket = room.state().join("pg/run");
+    let probe = format!("\\! PATH=/usr/lib/postgresql/15/bin:$PATH bash probe.sh {}", socket.display());
+    let probed = private(&["db", "psql", "-c", &probe]);
+    let denied = probed.out.lines().filter(|line| line.starts_with("app: ") || line.starts_with("read: "));
+    assert_eq!(denied.clone().count(), 18, "{probed:?}");
+    for line in denied {
+        assert!(line.contains("ERROR"), "{line}: {probed:?}");
+    }
+    assert!(probed.out.contains("app may: \n"), "{probed:?}");
+    assert!(probed.out.contains("read may not: ERROR:  permission denied"), "{probed:?}");
+    if rustix::process::geteuid().is_root() {
+        let let_in = probed.out.lines().filter(|line| line.starts_with("postgres as "));
+        for line in let_in {
+            assert!(line.contains("Peer authentication failed"), "{line}: {probed:?}");
+        }
+    }
+    let doctor = private(&["doctor"]);
+    assert!(doctor.out.contains("planctl_app: changes no history, starts no programs"), "{doctor:?}");
+    // One that somebody else runs may have a role with more rights, which is said.
+    let doctor = room.planctl(&["doctor"]);
+    assert!(doctor.out.contains("may do everything, as a superuser, change history"), "{doctor:?}");
+}
+
+#[test]
+fn hole_5_what_postgres_starts_counts_as_a_worker_also_when_its_parents_are_gone() {
+    let room = Room::new();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let program = folder.path().join("planctl");
+    std::fs::copy(env!("CARGO_BIN_EXE_planctl"), &program).unwrap();
+    let late = folder.path().join("late.sh");
+    let text = format!(
+        "cd {folder}\nwhile [ ! -e go ]; do sleep 0.05; done\n\
+         HOME={folder} PLANCTL_STATE_DIR={folder}/state {program} approvals waive 2 >said 2>&1; echo $? >code.tmp; mv code.tmp code\n",
+        folder = folder.path().display(),
+        program = program.display()
+    );
+    std::fs::write(&late, text).unwrap();
+    let start = format!("copy (select 1) to program 'setsid bash {} >/dev/null 2>&1 &'", late.display());
+    let wait = format!(
+        "\\! touch {folder}/go; for i in $(seq 600); do [ -e {folder}/code ] && break; sleep 0.1; done",
+        folder = folder.path().display()
+    );
+    let words = ["db", "psql", "--owner", "-c", start.as_str(), "-c", wait.as_str()];
+    let said = Said::from(room.command(&words).env_remove("PLANCTL_DATABASE_URL").output().unwrap());
+    assert_eq!(said.code, 0, "{said:?}");
+    let told = std::fs::read_to_string(folder.path().join("said")).unwrap_or_default();
+    assert!(told.contains("this is a worker's process"), "{told}: {said:?}");
+    assert_eq!(std::fs::read_to_string(folder.path().join("code")).unwrap().trim(), "77");
+}
+
+#[test]
+fn as_root_a_command_that_starts_work_says_once_what_that_means() {
+    let room = Room::new();
+    room.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]));
+    let said = room.planctl(&["plan", "run", "a.md", "--approve", "--exec", "touch a"]);
+    let expected = usize::from(rustix::process::geteuid().is_root());
+    assert_eq!(said.err.matches("warning: planctl runs as root").count(), expected, "{said:?}");
+    assert_eq!(room.planctl(&["plan", "status", "@last"]).err.matches("runs as root").count(), 0);
 }

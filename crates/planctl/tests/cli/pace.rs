@@ -137,7 +137,7 @@ fn what_the_one_that_takes_over_asks_is_told_and_not_the_failure_before() {
     let room = room(question);
     let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
     assert_eq!(said.code, 3, "{said:?}");
-    assert!(said.out.contains("asks: Which port?") && !said.out.contains("contract exit"), "{said:?}");
+    assert!(said.out.contains("asks: \"Which port?\"") && !said.out.contains("contract exit"), "{said:?}");
 }
 
 #[test]

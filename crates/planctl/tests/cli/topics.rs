@@ -57,7 +57,7 @@ fn notes_are_shown_whole_from_a_number_and_the_newest() {
     assert_eq!(numbers(&["--tail", "1"]), [3]);
     assert_eq!(numbers(&["--since", "9"]), [] as [u64; 0]);
     let said = room.planctl(&["topic", "show", "t"]);
-    assert!(said.out.contains("2 ann ") && said.out.contains("\n  two\n  lines\n"), "{said:?}");
+    assert!(said.out.contains("2 ann ") && said.out.contains("\n  ann │ two\n  ann │ lines\n"), "{said:?}");
     assert!(!said.out.contains('\u{1b}'), "{said:?}");
     let list = room.json(&["topic", "ls", "--json"]);
     assert_eq!((&list["topics"][0]["topic"], &list["topics"][0]["notes"]), (&"t".into(), &3.into()));

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn repository() -> Room {
     let room = Room::new();
     git(&room.path(""), &["init", "--quiet"]);
-    room.write("fix.md", &plan("Fix", "10k tokens", &[("Write", "grep -q good out.txt", "abort")]));
+    room.write("fix.md", &plan("Fix", "10k tokens", &[("Write `out.txt`", "grep -q good out.txt", "abort")]));
     commit(&room);
     room
 }
@@ -50,7 +50,7 @@ fn a_run_in_a_worktree_leaves_the_checkout_alone_and_says_what_takes_its_work_ov
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.err.contains("1 change of this checkout is not committed, and not there"), "{said:?}");
     assert!(!room.path("out.txt").exists());
-    assert!(room.read("fix.md").contains("### 1. ✅ Write"), "marks go to the plan's own file");
+    assert!(room.read("fix.md").contains("### 1. ✅ Write `out.txt`"), "marks go to the plan's own file");
     let status = room.status();
     let tree = tree_of(&status);
     let branch = status["worktree"]["branch"].as_str().unwrap();

@@ -53,7 +53,7 @@ fn p10_killed_between_the_end_of_a_run_and_its_last_marks() {
     daemon.hear("ready");
     place.must(&["plan", "run", "p.md", "--approve", "-d", "--exec", &place.exec()]);
     wait_until("the marks", marked);
-    let run = place.must(&["db", "psql", "--", "-Atc", "select id from runs"]).out;
+    let run = place.must(&["db", "psql", "--owner", "--", "-Atc", "select id from runs"]).out;
     daemon.kill().unwrap();
     // What it had not come to: the text less the marks, and what its checkpoints kept.
     std::fs::write(place.path("work/p.md"), unmarked).unwrap();

@@ -57,7 +57,7 @@ fn a_daemon_that_cannot_start_says_why_where_it_was_started() {
 #[test]
 fn a_daemon_whose_postgres_does_not_start_says_what_happened_before_what_postgres_said() {
     let place = Place::new();
-    place.must(&["db", "psql", "--", "-Atc", "select 1"]);
+    place.must(&["db", "psql", "--owner", "--", "-Atc", "select 1"]);
     place.await_quiet();
     let folders = std::fs::read_dir(place.path("state/pg")).unwrap();
     let settings = folders.map(|folder| folder.unwrap().path().join("postgresql.conf"));
@@ -173,7 +173,11 @@ fn leave(hold: &str, note: &str) {
     place.await_quiet();
 
     let leased = "select count(*) from items where state = 'leased'";
-    assert_eq!(place.must(&["db", "psql", "--", "-Atc", leased]).out, "0\n", "leases were given back");
+    assert_eq!(
+        place.must(&["db", "psql", "--owner", "--", "-Atc", leased]).out,
+        "0\n",
+        "leases were given back"
+    );
     let history = History::of(&place, "@last");
     history.must_be_whole();
     assert_eq!(history.count("clock.lease_lost"), 0, "given back, not lost: {:?}", history.names());
@@ -227,7 +231,7 @@ fn row_102_a_newer_schema_is_refused_at_the_start_and_ends_a_daemon_that_meets_i
     let said = place.must(&["daemon", "migrate", "--check"]);
     assert!(said.err.contains("the schema is up to date"), "{said:?}");
     let newer = "insert into planctl_migrations (version, name) values (900, 'later')";
-    place.must(&["db", "psql", "--", "-Atc", newer]);
+    place.must(&["db", "psql", "--owner", "--", "-Atc", newer]);
     let said = daemon.end();
     assert_eq!(said.code, 78, "{said:?}");
     let words = "could not use this database: its schema is 900 and this planctl knows up to";
@@ -248,7 +252,7 @@ fn row_102_an_older_schema_is_told_and_not_touched_by_a_check() {
     place.must(&["daemon", "migrate"]);
     let older =
         "delete from planctl_migrations where version = (select max(version) from planctl_migrations)";
-    place.must(&["db", "psql", "--", "-Atc", older]);
+    place.must(&["db", "psql", "--owner", "--", "-Atc", older]);
     let said = place.planctl(&["daemon", "migrate", "--check"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("next: planctl daemon migrate"), "{said:?}");

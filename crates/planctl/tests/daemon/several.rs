@@ -17,7 +17,7 @@ fn two() -> (Place, String, [Going; 2], Going) {
     let place = Place::with_leases_of(LEASE_SECONDS);
     place.plan(2, "");
     // It keeps the private cluster up and works on nothing.
-    let mut keeper = place.start(&["db", "psql", "--", "-c", "select pg_sleep(600)"]);
+    let mut keeper = place.start(&["db", "psql", "--owner", "--", "-c", "select pg_sleep(600)"]);
     wait_until("the server", || place.postmaster().is_some() || keeper.is_over());
     place.must(&["plan", "status"]);
     let url = place.must(&["db", "url"]).out.trim().to_owned();
@@ -39,7 +39,7 @@ fn holder(place: &Place) -> usize {
     let instance = "select instance from items where state = 'leased'";
     let mut found = None;
     wait_until("a holder", || {
-        let said = place.must(&["db", "psql", "--", "-Atc", instance]);
+        let said = place.must(&["db", "psql", "--owner", "--", "-Atc", instance]);
         let lock = format!("instances/{}.lock", said.out.trim());
         found = ["one", "two"].iter().position(|name| place.path(name).join(&lock).exists());
         found.is_some()
@@ -78,7 +78,7 @@ fn p4_p8_p9_a_daemon_that_slept_past_its_lease_doubles_nothing() {
     // The other has the gate once its lease is over, and waits for the workspace, in which the sleeper's still runs.
     let taken = "select count(*) from items where state = 'leased' and generation > 2";
     wait_until("the other has the gate", || {
-        place.must(&["db", "psql", "--", "-Atc", taken]).out.trim() == "1"
+        place.must(&["db", "psql", "--owner", "--", "-Atc", taken]).out.trim() == "1"
     });
     assert_eq!(place.noted("gate begin 1"), 1, "two gates in one workspace");
     place.unset("hold-gate-1");

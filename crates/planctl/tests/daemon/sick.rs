@@ -19,7 +19,7 @@ fn a_run_that_does_not_read_keeps_no_other_from_being_taken_up_listed_and_audite
     place.await_note("work begin 1", 2);
     daemon.kill().unwrap();
     let sicken = "update runs set head = '{}' where name = 'p-1'";
-    place.must(&["db", "psql", "--", "-c", sicken]);
+    place.must(&["db", "psql", "--owner", "--", "-c", sicken]);
 
     let mut daemon = place.daemon();
     daemon.hear("ready");

@@ -28,7 +28,7 @@ fn skewed(by: &str) {
     place.set("flaky-2");
     place.set("hold-work-1");
     // The server keeps the true time: it is not the daemon that starts it.
-    let keeper = place.start(&["db", "psql", "--", "-c", "select pg_sleep(600)"]);
+    let keeper = place.start(&["db", "psql", "--owner", "--", "-c", "select pg_sleep(600)"]);
     crate::support::wait_until("the server", || place.postmaster().is_some());
     place.must(&["plan", "status"]);
     let variables = [
@@ -41,13 +41,13 @@ fn skewed(by: &str) {
     place.start_and_leave("work begin 1");
     // It keeps its lease through several of its lengths.
     let lease = "select lease_until from items where state = 'leased'";
-    let first = place.must(&["db", "psql", "--", "-Atc", lease]).out;
+    let first = place.must(&["db", "psql", "--owner", "--", "-Atc", lease]).out;
     let renewed = format!(
         "select count(*) from items where state = 'leased' and lease_until > timestamptz '{}' + interval '8 s'",
         first.trim()
     );
     crate::support::wait_until("some renewals", || {
-        place.must(&["db", "psql", "--", "-Atc", &renewed]).out.trim() == "1"
+        place.must(&["db", "psql", "--owner", "--", "-Atc", &renewed]).out.trim() == "1"
     });
     place.unset("hold-work-1");
     place.await_state("done");

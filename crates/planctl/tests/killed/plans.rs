@@ -152,7 +152,7 @@ pub const ALL: Script = Script {
     max_parallel=2
     start [shape=Mdiamond]
     fork  [shape=component]
-    one   [prompt="Write one.", contract="grep -q good one.txt", target=coder, max_retries=1]
+    one   [prompt="Write one.txt.", contract="grep -q good one.txt", target=coder, max_retries=1]
     two   [prompt="Write two.", contract="test -f two.txt", target=coder]
     more  [prompt="Write more.", contract="test -f more.txt", target=coder]
     join  [shape=tripleoctagon]
@@ -179,7 +179,7 @@ pub const ANY: Script = Script {
         r#"digraph any {
     start [shape=Mdiamond]
     fork  [shape=component, max_parallel=1]
-    one   [prompt="Write one.", contract="test -f one.txt", target=coder]
+    one   [prompt="Write one.txt.", contract="test -f one.txt", target=coder]
     two   [prompt="Write two.", contract="test -f two.txt", target=coder]
     three [prompt="Write three.", contract="test -f three.txt", target=coder]
     join  [shape=tripleoctagon, join_policy=any]

@@ -61,7 +61,7 @@ const STORM: &str = "do $$ begin for round in 1..50 loop perform pg_stat_clear_s
 #[test]
 fn p2_p12_backends_that_are_terminated_again_and_again_lose_nothing() {
     survive(3, 2, |place| {
-        place.must(&["db", "psql", "--", "-Atc", STORM]);
+        place.must(&["db", "psql", "--owner", "--", "-Atc", STORM]);
     });
 }
 
@@ -121,7 +121,10 @@ fn p12_a_run_goes_on_when_a_watcher_that_owns_the_cluster_is_killed() {
 #[test]
 fn p12_psql_speaks_to_one_server_from_beginning_to_end() {
     let place = Place::new();
-    assert_eq!(place.must(&["db", "psql", "--", "-Atc", "select count(*) from runs"]).out.trim(), "0");
+    assert_eq!(
+        place.must(&["db", "psql", "--owner", "--", "-Atc", "select count(*) from runs"]).out.trim(),
+        "0"
+    );
     let log = std::fs::read_to_string(place.path("state/pg/postgres.log")).unwrap();
     assert_eq!(log.matches("ready to accept connections").count(), 1, "{log}");
 }

@@ -39,7 +39,7 @@ fn p12_a_planctl_that_slept_past_its_lease_alone_keeps_what_its_worker_did() {
     going.signal(Signal::STOP);
     let over = "select count(*) from items where state = 'leased' and lease_until < clock_timestamp()";
     crate::support::wait_until("the lease is over", || {
-        place.must(&["db", "psql", "--", "-Atc", over]).out.trim() == "1"
+        place.must(&["db", "psql", "--owner", "--", "-Atc", over]).out.trim() == "1"
     });
     place.unset("hold-work-1");
     place.await_note("work end 1", 1);
@@ -70,7 +70,7 @@ fn p4_p5_a_planctl_that_slept_past_its_lease_changes_nothing() {
     sleeper.signal(Signal::CONT);
     let refused = "select count(*) from refusals";
     crate::support::wait_until("the late report is refused and kept", || {
-        place.must(&["db", "psql", "--", "-Atc", refused]).out.trim() != "0"
+        place.must(&["db", "psql", "--owner", "--", "-Atc", refused]).out.trim() != "0"
     });
     assert_eq!(place.noted("gate begin 1"), 1);
     place.unset("hold-work-2");
@@ -94,7 +94,7 @@ fn p9_a_gate_of_a_planctl_that_sleeps_is_not_joined_by_another() {
     // The lease runs out, and the other has the gate: but the workspace is not free.
     let taken = "select count(*) from items where state = 'leased' and generation > 2";
     crate::support::wait_until("the other has the gate", || {
-        place.must(&["db", "psql", "--", "-Atc", taken]).out.trim() == "1"
+        place.must(&["db", "psql", "--owner", "--", "-Atc", taken]).out.trim() == "1"
     });
     assert_eq!(place.noted("gate begin"), 1, "two gates in one workspace");
     // Waiting for the workspace it still hears a signal.

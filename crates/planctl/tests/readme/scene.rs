@@ -91,6 +91,9 @@ impl Scene {
             .replace(&self.path("home").display().to_string(), "~")
             .replace(env!("CARGO_BIN_EXE_planctl"), "/usr/local/bin/planctl")
             .replace(&self.port.to_string(), PORT);
+        // The pages show what a user sees who isn't root.
+        let is_shown = |line: &&str| !line.starts_with("warning: planctl runs as root");
+        let printed: String = printed.split_inclusive('\n').filter(is_shown).collect();
         // What ends in mid-line is a line of the page all the same.
         let end = if printed.is_empty() || printed.ends_with('\n') { "" } else { "\n" };
         (printed + end, status)

@@ -332,7 +332,15 @@ impl Place {
         let is_litter = |path: &PathBuf| {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             let is_wanted = name == "p.md" || name == ".git" || name.starts_with("out-");
-            let is_kept = ["home", "attached.lock", "postgres.log", "run", "supervisor.lock"];
+            let is_kept = [
+                "access.conf",
+                "attached.lock",
+                "home",
+                "postgres.log",
+                "run",
+                "supervisor.lock",
+                "users.conf",
+            ];
             !(is_wanted || is_kept.contains(&name.as_str()) || name.parse::<u32>().is_ok())
         };
         let folders = ["work", "state/work", "state/instances", "state/pg"];

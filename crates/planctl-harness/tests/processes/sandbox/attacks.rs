@@ -22,8 +22,10 @@ use crate::processes::support::{block_on, run};
 
 /// One way out.
 pub struct Attack {
-    /// What it does, which is also its argument.
+    /// The act, which is also its argument.
     pub name: &'static str,
+    /// The rows of docs/security.md that it belongs to.
+    pub rows: &'static str,
     /// The weakest tier that holds it; `None` where none does.
     holds_from: Option<Tier>,
     /// Says that it works at tier 0 on every host, so that a way out that never worked is found.
@@ -35,71 +37,73 @@ pub struct Attack {
 const LANDLOCK: Option<Tier> = Some(Tier::Landlock);
 const NAMESPACES: Option<Tier> = Some(Tier::Namespaces);
 
-/// Builds the table; the third column says whether tier 0 is sure to let it through.
+/// Builds the table; the third column says whether tier 0 is sure to let it through, the last one names the rows of
+/// docs/security.md that it belongs to.
 macro_rules! attacks {
-    ($($name:ident $tier:ident $bare:literal),* $(,)?) => {
-        &[$(Attack { name: stringify!($name), holds_from: $tier, works_bare: $bare, run: $name }),*]
+    ($($name:ident $tier:ident $bare:literal $rows:literal),* $(,)?) => {
+        &[$(Attack { name: stringify!($name), rows: $rows, holds_from: $tier, works_bare: $bare, run: $name }),*]
     };
 }
 
 /// The table of attacks. The classes are those of published sandboxes and their known holes.
 pub const ATTACKS: &[Attack] = attacks![
     // Files outside.
-    make_a_file_outside LANDLOCK true,
-    write_outside_through_a_link LANDLOCK true,
-    write_outside_through_a_swapped_folder LANDLOCK true,
-    move_a_file_out LANDLOCK true,
-    truncate_a_file_outside LANDLOCK true,
-    remove_a_file_outside LANDLOCK true,
-    change_the_mode_of_a_file_outside NAMESPACES true,
-    change_the_times_of_a_file_outside NAMESPACES true,
-    plant_a_login_script LANDLOCK true,
-    make_an_absent_settings_file LANDLOCK true,
-    replace_a_program_of_the_host LANDLOCK false,
+    make_a_file_outside LANDLOCK true "R-07",
+    write_outside_through_a_link LANDLOCK true "R-02, CVE-2026-39861",
+    write_outside_through_a_swapped_folder LANDLOCK true "A3, CVE-2026-88968",
+    move_a_file_out LANDLOCK true "R-30",
+    truncate_a_file_outside LANDLOCK true "R-31",
+    remove_a_file_outside LANDLOCK true "R-30",
+    change_the_mode_of_a_file_outside NAMESPACES true "R-05",
+    change_the_times_of_a_file_outside NAMESPACES true "R-05",
+    plant_a_login_script LANDLOCK true "R-07, R-23",
+    make_an_absent_settings_file LANDLOCK true "R-07, CVE-2026-25725",
+    replace_a_program_of_the_host LANDLOCK false "R-26, A8",
     // Secrets.
-    read_a_credential LANDLOCK true,
-    read_a_credential_through_a_link LANDLOCK true,
-    read_a_credential_through_proc_root LANDLOCK true,
-    link_a_credential_into_the_workspace LANDLOCK true,
-    list_a_credential_folder NAMESPACES true,
-    read_the_environment_of_another_process LANDLOCK true,
-    read_through_the_root_of_another_process LANDLOCK true,
+    read_a_credential LANDLOCK true "R-24",
+    read_a_credential_through_a_link LANDLOCK true "R-02",
+    read_a_credential_through_proc_root LANDLOCK true "R-02",
+    link_a_credential_into_the_workspace LANDLOCK true "R-08",
+    list_a_credential_folder NAMESPACES true "R-24",
+    read_the_environment_of_another_process LANDLOCK true "R-24, R-25, A51",
+    read_through_the_root_of_another_process LANDLOCK true "R-25",
     // Judges.
-    rewrite_a_protected_file NAMESPACES true,
-    replace_a_protected_file NAMESPACES true,
-    move_the_folder_of_a_protected_file NAMESPACES true,
-    write_through_the_memory_of_the_shell LANDLOCK false,
-    trace_the_shell LANDLOCK false,
-    write_into_the_shell LANDLOCK false,
+    rewrite_a_protected_file NAMESPACES true "A4",
+    replace_a_protected_file NAMESPACES true "A4, R-30",
+    move_the_folder_of_a_protected_file NAMESPACES true "A4, R-04",
+    write_through_the_memory_of_the_shell LANDLOCK false "A17",
+    trace_the_shell LANDLOCK false "A17",
+    write_into_the_shell LANDLOCK false "A17",
     // Other processes.
-    signal_a_process_outside LANDLOCK true,
-    stop_the_guardian LANDLOCK true,
-    trace_a_process_outside LANDLOCK false,
-    take_a_descriptor_of_a_process_outside LANDLOCK false,
-    limit_a_process_outside LANDLOCK true,
+    signal_a_process_outside LANDLOCK true "A17, R-25",
+    stop_the_guardian LANDLOCK true "A17, A20",
+    trace_a_process_outside LANDLOCK false "A17, R-25",
+    take_a_descriptor_of_a_process_outside LANDLOCK false "R-21, R-25",
+    limit_a_process_outside LANDLOCK true "A17",
     // Network and sockets.
-    reach_a_server_of_the_host NAMESPACES true,
-    reach_an_abstract_socket LANDLOCK true,
-    reach_a_socket_by_its_path NAMESPACES true,
+    reach_a_server_of_the_host NAMESPACES true "A16, R-09, R-36",
+    reach_an_abstract_socket LANDLOCK true "R-09, R-34",
+    reach_a_socket_by_its_path NAMESPACES true "R-06, R-09, R-34",
+    reach_the_hypervisor LANDLOCK false "R-28, R-36",
     // Mounts, namespaces, devices, kernel.
-    mount_over_a_folder LANDLOCK false,
-    uncover_what_is_hidden LANDLOCK false,
-    change_the_root LANDLOCK false,
-    make_a_user_namespace LANDLOCK false,
-    make_a_namespace_by_clone3 LANDLOCK false,
-    enter_the_namespace_of_another LANDLOCK false,
-    open_a_disk LANDLOCK false,
-    make_a_device LANDLOCK false,
-    open_a_file_by_its_handle LANDLOCK false,
-    write_a_kernel_setting LANDLOCK false,
-    load_a_program_into_the_kernel LANDLOCK false,
-    watch_the_kernel_by_perf LANDLOCK false,
-    handle_page_faults LANDLOCK false,
-    use_the_ring LANDLOCK false,
-    keep_a_key_in_the_kernel LANDLOCK false,
-    gain_rights_at_exec LANDLOCK true,
-    find_an_open_descriptor LANDLOCK false,
-    share_memory_with_the_host NAMESPACES true,
+    mount_over_a_folder LANDLOCK false "R-29",
+    uncover_what_is_hidden LANDLOCK false "R-29",
+    change_the_root LANDLOCK false "R-29",
+    make_a_user_namespace LANDLOCK false "R-29",
+    make_a_namespace_by_clone3 LANDLOCK false "R-29",
+    enter_the_namespace_of_another LANDLOCK false "R-29",
+    open_a_disk LANDLOCK false "R-28",
+    make_a_device LANDLOCK false "R-28",
+    open_a_file_by_its_handle LANDLOCK false "R-28",
+    write_a_kernel_setting LANDLOCK false "R-28",
+    load_a_program_into_the_kernel LANDLOCK false "R-28",
+    watch_the_kernel_by_perf LANDLOCK false "R-28",
+    handle_page_faults LANDLOCK false "R-28",
+    use_the_ring LANDLOCK false "R-28",
+    keep_a_key_in_the_kernel LANDLOCK false "R-28",
+    gain_rights_at_exec LANDLOCK true "R-25",
+    find_an_open_descriptor LANDLOCK false "R-21",
+    share_memory_with_the_host NAMESPACES true "R-10",
 ];
 
 impl Attack {
@@ -121,7 +125,7 @@ pub struct Played {
     pub why: String,
 }
 
-/// What lies around the attacker.
+/// Describes the surroundings of the attacker.
 struct Places {
     ground: PathBuf,
     victim: i32,
@@ -179,7 +183,11 @@ pub fn play(spawner: &Spawner, ground: &Ground, tier: Tier, attack: &Attack) -> 
         End::Exited(_) | End::Signalled(_) => None,
         // Its guardian was ended or stopped.
         End::HelperLost | End::TimedOut => Some(format!("{:?}", finished.end)),
-        ref other @ (End::IdleTimedOut | End::Flooded | End::Cancelled | End::NotStarted { .. }) => {
+        ref other @ (End::IdleTimedOut
+        | End::Flooded
+        | End::OverLimit(_)
+        | End::Cancelled
+        | End::NotStarted { .. }) => {
             panic!("{}: {other:?}", attack.name)
         }
     };
@@ -449,6 +457,12 @@ fn mount(kind: &str, target: &Path) -> io::Result<bool> {
     let (kind, target) = (CString::new(kind)?, text(target));
     // SAFETY: all texts end with NUL.
     check(unsafe { libc::mount(kind.as_ptr(), target.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) }.into())
+}
+
+/// A socket of the virtual machine's own kind passes every rule about addresses and files.
+fn reach_the_hypervisor(_: &Places) -> io::Result<bool> {
+    // SAFETY: makes a socket that goes with the process.
+    check(unsafe { libc::socket(libc::AF_VSOCK, libc::SOCK_STREAM, 0) }.into())
 }
 
 fn mount_over_a_folder(places: &Places) -> io::Result<bool> {

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use planctl_engine::{
     ChildApproval, Contract, Edge, Graph, Node, NodeKind, On, Outcome, Role, Signal, Subscription, Task,
 };
+use planctl_harness::Baseline;
 use planctl_lang::{Setting, ShownStep, duration_words};
 use planctl_server::check::Checked;
 use planctl_server::config::{Agent, Config, RoleConfig};
+use planctl_server::judges_of;
 use planctl_server::wire::{
     ContractView, DefaultFrom, DefaultView, PlanNodeView, PlanStepView, PlanView, RungView,
 };
@@ -37,17 +39,11 @@ pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<
         steps: graph
             .steps()
             .into_iter()
-            .map(|(node, task)| step_view(graph, node, task, config, &shown_steps))
+            .map(|(node, task)| step_view(graph, node, task, config, &checked.baseline, &shown_steps))
             .collect(),
         nodes: graph.numbered().into_iter().filter_map(|(number, node)| node_view(number, node)).collect(),
         flow: flow(graph),
-        protected: checked
-            .baseline
-            .files
-            .keys()
-            .cloned()
-            .chain(checked.baseline.globs.iter().cloned())
-            .collect(),
+        protected: checked.baseline.shown(),
         defaults: defaults(&shown.settings, |_| None),
         isolation: config.isolation.to_string(),
     })
@@ -64,7 +60,9 @@ fn step_defaults(shown: &BTreeMap<&str, &ShownStep>, task: &Task) -> Vec<Default
 }
 
 fn defaults(settings: &[Setting], applies: impl Fn(&str) -> Option<String>) -> Vec<DefaultView> {
-    let left_out = settings.iter().filter(|setting| setting.is_default);
+    // The files of a step stand on lines of their own.
+    let is_own = |setting: &&Setting| !matches!(setting.name, "judged by" | "may be changed");
+    let left_out = settings.iter().filter(|setting| setting.is_default).filter(is_own);
     let view = |setting: &Setting| {
         let applies = applies(setting.name).filter(|value| *value != setting.value);
         DefaultView {
@@ -81,6 +79,7 @@ fn step_view(
     node: &Node,
     task: &Task,
     config: &Config,
+    baseline: &Baseline,
     shown: &BTreeMap<&str, &ShownStep>,
 ) -> PlanStepView {
     let role = config.roles.get(&task.role);
@@ -101,6 +100,8 @@ fn step_view(
         subscriptions: subscriptions.collect(),
         locks: task.locks.clone(),
         contract: contract_view(&task.contract),
+        judged_by: node.gated().map(|gated| judges_of(baseline, &gated)).unwrap_or_default(),
+        may_change: task.may_change.iter().cloned().collect(),
         on_fail: on_fail(graph, node, task),
         red_first: task.contract.rehearsal().word().to_owned(),
         timeout_seconds: task.work_timeout.as_secs_f64(),
@@ -369,6 +370,9 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>) -> String {
     }
     if !step.locks.is_empty() {
         text.push_str(&format!("  locks {}\n", show::safe(&step.locks.join(", "))));
+    }
+    for files in crate::commands::approvals::files_drawn(&step.judged_by, &step.may_change) {
+        text.push_str(&format!("  {files}\n"));
     }
     for line in show::safe_block(step.task.trim()).lines() {
         text.push_str(&styled(FAINT, &format!("  {line}")));

@@ -235,7 +235,8 @@ fn a14_p18_an_answer_approves_the_configuration_that_the_ask_shows_and_no_other(
     assert_eq!(approved.status, 200, "{approved:?}");
     assert_eq!(settings(), before, "what was shown is what runs");
     house.until(&run, "done");
-    assert_eq!(house.room.sql("select config->'contracts'->'env'->>'CI' from approvals"), "1");
+    let sealed = house.room.sql("select config->'contracts'->'env'->>'CI' from approvals");
+    assert!(sealed.starts_with("hmac-sha256:") && sealed.len() == 76, "{sealed}");
     // It holds for what it was given for: the same plan under the same configuration needs no other.
     let again = json!({ "again": true });
     let again = start(&house, "again", "hello.md", &plan("hello", "hello"), &config, &again);
@@ -505,4 +506,44 @@ fn who_only_looks_at_a_workspace_leaves_no_trace_of_it() {
         }
     }
     assert_eq!(count(), before);
+}
+
+#[test]
+fn a_tampered_file_is_allowed_or_restored_over_http_and_only_one_that_the_ask_names() {
+    let house = House::new();
+    // The worker changes its judge once, and does what was asked.
+    let worker = "[ -e turns ] || echo '# more' >> check.sh; echo x >> turns; touch fixed";
+    let begun = json!({ "approve": {}, "worker": { "exec": worker } });
+    let decide = |key: &str, ask: &Value, answer: Value| {
+        let body = json!({ "answer": answer, "place": { "workspace": house.room.path("") } });
+        let path = format!("/v1/approvals/{ask}/answer");
+        house.local("POST", &path, &Ask { key: Some(key), body: Some(body.to_string()), ..Ask::default() })
+    };
+    for (name, answer, turns) in [
+        ("kept", json!({ "answer": "allow", "files": ["check.sh"] }), "x\n"),
+        ("whole", json!({ "answer": "allow" }), "x\n"),
+        ("back", json!({ "answer": "restore" }), "x\nx\n"),
+    ] {
+        for file in ["turns", "fixed"] {
+            std::fs::remove_file(house.room.path(file)).ok();
+        }
+        house.room.write("check.sh", "test -e fixed\n");
+        let text = crate::room::plan(name, "5 minutes", &[("Mend", "bash check.sh", "escalate")]);
+        let reply = start(&house, name, &format!("{name}.md"), &text, &json!({}), &begun);
+        assert_eq!(reply.json()["started"], "ready", "{reply:?}");
+        let run = format!("{name}-1");
+        let view = house.until(&run, "waiting");
+        let ask = view["waiting_on"]["id"].clone();
+        let page = house.local("GET", &format!("/v1/approvals/{ask}"), &Ask::default()).json();
+        assert_eq!(page["failure"]["tampered"][0]["path"], "check.sh", "{page}");
+        let wrong = decide(&format!("{name}-w"), &ask, json!({ "answer": "allow", "files": ["other.sh"] }));
+        assert_eq!(wrong.status, 409, "{wrong:?}");
+        let said = decide(&format!("{name}-a"), &ask, answer.clone());
+        assert_eq!(said.status, 200, "{said:?}");
+        assert_eq!(decide(&format!("{name}-a"), &ask, answer.clone()).body, said.body, "the stored answer");
+        house.until(&run, "done");
+        assert_eq!(house.room.read("turns"), turns, "{name}");
+        let is_restored = answer["answer"] == "restore";
+        assert_eq!(house.room.read("check.sh") == "test -e fixed\n", is_restored, "{name}");
+    }
 }

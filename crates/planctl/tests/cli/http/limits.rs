@@ -1,4 +1,7 @@
-//! What one caller can use up of the daemon (A44, sec holes 4, 16).
+//! Bounds the share of the daemon that one caller can use up (A44, sec holes 4, 16).
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 
 use super::house::{Ask, House};
 
@@ -25,4 +28,150 @@ fn hole_4_no_glob_of_a_worker_ends_the_daemon() {
     let ask = Ask { token: Some(&worker), body: Some(body), ..Ask::default() };
     assert_eq!(house.network("POST", "/v1/items/claim", &ask).status, 204);
     assert!(log() - before < 4_000, "a refusal is no news for the log: {} bytes", log() - before);
+}
+
+/// Sends the beginning of a request and leaves it there.
+fn stalled(port: &str, bytes: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(port).unwrap();
+    stream.write_all(bytes).ok();
+    stream
+}
+
+fn peak_mebibytes(pid: i64) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() / 1024
+}
+
+#[test]
+fn hole_16_bodies_that_do_not_arrive_share_a_bound_and_other_callers_are_served() {
+    let house = House::new();
+    let worker = house.token("worker");
+    let pid = house.local("GET", "/v1/daemon", &Ask::default()).json()["daemon"]["pid"].as_i64().unwrap();
+    let head = format!(
+        "POST /v1/items/claim HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {worker}\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n",
+        house.port,
+        1 << 20
+    );
+    let request = [head.as_bytes(), &vec![b' '; (1 << 20) - 1]].concat();
+    let streams: Vec<TcpStream> = (0..300).map(|_| stalled(&house.port, &request)).collect();
+    // Those for which there is no room are answered; the others wait for their last byte.
+    let (mut refused, mut held) = (0, 0);
+    for mut stream in &streams {
+        stream.set_read_timeout(Some(std::time::Duration::from_millis(200))).unwrap();
+        let mut answer = [0; 400];
+        match stream.read(&mut answer) {
+            Ok(count) => {
+                let answer = String::from_utf8_lossy(&answer[..count]).to_lowercase();
+                assert!(answer.starts_with("http/1.1 429") && answer.contains("retry-after: 1"), "{answer}");
+                refused += 1;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => held += 1,
+            // It was answered while it still sent.
+            Err(_) => refused += 1,
+        }
+    }
+    let peak = peak_mebibytes(pid);
+    eprintln!("300 stalled bodies of 1 MiB: {refused} refused, {held} held, peak {peak} MiB");
+    assert!(held <= 100, "{held}");
+    assert!(peak <= 200, "{peak} MiB");
+    // People on the socket have room of their own.
+    let run = house.run("a", "word");
+    assert_eq!(house.local("GET", &format!("/v1/runs/{run}"), &Ask::default()).status, 200);
+    drop(streams);
+    house.room.planctl(&["plan", "cancel", &run]);
+}
+
+#[test]
+fn hole_16_half_heads_of_strangers_do_not_keep_out_who_has_a_token() {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let raised = rustix::process::Rlimit { current: limit.maximum, ..limit };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, raised).unwrap();
+    let house = House::new();
+    let token = house.token("read");
+    let _half: Vec<TcpStream> =
+        (0..2_100).map(|_| stalled(&house.port, b"GET /v1/runs HTTP/1.1\r\nhost: x\r\n")).collect();
+    let began = std::time::Instant::now();
+    for _ in 0..5 {
+        let ask = Ask { token: Some(&token), ..Ask::default() };
+        assert_eq!(house.network("GET", "/v1/runs", &ask).status, 200);
+    }
+    eprintln!("five requests beside 2,100 half heads: {:?}", began.elapsed());
+    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+}
+
+#[test]
+fn sec_20_an_absolute_address_of_another_host_is_refused() {
+    let house = House::new();
+    let token = house.token("read");
+    let request = |address: &str| {
+        let text = format!(
+            "GET {address} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\r\n",
+            house.port
+        );
+        house.raw(text.as_bytes())
+    };
+    let refused = request("http://evil.example/v1/runs");
+    assert_eq!((refused.status, refused.code().as_str()), (403, "origin"), "{refused:?}");
+    assert_eq!(request(&format!("http://{}/v1/runs", house.port)).status, 200);
+}
+
+#[test]
+fn sec_20_who_looks_is_not_told_which_paths_there_are() {
+    let house = House::new();
+    let token = house.token("read");
+    let ask = Ask { token: Some(&token), ..Ask::default() };
+    let [there, file, absent] = ["/etc", "/etc/passwd", "/no/such/place"].map(|path| {
+        let reply = house.network("GET", &format!("/v1/runs?workspace={path}"), &ask);
+        (reply.status, reply.body)
+    });
+    assert_eq!(there.0, 200, "{there:?}");
+    assert_eq!((&there, &there), (&file, &absent));
+}
+
+#[test]
+fn sec_20_an_item_of_no_run_is_not_there_as_another_s_is_not() {
+    let house = House::new();
+    let secret = format!("planctl_item_1_{}", "0".repeat(64));
+    let item = format!("{}.1.1.1.agent", "0".repeat(32));
+    for path in [format!("/v1/items/{item}/complete"), format!("/v1/items/{item}/release")] {
+        let body = if path.ends_with("complete") { r#"{"text": "x"}"# } else { "{}" };
+        let ask = Ask { token: Some(&secret), body: Some(body.to_owned()), ..Ask::default() };
+        let reply = house.network("POST", &path, &ask);
+        assert_eq!((reply.status, reply.code().as_str()), (404, "not_found"), "{path}: {reply:?}");
+    }
+}
+
+#[test]
+fn a_question_beyond_the_limit_is_refused_and_the_item_stays_held() {
+    let house = House::new();
+    let run = house.run("a", "word");
+    let claimed = house.claim();
+    let (item, secret) = (claimed["item"].as_str().unwrap(), claimed["token"].as_str().unwrap());
+    let say = |question: &str| {
+        let body = serde_json::json!({ "question": question }).to_string();
+        let ask = Ask { token: Some(secret), body: Some(body), ..Ask::default() };
+        house.network("POST", &format!("/v1/items/{item}/ask"), &ask)
+    };
+    let refused = say(&"ü".repeat(20_001));
+    assert_eq!((refused.status, refused.code().as_str()), (400, "bad_request"), "{refused:?}");
+    assert!(refused.body.contains("question") && refused.body.len() < 1_000, "{refused:?}");
+    assert_eq!(say(&"ü".repeat(20_000)).status, 200, "the item is still held, and so much may be asked");
+    house.until(&run, "waiting");
+}
+
+#[test]
+fn hole_7_work_of_a_run_whose_settings_were_changed_by_sql_is_not_handed_out_over_http() {
+    let house = House::new();
+    let run = house.run("a", "word");
+    house.room.sql(&format!(
+        "update runs set settings = (settings::jsonb || '{{\"auto_answer\": true}}')::json where name = '{run}'"
+    ));
+    let ask = Ask { body: Some(r#"{"roles": ["coder"]}"#.to_owned()), ..Ask::default() };
+    let refused = house.local("POST", "/v1/items/claim?wait=1", &ask);
+    assert_eq!((refused.status, refused.code().as_str()), (409, "conflict"), "{refused:?}");
+    assert!(refused.body.contains("is not what was approved"), "{refused:?}");
+    assert!(!refused.body.contains("planctl_item_"), "no lease is handed out: {refused:?}");
+    house.room.planctl(&["plan", "cancel", &run]);
 }

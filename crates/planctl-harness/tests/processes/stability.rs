@@ -1,0 +1,248 @@
+//! Files that change while a contract runs: no verdict is of a mixture, and no contract's own products are in its way (A5).
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Trial;
+use planctl_engine::{Contract, Found, Inconclusive, Verdict};
+use planctl_harness::{Baseline, Bench, Stability, Written, digest_of};
+
+use super::support::{block_on, git, spawner};
+use crate::trials;
+
+pub fn tests() -> Vec<Trial> {
+    trials![
+        a5_a_file_that_somebody_else_changes_meanwhile_repeats_the_gate,
+        a5_files_that_nobody_tracks_or_subscribes_to_may_change,
+        a5_what_a_contract_itself_writes_takes_one_more_gate_and_no_other_after_that,
+        a5_a_background_writer_at_10_hz_gets_no_verdict_in_any_gate,
+        a5_a_thousand_tracked_files_are_looked_at_in_a_moment,
+    ]
+}
+
+struct Place {
+    folder: tempfile::TempDir,
+    bench: Bench,
+}
+
+impl Place {
+    fn new() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place { bench: Bench::new(spawner(), folder.path(), None, []).unwrap(), folder };
+        place.write("src/greet.sh", "Helo");
+        place.write("src/deep/other.sh", "other");
+        place.write("spare/greet.sh", "Hello");
+        git(place.path(), &["init", "--quiet"]);
+        git(place.path(), &["add", "-A"]);
+        place.write("notes.txt", "subscribed, not tracked");
+        place.write("out.log", "neither");
+        place
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// Runs a contract while somebody else does something in the workspace, as soon as it runs; returns what was found.
+    fn gate(&self, command: &str, written: &mut Written, meanwhile: impl FnOnce() + Send) -> Found {
+        let contract = Contract {
+            command: format!("touch out.log running; until [ -e done ]; do sleep 0.005; done; {command}"),
+            digest: digest_of(b"x"),
+            expect: 0,
+            timeout: Duration::from_secs(20),
+            guard: false,
+            red_first: planctl_engine::RedFirst::Off,
+        };
+        for mark in ["running", "done"] {
+            std::fs::remove_file(self.path().join(mark)).ok();
+        }
+        let stability = Stability {
+            tracked: true,
+            subscribed: ["notes.txt".to_owned(), "docs/*.md".to_owned()].into(),
+            except: ["spare/plan.md".to_owned()].into(),
+            written: written.clone(),
+        };
+        let bench = self.bench.clone().with_stability(stability);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let until = Instant::now() + Duration::from_secs(20);
+                while !self.path().join("running").exists() && Instant::now() < until {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                meanwhile();
+                std::fs::write(self.path().join("done"), "").unwrap();
+            });
+            let gate = block_on(bench.evaluate(
+                &contract,
+                &Arc::new(Baseline::default()),
+                &mut |_, _| (),
+                std::future::pending(),
+            ));
+            if !gate.written.is_empty() {
+                *written = gate.written;
+            }
+            gate.found
+        })
+    }
+
+    /// Returns what is said of a gate that tells nothing, else nothing.
+    fn unstable(&self, meanwhile: impl FnOnce(&Path) + Send) -> Option<String> {
+        let found = self.gate("true", &mut Written::new(), || meanwhile(self.path()));
+        what_of(&found)
+    }
+}
+
+fn what_of(found: &Found) -> Option<String> {
+    match found {
+        Found::Nothing(Inconclusive::Unstable { what }) => Some(what.clone()),
+        Found::Evidence(_) => None,
+        other @ (Found::Nothing(_)
+        | Found::Rehearsed(_)
+        | Found::Recorded { .. }
+        | Found::Restored
+        | Found::Parted { .. }
+        | Found::Merged { .. }
+        | Found::Conflicted(_)
+        | Found::Begun { .. }
+        | Found::Ended(_)) => panic!("{other:?}"),
+    }
+}
+
+fn a5_a_file_that_somebody_else_changes_meanwhile_repeats_the_gate() {
+    type Change = fn(&Path);
+    let put_back: Change = |work| {
+        std::fs::write(work.join("src/greet.sh"), "Hello").unwrap();
+        std::fs::write(work.join("src/greet.sh"), "Helo").unwrap();
+    };
+    let swapped: Change = |work| {
+        for (from, to) in [("src", "away"), ("spare", "src"), ("src", "spare"), ("away", "src")] {
+            std::fs::rename(work.join(from), work.join(to)).unwrap();
+        }
+    };
+    let changes: [(&str, Change); 7] = [
+        ("src/greet.sh", |work| std::fs::write(work.join("src/greet.sh"), "Hello").unwrap()),
+        ("src/greet.sh", put_back),
+        ("src/greet.sh", |work| std::fs::remove_file(work.join("src/greet.sh")).unwrap()),
+        ("src/greet.sh", |work| {
+            std::fs::rename(work.join("out.log"), work.join("src/greet.sh")).unwrap();
+        }),
+        ("notes.txt", |work| std::fs::write(work.join("notes.txt"), "other").unwrap()),
+        ("src", swapped),
+        ("src/deep", |work| {
+            std::fs::rename(work.join("src/deep"), work.join("deep")).unwrap();
+            std::fs::rename(work.join("deep"), work.join("src/deep")).unwrap();
+        }),
+    ];
+    for (name, change) in changes {
+        let place = Place::new();
+        let what = place.unstable(change).unwrap_or_else(|| panic!("{name}: a verdict"));
+        assert!(what.contains(name) && what.contains("end the program that writes there"), "{name}: {what}");
+        assert_eq!(place.unstable(|_| ()), None, "the next gate is of a workspace that rests");
+    }
+}
+
+fn a5_files_that_nobody_tracks_or_subscribes_to_may_change() {
+    let place = Place::new();
+    place.write("spare/plan.md", "");
+    git(place.path(), &["add", "-A"]);
+    git(place.path(), &["rm", "--cached", "--quiet", "out.log"]);
+    let what = place.unstable(|work| {
+        for (name, text) in [("out.log", "more"), ("src/new.o", ""), ("spare/plan.md", "✅"), ("src/x/y", "")]
+        {
+            let path = work.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+    });
+    assert_eq!(what, None);
+}
+
+fn a5_what_a_contract_itself_writes_takes_one_more_gate_and_no_other_after_that() {
+    let writes: [(&str, usize); 5] = [
+        // A formatter that finds nothing to do any more.
+        ("grep -q Hello src/greet.sh || sed -i s/Helo/Hello/ src/greet.sh", 1),
+        // One that writes the same each time, and a snapshot.
+        ("sed -i s/Helo/Hello/ src/greet.sh", 1),
+        ("echo snapshot > src/greet.sh", 1),
+        ("mv src away; mv away src", 2),
+        // What says something else each time.
+        ("date +%N%s$RANDOM > src/greet.sh", 2),
+    ];
+    for (command, repeats) in writes {
+        let place = Place::new();
+        let mut written = Written::new();
+        for gate in 0..5 {
+            let what = what_of(&place.gate(command, &mut written, || ()));
+            assert_eq!(what.is_some(), gate < repeats, "{command}, gate {gate}: {what:?}");
+            let kept = serde_json::to_string(&written).unwrap();
+            written = serde_json::from_str(&kept).unwrap();
+        }
+    }
+}
+
+fn a5_a_background_writer_at_10_hz_gets_no_verdict_in_any_gate() {
+    let place = Place::new();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut is_good = false;
+            while !stop.load(Ordering::Relaxed) {
+                is_good = !is_good;
+                place.write("src/greet.sh", if is_good { "Hello" } else { "Helo" });
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        });
+        let mut written = Written::new();
+        for gate in 0..5 {
+            let what = what_of(&place.gate("sleep 0.15; grep -q Hello src/greet.sh", &mut written, || ()));
+            assert!(what.as_ref().is_some_and(|what| what.contains("src/greet.sh")), "gate {gate}: {what:?}");
+            // Half of a second is the shortest wait before a repeated gate.
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+fn a5_a_thousand_tracked_files_are_looked_at_in_a_moment() {
+    let place = Place::new();
+    for number in 0..1_000 {
+        place.write(&format!("src/{}/{number}.rs", number / 20), "text");
+    }
+    git(place.path(), &["add", "-A"]);
+    let contract = Contract {
+        command: "true".into(),
+        digest: digest_of(b"true"),
+        expect: 0,
+        timeout: Duration::from_secs(20),
+        guard: false,
+        red_first: planctl_engine::RedFirst::Off,
+    };
+    let mut medians = [false, true].map(|tracked| {
+        let bench = place.bench.clone().with_stability(Stability { tracked, ..Stability::default() });
+        let nothing = Arc::new(Baseline::default());
+        let mut times: Vec<Duration> = (0..40)
+            .map(|_| {
+                let started = Instant::now();
+                let gate =
+                    block_on(bench.evaluate(&contract, &nothing, &mut |_, _| (), std::future::pending()));
+                let Found::Evidence(evidence) = &gate.found else { panic!("{:?}", gate.found) };
+                assert_eq!(contract.judge(evidence), Some(Verdict::Passed));
+                started.elapsed()
+            })
+            .collect();
+        times.sort_unstable();
+        times[times.len() / 2]
+    });
+    medians[1] = medians[1].saturating_sub(medians[0]);
+    eprintln!("1,000 tracked files: {:?} on top of {:?}", medians[1], medians[0]);
+    // A build without optimization, beside other tests; `cargo test --release` shows what it costs.
+    assert!(medians[1] < Duration::from_millis(50), "{:?}", medians[1]);
+}

@@ -1,0 +1,79 @@
+//! npm and its kin: the scripts of `package.json`, and programs of `node_modules`.
+
+use serde_json::Value as Json;
+
+use super::super::following::{At, Follower};
+use super::super::values::joined;
+use super::super::{Arguments, Reading, Word, commands, read};
+use super::{behind, upward, values_of};
+
+const FOLDER: [&str; 4] = ["--prefix", "-C", "--dir", "--cwd"];
+/// What is read by `npm ci` and its kin.
+const LOCK_FILES: [&str; 5] =
+    ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock"];
+
+impl Follower<'_> {
+    /// `npm test`, `npm run NAME`, `yarn NAME`, `pnpm exec PROGRAM`
+    pub(super) fn npm(&mut self, program: &str, rest: &[Word], at: At) {
+        let outside = self.shell.folder.clone();
+        for folder in values_of(rest, &FOLDER) {
+            self.enter(&folder);
+        }
+        let read = Arguments::read(rest, "Cw", &["prefix", "dir", "cwd", "workspace", "loglevel"]);
+        let words: Vec<&str> = read.positional.iter().map(|word| word.text()).collect();
+        match words.as_slice() {
+            ["test" | "t" | "tst", ..] => self.package_script("test"),
+            ["start" | "stop" | "restart", ..] => self.package_script(words[0]),
+            ["run" | "run-script", name, ..] => self.package_script(name),
+            ["ci", ..] => self.lock_files(),
+            ["install" | "i", ..] if rest.iter().any(|word| word.raw.contains("frozen-lockfile")) => {
+                self.lock_files();
+            }
+            ["exec" | "x" | "dlx", ..] => {
+                let place = rest.iter().position(|word| word.text() == words[0]).unwrap_or(0);
+                self.npx(&rest[place + 1..], at);
+            }
+            [name, ..] if matches!(program, "yarn" | "pnpm" | "bun") => self.package_script(name),
+            _ => {}
+        }
+        self.shell.folder = outside;
+    }
+
+    /// `npx PROGRAM ARGUMENTS`
+    pub(super) fn npx(&mut self, rest: &[Word], at: At) {
+        let words = behind(rest);
+        let Some(name) = words.first().and_then(|word| word.literal.clone()) else { return };
+        self.node_program(&name);
+        self.run(words, at);
+    }
+
+    fn node_program(&mut self, name: &str) {
+        let Some(here) = self.folder_here() else { return };
+        if !name.contains('/') {
+            for folder in upward(&here) {
+                self.keep(joined(folder, &format!("node_modules/.bin/{name}")));
+            }
+        }
+    }
+
+    fn lock_files(&mut self) {
+        let Some(here) = self.folder_here() else { return };
+        LOCK_FILES.iter().for_each(|name| self.keep(joined(&here, name)));
+    }
+
+    /// Follows a script of `package.json`, where it can be read, with those that run before and after it.
+    fn package_script(&mut self, name: &str) {
+        let Some(here) = self.folder_here() else { return };
+        let read_in =
+            |folder: &str| Some((folder.to_owned(), self.look.read(&joined(folder, "package.json"))?));
+        let Some((folder, text)) = upward(&here).find_map(read_in) else { return };
+        let Ok(package) = serde_json::from_str::<Json>(&text) else { return };
+        for name in [format!("pre{name}"), name.to_owned(), format!("post{name}")] {
+            let Some(script) = package["scripts"][&name].as_str() else { continue };
+            self.follow_text(&folder, script);
+            if let Reading::Read(read) = read(script) {
+                commands(&read).iter().for_each(|started| self.node_program(&started.name));
+            }
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! What decides a contract: in every form in which it may name its script, and what its tools read.
+
+use std::collections::BTreeMap;
+
+use planctl_lang::{Look, TOOLS, Unseen, deciding};
+
+/// A workspace with these files.
+struct Files(BTreeMap<&'static str, &'static str>);
+
+impl Look for Files {
+    fn read(&self, path: &str) -> Option<String> {
+        self.0.get(path).map(|text| (*text).to_owned())
+    }
+
+    fn has(&self, path: &str) -> Option<bool> {
+        let folder = format!("{path}/");
+        Some(self.0.keys().any(|file| *file == path || file.starts_with(&folder)))
+    }
+
+    fn inside(&self, absolute: &str) -> Option<String> {
+        absolute.strip_prefix("/work/shop/").map(str::to_owned)
+    }
+}
+
+fn decided(script: &str, look: &dyn Look) -> Vec<String> {
+    deciding(script, look).all().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_contract_protects_its_script_in_whatever_form_it_names_it() {
+    let forms: [(&str, &[&str]); 62] = [
+        ("bash tests/check.sh", &["tests/check.sh"]),
+        ("./tests/check.sh", &["tests/check.sh"]),
+        ("bash ./tests//check.sh", &["tests/check.sh"]),
+        ("bash < tests/check.sh", &["tests/check.sh"]),
+        ("cat tests/check.sh | bash", &["tests/check.sh"]),
+        ("cat tests/*.sh | bash -s", &["tests/*.sh"]),
+        ("eval \"$(cat tests/check.sh)\"", &["tests/check.sh"]),
+        ("bash <(cat tests/check.sh)", &["tests/check.sh"]),
+        ("source tests/check.sh", &["tests/check.sh"]),
+        (". tests/check.sh", &["tests/check.sh"]),
+        ("bash -c 'bash tests/check.sh'", &["tests/check.sh"]),
+        ("bash -c 'bash \"$1\"' _ tests/check.sh", &["tests/check.sh"]),
+        ("eval 'bash tests/check.sh'", &["tests/check.sh"]),
+        ("check() { bash \"$1\"; }; check tests/check.sh", &["tests/check.sh"]),
+        ("check() { bash tests/check.sh; }; check", &["tests/check.sh"]),
+        ("T=tests; bash $T/check.sh", &["tests/check.sh"]),
+        ("T=tests/check.sh; \"$T\"", &["tests/check.sh"]),
+        ("RUN='bash tests/check.sh'; $RUN", &["tests/check.sh"]),
+        ("export T=tests && bash \"$T/check.sh\"", &["tests/check.sh"]),
+        ("bash \"${CHECK:-tests/check.sh}\"", &["tests/check.sh"]),
+        (": \"${CHECK:=tests/check.sh}\"; bash ${CHECK:=tests/check.sh}", &["tests/check.sh"]),
+        ("set -- tests/check.sh; bash \"$1\"", &["tests/check.sh"]),
+        ("set -- tests/a.sh tests/b.sh; for t; do bash \"$t\"; done", &["tests/a.sh", "tests/b.sh"]),
+        (
+            "tests=(tests/a.sh tests/b.sh); for t in \"${tests[@]}\"; do bash \"$t\"; done",
+            &["tests/a.sh", "tests/b.sh"],
+        ),
+        ("FILES='tests/a.sh tests/b.sh'; for t in $FILES; do bash $t; done", &["tests/a.sh", "tests/b.sh"]),
+        ("for t in tests/check*.sh; do bash \"$t\" || exit 1; done", &["tests/check*.sh"]),
+        ("for t in tests/{check,other}.sh; do bash \"$t\"; done", &["tests/check.sh", "tests/other.sh"]),
+        ("bash tests/check_{1..9}.sh", &["tests/check_*.sh"]),
+        ("bash tests/*.sh", &["tests/*.sh"]),
+        ("for t in $(ls tests/*.sh); do bash $t; done", &["tests/*.sh"]),
+        ("for t in $(find tests -name '*.sh'); do bash $t; done", &["tests/**/*.sh"]),
+        ("bash \"$PWD/tests/check.sh\"", &["tests/check.sh"]),
+        ("bash \"$(pwd)/tests/check.sh\"", &["tests/check.sh"]),
+        ("bash \"`pwd`/tests/check.sh\"", &["tests/check.sh"]),
+        ("bash \"$(git rev-parse --show-toplevel)/tests/check.sh\"", &["tests/check.sh"]),
+        ("bash src/../tests/check.sh", &["tests/check.sh"]),
+        ("bash /work/shop/tests/check.sh", &["tests/check.sh"]),
+        ("echo tests/check.sh | xargs -n 1 bash", &["tests/check.sh"]),
+        ("printf '%s\\n' tests/check.sh | xargs -I{} bash {}", &["tests/check.sh"]),
+        ("ls tests/*.sh | sort | xargs -n 1 bash", &["tests/*.sh"]),
+        ("find tests -name \"check*.sh\" -exec bash {} \\;", &["tests/**/check*.sh"]),
+        ("find tests -maxdepth 1 -name '*.sh' -print0 | xargs -0 -n 1 bash", &["tests/*.sh"]),
+        ("find tests -name '*.sh' | while read -r t; do bash \"$t\" || exit 1; done", &["tests/**/*.sh"]),
+        (
+            "while read -r t; do bash \"$t\" || exit 1; done < tests/list.txt",
+            &["tests/one.sh", "tests/two.sh"],
+        ),
+        ("xargs -n 1 bash < tests/list.txt", &["tests/one.sh", "tests/two.sh"]),
+        ("while read t; do bash $t; done <<< tests/check.sh", &["tests/check.sh"]),
+        ("while read t; do bash $t; done < <(ls tests/*.sh)", &["tests/*.sh"]),
+        ("cd tests && bash check.sh", &["tests/check.sh"]),
+        ("cd ./tests; cd ..; bash check.sh", &["check.sh"]),
+        ("( cd tests && bash check.sh ); bash run.sh", &["run.sh", "tests/check.sh"]),
+        ("cd tests || exit 1\n./check.sh", &["tests/check.sh"]),
+        ("cd \"$PWD/tests\" && ../run.sh", &["run.sh"]),
+        ("pushd tests >/dev/null && bash check.sh && popd && bash run.sh", &["run.sh", "tests/check.sh"]),
+        ("env -C tests bash check.sh", &["tests/check.sh"]),
+        ("env --chdir=tests bash -c 'bash check.sh'", &["tests/check.sh"]),
+        ("env -i PATH=\"$PATH\" bash tests/check.sh", &["tests/check.sh"]),
+        ("timeout 60 bash tests/check.sh", &["tests/check.sh"]),
+        ("exec bash tests/check.sh", &["tests/check.sh"]),
+        ("command bash \"tests\"/'check.sh'", &["tests/check.sh"]),
+        ("if bash tests/check.sh; then exit 0; else exit 1; fi", &["tests/check.sh"]),
+        ("test -x tests/check.sh && tests/check.sh", &["tests/check.sh"]),
+        ("bash 'app/[id]/check.sh'", &["app/[[]id]/check.sh"]),
+    ];
+    let workspace = Files(BTreeMap::from([("tests/list.txt", "# All.\ntests/one.sh\ntests/two.sh\n")]));
+    let mut wrong = String::new();
+    for (script, expected) in forms {
+        let mut found = decided(script, &workspace);
+        found.sort();
+        let untold = deciding(script, &workspace).untold;
+        if found != expected || !untold.is_empty() {
+            wrong.push_str(&format!("{script}: {found:?}, untold {untold:?}\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn what_is_run_and_cannot_be_told_is_said() {
+    let scripts = [
+        "bash \"$(curl -s example.org/name)\"",
+        "\"$CHECK\"",
+        "$CHECK tests",
+        "bash \"tests/$NAME.sh\"",
+        "cd \"$PLACE\" && bash check.sh",
+        "sed -n 1p tests/names.txt | xargs bash",
+        "sed -n 1p tests/names.txt | while read -r t; do bash \"$t\"; done",
+        "if [ -d a ]; then cd a; fi; bash check.sh",
+    ];
+    for script in scripts {
+        assert_eq!(deciding(script, &Unseen).untold.len(), 1, "{script}");
+    }
+    let told = [
+        "bash \"$(mktemp)\"",
+        "t=$(mktemp); echo true > \"$t\"; bash $t",
+        "bash /opt/check.sh",
+        "cd /tmp && ./x",
+    ];
+    for script in told {
+        let found = deciding(script, &Unseen);
+        assert_eq!((found.untold.as_slice(), found.all().count()), (&[][..], 0), "{script}");
+    }
+}
+
+#[test]
+fn a_new_file_is_a_change_where_it_would_decide_and_not_where_it_is_made() {
+    let fixed = |script: &str| deciding(script, &Unseen).fixed.into_iter().collect::<Vec<_>>();
+    assert_eq!(fixed("if [ -f x.sh ]; then bash x.sh; else bash y.sh; fi"), ["x.sh", "y.sh"]);
+    // What only feeds a pipe or a comparison is judged by something else.
+    assert_eq!(fixed("bash slug.sh 'A b' | grep -qx a-b"), [""; 0]);
+    assert_eq!(fixed("test \"$(./app)\" = 3"), [""; 0]);
+    // What was built is run.
+    assert_eq!(fixed("make && ./count"), ["GNUmakefile", "makefile"]);
+    assert_eq!(fixed("cc -o count count.c && ./count"), [""; 0]);
+    assert_eq!(fixed("echo 'exit 0' > made.sh && bash made.sh"), [""; 0]);
+}
+
+#[test]
+fn what_a_tool_reads_by_itself_decides_too() {
+    let package = r#"{"scripts": {"pretest": "bash tests/clean.sh", "test": "node test/slug.js && jest", "lint": "eslint ."}}"#;
+    let makefile = "include config.mk\n-include local.mk deps.d\nTESTS = tests\n\ncheck: count\n\t@bash $(TESTS)/check.sh && ./count\n\
+                    count: count.c\n\tcc -o count count.c\ndeploy:\n\tbash deploy.sh\n";
+    let workspace = Files(BTreeMap::from([
+        ("package.json", package),
+        ("Makefile", makefile),
+        ("config.mk", ""),
+        ("tests/check.sh", "#!/bin/sh"),
+        ("tests/__init__.py", ""),
+        ("tests/test_cart.py", ""),
+        ("count", "ELF"),
+        ("deploy.sh", ""),
+        ("Cargo.toml", ""),
+        ("go.mod", ""),
+        ("justfile", ""),
+    ]));
+    let cases: [(&str, &[&str], &[&str]); 20] = [
+        (
+            "make check",
+            &["Makefile", "config.mk", "tests/check.sh"],
+            &["GNUmakefile", "makefile", "local.mk"],
+        ),
+        ("make -f build.mk check", &[], &["build.mk"]),
+        ("make -C app check", &["app/Makefile"], &["app/GNUmakefile"]),
+        (
+            "npm test --silent",
+            &["package.json", "node_modules/.bin/jest"],
+            &[".npmrc", "test/slug.js", "tests/clean.sh"],
+        ),
+        (
+            "cd app && npm test",
+            &["app/package.json", "package.json"],
+            &["app/.npmrc", ".npmrc", "test/slug.js"],
+        ),
+        ("npm ci && npm test", &["package-lock.json"], &[".npmrc"]),
+        (
+            "npx jest src/a.test.js",
+            &["node_modules/.bin/jest", "src/a.test.js"],
+            &["jest.config.{js,ts,mjs,cjs,json}"],
+        ),
+        ("node --test test/", &["package.json", "test", "test/**/*.{js,mjs,cjs,ts,mts,cts}"], &[]),
+        (
+            "cargo test --test total",
+            &["Cargo.toml", "tests/total.rs", "**/tests/**"],
+            &[".cargo/config.toml", "build.rs"],
+        ),
+        ("cargo build --locked", &["Cargo.lock"], &[".cargo/config.toml"]),
+        ("go test ./...", &["go.mod"], &["go.work", "**/*_test.go"]),
+        ("cd cmd && go test ./app", &["cmd/go.mod"], &["cmd/app/*_test.go", "go.work"]),
+        ("just check", &["justfile"], &[".justfile"]),
+        (
+            "python3 -m unittest tests.test_cart.Cart",
+            &[],
+            &["tests/test_cart.py", "tests/__init__.py", "unittest.py"],
+        ),
+        ("python3 -m unittest discover -s tests", &["tests/**/test*.py"], &["tests/__init__.py"]),
+        ("python3 -m shop.check", &[], &["shop/check.py"]),
+        (
+            "pytest tests/test_cart.py::test_total -x",
+            &[],
+            &["tests/test_cart.py", "conftest.py", "tests/conftest.py", "pytest.ini"],
+        ),
+        (
+            "uv run pytest tests",
+            &["tests/**/test_*.py"],
+            &["tests/**/conftest.py", "setup.cfg", "pyproject.toml"],
+        ),
+        ("timeout 60 .venv/bin/python3 -m pytest", &["**/test_*.py"], &[".venv/bin/python3", "conftest.py"]),
+        ("tsc -p app/tsconfig.json", &[], &["app/tsconfig.json"]),
+    ];
+    let matches =
+        |glob: &str, path: &str| glob == path || planctl_glob::Glob::parse(glob).unwrap().matches(path);
+    let mut wrong = String::new();
+    for (script, kept, fixed) in cases {
+        let found = deciding(script, &workspace);
+        for path in kept.iter().filter(|path| !found.kept.contains(**path)) {
+            wrong.push_str(&format!("{script}: {path} is not kept\n"));
+        }
+        for path in fixed.iter().filter(|path| !found.fixed.iter().any(|glob| matches(glob, path))) {
+            wrong.push_str(&format!("{script}: {path} is not fixed\n"));
+        }
+        let products = ["count", "deploy.sh", "deps.d", "count.c", "src/lib.rs", "lib/slug.js", "Cargo.lock"];
+        for path in products.iter().filter(|path| found.all().any(|glob| matches(glob, path))) {
+            if !(*path == "Cargo.lock" && script.contains("--locked")) {
+                wrong.push_str(&format!("{script}: {path} is protected\n"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn a_project_that_has_yet_to_be_made_is_the_work() {
+    let empty = Files(BTreeMap::from([("README.md", "")]));
+    for script in ["cargo test", "npm test", "make check", "pytest tests", "go test ./...", "just check"] {
+        let fixed = deciding(script, &empty).fixed;
+        assert!(fixed.is_empty(), "{script}: {fixed:?}");
+    }
+}
+
+#[test]
+fn modules_that_are_there_are_the_projects_own_and_new_ones_go_before_the_library() {
+    let workspace = Files(BTreeMap::from([("json/tool.py", ""), ("types.py", "")]));
+    let fixed = deciding("python3 -m unittest tests.a", &workspace).fixed;
+    let is_fixed =
+        |path: &str| fixed.iter().any(|glob| planctl_glob::Glob::parse(glob).unwrap().matches(path));
+    for path in ["unittest.py", "unittest/__init__.py", "re.py", "argparse.pyc", "csv.cpython-311.so"] {
+        assert!(is_fixed(path), "{path}");
+    }
+    for path in ["types.py", "json/__init__.py", "shop.py", "shop/__init__.py", "tests/re.py"] {
+        assert!(!is_fixed(path), "{path}");
+    }
+    let beside = deciding("PYTHONPATH=lib python3 tests/run.py", &workspace).fixed;
+    for path in ["tests/unittest.py", "lib/sitecustomize.py"] {
+        assert!(beside.iter().any(|glob| planctl_glob::Glob::parse(glob).unwrap().matches(path)), "{path}");
+    }
+}
+
+#[test]
+fn the_table_of_tools_is_the_documentations() {
+    const OPENING: &str = "<!-- tools: written by crates/planctl-lang/tests/lang/deciding.rs -->\n";
+    const CLOSING: &str = "<!-- end of tools -->";
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/contracts.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once(OPENING).expect("docs/contracts.md has a table of tools");
+    let (shown, after) = rest.split_once(CLOSING).expect("the table has an end");
+    let mut table = "| Program | Protected if it is there | A new one is a change too | What it names | Why |\n|---|---|---|---|---|\n".to_owned();
+    let listed = |names: &[&str]| {
+        let name = |name: &&str| if name.contains(' ') { (*name).to_owned() } else { format!("`{name}`") };
+        names.iter().map(name).collect::<Vec<_>>().join(", ")
+    };
+    for tool in TOOLS {
+        let mut fixed = listed(tool.fixed);
+        if !tool.above.is_empty() {
+            let comma = if fixed.is_empty() { "" } else { ", " };
+            fixed.push_str(&format!("{comma}{}, in the folders above too", listed(tool.above)));
+        }
+        let verbs = if tool.verbs.is_empty() { String::new() } else { format!(" {}", tool.verbs.join(", ")) };
+        let programs: Vec<String> = tool.programs.iter().map(|name| format!("`{name}`")).collect();
+        let (kept, also, why) = (listed(tool.kept), tool.also, tool.why);
+        table.push_str(&format!("| {}{verbs} | {kept} | {fixed} | {also} | {why} |\n", programs.join(", ")));
+    }
+    if table == shown {
+        return;
+    }
+    assert!(
+        std::env::var_os("PLANCTL_DOCS").is_some_and(|wish| wish == "write"),
+        "PLANCTL_DOCS=write writes it:\n{table}"
+    );
+    std::fs::write(path, format!("{before}{OPENING}{table}{CLOSING}{after}")).unwrap();
+}

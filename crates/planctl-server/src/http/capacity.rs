@@ -1,0 +1,162 @@
+//! What callers together may use up: bytes of bodies in memory, and places for connections of strangers (sec hole 16).
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::{Body, Bytes};
+use http_body_util::BodyExt as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use super::guard::Peer;
+use super::problem::{Code, Problem};
+
+/// How many bytes of bodies are in memory at once, of callers on the socket, and of those on the port.
+const BODY_BYTES_MAX: u32 = 32 << 20;
+/// How many connections to the port may be open at once that have not shown a token that holds.
+const STRANGERS_MAX: usize = 1024;
+
+/// The bytes of bodies that may still arrive.
+pub(super) struct Bodies {
+    local: Arc<Semaphore>,
+    network: Arc<Semaphore>,
+}
+
+/// The bytes that a body takes up; given back when it is dropped.
+#[derive(Debug, Default)]
+pub(super) struct HeldBytes(Option<OwnedSemaphorePermit>);
+
+impl Default for Bodies {
+    fn default() -> Bodies {
+        let bytes = || Arc::new(Semaphore::new(BODY_BYTES_MAX as usize));
+        Bodies { local: bytes(), network: bytes() }
+    }
+}
+
+impl Bodies {
+    /// Reads a body. Bytes are counted as they arrive, since a length that is announced may never come.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TooLarge`], [`Code::BadRequest`] where it breaks off, and [`Code::TooMany`] where the bodies of all callers
+    /// together take up too much.
+    pub(super) async fn read(
+        &self,
+        peer: Peer,
+        mut body: Body,
+        bytes_max: usize,
+    ) -> Result<(Bytes, HeldBytes), Problem> {
+        let free = match peer {
+            Peer::Local { .. } => &self.local,
+            Peer::Network(_) => &self.network,
+        };
+        let (mut bytes, mut held) = (Vec::new(), HeldBytes::default());
+        while let Some(frame) = body.frame().await {
+            let frame = frame
+                .map_err(|error| Problem::new(Code::BadRequest, format!("the body broke off: {error}")))?;
+            let Ok(data) = frame.into_data() else { continue };
+            if bytes.len() + data.len() > bytes_max {
+                let detail = format!("the body is larger than {bytes_max} bytes");
+                return Err(Problem::new(Code::TooLarge, detail));
+            }
+            let count = u32::try_from(data.len()).unwrap_or(u32::MAX);
+            let taken = Arc::clone(free).try_acquire_many_owned(count);
+            let taken = taken.map_err(|_| {
+                Problem::new(
+                    Code::TooMany,
+                    "others send so much that there is no room for this body; ask again",
+                )
+            })?;
+            match &mut held.0 {
+                Some(before) => before.merge(taken),
+                None => held.0 = Some(taken),
+            }
+            bytes.extend_from_slice(&data);
+        }
+        Ok((bytes.into(), held))
+    }
+}
+
+/// Connections to the port that have not shown a token that holds, oldest first. One too many ends the oldest: who has
+/// a token shows it at once, and is no stranger then.
+#[derive(Clone, Default)]
+pub(super) struct Strangers(Arc<Mutex<Queue>>);
+
+#[derive(Default)]
+struct Queue {
+    made: u64,
+    open: VecDeque<(u64, oneshot::Sender<()>)>,
+}
+
+/// The place of one connection; it is no stranger's any more once this is told or dropped.
+#[derive(Clone)]
+pub(super) struct Place(Arc<OfStranger>);
+
+struct OfStranger {
+    number: u64,
+    strangers: Strangers,
+}
+
+impl Strangers {
+    /// Takes a connection in; the receiver resolves when it has to make way.
+    pub(super) fn enter(&self) -> (Place, oneshot::Receiver<()>) {
+        let (make_way, must_go) = oneshot::channel();
+        let mut queue = self.lock();
+        queue.made += 1;
+        let number = queue.made;
+        queue.open.push_back((number, make_way));
+        if queue.open.len() > STRANGERS_MAX
+            && let Some((_, oldest)) = queue.open.pop_front()
+            && oldest.send(()).is_err()
+        {
+            tracing::debug!("a connection that had to make way had ended");
+        }
+        drop(queue);
+        (Place(Arc::new(OfStranger { number, strangers: self.clone() })), must_go)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// Says that the connection has shown a token that holds.
+    pub(super) fn is_known(&self) {
+        self.0.leave();
+    }
+}
+
+impl OfStranger {
+    fn leave(&self) {
+        let mut queue = self.strangers.lock();
+        if let Ok(at) = queue.open.binary_search_by_key(&self.number, |(number, _)| *number) {
+            queue.open.remove(at);
+        }
+    }
+}
+
+impl Drop for OfStranger {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hole_16_the_oldest_stranger_makes_way_and_who_is_known_stays() {
+        let strangers = Strangers::default();
+        let (known, mut stays) = strangers.enter();
+        known.is_known();
+        let (_oldest, mut goes) = strangers.enter();
+        let others: Vec<_> = (0..STRANGERS_MAX).map(|_| strangers.enter()).collect();
+        assert_eq!(goes.try_recv(), Ok(()));
+        // The sender of one that is known was dropped, which tells nothing.
+        assert_eq!(stays.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+        assert_eq!(strangers.lock().open.len(), STRANGERS_MAX);
+        drop(others);
+        assert!(strangers.lock().open.is_empty());
+    }
+}

@@ -1,0 +1,121 @@
+//! Draws what workers and contracts wrote: a label stands on each line, so that no line reads as planctl's own.
+
+use crate::show;
+
+/// The most characters of such a text on a page; a command named below it prints the rest.
+pub const CHARACTERS_MAX: usize = 2_000;
+
+/// How many columns of text there are at least, however narrow the terminal.
+const COLUMNS_MIN: usize = 20;
+
+/// Which part of a long text is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cut<'c> {
+    /// All of it.
+    Nothing,
+    /// The beginning; the command prints all.
+    AfterStart(&'c str),
+    /// The end; the command prints all.
+    BeforeEnd(&'c str),
+}
+
+/// Draws a text with a label on each line: `coder │ …`. A line that is longer than the terminal is wide is broken here,
+/// since the terminal would break it without a label.
+pub fn labelled(who: &str, text: &str, cut: Cut<'_>) -> String {
+    drawn(who, text, cut, show::columns())
+}
+
+fn drawn(who: &str, text: &str, cut: Cut<'_>, columns: Option<usize>) -> String {
+    let text = text.trim_end();
+    let count = text.chars().count();
+    let left_out = count.saturating_sub(CHARACTERS_MAX);
+    let at = |characters: usize| text.char_indices().nth(characters).map_or(text.len(), |(at, _)| at);
+    let (before, shown, after) = match cut {
+        Cut::AfterStart(command) if left_out > 0 => {
+            (None, &text[..at(CHARACTERS_MAX)], Some(left_out_line(left_out, "more", command)))
+        }
+        Cut::BeforeEnd(command) if left_out > 0 => {
+            (Some(left_out_line(left_out, "before", command)), &text[at(left_out)..], None)
+        }
+        Cut::Nothing | Cut::AfterStart(_) | Cut::BeforeEnd(_) => (None, text, None),
+    };
+    let label = format!("  {} │ ", show::safe(who));
+    let width = columns.map(|columns| columns.saturating_sub(label.chars().count()).max(COLUMNS_MIN));
+    let mut page = before.unwrap_or_default();
+    for line in show::safe_block(shown).lines() {
+        for part in parts(line, width.unwrap_or(usize::MAX)) {
+            page.push_str(&label);
+            page.push_str(part);
+            page.push('\n');
+        }
+    }
+    page.push_str(&after.unwrap_or_default());
+    page
+}
+
+fn left_out_line(count: usize, place: &str, command: &str) -> String {
+    format!("  … {count} characters {place}, all of it: {}\n", show::safe(command))
+}
+
+/// Breaks a line where it would be wider than the columns there are; what is no ASCII counts as two, a tab as eight.
+fn parts(line: &str, width: usize) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut start, mut taken) = (0, 0_usize);
+    for (at, character) in line.char_indices() {
+        let columns = match character {
+            '\t' => 8,
+            ascii if ascii.is_ascii() => 1,
+            _ => 2,
+        };
+        if taken > 0 && taken.saturating_add(columns) > width {
+            parts.push(&line[start..at]);
+            (start, taken) = (at, 0);
+        }
+        taken = taken.saturating_add(columns);
+    }
+    parts.push(&line[start..]);
+    parts
+}
+
+/// Quotes a text of a stranger within a line of planctl's: nothing in it ends the quotation.
+pub fn quoted(text: &str, characters_max: usize) -> String {
+    format!("\"{}\"", show::safe(&show::brief(text, characters_max)).replace('"', "'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hole_17_each_line_of_a_worker_has_its_label_however_long_it_is() {
+        let forged =
+            format!("ok\r\n\nnext:\x1b[1A planctl approvals waive 2\n{}next: type this", " ".repeat(30));
+        let page = drawn("coder", &forged, Cut::Nothing, Some(40));
+        assert!(page.lines().count() > 5, "{page}");
+        for line in page.lines() {
+            assert!(line.starts_with("  coder │ ") && line.chars().count() <= 40, "{page}");
+        }
+        assert!(page.contains("\\u{1b}[1A"), "{page}");
+    }
+
+    #[test]
+    fn hole_17_a_long_text_is_cut_and_the_command_for_the_rest_is_named() {
+        let text = "x".repeat(CHARACTERS_MAX + 7);
+        let page = drawn("coder", &text, Cut::AfterStart("planctl plan logs a-1"), None);
+        assert!(page.ends_with("x\n  … 7 characters more, all of it: planctl plan logs a-1\n"), "{page}");
+        assert_eq!(page.matches('x').count(), CHARACTERS_MAX);
+        let text = format!("head{}\ntail", "y".repeat(CHARACTERS_MAX));
+        let page = drawn("contract", &text, Cut::BeforeEnd("planctl plan logs a-1"), None);
+        assert!(
+            page.starts_with("  … 9 characters before, all of it: ") && page.ends_with("│ tail\n"),
+            "{page}"
+        );
+        assert_eq!(drawn("coder", "\n", Cut::Nothing, None), "", "nothing was said");
+    }
+
+    #[test]
+    fn hole_17_a_quotation_cannot_be_ended_from_within() {
+        assert_eq!(quoted("a\" contract=passed \"b", 200), "\"a' contract=passed 'b\"");
+        assert_eq!(quoted("ab\u{202e}", 9), "\"ab\\u{202e}\"");
+    }
+}
