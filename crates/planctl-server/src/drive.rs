@@ -12,13 +12,14 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use planctl_engine::{Node, NodeKind, Role, RunId, RunStatus};
-use planctl_harness::Baseline;
+use planctl_engine::{Graph, Node, NodeKind, Role, RunId, RunStatus, Tier};
+use planctl_harness::{Baseline, git_top_level};
 use planctl_store::{Claimed, Listener, RunRow, StoreError};
 use tokio::sync::watch;
 
 use crate::hands::Hands;
 use crate::live::Live;
+use crate::neighbours::{NEIGHBOURS_MAX, neighbours};
 use crate::protection::is_mover;
 use crate::revisions::baseline_of;
 use crate::room::Room;
@@ -329,6 +330,7 @@ impl Station {
             own || matches!(node.kind, NodeKind::Join(_)) && graph.parts_or_merges(&node.id)
         };
         let movers = graph.nodes().iter().filter(|node| moves(node)).map(|node| node.id.clone()).collect();
+        let neighbours = self.neighbours(row, &settings, &graph).await?;
         let hands = Hands {
             store: self.store.clone(),
             spawner: self.spawner()?.clone(),
@@ -342,6 +344,7 @@ impl Station {
             workspace: row.place().into(),
             home: row.workspace_path.clone(),
             worktree: row.worktree.clone(),
+            neighbours,
             settings,
             approved,
             movers,
@@ -358,6 +361,26 @@ impl Station {
         // What the workspace's repositories say is noted before anybody works; a variable that is refused is told by the gate.
         hands.bench(&hands.workspace).ok();
         Ok(hands)
+    }
+
+    /// Returns the workspaces that are hidden from the commands of a run, where it is confined.
+    async fn neighbours(
+        &self,
+        row: &RunRow,
+        settings: &RunSettings,
+        graph: &Graph,
+    ) -> Result<Vec<PathBuf>, ServiceError> {
+        if settings.isolation == Tier::SameUser {
+            return Ok(Vec::new());
+        }
+        let known = self.store.other_workspaces(self.host(), &row.workspace_path, NEIGHBOURS_MAX).await?;
+        let contracts = graph.nodes().iter().filter_map(Node::gated);
+        let contracts = contracts.map(|gated| gated.contract.command.clone());
+        // Commands and PATH of the configuration, and those of the plan.
+        let commands: Vec<String> = std::iter::once(row.settings.clone()).chain(contracts).collect();
+        let home = Path::new(&row.workspace_path);
+        let own = [Path::new(row.place()), home, git_top_level(home).unwrap_or(home)];
+        Ok(neighbours(known, &own, &commands.join("\n")))
     }
 
     /// Returns the plans in whose files the state of a run is marked.

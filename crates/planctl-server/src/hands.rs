@@ -62,6 +62,8 @@ pub struct Hands {
     /// The workspace that the plan is of.
     pub(crate) home: String,
     pub(crate) worktree: Option<WorktreeRow>,
+    /// Workspaces of other plans, which are hidden from what is confined.
+    pub(crate) neighbours: Vec<PathBuf>,
     pub(crate) settings: RunSettings,
     pub(crate) approved: Baseline,
     /// Steps that may change protected files, whose passing gates move the baseline of the others.
@@ -579,7 +581,7 @@ impl Hands {
     fn isolation(&self, place: &str) -> Isolation {
         Isolation {
             tier: self.settings.isolation,
-            hidden: vec![self.state_dir.clone()],
+            hidden: [&self.state_dir].into_iter().chain(&self.neighbours).cloned().collect(),
             // Steps of a run that works in a folder may change the workspace around it, too.
             writable: around_folder(&self.settings.folder, place).map(Path::to_owned).into_iter().collect(),
         }

@@ -24,6 +24,7 @@ mod live;
 mod loops;
 mod marks;
 pub mod mend;
+mod neighbours;
 mod parting;
 pub mod picture;
 mod plans;

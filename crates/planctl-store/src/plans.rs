@@ -16,6 +16,8 @@ use crate::store::Store;
 pub(crate) const WORKSPACE: &str = "insert into workspaces (host, path) values ($1, $2) \
      on conflict (host, path) do update set path = excluded.path returning id";
 pub(crate) const KNOWN_WORKSPACE: &str = "select id from workspaces where host = $1 and path = $2";
+pub(crate) const OTHER_WORKSPACES: &str =
+    "select path from workspaces where host = $1 and path <> $2 order by path limit $3";
 /// Ids are counted from 1.
 const NO_WORKSPACE: i64 = 0;
 pub(crate) const KEEP_GRAPH: &str =
@@ -350,6 +352,25 @@ impl Store {
         let found = repeated!(self, lent => sqlx::query(KNOWN_WORKSPACE).bind(host).bind(path).fetch_optional(&mut *lent))?;
         let id = found.map(|row| row.try_get("id")).transpose()?;
         Ok(WorkspaceId(id.unwrap_or(NO_WORKSPACE)))
+    }
+
+    /// Returns the paths of the workspaces of a host but for one, at most `limit`.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn other_workspaces(
+        &self,
+        host: &str,
+        path: &str,
+        limit: i64,
+    ) -> Result<Vec<String>, StoreError> {
+        let rows = repeated!(self, lent => sqlx::query(OTHER_WORKSPACES)
+            .bind(host)
+            .bind(path)
+            .bind(limit)
+            .fetch_all(&mut *lent))?;
+        Ok(rows.iter().map(|row| row.try_get("path")).collect::<Result<_, _>>()?)
     }
 
     /// Keeps a revision and makes it the plan's newest. A changed text makes the plan a draft and voids approvals of

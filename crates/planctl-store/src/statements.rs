@@ -79,6 +79,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("outputs: get output", outputs::GET_OUTPUT),
     ("plans: workspace", plans::WORKSPACE),
     ("plans: known workspace", plans::KNOWN_WORKSPACE),
+    ("plans: other workspaces", plans::OTHER_WORKSPACES),
     ("plans: keep graph", plans::KEEP_GRAPH),
     ("plans: keep revision", plans::KEEP_REVISION),
     ("plans: plan for update", plans::PLAN_FOR_UPDATE),

@@ -17,6 +17,9 @@ mod guarded;
 #[path = "cli/secrets.rs"]
 mod secrets;
 
+#[path = "cli/isolation.rs"]
+mod isolation;
+
 #[path = "cli/agent_scripts.rs"]
 mod agent_scripts;
 #[path = "cli/baselines.rs"]

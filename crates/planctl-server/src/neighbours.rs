@@ -1,0 +1,35 @@
+//! The workspaces of other plans, of which confined workers and contracts see nothing (from tier 1a).
+
+use std::path::{Path, PathBuf};
+
+/// The most workspaces that are hidden; each costs a mount or a rule whenever a command is started.
+pub(crate) const NEIGHBOURS_MAX: i64 = 200;
+
+/// Returns those of the known workspaces that are there, but for those that hold what a run works on or lie in it, and those
+/// of which a command names something.
+pub(crate) fn neighbours(known: Vec<String>, own: &[&Path], commands: &str) -> Vec<PathBuf> {
+    let is_needed = |path: &Path| own.iter().any(|own| own.starts_with(path) || path.starts_with(own));
+    let is_named = |path: &str| commands.contains(&format!("{}/", path.trim_end_matches('/')));
+    let others = known.into_iter().filter(|path| !is_named(path)).map(PathBuf::from);
+    others.filter(|path| path.is_absolute() && !is_needed(path) && path.is_dir()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workspace_is_hidden_unless_the_run_needs_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["shop/api", "blog", "tools"] {
+            std::fs::create_dir_all(at(name)).unwrap();
+        }
+        let known = ["", "shop", "shop/api", "blog", "tools", "gone"];
+        let known = known.map(|name| at(name).to_string_lossy().into_owned());
+        let shop = at("shop");
+        let commands = format!("bash {}/check.sh", at("tools").display());
+        assert_eq!(neighbours(known.to_vec(), &[&shop], &commands), [at("blog")]);
+        assert_eq!(neighbours(known.to_vec(), &[&at("blog")], "true"), [shop, at("shop/api"), at("tools")]);
+    }
+}
