@@ -574,7 +574,7 @@ impl Hands {
     }
 
     fn told(&self) -> Told<'_> {
-        Told { store: &self.store, plan: &self.plan, settings: &self.settings }
+        Told { store: &self.store, plan: &self.plan, settings: &self.settings, masks: self.masks() }
     }
 
     /// Says how the run's contracts and workers are isolated where they work.

@@ -26,9 +26,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::body::Bytes;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use planctl_engine::Actor;
 use planctl_store::{Page, RequestId};
@@ -242,7 +241,21 @@ async fn canonical(workspace: PathBuf) -> Result<PathBuf, Problem> {
 }
 
 fn json<T: Serialize>(value: &T) -> Answer {
-    Ok(Json(value).into_response())
+    Ok(json_with(StatusCode::OK, value))
+}
+
+/// Answers with JSON whose invisible and direction-changing characters are escapes (sec hole 17).
+pub(crate) fn json_with<T: Serialize>(status: StatusCode, value: &T) -> Response {
+    match serde_json::to_string(value) {
+        Ok(text) => {
+            let kind = [(header::CONTENT_TYPE, "application/json")];
+            (status, kind, planctl_lang::json_escaped(text)).into_response()
+        }
+        Err(error) => {
+            tracing::error!(%error, "an answer can't be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
 }
 
 /// Reads the key of an entry that is numbered.

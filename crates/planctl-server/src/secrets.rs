@@ -90,6 +90,9 @@ impl Secrets {
     /// Returns what is masked in what the workers of a run say. A value that is not kept here can't be masked here; no
     /// command that gets it is started here either.
     pub(crate) fn masks(&self, settings: &RunSettings) -> Masks {
+        if self.is_empty() {
+            return Masks::default();
+        }
         let of_roles = settings.roles.values().map(|role| &role.env);
         let opened: Vec<BTreeMap<String, String>> =
             of_roles.chain([&settings.contract_env]).filter_map(|sealed| self.open(sealed).ok()).collect();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use planctl_engine::view::{so_far, so_far_facts};
 use planctl_engine::{Brief, Budget, Failure, Role, Task, Timestamp};
-use planctl_harness::{Assignment, PromptParts, assemble};
+use planctl_harness::{Assignment, Masks, PromptParts, assemble};
 use planctl_store::{Claimed, Store, WORK_GRACE};
 
 use crate::baselines::copy_of;
@@ -27,6 +27,8 @@ pub(crate) struct Told<'a> {
     pub(crate) plan: &'a str,
     /// What the run was started with.
     pub(crate) settings: &'a RunSettings,
+    /// The values that no prompt shows, whatever file or note has them.
+    pub(crate) masks: &'a Masks,
 }
 
 impl Told<'_> {
@@ -46,7 +48,10 @@ impl Told<'_> {
         let workspace = PathBuf::from(&claimed.workspace);
         // Workers of their own machines begin before anybody here has looked at the folder.
         let lost = lost_folder(&self.settings.folder, &claimed.workspace);
-        let context = context_of(self.store, &workspace, lost, task).await?;
+        let mut context = context_of(self.store, &workspace, lost, task).await?;
+        for entry in &mut context {
+            entry.text = self.masks.text(&entry.text).into_owned();
+        }
         let denied = self.settings.denied(role);
         let so_far = self.so_far(claimed, brief).await?;
         let approved = self.approved_copies(claimed, brief).await?;
@@ -59,6 +64,7 @@ impl Told<'_> {
             command: &task.contract.command,
             approved: &approved,
         });
+        let prompt = self.masks.text(&prompt).into_owned();
         let title = claimed.graph.node(&claimed.item.at.node).map_or("", |node| node.title.as_str());
         let left = self.budget_left(claimed).await?;
         let allowed = 1 + task.max_retries;

@@ -62,7 +62,8 @@ fn lines(reader: Reader) -> impl Stream<Item = Result<Event, Infallible>> {
         let line = reader.next().await?;
         let event = Event::default().id(line.seq.to_string()).event(line.event.clone());
         // A line of history is JSON that this planctl wrote.
-        let event = event.json_data(&line).unwrap_or_default();
+        let data = serde_json::to_string(&line).map(planctl_lang::json_escaped).unwrap_or_default();
+        let event = event.data(data);
         Some((Ok(event), reader))
     })
 }

@@ -426,7 +426,8 @@ async fn view(
     let settings = &claimed.terms.settings;
     station.refuse_changed_settings(claimed.item.run, &claimed.run_name, settings).await?;
     let settings = RunSettings::parse(settings)?;
-    let told = Told { store: &station.store, plan: &claimed.plan, settings: &settings };
+    let masks = station.secrets().masks(&settings);
+    let told = Told { store: &station.store, plan: &claimed.plan, settings: &settings, masks: &masks };
     let assignment = told.assignment(claimed, task, role, *timeout, brief).await?;
     let context = assignment.context.iter().map(|entry| SubscriptionView {
         reference: entry.source.clone(),

@@ -1,6 +1,5 @@
 //! What goes wrong at a door, as RFC 9457 problem documents with stable codes.
 
-use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use planctl_store::StoreError;
@@ -296,7 +295,7 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let code = self.code();
-        let mut response = (status, Json(self)).into_response();
+        let mut response = super::json_with(status, &self);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
         match code {

@@ -4,7 +4,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use planctl_engine::Role;
@@ -68,7 +67,7 @@ fn health_of(call: &Call) -> DaemonHealthView {
 
 fn health(is_well: bool, view: DaemonHealthView) -> Response {
     let status = if is_well { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(view)).into_response()
+    super::json_with(status, &view)
 }
 
 pub(super) async fn openapi(_: Call) -> Answer {

@@ -62,7 +62,9 @@ fn a50_values_of_configured_variables_stand_in_clear_nowhere() {
          printf %s \"$OWN_TOKEN\" | sha256sum | grep -q ^3d27ad83c47f30d2 || touch wrong\n\
          [ -e asked ] || { touch asked; printf '{\"planctl\":\"result/1\",\"outcome\":\"needs_input\",\"question\":\"Is %s right?\"}' \"$OWN_TOKEN\" >$PLANCTL_RESULT_FILE; }\n",
     );
-    room.write("a.md", &plan("a", "max 1k tokens", &[("a", "bash check.sh", "retry(2), then escalate")]));
+    room.write("notes.txt", &format!("The key is {VALUE}, or was.\n"));
+    let text = plan("a", "max 1k tokens", &[("a", "bash check.sh", "retry(2), then escalate")]);
+    room.write("a.md", &text.replace("coder\n", "coder\n**subscriptions:**\n- file:notes.txt\n"));
     let mut heard = Vec::new();
     let mut say = |words: &[&str], code: i32| -> Said {
         let said = room.planctl(words);
@@ -108,7 +110,7 @@ fn a50_values_of_configured_variables_stand_in_clear_nowhere() {
     // The prompts of the retries hold what the contract printed, masked.
     let prompts = room.read("prompts.txt");
     refuse("a prompt", &prompts);
-    assert!(prompts.contains("plain ****"), "{prompts}");
+    assert!(prompts.contains("plain ****") && prompts.contains("The key is ****, or was."), "{prompts}");
     // All of the database.
     let psql = room.psql();
     let url = psql.get_args().next().unwrap().to_owned();

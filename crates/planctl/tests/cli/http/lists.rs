@@ -192,3 +192,15 @@ fn roles_tell_what_waits_and_who_does_it() {
         (vec![json!("coder")], &json!([]))
     );
 }
+
+#[test]
+fn hole_17_answers_escape_what_changes_how_a_line_is_shown() {
+    let house = House::new();
+    let said = "ok \u{202e}desrever\u{2066}\u{9b}2J\u{200b}, caf\u{e9}";
+    post(&house, "/v1/topics/news", "note-1", &json!({ "text": said }));
+    let shown = house.local("GET", "/v1/topics/news", &Ask::default());
+    assert!(shown.body.contains("\\u202edesrever\\u2066\\u009b2J\\u200b, caf\u{e9}"), "{shown:?}");
+    assert_eq!(shown.json()["notes"][0]["text"], said, "the same text for who parses it");
+    let refused = house.local("GET", "/v1/runs/no\u{202e}run", &Ask::default());
+    assert!(!refused.body.contains('\u{202e}'), "{refused:?}");
+}
