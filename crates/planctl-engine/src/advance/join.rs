@@ -121,11 +121,7 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
         JoinPolicy::All | JoinPolicy::Any if awaited.partial => Outcome::Warned,
         JoinPolicy::All | JoinPolicy::Any => Outcome::Failed,
     };
-    let head = &turn.run.head;
-    // With every branch there, one that left its fork early may still have company behind it.
-    if !all || head.out + head.held > 0 || !head.ready.is_empty() {
-        take_back_branches(turn, join)?;
-    }
+    take_back_branches(turn, join)?;
     complete(turn, join, outcome)
 }
 
@@ -151,7 +147,8 @@ fn begin_next(turn: &mut Turn<'_>, join: &NodeId) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Takes back what is still under way on the branches of a join that needs no more of them (DOT P4), or new ones.
+/// Takes back what is still under way on the branches of a join that needs no more of them (DOT P4), or new ones. With every
+/// branch there, one that left its fork early may still have company behind it, and ways that nobody has gone yet.
 fn take_back_branches(turn: &mut Turn<'_>, join: &NodeId) -> Result<(), Refusal> {
     let members = turn.graph.members_of(join);
     if members.is_empty() || planted(Mutant::OthersKept) {

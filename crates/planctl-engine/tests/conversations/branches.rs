@@ -459,3 +459,32 @@ fn a_run_that_ended_at_a_goal_within_branches_goes_on_with_worktrees_for_them() 
         ",
     );
 }
+
+#[test]
+fn a_node_that_waits_for_a_person_is_left_by_the_answer_alone() {
+    // What ended at `a` and what begins at `f` once more both come to `a`, which may be entered once.
+    talk(
+        "
+        plan  f: fork  a: task visits 1  e: escalate  j: join  f -always-> a  f -always-> e  a -on_exhaust-> ask  a -on_success-> j  e -on_success-> j  parallel 2
+        approved
+        -> clock admitted           a#1 to coder; e held: escalation planned
+        -> agent overran a#1        a held: escalation exhausted
+        -> human revise             e#0 taken back from ask; paused
+        -> human revises            queued
+        -> clock admitted           goes on; a held: escalation visits_limit; e held: escalation planned
+        ",
+    );
+}
+
+#[test]
+fn a_join_that_needs_no_more_branches_has_none_of_them_begun() {
+    talk(
+        "
+        plan  f: fork j max 1  a: task  g: fork  d: decision  b: task  k: join any  j: join  c: task  f -always-> a  f -always-> g  a -on_success-> j  g -always-> d  g -always-> b  d -on_success-> k  b -on_success-> k  k -on_success-> j  parallel 2
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; k joined 1 met, 0 failed; k settled passed; j joined 2 met, 0 failed; j settled passed; c#1 to coder
+        ",
+    );
+}

@@ -242,7 +242,9 @@ impl Model {
         self.tell(format!("settled {node} {}", outcome.word()));
     }
 
+    /// Asks a person about a node, who alone says how it is left.
     pub(super) fn ask(&mut self, node: &NodeId, kind: AskKind, why: &str) {
+        self.open.retain(|way| way.edge.from != *node);
         self.journal.push(Entry::Asked { node: node.clone(), at: self.now });
         let at = At {
             node: node.clone(),
