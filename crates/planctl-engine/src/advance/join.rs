@@ -8,7 +8,7 @@ use crate::effect::Reason;
 use crate::event::{Conflict, Refusal};
 use crate::fact::Fact;
 use crate::graph::{Edge, Fork, JoinPolicy, NodeKind, Signal};
-use crate::ids::NodeId;
+use crate::ids::{Attempt, NodeId};
 use crate::mutant::{Mutant, planted};
 use crate::run::{Arrivals, BranchResult, Came, Failing, Failure, NodeState, Outcome};
 
@@ -235,9 +235,8 @@ pub(super) fn awaits_merge(turn: &Turn<'_>, join: &NodeId) -> Result<bool, Refus
     Ok(is_open && record.arrivals.as_ref().is_some_and(|arrivals| arrivals.merging.is_some()))
 }
 
-/// Has worktrees made for the branches of a fork; a run that is taken up from its start walks past branches that are
-/// merged already. Branches that are under way when their fork is entered again are taken back: they would end in worktrees
-/// that nobody merges.
+/// Has worktrees made for the branches of a fork that is entered; a run that is taken up from its start walks past branches
+/// that are merged already.
 pub(super) fn begin_apart(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
     if turn.replayed.is_some()
         && let Some(join) = &fork.join
@@ -246,15 +245,19 @@ pub(super) fn begin_apart(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Re
         turn.set(node, NodeState::Settled { outcome: Outcome::Passed })?;
         return route::leave(turn, join, Signal::Success);
     }
-    if let Some(join) = fork.join.as_ref().filter(|_| turn.replayed.is_none())
-        && turn.run.record(node)?.tally.visits > 1
+    part(turn, node, fork)
+}
+
+/// Has worktrees made for the branches of a fork. Branches that are under way since they were made before are taken back: they
+/// would end in worktrees that nobody merges.
+pub(super) fn part(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
+    if let Some(join) = &fork.join
+        && turn.run.record(node)?.tally.attempt != Attempt::NONE
     {
         take_back_branches(turn, join)?;
-        if turn.state(join)?.is_live() {
-            turn.withdraw(join)?;
-        }
+        turn.withdraw(join)?;
     }
-    dispatch::again(turn, node)
+    dispatch::branch(turn, node)
 }
 
 /// Settles the join of a fork that a person leaves out, whose branches would work apart: without worktrees of their own they

@@ -488,3 +488,21 @@ fn a_join_that_needs_no_more_branches_has_none_of_them_begun() {
         ",
     );
 }
+
+#[test]
+fn a_fork_that_a_person_has_tried_again_takes_back_what_works_in_the_worktrees_before() {
+    talk(
+        "
+        plan  f: fork j apart visits 2  d: decision  a: task  j: join  g: fork  s: checkpoint  f -always-> d  f -always-> a  d -on_success-> j  a -on_success-> j  j -on_success-> g  j -on_fail-> done  g -always-> f  g -always-> s  s -on_success-> f  parallel 3
+        approved
+        -> clock admitted           f#1 to part
+        -> harness found f#1 parted  f parted at base; a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; j joined 2 met, 0 failed; j#1 to merge
+        -> harness found j#1 merged  j merged 2 files; j settled passed; f#2 to part; s to be recorded
+        -> harness found f#2 parted  f parted at base; a#2 to coder
+        -> harness found s#0 recorded s1  s saved as s1; f held: escalation visits_limit
+        -> human retry              a#2 taken back from agent; f#3 to part
+        ",
+    );
+}

@@ -107,7 +107,10 @@ impl Model {
                 self.journal.push(Entry::Rehearsing { node: node.clone() });
                 self.put(node, Place::Saved { restores });
             }
-            NodeKind::Fork(fork) if fork.apart => self.part(node, false),
+            NodeKind::Fork(fork) if fork.apart => {
+                self.leave_worktrees(node);
+                self.part(node, false);
+            }
             NodeKind::Join(_) if self.awaits_merge(node) => self.part(node, true),
             NodeKind::Decision(_) => self.pass_on(node),
             NodeKind::Start | NodeKind::Fork(_) => self.leave(node, Signal::Success),
