@@ -407,11 +407,15 @@ impl Hands {
         let Some(done) = self.minded(claimed, &room.cut, room, work).await else { return Ok(None) };
         let (found, outputs) = done?;
         self.keep(&outputs).await?;
-        let is_merged = matches!(found, Found::Merged { .. });
+        let merged = if matches!(found, Found::Merged { .. }) {
+            branches(&self.spawner).merged_at(claimed).await?
+        } else {
+            None
+        };
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
         let next = self.say(claimed, &event, self.take(room).as_ref()).await?;
-        if is_merged {
-            branches(&self.spawner).clear_merged(claimed).await?;
+        if let Some(attempt) = merged {
+            branches(&self.spawner).clear_merged(claimed, attempt).await?;
         }
         Ok(next)
     }

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use planctl_engine::{
-    Apart, Conflict, End, Found, Graph, Inconclusive, NodeId, NodeKind, Purpose, Record, RunId, RunStatus,
+    Apart, Attempt, Conflict, End, Found, Graph, Inconclusive, NodeId, NodeKind, Purpose, Record, RunId,
+    RunStatus,
 };
 use planctl_harness::{
     Baseline, BranchWorktrees, Checkout, Intact, Joined, Output, Spawner, WorktreeError, excerpt_of,
@@ -34,9 +35,9 @@ impl Branches {
         Ok(Branches { spawner: self.spawner.holding([one]), ..self.clone() })
     }
 
-    /// Returns where the makings of a fork's entering are.
-    fn folder(&self, run: RunId, fork: &NodeId, visit: u16) -> PathBuf {
-        self.of_run(run).join(format!("{}-{visit}", plain(fork.as_str())))
+    /// Returns where the makings of a fork's try are.
+    fn folder(&self, run: RunId, fork: &NodeId, attempt: Attempt) -> PathBuf {
+        folder_of_try(&self.of_run(run), fork, attempt)
     }
 
     fn of_run(&self, run: RunId) -> PathBuf {
@@ -70,7 +71,7 @@ impl Branches {
     async fn part(&self, claimed: &Claimed) -> Result<Result<String, WorktreeError>, ServiceError> {
         let at = &claimed.item.at;
         let count = u16::try_from(claimed.graph.edges_from(&at.node).len()).unwrap_or(u16::MAX);
-        let found = self.find(claimed, &at.node, at.visit).await;
+        let found = self.find(claimed, &at.node, at.attempt).await;
         Ok(match found {
             Ok(branches) => branches.part(count).await,
             Err(error) => Err(error),
@@ -85,11 +86,11 @@ impl Branches {
         let join = &claimed.item.at.node;
         let fork = claimed.graph.fork_of(join).ok_or_else(|| ServiceError::broken("a join has no fork"))?;
         let records = self.store.records_of(claimed.item.run, &[fork.clone(), join.clone()]).await?;
-        let begun = records.get(fork).and_then(|record| Some((record.tally.visits, record.saved.clone()?)));
-        let (visit, base) = begun.ok_or_else(|| ServiceError::broken("branches were never parted"))?;
+        let begun = records.get(fork).and_then(|record| Some((record.tally.attempt, record.saved.clone()?)));
+        let (attempt, base) = begun.ok_or_else(|| ServiceError::broken("branches were never parted"))?;
         let came = records.get(join).and_then(|record| record.arrivals.as_deref());
         let well: Vec<u16> = came.map(|arrivals| arrivals.well().collect()).unwrap_or_default();
-        let joined = match self.find(claimed, fork, visit).await {
+        let joined = match self.find(claimed, fork, attempt).await {
             Ok(branches) => branches.merge(&base, &well).await,
             Err(error) => Err(error),
         };
@@ -110,12 +111,17 @@ impl Branches {
         })
     }
 
-    /// Removes what a join merged; what can't be removed waits until the run is over.
-    pub(crate) async fn clear_merged(&self, claimed: &Claimed) -> Result<(), ServiceError> {
-        let Some(fork) = claimed.graph.fork_of(&claimed.item.at.node) else { return Ok(()) };
+    /// Returns the try of the fork whose branches a join merges. Once the run goes on, the fork may be tried again.
+    pub(crate) async fn merged_at(&self, claimed: &Claimed) -> Result<Option<Attempt>, ServiceError> {
+        let Some(fork) = claimed.graph.fork_of(&claimed.item.at.node) else { return Ok(None) };
         let records = self.store.records_of(claimed.item.run, std::slice::from_ref(fork)).await?;
-        let visit = records.get(fork).map_or(0, |record| record.tally.visits);
-        let removed = match self.alone().await?.find(claimed, fork, visit).await {
+        Ok(records.get(fork).map(|record| record.tally.attempt))
+    }
+
+    /// Removes what a join merged; what can't be removed waits until the run is over.
+    pub(crate) async fn clear_merged(&self, claimed: &Claimed, attempt: Attempt) -> Result<(), ServiceError> {
+        let Some(fork) = claimed.graph.fork_of(&claimed.item.at.node) else { return Ok(()) };
+        let removed = match self.alone().await?.find(claimed, fork, attempt).await {
             Ok(branches) => branches.remove().await,
             Err(error) => Err(error),
         };
@@ -129,9 +135,9 @@ impl Branches {
         &self,
         claimed: &Claimed,
         fork: &NodeId,
-        visit: u16,
+        attempt: Attempt,
     ) -> Result<BranchWorktrees, WorktreeError> {
-        let folder = self.folder(claimed.item.run, fork, visit);
+        let folder = self.folder(claimed.item.run, fork, attempt);
         let name = name_of(&claimed.run_name, claimed.item.run, &folder);
         BranchWorktrees::find(&self.spawner, Path::new(&claimed.workspace), folder, name).await
     }
@@ -163,11 +169,11 @@ pub(crate) async fn place_of(
 ) -> Result<String, ServiceError> {
     let Some(Apart { fork, branch, .. }) = graph.apart(node) else { return Ok(workspace.to_owned()) };
     let records = store.records_of(run, std::slice::from_ref(fork)).await?;
-    let visit = records.get(fork).map_or(0, |record: &Record| record.tally.visits);
+    let attempt = records.get(fork).map_or(Attempt::NONE, |record: &Record| record.tally.attempt);
     let inside = git_top_level(Path::new(workspace))
         .and_then(|top| Path::new(workspace).strip_prefix(top).ok())
         .unwrap_or(Path::new(""));
-    let folder = folder_of(state_dir).join(run.to_string()).join(format!("{}-{visit}", plain(fork.as_str())));
+    let folder = folder_of_try(&folder_of(state_dir).join(run.to_string()), fork, attempt);
     Ok(BranchWorktrees::place(&folder, inside, *branch).to_string_lossy().into_owned())
 }
 
@@ -257,6 +263,12 @@ fn hunks_of(conflicts: &[planctl_harness::Conflict]) -> String {
 
 fn folder_of(state_dir: &Path) -> PathBuf {
     state_dir.join("branches")
+}
+
+/// Returns where the makings of a fork's try are. Tries are counted over the whole run, and visits begin anew with an epoch: a
+/// try never finds the worktrees of another.
+fn folder_of_try(of_run: &Path, fork: &NodeId, attempt: Attempt) -> PathBuf {
+    of_run.join(format!("{}-{attempt}", plain(fork.as_str())))
 }
 
 /// Names the references of a fork's branches; run and fork can be read in it.

@@ -23,7 +23,7 @@ pub(super) fn again(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
         NodeKind::Human(question) => hold::for_choice(turn, node, question),
         NodeKind::Checkpoint if has_room(turn, node)? => save(turn, node),
         NodeKind::Checkpoint => queue(turn, node),
-        NodeKind::Fork(fork) if fork.apart => branch(turn, node),
+        NodeKind::Fork(fork) if fork.apart => join::part(turn, node, fork),
         NodeKind::Join(_) if join::awaits_merge(turn, node)? => branch(turn, node),
         NodeKind::Decision(_) if !planted(Mutant::RetryPassesDecision) => route::pass_on(turn, node),
         NodeKind::Decision(_) | NodeKind::Fork(_) | NodeKind::Start => {
@@ -159,7 +159,7 @@ fn save(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
 }
 
 /// Has the worktrees of a fork's branches made, or merged at the join.
-fn branch(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+pub(super) fn branch(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     if !has_room(turn, node)? {
         return queue(turn, node);
     }

@@ -65,8 +65,11 @@ pub(super) fn for_choice(turn: &mut Turn<'_>, node: &NodeId, question: &Question
     Ok(())
 }
 
+/// Opens an ask. Who waits for a person is left by the answer alone: ways out that were found before, and that nobody has gone
+/// yet, are not gone any more.
 fn open(turn: &mut Turn<'_>, node: &NodeId, ask: Ask) -> Result<(), Refusal> {
     let Ask { kind, reason, shortfall, .. } = ask;
+    turn.open.retain(|(chosen, _)| chosen.edge.from != *node);
     turn.run.head.asks = turn.run.head.asks.saturating_add(1);
     let at = turn.run.at(node)?;
     let item = ItemId::ask(turn.run.id, &at, kind.word(), turn.run.head.asks);

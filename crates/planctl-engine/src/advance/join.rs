@@ -8,7 +8,7 @@ use crate::effect::Reason;
 use crate::event::{Conflict, Refusal};
 use crate::fact::Fact;
 use crate::graph::{Edge, Fork, JoinPolicy, NodeKind, Signal};
-use crate::ids::NodeId;
+use crate::ids::{Attempt, NodeId};
 use crate::mutant::{Mutant, planted};
 use crate::run::{Arrivals, BranchResult, Came, Failing, Failure, NodeState, Outcome};
 
@@ -121,11 +121,7 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
         JoinPolicy::All | JoinPolicy::Any if awaited.partial => Outcome::Warned,
         JoinPolicy::All | JoinPolicy::Any => Outcome::Failed,
     };
-    let head = &turn.run.head;
-    // With every branch there, one that left its fork early may still have company behind it.
-    if !all || head.out + head.held > 0 || !head.ready.is_empty() {
-        take_back_branches(turn, join)?;
-    }
+    take_back_branches(turn, join)?;
     complete(turn, join, outcome)
 }
 
@@ -151,7 +147,8 @@ fn begin_next(turn: &mut Turn<'_>, join: &NodeId) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Takes back what is still under way on the branches of a join that needs no more of them (DOT P4), or new ones.
+/// Takes back what is still under way on the branches of a join that needs no more of them (DOT P4), or new ones. With every
+/// branch there, one that left its fork early may still have company behind it, and ways that nobody has gone yet.
 fn take_back_branches(turn: &mut Turn<'_>, join: &NodeId) -> Result<(), Refusal> {
     let members = turn.graph.members_of(join);
     if members.is_empty() || planted(Mutant::OthersKept) {
@@ -238,9 +235,8 @@ pub(super) fn awaits_merge(turn: &Turn<'_>, join: &NodeId) -> Result<bool, Refus
     Ok(is_open && record.arrivals.as_ref().is_some_and(|arrivals| arrivals.merging.is_some()))
 }
 
-/// Has worktrees made for the branches of a fork; a run that is taken up from its start walks past branches that are
-/// merged already. Branches that are under way when their fork is entered again are taken back: they would end in worktrees
-/// that nobody merges.
+/// Has worktrees made for the branches of a fork that is entered; a run that is taken up from its start walks past branches
+/// that are merged already.
 pub(super) fn begin_apart(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
     if turn.replayed.is_some()
         && let Some(join) = &fork.join
@@ -249,15 +245,19 @@ pub(super) fn begin_apart(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Re
         turn.set(node, NodeState::Settled { outcome: Outcome::Passed })?;
         return route::leave(turn, join, Signal::Success);
     }
-    if let Some(join) = fork.join.as_ref().filter(|_| turn.replayed.is_none())
-        && turn.run.record(node)?.tally.visits > 1
+    part(turn, node, fork)
+}
+
+/// Has worktrees made for the branches of a fork. Branches that are under way since they were made before are taken back: they
+/// would end in worktrees that nobody merges.
+pub(super) fn part(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
+    if let Some(join) = &fork.join
+        && turn.run.record(node)?.tally.attempt != Attempt::NONE
     {
         take_back_branches(turn, join)?;
-        if turn.state(join)?.is_live() {
-            turn.withdraw(join)?;
-        }
+        turn.withdraw(join)?;
     }
-    dispatch::again(turn, node)
+    dispatch::branch(turn, node)
 }
 
 /// Settles the join of a fork that a person leaves out, whose branches would work apart: without worktrees of their own they

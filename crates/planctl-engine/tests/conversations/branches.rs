@@ -459,3 +459,50 @@ fn a_run_that_ended_at_a_goal_within_branches_goes_on_with_worktrees_for_them() 
         ",
     );
 }
+
+#[test]
+fn a_node_that_waits_for_a_person_is_left_by_the_answer_alone() {
+    // What ended at `a` and what begins at `f` once more both come to `a`, which may be entered once.
+    talk(
+        "
+        plan  f: fork  a: task visits 1  e: escalate  j: join  f -always-> a  f -always-> e  a -on_exhaust-> ask  a -on_success-> j  e -on_success-> j  parallel 2
+        approved
+        -> clock admitted           a#1 to coder; e held: escalation planned
+        -> agent overran a#1        a held: escalation exhausted
+        -> human revise             e#0 taken back from ask; paused
+        -> human revises            queued
+        -> clock admitted           goes on; a held: escalation visits_limit; e held: escalation planned
+        ",
+    );
+}
+
+#[test]
+fn a_join_that_needs_no_more_branches_has_none_of_them_begun() {
+    talk(
+        "
+        plan  f: fork j max 1  a: task  g: fork  d: decision  b: task  k: join any  j: join  c: task  f -always-> a  f -always-> g  a -on_success-> j  g -always-> d  g -always-> b  d -on_success-> k  b -on_success-> k  k -on_success-> j  parallel 2
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; k joined 1 met, 0 failed; k settled passed; j joined 2 met, 0 failed; j settled passed; c#1 to coder
+        ",
+    );
+}
+
+#[test]
+fn a_fork_that_a_person_has_tried_again_takes_back_what_works_in_the_worktrees_before() {
+    talk(
+        "
+        plan  f: fork j apart visits 2  d: decision  a: task  j: join  g: fork  s: checkpoint  f -always-> d  f -always-> a  d -on_success-> j  a -on_success-> j  j -on_success-> g  j -on_fail-> done  g -always-> f  g -always-> s  s -on_success-> f  parallel 3
+        approved
+        -> clock admitted           f#1 to part
+        -> harness found f#1 parted  f parted at base; a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; j joined 2 met, 0 failed; j#1 to merge
+        -> harness found j#1 merged  j merged 2 files; j settled passed; f#2 to part; s to be recorded
+        -> harness found f#2 parted  f parted at base; a#2 to coder
+        -> harness found s#0 recorded s1  s saved as s1; f held: escalation visits_limit
+        -> human retry              a#2 taken back from agent; f#3 to part
+        ",
+    );
+}

@@ -20,7 +20,7 @@ use crate::spawn::Spawner;
 /// How many paths go to git at once.
 const PATHS_AT_ONCE: usize = 500;
 
-/// The branches of one entering of a fork.
+/// The branches of one try of a fork.
 pub struct BranchWorktrees {
     checkout: Checkout,
     folder: PathBuf,

@@ -90,6 +90,8 @@ fn branches_work_in_their_places(store: &Store) -> Result<(), String> {
         ensure(is_parted, || {
             format!("{id} is worked on, and the branches of {} were not parted", apart.fork)
         })?;
+        let is_parting = record(&apart.fork).is_some_and(|fork| fork.state == NodeState::Branching);
+        ensure(!is_parting, || format!("{id} is worked on while {} parts its branches anew", apart.fork))?;
         let is_merging = record(&apart.join).is_some_and(|join| join.state == NodeState::Branching);
         ensure(!is_merging, || format!("{id} is worked on while {} merges its branch", apart.join))?;
     }
@@ -134,25 +136,24 @@ fn nobody_goes_on_before_a_run_within(store: &Store) -> Result<(), String> {
     Ok(())
 }
 
-/// Branches are parted once for each time that their fork is entered, merged once for each time that they meet, and a run
-/// within the run begins once.
+/// Branches are parted once for each time that their fork is done, and begin with another base each time; they are merged once
+/// for each time that they meet, and a run within the run begins once.
 fn done_once<'f>(facts: impl Iterator<Item = &'f Fact>, fact: &Fact) -> Result<(), String> {
     let mut is_done = false;
     for other in facts {
         is_done = match (fact, other) {
-            (Fact::BranchesParted { node, .. }, Fact::NodeEntered { node: entered, .. })
-                if entered == node =>
-            {
-                false
-            }
             (Fact::BranchesMerged { node, .. }, Fact::BranchesJoined { node: joined, .. })
                 if joined == node =>
             {
                 false
             }
-            (Fact::BranchesParted { node, .. }, Fact::BranchesParted { node: parted, .. })
-            | (Fact::BranchesMerged { node, .. }, Fact::BranchesMerged { node: parted, .. })
-                if parted == node =>
+            (Fact::BranchesParted { node, base }, Fact::BranchesParted { node: parted, base: before })
+                if parted == node && before == base =>
+            {
+                true
+            }
+            (Fact::BranchesMerged { node, .. }, Fact::BranchesMerged { node: merged, .. })
+                if merged == node =>
             {
                 true
             }
@@ -190,9 +191,7 @@ fn join_waited<'f>(
     let fork = forks(graph).into_iter().find(|(_, fork)| fork.join.as_ref() == Some(join));
     let mut came = BTreeSet::new();
     for fact in facts {
-        if let (Fact::NodeEntered { node, .. }, Some((fork, _))) = (fact, &fork)
-            && node == fork
-        {
+        if fork.as_ref().is_some_and(|(fork, _)| begins_anew(fact, fork)) {
             came.clear();
         }
         if let Fact::EdgeFollowed { from, to, .. } = fact
@@ -215,6 +214,15 @@ fn join_waited<'f>(
     ensure(is_enough, || format!("{join} goes on after {met} and {failed} of {branches} branches"))
 }
 
+/// Says whether a fork begins its branches anew: it is entered, a person has it tried again, or its worktrees are made.
+fn begins_anew(fact: &Fact, fork: &NodeId) -> bool {
+    matches!(
+        fact,
+        Fact::NodeEntered { node, .. } | Fact::AskAnswered { node, .. } | Fact::BranchesParted { node, .. }
+            if node == fork
+    )
+}
+
 /// No more branches of a fork are under way than it allows.
 fn branches_take_turns(store: &Store, id: &NodeId) -> Result<(), String> {
     let graph = &store.plan().graph;
@@ -225,7 +233,7 @@ fn branches_take_turns(store: &Store, id: &NodeId) -> Result<(), String> {
     };
     let mut begun = 0;
     for fact in facts(store) {
-        if matches!(fact, Fact::NodeEntered { node, .. } if node == id) {
+        if begins_anew(fact, id) {
             begun = 0;
         }
         begun += usize::from(matches!(fact, Fact::EdgeFollowed { from, .. } if from == id));

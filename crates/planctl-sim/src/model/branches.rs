@@ -39,13 +39,19 @@ impl Model {
             self.put(node, Place::Over(Outcome::Passed));
             return self.leave(&join, Signal::Success);
         }
-        if let Some(join) = fork.join.filter(|_| self.replayed.is_none() && self.visits(node) > 1) {
-            self.take_back(node, &join);
-            if self.is_live(&join) {
-                self.put(&join, Place::Nowhere);
-            }
-        }
         self.begin(node);
+    }
+
+    /// Takes back what is under way in worktrees of a fork that were made before, as they are made anew.
+    pub(super) fn leave_worktrees(&mut self, node: &NodeId) {
+        let NodeKind::Fork(Fork { join: Some(join), .. }) = self.kind(node) else { return };
+        if self.attempt(node) == 0 {
+            return;
+        }
+        self.take_back(node, &join);
+        if self.is_live(&join) {
+            self.put(&join, Place::Nowhere);
+        }
     }
 
     /// Takes back what is under way between a fork and its join.

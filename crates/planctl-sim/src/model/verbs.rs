@@ -107,7 +107,10 @@ impl Model {
                 self.journal.push(Entry::Rehearsing { node: node.clone() });
                 self.put(node, Place::Saved { restores });
             }
-            NodeKind::Fork(fork) if fork.apart => self.part(node, false),
+            NodeKind::Fork(fork) if fork.apart => {
+                self.leave_worktrees(node);
+                self.part(node, false);
+            }
             NodeKind::Join(_) if self.awaits_merge(node) => self.part(node, true),
             NodeKind::Decision(_) => self.pass_on(node),
             NodeKind::Start | NodeKind::Fork(_) => self.leave(node, Signal::Success),
@@ -242,7 +245,9 @@ impl Model {
         self.tell(format!("settled {node} {}", outcome.word()));
     }
 
+    /// Asks a person about a node, who alone says how it is left.
     pub(super) fn ask(&mut self, node: &NodeId, kind: AskKind, why: &str) {
+        self.open.retain(|way| way.edge.from != *node);
         self.journal.push(Entry::Asked { node: node.clone(), at: self.now });
         let at = At {
             node: node.clone(),
