@@ -146,6 +146,18 @@ fn role() -> Value {
                     "emergency": responder(),
                 }),
             ),
+            "network": {
+                "description": "What its agent reaches: all that the host does, nothing, or these hosts at the ports 443 and 80, or at the one that is named. Less than the host needs isolation tier 1b.",
+                "default": "host",
+                "anyOf": [
+                    { "enum": ["host", "none"] },
+                    {
+                        "type": "array",
+                        "minItems": 1,
+                        "items": { "type": "string", "examples": ["api.example.com", "*.example.org", "example.net:8443"] },
+                    },
+                ],
+            },
             "timeout": time("How long one attempt may take, where the plan does not say."),
             "idle_timeout": time("How long a worker may stay silent."),
             "env": {
