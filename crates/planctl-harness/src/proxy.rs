@@ -111,7 +111,9 @@ impl Handoff {
     async fn listener(&self) -> io::Result<TcpListener> {
         let take = || {
             let packet = receive(&self.ours, &mut [0; 8], RecvFlags::DONTWAIT)?;
-            packet.and_then(|mut packet| packet.descriptors.pop()).ok_or_else(|| io::ErrorKind::InvalidData.into())
+            packet
+                .and_then(|mut packet| packet.descriptors.pop())
+                .ok_or_else(|| io::ErrorKind::InvalidData.into())
         };
         let listener: OwnedFd = self.ours.async_io(Interest::READABLE, take).await?;
         let listener = std::net::TcpListener::from(listener);
@@ -189,7 +191,9 @@ async fn answer(request: Request<Incoming>, hosts: &Hosts, beside: &Beside) -> R
     pass_on(request, hosts, beside).await.unwrap_or_else(|refusal| {
         let mut response = Response::new(Either::Left(Full::from(format!("planctl: {}\n", refusal.text))));
         *response.status_mut() = refusal.status;
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        response
+            .headers_mut()
+            .insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
         response
     })
 }
@@ -271,19 +275,27 @@ impl Hosts {
     async fn connect(&self, wanted: &Wanted) -> Result<TcpStream, Refusal> {
         let entry = wanted.entry();
         if !wanted.is_listed(&self.listed) {
-            return Err(self.refused(wanted, &entry, format!("the role `{}` may not reach {entry}", self.role)));
+            return Err(self.refused(
+                wanted,
+                &entry,
+                format!("the role `{}` may not reach {entry}", self.role),
+            ));
         }
         let bad = |status, what: String| Refusal::new(status, format!("could not reach {entry}: {what}"));
         let places: Vec<SocketAddr> = match &wanted.host {
             WantedHost::Address(address) => vec![SocketAddr::new(*address, wanted.port)],
             WantedHost::Name(name) => {
-                let found = timeout(RESOLVE_TIMEOUT, tokio::net::lookup_host((name.as_str(), wanted.port))).await;
+                let found =
+                    timeout(RESOLVE_TIMEOUT, tokio::net::lookup_host((name.as_str(), wanted.port))).await;
                 let found = found
-                    .map_err(|_| bad(StatusCode::GATEWAY_TIMEOUT, "its name was not resolved in time".into()))?
+                    .map_err(|_| {
+                        bad(StatusCode::GATEWAY_TIMEOUT, "its name was not resolved in time".into())
+                    })?
                     .map_err(|error| bad(StatusCode::BAD_GATEWAY, error.to_string()))?;
                 let (kept, left): (Vec<_>, Vec<_>) = found.partition(|place| self.may_lead_to(*place));
                 if let (true, Some(place)) = (kept.is_empty(), left.first()) {
-                    let own = Wanted { host: WantedHost::Address(place.ip().to_canonical()), port: wanted.port };
+                    let own =
+                        Wanted { host: WantedHost::Address(place.ip().to_canonical()), port: wanted.port };
                     let what = format!(
                         "{entry} leads to {}, an address of this machine or link, or of a cloud's metadata, which no \
                          name may lead to",
@@ -362,7 +374,11 @@ impl Idle {
 }
 
 impl AsyncRead for Idle {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let polled = Pin::new(&mut this.stream).poll_read(cx, buffer);
         this.unless_idle(polled, cx)

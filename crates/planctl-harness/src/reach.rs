@@ -113,7 +113,9 @@ pub enum NoHost {
     #[error("a name has ASCII letters, digits, `-`, `_` and dots; write others in their `xn--` form")]
     Characters,
     /// Its name is empty, too long, or has such a part.
-    #[error("a name has parts of 1 to 63 characters between dots, 253 in all, none of which begins or ends with `-`")]
+    #[error(
+        "a name has parts of 1 to 63 characters between dots, 253 in all, none of which begins or ends with `-`"
+    )]
     Length,
     /// It ends as an address does, and is none.
     #[error("it ends in a number, and is not an IP address")]
@@ -228,9 +230,10 @@ impl Wanted {
     pub(crate) fn is_listed(&self, hosts: &[HostPattern]) -> bool {
         let is_host = |listed: &Listed| match (listed, &self.host) {
             (Listed::Name(name), WantedHost::Name(wanted)) => name == wanted,
-            (Listed::Beneath(name), WantedHost::Name(wanted)) => {
-                wanted.strip_suffix(name).and_then(|rest| rest.strip_suffix('.')).is_some_and(|own| !own.is_empty())
-            }
+            (Listed::Beneath(name), WantedHost::Name(wanted)) => wanted
+                .strip_suffix(name)
+                .and_then(|rest| rest.strip_suffix('.'))
+                .is_some_and(|own| !own.is_empty()),
             (Listed::Address(address), WantedHost::Address(wanted)) => address == wanted,
             (Listed::Name(_) | Listed::Beneath(_), WantedHost::Address(_))
             | (Listed::Address(_), WantedHost::Name(_)) => false,
@@ -243,9 +246,7 @@ impl Wanted {
     pub(crate) fn entry(&self) -> String {
         let port = Some(self.port).filter(|port| !PORTS.contains(port));
         match &self.host {
-            WantedHost::Address(address) => {
-                HostPattern { host: Listed::Address(*address), port }.to_string()
-            }
+            WantedHost::Address(address) => HostPattern { host: Listed::Address(*address), port }.to_string(),
             WantedHost::Name(name) => HostPattern { host: Listed::Name(name.clone()), port }.to_string(),
         }
     }

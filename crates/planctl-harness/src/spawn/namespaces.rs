@@ -19,8 +19,7 @@ const SERVICES: &str = "/run";
 /// Names the entries of the services' folder that a command needs to find its programs.
 const SERVICES_SHOWN: [&str; 2] = ["/run/current-system", "/run/wrappers"];
 /// Names those that it needs to find hosts by name. Their sockets lead out of a network of its own.
-const RESOLVERS: [&str; 4] =
-    ["/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/nscd"];
+const RESOLVERS: [&str; 4] = ["/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/nscd"];
 /// The most bytes in a private folder in memory.
 const PRIVATE_OPTIONS: &CStr = c"mode=1777,size=50%";
 

@@ -92,8 +92,7 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
                 format!("could not serve the role {role}: `network` of [roles.{role}] is held by a daemon's workers alone"),
             )
             .help(format!(
-                "name the agent in planctl.toml, [roles.{role}] agent = \"{}\", or write network = \"host\" there",
-                show::safe(&planctl_lang::masked(&worker.to_string()))
+                "name its agent in planctl.toml ([roles.{role}] agent), or write network = \"host\" there"
             )));
         }
         if let Some(taken) = settings.roles.get(role).and_then(|role| role.plans.clone()) {
