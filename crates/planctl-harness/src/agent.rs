@@ -27,6 +27,7 @@ use crate::excerpt::{Output, excerpt, excerpt_of_text};
 use crate::isolation::Isolation;
 use crate::masks::Masks;
 use crate::process::{Command, End, Finished, Stream};
+use crate::reach::Reach;
 use crate::spawn::{Spawner, Stage};
 
 /// The status that says "later it may work" (INTERFACE 3.5).
@@ -53,6 +54,8 @@ pub struct Agent {
     pub scratch: PathBuf,
     /// How it is isolated; tier 0 unless said.
     pub isolation: Isolation,
+    /// What it reaches of the network; less than the host does is held from tier 1b, and refused below.
+    pub network: Reach,
     /// What is masked in what it prints and says.
     pub masks: Masks,
 }
@@ -88,6 +91,7 @@ impl Agent {
             grace: Duration::from_secs(5),
             scratch: scratch.into(),
             isolation: Isolation::default(),
+            network: Reach::default(),
             masks: Masks::default(),
         }
     }

@@ -4,12 +4,14 @@ use std::ffi::{CString, OsString};
 use std::future::pending;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use planctl_engine::Tier;
 
 use crate::git::git_top_level;
 use crate::process::{Command, End};
+use crate::proxy::Hosts;
 use crate::spawn::{self, Spawner};
 
 /// Folders and files of a person's home that hold credentials, or that programs run or obey by themselves at a login.
@@ -62,13 +64,15 @@ const AGENT_STATE: [(&str, &[&str]); 5] = [
 ];
 
 /// Which network a confined command has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Network {
     /// The host's own.
     #[default]
     Host,
     /// One of its own with a loopback device and nothing else. Tier 1a can't give it: there it is the host's.
     Loopback,
+    /// One of its own, out of which a proxy leads to these hosts. Below tier 1b it is refused.
+    Hosts(Arc<Hosts>),
 }
 
 /// How a command is kept apart from the host. All of it holds, or the command is not started.
@@ -99,14 +103,27 @@ impl Confinement {
         Confinement { tier, ..Confinement::default() }
     }
 
+    /// Returns the hosts that a proxy leads to.
+    pub(crate) fn hosts(&self) -> Option<&Arc<Hosts>> {
+        match &self.network {
+            Network::Hosts(hosts) => Some(hosts),
+            Network::Host | Network::Loopback => None,
+        }
+    }
+
     pub(crate) fn to_wire(&self) -> Result<Box<spawn::Confinement>, i32> {
         let texts = |paths: &[PathBuf]| -> Result<Vec<CString>, i32> {
             let texts = paths.iter().map(|path| CString::new(path.as_os_str().as_bytes()));
             texts.map(|text| text.map_err(|_| nix::libc::EINVAL)).collect()
         };
+        let has_namespaces = self.tier >= Tier::Namespaces;
+        if self.hosts().is_some() && !has_namespaces {
+            return Err(nix::libc::EOPNOTSUPP);
+        }
         Ok(Box::new(spawn::Confinement {
-            has_namespaces: self.tier >= Tier::Namespaces,
-            has_own_network: self.tier >= Tier::Namespaces && self.network == Network::Loopback,
+            has_namespaces,
+            has_own_network: has_namespaces && self.network != Network::Host,
+            has_proxy: self.hosts().is_some(),
             writable: texts(&self.writable)?,
             read_only: texts(&self.read_only)?,
             pinned: texts(&self.pinned)?,
@@ -167,14 +184,16 @@ impl Isolation {
     }
 
     /// Describes what a worker gets: its workspace with the repository around it, its private folder, the state of the
-    /// agent that it is, and the host's network. `None` at tier 0.
+    /// agent that it is, and a network. `None` at tier 0.
     pub(crate) fn of_worker(
         &self,
         workspace: &Path,
         private: &[PathBuf],
         agent: Option<&str>,
+        network: Network,
     ) -> Option<Confinement> {
         let mut confinement = self.around(workspace, private, agent)?;
+        confinement.network = network;
         confinement.writable.extend(git_folders(workspace));
         if let (Some(home), Some(agent)) = (home(), agent) {
             confinement.writable.extend(agent_state(&home, agent));

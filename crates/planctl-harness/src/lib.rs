@@ -28,6 +28,8 @@ mod probe;
 mod process;
 mod prompt;
 mod protect;
+mod proxy;
+mod reach;
 mod replica;
 mod running;
 mod scratch;
@@ -68,6 +70,8 @@ pub use protect::{
     Baseline, Comparison, ContractWrite, EntryKind, FileState, PROTECTED_FILES_MAX, ProtectError, Stability,
     Written, put_entry, read_entry,
 };
+pub use proxy::Hosts;
+pub use reach::{HostPattern, NoHost, Reach};
 pub use replica::{Differences, Replica, ReplicaError, ReplicaLimits};
 pub use scratch::sweep_scratch;
 pub use spawn::{Spawner, Stage, helper_main};

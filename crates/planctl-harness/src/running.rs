@@ -1,6 +1,7 @@
 //! Carries one command from its start to its end: moves bytes, watches the time, asks the guardian to end it.
 
-use std::future::Future;
+use std::convert::Infallible;
+use std::future::{Future, pending};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::pin;
@@ -15,7 +16,9 @@ use tokio::time::{Instant, sleep_until};
 use planctl_engine::Resource;
 
 use crate::capture::{Capture, Captured};
+use crate::isolation::Confinement;
 use crate::process::{Command, End, Finished, Input, Stream};
+use crate::proxy::Handoff;
 use crate::spawn::{Cause, Line, Order, Outcome, Report, Request, Spawner, Stage, receive};
 
 /// How much is read from a pipe at once.
@@ -46,7 +49,9 @@ impl Spawner {
             Ok(request) => request,
             Err(errno) => return Ok(not_started(Stage::Execute, errno)),
         };
-        let (mut streams, line) = Streams::open(self, command, &request)?;
+        let hosts = command.confinement.as_ref().and_then(Confinement::hosts);
+        let handoff = hosts.map(Handoff::open).transpose()?;
+        let (mut streams, line) = Streams::open(self, command, &request, handoff.as_ref())?;
         // SAFETY: the line owns its descriptor and returns the same one until `into_inner` or the drop gives it up.
         let line = unsafe { AsyncFd::register_with_interest(line, Interest::READABLE) }?;
         let mut run = Run {
@@ -57,13 +62,25 @@ impl Spawner {
             stdout: Capture::new(command.kept_bytes),
             stderr: Capture::new(command.kept_bytes),
         };
-        let report = run.until_reported(&mut streams, watch, cancel).await?;
+        let report = tokio::select! {
+            biased;
+            report = run.until_reported(&mut streams, watch, cancel) => report?,
+            never = proxied(handoff) => match never {},
+        };
         run.drain(&mut streams, watch);
         let (stopped, stdout, stderr) = (run.stopped, run.stdout.finish(), run.stderr.finish());
         if report.as_ref().is_some_and(|report| report.survivors == 0 && report.cause != Cause::Abandoned) {
             self.give_back(Line(line.into_inner().0));
         }
         Ok(finished(report, stopped, stdout, stderr))
+    }
+}
+
+/// Leads out of a command's network where a proxy shall.
+async fn proxied(handoff: Option<Handoff>) -> Infallible {
+    match handoff {
+        Some(handoff) => handoff.serve().await,
+        None => pending().await,
     }
 }
 
@@ -110,7 +127,12 @@ struct Streams<'a> {
 
 impl<'a> Streams<'a> {
     /// Opens the pipes and hands the request to a guardian; a guardian that died while idle is passed over.
-    fn open(spawner: &Spawner, command: &'a Command, request: &Request) -> io::Result<(Streams<'a>, Line)> {
+    fn open(
+        spawner: &Spawner,
+        command: &'a Command,
+        request: &Request,
+        handoff: Option<&Handoff>,
+    ) -> io::Result<(Streams<'a>, Line)> {
         let (stdout, stdout_end) = io::pipe()?;
         let (stderr, stderr_end) = io::pipe()?;
         let (input, input_end): (_, OwnedFd) = match &command.input {
@@ -122,6 +144,7 @@ impl<'a> Streams<'a> {
         };
         let mut descriptors: Vec<BorrowedFd<'_>> =
             vec![input_end.as_fd(), stdout_end.as_fd(), stderr_end.as_fd()];
+        descriptors.extend(handoff.map(Handoff::theirs));
         descriptors.extend(spawner.locks().iter().chain(&command.locks).map(|lock| lock.as_fd()));
         let line = spawner.line()?;
         let line = match Order::send_run(&line.0, request, &descriptors) {

@@ -11,6 +11,7 @@ mod processes {
     pub mod figures;
     pub mod gate_folders;
     pub mod limits;
+    pub mod networks;
     pub mod probes;
     pub mod sandbox;
     pub mod stability;
@@ -39,6 +40,7 @@ fn main() {
         processes::figures::tests(),
         processes::gate_folders::tests(),
         processes::limits::tests(),
+        processes::networks::tests(),
         processes::probes::tests(),
         processes::sandbox::tests(),
         processes::stability::tests(),

@@ -202,6 +202,10 @@ impl Hands {
                 return self.reported(claimed, said, room).await;
             }
         }
+        if let Err(error) = self.settings.can_be_kept_apart(role) {
+            let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, format!("could not {error}")));
+            return self.reported(claimed, said, room).await;
+        }
         agent.masks = self.masks().clone();
         agent.isolation = self.isolation(&claimed.workspace);
         if let Some(message) = self.lost_place(claimed) {

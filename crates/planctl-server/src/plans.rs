@@ -1037,6 +1037,7 @@ impl Services {
                 if let Err(what) = settings.can_be_held(role) {
                     return Err(ServiceError::Unheld { role: role.clone(), what });
                 }
+                settings.can_be_kept_apart(role)?;
             }
         }
         Ok(())

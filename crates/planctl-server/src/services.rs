@@ -115,6 +115,14 @@ pub enum ServiceError {
         /// What it can't be held to.
         what: String,
     },
+    /// A role may reach less of the network than the host does, and the tier can't hold it to that.
+    #[error("start: `network` of [roles.{role}] needs isolation tier 1b, and this is tier {tier}")]
+    Network {
+        /// The role.
+        role: Role,
+        /// The tier that holds.
+        tier: Tier,
+    },
     /// The isolation that the configuration asks for is not to be had.
     #[error("start: isolation `{wanted}` is not available, this host offers tier {offered}")]
     Isolation {

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use planctl_engine::{AgentSaid, Digest, Role, Tier, Usage};
 use planctl_glob::Glob;
-use planctl_harness::{Baseline, FolderIdentity, Inherited, PermissionMode, Permissions, ResourceLimits};
+use planctl_harness::{
+    Baseline, FolderIdentity, Inherited, PermissionMode, Permissions, Reach, ResourceLimits,
+};
 use planctl_store::{RunRow, ServedRole};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -88,6 +90,9 @@ pub struct RoleSettings {
     /// Who answers when it can't go on.
     #[serde(default)]
     pub pace: Pace,
+    /// What its agent reaches of the network.
+    #[serde(default, skip_serializing_if = "Reach::is_host")]
+    pub network: Reach,
 }
 
 fn is_no_isolation(tier: &Tier) -> bool {
@@ -121,6 +126,7 @@ impl RunSettings {
                 effects: config.effects.clone(),
                 plans: config.plans.clone(),
                 pace: config.pace.clone(),
+                network: config.network.clone(),
             };
             (role.as_str().to_owned(), settings)
         });
@@ -177,7 +183,7 @@ impl RunSettings {
     /// Returns what people are told serves a role, and what it may do where that is not its usual.
     pub(crate) fn shown(&self, role: &Role) -> Option<String> {
         let shown = self.worker_for(role)?.shown();
-        let may = permission_words(&self.permissions(role));
+        let may = permission_words(&self.permissions(role), self.network(role));
         Some(match may {
             Some(may) => format!("{shown} ({may})"),
             None => shown,
@@ -196,6 +202,23 @@ impl RunSettings {
     /// Says what it can't be held to.
     pub fn can_be_held(&self, role: &Role) -> Result<(), String> {
         self.worker_for(role).map_or(Ok(()), |agent| agent.can_keep(&self.permissions(role)))
+    }
+
+    /// Refuses a role that may reach less than the host does, where the tier can't hold it to that.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Network`].
+    pub fn can_be_kept_apart(&self, role: &Role) -> Result<(), ServiceError> {
+        if self.network(role).is_host() || self.isolation >= Tier::Namespaces {
+            return Ok(());
+        }
+        Err(ServiceError::Network { role: role.clone(), tier: self.isolation })
+    }
+
+    /// Returns what the agent of a role reaches of the network.
+    fn network(&self, role: &Role) -> &Reach {
+        self.roles.get(role.as_str()).map_or(&Reach::Host, |settings| &settings.network)
     }
 
     /// Returns what the agent of a role may do without a person. One that planctl knows only reads where its role may
@@ -231,6 +254,7 @@ impl RunSettings {
         let mut agent = planctl_harness::Agent::exec(program, scratch);
         if let Some(settings) = settings {
             agent.idle_timeout = settings.idle_timeout;
+            agent.network = settings.network.clone();
             agent.inherited = Inherited::Listed(settings.inherit.clone());
             agent.environment =
                 settings.env.iter().map(|(name, value)| (name.into(), value.into())).collect();

@@ -3,15 +3,20 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use planctl_engine::Tier;
 
 use super::dialect::Answer;
 use super::known::Line;
 use super::{Agent, Assignment, Program};
 use crate::beneath::{LastLink, Root};
 use crate::environment::{Inherited, agent_environment, set};
-use crate::isolation::agent_named_in;
+use crate::isolation::{Network, agent_named_in};
 use crate::process::{Command, Input};
 use crate::prompt::random_key;
+use crate::proxy::{self, Hosts};
+use crate::reach::Reach;
 use crate::scratch::{ScratchFolder, WORK_PREFIX, create_folder, write_private};
 use crate::walk::stays_inside;
 
@@ -118,13 +123,40 @@ pub(super) fn command(agent: &Agent, assignment: &Assignment, room: &Room) -> Re
         Program::Arguments(arguments) => arguments.first().and_then(|program| agent_named_in(program)),
     };
     let private = [room.folder.path().to_owned()];
-    command.confinement = agent.isolation.of_worker(&assignment.workspace, &private, name);
+    let network = network(agent, assignment)?;
+    if let Network::Hosts(_) = network {
+        for (name, value) in proxy::variables() {
+            set(&mut command.environment, name.into(), value.into());
+        }
+    }
+    command.confinement = agent.isolation.of_worker(&assignment.workspace, &private, name, network);
     if command.confinement.is_some() {
         let temporary = room.folder.path().join("tmp");
         create_folder(&temporary).map_err(|error| format!("its folder {}: {error}", temporary.display()))?;
         set(&mut command.environment, "TMPDIR".into(), temporary.into());
     }
     Ok(command)
+}
+
+/// Says which network the worker gets.
+///
+/// # Errors
+///
+/// Text that says why it can't be kept from the host's.
+fn network(agent: &Agent, assignment: &Assignment) -> Result<Network, String> {
+    let network = match &agent.network {
+        Reach::Host => return Ok(Network::Host),
+        Reach::Nothing => Network::Loopback,
+        Reach::Hosts(listed) => {
+            Network::Hosts(Arc::new(Hosts { role: assignment.role.clone(), listed: listed.clone() }))
+        }
+    };
+    match agent.isolation.tier {
+        Tier::Namespaces | Tier::OwnUser => Ok(network),
+        tier @ (Tier::SameUser | Tier::Landlock) => {
+            Err(format!("a network of its own needs isolation tier 1b, and this is tier {tier}"))
+        }
+    }
 }
 
 /// Draws a UUID of version 4, for a session of this attempt's own.

@@ -126,7 +126,7 @@ impl Guardian {
         let held = descriptors.split_off(descriptors.len().min(3));
         let Ok(streams) = <[OwnedFd; 3]>::try_from(descriptors) else { return false };
         let started = Instant::now();
-        let (main, init) = match self.start(request, &streams) {
+        let (main, init) = match self.start(request, &streams, held.first()) {
             Ok(started) => started,
             Err(NotStarted { stage, errno }) => {
                 // The half-made child is still to be collected.
@@ -192,12 +192,14 @@ impl Guardian {
         &mut self,
         request: &Request,
         streams: &[OwnedFd; 3],
+        handoff: Option<&OwnedFd>,
     ) -> Result<(i32, Option<Init>), NotStarted> {
         let Some(confinement) = &request.confinement else {
             return Ok((child::start(request, streams, &mut self.stack, None)?, None));
         };
         if confinement.has_namespaces {
-            let init = init::start(request, confinement, streams)?;
+            let handoff = handoff.filter(|_| confinement.has_proxy);
+            let init = init::start(request, confinement, streams, handoff)?;
             return Ok((init.process, Some(init)));
         }
         let restrictions = Restrictions::alone(confinement).map_err(|error| NotStarted {

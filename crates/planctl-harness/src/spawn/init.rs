@@ -5,11 +5,13 @@
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use nix::libc;
 use nix::sys::signalfd::SignalFd;
+use rustix::net::SendFlags;
 use rustix::process::{Pid, Signal};
 
 use super::child::{self, NotStarted, Stack};
@@ -17,7 +19,8 @@ use super::guardian;
 use super::namespaces;
 use super::restrict::Restrictions;
 use super::tree::{self, Reaper};
-use super::wire::{Confinement, Outcome, Request, Stage};
+use super::wire::{self, Confinement, Outcome, Request, Stage};
+use crate::proxy;
 
 /// A confined command as its guardian has it.
 pub(super) struct Init {
@@ -81,6 +84,7 @@ pub(super) fn start(
     request: &Request,
     confinement: &Confinement,
     streams: &[OwnedFd; 3],
+    handoff: Option<&OwnedFd>,
 ) -> Result<Init, NotStarted> {
     let failed = |error: std::io::Error| NotStarted {
         stage: Stage::Isolate,
@@ -96,7 +100,7 @@ pub(super) fn start(
         return Err(failed(std::io::Error::last_os_error()));
     }
     if process == 0 {
-        let first = First { request, confinement, streams, record: record_end.into() };
+        let first = First { request, confinement, streams, handoff, record: record_end.into() };
         let outcome = first.run(mapped.into());
         // SAFETY: ends the process without the guardian's exit handlers.
         unsafe { libc::_exit(outcome) }
@@ -118,6 +122,8 @@ struct First<'a> {
     request: &'a Request,
     confinement: &'a Confinement,
     streams: &'a [OwnedFd; 3],
+    /// Where the listener of a proxy is handed out.
+    handoff: Option<&'a OwnedFd>,
     record: OwnedFd,
 }
 
@@ -140,6 +146,10 @@ impl First<'_> {
         let mut byte = [0];
         std::fs::File::from(mapped).read_exact(&mut byte).map_err(errno)?;
         namespaces::arrange(self.confinement).map_err(errno)?;
+        if let Some(handoff) = self.handoff {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, proxy::PORT)).map_err(errno)?;
+            wire::send(handoff, &[0], &[listener.as_fd()], SendFlags::empty()).map_err(errno)?;
+        }
         let restrictions = Restrictions::behind_mounts(self.confinement).map_err(errno)?;
         let signals = guardian::signals().map_err(|error| error as i32)?;
         let mut stack = Stack::new();
@@ -155,6 +165,7 @@ impl First<'_> {
     /// Closes what belongs to the guardian: its line, and the locks that it holds.
     fn close_the_rest(&self, mapped: RawFd) {
         let mut kept: Vec<RawFd> = self.streams.iter().map(AsRawFd::as_raw_fd).collect();
+        kept.extend(self.handoff.map(AsRawFd::as_raw_fd));
         kept.extend([self.record.as_raw_fd(), mapped]);
         kept.sort_unstable();
         let mut from = 3;

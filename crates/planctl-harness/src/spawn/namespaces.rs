@@ -16,15 +16,10 @@ use super::wire::Confinement;
 const PRIVATE: [&str; 2] = ["/tmp", "/var/tmp"];
 /// A folder of sockets by which services of the host are reached; empty inside.
 const SERVICES: &str = "/run";
-/// Names the entries of the services' folder that a command needs to find hosts by name, or its programs at all.
-const SERVICES_SHOWN: [&str; 6] = [
-    "/run/systemd/resolve",
-    "/run/resolvconf",
-    "/run/NetworkManager",
-    "/run/nscd",
-    "/run/current-system",
-    "/run/wrappers",
-];
+/// Names the entries of the services' folder that a command needs to find its programs.
+const SERVICES_SHOWN: [&str; 2] = ["/run/current-system", "/run/wrappers"];
+/// Names those that it needs to find hosts by name. Their sockets lead out of a network of its own.
+const RESOLVERS: [&str; 4] = ["/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/nscd"];
 /// The most bytes in a private folder in memory.
 const PRIVATE_OPTIONS: &CStr = c"mode=1777,size=50%";
 
@@ -65,7 +60,8 @@ pub(super) fn arrange(confinement: &Confinement) -> io::Result<()> {
     for path in &confinement.writable {
         attached.extend(Tree::of(path, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)?);
     }
-    let services = SERVICES_SHOWN.iter().filter_map(|path| CString::new(*path).ok());
+    let resolvers = if confinement.has_own_network { &[][..] } else { &RESOLVERS[..] };
+    let services = SERVICES_SHOWN.iter().chain(resolvers).filter_map(|path| CString::new(*path).ok());
     for path in confinement.shown.iter().cloned().chain(services) {
         attached.extend(Tree::of(&path, libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID)?);
     }

@@ -15,7 +15,7 @@ use rustix::net::{
 /// The most bytes in one packet; what is longer travels in a memory file.
 pub(crate) const PACKET_BYTES_MAX: usize = 32 * 1024;
 /// The most descriptors beside one packet.
-const DESCRIPTORS_MAX: usize = 8;
+const DESCRIPTORS_MAX: usize = 9;
 
 /// Asks the helper to keep the descriptor open as long as it lives.
 pub(crate) const HOLD: u8 = b'H';
@@ -87,7 +87,8 @@ pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8], flags: RecvFlags) ->
 
 /// What a guardian is told.
 pub(crate) enum Order {
-    /// Start this; the descriptors are stdin, stdout, stderr, then those to keep open until the tree is dead.
+    /// Start this; the descriptors are stdin, stdout, stderr, then those to keep open until the tree is dead. The first of
+    /// these is where the listener of a proxy is handed out, where there shall be one.
     Run(Box<Request>, Vec<OwnedFd>),
     /// End the command with this id: TERM, and KILL after the grace.
     Kill { id: u64, grace: Duration },
@@ -180,6 +181,8 @@ pub(crate) struct Confinement {
     pub(crate) has_namespaces: bool,
     /// Says that one of them is a network.
     pub(crate) has_own_network: bool,
+    /// Says that a listener in it is handed out on the fourth descriptor.
+    pub(crate) has_proxy: bool,
     pub(crate) writable: Vec<CString>,
     pub(crate) read_only: Vec<CString>,
     pub(crate) pinned: Vec<CString>,
@@ -191,6 +194,7 @@ impl Confinement {
     fn encode(&self, bytes: &mut Vec<u8>) {
         put_number(bytes, u64::from(self.has_namespaces));
         put_number(bytes, u64::from(self.has_own_network));
+        put_number(bytes, u64::from(self.has_proxy));
         for paths in [&self.writable, &self.read_only, &self.pinned, &self.hidden, &self.shown] {
             put_texts(bytes, paths);
         }
@@ -200,6 +204,7 @@ impl Confinement {
         Some(Confinement {
             has_namespaces: reader.number()? != 0,
             has_own_network: reader.number()? != 0,
+            has_proxy: reader.number()? != 0,
             writable: reader.texts()?,
             read_only: reader.texts()?,
             pinned: reader.texts()?,

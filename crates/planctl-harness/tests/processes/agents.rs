@@ -32,19 +32,20 @@ pub fn tests() -> Vec<Trial> {
     ]
 }
 
-struct Place {
-    workspace: tempfile::TempDir,
+/// Where agents of tests work.
+pub struct Place {
+    pub workspace: tempfile::TempDir,
     scratch: tempfile::TempDir,
     spawner: Spawner,
 }
 
 impl Place {
-    fn new() -> Place {
+    pub fn new() -> Place {
         let folder = || tempfile::tempdir().unwrap();
         Place { workspace: folder(), scratch: folder(), spawner: spawner() }
     }
 
-    fn assignment(&self, prompt: &str) -> Assignment {
+    pub fn assignment(&self, prompt: &str) -> Assignment {
         Assignment {
             item: "item-1".into(),
             run: "fix-auth-3".into(),
@@ -74,13 +75,13 @@ impl Place {
         }
     }
 
-    fn agent(&self, program: Program) -> Agent {
+    pub fn agent(&self, program: Program) -> Agent {
         let mut agent = Agent::exec(program, self.scratch.path());
         agent.grace = Duration::from_millis(300);
         agent
     }
 
-    fn work_with(&self, agent: &Agent, assignment: &Assignment) -> Worked {
+    pub fn work_with(&self, agent: &Agent, assignment: &Assignment) -> Worked {
         fn movable<T: Send>(future: T) -> T {
             future
         }

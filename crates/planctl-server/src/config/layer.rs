@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use planctl_engine::{RedFirst, Role};
 use planctl_glob::Glob;
-use planctl_harness::{PermissionMode, Permissions, ResourceLimits};
+use planctl_harness::{PermissionMode, Permissions, Reach, ResourceLimits};
 use planctl_lang::Levels;
 
 use super::{
@@ -48,6 +48,7 @@ pub(super) struct RoleLayer {
     pub(super) plans: Option<Vec<Glob>>,
     pub(super) types: Option<Vec<String>>,
     pub(super) pace: Pace,
+    pub(super) network: Option<Reach>,
 }
 
 impl Layer {
@@ -211,6 +212,7 @@ impl RoleLayer {
             effects,
             plans: self.plans.or(weaker.plans),
             types: self.types.or(weaker.types),
+            network: self.network.or(weaker.network),
             pace: Pace {
                 alternate: self.pace.alternate.or(weaker.pace.alternate),
                 contingent: self.pace.contingent.or(weaker.pace.contingent),
@@ -231,6 +233,7 @@ impl RoleLayer {
             plans: self.plans,
             types: self.types.unwrap_or_default(),
             pace: self.pace,
+            network: self.network.unwrap_or_default(),
         }
     }
 }

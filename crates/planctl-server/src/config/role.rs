@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use planctl_engine::{Level, Responder};
 use planctl_glob::Glob;
-use planctl_harness::{Known, KnownAgent, NotKnown, PermissionMode, Permissions, Program};
+use planctl_harness::{Known, KnownAgent, NotKnown, PermissionMode, Permissions, Program, Reach};
 use planctl_lang::did_you_mean;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -36,6 +36,9 @@ pub struct RoleConfig {
     pub types: Vec<String>,
     /// Who answers when the role can't go on.
     pub pace: Pace,
+    /// What its agent reaches of the network.
+    #[serde(skip_serializing_if = "Reach::is_host")]
+    pub network: Reach,
 }
 
 /// Variables a worker gets beside those of the protocol.
@@ -270,17 +273,25 @@ impl RoleConfig {
         if self.pace != Pace::default() {
             approved["pace"] = json!(self.pace);
         }
+        if !self.network.is_host() {
+            approved["network"] = json!(self.network);
+        }
         approved
     }
 
-    /// Says in a few words what its agent may do; `None` where that is the agent's usual.
+    /// Says in a few words what its agent may do and reach; `None` where that is the agent's usual.
     pub fn permission_words(&self) -> Option<String> {
-        permission_words(&self.permissions)
+        permission_words(&self.permissions, &self.network)
     }
 }
 
-/// Says in a few words what an agent may do; `None` where that is its usual.
-pub fn permission_words(permissions: &Permissions) -> Option<String> {
+/// Says in a few words what an agent may do and reach; `None` where that is its usual.
+pub fn permission_words(permissions: &Permissions, network: &Reach) -> Option<String> {
+    let words: Vec<String> = tool_words(permissions).into_iter().chain(network.words()).collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+fn tool_words(permissions: &Permissions) -> Option<String> {
     let list = permissions.allow.as_ref().map(|tools| match tools.as_slice() {
         [] => "only reads".to_owned(),
         tools => format!("may {}", tools.join(", ")),

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use super::{Commits, Effects, WorkspaceMode};
 
 const ROLE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
+const HOST: &str =
+    r"^(((\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?|[0-9A-Fa-f:.]+)$";
 const TIME: &str =
     r"^\s*(?=.*[1-9])([0-9]+\s*(s|sec|second|seconds|m|min|minute|minutes|h|hour|hours|d|day|days)\s*)+$";
 
@@ -146,6 +148,18 @@ fn role() -> Value {
                     "emergency": responder(),
                 }),
             ),
+            "network": {
+                "description": "What its agent reaches: all that the host does, nothing, or these hosts at the ports 443 and 80, or at the one that is named. Less than the host needs isolation tier 1b.",
+                "default": "host",
+                "anyOf": [
+                    { "enum": ["host", "none"] },
+                    {
+                        "type": "array",
+                        "minItems": 1,
+                        "items": { "type": "string", "pattern": HOST, "examples": ["api.example.com", "*.example.org", "example.net:8443"] },
+                    },
+                ],
+            },
             "timeout": time("How long one attempt may take, where the plan does not say."),
             "idle_timeout": time("How long a worker may stay silent."),
             "env": {

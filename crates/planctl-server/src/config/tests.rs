@@ -357,6 +357,21 @@ fn row_108_what_is_wrong_with_a_role_or_a_price_is_named_with_its_place() {
         ),
         ("permissions = \"aks\"", "2:15: permissions can't be \"aks\"; did you mean \"ask\"?"),
         ("permissions = true", "2:15: expected a text in quotes, found a value of type boolean"),
+        (
+            "network = \"hots\"",
+            "2:11: `network` is \"host\", \"none\" or a list of hosts: [\"api.example.com\"]; not \"hots\"",
+        ),
+        (
+            "network = true",
+            "2:11: expected \"host\", \"none\" or a list of hosts: [\"api.example.com\"], found a value of type boolean",
+        ),
+        ("network = []", "2:11: `network` has no hosts; write \"none\" for a worker that reaches nothing"),
+        (
+            "network = [\"a.example\", \"https://b.example\"]",
+            "2:25: \"https://b.example\" can't be a host of `network`: it has a scheme, a path or a login; write a name, \
+             \"*.\" and a name for all beneath it, or an IP address; \":PORT\" where it is not 443 or 80",
+        ),
+        ("network = [443]", "2:12: expected a text in quotes, found a value of type integer"),
         ("alow = []", "2:1: unknown key `alow`; did you mean `allow`?"),
         (
             "agent = \"codex\"\nallow = [\"Bash\"]",
@@ -405,6 +420,29 @@ fn row_108_what_is_wrong_with_a_role_or_a_price_is_named_with_its_place() {
     ] {
         assert_eq!(findings(&format!("[prices.m]\n{text}\n")), [expected], "{text}");
     }
+}
+
+#[test]
+fn what_a_role_may_reach_is_read_kept_and_shown_with_what_it_may_do() {
+    let text = "[roles.coder]\nagent = \"claude\"\npermissions = \"deny\"\nnetwork = [\"API.example.com\", \"[::1]:8080\"]\n\
+                [roles.offline]\nnetwork = \"none\"\n[roles.usual]\nnetwork = \"host\"\n[roles.silent]\n";
+    let config = read::layer(Path::new("planctl.toml"), text).unwrap().effective();
+    let words = |role: &str| config.roles[&Role::new(role)].permission_words();
+    assert_eq!(words("coder").unwrap(), "only reads; network: api.example.com, [::1]:8080");
+    assert_eq!(words("offline").unwrap(), "no network");
+    assert_eq!((words("usual"), words("silent")), (None, None));
+    let sent = serde_json::to_string(&config).unwrap();
+    assert_eq!(serde_json::from_str::<Config>(&sent).unwrap(), config);
+    let approved = |role: &str| config.roles[&Role::new(role)].approved();
+    assert_eq!(approved("coder")["network"], json!(["api.example.com", "[::1]:8080"]));
+    assert_eq!(approved("usual"), approved("silent"), "it is the usual");
+    let project = Project::with(text);
+    let shown = |key: &str| origin_of(&project.load(), key);
+    assert_eq!(shown("roles.coder.network"), "project:4", "it only takes away, and needs no trust");
+    assert_eq!(
+        (shown("roles.usual.network").as_str(), shown("roles.silent.network").as_str()),
+        ("project:8", "not there")
+    );
 }
 
 #[test]
@@ -716,6 +754,7 @@ fn a14_any_change_of_what_runs_changes_what_is_approved() {
         ("roles.*.pace.alternate", role, "pace = { alternate = \"reviewer\" }\n"),
         ("roles.*.pace.contingent", role, "pace = { contingent = \"reviewer\" }\n"),
         ("roles.*.pace.emergency", role, "pace = { emergency = \"reviewer\" }\n"),
+        ("roles.*.network", role, "network = [\"api.example.com\"]\n"),
         ("roles.*.timeout", role, "timeout = \"61s\"\n"),
         ("roles.*.idle_timeout", role, "idle_timeout = \"61s\"\n"),
         ("roles.*.env", role, "env = [\"A\"]\n"),

@@ -88,6 +88,8 @@ impl Writer<'_> {
         let says_mode = permissions.mode != PermissionMode::default() || says(&["permissions"]);
         say(&["permissions"], says_mode.then(|| json!(permissions.mode.word())));
         say(&["allow"], permissions.allow.as_ref().map(|tools| json!(tools)));
+        let says_network = !settings.network.is_host() || says(&["network"]);
+        say(&["network"], says_network.then(|| json!(settings.network)));
         say(&["timeout"], settings.timeout.map(time));
         say(&["idle_timeout"], settings.idle_timeout.map(time));
         for (name, value) in &settings.env.set {

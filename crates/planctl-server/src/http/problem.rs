@@ -227,6 +227,10 @@ impl Problem {
             Error::Unheld { role, .. } => Problem::new(Code::Role, message).help(format!(
                 "change `permissions` and `allow` of [roles.{role}] in planctl.toml, or name another agent"
             )),
+            Error::Network { role, .. } => Problem::new(Code::Isolation, message).help(format!(
+                "in planctl.toml write isolation = \"require:1b\", where `planctl doctor` says that this host offers it, \
+                 or network = \"host\" in [roles.{role}]"
+            )),
             Error::Invalid { help, .. } => Problem::new(Code::BadRequest, message).help(help.clone()),
             Error::Isolation { .. } => Problem::new(Code::Isolation, message)
                 .help("nothing runs below what is demanded; set isolation = \"auto\" to run as you"),

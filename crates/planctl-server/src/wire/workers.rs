@@ -1,5 +1,6 @@
 //! Roles and workers, as JSON says them.
 
+use planctl_harness::Reach;
 use planctl_lang::masked;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,8 @@ pub struct RoleView {
     pub plans: Option<Vec<String>>,
     /// Who answers when it can't go on.
     pub pace: PaceView,
+    /// The hosts that its agent reaches, and no others; `null` is all that the host does, an empty list none.
+    pub network: Option<Vec<String>>,
 }
 
 /// Roles that have work out, or workers who offer to do theirs.
@@ -117,6 +120,11 @@ fn role_view(role: &str, settings: &RoleConfig) -> RoleView {
             alternate: pace.alternate.as_ref().map(ToString::to_string),
             contingent: pace.contingent.as_ref().map(ToString::to_string),
             emergency: pace.emergency.as_ref().map(ToString::to_string),
+        },
+        network: match &settings.network {
+            Reach::Host => None,
+            Reach::Nothing => Some(Vec::new()),
+            Reach::Hosts(hosts) => Some(hosts.iter().map(ToString::to_string).collect()),
         },
     }
 }

@@ -123,7 +123,7 @@ fn ls(context: &Context) -> Answer {
     } else if list.roles.is_empty() {
         show::print("no roles are configured; planctl.toml: [roles.coder] agent = \"claude\"\n")?;
     } else {
-        let header = ["ROLE", "AGENT", "MAY", "TIMEOUT", "IDLE", "PLANS", "PACE"];
+        let header = ["ROLE", "AGENT", "MAY", "TIMEOUT", "IDLE", "PLANS", "PACE", "NETWORK"];
         show::print(&show::table(&header, list.roles.iter().map(row).collect()))?;
     }
     Ok(Exit::Yes)
@@ -148,5 +148,10 @@ fn row(role: &RoleView) -> Vec<String> {
         span(role.idle_timeout_seconds),
         role.plans.as_ref().map_or_else(|| "all".to_owned(), |plans| plans.join(", ")),
         if levels.is_empty() { dash() } else { levels.join(" → ") },
+        match role.network.as_deref() {
+            None => dash(),
+            Some([]) => "none".to_owned(),
+            Some(hosts) => hosts.join(", "),
+        },
     ]
 }

@@ -154,6 +154,59 @@ fn row_114_the_isolation_that_is_required_holds_and_stands_in_the_verdict() {
 }
 
 #[test]
+fn what_a_role_may_reach_is_shown_approved_and_refused_where_it_is_not_held() {
+    let room = Room::new();
+    room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    let configure = |isolation: &str, network: &str| {
+        let role = format!("[roles.coder]\nagent = \"exec:env | grep -i _proxy=http > one\"\n{network}\n");
+        room.write("planctl.toml", &format!("isolation = \"{isolation}\"\n{role}"));
+        assert_eq!(room.planctl(&["trust", "."]).code, 0);
+    };
+    let list = "network = [\"api.example.com\", \"*.example.org:8443\"]";
+    for network in [list, "network = \"none\""] {
+        configure("0", network);
+        let said = room.planctl(&["plan", "run", "p.md", "--approve"]);
+        assert_eq!(said.code, 78, "{said:?}");
+        for words in [
+            "`network` of [roles.coder] needs isolation tier 1b, and this is tier 0",
+            "isolation = \"require:1b\"",
+            "network = \"host\" in [roles.coder]",
+        ] {
+            assert!(said.err.contains(words), "{words}: {said:?}");
+        }
+        assert!(!room.path("one").exists());
+    }
+    let shown = "network: api.example.com, *.example.org:8443";
+    configure("require:1b", list);
+    let roles = room.json(&["roles", "ls", "--json"]);
+    assert_eq!(roles["roles"][0]["network"], serde_json::json!(["api.example.com", "*.example.org:8443"]));
+    assert!(room.planctl(&["roles", "ls"]).out.contains("api.example.com, *.example.org:8443"));
+    let page = room.planctl(&["plan", "show", "p.md"]);
+    assert!(page.out.contains(shown), "{page:?}");
+    let worker = room.planctl(&["worker", "run", "--role", "coder", "--exec", "true", "--once"]);
+    assert_eq!(worker.code, 78, "{worker:?}");
+    assert!(worker.err.contains("`network` of [roles.coder]"), "{worker:?}");
+
+    let said = room.planctl(&["plan", "run", "p.md", "--no-wait"]);
+    if said.code == 78 && said.err.contains("this host offers tier") {
+        eprintln!("not run: this host does not offer tier 1b");
+        return;
+    }
+    let ask = room.planctl(&["approvals", "show", &room.ask()]);
+    assert!(ask.out.contains(shown), "{ask:?}");
+    assert_eq!(room.planctl(&["approvals", "approve", &room.ask()]).code, 0);
+    assert_eq!(room.planctl(&["plan", "run", "p.md"]).code, 0);
+    assert!(room.read("one").contains("HTTPS_PROXY=http://127.0.0.1:"), "{}", room.read("one"));
+    // Another list is another approval.
+    configure("require:1b", "network = [\"api.example.com\"]");
+    let said = room.planctl(&["plan", "run", "p.md", "--again", "--no-wait"]);
+    assert!(
+        room.planctl(&["approvals", "show", &room.ask()]).out.contains("network: api.example.com"),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn row_101_a_database_that_cannot_be_used_is_told_without_its_password() {
     let room = Room::new();
     for (url, code) in [

@@ -52,6 +52,7 @@ const ACCEPTED: &[&str] = &[
      download = false\n[verify]\nallow = [\"P104\"]\nwarn = [\"P102\"]\ndeny = [\"warnings\", \"P110\"]\n",
     "[roles.a]\nenv = { CI = \"1\" }\n[contracts]\ntimeout = \"2 days\"\n",
     "isolation = \"auto\"\n[verify]\n",
+    "[roles.a]\nnetwork = \"none\"\n[roles.b]\nnetwork = [\"a.example\", \"*.b.example:8443\", \"[::1]:80\", \"::1\", \"10.0.0.1\"]\n",
     "[roles.coder]\nagent = \"claude\"\npermissions = \"ask\"\nallow = [\"Edit\", \"Bash(git *)\"]\nplans = [\"plans/*.md\"]\n\
      effects = { allow = [\"network\"], deny = [\"delete\"] }\n[roles.coder.pace]\nalternate = \"strong\"\nemergency = \"human\"\n\
      [roles.strong]\nagent = \"codex:-m 'gpt x'\"\npermissions = \"deny\"\n[prices.\"gpt x\"]\ninput = 1\noutput = 10.5\n",
@@ -72,6 +73,10 @@ const REFUSED: &[&str] = &[
     "[contracts]\nenv = { A = 1 }\n",
     "[roles.coder]\nagnet = \"exec:x\"\n",
     "[roles.coder]\nagent = \"claud\"\n",
+    "[roles.coder]\nnetwork = \"all\"\n",
+    "[roles.coder]\nnetwork = []\n",
+    "[roles.coder]\nnetwork = [\"*\"]\n",
+    "[roles.coder]\nnetwork = [\"https://a.example\"]\n",
     "[roles.coder]\npermissions = \"aks\"\n",
     "[roles.coder]\nallow = \"Edit\"\n",
     "[roles.coder]\neffects = { deny = [3] }\n",

@@ -4,15 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::Responder;
 use planctl_glob::Glob;
-use planctl_harness::PermissionMode;
+use planctl_harness::{HostPattern, PermissionMode, Reach};
 use planctl_lang::did_you_mean;
 
 use super::super::layer::{Layer, RoleLayer};
 use super::super::{Agent, Effects, Pace, Price, RoleEnv};
 use super::{Reader, Value, is_role};
 
-const KEYS: [&str; 10] =
-    ["agent", "timeout", "idle_timeout", "env", "permissions", "allow", "effects", "plans", "types", "pace"];
+const KEYS: [&str; 11] = [
+    "agent",
+    "timeout",
+    "idle_timeout",
+    "env",
+    "permissions",
+    "allow",
+    "effects",
+    "plans",
+    "types",
+    "pace",
+    "network",
+];
+/// Says what the hosts of a role's network can be.
+const HOST: &str = "write a name, \"*.\" and a name for all beneath it, or an IP address; \":PORT\" where it is not 443 or 80";
 const LEVELS: [&str; 3] = ["alternate", "contingent", "emergency"];
 /// The highest price that can be meant, in US dollars per million tokens.
 const PRICE_MAX: f64 = 100_000.0;
@@ -39,6 +52,7 @@ impl Reader<'_> {
                 "plans" => role.plans = self.plans(value),
                 "types" => role.types = self.strings(value, "a list of types of nodes: [\"deploy\"]"),
                 "pace" => role.pace = self.pace(name, value),
+                "network" => role.network = self.network(value),
                 other @ ("model" | "parse") => self.later(key.span(), &format!("roles.{name}.{other}")),
                 other => self.unknown(key.span(), other, KEYS),
             }
@@ -87,6 +101,37 @@ impl Reader<'_> {
             inherit.push(name.to_owned());
         }
         Some(RoleEnv { set: BTreeMap::new(), inherit })
+    }
+
+    fn network(&mut self, value: &Value<'_>) -> Option<Reach> {
+        let expected = "\"host\", \"none\" or a list of hosts: [\"api.example.com\"]";
+        if let Some(word) = value.get_ref().as_str() {
+            let reach = Reach::of_word(word);
+            if reach.is_none() {
+                self.report(value.span(), format!("`network` is {expected}; not {word:?}"), None);
+            }
+            return reach;
+        }
+        let Some(array) = value.get_ref().as_array() else {
+            self.wrong_type(value, expected);
+            return None;
+        };
+        if array.is_empty() {
+            let help = "write \"none\" for a worker that reaches nothing".to_owned();
+            self.report(value.span(), "`network` has no hosts".to_owned(), Some(help));
+        }
+        let mut hosts: Vec<HostPattern> = Vec::new();
+        for entry in array {
+            let Some(text) = self.string(entry) else { continue };
+            match text.parse() {
+                Ok(host) => hosts.push(host),
+                Err(error) => {
+                    let message = format!("{text:?} can't be a host of `network`: {error}");
+                    self.report(entry.span(), message, Some(HOST.to_owned()));
+                }
+            }
+        }
+        Some(Reach::Hosts(hosts))
     }
 
     fn effects(&mut self, value: &Value<'_>) -> Effects {

@@ -85,6 +85,16 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
                 format!("could not serve the role {}: {what}", show::safe(role)),
             )
         })?;
+        if settings.can_be_kept_apart(&Role::new(role.as_str())).is_err() {
+            let role = show::safe(role);
+            return Err(Failure::new(
+                Exit::Configuration,
+                format!("could not serve the role {role}: `network` of [roles.{role}] is held by a daemon's workers alone"),
+            )
+            .help(format!(
+                "name its agent in planctl.toml ([roles.{role}] agent), or write network = \"host\" there"
+            )));
+        }
         if let Some(taken) = settings.roles.get(role).and_then(|role| role.plans.clone()) {
             plans.insert(role.clone(), taken.iter().map(ToString::to_string).collect());
         }
