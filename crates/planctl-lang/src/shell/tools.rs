@@ -5,6 +5,7 @@
 //! files that tools write themselves; a file that is only read where it is there is protected only where it is there.
 
 mod go_and_node;
+mod just;
 mod make;
 mod npm;
 mod python;
@@ -148,7 +149,7 @@ pub const TOOLS: &[Tool] = &[
         fixed: &[".justfile"],
         folder: &["-d", "--working-directory"],
         file: &["-f", "--justfile"],
-        also: "what `import` names",
+        also: "what `import` and `mod` name, and what its recipes run",
         why: "a hidden one goes before that of the folder above",
         ..PLAIN
     },
@@ -280,6 +281,7 @@ impl Follower<'_> {
             "npx" | "bunx" | "pnpx" => self.npx(rest, at),
             "npm" | "pnpm" | "yarn" | "bun" => self.npm(program, rest, at),
             "make" | "gmake" => self.make(rest, at),
+            "just" => self.just(rest, at),
             "bats" | "prove" | "shellspec" | "busted" | "jest" | "vitest" | "mocha" | "ava" | "rspec"
             | "phpunit" | "tap" => self.test_files(rest),
             "go" => self.go(rest),

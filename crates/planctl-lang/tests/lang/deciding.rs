@@ -156,6 +156,8 @@ fn what_a_tool_reads_by_itself_decides_too() {
     let package = r#"{"scripts": {"pretest": "bash tests/clean.sh", "test": "node test/slug.js && jest", "lint": "eslint ."}}"#;
     let makefile = "include config.mk\n-include local.mk deps.d\nTESTS = tests\n\ncheck: count\n\t@bash $(TESTS)/check.sh && ./count\n\
                     count: count.c\n\tcc -o count count.c\ndeploy:\n\tbash deploy.sh\n";
+    let justfile = "import 'ci/tests.just'\nmod? deploy\ntests := 'tests'\n\ncheck: (build '-g')\n    @bash {{tests}}/check.sh\n\
+                    build how:\n    cc {{how}} -o count count.c\n";
     let workspace = Files(BTreeMap::from([
         ("package.json", package),
         ("Makefile", makefile),
@@ -167,9 +169,11 @@ fn what_a_tool_reads_by_itself_decides_too() {
         ("deploy.sh", ""),
         ("Cargo.toml", ""),
         ("go.mod", ""),
-        ("justfile", ""),
+        ("justfile", justfile),
+        ("ci/tests.just", "lint *args:\n    #!/usr/bin/env bash\n    cd tests\n    bash lint.sh\n"),
+        ("tests/lint.sh", "#!/bin/sh"),
     ]));
-    let cases: [(&str, &[&str], &[&str]); 20] = [
+    let cases: [(&str, &[&str], &[&str]); 21] = [
         (
             "make check",
             &["Makefile", "config.mk", "tests/check.sh"],
@@ -202,7 +206,8 @@ fn what_a_tool_reads_by_itself_decides_too() {
         ("cargo build --locked", &["Cargo.lock"], &[".cargo/config.toml"]),
         ("go test ./...", &["go.mod"], &["go.work", "**/*_test.go"]),
         ("cd cmd && go test ./app", &["cmd/go.mod"], &["cmd/app/*_test.go", "go.work"]),
-        ("just check", &["justfile"], &[".justfile"]),
+        ("just check", &["justfile", "ci/tests.just", "tests/check.sh"], &[".justfile", "deploy.just"]),
+        ("just lint --fast", &["justfile", "tests/lint.sh"], &[".justfile"]),
         (
             "python3 -m unittest tests.test_cart.Cart",
             &[],

@@ -258,13 +258,24 @@ struct Place {
     environment: String,
 }
 
+/// Says whether every user can pass through a folder.
+fn others_can_enter(folder: &Path) -> bool {
+    folder
+        .ancestors()
+        .all(|folder| fs::metadata(folder).is_ok_and(|found| found.permissions().mode() & 0o1 != 0))
+}
+
 impl Place {
     fn new(scenario: &Scenario, part: Part, configuration: &str, has_database: bool) -> Place {
+        let built = env!("CARGO_TARGET_TMPDIR");
         let folder = tempfile::Builder::new()
             .prefix("planctl-cheat-")
             // Better tiers have a private `/tmp`, and workspaces of people are elsewhere. A private Postgres runs as
-            // another user when we are root, who can pass through `/tmp` alone for certain.
-            .tempdir_in(if scenario.has_own_database() { "/tmp" } else { env!("CARGO_TARGET_TMPDIR") })
+            // another user when we are root, who may be able to pass through `/tmp` alone.
+            .tempdir_in(match scenario.has_own_database() && !others_can_enter(built.as_ref()) {
+                true => "/tmp",
+                false => built,
+            })
             .unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let database = has_database.then(|| {

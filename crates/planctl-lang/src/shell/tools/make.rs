@@ -78,20 +78,20 @@ impl Follower<'_> {
                 files.push(included);
             }
         }
+        let targets = made.rules.iter().flat_map(|rule| &rule.targets);
+        let targets = targets.map(|target| straight(&joined(folder, target))).collect();
+        self.recipes(folder, made.recipes(goals), &targets);
+    }
+
+    /// Follows the lines of recipes. They may run what a rule makes, or a program: a script is text, and is there.
+    pub(super) fn recipes(&mut self, folder: &str, lines: Vec<String>, targets: &BTreeSet<String>) {
         let before = std::mem::take(&mut self.deciding);
         let was = std::mem::replace(&mut self.has_built, true);
-        for line in made.recipes(goals) {
+        for line in lines {
             self.follow_text(folder, &line);
         }
         self.has_built = was;
         let Deciding { kept, fixed, .. } = std::mem::replace(&mut self.deciding, before);
-        // A recipe may run what a rule makes, or a program: a script is text, and is there.
-        let targets: BTreeSet<String> = made
-            .rules
-            .iter()
-            .flat_map(|rule| &rule.targets)
-            .map(|target| straight(&joined(folder, target)))
-            .collect();
         for path in kept.into_iter().filter(|path| !targets.contains(path)) {
             if path.contains('*') || self.look.read(&path).is_some() {
                 self.keep(path);
