@@ -10,6 +10,7 @@ use planctl_engine::Tier;
 
 use crate::git::git_top_level;
 use crate::process::{Command, End};
+use crate::scratch::TRIAL_PREFIX;
 use crate::spawn::{self, Spawner};
 
 /// Folders and files of a person's home that hold credentials, or that programs run or obey by themselves at a login.
@@ -106,6 +107,7 @@ impl Confinement {
         };
         Ok(Box::new(spawn::Confinement {
             has_namespaces: self.tier >= Tier::Namespaces,
+            has_own_users: self.tier >= Tier::OwnUser,
             has_own_network: self.tier >= Tier::Namespaces && self.network == Network::Loopback,
             writable: texts(&self.writable)?,
             read_only: texts(&self.read_only)?,
@@ -251,18 +253,25 @@ const TRIAL_TIMEOUT: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 ///
-/// When no process can be started at all.
+/// When no process can be started at all, or there is no place for a folder that it may write.
 pub async fn probe_isolation(spawner: &Spawner) -> std::io::Result<Offered> {
     let mut tier = Tier::SameUser;
     let mut trials = Vec::new();
+    let workspace = spawner.private_folder(TRIAL_PREFIX)?;
     for (wanted, name) in [
         (Tier::Landlock, "tier 1a: Landlock, seccomp, no new privileges"),
         (Tier::Namespaces, "tier 1b: user, mount, PID and network namespaces"),
+        (Tier::OwnUser, "tier 2: users of the run's own, files by idmapped mounts"),
     ] {
-        let mut command = Command::new(["/bin/sh", "-c", "exit 0"], "/");
+        // A tier that holds writes where it is let, as the owner of what is there.
+        let mut command = Command::new(["/bin/sh", "-c", "echo > made && rm made"], workspace.path());
         command.environment = vec![(OsString::from("PATH"), OsString::from("/usr/bin:/bin"))];
         command.deadline = Some(TRIAL_TIMEOUT);
-        command.confinement = Some(Confinement { network: Network::Loopback, ..Confinement::new(wanted) });
+        command.confinement = Some(Confinement {
+            network: Network::Loopback,
+            writable: vec![workspace.path().canonicalize()?],
+            ..Confinement::new(wanted)
+        });
         let end = spawner.run(&command, &mut |_, _| (), pending()).await?.end;
         let held = end == End::Exited(0);
         if held {
@@ -282,11 +291,6 @@ pub async fn probe_isolation(spawner: &Spawner) -> std::io::Result<Offered> {
         };
         trials.push(Primitive { name, is_there: held, finding });
     }
-    trials.push(Primitive {
-        name: "tier 2: a user and a cgroup of the run's own",
-        is_there: false,
-        finding: "not offered by this version of planctl".to_owned(),
-    });
     let mut primitives = spawn::primitives();
     primitives.extend(trials);
     Ok(Offered { tier, primitives })

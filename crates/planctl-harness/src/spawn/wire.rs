@@ -178,6 +178,8 @@ impl Limits {
 pub(crate) struct Confinement {
     /// Says that it has namespaces and mounts of its own (tier 1b), beside Landlock and seccomp (tier 1a).
     pub(crate) has_namespaces: bool,
+    /// Says that its users are its own, with ids of the host that nobody else has (tier 2).
+    pub(crate) has_own_users: bool,
     /// Says that one of them is a network.
     pub(crate) has_own_network: bool,
     pub(crate) writable: Vec<CString>,
@@ -190,6 +192,7 @@ pub(crate) struct Confinement {
 impl Confinement {
     fn encode(&self, bytes: &mut Vec<u8>) {
         put_number(bytes, u64::from(self.has_namespaces));
+        put_number(bytes, u64::from(self.has_own_users));
         put_number(bytes, u64::from(self.has_own_network));
         for paths in [&self.writable, &self.read_only, &self.pinned, &self.hidden, &self.shown] {
             put_texts(bytes, paths);
@@ -199,6 +202,7 @@ impl Confinement {
     fn decode(reader: &mut Reader<'_>) -> Option<Confinement> {
         Some(Confinement {
             has_namespaces: reader.number()? != 0,
+            has_own_users: reader.number()? != 0,
             has_own_network: reader.number()? != 0,
             writable: reader.texts()?,
             read_only: reader.texts()?,

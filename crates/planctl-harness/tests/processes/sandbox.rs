@@ -47,10 +47,11 @@ pub fn tests() -> Vec<Trial> {
 pub fn offered() -> Vec<Tier> {
     static OFFERED: std::sync::OnceLock<Offered> = std::sync::OnceLock::new();
     let offered = OFFERED.get_or_init(|| block_on(async { probe_isolation(&spawner()).await.unwrap() }));
-    for tier in [Tier::Landlock, Tier::Namespaces].into_iter().filter(|tier| *tier > offered.tier) {
+    let confined = || Tier::ALL.into_iter().filter(|tier| *tier > Tier::SameUser);
+    for tier in confined().filter(|tier| *tier > offered.tier) {
         eprintln!("tier {tier} is not run: {:?}", offered.primitives);
     }
-    [Tier::Landlock, Tier::Namespaces].into_iter().filter(|tier| *tier <= offered.tier).collect()
+    confined().filter(|tier| *tier <= offered.tier).collect()
 }
 
 /// A workspace, and things around it that a command must not reach.
@@ -119,6 +120,7 @@ fn row_114_the_tiers_that_the_host_offers_are_found_by_trial() {
     };
     assert_eq!(offered.tier >= Tier::Landlock, holds("tier 1a"), "{offered:?}");
     assert_eq!(offered.tier >= Tier::Namespaces, holds("tier 1b"), "{offered:?}");
+    assert_eq!(offered.tier >= Tier::OwnUser, holds("tier 2"), "{offered:?}");
 }
 
 fn tier_1_a_command_works_in_its_workspace_as_ever() {
