@@ -11,7 +11,7 @@ use planctl_engine::Tier;
 use crate::git::git_top_level;
 use crate::process::{Command, End};
 use crate::scratch::TRIAL_PREFIX;
-use crate::spawn::{self, Spawner};
+use crate::spawn::{self, Spawner, Stage};
 
 /// Folders and files of a person's home that hold credentials, or that programs run or obey by themselves at a login.
 const CREDENTIALS: [&str; 36] = [
@@ -226,6 +226,22 @@ pub(crate) fn agent_named_in(command: &str) -> Option<&'static str> {
     words.find_map(|word| AGENT_STATE.iter().find(|(name, _)| *name == word).map(|(name, _)| *name))
 }
 
+/// Says why a command that planctl finds can't be started at tier 2, in words that follow the system's own; empty where
+/// that is no matter of the tier.
+pub(crate) fn own_users_note(tier: Tier, stage: Stage, errno: i32) -> &'static str {
+    match (tier, stage, errno) {
+        (Tier::OwnUser, Stage::Execute | Stage::Directory, nix::libc::EACCES | nix::libc::ENOENT) => {
+            " (at isolation tier 2 nothing in a folder that only root can enter is in reach: put it where every user \
+             can go, or take tier 1b)"
+        }
+        (Tier::OwnUser, Stage::Isolate, nix::libc::EINVAL) => {
+            " (isolation tier 2 needs file systems with idmapped mounts for all that may be written; take tier 1b where \
+             one has none)"
+        }
+        _ => "",
+    }
+}
+
 /// Describes what one primitive of isolation is worth on this host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Primitive {
@@ -278,6 +294,10 @@ pub async fn probe_isolation(spawner: &Spawner) -> std::io::Result<Offered> {
             tier = wanted;
         }
         let finding = match end {
+            End::Exited(0) if wanted == Tier::OwnUser => {
+                "holds; what lies where only root can go, such as programs in /root, is out of reach"
+                    .to_owned()
+            }
             End::Exited(0) => "holds".to_owned(),
             End::NotStarted { errno, .. } => format!("refused: {}", std::io::Error::from_raw_os_error(errno)),
             end @ (End::Exited(_)

@@ -4,6 +4,7 @@
 //! got out. The table says for each tier whether it is held, and a test holds the table against the host.
 
 mod attacks;
+mod users;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,6 +41,7 @@ pub fn tests() -> Vec<Trial> {
         Ok(())
     });
     trials.push(many.with_ignored_flag(true));
+    trials.extend(users::tests());
     trials
 }
 
