@@ -277,7 +277,7 @@ pub async fn probe_isolation(spawner: &Spawner) -> std::io::Result<Offered> {
     for (wanted, name) in [
         (Tier::Landlock, "tier 1a: Landlock, seccomp, no new privileges"),
         (Tier::Namespaces, "tier 1b: user, mount, PID and network namespaces"),
-        (Tier::OwnUser, "tier 2: users of the run's own, files by idmapped mounts"),
+        (Tier::OwnUser, "tier 2: users of the command's own, files by idmapped mounts"),
     ] {
         // A tier that holds writes where it is let, as the owner of what is there.
         let mut command = Command::new(["/bin/sh", "-c", "echo > made && rm made"], workspace.path());
@@ -295,8 +295,7 @@ pub async fn probe_isolation(spawner: &Spawner) -> std::io::Result<Offered> {
         }
         let finding = match end {
             End::Exited(0) if wanted == Tier::OwnUser => {
-                "holds; what lies where only root can go, such as programs in /root, is out of reach"
-                    .to_owned()
+                "holds; what only root can enter, such as /root, is out of its reach".to_owned()
             }
             End::Exited(0) => "holds".to_owned(),
             End::NotStarted { errno, .. } => format!("refused: {}", std::io::Error::from_raw_os_error(errno)),

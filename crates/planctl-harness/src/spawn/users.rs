@@ -235,7 +235,8 @@ fn namespace(users: &str, groups: &str) -> io::Result<OwnedFd> {
     let process = clone(libc::CLONE_NEWUSER | libc::SIGCHLD)?;
     if process == 0 {
         drop(end);
-        wait.read(&mut [0]).ok();
+        // The end comes when the guardian drops its side, or is gone.
+        wait.read_exact(&mut [0]).ok();
         // SAFETY: ends the process without the guardian's exit handlers.
         unsafe { libc::_exit(0) }
     }
