@@ -4,7 +4,8 @@
 //! that it may use keep their owners: their trees are attached by idmapped mounts, which only the host's root can make.
 //! So the guardian makes them, and the first process of the namespaces attaches them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -62,13 +63,15 @@ impl Range {
             .mode(0o600)
             .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
             .open(LOCKS)?;
-        let named = named();
+        let mut named = Vec::new();
+        for (path, firsts, count) in NAMED {
+            // A host without the file gives no ids away in it.
+            let text = std::fs::read(path).unwrap_or_default();
+            named.extend(ids_in(&String::from_utf8_lossy(&text), firsts, count));
+        }
         for slot in 0..SLOTS {
             let first = FIRST + slot * IDS;
-            let (from, to) = (u64::from(first), u64::from(first) + u64::from(IDS));
-            let is_named =
-                named.iter().any(|(first, count)| *first < to && from < first.saturating_add(*count));
-            if !is_named && lock_byte(&lock, slot)? {
+            if !is_named(&named, first) && lock_byte(&lock, slot)? {
                 return Ok(Range { first, _lock: lock });
             }
         }
@@ -114,19 +117,21 @@ fn lock_byte(file: &File, byte: u32) -> io::Result<bool> {
 }
 
 /// Lists ids that are somebody's, each as the first one and how many.
-fn named() -> Vec<(u64, u64)> {
+fn ids_in(text: &str, firsts: &[usize], count: Option<usize>) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
-    for (path, firsts, count) in NAMED {
-        // A host without the file gives no ids away in it.
-        let text = std::fs::read(path).unwrap_or_default();
-        for line in String::from_utf8_lossy(&text).lines() {
-            let fields: Vec<&str> = line.split(':').collect();
-            let number = |field: usize| fields.get(field).and_then(|field| field.trim().parse::<u64>().ok());
-            let count = count.map_or(Some(1), number);
-            found.extend(firsts.iter().filter_map(|field| Some((number(*field)?, count?))));
-        }
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split(':').collect();
+        let number = |field: usize| fields.get(field).and_then(|field| field.trim().parse::<u64>().ok());
+        let count = count.map_or(Some(1), number);
+        found.extend(firsts.iter().filter_map(|field| Some((number(*field)?, count?))));
     }
     found
+}
+
+/// Says whether an id of the range that begins with this one is somebody's.
+fn is_named(named: &[(u64, u64)], first: u32) -> bool {
+    let (from, to) = (u64::from(first), u64::from(first) + u64::from(IDS));
+    named.iter().any(|(first, count)| *first < to && from < first.saturating_add(*count))
 }
 
 impl Users {
@@ -139,8 +144,8 @@ impl Users {
             let found = fstat(&tree.copy)?;
             let owner = (found.st_uid, found.st_gid);
             let namespace = match owners.entry(owner) {
-                std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
-                std::collections::btree_map::Entry::Vacant(new) => {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
                     new.insert(namespace(&range.map_of_files(owner.0), &range.map_of_files(owner.1))?)
                 }
             };
@@ -292,6 +297,18 @@ mod tests {
             }
             assert_eq!((host[0], host[65_535]), (1_000_000, 1_065_535), "{owner}");
         }
+    }
+
+    #[test]
+    fn ranges_with_ids_of_others_are_found() {
+        let [(_, firsts, count), _, (_, users, _)] = NAMED;
+        let mut named = ids_in("ann:2013200385:65536\nbroken:x:1\n", firsts, count);
+        assert!(is_named(&named, FIRST), "its end lies in the first range");
+        assert!(!is_named(&named, FIRST + IDS));
+        named.extend(ids_in("bob:x:1000:2013396991:Bob:/:/bin/sh\n", users, None));
+        assert_eq!(named[1..], [(1000, 1), (2_013_396_991, 1)]);
+        assert!(is_named(&named, FIRST + IDS), "the last id of the second range");
+        assert!(!is_named(&named, FIRST + 2 * IDS));
     }
 
     #[test]

@@ -468,6 +468,7 @@ mod tests {
             no_new_privileges: true,
             confinement: Some(Box::new(Confinement {
                 has_namespaces: true,
+                has_own_users: true,
                 writable: vec![c"/workspace".into()],
                 hidden: vec![c"/root/.ssh".into(), c"/root/.aws".into()],
                 ..Confinement::default()
