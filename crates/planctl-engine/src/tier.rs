@@ -15,7 +15,7 @@ pub enum Tier {
     Landlock,
     /// `1b`: user, mount, PID and network namespaces as well.
     Namespaces,
-    /// `2`: a user and a cgroup of the run's own as well.
+    /// `2`: users of the command's own on the host as well.
     OwnUser,
 }
 

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Hints, Overrun, Profile, Report, Usage};
+use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Hints, Overrun, Profile, Report, Tier, Usage};
 
 use self::dialect::{Answer, Listener};
 use self::exec::Room;
@@ -24,7 +24,7 @@ pub use self::known::{Known, KnownAgent, NotKnown, PermissionMode, Permissions};
 use crate::context::ContextEntry;
 use crate::environment::Inherited;
 use crate::excerpt::{Output, excerpt, excerpt_of_text};
-use crate::isolation::Isolation;
+use crate::isolation::{Isolation, own_users_note};
 use crate::masks::Masks;
 use crate::process::{Command, End, Finished, Stream};
 use crate::reach::Reach;
@@ -234,7 +234,9 @@ fn said(command: &Command, finished: Finished, mut answer: Answer, known: Option
         End::Cancelled | End::HelperLost => AgentSaid::Released,
         End::NotStarted { stage, errno } => {
             let error = std::io::Error::from_raw_os_error(*errno);
-            let message = format!("it could not be started: {}: {error}", missing(command, *stage));
+            let tier = command.confinement.as_ref().map_or(Tier::SameUser, |confinement| confinement.tier);
+            let note = own_users_note(tier, *stage, *errno);
+            let message = format!("it could not be started: {}: {error}{note}", missing(command, *stage));
             AgentSaid::Faulted(Fault::new(FaultKind::Transient, message))
         }
         End::Exited(_) | End::Signalled(_) | End::Flooded | End::OverLimit(_) => {

@@ -9,14 +9,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planctl_engine::{Contract, Digest, Ending, Evidence, Excerpt, Found, Inconclusive, Resource, Resources};
+use planctl_engine::{
+    Contract, Digest, Ending, Evidence, Excerpt, Found, Inconclusive, Resource, Resources, Tier,
+};
 
 use crate::digest::digest_of;
 use crate::environment::{PATH_DEFAULT, RefusedVariable, contract_environment, set};
 use crate::excerpt::{Output, excerpt};
 use crate::gate_folder::{GO_CACHE, GateFolder, GateSetting};
 use crate::git::git_head;
-use crate::isolation::Isolation;
+use crate::isolation::{Isolation, own_users_note};
 use crate::masks::Masks;
 use crate::process::{Command, End, Finished, ResourceLimits, Stream, find_program};
 use crate::protect::{Baseline, Comparing, Stability, Steady, Written};
@@ -199,7 +201,7 @@ impl Bench {
             Err(error) => return nothing(Inconclusive::ToolMissing { what: error }),
         };
         let made = compared.made;
-        evidence.ending = match ending(&finished, &self.workspace) {
+        evidence.ending = match ending(&finished, &self.workspace, self.isolation.tier) {
             Ok(ending) => self.over_limit(contract, finished.end.clone()).unwrap_or(ending),
             Err(inconclusive) => return Gate { made, ..nothing(inconclusive) },
         };
@@ -228,6 +230,9 @@ impl Bench {
         }
         if let Some(note) = self.limit_hint(&finished) {
             evidence.stderr.tail.push_str(&note);
+        }
+        if let Some(note) = self.reach_hint(contract, &finished) {
+            evidence.stderr.tail.push_str(note);
         }
         evidence.duration = finished.duration;
         evidence.stragglers = finished.stragglers;
@@ -282,6 +287,20 @@ impl Bench {
         })
     }
 
+    /// Says why a program that people have may not be there, for those who read the output.
+    fn reach_hint(&self, contract: &Contract, finished: &Finished) -> Option<&'static str> {
+        /// By these a shell says that it could not start a program, or found none.
+        const NOT_STARTED: [i32; 2] = [126, 127];
+        let End::Exited(code) = finished.end else { return None };
+        let is_hinted = self.isolation.tier == Tier::OwnUser
+            && NOT_STARTED.contains(&code)
+            && i32::from(contract.expect) != code;
+        is_hinted.then_some(
+            "\n[planctl: maybe a program lies in a folder that only root can enter, as those in /root: isolation tier 2 \
+             can't reach it, tier 1b can]\n",
+        )
+    }
+
     /// The one shell that contracts are parsed for and run by (X-15): no start-up files, nothing imported, no options.
     fn command(&self, contract: &Contract, folder: &GateFolder, baseline: &Baseline) -> Option<Command> {
         let bash = self.bash.as_ref()?;
@@ -331,7 +350,7 @@ fn nothing(inconclusive: Inconclusive) -> Gate {
     gate(Found::Nothing(inconclusive))
 }
 
-fn ending(finished: &Finished, workspace: &Path) -> Result<Ending, Inconclusive> {
+fn ending(finished: &Finished, workspace: &Path, tier: Tier) -> Result<Ending, Inconclusive> {
     match &finished.end {
         End::Exited(code) => Ok(Ending::Exited { code: *code }),
         End::Signalled(signal) => Ok(Ending::Signalled { signal: *signal }),
@@ -348,6 +367,7 @@ fn ending(finished: &Finished, workspace: &Path) -> Result<Ending, Inconclusive>
                 Stage::Fork | Stage::Prepare => format!("a process: {error}"),
                 Stage::Isolate => format!("the isolation that is required: {error}"),
             };
+            let what = what + own_users_note(tier, *stage, *errno);
             Err(Inconclusive::ToolMissing { what })
         }
     }

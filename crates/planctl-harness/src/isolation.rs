@@ -12,7 +12,8 @@ use planctl_engine::Tier;
 use crate::git::git_top_level;
 use crate::process::{Command, End};
 use crate::proxy::Hosts;
-use crate::spawn::{self, Spawner};
+use crate::scratch::TRIAL_PREFIX;
+use crate::spawn::{self, Spawner, Stage};
 
 /// Folders and files of a person's home that hold credentials, or that programs run or obey by themselves at a login.
 const CREDENTIALS: [&str; 36] = [
@@ -122,6 +123,7 @@ impl Confinement {
         }
         Ok(Box::new(spawn::Confinement {
             has_namespaces,
+            has_own_users: self.tier >= Tier::OwnUser,
             has_own_network: has_namespaces && self.network != Network::Host,
             has_proxy: self.hosts().is_some(),
             writable: texts(&self.writable)?,
@@ -243,6 +245,22 @@ pub(crate) fn agent_named_in(command: &str) -> Option<&'static str> {
     words.find_map(|word| AGENT_STATE.iter().find(|(name, _)| *name == word).map(|(name, _)| *name))
 }
 
+/// Says why a command that planctl finds can't be started at tier 2, in words that follow the system's own; empty where
+/// that is no matter of the tier.
+pub(crate) fn own_users_note(tier: Tier, stage: Stage, errno: i32) -> &'static str {
+    match (tier, stage, errno) {
+        (Tier::OwnUser, Stage::Execute | Stage::Directory, nix::libc::EACCES | nix::libc::ENOENT) => {
+            " (at isolation tier 2 nothing in a folder that only root can enter is in reach: put it where every user \
+             can go, or take tier 1b)"
+        }
+        (Tier::OwnUser, Stage::Isolate, nix::libc::EINVAL) => {
+            " (isolation tier 2 needs file systems with idmapped mounts for all that may be written; take tier 1b where \
+             one has none)"
+        }
+        _ => "",
+    }
+}
+
 /// Describes what one primitive of isolation is worth on this host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Primitive {
@@ -270,24 +288,34 @@ const TRIAL_TIMEOUT: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 ///
-/// When no process can be started at all.
+/// When no process can be started at all, or there is no place for a folder that it may write.
 pub async fn probe_isolation(spawner: &Spawner) -> std::io::Result<Offered> {
     let mut tier = Tier::SameUser;
     let mut trials = Vec::new();
+    let workspace = spawner.private_folder(TRIAL_PREFIX)?;
     for (wanted, name) in [
         (Tier::Landlock, "tier 1a: Landlock, seccomp, no new privileges"),
         (Tier::Namespaces, "tier 1b: user, mount, PID and network namespaces"),
+        (Tier::OwnUser, "tier 2: users of the command's own, files by idmapped mounts"),
     ] {
-        let mut command = Command::new(["/bin/sh", "-c", "exit 0"], "/");
+        // A tier that holds writes where it is let, as the owner of what is there.
+        let mut command = Command::new(["/bin/sh", "-c", "echo > made && rm made"], workspace.path());
         command.environment = vec![(OsString::from("PATH"), OsString::from("/usr/bin:/bin"))];
         command.deadline = Some(TRIAL_TIMEOUT);
-        command.confinement = Some(Confinement { network: Network::Loopback, ..Confinement::new(wanted) });
+        command.confinement = Some(Confinement {
+            network: Network::Loopback,
+            writable: vec![workspace.path().canonicalize()?],
+            ..Confinement::new(wanted)
+        });
         let end = spawner.run(&command, &mut |_, _| (), pending()).await?.end;
         let held = end == End::Exited(0);
         if held {
             tier = wanted;
         }
         let finding = match end {
+            End::Exited(0) if wanted == Tier::OwnUser => {
+                "holds; what only root can enter, such as /root, is out of its reach".to_owned()
+            }
             End::Exited(0) => "holds".to_owned(),
             End::NotStarted { errno, .. } => format!("refused: {}", std::io::Error::from_raw_os_error(errno)),
             end @ (End::Exited(_)
@@ -301,11 +329,6 @@ pub async fn probe_isolation(spawner: &Spawner) -> std::io::Result<Offered> {
         };
         trials.push(Primitive { name, is_there: held, finding });
     }
-    trials.push(Primitive {
-        name: "tier 2: a user and a cgroup of the run's own",
-        is_there: false,
-        finding: "not offered by this version of planctl".to_owned(),
-    });
     let mut primitives = spawn::primitives();
     primitives.extend(trials);
     Ok(Offered { tier, primitives })

@@ -16,6 +16,7 @@
 //!
 //! A confined command takes Landlock and seccomp upon itself before exec (tier 1a). From tier 1b there is one more process
 //! between guardian and command: the first of its PID namespace, which arranges the mounts and takes all with it.
+//! At tier 2 its user namespace maps to ids of the host that nobody else has ([`users`]).
 
 mod child;
 mod guardian;
@@ -27,6 +28,7 @@ mod restrict;
 mod spawner;
 mod tree;
 mod usage;
+mod users;
 mod wire;
 
 pub use helper::helper_main;

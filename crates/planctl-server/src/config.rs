@@ -100,7 +100,7 @@ pub enum Isolation {
     /// The rights of planctl's own user, unless a tier is required.
     #[default]
     Auto,
-    /// The best tier that the host offers, and this one at least; below it nothing runs.
+    /// The best tier that the host offers up to 1b, and this one at least; below it nothing runs.
     Require(Tier),
     /// This tier and no other.
     Exactly(Tier),
@@ -115,11 +115,17 @@ impl Isolation {
         )
     }
 
+    /// Returns the best tier that is taken where none is named. Tier 2 has to be: programs in folders that only root can
+    /// enter, where those are that root installed for itself, are out of its reach.
+    pub fn best(offered: Tier) -> Tier {
+        offered.min(Tier::Namespaces)
+    }
+
     /// Chooses the tier to run at on a host that offers this one; `None` where nothing may run.
     pub fn tier(self, offered: Tier) -> Option<Tier> {
         match self {
             Isolation::Auto => Some(Tier::SameUser),
-            Isolation::Require(least) => (offered >= least).then_some(offered),
+            Isolation::Require(least) => (offered >= least).then_some(least.max(Isolation::best(offered))),
             Isolation::Exactly(tier) => (offered >= tier).then_some(tier),
         }
     }

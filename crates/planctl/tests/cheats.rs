@@ -76,7 +76,7 @@ fn trials_of(
         let is_known = kit.is_known(part, scenario, tier);
         let (scenario, tier, table) = (scenario.clone(), tier.clone(), table.clone());
         let run = move || {
-            let missing = scenario.missing_programs();
+            let missing = scenario.missing_programs(&tier);
             if !missing.is_empty() {
                 table.lock().unwrap().add(&scenario, part, &tier, Came::NotRun, Effect::NotRun);
                 return Ok(Completion::ignored_with(format!("not run: no {}", missing.join(", "))));

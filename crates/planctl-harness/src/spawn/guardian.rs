@@ -126,7 +126,7 @@ impl Guardian {
         let held = descriptors.split_off(descriptors.len().min(3));
         let Ok(streams) = <[OwnedFd; 3]>::try_from(descriptors) else { return false };
         let started = Instant::now();
-        let (main, init) = match self.start(request, &streams, held.first()) {
+        let (main, mut init) = match self.start(request, &streams, held.first()) {
             Ok(started) => started,
             Err(NotStarted { stage, errno }) => {
                 // The half-made child is still to be collected.
@@ -145,6 +145,7 @@ impl Guardian {
             }
         };
         drop(streams);
+        let held = (held, init.as_mut().and_then(|init| init.range.take()));
         let mut reaper = Reaper::of(main);
         let watched = self.watch(request, main, started, &mut reaper);
         let drain = || {

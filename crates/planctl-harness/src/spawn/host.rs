@@ -26,6 +26,7 @@ pub(crate) fn primitives() -> Vec<Primitive> {
         (Some(most), false) => format!("at most {most}"),
     };
     let controllers = delegated();
+    let is_root = is_root_of_the_host();
     vec![
         Primitive { name: "Landlock", is_there: abi > 0, finding: landlock },
         Primitive {
@@ -34,6 +35,14 @@ pub(crate) fn primitives() -> Vec<Primitive> {
             finding: actions.unwrap_or_else(|| "not in this kernel".to_owned()),
         },
         Primitive { name: "user namespaces", is_there: has_users, finding: users },
+        Primitive {
+            name: "root of the host",
+            is_there: is_root,
+            finding: match is_root {
+                true => "serves tier 2: ids and idmapped mounts".to_owned(),
+                false => "tier 2 needs it, with CAP_SYS_ADMIN and outside of user namespaces".to_owned(),
+            },
+        },
         Primitive {
             name: "cgroup v2 limits",
             is_there: controllers.is_ok(),
@@ -44,6 +53,17 @@ pub(crate) fn primitives() -> Vec<Primitive> {
 
 fn read(path: &str) -> Option<String> {
     Some(std::fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+/// Says whether we may give away ids of the host, and have files belong to others in a mount.
+fn is_root_of_the_host() -> bool {
+    /// `CAP_SYS_ADMIN`.
+    const ADMIN: u64 = 1 << 21;
+    let status = read("/proc/self/status").unwrap_or_default();
+    let rights = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let rights = rights.and_then(|rights| u64::from_str_radix(rights.trim(), 16).ok()).unwrap_or_default();
+    let ids = read("/proc/self/uid_map").unwrap_or_default();
+    rights & ADMIN != 0 && ids.split_ascii_whitespace().eq(["0", "0", "4294967295"])
 }
 
 /// Says which controllers of the unified hierarchy this process could use for its children, or why none.

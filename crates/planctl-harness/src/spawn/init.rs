@@ -4,6 +4,7 @@
 //! command did (A15). It stands outside the command's Landlock domain: the command can neither signal nor trace it.
 
 use std::collections::BTreeSet;
+use std::ffi::CString;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -16,9 +17,10 @@ use rustix::process::{Pid, Signal};
 
 use super::child::{self, NotStarted, Stack};
 use super::guardian;
-use super::namespaces;
+use super::namespaces::{self, Tree};
 use super::restrict::Restrictions;
 use super::tree::{self, Reaper};
+use super::users::{self, Range, Users};
 use super::wire::{self, Confinement, Outcome, Request, Stage};
 use crate::proxy;
 
@@ -26,6 +28,8 @@ use crate::proxy;
 pub(super) struct Init {
     /// The first process's id, as the guardian sees it.
     pub(super) process: i32,
+    /// The ids that its users have on the host, where those are its own; others get them when this is dropped.
+    pub(super) range: Option<Range>,
     record: std::fs::File,
 }
 
@@ -92,30 +96,33 @@ pub(super) fn start(
     };
     let (record, record_end) = std::io::pipe().map_err(failed)?;
     let (mapped, mut mapped_end) = std::io::pipe().map_err(failed)?;
+    let users = match confinement.has_own_users {
+        true => Some(Users::prepare(confinement, streams).map_err(failed)?),
+        false => None,
+    };
     let flags = namespaces::flags(confinement) | libc::SIGCHLD;
-    // SAFETY: without a stack of its own the child goes on with a copy of ours, as after fork; this process has one
-    // thread, so the child may do anything.
-    let process = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
-    if process < 0 {
-        return Err(failed(std::io::Error::last_os_error()));
-    }
+    let process = match &users {
+        Some(users) => users.clone_first(flags, &request.limits),
+        None => users::clone(flags),
+    };
+    let process = process.map_err(failed)?;
     if process == 0 {
         let first = First { request, confinement, streams, handoff, record: record_end.into() };
-        let outcome = first.run(mapped.into());
+        let outcome = first.run(mapped.into(), users);
         // SAFETY: ends the process without the guardian's exit handlers.
         unsafe { libc::_exit(outcome) }
     }
-    let process = i32::try_from(process).unwrap_or(i32::MAX);
+    let range = users.map(|users| users.range);
     // Where it doesn't succeed, the child reads the end of the pipe and leaves.
     rustix::process::setpgid(Pid::from_raw(process), Pid::from_raw(process)).ok();
-    if let Err(error) = namespaces::map_users(process) {
+    if let Err(error) = namespaces::map_users(process, range.as_ref()) {
         drop(mapped_end);
         tree::signal(process, Signal::KILL);
         return Err(failed(error));
     }
     mapped_end.write_all(&[1]).map_err(failed)?;
     drop(record_end);
-    Ok(Init { process, record: std::fs::File::from(OwnedFd::from(record)) })
+    Ok(Init { process, range, record: std::fs::File::from(OwnedFd::from(record)) })
 }
 
 struct First<'a> {
@@ -128,9 +135,11 @@ struct First<'a> {
 }
 
 impl First<'_> {
-    fn run(self, mapped: OwnedFd) -> i32 {
-        self.close_the_rest(mapped.as_raw_fd());
-        let record = self.live(mapped).unwrap_or_else(|errno| Record {
+    fn run(self, mapped: OwnedFd, users: Option<Users>) -> i32 {
+        let (trees, closed) = users.map_or((None, Vec::new()), |users| (Some(users.trees), users.closed));
+        let copies = trees.iter().flatten().map(|tree| tree.copy.as_raw_fd());
+        self.close_the_rest(copies.chain([mapped.as_raw_fd()]));
+        let record = self.live(mapped, trees, closed).unwrap_or_else(|errno| Record {
             outcome: Outcome::NotStarted { stage: Stage::Isolate, errno },
             stragglers: 0,
         });
@@ -139,18 +148,20 @@ impl First<'_> {
         i32::from(pipe.write_all(&record.encode()).is_err())
     }
 
-    fn live(&self, mapped: OwnedFd) -> Result<Record, i32> {
+    fn live(&self, mapped: OwnedFd, trees: Option<Vec<Tree>>, closed: Vec<CString>) -> Result<Record, i32> {
         let errno = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EPERM);
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
             .map_err(|error| error.raw_os_error())?;
         let mut byte = [0];
         std::fs::File::from(mapped).read_exact(&mut byte).map_err(errno)?;
-        namespaces::arrange(self.confinement).map_err(errno)?;
+        let mut confinement = self.confinement.clone();
+        confinement.hidden.extend(closed);
+        namespaces::arrange(&confinement, trees).map_err(errno)?;
         if let Some(handoff) = self.handoff {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, proxy::PORT)).map_err(errno)?;
             wire::send(handoff, &[0], &[listener.as_fd()], SendFlags::empty()).map_err(errno)?;
         }
-        let restrictions = Restrictions::behind_mounts(self.confinement).map_err(errno)?;
+        let restrictions = Restrictions::behind_mounts(&confinement).map_err(errno)?;
         let signals = guardian::signals().map_err(|error| error as i32)?;
         let mut stack = Stack::new();
         let main = match child::start(self.request, self.streams, &mut stack, Some(&restrictions)) {
@@ -163,10 +174,10 @@ impl First<'_> {
     }
 
     /// Closes what belongs to the guardian: its line, and the locks that it holds.
-    fn close_the_rest(&self, mapped: RawFd) {
+    fn close_the_rest(&self, others: impl Iterator<Item = RawFd>) {
         let mut kept: Vec<RawFd> = self.streams.iter().map(AsRawFd::as_raw_fd).collect();
         kept.extend(self.handoff.map(AsRawFd::as_raw_fd));
-        kept.extend([self.record.as_raw_fd(), mapped]);
+        kept.extend(others.chain([self.record.as_raw_fd()]));
         kept.sort_unstable();
         let mut from = 3;
         for descriptor in kept.into_iter().filter(|descriptor| *descriptor >= 3) {

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString, OsStr};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr;
@@ -10,6 +10,7 @@ use std::ptr;
 use nix::libc;
 
 use super::restrict::DEVICES;
+use super::users::Range;
 use super::wire::Confinement;
 
 /// Folders that are empty inside and that the command may write: what it leaves there goes with it.
@@ -20,6 +21,8 @@ const SERVICES: &str = "/run";
 const SERVICES_SHOWN: [&str; 2] = ["/run/current-system", "/run/wrappers"];
 /// Names those that it needs to find hosts by name. Their sockets lead out of a network of its own.
 const RESOLVERS: [&str; 4] = ["/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/nscd"];
+/// The attributes of what a command is shown.
+const SHOWN: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID;
 /// The most bytes in a private folder in memory.
 const PRIVATE_OPTIONS: &CStr = c"mode=1777,size=50%";
 
@@ -29,9 +32,14 @@ pub(super) fn flags(confinement: &Confinement) -> i32 {
     libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | network
 }
 
-/// Maps the users of a new namespace to themselves: all of them where we are root, else our own alone.
-pub(super) fn map_users(process: i32) -> io::Result<()> {
+/// Maps the users of a new namespace to a range of their own; where there is none to themselves: all of them where we are
+/// root, else our own alone.
+pub(super) fn map_users(process: i32, range: Option<&Range>) -> io::Result<()> {
     let write = |name: &str, text: &str| std::fs::write(format!("/proc/{process}/{name}"), text);
+    if let Some(range) = range {
+        write("uid_map", &range.map())?;
+        return write("gid_map", &range.map());
+    }
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     if user.is_root() {
         write("uid_map", &identity("uid_map")?)?;
@@ -53,17 +61,30 @@ fn identity(map: &str) -> io::Result<String> {
     Ok(lines.collect())
 }
 
-/// Arranges mounts and loopback in the namespaces that this process is the first one of.
-pub(super) fn arrange(confinement: &Confinement) -> io::Result<()> {
-    mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE, None)?;
-    let mut attached = Vec::new();
+/// Copies the trees that a command may write or is shown.
+pub(super) fn copies(confinement: &Confinement) -> io::Result<Vec<Tree>> {
+    let mut copies = Vec::new();
     for path in &confinement.writable {
-        attached.extend(Tree::of(path, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)?);
+        copies.extend(Tree::of(path, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)?);
     }
+    for path in &confinement.shown {
+        copies.extend(Tree::of(path, SHOWN)?);
+    }
+    Ok(copies)
+}
+
+/// Arranges mounts and loopback in the namespaces that this process is the first one of. The trees are given where they
+/// had to be made outside.
+pub(super) fn arrange(confinement: &Confinement, given: Option<Vec<Tree>>) -> io::Result<()> {
+    mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE, None)?;
+    let mut attached = match given {
+        Some(trees) => trees,
+        None => copies(confinement)?,
+    };
     let resolvers = if confinement.has_own_network { &[][..] } else { &RESOLVERS[..] };
     let services = SERVICES_SHOWN.iter().chain(resolvers).filter_map(|path| CString::new(*path).ok());
-    for path in confinement.shown.iter().cloned().chain(services) {
-        attached.extend(Tree::of(&path, libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID)?);
+    for path in services {
+        attached.extend(Tree::of(&path, SHOWN)?);
     }
     let devices = DEVICES.iter().filter_map(|name| CString::new(format!("/dev/{name}")).ok());
     let mut nodes = Vec::new();
@@ -206,9 +227,9 @@ fn raise_loopback() -> io::Result<()> {
 }
 
 /// A copy of a part of the host's files, to be attached where it was.
-struct Tree {
-    path: CString,
-    copy: OwnedFd,
+pub(super) struct Tree {
+    pub(super) path: CString,
+    pub(super) copy: OwnedFd,
 }
 
 impl Tree {
@@ -230,6 +251,18 @@ impl Tree {
             set_attributes(copy.as_raw_fd(), c"", flags, attributes)?;
         }
         Ok(Some(Tree { path: path.to_owned(), copy }))
+    }
+
+    /// Has its owners be other users, as the user namespace maps them, and cuts it off from the mounts that it was copied
+    /// from, so that nothing that is mounted in it shows on the host.
+    pub(super) fn map_owners(&self, namespace: BorrowedFd<'_>) -> io::Result<()> {
+        let change = libc::mount_attr {
+            attr_set: libc::MOUNT_ATTR_IDMAP,
+            attr_clr: 0,
+            propagation: libc::MS_PRIVATE,
+            userns_fd: u64::from(namespace.as_raw_fd().cast_unsigned()),
+        };
+        change_mount(self.copy.as_raw_fd(), c"", libc::AT_EMPTY_PATH | libc::AT_RECURSIVE, &change)
     }
 
     /// Attaches it, in a private or hidden folder under a name made for it.
@@ -270,7 +303,7 @@ fn path_of(text: &CStr) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(text.to_bytes()))
 }
 
-fn check(result: i64) -> io::Result<()> {
+pub(super) fn check(result: i64) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -290,7 +323,15 @@ fn mount(
 
 /// Adds attributes to a mount.
 fn set_attributes(folder: i32, path: &CStr, flags: i32, attributes: u64) -> io::Result<()> {
-    let change = libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    change_mount(
+        folder,
+        path,
+        flags,
+        &libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 },
+    )
+}
+
+fn change_mount(folder: i32, path: &CStr, flags: i32, change: &libc::mount_attr) -> io::Result<()> {
     // SAFETY: the path ends with NUL, and the structure is passed with its size.
     check(unsafe {
         libc::syscall(
@@ -298,7 +339,7 @@ fn set_attributes(folder: i32, path: &CStr, flags: i32, attributes: u64) -> io::
             folder,
             path.as_ptr(),
             flags,
-            &raw const change,
+            std::ptr::from_ref(change),
             size_of::<libc::mount_attr>(),
         )
     })

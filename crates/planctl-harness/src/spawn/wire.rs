@@ -179,6 +179,8 @@ impl Limits {
 pub(crate) struct Confinement {
     /// Says that it has namespaces and mounts of its own (tier 1b), beside Landlock and seccomp (tier 1a).
     pub(crate) has_namespaces: bool,
+    /// Says that its users are its own, with ids of the host that nobody else has (tier 2).
+    pub(crate) has_own_users: bool,
     /// Says that one of them is a network.
     pub(crate) has_own_network: bool,
     /// Says that a listener in it is handed out on the fourth descriptor.
@@ -193,6 +195,7 @@ pub(crate) struct Confinement {
 impl Confinement {
     fn encode(&self, bytes: &mut Vec<u8>) {
         put_number(bytes, u64::from(self.has_namespaces));
+        put_number(bytes, u64::from(self.has_own_users));
         put_number(bytes, u64::from(self.has_own_network));
         put_number(bytes, u64::from(self.has_proxy));
         for paths in [&self.writable, &self.read_only, &self.pinned, &self.hidden, &self.shown] {
@@ -203,6 +206,7 @@ impl Confinement {
     fn decode(reader: &mut Reader<'_>) -> Option<Confinement> {
         Some(Confinement {
             has_namespaces: reader.number()? != 0,
+            has_own_users: reader.number()? != 0,
             has_own_network: reader.number()? != 0,
             has_proxy: reader.number()? != 0,
             writable: reader.texts()?,
@@ -469,6 +473,7 @@ mod tests {
             no_new_privileges: true,
             confinement: Some(Box::new(Confinement {
                 has_namespaces: true,
+                has_own_users: true,
                 writable: vec![c"/workspace".into()],
                 hidden: vec![c"/root/.ssh".into(), c"/root/.aws".into()],
                 ..Confinement::default()

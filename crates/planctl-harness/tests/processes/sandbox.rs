@@ -4,6 +4,7 @@
 //! got out. The table says for each tier whether it is held, and a test holds the table against the host.
 
 mod attacks;
+mod users;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,6 +41,7 @@ pub fn tests() -> Vec<Trial> {
         Ok(())
     });
     trials.push(many.with_ignored_flag(true));
+    trials.extend(users::tests());
     trials
 }
 
@@ -47,10 +49,11 @@ pub fn tests() -> Vec<Trial> {
 pub fn offered() -> Vec<Tier> {
     static OFFERED: std::sync::OnceLock<Offered> = std::sync::OnceLock::new();
     let offered = OFFERED.get_or_init(|| block_on(async { probe_isolation(&spawner()).await.unwrap() }));
-    for tier in [Tier::Landlock, Tier::Namespaces].into_iter().filter(|tier| *tier > offered.tier) {
+    let confined = || Tier::ALL.into_iter().filter(|tier| *tier > Tier::SameUser);
+    for tier in confined().filter(|tier| *tier > offered.tier) {
         eprintln!("tier {tier} is not run: {:?}", offered.primitives);
     }
-    [Tier::Landlock, Tier::Namespaces].into_iter().filter(|tier| *tier <= offered.tier).collect()
+    confined().filter(|tier| *tier <= offered.tier).collect()
 }
 
 /// A workspace, and things around it that a command must not reach.
@@ -119,6 +122,7 @@ fn row_114_the_tiers_that_the_host_offers_are_found_by_trial() {
     };
     assert_eq!(offered.tier >= Tier::Landlock, holds("tier 1a"), "{offered:?}");
     assert_eq!(offered.tier >= Tier::Namespaces, holds("tier 1b"), "{offered:?}");
+    assert_eq!(offered.tier >= Tier::OwnUser, holds("tier 2"), "{offered:?}");
 }
 
 fn tier_1_a_command_works_in_its_workspace_as_ever() {

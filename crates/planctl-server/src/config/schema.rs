@@ -23,7 +23,7 @@ pub fn schema() -> Value {
         "additionalProperties": false,
         "properties": {
             "isolation": {
-                "description": "How much isolation contracts and workers need; below it nothing runs.",
+                "description": "How much isolation contracts and workers need; below it nothing runs. require:TIER takes the best that the host offers up to 1b; 2 has to be named.",
                 "enum": ["auto", "0", "1a", "1b", "2", "require:0", "require:1", "require:1a", "require:1b", "require:2"],
                 "default": "auto",
             },

@@ -712,6 +712,11 @@ fn of_two_demands_on_the_isolation_the_stricter_counts_and_a_single_tier_is_neve
     assert_eq!(Exactly(landlock).tier(namespaces), Some(landlock));
     assert_eq!(Require(namespaces).tier(landlock), None);
     assert_eq!(Auto.tier(namespaces), Some(none));
+    // Tier 2 is taken where it is named, and nowhere else.
+    let users = Tier::OwnUser;
+    assert_eq!(Require(landlock).tier(users), Some(namespaces));
+    assert_eq!((Require(users).tier(users), Exactly(users).tier(users)), (Some(users), Some(users)));
+    assert_eq!((Require(users).tier(namespaces), Exactly(users).tier(namespaces)), (None, None));
 }
 
 /// Every key of the schema by its dotted name; `*` stands for a name of the user's own.

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 
 use planctl_engine::Tier;
 use planctl_harness::{PATH_DEFAULT, Primitive, Spawner, find_program};
+use planctl_server::config::Isolation;
 use planctl_server::database;
 
 use planctl_server::wire::{DoctorView, Health, HealthView as Finding};
@@ -147,17 +148,25 @@ async fn isolation(context: &Context) -> Vec<Finding> {
         Err(failure) => return vec![bad("isolation", &failure)],
     };
     let wanted = context.config().map(|loaded| loaded.config.isolation).unwrap_or_default();
+    let best = Isolation::best(offered.tier);
     let summary = match wanted.tier(offered.tier) {
         Some(tier) if tier == offered.tier && tier > Tier::SameUser => {
             good("isolation", format!("tier {tier}, the best that this host offers; wanted: {wanted}"))
         }
+        Some(tier) if tier == best && tier > Tier::SameUser => {
+            let found = format!(
+                "tier {tier}, the best that is taken unnamed; by name this host offers tier {}; wanted: {wanted}",
+                offered.tier
+            );
+            good("isolation", found)
+        }
         Some(tier) => {
-            let best = offered.tier;
             let help = (best > tier).then(|| {
                 format!("isolation = \"require:{best}\" in planctl.toml confines contracts and workers")
             });
             let runs = if tier == Tier::SameUser { "contracts and workers run as you; " } else { "" };
-            let found = format!("tier {tier}: {runs}this host offers tier {best}; wanted: {wanted}");
+            let found =
+                format!("tier {tier}: {runs}this host offers tier {}; wanted: {wanted}", offered.tier);
             Finding { help, ..good("isolation", found) }
         }
         None => Finding {

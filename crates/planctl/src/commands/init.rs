@@ -58,7 +58,7 @@ pub async fn run(context: &Context, with_example: bool, is_forced: bool) -> Answ
     let folder = context.workspace();
     let state_dir = context.state_dir()?;
     // What the host offers now is demanded from now on: less of it is refused, never taken in silence.
-    let tier = offered().await?.tier;
+    let tier = config::Isolation::best(offered().await?.tier);
     let files = files(context, with_example, tier);
     let is_there = |made: &&Made| folder.join(made.name).symlink_metadata().is_ok();
     let present: Vec<&str> = files.iter().filter(is_there).map(|made| made.name).collect();

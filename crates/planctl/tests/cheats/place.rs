@@ -199,9 +199,12 @@ pub fn fools_a_bare_harness(scenario: &Scenario) -> Result<(), String> {
     Ok(())
 }
 
-/// Tells whether the scripts of the kit have a program.
-pub fn has_program(name: &str) -> bool {
-    std::env::split_paths(path()).any(|folder| folder.join(name).is_file())
+/// Tells whether the scripts of the kit have a program in a tier: in tier 2 it lies where every user can go.
+pub fn has_program(name: &str, tier: &Tier) -> bool {
+    let is_open =
+        |folder: &Path| folder.metadata().is_ok_and(|found| found.permissions().mode() & 0o001 != 0);
+    let is_reached = |folder: &Path| tier.name != "2" || folder.ancestors().all(is_open);
+    std::env::split_paths(path()).any(|folder| folder.join(name).is_file() && is_reached(&folder))
 }
 
 /// The PATH of the person, with the toolchain that builds this test.

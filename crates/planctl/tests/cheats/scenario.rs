@@ -161,8 +161,8 @@ impl Scenario {
         all.split('·').map(str::trim).filter(|name| !name.is_empty()).collect()
     }
 
-    pub fn missing_programs(&self) -> Vec<&str> {
-        self.list("needs").into_iter().filter(|program| !crate::place::has_program(program)).collect()
+    pub fn missing_programs(&self, tier: &Tier) -> Vec<&str> {
+        self.list("needs").into_iter().filter(|program| !crate::place::has_program(program, tier)).collect()
     }
 
     /// Returns a fence, or nothing where it has none.

@@ -213,6 +213,12 @@ pub fn attack_main() -> i32 {
     if name == "serve_itself" {
         return i32::from(!serves_itself().unwrap_or_default());
     }
+    match name.as_str() {
+        "start_many" => return start_many(false),
+        "start_many_as_others" => return start_many(true),
+        "fork_bomb" => fork_bomb(),
+        _ => {}
+    }
     let variable = |name: &str| std::env::var(name).unwrap();
     let places = Places {
         ground: variable("ATTACK_GROUND").into(),
@@ -228,6 +234,46 @@ pub fn attack_main() -> i32 {
         Err(error) => {
             eprintln!("{error}");
             10
+        }
+    }
+}
+
+fn made() -> std::fs::File {
+    std::fs::OpenOptions::new().create(true).append(true).open("made").unwrap()
+}
+
+/// Starts at most 200 threads, which count as processes to the kernel and not to a guardian, each as another user where
+/// that is wanted; notes how many it got.
+fn start_many(as_others: bool) -> i32 {
+    let mut made = made();
+    for user in 1..=200 {
+        let (tell, told) = std::sync::mpsc::channel();
+        let thread = std::thread::Builder::new().stack_size(64 * 1024).spawn(move || {
+            if as_others {
+                // SAFETY: changes this thread alone, as the C library's own call would not.
+                unsafe { libc::syscall(libc::SYS_setresuid, user, 0, 0) };
+            }
+            tell.send(()).ok();
+            std::thread::sleep(Duration::from_secs(999));
+        });
+        if thread.is_err() {
+            return 0;
+        }
+        told.recv().unwrap();
+        made.write_all(b"x").unwrap();
+    }
+    10
+}
+
+/// Forks as fast as it goes, and becomes users by the way.
+fn fork_bomb() -> ! {
+    let mut made = made();
+    loop {
+        // SAFETY: this process has one thread.
+        if unsafe { libc::fork() } == 0 {
+            made.write_all(b"x").ok();
+            // SAFETY: changes this process alone, which stays root beside.
+            unsafe { libc::setresuid(std::process::id() % 60_000, 0, 0) };
         }
     }
 }
