@@ -38,9 +38,6 @@ pub struct Kit {
     pub scenarios: Vec<Arc<Scenario>>,
     /// The rows of the table: their names and what they are, in their order.
     pub attacks: Vec<(String, String)>,
-    /// Open holes, as `cheat::ID`, `twin::ID`, `flow::ID`, or `tier_1a::cheat::ID` for one tier: tried, and not counted
-    /// as failures yet.
-    known: Vec<String>,
 }
 
 /// One cheat with its twin, or one honest flow.
@@ -79,8 +76,7 @@ impl Kit {
         for pair in ids.windows(2) {
             assert_ne!(pair[0], pair[1], "two scenarios have one id");
         }
-        let known = include_str!("known.txt").lines().filter(|line| !line.starts_with('#'));
-        Kit { scenarios, attacks, known: known.map(ToOwned::to_owned).collect() }
+        Kit { scenarios, attacks }
     }
 
     pub fn cheats(&self) -> impl Iterator<Item = &Scenario> {
@@ -100,11 +96,6 @@ impl Kit {
             is_new
         });
         chosen.map(|scenario| scenario.id.clone()).collect()
-    }
-
-    pub fn is_known(&self, part: Part, scenario: &Scenario, tier: &Tier) -> bool {
-        let everywhere = format!("{}::{}", part.name(), scenario.id);
-        self.known.contains(&format!("tier_{}::{everywhere}", tier.name)) || self.known.contains(&everywhere)
     }
 }
 

@@ -49,8 +49,6 @@ impl Effect {
 pub enum Came {
     /// As it has to.
     Right,
-    /// Otherwise, and it is listed as an open hole.
-    Known,
     /// Otherwise.
     Wrong,
     /// This machine lacks a program for it.
@@ -83,22 +81,19 @@ impl Table {
                     .filter(|(key, (found, _))| (key.0, key.1) == (tier, part) && *found == came);
                 found.map(|(key, _)| key.2.as_str()).collect()
             };
-            let (wrong, known) = (of(Came::Wrong), of(Came::Known));
+            let wrong = of(Came::Wrong);
             let word = if part == "cheat" { "not caught" } else { "refused" };
             writeln!(
                 text,
-                "tier {tier}: {}s: {} as they should be, {} {word}, {} known to be {word}, {} not run",
+                "tier {tier}: {}s: {} as they should be, {} {word}, {} not run",
                 part,
                 of(Came::Right).len(),
                 wrong.len(),
-                known.len(),
                 of(Came::NotRun).len()
             )
             .unwrap();
-            for (what, ids) in [("wrong", wrong), ("known", known)] {
-                if !ids.is_empty() {
-                    writeln!(text, "    {what}: {}", ids.join(" ")).unwrap();
-                }
+            if !wrong.is_empty() {
+                writeln!(text, "    wrong: {}", wrong.join(" ")).unwrap();
             }
         }
         text
