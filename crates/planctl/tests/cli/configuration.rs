@@ -227,7 +227,7 @@ fn the_database_in_use_is_told() {
 fn the_doctor_finds_what_is_missing() {
     let room = Room::new();
     room.write("planctl.toml", "isolation = \"require:2\"\n[roles.reviewer]\ntimeout = \"1m\"\n");
-    let said = room.planctl(&["doctor", "--json"]);
+    let said = room.planctl_below_tier_2(&["doctor", "--json"]);
     assert_eq!(said.code, 1, "{said:?}");
     let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     let of = |check: &str| -> Vec<&str> {
