@@ -1,5 +1,7 @@
 //! planctl.toml, trust and databases, through the command line.
 
+use std::os::unix::fs::MetadataExt;
+
 use crate::room::{Room, Said, plan};
 
 #[test]
@@ -113,7 +115,7 @@ fn nothing_runs_below_the_isolation_that_is_demanded() {
     let room = Room::new();
     room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
     room.write("planctl.toml", "isolation = \"require:2\"\n");
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--exec", "touch one"]);
+    let said = room.planctl_below_tier_2(&["plan", "run", "p.md", "--approve", "--exec", "touch one"]);
     assert_eq!(said.code, 78, "{said:?}");
     assert!(said.err.contains("require:2") && !room.path("one").exists(), "{said:?}");
 }
@@ -151,6 +153,32 @@ fn row_114_the_isolation_that_is_required_holds_and_stands_in_the_verdict() {
     };
     assert!(exact("0").contains("isolation = \"require:1a\""), "{}", exact("0"));
     assert!(exact("1b").contains("isolation = \"1b\""), "{}", exact("1b"));
+}
+
+/// Worker and contract have users of their own, and their files are those of the workspace's owner.
+#[test]
+fn row_114_tier_2_is_taken_where_it_is_named() {
+    let room = Room::new();
+    let own = "grep -qx ' *0 *20[0-9]* *65536' /proc/self/uid_map";
+    room.write("p.md", &plan("P", "5 minutes", &[("One", &format!("{own} && test -O one"), "escalate")]));
+    room.write("planctl.toml", "isolation = \"require:2\"\n");
+    let exec = format!("{own} && touch one");
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--exec", &exec]);
+    if said.code == 78 && said.err.contains("this host offers tier") {
+        eprintln!("not run: {}", said.err);
+        return;
+    }
+    assert_eq!(said.code, 0, "{said:?}");
+    let status = room.json(&["plan", "status", "@last", "--json"]);
+    assert_eq!(status["steps"][0]["isolation"], "2");
+    let owner = |name: &str| room.path(name).metadata().unwrap().uid();
+    assert_eq!(owner("one"), owner(""));
+    let found = room.planctl(&["doctor"]);
+    assert!(found.out.contains("tier 2, the best that this host offers; wanted: require:2"), "{found:?}");
+    // What demands less gets tier 1b, and is told of the other.
+    room.write("planctl.toml", "isolation = \"require:1a\"\n");
+    let found = room.planctl(&["doctor"]);
+    assert!(found.out.contains("tier 1b, the best that is taken unnamed"), "{found:?}");
 }
 
 #[test]
@@ -252,7 +280,7 @@ fn the_database_in_use_is_told() {
 fn the_doctor_finds_what_is_missing() {
     let room = Room::new();
     room.write("planctl.toml", "isolation = \"require:2\"\n[roles.reviewer]\ntimeout = \"1m\"\n");
-    let said = room.planctl(&["doctor", "--json"]);
+    let said = room.planctl_below_tier_2(&["doctor", "--json"]);
     assert_eq!(said.code, 1, "{said:?}");
     let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     let of = |check: &str| -> Vec<&str> {

@@ -188,7 +188,7 @@ fn a_workspace_that_is_too_large_is_refused_and_the_way_out_is_named() {
 fn row_114_more_isolation_than_there_is_tries_nothing() {
     let room = room(&["touch executed"]);
     room.write("planctl.toml", "isolation = \"require:2\"\n[roles.coder]\ntimeout = \"1m\"\n");
-    let said = probe(&room, &[]);
+    let said = room.planctl_below_tier_2(&["plan", "verify", "--probe", "p.md"]);
     assert_eq!(said.code, 78, "{said:?}");
     assert!(said.err.contains("isolation = \"require:2\" is demanded"), "{said:?}");
 }

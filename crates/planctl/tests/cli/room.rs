@@ -2,10 +2,12 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use planctl_server::testing::{TestCluster, TestDatabase};
+use rustix::thread::CapabilitySet;
 use serde_json::Value;
 
 #[path = "../support/schema.rs"]
@@ -86,6 +88,20 @@ impl Room {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
+    }
+
+    /// Runs planctl as on a host that does not offer tier 2.
+    pub fn planctl_below_tier_2(&self, words: &[&str]) -> Said {
+        let mut command = self.command(words);
+        // SAFETY: between fork and exec the child makes one system call.
+        unsafe {
+            command.pre_exec(|| {
+                // Another user than root has nothing to drop.
+                rustix::thread::remove_capability_from_bounding_set(CapabilitySet::SYS_ADMIN).ok();
+                Ok(())
+            });
+        }
+        Said::from(command.output().unwrap())
     }
 
     /// Asks the room's database something, beside planctl.
