@@ -30,6 +30,7 @@ mod supervisor;
 
 pub use admin::{ClusterStatus, Stopped};
 pub use client::Client;
+pub(crate) use data::NAME as OWNER;
 pub use error::ClusterError;
 pub use layout::{ensure_state_dir, state_dir, state_dir_from};
 

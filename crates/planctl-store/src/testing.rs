@@ -185,7 +185,8 @@ impl Floor {
     ///
     /// When the database doesn't do it: a measurement can't go on then.
     pub async fn connect(store: &crate::Store) -> Floor {
-        let options = store.connections().options().clone();
+        // The role by which planctl works makes no tables.
+        let options = store.connections().options().clone().username(crate::cluster::OWNER);
         let mut connection = PgConnection::connect_with(&options)
             .await
             .unwrap_or_else(|error| panic!("could not connect for the floor: {error}"));

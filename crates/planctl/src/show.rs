@@ -45,6 +45,11 @@ pub fn safe_block(text: &str) -> String {
     escape(text, true)
 }
 
+/// Makes a part of a plan safe to print, with stars in place of what looks like a credential (P604).
+pub fn plan_block(text: &str) -> String {
+    escape(&planctl_lang::masked(text), true)
+}
+
 fn escape(text: &str, is_block: bool) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();

@@ -371,7 +371,7 @@ fn failure_line(failure: &FailureView) -> String {
 }
 
 fn indented(text: &mut String, prefix: &str, block: &str) {
-    for line in show::safe_block(block.trim_end()).lines() {
+    for line in show::plan_block(block.trim_end()).lines() {
         text.push_str(&format!("  {prefix}{line}\n"));
     }
 }

@@ -89,7 +89,7 @@ pub fn lines_drawn(changed: &str) -> String {
             Some(b'@') => show::FAINT,
             Some(_) | None => anstyle::Style::new(),
         };
-        text.push_str(&styled(style, &show::safe_block(line)));
+        text.push_str(&styled(style, &show::plan_block(line)));
         text.push('\n');
     }
     text

@@ -34,7 +34,7 @@ pub async fn run(context: &Context, run: &str, to: &Path) -> Answer {
         let folder = Folder(to);
         folder.json("manifest.json", &manifest(&view, &checked))?;
         folder.json("checkpoint.json", &serde_json::to_value(&checkpoint)?)?;
-        folder.text("plan", checked.source.text())?;
+        folder.text("plan", &planctl_lang::masked(checked.source.text()))?;
         let places = places(&view.steps);
         for (step, place) in view.steps.iter().zip(&places) {
             let own: Vec<&AttemptView> =
@@ -125,7 +125,7 @@ fn write_step(
         return Ok(());
     }
     if let Some(task) = task {
-        folder.text(&format!("{place}/prompt.md"), &show::safe_block(task))?;
+        folder.text(&format!("{place}/prompt.md"), &show::plan_block(task))?;
     }
     let last = attempts.last();
     if let Some(work) = last.and_then(|attempt| attempt.work.as_ref()) {

@@ -193,7 +193,7 @@ pub async fn told(context: &Context, run: &str) -> Answer {
     if format == Format::Json {
         show::print_json(&view)?;
     } else {
-        show::print(&show::safe_block(&view.text))?;
+        show::print(&show::plan_block(&view.text))?;
     }
     Ok(Exit::Yes)
 }
@@ -321,7 +321,7 @@ fn gate_drawn(text: &mut String, headline: &str, gate: &GateView, tail: Option<u
     for file in &gate.tampered {
         text.push_str(&format!("  protected file {} {}\n", show::safe(&file.path), show::safe(&file.change)));
     }
-    for line in show::safe_block(gate.command.trim_end()).lines() {
+    for line in show::plan_block(gate.command.trim_end()).lines() {
         text.push_str(&styled(FAINT, &format!("    $ {line}\n")));
     }
     stream(text, "stdout", &gate.stdout, gate.stdout_bytes, tail);

@@ -409,7 +409,7 @@ async fn approval(
                 }
                 None => show::say("it was never approved before"),
             },
-            's' => show::say(&show::safe_block(checked.source.text())),
+            's' => show::say(&show::plan_block(checked.source.text())),
             _ => return Ok(None),
         }
     }

@@ -145,3 +145,36 @@ fn a50_a_run_whose_values_are_not_kept_here_says_so_and_another_value_is_another
     std::fs::remove_dir_all(room.state().join("secrets")).unwrap();
     assert_eq!(room.planctl(&["approvals", "approve", &room.ask()]).code, 5, "the key is another one");
 }
+
+#[test]
+fn hole_15_a_credential_in_a_plan_is_drawn_as_stars_wherever_people_read() {
+    let room = Room::new();
+    let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let text = plan("a", "max 1k tokens", &[("Log in", "test -e done", "escalate")]);
+    room.write("a.md", &text.replace("Log in, please.", &format!("Log in with {token}.")));
+    let exec = ["plan", "run", "a.md", "--no-wait", "--exec", "true"];
+    assert_eq!(room.planctl(&exec).code, 3);
+    let shown = room.planctl(&["approvals", "show", &room.ask()]);
+    assert_eq!(room.planctl(&["approvals", "approve", &room.ask()]).code, 0);
+    assert_eq!(room.planctl(&exec).code, 3);
+    let mut said = vec![shown, room.planctl(&["approvals", "show", &room.ask()])];
+    for words in [
+        &["plan", "verify", "a.md"][..],
+        &["plan", "show", "a.md"],
+        &["plan", "context", "@last"],
+        &["plan", "logs", "@last"],
+        &["why", "@last", "1"],
+        &["plan", "export", "@last", "--to", "out"],
+    ] {
+        said.push(room.planctl(words));
+    }
+    for said in &said {
+        assert!(said.code == 0 && !said.out.contains(token) && !said.err.contains(token), "{said:?}");
+    }
+    assert!(said.iter().any(|said| said.out.contains("Log in with ****")), "{said:?}");
+    // The exported files that people read; the manifest is for programs.
+    let grep = ["-rlF", "--exclude=*.json", "--exclude=*.jsonl", token, "."];
+    let found = std::process::Command::new("grep").args(grep).current_dir(room.path("out")).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&found.stdout), "");
+    assert!(room.path("out").read_dir().unwrap().count() > 2);
+}

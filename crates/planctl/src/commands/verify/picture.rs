@@ -318,7 +318,7 @@ fn contract_drawn(contract: &ContractView, what: &str, red_first: &str) -> Strin
         contract.exit_code,
         show::seconds(contract.timeout_seconds)
     );
-    for line in show::safe_block(contract.command.trim_end()).lines() {
+    for line in show::plan_block(contract.command.trim_end()).lines() {
         text.push_str(&format!("    {line}\n"));
     }
     text
@@ -374,7 +374,7 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>) -> String {
     for files in crate::commands::approvals::files_drawn(&step.judged_by, &step.may_change) {
         text.push_str(&format!("  {files}\n"));
     }
-    for line in show::safe_block(step.task.trim()).lines() {
+    for line in show::plan_block(step.task.trim()).lines() {
         text.push_str(&styled(FAINT, &format!("  {line}")));
         text.push('\n');
     }
