@@ -28,6 +28,8 @@ mod logs;
 mod status;
 mod unit;
 
+/// How long a daemon that was killed may keep its seat before it counts as there.
+const SEAT_FREE_WITHIN: Duration = Duration::from_secs(5);
 /// How often is looked whether the daemon is there, or gone.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a daemon may take until it is ready, the making of the private Postgres included.
@@ -148,9 +150,16 @@ async fn start(context: &Context, work: AtOnce) -> Answer {
     refuse_long(&state_dir)?;
     // What is wrong with the configuration is said here, where somebody reads it.
     context.config()?;
-    match look(&state_dir)? {
-        Seated::Running(info) => return there_already(context, &info, work.listen),
-        Seated::Busy { .. } | Seated::Nobody => {}
+    let asked = planctl_server::instant();
+    loop {
+        match look(&state_dir)? {
+            // One that was killed keeps its seat until the kernel has ended the last of its threads.
+            Seated::Running(info) if is_dying(info.pid) && asked.elapsed() < SEAT_FREE_WITHIN => {
+                tokio::time::sleep(LOOK).await;
+            }
+            Seated::Running(info) => return there_already(context, &info, work.listen),
+            Seated::Busy { .. } | Seated::Nobody => break,
+        }
     }
     let path = log_path(&state_dir);
     let log = open_log(&state_dir, &path).map_err(|error| {
@@ -176,6 +185,12 @@ async fn start(context: &Context, work: AtOnce) -> Answer {
     }
     Err(Failure::new(Exit::Temporary, format!("the daemon (pid {}) is not ready yet", daemon.pid()))
         .next("planctl daemon logs"))
+}
+
+/// Says whether a process has ended or is about to: its first thread is gone, whatever its others still hold.
+fn is_dying(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
 }
 
 /// Says that a daemon is there, unless it does not listen where this one should.
@@ -303,7 +318,7 @@ async fn stop(context: &Context) -> Answer {
             .help("ask as the user who started it, or as root"));
         }
     }
-    while asked.elapsed() < GONE_WITHIN {
+    while asked.elapsed() < SEAT_FREE_WITHIN {
         if look(&state_dir)? == Seated::Nobody {
             context.say(&format!(
                 "{} within {}",
