@@ -28,8 +28,6 @@ mod logs;
 mod status;
 mod unit;
 
-/// How long a daemon that was killed may keep its seat before it counts as there.
-const SEAT_FREE_WITHIN: Duration = Duration::from_secs(5);
 /// How often is looked whether the daemon is there, or gone.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a daemon may take until it is ready, the making of the private Postgres included.
@@ -154,7 +152,7 @@ async fn start(context: &Context, work: AtOnce) -> Answer {
     loop {
         match look(&state_dir)? {
             // One that was killed keeps its seat until the kernel has ended the last of its threads.
-            Seated::Running(info) if is_dying(info.pid) && asked.elapsed() < SEAT_FREE_WITHIN => {
+            Seated::Running(info) if is_dying(info.pid) && asked.elapsed() < GONE_WITHIN => {
                 tokio::time::sleep(LOOK).await;
             }
             Seated::Running(info) => return there_already(context, &info, work.listen),
@@ -318,7 +316,7 @@ async fn stop(context: &Context) -> Answer {
             .help("ask as the user who started it, or as root"));
         }
     }
-    while asked.elapsed() < SEAT_FREE_WITHIN {
+    while asked.elapsed() < GONE_WITHIN {
         if look(&state_dir)? == Seated::Nobody {
             context.say(&format!(
                 "{} within {}",
