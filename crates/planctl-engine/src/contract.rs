@@ -173,7 +173,7 @@ pub enum Ending {
     NotRun,
 }
 
-/// What a contract and all that it starts may use only so much of.
+/// A resource of which a contract and all that it starts may use a limited amount.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {

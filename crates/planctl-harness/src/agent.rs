@@ -54,9 +54,9 @@ pub struct Agent {
     pub scratch: PathBuf,
     /// How it is isolated; tier 0 unless said.
     pub isolation: Isolation,
-    /// What it reaches of the network; less than the host does is held from tier 1b, and refused below.
+    /// The part of the network that the agent reaches; the harness holds less than the host's from tier 1b, and refuses it below.
     pub network: Reach,
-    /// What is masked in what it prints and says.
+    /// The secret values that the harness masks in what the agent prints and says.
     pub masks: Masks,
 }
 

@@ -58,8 +58,8 @@ pub struct Gate {
     pub outputs: Vec<Output>,
     /// Entries below protected patterns that the contract made, and what they are.
     pub made: BTreeMap<String, Digest>,
-    /// What the contract wrote of the files that must stay as they are meanwhile, as far as that is known; empty where none
-    /// of them changed.
+    /// The files that the contract wrote of those that must stay as they are meanwhile, as far as known; empty where none of
+    /// them changed.
     pub written: Written,
 }
 
@@ -276,10 +276,10 @@ impl Bench {
         if finished.end == End::Exited(0) {
             return None;
         }
-        let told = [(nix::libc::EMFILE, Resource::OpenFiles), (nix::libc::EFBIG, Resource::FileSize)];
+        let named = [(nix::libc::EMFILE, Resource::OpenFiles), (nix::libc::EFBIG, Resource::FileSize)];
         let tail = String::from_utf8_lossy(&finished.stderr.tail);
         let head = String::from_utf8_lossy(&finished.stderr.head);
-        told.into_iter().find_map(|(errno, resource)| {
+        named.into_iter().find_map(|(errno, resource)| {
             let max = self.limits.of(resource)?;
             let words = nix::errno::Errno::from_raw(errno).desc();
             let is_told = head.contains(words) || tail.contains(words);

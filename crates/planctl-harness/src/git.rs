@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    fn git(folder: &Path, arguments: &[&str]) -> String {
+    pub(super) fn git(folder: &Path, arguments: &[&str]) -> String {
         let output = Command::new("git")
             .args(["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"])
             .args(arguments)

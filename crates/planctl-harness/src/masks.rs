@@ -19,7 +19,7 @@ use crate::capture::Captured;
 use crate::digest::digest_of;
 use crate::excerpt::Output;
 
-/// What stands where a secret was.
+/// The text that the masks put in place of a secret.
 const MASK: &str = "****";
 
 /// Values that are shorter are masked only where their name says that they are secret; they are words, numbers and flags.

@@ -38,7 +38,7 @@ pub struct Command {
     pub output_bytes_max: Option<u64>,
     /// How much of each end of each stream is kept.
     pub kept_bytes: usize,
-    /// What it and all that it starts may use.
+    /// The resources that the command and all that it starts may use.
     pub limits: ResourceLimits,
     /// Says that it may not gain rights (`sudo`, setuid programs).
     pub no_new_privileges: bool,
@@ -48,7 +48,7 @@ pub struct Command {
     pub locks: Vec<Arc<OwnedFd>>,
 }
 
-/// What a command and all that it starts may use of each resource; `None` leaves what planctl has.
+/// How much of each resource a command and all that it starts may use; `None` leaves the limit that planctl has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResourceLimits {

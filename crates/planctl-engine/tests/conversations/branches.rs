@@ -462,7 +462,7 @@ fn a_run_that_ended_at_a_goal_within_branches_goes_on_with_worktrees_for_them() 
 
 #[test]
 fn a_node_that_waits_for_a_person_is_left_by_the_answer_alone() {
-    // What ended at `a` and what begins at `f` once more both come to `a`, which may be entered once.
+    // The way that ended at `a`, and the one that the fork begins once more, both lead to `a`, which may be entered once.
     talk(
         "
         plan  f: fork  a: task visits 1  e: escalate  j: join  f -always-> a  f -always-> e  a -on_exhaust-> ask  a -on_success-> j  e -on_success-> j  parallel 2

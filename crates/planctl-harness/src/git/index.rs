@@ -102,22 +102,8 @@ fn shortened_by(rest: &mut &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Stdio};
-
     use super::*;
-
-    fn git(folder: &Path, arguments: &[&str]) {
-        let status = Command::new("git")
-            .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
-            .args(arguments)
-            .current_dir(folder)
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .unwrap();
-        assert!(status.success(), "git {arguments:?}");
-    }
+    use crate::git::tests::git;
 
     #[test]
     fn a5_the_index_is_read_as_git_does_in_every_version() {

@@ -35,11 +35,11 @@ pub struct Stability {
     pub subscribed: BTreeSet<String>,
     /// Files that others rightfully write meanwhile: planctl its marks, the workers of other steps their own.
     pub except: BTreeSet<String>,
-    /// What the contract wrote in earlier gates.
+    /// The files that the contract wrote in earlier gates.
     pub written: Written,
 }
 
-/// What one contract wrote, by path.
+/// The files that one contract wrote, by path.
 pub type Written = BTreeMap<String, ContractWrite>;
 
 /// A file that changed while a contract ran.
@@ -70,7 +70,7 @@ pub(crate) struct Steady {
 pub(crate) struct Unsteady {
     /// What to say of those that somebody else changed; `None` where there are none.
     pub(crate) what: Option<String>,
-    /// What the contract wrote, as far as it is known by now; empty where nothing changed.
+    /// The files that the contract wrote, as far as known by now; empty where nothing changed.
     pub(crate) written: Written,
 }
 

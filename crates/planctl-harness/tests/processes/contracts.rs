@@ -89,14 +89,7 @@ impl Place {
 }
 
 fn contract(command: &str, expect: u8) -> Contract {
-    Contract {
-        command: command.into(),
-        digest: digest_of(command.as_bytes()),
-        expect,
-        timeout: Duration::from_secs(10),
-        guard: false,
-        red_first: planctl_engine::RedFirst::Off,
-    }
+    Contract { expect, ..super::support::contract(command, Duration::from_secs(10)) }
 }
 
 fn a12_twenty_endings_and_their_verdicts() {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
-use planctl_engine::{Contract, Tier};
-use planctl_harness::{Baseline, Bench, Command, digest_of};
+use planctl_engine::Tier;
+use planctl_harness::{Baseline, Bench, Command};
 
 use super::sandbox::{Ground, offered};
 use super::support::{block_on, run, spawner};
@@ -135,14 +135,7 @@ fn cost_of_a_gate() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("test.sh"), "exit 0").unwrap();
     let bench = Bench::new(spawner(), folder.path(), None, []).unwrap();
-    let contract = Contract {
-        command: "true".into(),
-        digest: digest_of(b"true"),
-        expect: 0,
-        timeout: Duration::from_secs(10),
-        guard: false,
-        red_first: planctl_engine::RedFirst::Off,
-    };
+    let contract = super::support::contract("true", Duration::from_secs(10));
     let protected = Baseline::take(folder.path(), ["test.sh"], []).unwrap();
     for (name, baseline) in [("nothing", Baseline::default()), ("one file", protected)] {
         let baseline = Arc::new(baseline);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use libtest_mimic::Trial;
-use planctl_engine::{Contract, Ending, Evidence, Found, RedFirst};
-use planctl_harness::{Baseline, Bench, PATH_DEFAULT, digest_of, find_program, sweep_scratch};
+use planctl_engine::{Ending, Evidence, Found};
+use planctl_harness::{Baseline, Bench, PATH_DEFAULT, find_program, sweep_scratch};
 
 use super::support::{block_on, git, spawner};
 use crate::trials;
@@ -90,14 +90,7 @@ impl Place {
 }
 
 fn evidence(bench: &Bench, command: &str) -> Evidence {
-    let contract = Contract {
-        command: command.into(),
-        digest: digest_of(command.as_bytes()),
-        expect: 0,
-        timeout: Duration::from_secs(60),
-        guard: false,
-        red_first: RedFirst::Off,
-    };
+    let contract = super::support::contract(command, Duration::from_secs(60));
     let baseline = Arc::new(Baseline::default());
     let gate = block_on(bench.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()));
     let Found::Evidence(evidence) = gate.found else { panic!("{command}: {:?}", gate.found) };

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use libtest_mimic::Trial;
-use planctl_engine::{Contract, Ending, Evidence, Found, RedFirst, Resource, Tier, Verdict};
-use planctl_harness::{Baseline, Bench, Isolation, ResourceLimits, digest_of};
+use planctl_engine::{Ending, Evidence, Found, Resource, Tier, Verdict};
+use planctl_harness::{Baseline, Bench, Isolation, ResourceLimits};
 
 use super::sandbox::offered;
 use super::support::{alive, block_on, spawner};
@@ -36,14 +36,7 @@ fn at_each_tier(name: &str, limits: ResourceLimits, command: &str, check: impl F
         let isolation = Isolation { tier, ..Isolation::default() };
         let bench = Bench::new(spawner, &workspace, None, configured).unwrap();
         let bench = bench.with_isolation(isolation).with_limits(limits);
-        let contract = Contract {
-            command: command.into(),
-            digest: digest_of(command.as_bytes()),
-            expect: 0,
-            timeout: Duration::from_secs(60),
-            guard: false,
-            red_first: RedFirst::Off,
-        };
+        let contract = super::support::contract(command, Duration::from_secs(60));
         let baseline = Arc::new(Baseline::default());
         let found = block_on(async {
             bench.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()).await.found

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
-use planctl_engine::{Contract, Found, Inconclusive, RedFirst, Tier, Verdict};
+use planctl_engine::{Found, Inconclusive, Tier, Verdict};
 use planctl_harness::{
     Baseline, Bench, Command, Confinement, End, Finished, Isolation, Network, Offered, Spawner, agent_state,
-    credentials, digest_of, probe_isolation,
+    credentials, probe_isolation,
 };
 
 use super::support::{alive, block_on, marked, run, script, spawner};
@@ -302,14 +302,7 @@ fn cheat_48_code_under_test_cannot_swap_its_judge_at_any_tier() {
     for tier in [Tier::SameUser].into_iter().chain(offered()) {
         let ground = Ground::new();
         let workspace = ground.path("workspace");
-        let contract = Contract {
-            command: swap.into(),
-            digest: digest_of(swap.as_bytes()),
-            expect: 0,
-            timeout: Duration::from_secs(20),
-            guard: false,
-            red_first: RedFirst::Off,
-        };
+        let contract = super::support::contract(swap, Duration::from_secs(20));
         let baseline = Arc::new(Baseline::take(&workspace, ["tests/check.sh"], []).unwrap());
         let isolation = Isolation { tier, hidden: vec![ground.path("home")], writable: Vec::new() };
         let scratch = ground.path("home/scratch");

@@ -217,14 +217,7 @@ fn a5_a_thousand_tracked_files_are_looked_at_in_a_moment() {
         place.write(&format!("src/{}/{number}.rs", number / 20), "text");
     }
     git(place.path(), &["add", "-A"]);
-    let contract = Contract {
-        command: "true".into(),
-        digest: digest_of(b"true"),
-        expect: 0,
-        timeout: Duration::from_secs(20),
-        guard: false,
-        red_first: planctl_engine::RedFirst::Off,
-    };
+    let contract = super::support::contract("true", Duration::from_secs(20));
     let mut medians = [false, true].map(|tracked| {
         let bench = place.bench.clone().with_stability(Stability { tracked, ..Stability::default() });
         let nothing = Arc::new(Baseline::default());

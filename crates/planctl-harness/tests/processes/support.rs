@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use planctl_harness::{Command, Finished, PATH_DEFAULT, Spawner};
+use planctl_engine::{Contract, RedFirst};
+use planctl_harness::{Command, Finished, PATH_DEFAULT, Spawner, digest_of};
 
 /// Makes a list of trials from functions of the same names.
 #[macro_export]
@@ -24,6 +25,18 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 pub fn spawner() -> Spawner {
     Spawner::start_self(None).unwrap()
+}
+
+/// A contract that expects 0 within this time.
+pub fn contract(command: &str, timeout: Duration) -> Contract {
+    Contract {
+        command: command.into(),
+        digest: digest_of(command.as_bytes()),
+        expect: 0,
+        timeout,
+        guard: false,
+        red_first: RedFirst::Off,
+    }
 }
 
 /// A bash script with a path and a mark in its environment.

@@ -157,14 +157,7 @@ fn changed(before: &BTreeMap<PathBuf, String>, after: &BTreeMap<PathBuf, String>
 }
 
 fn contract(command: &str) -> Contract {
-    Contract {
-        command: command.to_owned(),
-        digest: digest_of(command.as_bytes()),
-        expect: 0,
-        timeout: Duration::from_secs(60),
-        guard: false,
-        red_first: planctl_engine::RedFirst::Off,
-    }
+    super::support::contract(command, Duration::from_secs(60))
 }
 
 fn try_it(bench: &TrialBench, command: &str) -> (Vec<Ending>, Vec<String>) {
