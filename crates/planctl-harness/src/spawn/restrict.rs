@@ -1,7 +1,7 @@
 //! Makes what a process takes upon itself before it becomes the command: a Landlock domain and seccomp filters.
 
-use std::collections::BTreeMap;
-use std::ffi::{CStr, OsStr};
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::{CStr, OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -57,13 +57,13 @@ impl Restrictions {
             return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
         }
         let mut rules = Rules::begin()?;
-        let hidden: Vec<PathBuf> = confinement.hidden.iter().map(|path| path_of(path)).collect();
+        let mut hidden = LeftOut::default();
+        confinement.hidden.iter().for_each(|path| hidden.insert(&path_of(path)));
+        let mut left_out = hidden.clone();
+        left_out.insert(Path::new("/dev"));
         // Landlock grants only: what is hidden is left out of what may be read, and its folders may be listed.
         rules.allow(Path::new("/"), AccessFs::ReadDir.into())?;
-        let devices = PathBuf::from("/dev");
-        let read = rules.read;
-        let left_out: Vec<PathBuf> = hidden.iter().cloned().chain([devices]).collect();
-        rules.allow_around(Path::new("/"), read, &left_out)?;
+        rules.allow_around(Path::new("/"), rules.read, &left_out)?;
         rules.finish(confinement, &["/dev/shm"], &hidden)
     }
 
@@ -74,7 +74,7 @@ impl Restrictions {
         }
         let mut rules = Rules::begin()?;
         rules.allow(Path::new("/"), rules.read)?;
-        rules.finish(confinement, &["/tmp", "/var/tmp", "/dev/shm"], &[])
+        rules.finish(confinement, &["/tmp", "/var/tmp", "/dev/shm"], &LeftOut::default())
     }
 
     /// Applies everything to this process for good.
@@ -165,6 +165,28 @@ pub(super) fn abi() -> i32 {
     i32::try_from(abi).unwrap_or(0).max(0)
 }
 
+/// Paths that are left out of a rule, as a tree of their components: the folders around one may have many entries, and
+/// there may be many paths.
+#[derive(Clone, Default)]
+struct LeftOut {
+    /// Says that this path itself is left out, with all beneath it.
+    is_whole: bool,
+    entries: HashMap<OsString, LeftOut>,
+}
+
+impl LeftOut {
+    /// Leaves out an absolute path.
+    fn insert(&mut self, path: &Path) {
+        let names = path.iter().skip(1);
+        names.fold(self, |place, name| place.entries.entry(name.to_owned()).or_default()).is_whole = true;
+    }
+
+    /// Returns what is left out within an absolute path.
+    fn within(&self, path: &Path) -> Option<&LeftOut> {
+        path.iter().skip(1).try_fold(self, |place, name| place.entries.get(name))
+    }
+}
+
 /// A ruleset in the making.
 struct Rules {
     ruleset: RulesetCreated,
@@ -206,28 +228,48 @@ impl Rules {
         Ok(())
     }
 
-    /// Allows access beneath a path but for the given paths within it, and what is beneath them.
+    /// Allows access beneath a path but for what is left out within it, and what is beneath that.
     fn allow_around(
         &mut self,
         path: &Path,
         access: BitFlags<AccessFs>,
-        left_out: &[PathBuf],
+        left_out: &LeftOut,
     ) -> io::Result<()> {
-        let is_around = |hidden: &PathBuf| hidden != path && hidden.starts_with(path);
-        if !left_out.iter().any(is_around) {
-            return self.allow(path, access);
+        match left_out.within(path) {
+            Some(left_out) => self.allow_entries(path, access, left_out),
+            None => self.allow(path, access),
         }
-        let entries = match std::fs::read_dir(path) {
+    }
+
+    /// Allows access to the entries of a folder, each but for what is left out of it.
+    fn allow_entries(
+        &mut self,
+        folder: &Path,
+        access: BitFlags<AccessFs>,
+        left_out: &LeftOut,
+    ) -> io::Result<()> {
+        if left_out.entries.is_empty() {
+            return self.allow(folder, access);
+        }
+        let entries = match std::fs::read_dir(folder) {
             Ok(entries) => entries,
-            // The command can't read a folder that we can't list either.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
-            Err(error) => return Err(error),
+            Err(error) => match error.kind() {
+                // The command can't read a folder that we can't list either.
+                io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound => return Ok(()),
+                // Nothing is beneath a file.
+                io::ErrorKind::NotADirectory => return self.allow(folder, access),
+                _ => return Err(error),
+            },
         };
         for entry in entries {
             let entry = entry?;
-            let path = entry.path();
-            if !left_out.contains(&path) && !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
-                self.allow_around(&path, access, left_out)?;
+            if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                continue;
+            }
+            match left_out.entries.get(&entry.file_name()) {
+                None => self.allow(&entry.path(), access)?,
+                Some(within) if !within.is_whole => self.allow_entries(&entry.path(), access, within)?,
+                Some(_) => {}
             }
         }
         Ok(())
@@ -238,7 +280,7 @@ impl Rules {
         mut self,
         confinement: &Confinement,
         folders: &[&str],
-        hidden: &[PathBuf],
+        hidden: &LeftOut,
     ) -> io::Result<Restrictions> {
         let use_device =
             self.all & (AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev | AccessFs::ReadDir);
