@@ -60,6 +60,10 @@ swaps TRIALS="1000":
     SWAP_TRIALS={{TRIALS}} cargo test -p planctl-harness --test processes -- --nocapture swapped_at_1_khz
     SWAP_TRIALS={{TRIALS}} cargo test -p planctl --test cli -- --nocapture swapped_at_1_khz
 
+# Cgroups of a command's own, in a virtual machine whose first process delegates one
+cgroups:
+    bash crates/planctl-harness/tests/cgroups-in-vm.sh
+
 # Show the database that planctl uses here
 db:
     cargo run --quiet -- db status
@@ -84,6 +88,10 @@ demo:
 # The floor of this machine, and what planctl costs on top of it; `just bench tiers`: what isolation costs
 bench *ARGS:
     cargo bench -p planctl-server --bench steps -- {{ARGS}}
+
+# What each isolation tier adds to starting one command, by how much is hidden from it
+bench-isolation:
+    cargo bench -p planctl-harness --bench tiers
 
 # What verifying costs as a plan grows: time per byte stays flat. First the language alone, then with the workspace
 bench-verify *ARGS:

@@ -155,7 +155,8 @@ pub fn agent_state(home: &Path, agent: &str) -> Vec<PathBuf> {
 pub struct Isolation {
     /// The tier that they run at.
     pub tier: Tier,
-    /// The paths that none of them may read: planctl's own state. The files of it that they need are shown one by one.
+    /// The paths that none of them may read, free of symlinks: planctl's own state, and the workspaces of other plans. The
+    /// files of planctl's state that they need are shown one by one.
     pub hidden: Vec<PathBuf>,
     /// The paths that all of them may write beside their workspace.
     pub writable: Vec<PathBuf>,
@@ -211,7 +212,7 @@ impl Isolation {
         let writable =
             [workspace].into_iter().chain(private.iter().chain(&self.writable).map(PathBuf::as_path));
         confinement.writable = writable.filter_map(|path| path.canonicalize().ok()).collect();
-        confinement.hidden = self.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        confinement.hidden.clone_from(&self.hidden);
         if let Some(home) = home() {
             confinement.hidden.extend(credentials(&home, agent));
         }

@@ -16,8 +16,10 @@
 //!
 //! A confined command takes Landlock and seccomp upon itself before exec (tier 1a). From tier 1b there is one more process
 //! between guardian and command: the first of its PID namespace, which arranges the mounts and takes all with it.
+//! Where systemd delegated a cgroup to planctl it stands in one of the command's own ([`cgroups`]).
 //! At tier 2 its user namespace maps to ids of the host that nobody else has ([`users`]).
 
+mod cgroups;
 mod child;
 mod guardian;
 mod helper;

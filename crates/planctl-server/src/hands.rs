@@ -587,9 +587,10 @@ impl Hands {
 
     /// Says how the run's contracts and workers are isolated where they work.
     fn isolation(&self, place: &str) -> Isolation {
+        let state_dir = self.state_dir.canonicalize();
         Isolation {
             tier: self.settings.isolation,
-            hidden: [&self.state_dir].into_iter().chain(&self.neighbours).cloned().collect(),
+            hidden: state_dir.into_iter().chain(self.neighbours.iter().cloned()).collect(),
             // Steps of a run that works in a folder may change the workspace around it, too.
             writable: around_folder(&self.settings.folder, place).map(Path::to_owned).into_iter().collect(),
         }

@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 /// The most workspaces that are hidden; each costs a mount or a rule whenever a command is started.
 pub(crate) const NEIGHBOURS_MAX: i64 = 200;
 
-/// Returns those of the known workspaces that are there, but for those that hold what a run works on or lie in it, and those
-/// of which a command names something.
+/// Returns those of the known workspaces that are there, with their links followed, but for those that hold what a run works
+/// on or lie in it, and those of which a command names something.
 pub(crate) fn neighbours(known: Vec<String>, own: &[&Path], commands: &str) -> Vec<PathBuf> {
-    let is_needed = |path: &Path| own.iter().any(|own| own.starts_with(path) || path.starts_with(own));
+    let own: Vec<PathBuf> = own.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let is_needed = |path: &PathBuf| own.iter().any(|own| own.starts_with(path) || path.starts_with(own));
     let is_named = |path: &str| commands.contains(&format!("{}/", path.trim_end_matches('/')));
-    let others = known.into_iter().filter(|path| !is_named(path)).map(PathBuf::from);
-    others.filter(|path| path.is_absolute() && !is_needed(path) && path.is_dir()).collect()
+    let others = known.into_iter().filter(|path| Path::new(path).is_absolute() && !is_named(path));
+    let others = others.filter_map(|path| Path::new(&path).canonicalize().ok());
+    others.filter(|path| path.is_dir() && !is_needed(path)).collect()
 }
 
 #[cfg(test)]
@@ -30,6 +32,8 @@ mod tests {
         let shop = at("shop");
         let commands = format!("bash {}/check.sh", at("tools").display());
         assert_eq!(neighbours(known.to_vec(), &[&shop], &commands), [at("blog")]);
-        assert_eq!(neighbours(known.to_vec(), &[&at("blog")], "true"), [shop, at("shop/api"), at("tools")]);
+        let linked = at("link");
+        std::os::unix::fs::symlink(at("blog"), &linked).unwrap();
+        assert_eq!(neighbours(known.to_vec(), &[&linked], "true"), [shop, at("shop/api"), at("tools")]);
     }
 }

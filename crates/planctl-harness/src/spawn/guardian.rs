@@ -11,6 +11,7 @@ use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{Pid, Signal};
 use rustix::time::Timespec;
 
+use super::cgroups::{Delegated, Group};
 use super::child::{self, NotStarted, Stack};
 use super::init::{self, Init};
 use super::restrict::Restrictions;
@@ -66,7 +67,7 @@ pub(super) fn wait(line: &impl AsFd, signals: &SignalFd, timeout: Option<Duratio
 }
 
 /// Serves one run after the other until planctl or the helper is gone; the life of a freshly forked process.
-pub(super) fn guard(line: OwnedFd, helper: Pid) {
+pub(super) fn guard(line: OwnedFd, helper: Pid, cgroup: Option<&Delegated>) {
     let prepared = rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .and_then(|()| rustix::process::set_parent_process_death_signal(Some(Signal::TERM)));
     if prepared.is_err() || rustix::process::getppid() != Some(helper) {
@@ -75,13 +76,16 @@ pub(super) fn guard(line: OwnedFd, helper: Pid) {
     // Only a preference: the kernel may refuse it.
     std::fs::write("/proc/self/oom_score_adj", OOM_SCORE).ok();
     let Ok(signals) = signals() else { return };
-    let mut guardian = Guardian { line, signals, stack: Stack::new(), buffer: vec![0; PACKET_BYTES_MAX] };
+    let mut guardian =
+        Guardian { line, signals, cgroup, stack: Stack::new(), buffer: vec![0; PACKET_BYTES_MAX] };
     while guardian.serve_next() {}
 }
 
-struct Guardian {
+struct Guardian<'a> {
     line: OwnedFd,
     signals: SignalFd,
+    /// Where commands with namespaces get cgroups of their own.
+    cgroup: Option<&'a Delegated>,
     stack: Stack,
     buffer: Vec<u8>,
 }
@@ -93,7 +97,7 @@ enum Line {
     Closed,
 }
 
-impl Guardian {
+impl Guardian<'_> {
     /// Returns whether there may be another run.
     fn serve_next(&mut self) -> bool {
         loop {
@@ -145,9 +149,10 @@ impl Guardian {
             }
         };
         drop(streams);
+        let group = init.as_mut().and_then(|init| init.group.take());
         let held = (held, init.as_mut().and_then(|init| init.range.take()));
         let mut reaper = Reaper::of(main);
-        let watched = self.watch(request, main, started, &mut reaper);
+        let mut watched = self.watch(request, main, started, &mut reaper);
         let drain = || {
             hear(&self.signals);
         };
@@ -162,6 +167,9 @@ impl Guardian {
         } else {
             tree::Ended::default()
         };
+        if watched.cause == Cause::Itself && group.as_ref().is_some_and(Group::is_over_memory) {
+            watched.cause = Cause::OverMemory;
+        }
         let mut outcome = reaper.outcome.unwrap_or(Outcome::Signalled(nix::libc::SIGKILL));
         let mut counts = (ended.killed, ended.survivors);
         if let Some(init) = init
@@ -176,7 +184,7 @@ impl Guardian {
             }
         }
         // Whoever hears the report finds the locks free, unless something still lives.
-        let held = (ended.survivors > 0).then_some(held);
+        let held = (ended.survivors > 0).then_some((held, group));
         let reported = self.report(request.id, outcome, watched.cause, watched.duration, &reaper, counts);
         if ended.survivors > 0 {
             self.outlast_survivors(&mut reaper);
@@ -200,7 +208,7 @@ impl Guardian {
         };
         if confinement.has_namespaces {
             let handoff = handoff.filter(|_| confinement.has_proxy);
-            let init = init::start(request, confinement, streams, handoff)?;
+            let init = init::start(request, confinement, streams, handoff, self.cgroup)?;
             return Ok((init.process, Some(init)));
         }
         let restrictions = Restrictions::alone(confinement).map_err(|error| NotStarted {

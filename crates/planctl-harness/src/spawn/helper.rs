@@ -12,6 +12,7 @@ use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::net::RecvFlags;
 use rustix::process::{Resource, Rlimit, Signal};
 
+use super::cgroups::Delegated;
 use super::guardian::{self, Heard, hear, wait};
 use super::tree::{self, Reaper};
 use super::wire::{self, GUARD, HOLD};
@@ -40,6 +41,7 @@ struct Helper {
     held: Vec<OwnedFd>,
     guardians: BTreeSet<i32>,
     reaper: Reaper,
+    cgroup: Option<Delegated>,
 }
 
 impl Helper {
@@ -65,6 +67,8 @@ impl Helper {
             held: Vec::new(),
             guardians: BTreeSet::new(),
             reaper: Reaper::default(),
+            // One that can't be made ready is none; `doctor` says what was found.
+            cgroup: Delegated::find().ok().filter(|cgroup| cgroup.prepare().is_ok()),
         })
     }
 
@@ -105,7 +109,7 @@ impl Helper {
             Ok(ForkResult::Child) => {
                 // The socket to planctl must close when the helper does, not when the last guardian does.
                 rustix::stdio::stdin().try_clone_to_owned().map(|null| replace(&self.control, &null)).ok();
-                guardian::guard(line, own);
+                guardian::guard(line, own, self.cgroup.as_ref());
                 std::process::exit(0);
             }
             // The line closes, and planctl sees that there is no guardian.

@@ -1,7 +1,6 @@
 //! Looks up which primitives of isolation the running kernel has and lets this user have.
 
-use std::path::Path;
-
+use super::cgroups::Delegated;
 use super::restrict;
 use crate::isolation::Primitive;
 
@@ -25,7 +24,7 @@ pub(crate) fn primitives() -> Vec<Primitive> {
         (Some(_), true) => "kept from plain users (AppArmor or unprivileged_userns_clone)".to_owned(),
         (Some(most), false) => format!("at most {most}"),
     };
-    let controllers = delegated();
+    let cgroup = Delegated::find();
     let is_root = is_root_of_the_host();
     vec![
         Primitive { name: "Landlock", is_there: abi > 0, finding: landlock },
@@ -45,8 +44,8 @@ pub(crate) fn primitives() -> Vec<Primitive> {
         },
         Primitive {
             name: "cgroup v2 limits",
-            is_there: controllers.is_ok(),
-            finding: controllers.unwrap_or_else(|why| why),
+            is_there: cgroup.is_ok(),
+            finding: cgroup.map_or_else(str::to_owned, |cgroup| cgroup.controllers),
         },
     ]
 }
@@ -64,21 +63,4 @@ fn is_root_of_the_host() -> bool {
     let rights = rights.and_then(|rights| u64::from_str_radix(rights.trim(), 16).ok()).unwrap_or_default();
     let ids = read("/proc/self/uid_map").unwrap_or_default();
     rights & ADMIN != 0 && ids.split_ascii_whitespace().eq(["0", "0", "4294967295"])
-}
-
-/// Says which controllers of the unified hierarchy this process could use for its children, or why none.
-fn delegated() -> Result<String, String> {
-    let groups = read("/proc/self/cgroup").unwrap_or_default();
-    let own = groups.lines().find_map(|line| line.strip_prefix("0::"));
-    let own = own.ok_or_else(|| "no unified hierarchy".to_owned())?;
-    for root in ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"] {
-        let folder = Path::new(root).join(own.trim_start_matches('/'));
-        let Some(controllers) = read(&folder.join("cgroup.controllers").to_string_lossy()) else { continue };
-        if !["memory", "pids"].iter().all(|name| controllers.split(' ').any(|found| found == *name)) {
-            return Err("memory and pids are not among the controllers".to_owned());
-        }
-        let is_ours = rustix::fs::access(folder.join("cgroup.procs"), rustix::fs::Access::WRITE_OK).is_ok();
-        return if is_ours { Ok(controllers) } else { Err("not delegated to this user".to_owned()) };
-    }
-    Err("no unified hierarchy".to_owned())
 }

@@ -15,6 +15,7 @@ use nix::sys::signalfd::SignalFd;
 use rustix::net::SendFlags;
 use rustix::process::{Pid, Signal};
 
+use super::cgroups::{Delegated, Group};
 use super::child::{self, NotStarted, Stack};
 use super::guardian;
 use super::namespaces::{self, Tree};
@@ -30,6 +31,8 @@ pub(super) struct Init {
     pub(super) process: i32,
     /// The ids that its users have on the host, where those are its own; others get them when this is dropped.
     pub(super) range: Option<Range>,
+    /// Its cgroup, where it has one of its own.
+    pub(super) group: Option<Group>,
     record: std::fs::File,
 }
 
@@ -89,6 +92,7 @@ pub(super) fn start(
     confinement: &Confinement,
     streams: &[OwnedFd; 3],
     handoff: Option<&OwnedFd>,
+    cgroup: Option<&Delegated>,
 ) -> Result<Init, NotStarted> {
     let failed = |error: std::io::Error| NotStarted {
         stage: Stage::Isolate,
@@ -96,6 +100,7 @@ pub(super) fn start(
     };
     let (record, record_end) = std::io::pipe().map_err(failed)?;
     let (mapped, mut mapped_end) = std::io::pipe().map_err(failed)?;
+    let group = cgroup.map(|cgroup| cgroup.group(&request.limits)).transpose().map_err(failed)?.flatten();
     let users = match confinement.has_own_users {
         true => Some(Users::prepare(confinement, streams).map_err(failed)?),
         false => None,
@@ -115,14 +120,15 @@ pub(super) fn start(
     let range = users.map(|users| users.range);
     // Where it doesn't succeed, the child reads the end of the pipe and leaves.
     rustix::process::setpgid(Pid::from_raw(process), Pid::from_raw(process)).ok();
-    if let Err(error) = namespaces::map_users(process, range.as_ref()) {
+    let admitted = group.as_ref().map_or(Ok(()), |group| group.admit(process));
+    if let Err(error) = admitted.and_then(|()| namespaces::map_users(process, range.as_ref())) {
         drop(mapped_end);
         tree::signal(process, Signal::KILL);
         return Err(failed(error));
     }
     mapped_end.write_all(&[1]).map_err(failed)?;
     drop(record_end);
-    Ok(Init { process, range, record: std::fs::File::from(OwnedFd::from(record)) })
+    Ok(Init { process, range, group, record: std::fs::File::from(OwnedFd::from(record)) })
 }
 
 struct First<'a> {

@@ -17,6 +17,7 @@ use std::path::Path;
 use nix::libc;
 use rustix::fs::{FileType, fstat};
 
+use super::cgroups::TASKS_PER_PROCESS;
 use super::namespaces::{self, Tree};
 use super::tree;
 use super::wire::{Confinement, Limits};
@@ -33,10 +34,6 @@ const LOCKS: &str = "/run/planctl-users";
 /// Files that give ids to others: of each line, the fields with a first id, and the field with how many.
 const NAMED: [(&str, &[usize], Option<usize>); 3] =
     [("/etc/subuid", &[1], Some(2)), ("/etc/subgid", &[1], Some(2)), ("/etc/passwd", &[2, 3], None)];
-/// The kernel's limit counts threads as well, and the guardian, which names the limit, has to see more processes than
-/// it allows: so the kernel's is so many times that of the guardian.
-const TASKS_PER_PROCESS: u64 = 2;
-
 /// The host's ids that one command has for as long as this lives.
 pub(super) struct Range {
     first: u32,

@@ -4,6 +4,7 @@
 //! got out. The table says for each tier whether it is held, and a test holds the table against the host.
 
 mod attacks;
+mod cgroups;
 mod users;
 
 use std::path::{Path, PathBuf};
@@ -42,13 +43,18 @@ pub fn tests() -> Vec<Trial> {
     });
     trials.push(many.with_ignored_flag(true));
     trials.extend(users::tests());
+    trials.extend(cgroups::tests());
     trials
+}
+
+fn host() -> &'static Offered {
+    static HOST: std::sync::OnceLock<Offered> = std::sync::OnceLock::new();
+    HOST.get_or_init(|| block_on(async { probe_isolation(&spawner()).await.unwrap() }))
 }
 
 /// The tiers to test here; says so on standard error where one is not run.
 pub fn offered() -> Vec<Tier> {
-    static OFFERED: std::sync::OnceLock<Offered> = std::sync::OnceLock::new();
-    let offered = OFFERED.get_or_init(|| block_on(async { probe_isolation(&spawner()).await.unwrap() }));
+    let offered = host();
     let confined = || Tier::ALL.into_iter().filter(|tier| *tier > Tier::SameUser);
     for tier in confined().filter(|tier| *tier > offered.tier) {
         eprintln!("tier {tier} is not run: {:?}", offered.primitives);

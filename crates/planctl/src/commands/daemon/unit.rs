@@ -194,6 +194,8 @@ TimeoutStartSec=120
 # that whatever is left is killed.
 KillMode=mixed
 TimeoutStopSec=15
+# Contracts that are confined (tier 1b) get cgroups of their own, in which the kernel holds their limits.
+Delegate=memory pids
 ";
 
 const USER: &str = "# Contracts and workers can't gain rights by setuid programs, sudo included.
@@ -211,7 +213,6 @@ ProtectSystem=full
 ProtectKernelTunables=yes
 ProtectKernelModules=yes
 ProtectKernelLogs=yes
-ProtectControlGroups=yes
 ProtectClock=yes
 ProtectHostname=yes
 LockPersonality=yes
