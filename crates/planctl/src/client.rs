@@ -30,7 +30,7 @@ use crate::checking::check_failure;
 use crate::commands::Context;
 use crate::failure::{Exit, Failure};
 use crate::limits;
-use crate::remote::{self, Address, Remote};
+use crate::remote::{self, Access, Address, Remote};
 use crate::show;
 
 /// A connection to planctl's services: in this process, or in a daemon.
@@ -627,7 +627,9 @@ impl Daemon {
             Some(named) => Address::parse(named)?,
             None => Address::Socket(planctl_server::daemon::socket_of(&context.state_dir()?)),
         };
-        let remote = Remote::new(address, context.token()?.as_deref(), Some(&context.actor()))?;
+        let (token, actor) = (context.token()?, context.actor());
+        let access = Access { token: token.as_deref(), actor: Some(&actor), insecure: context.is_insecure() };
+        let remote = Remote::new(address, access)?;
         let daemon = Daemon {
             remote,
             workspace: context.workspace().to_string_lossy().into_owned(),

@@ -205,6 +205,11 @@ impl Context {
         named.filter(|named| !named.trim().is_empty())
     }
 
+    /// Says that a token may be sent to another machine unencrypted.
+    pub fn is_insecure(&self) -> bool {
+        self.global.insecure
+    }
+
     /// Returns the token to show to a daemon.
     ///
     /// # Errors

@@ -21,6 +21,7 @@ mod remote;
 mod reports;
 mod secrecy;
 mod show;
+mod tls;
 
 use args::{Cli, Color, Command, DaemonCommand, LogFormat};
 use failure::{Answer, Exit, Failure};
