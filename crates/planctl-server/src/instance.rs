@@ -10,8 +10,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::services::ServiceError;
+
+/// How often a lock is tried that another process has.
+const LOCKED_AGAIN: Duration = Duration::from_millis(20);
 
 /// One running planctl process.
 #[derive(Debug)]
@@ -122,19 +126,30 @@ fn home(folder: &Path) -> io::Result<String> {
 
 /// Waits until no other process of this state directory does this, and keeps them out until the answer is dropped, and
 /// what keeps it too is dead.
+///
+/// The lock is tried again and again, since a thread that waits for it in the kernel would keep this process from ending.
 pub(crate) async fn one_at_a_time(state_dir: &Path, what: &str) -> Result<Arc<OwnedFd>, ServiceError> {
     let path = state_dir.join(format!("{what}.lock"));
-    let wrong = format!("lock {}", path.display());
-    let take = move || -> io::Result<File> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+    let wrong = || ServiceError::io(format!("lock {}", path.display()));
+    let file = crate::hands::blocking({
+        let path = path.clone();
+        move || lock_file(&path)
+    });
+    let file = file.await?.map_err(wrong())?;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Arc::new(file.into())),
+            Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCKED_AGAIN).await,
+            Err(TryLockError::Error(error)) => return Err(wrong()(error)),
         }
-        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path)?;
-        file.lock()?;
-        Ok(file)
-    };
-    let file = crate::hands::blocking(take).await?.map_err(ServiceError::io(wrong))?;
-    Ok(Arc::new(file.into()))
+    }
+}
+
+fn lock_file(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 fn clear_dead(folder: &Path) -> io::Result<()> {

@@ -61,13 +61,13 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         context.say("not approved; nothing ran");
         return Ok(Exit::Cancelled);
     };
-    let stop = Stop::listen()?;
+    let mut stop = Stop::listen()?;
     let auto_answer = wish.auto_answer;
     if auto_answer {
         context.say_findings(&unattended(&checked));
     }
     let start = Start { worker: wish.worker, approve, again: wish.again, auto_answer, ..Start::default() };
-    match client.start(&checked, &start).await? {
+    match unless_stopped(&mut stop, client.start(&checked, &start)).await? {
         How::Ready { handle, run, is_taken_up } => {
             let verb = if is_taken_up { "taken up" } else { "run" };
             let title = checked.verification.graph.as_ref().map_or("", |graph| graph.title());
@@ -165,8 +165,8 @@ pub async fn resume(
         Some(said) => said,
         None => client.status(handle).await?.auto_answer,
     };
-    let stop = Stop::listen()?;
-    client.resume(handle, worker.as_ref()).await?;
+    let mut stop = Stop::listen()?;
+    unless_stopped(&mut stop, client.resume(handle, worker.as_ref())).await?;
     work_to_the_end(
         context,
         client,
@@ -175,6 +175,19 @@ pub async fn resume(
         stop,
     )
     .await
+}
+
+/// Does what comes before the work on a run, unless a signal comes first.
+async fn unless_stopped<T>(
+    stop: &mut Stop,
+    doing: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::select! {
+        done = doing => done,
+        exit = stop.asked() => {
+            Err(Failure::new(exit, "stopped; the run may have begun").next("planctl plan ls"))
+        }
+    }
 }
 
 /// Follows a run that another process works on.
