@@ -81,15 +81,19 @@ impl Drop for Instance {
 
 /// Says whether an instance of this state directory is gone, together with everything it started.
 ///
-/// Of one that keeps its lock elsewhere, as another person's on the same database does, nothing can be said from here:
-/// its leases run out by themselves.
-pub fn is_gone(state_dir: &Path, id: &str) -> bool {
+/// Of one that keeps its lock elsewhere, as another person's on the same database does, or one on a clone of this machine
+/// that has its id, nothing can be said from here: its leases run out by themselves.
+pub fn is_gone(state_dir: &Path, id: &str, is_of_this_boot: bool) -> bool {
     if id.contains('/') || id.is_empty() {
         return false;
     }
     match home(&folder(state_dir)) {
         Ok(home) if id.split('-').next() == Some(home.as_str()) => {}
         Ok(_) | Err(_) => return false,
+    }
+    // A lock proves nothing about a process of an earlier boot: it is gone whatever the file says.
+    if !is_of_this_boot {
+        return true;
     }
     match File::open(folder(state_dir).join(format!("{id}.lock"))) {
         Ok(file) => is_free(&file),
@@ -188,7 +192,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let instance = Instance::begin(state.path()).unwrap();
         let id = instance.id().to_owned();
-        assert!(!is_gone(state.path(), &id));
+        assert!(!is_gone(state.path(), &id, true));
         let helper = instance.lock().unwrap();
         let path = instance.path.clone();
         // A kill -9 of the process closes its own handle and leaves the file; the helper's handle holds on.
@@ -197,9 +201,9 @@ mod tests {
         fs::hard_link(&path, path.with_extension("kept")).unwrap();
         drop(instance);
         fs::rename(path.with_extension("kept"), &path).unwrap();
-        assert!(!is_gone(state.path(), &id));
+        assert!(!is_gone(state.path(), &id, true));
         drop(helper);
-        assert!(is_gone(state.path(), &id));
+        assert!(is_gone(state.path(), &id, true));
     }
 
     #[test]
@@ -207,11 +211,13 @@ mod tests {
         let (here, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let instance = Instance::begin(elsewhere.path()).unwrap();
         Instance::begin(here.path()).unwrap();
-        assert!(!is_gone(here.path(), instance.id()), "its lock file is not here, and it lives");
+        assert!(!is_gone(here.path(), instance.id(), true), "its lock file is not here, and it lives");
         let id = instance.id().to_owned();
         drop(instance);
-        assert!(is_gone(elsewhere.path(), &id));
-        assert!(!is_gone(here.path(), &id));
+        assert!(is_gone(elsewhere.path(), &id, true));
+        assert!(is_gone(elsewhere.path(), &id, false), "it was of an earlier boot");
+        assert!(!is_gone(here.path(), &id, false), "b8: whose boot that was is not known here");
+        assert!(!is_gone(here.path(), &id, true));
     }
 
     #[test]
@@ -222,10 +228,10 @@ mod tests {
         dead.iter().for_each(|dead| fs::write(dead, "").unwrap());
         let other = Instance::begin(state.path()).unwrap();
         assert!(!dead.iter().any(|dead| dead.exists()));
-        assert!(!is_gone(state.path(), living.id()) && !is_gone(state.path(), other.id()));
+        assert!(!is_gone(state.path(), living.id(), true) && !is_gone(state.path(), other.id(), true));
         // Of one that died after the last that began.
         fs::write(&dead[0], "").unwrap();
         drop(other);
-        assert!(!dead[0].exists() && !is_gone(state.path(), living.id()));
+        assert!(!dead[0].exists() && !is_gone(state.path(), living.id(), true));
     }
 }

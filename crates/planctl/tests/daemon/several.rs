@@ -69,6 +69,34 @@ fn p10_what_one_daemon_leaves_when_it_is_killed_the_other_takes_up() {
 }
 
 #[test]
+fn b8_a_clone_of_the_machine_has_its_leases_ended_by_nobody_here() {
+    let (place, _, daemons, keeper) = two();
+    place.set("hold-work-1");
+    place.start_and_leave("work begin 1");
+    let ask = |words: &str| place.must(&["db", "psql", "--owner", "--", "-Atc", words]).out.trim().to_owned();
+    // A clone has the id of this host, and was booted by itself.
+    ask("update items set boot = 'of the clone' where state = 'leased'");
+    let lease = || ask("select generation || ' ' || lease_until from items where state = 'leased'");
+    let mut seen = lease();
+    let generation = seen.split(' ').next().unwrap().to_owned();
+    for renewal in 0..2 {
+        wait_until(&format!("renewal {renewal}"), || {
+            let now = lease();
+            assert!(now.starts_with(&format!("{generation} ")), "the lease was ended: {now:?}");
+            std::mem::replace(&mut seen, now.clone()) != now
+        });
+    }
+    place.unset("hold-work-1");
+    place.await_state("done");
+    must_be_done(&place, &[1, 1]);
+    for daemon in daemons {
+        daemon.signal(Signal::TERM);
+        assert_eq!(daemon.end().code, 0);
+    }
+    drop(keeper.kill());
+}
+
+#[test]
 fn p4_p8_p9_a_daemon_that_slept_past_its_lease_doubles_nothing() {
     let (place, _, daemons, keeper) = two();
     place.set("hold-gate-1");
