@@ -762,6 +762,19 @@ async fn held(call: &Call) -> Result<Lease, Problem> {
     }
 }
 
+/// Refuses whoever shows no token of the item, before what they send is taken in; only for what is long it is looked up.
+pub(super) async fn refuse_strangers(call: &Call, is_long: bool) -> Result<(), Problem> {
+    let lease = Lease::of(call)?;
+    if !is_long {
+        return Ok(());
+    }
+    match call.station().store.leased(&lease.item, lease.generation, &lease.token).await? {
+        // What comes too late is told so by its route, which keeps it.
+        Leased::Held(_) | Leased::Lost => Ok(()),
+        Leased::Unknown => Err(not_there()),
+    }
+}
+
 fn accepted(lease: &Lease, repeated: bool, follows: &str) -> Result<Response, Problem> {
     json(&AcceptedView { item: lease.item.as_str().to_owned(), follows: follows.to_owned(), repeated })
 }
