@@ -17,6 +17,7 @@ use planctl_engine::Resource;
 
 use crate::capture::{Capture, Captured};
 use crate::isolation::Confinement;
+use crate::open_files::is_shortage;
 use crate::process::{Command, End, Finished, Input, Stream};
 use crate::proxy::Handoff;
 use crate::spawn::{Cause, Line, Order, Outcome, Report, Request, Spawner, Stage, receive};
@@ -25,20 +26,48 @@ use crate::spawn::{Cause, Line, Order, Outcome, Report, Request, Spawner, Stage,
 const CHUNK_BYTES: usize = 64 * 1024;
 /// The most that is read after the end; a pipe holds 1 MiB at most unless somebody is privileged.
 const DRAIN_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// How soon a command is started again that the machine was short of something for, and how late.
+const SHORTAGE_LOOK: Duration = Duration::from_millis(20);
+const SHORTAGE_LOOK_MAX: Duration = Duration::from_secs(1);
+/// How long a shortage is waited out.
+const SHORTAGE_WAIT: Duration = Duration::from_secs(60);
 /// How long after the deadline and the grace a guardian may be silent before it counts as lost.
 const SILENCE: Duration = Duration::from_secs(20);
 
 impl Spawner {
-    /// Runs a command to its end.
+    /// Runs a command to its end; waits until it can be started, where the machine is short of files, processes or memory
+    /// for the moment.
     ///
     /// `watch` sees the output as it comes. When `cancel` resolves the command gets TERM, and KILL after its grace;
     /// when the returned future is dropped, its tree is killed after its farewell.
     ///
     /// # Errors
     ///
-    /// When the helper cannot be started or planctl is out of descriptors; a command that cannot be started is an
-    /// [`End`], no error.
+    /// When the helper cannot be started or planctl is out of descriptors for longer than a minute; a command that cannot be
+    /// started is an [`End`], no error.
     pub async fn run(
+        &self,
+        command: &Command,
+        watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
+        cancel: impl Future<Output = ()>,
+    ) -> io::Result<Finished> {
+        let mut cancel = pin!(cancel);
+        let (began, mut pause) = (Instant::now(), SHORTAGE_LOOK);
+        loop {
+            let finished = self.run_at_once(command, watch, cancel.as_mut()).await;
+            if !is_shortage(errno_of(&finished)) || began.elapsed() >= SHORTAGE_WAIT {
+                return finished;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => pause = (pause * 2).min(SHORTAGE_LOOK_MAX),
+                () = cancel.as_mut() => {
+                    return Ok(finished_early(End::Cancelled));
+                }
+            }
+        }
+    }
+
+    async fn run_at_once(
         &self,
         command: &Command,
         watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
@@ -47,7 +76,7 @@ impl Spawner {
         let id = self.next_id();
         let request = match command.request(id) {
             Ok(request) => request,
-            Err(errno) => return Ok(not_started(Stage::Execute, errno)),
+            Err(errno) => return Ok(finished_early(End::NotStarted { stage: Stage::Execute, errno })),
         };
         let hosts = command.confinement.as_ref().and_then(Confinement::hosts);
         let handoff = hosts.map(Handoff::open).transpose()?;
@@ -84,8 +113,17 @@ async fn proxied(handoff: Option<Handoff>) -> Infallible {
     }
 }
 
-fn not_started(stage: Stage, errno: i32) -> Finished {
-    finished(None, Some(End::NotStarted { stage, errno }), Captured::default(), Captured::default())
+fn finished_early(end: End) -> Finished {
+    finished(None, Some(end), Captured::default(), Captured::default())
+}
+
+/// Returns why a command did not start.
+fn errno_of(finished: &io::Result<Finished>) -> Option<i32> {
+    match finished {
+        Ok(Finished { end: End::NotStarted { errno, .. }, .. }) => Some(*errno),
+        Ok(_) => None,
+        Err(error) => error.raw_os_error(),
+    }
 }
 
 fn finished(report: Option<Report>, stopped: Option<End>, stdout: Captured, stderr: Captured) -> Finished {

@@ -41,6 +41,8 @@ const HEADERS_MAX: usize = 64;
 const URI_BYTES_MAX: usize = 8 << 10;
 /// How many connections are open at once on the socket, and on the port; further ones wait.
 const CONNECTIONS_MAX: usize = 2048;
+/// Each door has this part of the files that may be open at most, so that workers and contracts have the others.
+const PART_OF_FILES: u64 = 4;
 /// How long requests that are under way may take at a stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait where no connection can be accepted, as without file descriptors.
@@ -164,7 +166,9 @@ pub async fn serve(station: Station, listening: Listening) {
     let mut stop = options.stop.clone();
     let path = options.socket.clone();
     let doors = Doors::new(station, options);
-    let door = Door { router: routes::router(&doors), doors, strangers: Strangers::default() };
+    let connections_max = connections_max();
+    let strangers = Strangers::of(connections_max);
+    let door = Door { router: routes::router(&doors), doors, strangers, connections_max };
     let local = door.clone().local(socket);
     let network = door.clone().network(port);
     tokio::select! {
@@ -183,6 +187,13 @@ pub async fn serve(station: Station, listening: Listening) {
     }
 }
 
+/// Returns how many connections a door has at most.
+fn connections_max() -> usize {
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let part = usize::try_from(files.unwrap_or(u64::MAX) / PART_OF_FILES).unwrap_or(usize::MAX);
+    part.clamp(1, CONNECTIONS_MAX)
+}
+
 enum Never {}
 
 #[derive(Clone)]
@@ -190,11 +201,12 @@ struct Door {
     router: Router,
     doors: Doors,
     strangers: Strangers,
+    connections_max: usize,
 }
 
 impl Door {
     async fn local(self, socket: UnixListener) -> Never {
-        let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let room = Arc::new(Semaphore::new(self.connections_max));
         loop {
             match socket.accept().await {
                 Ok((stream, _)) => {
@@ -215,7 +227,7 @@ impl Door {
 
     async fn network(self, port: Option<TcpListener>) -> Never {
         let Some(port) = port else { return std::future::pending().await };
-        let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let room = Arc::new(Semaphore::new(self.connections_max));
         loop {
             match port.accept().await {
                 Ok((stream, from)) => {
