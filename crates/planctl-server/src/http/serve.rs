@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tower::ServiceExt;
 
-use super::capacity::Strangers;
+use super::capacity::{Place, Strangers};
 use super::guard::Peer;
 use super::problem::{Code, Problem};
 use super::slots::Slots;
@@ -214,10 +214,19 @@ impl Door {
                     // The socket's file lets in its owner and root only; the kernel says who it is.
                     let own = rustix::process::geteuid().as_raw();
                     if who.uid() == own || who.uid() == 0 {
-                        // Of a process that the kernel does not name, as one in a container, nothing is known.
-                        let is_inside_worker = who.pid().is_none_or(is_inside_worker);
-                        let peer = Peer::Local { uid: who.uid(), is_inside_worker };
-                        self.take(stream, peer, &room).await;
+                        // Its parents' files are read, which is nothing for a thread that many wait for.
+                        let peer = async move {
+                            // Of a process that the kernel does not name, as one in a container, nothing is known.
+                            let asked = who
+                                .pid()
+                                .map(|pid| tokio::task::spawn_blocking(move || is_inside_worker(pid)));
+                            let is_inside_worker = match asked {
+                                Some(asked) => asked.await.unwrap_or(true),
+                                None => true,
+                            };
+                            Peer::Local { uid: who.uid(), is_inside_worker }
+                        };
+                        self.take(stream, peer, None, &room).await;
                     }
                 }
                 Err(error) => cannot_accept(&error).await,
@@ -236,7 +245,8 @@ impl Door {
                     }
                     // A connection that has ended has nobody to answer.
                     let Ok(to) = stream.local_addr() else { continue };
-                    self.take(stream, Peer::Network(Connection { from, to }), &room).await;
+                    let peer = std::future::ready(Peer::Network(Connection { from, to }));
+                    self.take(stream, peer, Some(self.strangers.enter()), &room).await;
                 }
                 Err(error) => cannot_accept(&error).await,
             }
@@ -247,33 +257,29 @@ impl Door {
     async fn take(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        peer: Peer,
+        peer: impl Future<Output = Peer> + Send + 'static,
+        stranger: Option<(Place, oneshot::Receiver<()>)>,
         room: &Arc<Semaphore>,
     ) {
         let Ok(room) = room.clone().acquire_owned().await else { return };
         let router = self.router.clone();
         let doors = self.doors.clone();
         let mut stop = self.doors.options().stop.clone();
-        // On the socket the kernel says who it is.
-        let (place, must_go) = match peer {
-            Peer::Local { .. } => (None, None),
-            Peer::Network(_) => {
-                let (place, must_go) = self.strangers.enter();
-                (Some(place), Some(must_go))
-            }
-        };
-        let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
-            doors.metrics().asked();
-            request.extensions_mut().insert(peer);
-            if let Some(place) = &place {
-                request.extensions_mut().insert(place.clone());
-            }
-            let router = router.clone();
-            async move {
-                Ok::<_, std::convert::Infallible>(answered(router, request.map(axum::body::Body::new)).await)
-            }
-        });
+        let (place, must_go) = stranger.unzip();
         self.doors.tasks().spawn(async move {
+            let peer = peer.await;
+            let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
+                doors.metrics().asked();
+                request.extensions_mut().insert(peer);
+                if let Some(place) = &place {
+                    request.extensions_mut().insert(place.clone());
+                }
+                let router = router.clone();
+                async move {
+                    let request = request.map(axum::body::Body::new);
+                    Ok::<_, std::convert::Infallible>(answered(router, request).await)
+                }
+            });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIMEOUT)

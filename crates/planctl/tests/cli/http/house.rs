@@ -61,7 +61,7 @@ impl House {
         house.start(&[], |start| {
             let files = Rlimit { current: Some(soft), maximum: Some(hard) };
             // SAFETY: between fork and exec the child makes one system call.
-            unsafe { start.pre_exec(move || Ok(setrlimit(Resource::Nofile, files.clone())?)) };
+            unsafe { start.pre_exec(move || Ok(setrlimit(Resource::Nofile, files)?)) };
         });
         house
     }
