@@ -557,3 +557,31 @@ fn the_examples_of_workers_outlive_a_cancelled_run_and_a_killed_daemon_and_tell_
         house.until(&run, "done");
     }
 }
+
+#[test]
+fn b10_12_a_claim_may_wait_for_longer_than_a_clock_can_add() {
+    let house = House::new();
+    let run = house.run("a", "word");
+    let words = ["work", "claim", "--role", "coder", "--wait", "9300000000000000000s"];
+    let said = house.room.planctl(&words);
+    assert_eq!(said.code, 0, "{said:?}");
+    house.room.planctl(&["plan", "cancel", &run]);
+}
+
+#[test]
+fn b10_5_a_run_is_found_by_its_name_where_a_file_has_the_same() {
+    let house = House::new();
+    let run = house.run("a", "word");
+    let sub = house.room.path("sub");
+    house.room.write(&format!("sub/{run}"), "a file of somebody");
+    let asked = |what: &str| {
+        let mut command = house.room.command(&["plan", "status", what, "--workspace"]);
+        Said::from(command.arg(house.room.path("")).current_dir(&sub).output().unwrap())
+    };
+    let by_name = asked(&run);
+    assert!(by_name.code == 0 && by_name.out.contains(&run), "{by_name:?}");
+    let by_path = asked("../a.md");
+    assert!(by_path.code == 0 && by_path.out.contains(&run), "{by_path:?}");
+    assert_eq!(asked("none").code, 4);
+    house.room.planctl(&["plan", "cancel", &run]);
+}
