@@ -47,7 +47,8 @@ fn main() -> ExitCode {
     };
     let server = cli.global.server.clone().or_else(|| std::env::var("PLANCTL_SERVER").ok());
     // A worker that stays holds a token for long, and calls nothing for which the daemon looks who it is.
-    if command != "worker run" && server.is_some_and(|server| server.starts_with("http")) {
+    // Behind TLS it sees a proxy.
+    if command != "worker run" && server.is_some_and(|server| server.starts_with("http://")) {
         secrecy::be_findable();
     }
     colour(cli.global.color);

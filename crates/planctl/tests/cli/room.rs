@@ -200,6 +200,19 @@ impl Going {
         rustix::process::kill_process(process, signal).unwrap();
     }
 
+    /// Waits until Ctrl-C does not end it by itself.
+    #[allow(dead_code, reason = "those who interrupt need it")]
+    pub fn until_it_listens(&self) {
+        let caught = || {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+            u64::from_str_radix(caught.trim(), 16).unwrap()
+        };
+        while caught() & 2 == 0 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+
     /// Waits until it is gone, whatever it left unsaid.
     pub fn hear_the_end(mut self) {
         self.child.wait().unwrap();

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, setrlimit};
 use serde_json::Value;
 
 use super::document;
@@ -93,9 +93,13 @@ impl House {
 
     /// Kills the daemon where it is.
     pub fn kill(&self) {
-        let pid = i32::try_from(self.daemon()["daemon"]["pid"].as_i64().unwrap()).unwrap();
-        let daemon = rustix::process::Pid::from_raw(pid).unwrap();
-        rustix::process::kill_process(daemon, rustix::process::Signal::KILL).unwrap();
+        self.signal(Signal::KILL);
+    }
+
+    /// Sends the daemon a signal, also where it does not answer.
+    pub fn signal(&self, signal: Signal) {
+        let lock = std::fs::read_to_string(self.room.state().join("daemon.lock")).unwrap();
+        kill_process(Pid::from_raw(lock.trim().parse().unwrap()).unwrap(), signal).unwrap();
     }
 
     /// Starts another daemon after one was killed.
