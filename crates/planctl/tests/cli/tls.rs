@@ -224,6 +224,9 @@ fn b3_a_postgres_that_takes_tls_only_is_used_and_its_certificate_is_checked() {
 
     let refused = with(&room, &["plan", "ls", "--database-url", &verified(&others)], &[]);
     assert!(refused.code == 69 && refused.err.contains("UnknownIssuer"), "{refused:?}");
+    let missing = url("sslmode=verify-ca&sslrootcert=/none/ca.pem");
+    let refused = with(&room, &["plan", "ls", "--database-url", &missing], &[]);
+    assert!(refused.code == 69 && refused.err.contains("sslrootcert"), "{refused:?}");
     set_tls("off");
     let refused = with(&room, &["plan", "ls", "--database-url", &verified(&certificates)], &[]);
     assert!(refused.code == 69 && refused.err.contains("does not support TLS"), "{refused:?}");
