@@ -78,11 +78,13 @@ fn b8_a_clone_of_the_machine_has_its_leases_ended_by_nobody_here() {
     let (place, _, daemons, keeper) = two_with_leases_of(20);
     place.set("hold-work-1");
     place.start_and_leave("work begin 1");
-    let ask = |words: &str| place.must(&["db", "psql", "--owner", "--", "-Atc", words]).out.trim().to_owned();
-    // A clone has the id of this host, and was booted by itself.
-    ask("update items set boot = 'of the clone' where state = 'leased'");
+    let ask =
+        |words: &str| place.must(&["db", "psql", "--owner", "--", "-qAtc", words]).out.trim().to_owned();
+    // A clone has the id of this host, was booted by itself, and has a state directory that is none of these two.
+    let seen =
+        ask("update items set boot = 'of the clone', instance = 'of-the-clone' where state = 'leased' \
+         returning generation || ' ' || lease_until");
     let lease = || ask("select generation || ' ' || lease_until from items where state = 'leased'");
-    let seen = lease();
     let generation = seen.split(' ').next().unwrap().to_owned();
     // Between two renewals everybody looks many times for leases of the dead.
     wait_until("a renewal", || {
