@@ -168,11 +168,28 @@ impl Agent {
         watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
         cancel: impl Future<Output = ()>,
     ) -> Worked {
-        let room = match Room::furnish(&self.scratch, assignment) {
+        let (scratch, prompt, context) =
+            (self.scratch.clone(), assignment.prompt.clone(), assignment.context.clone());
+        let furnished = tokio::task::spawn_blocking(move || Room::furnish(&scratch, &prompt, &context)).await;
+        let room = match furnished.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
             Ok(room) => room,
             Err(error) => return could_not_run(format!("its private folder could not be made: {error}")),
         };
-        let command = match exec::command(self, assignment, &room) {
+        let worked = self.work_in(&room, spawner, assignment, watch, cancel).await;
+        // Nobody waits until what the agent left there is removed.
+        tokio::task::spawn_blocking(move || drop(room));
+        worked
+    }
+
+    async fn work_in(
+        &self,
+        room: &Room,
+        spawner: &Spawner,
+        assignment: &Assignment,
+        watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
+        cancel: impl Future<Output = ()>,
+    ) -> Worked {
+        let command = match exec::command(self, assignment, room) {
             Ok(command) => command,
             Err(message) => return could_not_run(message),
         };

@@ -20,6 +20,7 @@ use crate::gate_folder::{GO_CACHE, GateFolder, GateSetting};
 use crate::git::git_head;
 use crate::isolation::{Isolation, own_users_note};
 use crate::masks::Masks;
+use crate::open_files::is_shortage;
 use crate::process::{Command, End, Finished, ResourceLimits, Stream, find_program};
 use crate::protect::{Baseline, Comparing, Stability, Steady, Written};
 use crate::spawn::{Spawner, Stage};
@@ -29,6 +30,8 @@ pub const OUTPUT_BYTES_MAX: u64 = 1 << 30;
 /// The most processes of a contract at a time, where nothing else is said: more than a build starts, and less than a
 /// host bears (A18).
 pub const PROCESSES_MAX: u64 = 4096;
+/// How long a gate that the machine was short of something for holds back before it may be run again.
+const SHORTAGE_PAUSE: Duration = Duration::from_secs(1);
 /// Between TERM and KILL at a contract's deadline.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -178,9 +181,7 @@ impl Bench {
         }
         let folder = match GateFolder::make(&self.spawner, &self.setting, &self.workspace) {
             Ok(folder) => folder,
-            Err(error) => {
-                return nothing(Inconclusive::ToolMissing { what: format!("its private folder: {error}") });
-            }
+            Err(error) => return nothing(unstarted("its private folder", &error).await),
         };
         let Some(command) = self.command(contract, &folder, baseline) else {
             return nothing(Inconclusive::ToolMissing { what: "bash".into() });
@@ -192,7 +193,7 @@ impl Bench {
         tokio::task::spawn_blocking(move || drop(folder));
         let mut finished = match finished {
             Ok(finished) => finished,
-            Err(error) => return nothing(Inconclusive::ToolMissing { what: format!("a process: {error}") }),
+            Err(error) => return nothing(unstarted("a process", &error).await),
         };
         self.masks.captured(&mut finished.stdout);
         self.masks.captured(&mut finished.stderr);
@@ -350,6 +351,15 @@ fn nothing(inconclusive: Inconclusive) -> Gate {
     gate(Found::Nothing(inconclusive))
 }
 
+/// Says why a contract did not run. A shortage passes after a while, and is nothing that a person has to bring.
+async fn unstarted(what: &str, error: &io::Error) -> Inconclusive {
+    if is_shortage(error.raw_os_error()) {
+        tokio::time::sleep(SHORTAGE_PAUSE).await;
+        return Inconclusive::Interrupted;
+    }
+    Inconclusive::ToolMissing { what: format!("{what}: {error}") }
+}
+
 fn ending(finished: &Finished, workspace: &Path, tier: Tier) -> Result<Ending, Inconclusive> {
     match &finished.end {
         End::Exited(code) => Ok(Ending::Exited { code: *code }),
@@ -359,6 +369,7 @@ fn ending(finished: &Finished, workspace: &Path, tier: Tier) -> Result<Ending, I
         End::TimedOut | End::IdleTimedOut => Ok(Ending::TimedOut),
         // A gate that we interrupted tells us nothing about the work, so it must not use up a retry.
         End::Cancelled | End::HelperLost => Err(Inconclusive::Interrupted),
+        End::NotStarted { errno, .. } if is_shortage(Some(*errno)) => Err(Inconclusive::Interrupted),
         End::NotStarted { stage, errno } => {
             let error = io::Error::from_raw_os_error(*errno);
             let what = match stage {

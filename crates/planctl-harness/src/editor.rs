@@ -2,8 +2,11 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
+
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
 /// The editor that a person named in their environment.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,13 +21,47 @@ impl Editor {
 
     /// Opens a file and waits until the editor ends. What is named is a command of the shell, with words of its own.
     ///
+    /// Ctrl-C is the editor's while it is open, and this process's again afterwards.
+    ///
     /// # Errors
     ///
     /// When no shell can be started.
     pub fn edit(&self, file: &Path) -> io::Result<ExitStatus> {
         let mut script = self.0.clone();
         script.push(" \"$@\"");
-        Command::new("/bin/sh").arg("-c").arg(script).arg(&self.0).arg(file).status()
+        let mut editor = Command::new("/bin/sh");
+        editor.arg("-c").arg(script).arg(&self.0).arg(file);
+        let ignored = Ignored::interrupts()?;
+        let own = ignored.before;
+        // SAFETY: between fork and exec the child makes one system call.
+        unsafe {
+            editor.pre_exec(move || {
+                // The editor is interrupted as this process was before.
+                sigaction(Signal::SIGINT, &own).map(drop).map_err(io::Error::from)
+            });
+        }
+        editor.status()
+    }
+}
+
+/// Has this process ignore Ctrl-C until it is dropped.
+struct Ignored {
+    before: SigAction,
+}
+
+impl Ignored {
+    fn interrupts() -> io::Result<Ignored> {
+        let ignore = SigAction::new(SigHandler::SigIgn, SaFlags::empty(), SigSet::empty());
+        // SAFETY: no handler of ours runs.
+        let before = unsafe { sigaction(Signal::SIGINT, &ignore) }?;
+        Ok(Ignored { before })
+    }
+}
+
+impl Drop for Ignored {
+    fn drop(&mut self) {
+        // SAFETY: it is what was in force before. A valid signal and action are never refused.
+        unsafe { sigaction(Signal::SIGINT, &self.before) }.ok();
     }
 }
 
@@ -42,6 +79,21 @@ mod tests {
         assert_eq!(with(" ", "vi"), Some(Editor("vi".into())));
         assert_eq!(with("", ""), None);
         assert_eq!(Editor::named(|_| None), None);
+    }
+
+    #[test]
+    fn b10_6_ctrl_c_is_the_editors_while_it_is_open_and_ours_again_afterwards() {
+        use std::os::unix::process::ExitStatusExt as _;
+        let interrupts = || {
+            let text = std::fs::read_to_string("/proc/self/status").expect("read");
+            let ignored = text.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("it is told");
+            u64::from_str_radix(ignored.trim(), 16).expect("a number") & 2 == 0
+        };
+        assert!(interrupts());
+        // This process outlives the signal, its editor does not.
+        let ended = Editor("kill -INT $PPID; kill -INT $$; exit 4;".into()).edit(Path::new("x"));
+        assert_eq!(ended.expect("it starts").signal(), Some(2));
+        assert!(interrupts(), "and is interrupted again afterwards");
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod gate_folder;
 mod git;
 mod isolation;
 mod masks;
+mod open_files;
 mod probe;
 mod process;
 mod prompt;
@@ -63,6 +64,7 @@ pub use isolation::{
     Confinement, Isolation, Network, Offered, Primitive, agent_state, credentials, probe_isolation,
 };
 pub use masks::Masks;
+pub use open_files::raise_open_files;
 pub use probe::{PathKind, Syntax, existing_files, near_paths, probe_commands, probe_paths, probe_scripts};
 pub use process::{Command, End, Finished, Input, ResourceLimits, Stream, find_program};
 pub use prompt::{PromptParts, assemble, denial};

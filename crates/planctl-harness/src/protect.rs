@@ -31,6 +31,8 @@ use watch::Watch;
 
 /// The most files that one step's globs may protect.
 pub const PROTECTED_FILES_MAX: usize = 10_000;
+/// The most bytes of all protected files together: they are read before and after each contract.
+pub const PROTECTED_BYTES_MAX: u64 = 4 << 30;
 /// The most bytes of one file, and of all, of which copies are kept.
 const COPY_BYTES_MAX: u64 = 1 << 20;
 const COPIES_BYTES_MAX: u64 = 64 << 20;
@@ -59,7 +61,8 @@ pub struct Baseline {
 /// What was approved of one entry.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FileState {
-    /// Of its content; of the text of a link that leads to no regular file of the workspace.
+    /// Of its content; of the text of a link that leads to no regular file of the workspace. Of a file that is too large to
+    /// be read it says the length, and is the digest of nothing that was approved.
     pub digest: Digest,
     /// Says that it may be executed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -137,6 +140,14 @@ pub enum ProtectError {
         /// The pattern.
         glob: String,
     },
+    /// The files have more bytes than can be compared again and again.
+    #[error(
+        "`{path}`, with the files before it, has more than 4 GiB, which are the most that can be protected"
+    )]
+    TooLarge {
+        /// The file that is one too many.
+        path: String,
+    },
 }
 
 impl Baseline {
@@ -157,7 +168,7 @@ impl Baseline {
             return Ok(baseline);
         }
         let root = Root::open(workspace).map_err(ProtectError::Workspace)?;
-        let survey = Survey::take(&root, named.iter(), &baseline.globs, None)?;
+        let survey = Survey::whole(&root, named.iter(), &baseline.globs)?;
         for (path, seen) in survey.entries {
             let is_named = named.contains(&path);
             if !is_named || matches!(seen.state.kind, EntryKind::File | EntryKind::Link) {
@@ -183,7 +194,7 @@ impl Baseline {
         }
         let root = Root::open(workspace).map_err(ProtectError::Workspace)?;
         let (patterns, plain) = names.into_iter().partition::<BTreeMap<_, _>, _>(|(name, _)| is_glob(name));
-        let survey = Survey::take(&root, plain.keys(), patterns.keys(), None)?;
+        let survey = Survey::whole(&root, plain.keys(), patterns.keys())?;
         let named: BTreeSet<String> = survey.entries.keys().cloned().collect();
         for (path, seen) in survey.entries {
             match seen.state.kind {
@@ -209,7 +220,7 @@ impl Baseline {
         if targets.is_empty() {
             return Ok(());
         }
-        for (path, seen) in Survey::take(root, targets.iter(), [], None)?.entries {
+        for (path, seen) in Survey::whole(root, targets.iter(), [])?.entries {
             if seen.state.kind.is_file() {
                 self.files.entry(path).or_insert(seen.state);
             }

@@ -17,6 +17,7 @@ use planctl_engine::Resource;
 
 use crate::capture::{Capture, Captured};
 use crate::isolation::Confinement;
+use crate::open_files::is_shortage;
 use crate::process::{Command, End, Finished, Input, Stream};
 use crate::proxy::Handoff;
 use crate::spawn::{Cause, Line, Order, Outcome, Report, Request, Spawner, Stage, receive};
@@ -25,20 +26,56 @@ use crate::spawn::{Cause, Line, Order, Outcome, Report, Request, Spawner, Stage,
 const CHUNK_BYTES: usize = 64 * 1024;
 /// The most that is read after the end; a pipe holds 1 MiB at most unless somebody is privileged.
 const DRAIN_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// How soon a command is started again that the machine was short of something for, and how late.
+const SHORTAGE_LOOK: Duration = Duration::from_millis(20);
+const SHORTAGE_LOOK_MAX: Duration = Duration::from_secs(1);
+/// How long a shortage is waited out.
+const SHORTAGE_WAIT: Duration = Duration::from_secs(60);
+/// Longer than anything runs.
+const NEVER: Duration = Duration::from_secs(86_400 * 365);
+/// How much of what a command prints is read in a second: more than anybody reads, and little work for this process. The pipe
+/// holds up a command that prints more.
+const READ_BYTES_PER_SECOND: f64 = (256 << 20) as f64;
+/// How much may be read at once after a while of less, and how much after each pause, which no timer keeps exactly.
+const READ_BYTES_BURST: f64 = (64 << 20) as f64;
+const READ_BYTES_AFTER_PAUSE: f64 = (8 << 20) as f64;
 /// How long after the deadline and the grace a guardian may be silent before it counts as lost.
 const SILENCE: Duration = Duration::from_secs(20);
 
 impl Spawner {
-    /// Runs a command to its end.
+    /// Runs a command to its end; waits until it can be started, where the machine is short of files, processes or memory
+    /// for the moment.
     ///
     /// `watch` sees the output as it comes. When `cancel` resolves the command gets TERM, and KILL after its grace;
     /// when the returned future is dropped, its tree is killed after its farewell.
     ///
     /// # Errors
     ///
-    /// When the helper cannot be started or planctl is out of descriptors; a command that cannot be started is an
-    /// [`End`], no error.
+    /// When the helper cannot be started or planctl is out of descriptors for longer than a minute; a command that cannot be
+    /// started is an [`End`], no error.
     pub async fn run(
+        &self,
+        command: &Command,
+        watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
+        cancel: impl Future<Output = ()>,
+    ) -> io::Result<Finished> {
+        let mut cancel = pin!(cancel);
+        let (began, mut pause) = (Instant::now(), SHORTAGE_LOOK);
+        loop {
+            let finished = self.run_at_once(command, watch, cancel.as_mut()).await;
+            if !is_shortage(errno_of(&finished)) || began.elapsed() >= SHORTAGE_WAIT {
+                return finished;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => pause = (pause * 2).min(SHORTAGE_LOOK_MAX),
+                () = cancel.as_mut() => {
+                    return Ok(finished_early(End::Cancelled));
+                }
+            }
+        }
+    }
+
+    async fn run_at_once(
         &self,
         command: &Command,
         watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
@@ -47,7 +84,7 @@ impl Spawner {
         let id = self.next_id();
         let request = match command.request(id) {
             Ok(request) => request,
-            Err(errno) => return Ok(not_started(Stage::Execute, errno)),
+            Err(errno) => return Ok(finished_early(End::NotStarted { stage: Stage::Execute, errno })),
         };
         let hosts = command.confinement.as_ref().and_then(Confinement::hosts);
         let handoff = hosts.map(Handoff::open).transpose()?;
@@ -84,8 +121,17 @@ async fn proxied(handoff: Option<Handoff>) -> Infallible {
     }
 }
 
-fn not_started(stage: Stage, errno: i32) -> Finished {
-    finished(None, Some(End::NotStarted { stage, errno }), Captured::default(), Captured::default())
+fn finished_early(end: End) -> Finished {
+    finished(None, Some(end), Captured::default(), Captured::default())
+}
+
+/// Returns why a command did not start.
+fn errno_of(finished: &io::Result<Finished>) -> Option<i32> {
+    match finished {
+        Ok(Finished { end: End::NotStarted { errno, .. }, .. }) => Some(*errno),
+        Ok(_) => None,
+        Err(error) => error.raw_os_error(),
+    }
 }
 
 fn finished(report: Option<Report>, stopped: Option<End>, stdout: Captured, stderr: Captured) -> Finished {
@@ -196,6 +242,40 @@ async fn readable(stream: &Option<pipe::Receiver>) {
     }
 }
 
+/// Waits until there is something to read on one of the two.
+async fn either_readable(streams: &Streams<'_>) {
+    tokio::select! {
+        () = readable(&streams.stdout) => {}
+        () = readable(&streams.stderr) => {}
+    }
+}
+
+/// How much may be read right now.
+struct Allowance {
+    bytes: f64,
+    at: Instant,
+}
+
+impl Allowance {
+    fn new(at: Instant) -> Allowance {
+        Allowance { bytes: READ_BYTES_BURST, at }
+    }
+
+    fn take(&mut self, bytes: u64) {
+        let now = Instant::now();
+        let grown = now.duration_since(self.at).as_secs_f64() * READ_BYTES_PER_SECOND;
+        (self.bytes, self.at) = ((self.bytes + grown).min(READ_BYTES_BURST) - bytes as f64, now);
+    }
+
+    /// Returns when reading goes on, where it has to pause.
+    fn reads_again(&self) -> Option<Instant> {
+        (self.bytes < 0.0).then(|| {
+            let missing = READ_BYTES_AFTER_PAUSE - self.bytes;
+            self.at + Duration::from_secs_f64(missing / READ_BYTES_PER_SECOND)
+        })
+    }
+}
+
 struct Run<'a> {
     id: u64,
     command: &'a Command,
@@ -223,30 +303,38 @@ impl Run<'_> {
         let mut cancel = pin!(cancel);
         let mut buffer = vec![0; CHUNK_BYTES];
         let started = Instant::now();
-        let never = started + Duration::from_secs(86_400 * 365);
-        let mut idle_at = self.command.idle_timeout.map_or(never, |idle| started + idle);
-        let mut lost_at =
-            self.command.deadline.map_or(never, |deadline| started + deadline + self.command.grace + SILENCE);
+        let never = started + NEVER;
+        // What a configuration says may be more than a clock can add.
+        let after = |span: Duration| Instant::now() + span.min(NEVER);
+        let idle_timeout = self.command.idle_timeout.unwrap_or(NEVER);
+        let mut idle_at = after(idle_timeout);
+        let mut lost_at = self.command.deadline.map_or(never, |deadline| {
+            after(deadline.saturating_add(self.command.grace).saturating_add(SILENCE))
+        });
         if streams.input.is_some() {
             streams.write();
         }
+        let mut allowance = Allowance::new(started);
         loop {
             let mut stop = None;
+            let reads_again = allowance.reads_again();
             tokio::select! {
                 biased;
                 report = self.report() => return report,
                 () = &mut cancel, if self.stopped.is_none() => stop = Some(End::Cancelled),
-                () = readable(&streams.stdout) => {
-                    if self.read(Stream::Stdout, &mut streams.stdout, &mut buffer, watch) {
-                        idle_at = self.command.idle_timeout.map_or(never, |idle| Instant::now() + idle);
-                    }
-                }
-                () = readable(&streams.stderr) => {
-                    if self.read(Stream::Stderr, &mut streams.stderr, &mut buffer, watch) {
-                        idle_at = self.command.idle_timeout.map_or(never, |idle| Instant::now() + idle);
-                    }
-                }
                 () = streams.writable() => streams.write(),
+                () = sleep_until(reads_again.unwrap_or(never)), if reads_again.is_some() => allowance.take(0),
+                () = either_readable(streams), if reads_again.is_none() => {
+                    // Both, so that neither waits for the other's end.
+                    let before = self.printed();
+                    self.read(Stream::Stdout, &mut streams.stdout, &mut buffer, watch);
+                    self.read(Stream::Stderr, &mut streams.stderr, &mut buffer, watch);
+                    let count = self.printed() - before;
+                    if count > 0 {
+                        idle_at = after(idle_timeout);
+                        allowance.take(count);
+                    }
+                }
                 () = sleep_until(idle_at.min(lost_at)) => {
                     if Instant::now() >= lost_at {
                         return Ok(None);
@@ -263,7 +351,7 @@ impl Run<'_> {
                 let grace = if end == End::Flooded { Duration::ZERO } else { self.command.grace };
                 self.stopped = Some(end);
                 idle_at = never;
-                lost_at = lost_at.min(Instant::now() + grace + SILENCE);
+                lost_at = lost_at.min(after(grace.saturating_add(SILENCE)));
                 // A guardian that is gone shows as a closed line.
                 Order::send_kill(&self.line.get_ref().0, self.id, grace).ok();
             }
@@ -291,15 +379,20 @@ impl Run<'_> {
         }
     }
 
-    /// Reads once; says whether anything came.
+    /// Returns how many bytes came on both streams.
+    fn printed(&self) -> u64 {
+        self.stdout.bytes() + self.stderr.bytes()
+    }
+
+    /// Reads once.
     fn read(
         &mut self,
         stream: Stream,
         receiver: &mut Option<pipe::Receiver>,
         buffer: &mut [u8],
         watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
-    ) -> bool {
-        let Some(open) = receiver else { return false };
+    ) {
+        let Some(open) = receiver else { return };
         match open.try_read(buffer) {
             Ok(0) => *receiver = None,
             Ok(count) => {
@@ -309,22 +402,20 @@ impl Run<'_> {
                     Stream::Stderr => self.stderr.push(chunk),
                 }
                 watch(stream, chunk);
-                return true;
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => *receiver = None,
         }
-        false
     }
 
     fn is_flooded(&self) -> bool {
-        self.command.output_bytes_max.is_some_and(|most| self.stdout.bytes() + self.stderr.bytes() > most)
+        self.command.output_bytes_max.is_some_and(|most| self.printed() > most)
     }
 
     /// Reads what is still in the pipes without waiting: whoever inherited them is dead or not ours (PROMISES 3.2, 4).
     fn drain(&mut self, streams: &mut Streams<'_>, watch: &mut (dyn FnMut(Stream, &[u8]) + Send)) {
         let mut buffer = vec![0; CHUNK_BYTES];
-        let most = self.stdout.bytes() + self.stderr.bytes() + DRAIN_BYTES_MAX;
+        let most = self.printed() + DRAIN_BYTES_MAX;
         for (stream, receiver) in
             [(Stream::Stdout, streams.stdout.take()), (Stream::Stderr, streams.stderr.take())]
         {
@@ -333,7 +424,7 @@ impl Run<'_> {
                 Ok(descriptor) => std::fs::File::from(descriptor),
                 Err(_) => continue,
             };
-            while self.stdout.bytes() + self.stderr.bytes() < most {
+            while self.printed() < most {
                 match io::Read::read(&mut pipe, &mut buffer) {
                     Ok(0) => break,
                     Ok(count) => {

@@ -14,6 +14,7 @@ mod processes {
     pub mod networks;
     pub mod probes;
     pub mod sandbox;
+    pub mod shortage;
     pub mod stability;
     pub mod support;
     pub mod swaps;
@@ -27,6 +28,10 @@ fn main() {
     }
     if std::env::args_os().nth(1).is_some_and(|argument| argument == "__attack") {
         std::process::exit(processes::sandbox::attack_main());
+    }
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == "__short") {
+        processes::shortage::short_main();
+        return;
     }
     let folder = tempfile::tempdir().unwrap();
     make_environment_hostile(folder.path());
@@ -43,6 +48,7 @@ fn main() {
         processes::networks::tests(),
         processes::probes::tests(),
         processes::sandbox::tests(),
+        processes::shortage::tests(),
         processes::stability::tests(),
         processes::swaps::tests(),
         processes::trials::tests(),

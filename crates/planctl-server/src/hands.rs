@@ -667,7 +667,9 @@ impl Hands {
         if claimed.item.at.attempt.number() > 1 {
             let mut view = self.store.run_view(self.run).await?;
             let allowed = view.records.remove(&claimed.item.at.node).map(|record| record.allowed);
-            baseline.allow(Path::new(&claimed.workspace), &allowed.unwrap_or_default())?;
+            let (allowed, workspace) = (allowed.unwrap_or_default(), PathBuf::from(&claimed.workspace));
+            let with_allowed = blocking(move || baseline.allow(&workspace, &allowed).map(|()| baseline));
+            baseline = with_allowed.await??;
         }
         if !baseline.globs.is_empty() || !baseline.deciding.is_empty() {
             baseline.by_products = by_products::read(&self.state_dir, Path::new(&claimed.workspace));
@@ -762,8 +764,13 @@ impl Hands {
         match found {
             Found::Evidence(mut evidence) if protection::is_mover(&self.approved, gated) => {
                 let known = self.moved(claimed).await?;
-                let workspace = Path::new(&claimed.workspace);
-                evidence.protected.extend(protection::moved_by(&self.approved, gated, &known, workspace)?);
+                let (approved, graph) = (self.approved.clone(), claimed.graph.clone());
+                let (node, workspace) = (claimed.item.at.node.clone(), PathBuf::from(&claimed.workspace));
+                let moved = blocking(move || match graph.gated(&node) {
+                    Some(gated) => protection::moved_by(&approved, &gated, &known, &workspace),
+                    None => Ok(BTreeMap::new()),
+                });
+                evidence.protected.extend(moved.await??);
                 Ok(Found::Evidence(evidence))
             }
             Found::Evidence(_)

@@ -14,6 +14,7 @@ mod line;
 mod openapi;
 mod parameters;
 mod plans;
+mod printed;
 mod problem;
 mod routes;
 mod runs;

@@ -10,8 +10,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::services::ServiceError;
+
+/// How often a lock is tried that another process has.
+const LOCKED_AGAIN: Duration = Duration::from_millis(20);
 
 /// One running planctl process.
 #[derive(Debug)]
@@ -77,15 +81,19 @@ impl Drop for Instance {
 
 /// Says whether an instance of this state directory is gone, together with everything it started.
 ///
-/// Of one that keeps its lock elsewhere, as another person's on the same database does, nothing can be said from here:
-/// its leases run out by themselves.
-pub fn is_gone(state_dir: &Path, id: &str) -> bool {
+/// Of one that keeps its lock elsewhere, as another person's on the same database does, or one on a clone of this machine
+/// that has its id, nothing can be said from here: its leases run out by themselves.
+pub fn is_gone(state_dir: &Path, id: &str, is_of_this_boot: bool) -> bool {
     if id.contains('/') || id.is_empty() {
         return false;
     }
     match home(&folder(state_dir)) {
         Ok(home) if id.split('-').next() == Some(home.as_str()) => {}
         Ok(_) | Err(_) => return false,
+    }
+    // A lock proves nothing about a process of an earlier boot: it is gone whatever the file says.
+    if !is_of_this_boot {
+        return true;
     }
     match File::open(folder(state_dir).join(format!("{id}.lock"))) {
         Ok(file) => is_free(&file),
@@ -122,19 +130,30 @@ fn home(folder: &Path) -> io::Result<String> {
 
 /// Waits until no other process of this state directory does this, and keeps them out until the answer is dropped, and
 /// what keeps it too is dead.
+///
+/// The lock is tried again and again, since a thread that waits for it in the kernel would keep this process from ending.
 pub(crate) async fn one_at_a_time(state_dir: &Path, what: &str) -> Result<Arc<OwnedFd>, ServiceError> {
     let path = state_dir.join(format!("{what}.lock"));
-    let wrong = format!("lock {}", path.display());
-    let take = move || -> io::Result<File> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+    let wrong = || ServiceError::io(format!("lock {}", path.display()));
+    let file = crate::hands::blocking({
+        let path = path.clone();
+        move || lock_file(&path)
+    });
+    let file = file.await?.map_err(wrong())?;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Arc::new(file.into())),
+            Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCKED_AGAIN).await,
+            Err(TryLockError::Error(error)) => return Err(wrong()(error)),
         }
-        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path)?;
-        file.lock()?;
-        Ok(file)
-    };
-    let file = crate::hands::blocking(take).await?.map_err(ServiceError::io(wrong))?;
-    Ok(Arc::new(file.into()))
+    }
+}
+
+fn lock_file(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 fn clear_dead(folder: &Path) -> io::Result<()> {
@@ -173,7 +192,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let instance = Instance::begin(state.path()).unwrap();
         let id = instance.id().to_owned();
-        assert!(!is_gone(state.path(), &id));
+        assert!(!is_gone(state.path(), &id, true));
         let helper = instance.lock().unwrap();
         let path = instance.path.clone();
         // A kill -9 of the process closes its own handle and leaves the file; the helper's handle holds on.
@@ -182,9 +201,9 @@ mod tests {
         fs::hard_link(&path, path.with_extension("kept")).unwrap();
         drop(instance);
         fs::rename(path.with_extension("kept"), &path).unwrap();
-        assert!(!is_gone(state.path(), &id));
+        assert!(!is_gone(state.path(), &id, true));
         drop(helper);
-        assert!(is_gone(state.path(), &id));
+        assert!(is_gone(state.path(), &id, true));
     }
 
     #[test]
@@ -192,11 +211,13 @@ mod tests {
         let (here, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let instance = Instance::begin(elsewhere.path()).unwrap();
         Instance::begin(here.path()).unwrap();
-        assert!(!is_gone(here.path(), instance.id()), "its lock file is not here, and it lives");
+        assert!(!is_gone(here.path(), instance.id(), true), "its lock file is not here, and it lives");
         let id = instance.id().to_owned();
         drop(instance);
-        assert!(is_gone(elsewhere.path(), &id));
-        assert!(!is_gone(here.path(), &id));
+        assert!(is_gone(elsewhere.path(), &id, true));
+        assert!(is_gone(elsewhere.path(), &id, false), "it was of an earlier boot");
+        assert!(!is_gone(here.path(), &id, false), "b8: whose boot that was is not known here");
+        assert!(!is_gone(here.path(), &id, true));
     }
 
     #[test]
@@ -207,10 +228,10 @@ mod tests {
         dead.iter().for_each(|dead| fs::write(dead, "").unwrap());
         let other = Instance::begin(state.path()).unwrap();
         assert!(!dead.iter().any(|dead| dead.exists()));
-        assert!(!is_gone(state.path(), living.id()) && !is_gone(state.path(), other.id()));
+        assert!(!is_gone(state.path(), living.id(), true) && !is_gone(state.path(), other.id(), true));
         // Of one that died after the last that began.
         fs::write(&dead[0], "").unwrap();
         drop(other);
-        assert!(!dead[0].exists() && !is_gone(state.path(), living.id()));
+        assert!(!dead[0].exists() && !is_gone(state.path(), living.id(), true));
     }
 }

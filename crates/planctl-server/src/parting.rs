@@ -12,6 +12,7 @@ use planctl_harness::{
 };
 use planctl_store::{Claimed, RunRow, Store, StoreError};
 
+use crate::hands::blocking;
 use crate::protection::moved_by;
 use crate::services::{ServiceError, Services};
 use crate::station::Station;
@@ -97,7 +98,10 @@ impl Branches {
         Ok(match joined {
             Ok(Joined::Merged { files }) => {
                 let files = u32::try_from(files).unwrap_or(u32::MAX);
-                let protected = protected_now(claimed, fork, approved)?;
+                let (graph, fork, approved) = (claimed.graph.clone(), fork.clone(), approved.clone());
+                let workspace = PathBuf::from(&claimed.workspace);
+                let protected = blocking(move || protected_now(&graph, &fork, &approved, &workspace));
+                let protected = protected.await??;
                 Ok((Found::Merged { files, protected }, Vec::new()))
             }
             Ok(Joined::Conflicts { branch, folder, conflicts }) => {
@@ -207,11 +211,11 @@ pub(crate) fn is_seen_by(graph: &Graph, node: &NodeId, other: &NodeId) -> bool {
 
 /// Returns the protected files that steps between a fork and its join may change, as the merge left them.
 fn protected_now(
-    claimed: &Claimed,
+    graph: &Graph,
     fork: &NodeId,
     approved: &Baseline,
+    workspace: &Path,
 ) -> Result<std::collections::BTreeMap<String, Option<planctl_engine::Digest>>, ServiceError> {
-    let graph = &claimed.graph;
     let is_within = |node: &NodeId| {
         let mut place = graph.apart(node);
         while let Some(apart) = place {
@@ -225,12 +229,7 @@ fn protected_now(
     let steps = graph.nodes().iter().filter(|node| is_within(&node.id)).filter_map(|node| node.gated());
     let mut found = std::collections::BTreeMap::new();
     for gated in steps {
-        found.extend(moved_by(
-            approved,
-            &gated,
-            &std::collections::BTreeMap::new(),
-            Path::new(&claimed.workspace),
-        )?);
+        found.extend(moved_by(approved, &gated, &std::collections::BTreeMap::new(), workspace)?);
     }
     Ok(found)
 }

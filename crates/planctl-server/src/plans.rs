@@ -24,6 +24,7 @@ use crate::sub_plans::Home;
 use crate::tend::Tended;
 use crate::wire::Decided;
 use crate::wire::calls::StandingView;
+use crate::workspace_notes;
 use crate::worktrees::shell_word;
 
 /// Where a plan stands before anything is done with it.
@@ -339,7 +340,8 @@ impl Services {
     /// [`ServiceError::NotVerified`], [`ServiceError::NoAgent`], [`ServiceError::Isolation`], and those of the store.
     pub async fn start(&self, checked: &Checked, start: &Start) -> Result<Started, ServiceError> {
         // Two that start one plan at the same moment share its run; the second takes up what the first began.
-        let _starting = crate::instance::one_at_a_time(self.station.state_dir(), "starting").await?;
+        let starting = format!("starting/{}", workspace_notes::name_of(self.own_folder()?));
+        let _starting = crate::instance::one_at_a_time(self.station.state_dir(), &starting).await?;
         if let Some(request) = self.door.request
             && let Some(run) = self.store.run_of_request(request).await?
         {

@@ -1,6 +1,6 @@
 //! Pictures of runs for people and programs, put together from what the store holds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use planctl_engine::view::{Form, Manual, Scene};
@@ -12,7 +12,7 @@ use planctl_engine::{
 use planctl_lang::Source;
 use planctl_lang::workflow::{self, Language, Workflow};
 use planctl_store::{
-    Ahead, AwaitedLock, Line, OpenItem, Page, RunRow, RunView as StoredView, Said, StoreError, Unread,
+    Ahead, AwaitedLock, Line, OpenItem, Page, RunRow, RunView as StoredView, Said, Store, StoreError, Unread,
     WorktreeRow,
 };
 use serde_json::{Map, Value};
@@ -52,6 +52,24 @@ struct Shown {
     troubles: BTreeMap<NodeId, String>,
     /// The newest runs of the plans that its nodes carry out.
     within: BTreeMap<NodeId, Inner>,
+}
+
+/// A run's history from its beginning, of which no more is in memory than is read at once.
+struct Lines<'a> {
+    store: &'a Store,
+    run: RunId,
+    read: VecDeque<Line>,
+    after: i64,
+}
+
+impl Lines<'_> {
+    async fn next(&mut self) -> Result<Option<Line>, StoreError> {
+        if self.read.is_empty() {
+            self.read = self.store.history(self.run, self.after, LINES_AT_ONCE).await?.into();
+            self.after = self.read.back().map_or(self.after, |line| line.seq);
+        }
+        Ok(self.read.pop_front())
+    }
 }
 
 fn id_of(row: &Result<RunRow, Unread>) -> RunId {
@@ -200,16 +218,8 @@ impl Services {
         Ok(lines.iter().map(|line| event_line(&name, line)).collect())
     }
 
-    async fn whole_history(&self, run: RunId) -> Result<Vec<Line>, ServiceError> {
-        let mut lines: Vec<Line> = Vec::new();
-        loop {
-            let after = lines.last().map_or(0, |line| line.seq);
-            let more = self.store.history(run, after, LINES_AT_ONCE).await?;
-            if more.is_empty() {
-                return Ok(lines);
-            }
-            lines.extend(more);
-        }
+    fn history_of(&self, run: RunId) -> Lines<'_> {
+        Lines { store: &self.store, run, read: VecDeque::new(), after: 0 }
     }
 
     /// Shows the attempts of a run's steps: what the workers said and what the gates found.
@@ -235,7 +245,8 @@ impl Services {
         let mut places: BTreeMap<(u32, u16), usize> = BTreeMap::new();
         let first = page.after.unwrap_or(0);
         let end = first.saturating_add(usize::try_from(page.limit).unwrap_or(0));
-        for line in self.whole_history(run).await? {
+        let mut lines = self.history_of(run);
+        while let Some(line) = lines.next().await? {
             let input = match &line.said {
                 Said::Input(input) => input,
                 Said::Fact(fact) => {
@@ -443,11 +454,14 @@ impl Services {
     }
 
     async fn facts(&self, run: RunId) -> Result<Vec<(Timestamp, Fact)>, ServiceError> {
-        let fact = |line: Line| match line.said {
-            Said::Fact(fact) => Some((line.at, *fact)),
-            Said::Input(_) => None,
-        };
-        Ok(self.whole_history(run).await?.into_iter().filter_map(fact).collect())
+        let (mut facts, mut lines) = (Vec::new(), self.history_of(run));
+        while let Some(line) = lines.next().await? {
+            match line.said {
+                Said::Fact(fact) => facts.push((line.at, *fact)),
+                Said::Input(_) => {}
+            }
+        }
+        Ok(facts)
     }
 
     /// Writes what an agent that drives itself is told of a run (rows H-40, H-41, G-33).
@@ -484,7 +498,8 @@ impl Services {
             what: format!("step {step} in {}", shown.view.run.name),
         })?;
         let (mut because, mut choices) = (Vec::new(), Vec::new());
-        for line in self.whole_history(run).await? {
+        let mut lines = self.history_of(run);
+        while let Some(line) = lines.next().await? {
             let Said::Fact(fact) = &line.said else { continue };
             let seq = u64::try_from(line.seq).unwrap_or(0);
             let leads_here = matches!(&**fact, Fact::EdgeFollowed { to, .. } if *to == node.id);

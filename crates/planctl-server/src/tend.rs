@@ -81,8 +81,7 @@ impl Station {
         let mut dead = Vec::new();
         let aside = self.aside().runs();
         for (boot, holder) in self.store.holders(self.host()).await? {
-            // A lock proves nothing about a process of an earlier boot: it is gone whatever the file says.
-            if boot != self.boot() || instance::is_gone(self.state_dir(), &holder) {
+            if instance::is_gone(self.state_dir(), &holder, boot == self.boot()) {
                 for expired in self.store.held_by_dead(self.host(), &holder, &aside).await? {
                     let Some(expired) = self.readable(expired, &mut tended) else { continue };
                     if self.by_itself(expired.run, self.expire(&expired), &mut tended).await? {

@@ -37,8 +37,12 @@ impl Notes {
     }
 
     fn list(self, state_dir: &Path, workspace: &Path) -> PathBuf {
-        let name = digest_of(workspace.as_os_str().as_encoded_bytes());
-        let name: String = name.as_str().trim_start_matches("sha256:").chars().take(32).collect();
-        state_dir.join(self.0).join(format!("{name}.json"))
+        state_dir.join(self.0).join(format!("{}.json", name_of(workspace)))
     }
+}
+
+/// Returns a name for the files about a workspace.
+pub(crate) fn name_of(workspace: &Path) -> String {
+    let name = digest_of(workspace.as_os_str().as_encoded_bytes());
+    name.as_str().trim_start_matches("sha256:").chars().take(32).collect()
 }

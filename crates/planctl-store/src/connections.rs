@@ -12,7 +12,7 @@ use sqlx::{ConnectOptions, Connection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::error::{StoreError, Trouble, is_stale_plan, trouble};
+use crate::error::{StoreError, Trouble, is_of_tls, is_stale_plan, trouble};
 use crate::store::Settings;
 
 /// Makes a session what the hot path needs. Index paths only (a plan cached on a near-empty table would stay a
@@ -58,10 +58,25 @@ impl Connections {
             match self.open().await {
                 Ok(connection) => self.idle().push(connection),
                 Err(Opening::TooOld(found)) => return Err(StoreError::OldPostgres { found }),
+                // Later it counts as an outage: a certificate is renewed, and the work waits for that.
+                Err(Opening::Failed(source)) if is_of_tls(&source) => {
+                    return Err(StoreError::Denied { source });
+                }
+                Err(Opening::Failed(sqlx::Error::Io(error))) if self.lacks_certificate(&error) => {
+                    let what = "a file that the address names (sslrootcert, sslcert or sslkey) can't be read";
+                    let source = sqlx::Error::Configuration(format!("{what}: {error}").into());
+                    return Err(StoreError::Denied { source });
+                }
                 Err(Opening::Failed(error)) => patience.after(error).await?,
             }
         }
         Ok(())
+    }
+
+    /// Says that a file of certificates is missing: there is no other file on the way to a port.
+    fn lacks_certificate(&self, error: &std::io::Error) -> bool {
+        let is_port = self.options.get_socket().is_none() && !self.options.get_host().starts_with('/');
+        is_port && error.kind() == std::io::ErrorKind::NotFound
     }
 
     /// Lends a connection; opens one where none is idle.

@@ -207,6 +207,14 @@ pub(crate) fn trouble(error: &sqlx::Error) -> Trouble {
     }
 }
 
+/// Returns true if no encrypted connection came about: the server offers none, or its certificate is not to be trusted.
+pub(crate) fn is_of_tls(error: &sqlx::Error) -> bool {
+    if let sqlx::Error::Io(error) = error {
+        return error.get_ref().is_some_and(|within| within.is::<rustls::Error>());
+    }
+    matches!(error, sqlx::Error::Tls(_))
+}
+
 /// Sorts the codes of PROMISES 2.4.
 fn trouble_of(code: &str) -> Trouble {
     let class = code.get(..2).unwrap_or_default();

@@ -97,7 +97,8 @@ pub(crate) const RUNS_BEGINNING: &str = runs_where!(
 pub(crate) const RUNS: &str = runs_where!(
     "($1::bigint is null or r.workspace = $1) and ($3::uuid is null or r.id < $3) order by r.id desc limit $2"
 );
-pub(crate) const RUNS_IN_STATUS: &str = runs_where!("r.status = $1 order by r.id limit $2");
+pub(crate) const RUNS_QUEUED: &str =
+    runs_where!("r.status = 'queued' and w.host = $1 order by r.id limit $2");
 pub(crate) const RUNS_OPEN: &str = runs_where!("r.ended_at is null and w.host = $1 order by r.id limit $2");
 /// Of each plan its newest run, which has the last word on the plan's file; where that is over.
 pub(crate) const RUNS_ENDED_LAST: &str = runs_where!(
@@ -654,13 +655,18 @@ impl Store {
         RunRow::each(&rows)
     }
 
-    /// Returns runs that wait for their workspace, oldest first.
+    /// Returns runs that wait for their workspace on this host, oldest first.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn queued_runs(&self, limit: i64) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(RUNS_IN_STATUS).bind("queued").bind(limit).fetch_all(&mut *lent))?;
+    pub async fn queued_runs(
+        &self,
+        host: &str,
+        limit: i64,
+    ) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
+        let rows =
+            repeated!(self, lent => sqlx::query(RUNS_QUEUED).bind(host).bind(limit).fetch_all(&mut *lent))?;
         RunRow::each(&rows)
     }
 

@@ -122,7 +122,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("runs: run of path", runs::RUN_OF_PATH),
     ("runs: runs beginning", runs::RUNS_BEGINNING),
     ("runs: runs", runs::RUNS),
-    ("runs: runs in status", runs::RUNS_IN_STATUS),
+    ("runs: runs queued", runs::RUNS_QUEUED),
     ("runs: records", runs::RECORDS),
     ("runs: items", runs::ITEMS),
     ("runs: asks", runs::ASKS),

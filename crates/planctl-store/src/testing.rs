@@ -79,8 +79,19 @@ impl TestCluster {
     ///
     /// When it can't be started: a test can't go on then.
     pub fn private() -> TestCluster {
+        TestCluster::private_with([])
+    }
+
+    /// Starts a cluster of this test alone, with settings of the server that win over the product's.
+    ///
+    /// # Panics
+    ///
+    /// When it can't be started: a test can't go on then.
+    pub fn private_with<const N: usize>(settings: [(&str, String); N]) -> TestCluster {
         let place = Scratch::new();
-        TestCluster::attach(ClusterOptions::new(place.0.join("state")), Some(place))
+        let settings = settings.map(|(name, value)| (name.to_owned(), value)).into();
+        let options = ClusterOptions { settings, ..ClusterOptions::new(place.0.join("state")) };
+        TestCluster::attach(options, Some(place))
     }
 
     fn attach(options: ClusterOptions, place: Option<Scratch>) -> TestCluster {

@@ -73,6 +73,9 @@ pub struct Global {
     /// The daemon to speak to: a URL or a socket [env: PLANCTL_SERVER] [default: that of the state directory, where one runs]
     #[arg(long, global = true, value_name = "URL|SOCKET", conflicts_with = "database_url")]
     pub server: Option<String>,
+    /// Send a token to another machine over http://, where others can read it on the way
+    #[arg(long, global = true, env = "PLANCTL_INSECURE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
+    pub insecure: bool,
     /// Work in this directory
     #[arg(short = 'C', global = true, value_name = "DIR")]
     pub directory: Option<PathBuf>,
@@ -345,7 +348,7 @@ pub struct AtOnce {
     /// Listen on this port too, beside the socket in the state directory: 127.0.0.1:7420
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<std::net::SocketAddr>,
-    /// Let --listen be an address that other machines reach; put a proxy with TLS before it
+    /// Let --listen be an address that other machines reach; put a proxy with TLS before it, whose https:// address clients name
     #[arg(long, requires = "listen")]
     pub allow_remote: bool,
     /// A name by which clients call it on that port, besides localhost; may be repeated

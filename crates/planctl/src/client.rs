@@ -30,7 +30,7 @@ use crate::checking::check_failure;
 use crate::commands::Context;
 use crate::failure::{Exit, Failure};
 use crate::limits;
-use crate::remote::{self, Address, Remote};
+use crate::remote::{self, Access, Address, Remote};
 use crate::show;
 
 /// A connection to planctl's services: in this process, or in a daemon.
@@ -329,14 +329,19 @@ impl Client {
     pub async fn find(&self, given: &str) -> Result<Handle, Failure> {
         match &self.via {
             Via::Here(services) => services.find(given).await.map(Handle).map_err(failure),
-            Via::Daemon(daemon) => {
-                let path = planctl_server::check::plan_path(Path::new(given), Path::new(&daemon.workspace));
-                let given = if Path::new(given).exists() { &path } else { given };
-                let query = [("workspace", daemon.workspace.as_str())];
-                let found: RunName =
-                    daemon.remote.get(&format!("/v1/runs/{}/name", remote::part(given)), &query).await?;
-                handle_of(&found.id)
-            }
+            Via::Daemon(daemon) => match daemon.run_named(given).await {
+                // The daemon is in another folder than the person, so a plan's path is worked out here.
+                Err(missing) if missing.exit == Exit::NotFound && !given.starts_with('@') => {
+                    let path =
+                        planctl_server::check::plan_path(Path::new(given), Path::new(&daemon.workspace));
+                    match daemon.run_named(&path).await {
+                        // A person is told of what they typed, not of what was made of it.
+                        Err(failure) if failure.exit == Exit::NotFound => Err(missing),
+                        found => found,
+                    }
+                }
+                found => found,
+            },
         }
     }
 
@@ -627,7 +632,9 @@ impl Daemon {
             Some(named) => Address::parse(named)?,
             None => Address::Socket(planctl_server::daemon::socket_of(&context.state_dir()?)),
         };
-        let remote = Remote::new(address, context.token()?.as_deref(), Some(&context.actor()))?;
+        let (token, actor) = (context.token()?, context.actor());
+        let access = Access { token: token.as_deref(), actor: Some(&actor), insecure: context.is_insecure() };
+        let remote = Remote::new(address, access)?;
         let daemon = Daemon {
             remote,
             workspace: context.workspace().to_string_lossy().into_owned(),
@@ -644,6 +651,12 @@ impl Daemon {
             None => true,
         };
         Ok(is_same.then_some(daemon))
+    }
+
+    async fn run_named(&self, given: &str) -> Result<Handle, Failure> {
+        let path = format!("/v1/runs/{}/name", remote::part(given));
+        let found: RunName = self.remote.get(&path, &[("workspace", self.workspace.as_str())]).await?;
+        handle_of(&found.id)
     }
 
     async fn database_line(&self) -> Result<String, Failure> {

@@ -205,6 +205,11 @@ impl Context {
         named.filter(|named| !named.trim().is_empty())
     }
 
+    /// Says that a token may be sent to another machine unencrypted.
+    pub fn is_insecure(&self) -> bool {
+        self.global.insecure
+    }
+
     /// Returns the token to show to a daemon.
     ///
     /// # Errors
@@ -316,10 +321,8 @@ impl Context {
 
 /// Returns the login of the user that this process runs as; `USER` may be anybody's.
 fn login() -> Option<String> {
-    let uid = rustix::process::getuid().as_raw().to_string();
-    let users = std::fs::read_to_string("/etc/passwd").ok()?;
-    let mut entries = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
-    entries.find(|fields| fields.get(2) == Some(&uid.as_str())).map(|fields| fields[0].to_owned())
+    // The system also knows users of directories such as LDAP.
+    nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.name)
 }
 
 fn find_workspace(named: Option<&Path>) -> Result<PathBuf, Failure> {

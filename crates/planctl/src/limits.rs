@@ -1,29 +1,24 @@
 //! What planctl needs of the system's limits, said before something fails for want of it (row 113).
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, getrlimit};
 
 use crate::failure::{Exit, Failure};
 
 /// How many files must be open at once: a database, a helper with its pipes, a worker's streams.
 const FILES: u64 = 64;
 
-/// Takes as many open files as the system grants.
+/// Takes as many open files as the system grants; what planctl starts has as many as planctl was given.
 ///
 /// # Errors
 ///
 /// Says which limit is too low, and how to raise it.
 pub fn enough() -> Result<(), Failure> {
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    if current.is_none_or(|files| files >= FILES) {
+    // Where more is not to be had, what there is may do.
+    let has = planctl_harness::raise_open_files()
+        .unwrap_or_else(|_| getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX));
+    if has >= FILES {
         return Ok(());
     }
-    if maximum.is_none_or(|files| files >= FILES) {
-        let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(FILES), maximum });
-        if raised.is_ok() {
-            return Ok(());
-        }
-    }
-    let has = current.unwrap_or_default();
     Err(Failure::new(
         Exit::Unavailable,
         format!("could not start: this process may have {has} files open at once, and planctl needs {FILES}"),

@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _};
@@ -21,6 +22,7 @@ mod remote;
 mod reports;
 mod secrecy;
 mod show;
+mod tls;
 
 use args::{Cli, Color, Command, DaemonCommand, LogFormat};
 use failure::{Answer, Exit, Failure};
@@ -28,6 +30,9 @@ use failure::{Answer, Exit, Failure};
 /// Reading a large plan makes and frees many small texts, which this one does faster than the system's.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// How long calls of the system that are under way may take at the end.
+const CALLS_END_WITHIN: Duration = Duration::from_millis(400);
 
 fn main() -> ExitCode {
     secrecy::wipe_environment();
@@ -42,7 +47,8 @@ fn main() -> ExitCode {
     };
     let server = cli.global.server.clone().or_else(|| std::env::var("PLANCTL_SERVER").ok());
     // A worker that stays holds a token for long, and calls nothing for which the daemon looks who it is.
-    if command != "worker run" && server.is_some_and(|server| server.starts_with("http")) {
+    // Behind TLS it sees a proxy.
+    if command != "worker run" && server.is_some_and(|server| server.starts_with("http://")) {
         secrecy::be_findable();
     }
     colour(cli.global.color);
@@ -89,7 +95,10 @@ fn started(cli: Cli) -> Answer {
     }
     let runtime = planctl_server::runtime()
         .map_err(|error| Failure::new(Exit::Temporary, format!("could not start: {error}")))?;
-    runtime.block_on(commands::run(cli))
+    let answer = runtime.block_on(commands::run(cli));
+    // A call that still waits for the system, as for a file system that is away, must not keep this process here.
+    runtime.shutdown_timeout(CALLS_END_WITHIN);
+    answer
 }
 
 fn misused(error: &clap::Error) -> ExitCode {

@@ -10,8 +10,10 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use url::Url;
 
 use crate::failure::{Exit, Failure};
+use crate::tls;
 
 /// How long a call may take where it does not wait for anything.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -25,15 +27,18 @@ const TRY_AGAIN: Duration = Duration::from_millis(250);
 pub enum Address {
     /// The socket of a state directory on this host.
     Socket(PathBuf),
-    /// A port: `http://127.0.0.1:7420`.
-    Url(String),
+    /// A port: `http://127.0.0.1:7420`, `https://planctl.example.org`.
+    Url(Url),
 }
 
 impl Address {
     /// Reads what `--server` was given: a URL, or a socket's path.
     pub fn parse(given: &str) -> Result<Address, Failure> {
         if given.starts_with("http://") || given.starts_with("https://") {
-            return Ok(Address::Url(given.trim_end_matches('/').to_owned()));
+            return Url::parse(given).map(Address::Url).map_err(|error| {
+                let given = without_password(given);
+                Failure::usage(format!("could not use `{given}` as a daemon's address: {error}"))
+            });
         }
         let port = given.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
         if port.is_some() && !given.contains('/') {
@@ -48,7 +53,7 @@ impl std::fmt::Display for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Address::Socket(path) => write!(f, "{}", path.display()),
-            Address::Url(url) => f.write_str(&without_password(url)),
+            Address::Url(url) => f.write_str(&without_password(url.as_str().trim_end_matches('/'))),
         }
     }
 }
@@ -72,38 +77,81 @@ pub enum Silence {
     Late,
 }
 
+/// What a client shows to a daemon.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Access<'a> {
+    /// What says that it may.
+    pub token: Option<&'a str>,
+    /// By which name it decides; a daemon believes it on its socket.
+    pub actor: Option<&'a str>,
+    /// Shows the token also where others can read it.
+    pub insecure: bool,
+}
+
 /// A connection to a daemon. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Remote {
     http: reqwest::Client,
     address: Address,
     base: String,
+    headers: HeaderMap,
+    insecure: bool,
 }
 
 impl Remote {
     /// Prepares calls; connects to nothing yet.
-    pub fn new(address: Address, token: Option<&str>, actor: Option<&str>) -> Result<Remote, Failure> {
-        let mut headers = HeaderMap::new();
-        if let Some(token) = token {
-            let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
-                .map_err(|_| Failure::new(Exit::Configuration, "could not use the token: it is none"))?;
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
-        }
-        if let (Address::Socket(_), Some(actor)) = (&address, actor)
+    pub fn new(address: Address, access: Access<'_>) -> Result<Remote, Failure> {
+        tls::choose_cryptography();
+        let builder = reqwest::Client::builder().no_proxy();
+        let (builder, base) = match &address {
+            // The certificates of the system are read only where they are asked for something.
+            Address::Socket(path) => {
+                (builder.unix_socket(path.as_path()).tls_certs_only([]), "http://localhost".to_owned())
+            }
+            Address::Url(url) if url.scheme() == "https" => (builder.https_only(true), base_of(url)),
+            Address::Url(url) => (builder.tls_certs_only([]), base_of(url)),
+        };
+        let http = builder.build().map_err(|error| match tls::fault(&error) {
+            Some(fault) => Failure::new(
+                Exit::Configuration,
+                format!("could not prepare calls by TLS: {fault}"),
+            )
+            .help(
+                "install the package ca-certificates, or name a file of certificates: SSL_CERT_FILE=ca.pem",
+            ),
+            None => Failure::new(Exit::Temporary, format!("could not prepare calls: {error}")),
+        })?;
+        let remote = Remote { http, address, base, headers: HeaderMap::new(), insecure: access.insecure };
+        let mut remote = match access.token {
+            Some(token) => remote.showing(token)?,
+            None => remote,
+        };
+        if let (Address::Socket(_), Some(actor)) = (&remote.address, access.actor)
             && let Ok(actor) = HeaderValue::from_bytes(actor.as_bytes())
         {
-            headers.insert("planctl-actor", actor);
+            remote.headers.insert("planctl-actor", actor);
         }
-        let builder = reqwest::Client::builder().default_headers(headers).no_proxy();
-        let (builder, base) = match &address {
-            Address::Socket(path) => (builder.unix_socket(path.as_path()), "http://localhost".to_owned()),
-            Address::Url(url) => (builder, url.clone()),
-        };
-        let http = builder
-            .build()
-            .map_err(|error| Failure::new(Exit::Temporary, format!("could not prepare calls: {error}")))?;
-        Ok(Remote { http, address, base })
+        Ok(remote)
+    }
+
+    /// Returns a connection to the same daemon that shows another token: an item's.
+    pub fn showing(&self, token: &str) -> Result<Remote, Failure> {
+        if let Address::Url(url) = &self.address
+            && tls::is_readable_by_others(url)
+            && !self.insecure
+        {
+            return Err(Failure::usage(format!(
+                "could not send a token to {}: others can read it on the way, since http:// is not encrypted",
+                self.address
+            ))
+            .help("put a proxy with TLS before the daemon and name it with https://; or say --insecure, where everybody on that network is trusted"));
+        }
+        let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
+            .map_err(|_| Failure::new(Exit::Configuration, "could not use the token: it is none"))?;
+        value.set_sensitive(true);
+        let mut remote = self.clone();
+        remote.headers = HeaderMap::from_iter([(AUTHORIZATION, value)]);
+        Ok(remote)
     }
 
     /// Says where the daemon is.
@@ -118,13 +166,12 @@ impl Remote {
         {
             return false;
         }
-        let asked = self.http.get(format!("{}/readyz", self.base)).timeout(TIMEOUT).send().await;
-        asked.is_ok()
+        self.request(Method::GET, "/readyz").timeout(TIMEOUT).send().await.is_ok()
     }
 
     /// Reads once and waits no longer than this, for who asks how a daemon is and may hear that it is unwell.
     pub async fn look<T: DeserializeOwned>(&self, path: &str, within: Duration) -> Result<T, Silence> {
-        let asked = self.http.get(format!("{}{path}", self.base)).timeout(within).send().await;
+        let asked = self.request(Method::GET, path).timeout(within).send().await;
         let response =
             asked.map_err(|error| if error.is_connect() { Silence::Shut } else { Silence::Late })?;
         let bytes = response.bytes().await.map_err(|_| Silence::Late)?;
@@ -178,16 +225,15 @@ impl Remote {
         self.answer(Sent { method: Method::POST, path, query, body, key: Some(key) }).await
     }
 
-    /// Returns a connection to the same daemon that shows another token: an item's.
-    pub fn showing(&self, token: &str) -> Result<Remote, Failure> {
-        Remote::new(self.address.clone(), Some(token), None)
-    }
-
     /// Takes something away, once.
     pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         let key = uuid_of();
         let call = Sent { method: Method::DELETE, path, query: &[], body: None, key: Some(&key) };
         self.answer(call).await?.ok_or_else(|| self.odd("nothing where something was asked for"))
+    }
+
+    fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.base)).headers(self.headers.clone())
     }
 
     fn written(&self, body: &impl Serialize) -> Result<Vec<u8>, Failure> {
@@ -217,8 +263,7 @@ impl Remote {
             let wait =
                 call.query.iter().find(|(name, _)| *name == "wait").and_then(|(_, value)| value.parse().ok());
             let mut request = self
-                .http
-                .request(call.method.clone(), address_of(&self.base, call))
+                .request(call.method.clone(), &path_of(call))
                 .timeout(TIMEOUT + Duration::from_secs(wait.unwrap_or(0)));
             if let Some(body) = &call.body {
                 request = request.header("content-type", "application/json").body(body.clone());
@@ -232,6 +277,7 @@ impl Remote {
                     Err((failure, false)) => return Err(failure),
                     Err((failure, true)) => failure,
                 },
+                Err(error) if tls::fault(&error).is_some() => return Err(self.unreachable(&error)),
                 Err(error) => self.unreachable(&error),
             };
             if tries >= TRIES {
@@ -264,6 +310,10 @@ impl Remote {
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> Failure {
+        if let Some(fault) = tls::fault(error) {
+            let message = format!("could not reach a daemon at {}: {fault}", self.address);
+            return Failure::new(Exit::Unavailable, message).help(tls::help(fault));
+        }
         let mut cause: &dyn std::error::Error = error;
         while let Some(source) = cause.source() {
             cause = source;
@@ -281,12 +331,16 @@ impl Remote {
     }
 }
 
-fn address_of(base: &str, call: &Sent<'_>) -> String {
+fn base_of(url: &Url) -> String {
+    url.as_str().trim_end_matches('/').to_owned()
+}
+
+fn path_of(call: &Sent<'_>) -> String {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(call.query);
     let query = query.finish();
     let mark = if query.is_empty() { "" } else { "?" };
-    format!("{base}{}{mark}{query}", call.path)
+    format!("{}{mark}{query}", call.path)
 }
 
 struct Sent<'a> {

@@ -8,6 +8,9 @@ mod room;
 #[path = "cli/http.rs"]
 mod http;
 
+#[path = "cli/tls.rs"]
+mod tls;
+
 #[path = "cli/schemas.rs"]
 mod schemas;
 

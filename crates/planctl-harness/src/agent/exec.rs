@@ -1,6 +1,6 @@
 //! The generic `--exec` protocol, version 1 (INTERFACE 3.5): folder, environment, prompt, command line.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,9 +11,10 @@ use super::dialect::Answer;
 use super::known::Line;
 use super::{Agent, Assignment, Program};
 use crate::beneath::{LastLink, Root};
-use crate::environment::{Inherited, agent_environment, set};
+use crate::context::ContextEntry;
+use crate::environment::{Inherited, PATH_DEFAULT, agent_environment, set};
 use crate::isolation::{Network, agent_named_in};
-use crate::process::{Command, Input};
+use crate::process::{Command, Input, find_program};
 use crate::prompt::random_key;
 use crate::proxy::{self, Hosts};
 use crate::reach::Reach;
@@ -31,11 +32,11 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub(super) fn furnish(scratch: &Path, assignment: &Assignment) -> io::Result<Room> {
+    pub(super) fn furnish(scratch: &Path, prompt: &str, context: &[ContextEntry]) -> io::Result<Room> {
         let room = Room { folder: ScratchFolder::make(scratch, WORK_PREFIX)? };
-        write_private(&room.prompt_file(), assignment.prompt.as_bytes())?;
+        write_private(&room.prompt_file(), prompt.as_bytes())?;
         create_folder(&room.context_folder())?;
-        for entry in &assignment.context {
+        for entry in context {
             let (Some(path), Some(bytes)) = (entry.path(), &entry.bytes) else { continue };
             if !stays_inside(Path::new(path)) {
                 continue;
@@ -90,7 +91,7 @@ pub(super) fn command(agent: &Agent, assignment: &Assignment, room: &Room) -> Re
     let mut environment = environment(agent, assignment, room);
     let places = Places { prompt: &assignment.prompt, prompt_file: &room.prompt_file() };
     let (arguments, has_prompt) = match &agent.program {
-        Program::Shell(script) => places.shell(script),
+        Program::Shell(script) => places.shell(&bash_in(&environment), script),
         Program::Arguments(arguments) => places.arguments(arguments),
         Program::Known(known) => {
             let Line { arguments, environment: own, reads_file } = known.line(
@@ -228,6 +229,14 @@ fn environment(agent: &Agent, assignment: &Assignment, room: &Room) -> Vec<(OsSt
     environment
 }
 
+/// Returns the bash of the machine, which is in no folder of its own everywhere: where contracts find theirs.
+fn bash_in(environment: &[(OsString, OsString)]) -> PathBuf {
+    let path = environment.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
+    let paths = path.into_iter().chain([OsStr::new(PATH_DEFAULT)]);
+    let mut found = paths.filter_map(|path| find_program(OsStr::new("bash"), path));
+    found.next().unwrap_or_else(|| "/bin/bash".into())
+}
+
 /// What placeholders stand for.
 struct Places<'a> {
     prompt: &'a str,
@@ -236,10 +245,10 @@ struct Places<'a> {
 
 impl Places<'_> {
     /// Hands values over as positional parameters, so that the shell never reads them as its own text (A13).
-    fn shell(&self, script: &str) -> (Vec<OsString>, bool) {
+    fn shell(&self, bash: &Path, script: &str) -> (Vec<OsString>, bool) {
         let (script, has_prompt) = substitute(script);
         let arguments: [OsString; 6] = [
-            "/bin/bash".into(),
+            bash.into(),
             "-c".into(),
             script.into(),
             "planctl-agent".into(),
@@ -328,6 +337,18 @@ mod tests {
         ] {
             assert_eq!(substitute(script).0, expected, "{script}");
         }
+    }
+
+    #[test]
+    fn b10_9_bash_is_looked_for_where_the_worker_finds_programs() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let bash = folder.path().join("bash");
+        std::fs::write(&bash, "").unwrap();
+        std::fs::set_permissions(&bash, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = |folder: &Path| vec![("PATH".into(), folder.as_os_str().to_owned())];
+        assert_eq!(bash_in(&path(folder.path())), bash);
+        assert_eq!(bash_in(&path(Path::new("/none"))), bash_in(&[]));
     }
 
     #[test]

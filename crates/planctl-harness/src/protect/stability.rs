@@ -15,7 +15,7 @@ use super::survey::name_of;
 use super::watch::Watch;
 use crate::beneath::{LastLink, Root};
 use crate::context::GLOB_FILES_MAX;
-use crate::digest::digest_of_file;
+use crate::digest::digest_within;
 use crate::git::index::tracked_files;
 use crate::stamp::Stamp;
 
@@ -104,11 +104,12 @@ impl Steady {
     pub(crate) fn finish(self) -> Unsteady {
         let Steady { root, files, before, folders, stability } = self;
         let mut changes: Vec<Change> = Vec::new();
+        let mut left = super::PROTECTED_BYTES_MAX;
         for (file, before) in files.iter().zip(before) {
             let after = root.stamp(file);
             if after != before {
                 let read = root.open_file(file, LastLink::Refuse).ok();
-                let digest = read.and_then(|read| digest_of_file(read).ok());
+                let digest = read.and_then(|read| digest_within(&read, &mut left).ok().flatten());
                 changes.push(Change { path: name_of(file), before, after, digest });
             }
         }

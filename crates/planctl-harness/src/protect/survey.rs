@@ -13,9 +13,9 @@ use planctl_glob::{Glob, is_glob};
 use rustix::fs::{Dir, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::{EntryKind, FileState, PROTECTED_FILES_MAX, ProtectError};
+use super::{EntryKind, FileState, PROTECTED_BYTES_MAX, PROTECTED_FILES_MAX, ProtectError};
 use crate::beneath::{LastLink, Root, Unreadable};
-use crate::digest::{digest_of, digest_of_file};
+use crate::digest::{digest_of, digest_within};
 use crate::stamp::Stamp;
 use crate::walk::{ENTRIES_MAX, is_leftover};
 
@@ -26,6 +26,8 @@ const CACHES: [&str; 2] = ["__pycache__", ".pytest_cache"];
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Survey {
     pub(crate) entries: BTreeMap<String, Seen>,
+    /// The first file that was not read, since it and those before it have more than [`PROTECTED_BYTES_MAX`].
+    too_large: Option<String>,
 }
 
 /// One entry, and what tells that nobody touched it meanwhile.
@@ -43,14 +45,27 @@ impl Survey {
         globs: impl IntoIterator<Item = &'a String>,
         before: Option<&Survey>,
     ) -> Result<Survey, ProtectError> {
-        let mut surveyor = Surveyor { root, before, entries: BTreeMap::new() };
+        let mut surveyor = Surveyor { root, before, survey: Survey::default(), left: PROTECTED_BYTES_MAX };
         for path in named {
             surveyor.see(path.clone());
         }
         for glob in globs {
             surveyor.walk(glob)?;
         }
-        Ok(Survey { entries: surveyor.entries })
+        Ok(surveyor.survey)
+    }
+
+    /// Looks at named entries, and at all that match a pattern; refuses where one is not read.
+    pub(super) fn whole<'a>(
+        root: &Root,
+        named: impl IntoIterator<Item = &'a String>,
+        globs: impl IntoIterator<Item = &'a String>,
+    ) -> Result<Survey, ProtectError> {
+        let survey = Survey::take(root, named, globs, None)?;
+        match survey.too_large {
+            Some(path) => Err(ProtectError::TooLarge { path }),
+            None => Ok(survey),
+        }
     }
 
     /// Returns what is here and was not there before, with its digest.
@@ -75,21 +90,28 @@ impl Survey {
 struct Surveyor<'a> {
     root: &'a Root,
     before: Option<&'a Survey>,
-    entries: BTreeMap<String, Seen>,
+    survey: Survey,
+    /// How many bytes of files may still be read.
+    left: u64,
 }
 
 impl Surveyor<'_> {
     fn see(&mut self, name: String) {
-        if !self.entries.contains_key(&name) {
+        if !self.survey.entries.contains_key(&name) {
             let before = self.before.and_then(|before| before.entries.get(&name));
-            let seen = look(self.root, Path::new(&bytes_of_name(&name)), before);
-            self.entries.insert(name, seen);
+            let mut reading = Reading { left: self.left, is_cut: false };
+            let seen = look(self.root, Path::new(&bytes_of_name(&name)), before, &mut reading);
+            self.left = reading.left;
+            if reading.is_cut {
+                self.survey.too_large.get_or_insert_with(|| name.clone());
+            }
+            self.survey.entries.insert(name, seen);
         }
     }
 
     fn note(&mut self, path: &Path, kind: EntryKind) {
         let seen = Seen { state: bare(kind), stamp: Stamp::default() };
-        self.entries.insert(name_of(path), seen);
+        self.survey.entries.insert(name_of(path), seen);
     }
 
     /// Goes through every folder below which a pattern could match. A link to a folder counts as an entry, and is followed
@@ -247,7 +269,7 @@ fn bare(kind: EntryKind) -> FileState {
 }
 
 /// Returns what a path names, without following a link that stands there.
-fn look(root: &Root, path: &Path, before: Option<&Seen>) -> Seen {
+fn look(root: &Root, path: &Path, before: Option<&Seen>, reading: &mut Reading) -> Seen {
     let only = |kind| Seen { state: bare(kind), stamp: Stamp::default() };
     let (found, at) = match root.find_straight(path) {
         Ok(found) => (found, None),
@@ -281,7 +303,7 @@ fn look(root: &Root, path: &Path, before: Option<&Seen>) -> Seen {
         state.link = Some(name_of(Path::new(&text)));
         let target = root.find(path, LastLink::Follow).ok();
         state.at = target.as_ref().and_then(|target| root.place_of(target)).or(state.at);
-        match root.open_file(path, LastLink::Follow).map(digested) {
+        match root.open_file(path, LastLink::Follow).map(|file| reading.digested(&file)) {
             Ok(Ok((digest, executable))) => (state.digest, state.executable) = (digest, executable),
             Ok(Err(_)) | Err(_) => state.kind = EntryKind::Link,
         }
@@ -290,7 +312,7 @@ fn look(root: &Root, path: &Path, before: Option<&Seen>) -> Seen {
     if let Some(before) = before.filter(|before| before.stamp == stamp && before.state.at == state.at) {
         return before.clone();
     }
-    match root.open_found(&found).map(digested) {
+    match root.open_found(&found).map(|file| reading.digested(&file)) {
         Ok(Ok((digest, executable))) => (state.digest, state.executable) = (digest, executable),
         Err(Unreadable::NotRegular(_) | Unreadable::ForeignHardLink) => state.kind = EntryKind::Other,
         Ok(Err(_)) | Err(_) => state.kind = EntryKind::Unreadable,
@@ -299,9 +321,26 @@ fn look(root: &Root, path: &Path, before: Option<&Seen>) -> Seen {
     Seen { state, stamp }
 }
 
-fn digested(file: File) -> std::io::Result<(Digest, bool)> {
-    let mode = file.metadata()?.mode();
-    Ok((digest_of_file(file)?, mode & 0o111 != 0))
+/// How much may still be read.
+struct Reading {
+    left: u64,
+    /// Says that a file had more.
+    is_cut: bool,
+}
+
+impl Reading {
+    /// Returns the digest of a file, and whether it may be executed.
+    fn digested(&mut self, file: &File) -> std::io::Result<(Digest, bool)> {
+        let found = file.metadata()?;
+        let digest = match digest_within(file, &mut self.left)? {
+            Some(digest) => digest,
+            None => {
+                self.is_cut = true;
+                digest_of(format!("a file of {} bytes", found.len()).as_bytes())
+            }
+        };
+        Ok((digest, found.mode() & 0o111 != 0))
+    }
 }
 
 /// Writes a path as text without loss: what is not UTF-8 as `\xNN`.

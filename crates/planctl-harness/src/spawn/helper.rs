@@ -16,6 +16,7 @@ use super::cgroups::Delegated;
 use super::guardian::{self, Heard, hear, wait};
 use super::tree::{self, Reaper};
 use super::wire::{self, GUARD, HOLD};
+use crate::open_files;
 
 /// How long guardians may take to end their trees when planctl is gone, before the helper ends everything itself.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -25,6 +26,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// Call it first thing in `main`: the process must have one thread, and its standard input must be the socket that
 /// [`Spawner`](super::Spawner) gave it. It ends when planctl does, after everything that was started is dead.
 pub fn helper_main() -> i32 {
+    open_files::take_from(std::env::args_os().nth(2));
     match Helper::prepare() {
         Ok(mut helper) => {
             helper.serve();

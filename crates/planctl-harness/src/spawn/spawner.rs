@@ -15,6 +15,7 @@ use rustix::time::Timespec;
 
 use super::wire::{self, GUARD, HOLD};
 use crate::git::config::UserSettings;
+use crate::open_files;
 use crate::scratch::ScratchFolder;
 
 /// Guardians kept waiting for the next run; more are let go.
@@ -215,6 +216,7 @@ impl Shared {
         let process = std::process::Command::new(&self.program)
             .arg0("planctl")
             .args(&self.arguments)
+            .args(open_files::argument())
             .env_clear()
             .current_dir("/")
             .stdin(theirs)

@@ -24,6 +24,7 @@ pub fn tests() -> Vec<Trial> {
         death_by_signal_never_passes_whatever_was_expected,
         a4_a_protected_file_changed_before_is_tampered_and_nothing_runs,
         a4_a_protected_file_changed_by_the_contract_is_tampered,
+        b4_a_protected_file_of_eight_tebibytes_is_told_without_being_read,
         hole_8_what_the_contract_itself_creates_is_not_the_workers_tampering,
         cheat_48_a_protected_file_that_is_swapped_and_put_back_tells_nothing,
         an_interrupted_gate_tells_nothing,
@@ -266,6 +267,30 @@ fn a4_a_protected_file_changed_by_the_contract_is_tampered() {
     let Found::Evidence(evidence) = place.found(&changes, baseline()) else { panic!("evidence") };
     assert_eq!(changes.judge(&evidence), Some(Verdict::Tampered));
     assert_eq!(evidence.tampered[0].change, FileChange::Changed);
+}
+
+fn b4_a_protected_file_of_eight_tebibytes_is_told_without_being_read() {
+    let place = Place::new();
+    let check = place.write("tests/check.sh", "true\n");
+    let baseline = Baseline::take(place.path(), [], ["tests/*"]).unwrap();
+    let grow = |path: &Path| {
+        let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(path).unwrap();
+        file.set_len(8 << 40).unwrap();
+    };
+    grow(&check);
+    grow(&place.path().join("tests/new.sh"));
+    let began = Instant::now();
+    let found = place.found(&contract("bash tests/check.sh", 0), baseline);
+    let Found::Evidence(evidence) = found else { panic!("{found:?}") };
+    let changes: Vec<_> = evidence.tampered.iter().map(|file| (file.path.as_str(), file.change)).collect();
+    assert_eq!(
+        changes,
+        [("tests/check.sh", FileChange::Changed), ("tests/new.sh", FileChange::Created)],
+        "{evidence:?}"
+    );
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    let refused = Baseline::take(place.path(), [], ["tests/*"]).unwrap_err().to_string();
+    assert!(refused.contains(".sh`") && refused.contains("more than 4 GiB"), "{refused}");
 }
 
 fn hole_8_what_the_contract_itself_creates_is_not_the_workers_tampering() {

@@ -23,6 +23,8 @@ pub fn tests() -> Vec<Trial> {
         a21_a_flood_is_counted_and_both_ends_are_kept,
         a21_output_over_the_cap_ends_it,
         a21_memory_stays_small_under_a_flood,
+        b10_10_a_command_that_prints_without_end_is_held_up_by_its_pipe,
+        b10_12_the_longest_time_is_as_good_as_none,
         a23_nobody_can_ask_for_input,
         input_arrives_whole_and_then_ends,
         input_that_nobody_reads_does_no_harm,
@@ -40,6 +42,26 @@ pub fn tests() -> Vec<Trial> {
         a_large_request_arrives,
         usage_is_measured,
     ]
+}
+
+fn b10_10_a_command_that_prints_without_end_is_held_up_by_its_pipe() {
+    let mut command = script("echo first >&2; timeout 2 yes; echo last >&2");
+    command.kept_bytes = 100;
+    let finished = block_on(run(&spawner(), &command));
+    assert_eq!(finished.end, End::Exited(0));
+    // 256 MiB in a second, 64 MiB at once, and a little more for a machine that is busy.
+    let most = (2 * 256 + 64 + 100) << 20;
+    eprintln!("{} MiB in two seconds", finished.stdout.bytes >> 20);
+    assert!((1 << 20..most).contains(&finished.stdout.bytes), "{}", finished.stdout.bytes);
+    assert_eq!(finished.stderr.head, b"first\nlast\n");
+}
+
+fn b10_12_the_longest_time_is_as_good_as_none() {
+    let mut command = script("sleep 0.1; exit 3");
+    command.deadline = Some(Duration::MAX);
+    command.idle_timeout = Some(Duration::MAX);
+    command.grace = Duration::MAX;
+    assert_eq!(block_on(run(&spawner(), &command)).end, End::Exited(3));
 }
 
 fn a_command_exits_and_both_streams_are_there() {

@@ -12,8 +12,6 @@ use super::problem::{Code, Problem};
 
 /// How many bytes of bodies are in memory at once, of callers on the socket, and of those on the port.
 const BODY_BYTES_MAX: u32 = 32 << 20;
-/// How many connections to the port may be open at once that have not shown a token that holds.
-const STRANGERS_MAX: usize = 1024;
 
 /// The bytes of bodies that may still arrive.
 pub(super) struct Bodies {
@@ -78,11 +76,12 @@ impl Bodies {
 
 /// Connections to the port that have not shown a token that holds, oldest first. One too many ends the oldest: who has
 /// a token shows it at once, and is no stranger then.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Strangers(Arc<Mutex<Queue>>);
 
-#[derive(Default)]
 struct Queue {
+    /// How many of them there may be.
+    most: usize,
     made: u64,
     open: VecDeque<(u64, oneshot::Sender<()>)>,
 }
@@ -97,6 +96,12 @@ struct OfStranger {
 }
 
 impl Strangers {
+    /// Leaves half of a port's connections to those who are no strangers.
+    pub(super) fn of(connections_max: usize) -> Strangers {
+        let queue = Queue { most: (connections_max / 2).max(1), made: 0, open: VecDeque::new() };
+        Strangers(Arc::new(Mutex::new(queue)))
+    }
+
     /// Takes a connection in; the receiver resolves when it has to make way.
     pub(super) fn enter(&self) -> (Place, oneshot::Receiver<()>) {
         let (make_way, must_go) = oneshot::channel();
@@ -104,7 +109,7 @@ impl Strangers {
         queue.made += 1;
         let number = queue.made;
         queue.open.push_back((number, make_way));
-        if queue.open.len() > STRANGERS_MAX
+        if queue.open.len() > queue.most
             && let Some((_, oldest)) = queue.open.pop_front()
             && oldest.send(()).is_err()
         {
@@ -147,7 +152,8 @@ mod tests {
 
     #[test]
     fn hole_16_the_oldest_stranger_makes_way_and_who_is_known_stays() {
-        let strangers = Strangers::default();
+        const STRANGERS_MAX: usize = 1024;
+        let strangers = Strangers::of(2 * STRANGERS_MAX);
         let (known, mut stays) = strangers.enter();
         known.is_known();
         let (_oldest, mut goes) = strangers.enter();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::RequestPartsExt;
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{RawPathParams, Request};
 use axum::http::response::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header, request};
@@ -24,6 +24,8 @@ use crate::health::Database;
 
 /// How long a body may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest body that is taken in before it is known that the item's token which came with it is one.
+const STRANGERS_BODY_BYTES_MAX: u64 = 16 << 10;
 /// The longest answer that is kept for a repeated request.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// Names the key of a mutation.
@@ -170,12 +172,7 @@ async fn through(doors: &Doors, route: &'static Route, request: Request) -> Resu
     let parameters =
         parameters_of(parameters.map_err(|error| Problem::new(Code::BadRequest, error.to_string()))?)?;
     let query = query_of(parts.uri.query().unwrap_or_default(), route)?;
-    let has_body = parts.method != Method::GET;
-    let (body, held) = read_body(doors, peer, body, route.body_bytes_max).await?;
-    if has_body && !body.is_empty() {
-        refuse_other_media(&parts.headers)?;
-    }
-    let call = Call {
+    let mut call = Call {
         request: None,
         doors: doors.clone(),
         principal,
@@ -183,8 +180,18 @@ async fn through(doors: &Doors, route: &'static Route, request: Request) -> Resu
         parameters,
         query,
         headers: parts.headers,
-        body: body.clone(),
+        body: Bytes::new(),
     };
+    if route.needs == Scope::Item {
+        let is_long = body.size_hint().upper().is_none_or(|bytes| bytes > STRANGERS_BODY_BYTES_MAX);
+        super::items::refuse_strangers(&call, is_long).await?;
+    }
+    let has_body = parts.method != Method::GET;
+    let (body, held) = read_body(doors, peer, body, route.body_bytes_max).await?;
+    if has_body && !body.is_empty() {
+        refuse_other_media(&call.headers)?;
+    }
+    call.body = body.clone();
     if !route.outlives_its_caller() {
         return (route.handler)(call).await;
     }

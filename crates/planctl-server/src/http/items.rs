@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::response::Response;
@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use super::guard::{LEASE_PREFIX, Standing};
 use super::line::{Front, Handed, Line, Lines, Place, Turn, Wanted};
 use super::parameters::WAIT;
+use super::printed::Printed;
 use super::problem::{Code, Problem};
 use super::slots::TakenGate;
 use super::{Answer, Call, Scope, guard, json, nothing};
@@ -61,10 +62,6 @@ const LINE_CHARACTERS_MAX: usize = 200;
 const PLANS_BYTES_MAX: usize = 16 * 1024;
 /// The most plans in one claim, of all its roles.
 const PLANS_MAX: usize = 1000;
-/// How much of what a worker prints is kept for those who watch.
-const LOG_BYTES_MAX: usize = 64 << 10;
-/// Of how many items something is kept in memory.
-const KEPT_ITEMS_MAX: usize = 4096;
 
 /// What the daemon keeps in memory about work that is out: a convenience, and no part of what is decided.
 #[derive(Default)]
@@ -72,8 +69,7 @@ pub(crate) struct Desk {
     lines: Lines,
     /// Workers as they presented themselves, and when that was noted.
     seen: Mutex<HashMap<String, Instant>>,
-    /// The ends of what holders of items printed, by the generation of the lease.
-    logs: Mutex<HashMap<(ItemId, i64), String>>,
+    printed: Mutex<Printed>,
 }
 
 impl Desk {
@@ -91,24 +87,14 @@ impl Desk {
         Ok(())
     }
 
-    fn add(&self, lease: &Lease, text: &str) {
-        let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
-        if logs.len() >= KEPT_ITEMS_MAX {
-            logs.clear();
-        }
-        let log = logs.entry((lease.item.clone(), lease.generation)).or_default();
-        log.push_str(text);
-        let surplus = log.len().saturating_sub(LOG_BYTES_MAX);
-        let start = (surplus..=log.len()).find(|at| log.is_char_boundary(*at)).unwrap_or(0);
-        log.drain(..start);
+    fn printed(&self) -> MutexGuard<'_, Printed> {
+        // What is kept there is for watching only.
+        self.printed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the end of what the holder of an item printed.
     pub(crate) fn log(&self, item: &ItemId) -> Option<String> {
-        let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
-        let newest =
-            logs.iter().filter(|((of, _), _)| of == item).max_by_key(|((_, generation), _)| *generation);
-        newest.map(|(_, log)| log.clone())
+        self.printed().of(item)
     }
 }
 
@@ -536,6 +522,7 @@ impl Lease {
             Proof::Lease { item: self.item.clone(), generation: self.generation, token: self.token.clone() };
         match station.store.apply(self.run, &event, &proof, take.as_ref()).await {
             Ok(applied) => {
+                call.doors.desk().printed().forget(&self.item);
                 if let (Some(slots), Some(room), Some(claimed)) = (slots, room, applied.taken) {
                     slots.hand(TakenGate { claimed, room });
                 }
@@ -733,7 +720,8 @@ pub(super) async fn release(call: Call) -> Answer {
 pub(super) async fn log(call: Call) -> Answer {
     let lease = held(&call).await?;
     let said: LogCall = call.body()?;
-    call.doors.desk().add(&lease, &lease.masks(&call).await?.text(&said.text));
+    let text = lease.masks(&call).await?.text(&said.text).into_owned();
+    call.doors.desk().printed().add(&lease.item, lease.generation, &text);
     Ok(nothing())
 }
 
@@ -758,6 +746,19 @@ async fn held(call: &Call) -> Result<Lease, Problem> {
     match call.station().store.leased(&lease.item, lease.generation, &lease.token).await? {
         Leased::Held(_) => Ok(lease),
         Leased::Lost => Err(Problem::new(Code::LeaseLost, "the lease is over: stop working")),
+        Leased::Unknown => Err(not_there()),
+    }
+}
+
+/// Refuses whoever shows no token of the item, before what they send is taken in; only for what is long it is looked up.
+pub(super) async fn refuse_strangers(call: &Call, is_long: bool) -> Result<(), Problem> {
+    let lease = Lease::of(call)?;
+    if !is_long {
+        return Ok(());
+    }
+    match call.station().store.leased(&lease.item, lease.generation, &lease.token).await? {
+        // What comes too late is told so by its route, which keeps it.
+        Leased::Held(_) | Leased::Lost => Ok(()),
         Leased::Unknown => Err(not_there()),
     }
 }

@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tower::ServiceExt;
 
-use super::capacity::Strangers;
+use super::capacity::{Place, Strangers};
 use super::guard::Peer;
 use super::problem::{Code, Problem};
 use super::slots::Slots;
@@ -41,6 +41,8 @@ const HEADERS_MAX: usize = 64;
 const URI_BYTES_MAX: usize = 8 << 10;
 /// How many connections are open at once on the socket, and on the port; further ones wait.
 const CONNECTIONS_MAX: usize = 2048;
+/// Each door has this part of the files that may be open at most, so that workers and contracts have the others.
+const PART_OF_FILES: u64 = 4;
 /// How long requests that are under way may take at a stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait where no connection can be accepted, as without file descriptors.
@@ -164,7 +166,9 @@ pub async fn serve(station: Station, listening: Listening) {
     let mut stop = options.stop.clone();
     let path = options.socket.clone();
     let doors = Doors::new(station, options);
-    let door = Door { router: routes::router(&doors), doors, strangers: Strangers::default() };
+    let connections_max = connections_max();
+    let strangers = Strangers::of(connections_max);
+    let door = Door { router: routes::router(&doors), doors, strangers, connections_max };
     let local = door.clone().local(socket);
     let network = door.clone().network(port);
     tokio::select! {
@@ -183,6 +187,13 @@ pub async fn serve(station: Station, listening: Listening) {
     }
 }
 
+/// Returns how many connections a door has at most.
+fn connections_max() -> usize {
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let part = usize::try_from(files.unwrap_or(u64::MAX) / PART_OF_FILES).unwrap_or(usize::MAX);
+    part.clamp(1, CONNECTIONS_MAX)
+}
+
 enum Never {}
 
 #[derive(Clone)]
@@ -190,11 +201,12 @@ struct Door {
     router: Router,
     doors: Doors,
     strangers: Strangers,
+    connections_max: usize,
 }
 
 impl Door {
     async fn local(self, socket: UnixListener) -> Never {
-        let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let room = Arc::new(Semaphore::new(self.connections_max));
         loop {
             match socket.accept().await {
                 Ok((stream, _)) => {
@@ -202,10 +214,19 @@ impl Door {
                     // The socket's file lets in its owner and root only; the kernel says who it is.
                     let own = rustix::process::geteuid().as_raw();
                     if who.uid() == own || who.uid() == 0 {
-                        // Of a process that the kernel does not name, as one in a container, nothing is known.
-                        let is_inside_worker = who.pid().is_none_or(is_inside_worker);
-                        let peer = Peer::Local { uid: who.uid(), is_inside_worker };
-                        self.take(stream, peer, &room).await;
+                        // Its parents' files are read, which is nothing for a thread that many wait for.
+                        let peer = async move {
+                            // Of a process that the kernel does not name, as one in a container, nothing is known.
+                            let asked = who
+                                .pid()
+                                .map(|pid| tokio::task::spawn_blocking(move || is_inside_worker(pid)));
+                            let is_inside_worker = match asked {
+                                Some(asked) => asked.await.unwrap_or(true),
+                                None => true,
+                            };
+                            Peer::Local { uid: who.uid(), is_inside_worker }
+                        };
+                        self.take(stream, peer, None, &room).await;
                     }
                 }
                 Err(error) => cannot_accept(&error).await,
@@ -215,7 +236,7 @@ impl Door {
 
     async fn network(self, port: Option<TcpListener>) -> Never {
         let Some(port) = port else { return std::future::pending().await };
-        let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let room = Arc::new(Semaphore::new(self.connections_max));
         loop {
             match port.accept().await {
                 Ok((stream, from)) => {
@@ -224,7 +245,8 @@ impl Door {
                     }
                     // A connection that has ended has nobody to answer.
                     let Ok(to) = stream.local_addr() else { continue };
-                    self.take(stream, Peer::Network(Connection { from, to }), &room).await;
+                    let peer = std::future::ready(Peer::Network(Connection { from, to }));
+                    self.take(stream, peer, Some(self.strangers.enter()), &room).await;
                 }
                 Err(error) => cannot_accept(&error).await,
             }
@@ -235,33 +257,29 @@ impl Door {
     async fn take(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        peer: Peer,
+        peer: impl Future<Output = Peer> + Send + 'static,
+        stranger: Option<(Place, oneshot::Receiver<()>)>,
         room: &Arc<Semaphore>,
     ) {
         let Ok(room) = room.clone().acquire_owned().await else { return };
         let router = self.router.clone();
         let doors = self.doors.clone();
         let mut stop = self.doors.options().stop.clone();
-        // On the socket the kernel says who it is.
-        let (place, must_go) = match peer {
-            Peer::Local { .. } => (None, None),
-            Peer::Network(_) => {
-                let (place, must_go) = self.strangers.enter();
-                (Some(place), Some(must_go))
-            }
-        };
-        let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
-            doors.metrics().asked();
-            request.extensions_mut().insert(peer);
-            if let Some(place) = &place {
-                request.extensions_mut().insert(place.clone());
-            }
-            let router = router.clone();
-            async move {
-                Ok::<_, std::convert::Infallible>(answered(router, request.map(axum::body::Body::new)).await)
-            }
-        });
+        let (place, must_go) = stranger.unzip();
         self.doors.tasks().spawn(async move {
+            let peer = peer.await;
+            let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
+                doors.metrics().asked();
+                request.extensions_mut().insert(peer);
+                if let Some(place) = &place {
+                    request.extensions_mut().insert(place.clone());
+                }
+                let router = router.clone();
+                async move {
+                    let request = request.map(axum::body::Body::new);
+                    Ok::<_, std::convert::Infallible>(answered(router, request).await)
+                }
+            });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIMEOUT)

@@ -1,13 +1,14 @@
 //! The daemon itself: health, metrics, workers, tokens.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use planctl_engine::Role;
 use planctl_store::{NewToken, NewlyMade, Page, RoleRow, StoreError, TokenRow, TokenScope, WorkerRow};
+use serde_json::Value;
 
 use super::guard::{Repeated, Scope};
 use super::items::refuse_roles;
@@ -71,7 +72,9 @@ fn health(is_well: bool, view: DaemonHealthView) -> Response {
 }
 
 pub(super) async fn openapi(_: Call) -> Answer {
-    json(&super::openapi())
+    // Anybody may ask, and it is always the same.
+    static DOCUMENT: LazyLock<Value> = LazyLock::new(super::openapi);
+    json(&*DOCUMENT)
 }
 
 pub(super) async fn problems(_: Call) -> Answer {

@@ -25,11 +25,11 @@ impl Turns for Runs {
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
         let station = &shared.station;
         let mut taken = BTreeSet::new();
-        let queued = station.store().queued_runs(AT_ONCE).await?;
+        let queued = station.store().queued_runs(station.host(), AT_ONCE).await?;
         let queued = shared.health.readable(Runs::NAME, queued);
-        let is_ours = |row: &RunRow| row.host == station.host() && worktrees::trouble_of(row).is_none();
+        let is_well = |row: &RunRow| worktrees::trouble_of(row).is_none();
         let is_empty = queued.is_empty();
-        for row in queued.into_iter().filter(is_ours) {
+        for row in queued.into_iter().filter(is_well) {
             // Behind one that waits, all others of its workspace wait too.
             if row.worktree.is_none() && !taken.insert(row.workspace) {
                 continue;

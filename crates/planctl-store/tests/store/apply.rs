@@ -4,7 +4,7 @@ use planctl_engine::{ClockEvent, Decision, End, Event, Fact, RunId, RunStatus, T
 use planctl_store::testing::tell_time;
 use planctl_store::{PlanStatus, Proof, Said, Settings, Store, StoreError, Token};
 
-use crate::world::{World, evaluated, human, person, reported, take, world};
+use crate::world::{HOST, World, evaluated, human, person, reported, take, world};
 
 #[tokio::test]
 async fn a_plan_of_three_steps_runs_to_its_end_with_three_commits_per_step() {
@@ -221,8 +221,10 @@ async fn a_second_run_of_a_workspace_waits_and_is_told_for_whom() {
     let second = world.queued().await;
     let busy = world.admit(second.id).await;
     assert!(matches!(&busy, Err(StoreError::WorkspaceBusy { run }) if *run == first.name), "{busy:?}");
-    let waiting = world.store.queued_runs(10).await.unwrap();
+    let waiting = world.store.queued_runs(HOST, 1).await.unwrap();
     assert_eq!(waiting.iter().flatten().map(|run| run.name.as_str()).collect::<Vec<_>>(), ["fix-auth-2"]);
+    let elsewhere = world.store.queued_runs("host-b", 10).await.unwrap();
+    assert!(elsewhere.is_empty(), "b10.11: those of one host are in the way of no other");
     world.step(first.id, 0).await;
     world.admit(second.id).await.unwrap();
     world.assert_sound(first.id).await;

@@ -211,11 +211,8 @@ impl Editing {
     }
 
     async fn open(&self, editor: &Editor) -> Result<(), Failure> {
-        // Ctrl-C is the editor's while it is open.
-        let interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt());
         let (editor, draft) = (editor.clone(), self.draft.clone());
         let ended = tokio::task::spawn_blocking(move || editor.edit(&draft)).await;
-        drop(interrupts);
         let failed = |why: String| Failure::new(Exit::No, format!("nothing was decided: {why}"));
         match ended {
             Ok(Ok(status)) if status.success() => Ok(()),

@@ -6,6 +6,8 @@ use planctl_server::wire::{
 };
 
 use super::Context;
+use super::run::until_stopped;
+use super::work::Stop;
 use crate::args::Format;
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
@@ -63,8 +65,12 @@ pub async fn events(context: &Context, run: &str, follow: bool, since: u64) -> A
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
     let mut since = since;
+    let mut stop = Stop::listen()?;
     loop {
-        let lines = client.events(handle, since).await?;
+        let lines = match until_stopped(&mut stop, client.events(handle, since)).await? {
+            Ok(lines) => lines,
+            Err(exit) => return Ok(exit),
+        };
         for line in &lines {
             since = line.seq;
             print_line(line, format)?;
@@ -78,10 +84,7 @@ pub async fn events(context: &Context, run: &str, follow: bool, since: u64) -> A
         show::flush()?;
         tokio::select! {
             () = client.rung(handle, std::time::Duration::from_secs(1)) => {}
-            signal = tokio::signal::ctrl_c() => {
-                signal.map_err(|error| Failure::new(Exit::Temporary, error))?;
-                return Ok(Exit::Interrupted);
-            }
+            exit = stop.asked() => return Ok(exit),
         }
     }
 }

@@ -19,6 +19,8 @@ use crate::remote::{self, Remote};
 use crate::reports::{self, Held, Word};
 use crate::show;
 
+/// Longer than anybody waits, and short of what a clock can add.
+const WAIT_EVER: Duration = Duration::from_secs(86_400 * 365);
 /// The longest that one request waits for work.
 const WAIT_MOST: Duration = Duration::from_secs(30);
 
@@ -151,7 +153,7 @@ async fn claimed_within(
     call: &ClaimCall,
     wait: Duration,
 ) -> Result<Option<ClaimedView>, Failure> {
-    let until = planctl_server::instant() + wait;
+    let until = planctl_server::instant() + wait.min(WAIT_EVER);
     loop {
         let left = until.saturating_duration_since(planctl_server::instant());
         let seconds = left.min(WAIT_MOST).as_secs_f64().ceil().to_string();

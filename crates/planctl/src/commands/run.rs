@@ -61,13 +61,14 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         context.say("not approved; nothing ran");
         return Ok(Exit::Cancelled);
     };
-    let stop = Stop::listen()?;
+    let mut stop = Stop::listen()?;
     let auto_answer = wish.auto_answer;
     if auto_answer {
         context.say_findings(&unattended(&checked));
     }
     let start = Start { worker: wish.worker, approve, again: wish.again, auto_answer, ..Start::default() };
-    match client.start(&checked, &start).await? {
+    let started = until_stopped(&mut stop, client.start(&checked, &start)).await?;
+    match started.map_err(stopped_before)? {
         How::Ready { handle, run, is_taken_up } => {
             let verb = if is_taken_up { "taken up" } else { "run" };
             let title = checked.verification.graph.as_ref().map_or("", |graph| graph.title());
@@ -165,8 +166,9 @@ pub async fn resume(
         Some(said) => said,
         None => client.status(handle).await?.auto_answer,
     };
-    let stop = Stop::listen()?;
-    client.resume(handle, worker.as_ref()).await?;
+    let mut stop = Stop::listen()?;
+    let resumed = until_stopped(&mut stop, client.resume(handle, worker.as_ref())).await?;
+    resumed.map_err(stopped_before)?;
     work_to_the_end(
         context,
         client,
@@ -175,6 +177,22 @@ pub async fn resume(
         stop,
     )
     .await
+}
+
+/// Does something that may have to wait, for as long as no signal asks to stop; then returns the exit that tells which.
+pub async fn until_stopped<T>(
+    stop: &mut Stop,
+    doing: impl Future<Output = Result<T, Failure>>,
+) -> Result<Result<T, Exit>, Failure> {
+    tokio::select! {
+        done = doing => done.map(Ok),
+        exit = stop.asked() => Ok(Err(exit)),
+    }
+}
+
+/// Says that a signal came before the work on a run.
+fn stopped_before(exit: Exit) -> Failure {
+    Failure::new(exit, "stopped; the run may have begun").next("planctl plan ls")
 }
 
 /// Follows a run that another process works on.
@@ -187,9 +205,19 @@ pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
     let mut waits = Waits::default();
     let mut stop = Stop::listen()?;
     loop {
-        // In this order: whatever brought it where it stands is told before it is said where it stands.
-        let view = client.status(handle).await?;
-        follow(&client, handle, &mut progress, &mut since).await?;
+        let seen = async {
+            // In this order: whatever brought it where it stands is told before it is said where it stands.
+            let view = client.status(handle).await?;
+            follow(&client, handle, &mut progress, &mut since).await?;
+            Ok(view)
+        };
+        let view = match until_stopped(&mut stop, seen).await? {
+            Ok(view) => view,
+            Err(exit) => {
+                context.say("detached");
+                return Ok(exit);
+            }
+        };
         progress.draw(&view, client::now_unix_seconds(), None);
         if manner == Manner::Plain
             && !no_wait

@@ -106,14 +106,23 @@ impl Room {
 
     /// Asks the room's database something, beside planctl.
     pub fn sql(&self, text: &str) -> String {
-        let said = Said::from(self.psql().args(["-c", text]).output().unwrap());
+        Room::sql_of(&self.database.url(), text)
+    }
+
+    /// Asks a database something, beside planctl.
+    pub fn sql_of(url: &str, text: &str) -> String {
+        let said = Said::from(Room::psql_of(url).args(["-c", text]).output().unwrap());
         assert_eq!(said.code, 0, "{said:?}");
         said.out.trim().to_owned()
     }
 
     /// Returns the program that speaks with the room's database, told to print bare values.
     pub fn psql(&self) -> Command {
-        let mut url = url::Url::parse(&self.database.url()).unwrap();
+        Room::psql_of(&self.database.url())
+    }
+
+    fn psql_of(url: &str) -> Command {
+        let mut url = url::Url::parse(url).unwrap();
         // The other parameters are those of planctl's own driver.
         let kept: Vec<(String, String)> = url
             .query_pairs()
@@ -189,6 +198,19 @@ impl Going {
     pub fn signal(&self, signal: rustix::process::Signal) {
         let process = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(process, signal).unwrap();
+    }
+
+    /// Waits until Ctrl-C does not end it by itself.
+    #[allow(dead_code, reason = "those who interrupt need it")]
+    pub fn until_it_listens(&self) {
+        let caught = || {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+            u64::from_str_radix(caught.trim(), 16).unwrap()
+        };
+        while caught() & 2 == 0 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
     }
 
     /// Waits until it is gone, whatever it left unsaid.

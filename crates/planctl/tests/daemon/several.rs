@@ -14,7 +14,11 @@ const GOES_ON_WITHIN: Duration = Duration::from_secs(20);
 
 /// Two daemons on one database; the place's own state directory has the database, and is no daemon's.
 fn two() -> (Place, String, [Going; 2], Going) {
-    let place = Place::with_leases_of(LEASE_SECONDS);
+    two_with_leases_of(LEASE_SECONDS)
+}
+
+fn two_with_leases_of(seconds: u64) -> (Place, String, [Going; 2], Going) {
+    let place = Place::with_leases_of(seconds);
     place.plan(2, "");
     // It keeps the private cluster up and works on nothing.
     let mut keeper = place.start(&["db", "psql", "--owner", "--", "-c", "select pg_sleep(600)"]);
@@ -65,6 +69,36 @@ fn p10_what_one_daemon_leaves_when_it_is_killed_the_other_takes_up() {
     must_be_in_order(&place.journal());
     other.signal(Signal::TERM);
     assert_eq!(other.end().code, 0);
+    drop(keeper.kill());
+}
+
+#[test]
+fn b8_a_clone_of_the_machine_has_its_leases_ended_by_nobody_here() {
+    // So long that no lease runs out by itself here, however busy the machine is.
+    let (place, _, daemons, keeper) = two_with_leases_of(20);
+    place.set("hold-work-1");
+    place.start_and_leave("work begin 1");
+    let ask =
+        |words: &str| place.must(&["db", "psql", "--owner", "--", "-qAtc", words]).out.trim().to_owned();
+    // A clone has the id of this host, was booted by itself, and has a state directory that is none of these two.
+    let seen =
+        ask("update items set boot = 'of the clone', instance = 'of-the-clone' where state = 'leased' \
+         returning generation || ' ' || lease_until");
+    let lease = || ask("select generation || ' ' || lease_until from items where state = 'leased'");
+    let generation = seen.split(' ').next().unwrap().to_owned();
+    // Between two renewals everybody looks many times for leases of the dead.
+    wait_until("a renewal", || {
+        let now = lease();
+        assert!(now.starts_with(&format!("{generation} ")), "the lease was ended: {now:?}");
+        now != seen
+    });
+    place.unset("hold-work-1");
+    place.await_state("done");
+    must_be_done(&place, &[1, 1]);
+    for daemon in daemons {
+        daemon.signal(Signal::TERM);
+        assert_eq!(daemon.end().code, 0);
+    }
     drop(keeper.kill());
 }
 

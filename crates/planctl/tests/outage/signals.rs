@@ -80,3 +80,64 @@ fn p22_terminated_before_there_is_a_run() {
     must_be_done(&place, &[1]);
     place.await_quiet();
 }
+
+#[test]
+fn b5_ctrl_c_ends_a_start_that_waits_for_another_planctl() {
+    let place = Place::new();
+    place.plan(1, "");
+    assert_eq!(place.start_run().end().code, 0);
+    let others = place.lock_starts();
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let going = place.start(&["plan", "run", "p.md", "--again", "--approve", "--exec", &place.exec()]);
+        going.await_open("state/starting/");
+        let asked = Instant::now();
+        going.signal(signal);
+        let said = going.end();
+        assert_eq!(said.code, code, "{said:?}");
+        assert!(said.err.contains("stopped; the run may have begun"), "{said:?}");
+        assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+    }
+    drop(others);
+    place.await_quiet();
+}
+
+#[test]
+fn b5_a_daemon_in_which_a_start_waits_for_another_planctl_is_gone_within_ten_seconds() {
+    let place = Place::new();
+    place.plan(1, "");
+    let daemon = place.daemon();
+    assert_eq!(place.start_run().end().code, 0);
+    let others = place.lock_starts();
+    let starting =
+        place.start(&["plan", "run", "p.md", "--again", "--approve", "-d", "--exec", &place.exec()]);
+    daemon.await_open("state/starting/");
+    let asked = Instant::now();
+    place.must(&["daemon", "stop"]);
+    assert_eq!(daemon.end().code, 0);
+    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+    starting.kill().unwrap();
+    drop(others);
+    place.await_quiet();
+}
+
+#[test]
+fn b10_3_starts_in_two_workspaces_do_not_wait_for_one_another() {
+    let place = Place::new();
+    place.plan(1, "");
+    assert_eq!(place.start_run().end().code, 0);
+    let _others = place.lock_starts();
+    let other = place.other("p.md");
+    let said = place.planctl(&[
+        "plan",
+        "run",
+        "p.md",
+        "--workspace",
+        &other,
+        "-C",
+        &other,
+        "--approve",
+        "--exec",
+        &place.exec(),
+    ]);
+    assert_eq!(said.code, 0, "{said:?}");
+}

@@ -248,6 +248,14 @@ impl Place {
         text.lines().map(entry).collect()
     }
 
+    /// Takes the locks with which starts of plans here wait for one another, as another planctl has them.
+    pub fn lock_starts(&self) -> Vec<File> {
+        let locks = fs::read_dir(self.path("state/starting")).unwrap();
+        let locks: Vec<File> = locks.map(|lock| File::open(lock.unwrap().path()).unwrap()).collect();
+        locks.iter().for_each(|lock| lock.lock().unwrap());
+        locks
+    }
+
     /// Counts the journal's lines that begin with these words.
     pub fn noted(&self, words: &str) -> usize {
         let text = fs::read_to_string(self.path("journal")).unwrap_or_default();
@@ -274,7 +282,7 @@ impl Place {
                     || holds(&file("environ"))
                     || leads_here(Path::new(&format!("/proc/{pid}/cwd")))
                     // The helper has nothing of ours about it but the locks that it keeps.
-                    || line.ends_with(b"__spawn\0") && open_files(*pid).any(|file| leads_here(&file))
+                    || line.starts_with(b"planctl\0__spawn\0") && open_files(*pid).any(|file| leads_here(&file))
             })
             .map(|pid| {
                 let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -393,6 +401,14 @@ impl Going {
 
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
+    }
+
+    /// Waits until it has a file open whose path holds these words.
+    pub fn await_open(&self, words: &str) {
+        wait_until(&format!("{words} is open in planctl {}", self.words), || {
+            open_files(self.pid().as_raw_nonzero().get())
+                .any(|file| fs::read_link(file).is_ok_and(|path| path.to_string_lossy().contains(words)))
+        });
     }
 
     pub fn signal(&self, signal: Signal) {

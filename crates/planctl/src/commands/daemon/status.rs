@@ -10,7 +10,7 @@ use super::look;
 use crate::client;
 use crate::commands::Context;
 use crate::failure::{Answer, Exit, Failure};
-use crate::remote::{Address, Remote, Silence};
+use crate::remote::{Access, Address, Remote, Silence};
 use crate::show::{self, CARE, GOOD, styled};
 
 /// How long it may take to say how it is; what it has to ask its database for may take for ever.
@@ -61,7 +61,9 @@ struct Told {
 
 /// Asks the daemon how it is, and while it has its database what it is there for.
 async fn asked(context: &Context, info: &DaemonInfo) -> Result<Told, Failure> {
-    let remote = Remote::new(Address::Socket(info.socket.clone().into()), None, Some(&context.actor()))?;
+    let actor = context.actor();
+    let access = Access { actor: Some(&actor), ..Access::default() };
+    let remote = Remote::new(Address::Socket(info.socket.clone().into()), access)?;
     let health = async || remote.look::<DaemonHealthView>("/healthz", ANSWERS_WITHIN).await;
     let first = health().await;
     if !first.as_ref().is_ok_and(|health| health.state == DaemonState::Running) {

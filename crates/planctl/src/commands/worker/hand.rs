@@ -17,6 +17,8 @@ use crate::reports::{Held, Word};
 const LOG_EVERY: Duration = Duration::from_secs(1);
 /// How much of what was printed since is shown; the rest is in the report.
 const LOG_BYTES_MAX: usize = 64 << 10;
+/// How long what was printed last may take to be shown, before the report.
+const REST_WITHIN: Duration = Duration::from_secs(2);
 /// The longest pause before a report is tried again.
 const REPORT_AGAIN_MOST: Duration = Duration::from_secs(5);
 
@@ -86,7 +88,12 @@ impl Crew {
         let over = tokio::select! {
             worked = &mut work => {
                 drop(shown);
-                show_rest(held, &printed).await;
+                // What came of the work waits no longer than this for those who watch, and not without heartbeats.
+                tokio::select! {
+                    () = show_rest(held, &printed) => {}
+                    _ = &mut minded => {}
+                    () = tokio::time::sleep(REST_WITHIN) => {}
+                }
                 return Done::Worked(Box::new(worked));
             }
             why = &mut minded => why,

@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, setrlimit};
 use serde_json::Value;
 
 use super::document;
@@ -52,15 +55,33 @@ impl House {
         House::begun(words, &[])
     }
 
-    fn begun(words: &[&str], variables: &[(&str, &str)]) -> House {
-        let mut house = House { room: Room::new(), port: String::new(), called: Mutex::default() };
-        house.start(words, variables);
+    /// Starts a daemon that may have so many files open, softly and at the most.
+    pub fn with_files(soft: u64, hard: u64) -> House {
+        let mut house = House::closed();
+        house.start(&[], |start| {
+            let files = Rlimit { current: Some(soft), maximum: Some(hard) };
+            // SAFETY: between fork and exec the child makes one system call.
+            unsafe { start.pre_exec(move || Ok(setrlimit(Resource::Nofile, files)?)) };
+        });
         house
     }
 
-    fn start(&mut self, words: &[&str], variables: &[(&str, &str)]) {
+    fn begun(words: &[&str], variables: &[(&str, &str)]) -> House {
+        let mut house = House::closed();
+        house.start(words, |start| {
+            start.envs(variables.iter().copied());
+        });
+        house
+    }
+
+    fn closed() -> House {
+        House { room: Room::new(), port: String::new(), called: Mutex::default() }
+    }
+
+    fn start(&mut self, words: &[&str], prepare: impl FnOnce(&mut Command)) {
         let mut start = self.room.command(&[&["daemon", "start", "--listen", "127.0.0.1:0"], words].concat());
-        let said = Said::from(start.envs(variables.iter().copied()).output().unwrap());
+        prepare(&mut start);
+        let said = Said::from(start.output().unwrap());
         assert_eq!(said.code, 0, "{said:?}");
         let daemon = self.daemon();
         self.port = daemon["daemon"]["tcp"].as_str().unwrap().to_owned();
@@ -72,14 +93,18 @@ impl House {
 
     /// Kills the daemon where it is.
     pub fn kill(&self) {
-        let pid = i32::try_from(self.daemon()["daemon"]["pid"].as_i64().unwrap()).unwrap();
-        let daemon = rustix::process::Pid::from_raw(pid).unwrap();
-        rustix::process::kill_process(daemon, rustix::process::Signal::KILL).unwrap();
+        self.signal(Signal::KILL);
+    }
+
+    /// Sends the daemon a signal, also where it does not answer.
+    pub fn signal(&self, signal: Signal) {
+        let lock = std::fs::read_to_string(self.room.state().join("daemon.lock")).unwrap();
+        kill_process(Pid::from_raw(lock.trim().parse().unwrap()).unwrap(), signal).unwrap();
     }
 
     /// Starts another daemon after one was killed.
     pub fn start_again(&mut self) {
-        self.start(&[], &[]);
+        self.start(&[], |_| ());
     }
 
     /// Waits until the database answers a question with this.

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use super::house::{Ask, House};
+use super::house::{Ask, House, plan};
 
 #[test]
 fn hole_4_no_glob_of_a_worker_ends_the_daemon() {
@@ -174,4 +174,93 @@ fn hole_7_work_of_a_run_whose_settings_were_changed_by_sql_is_not_handed_out_ove
     assert!(refused.body.contains("is not what was approved"), "{refused:?}");
     assert!(!refused.body.contains("planctl_item_"), "no lease is handed out: {refused:?}");
     house.room.planctl(&["plan", "cancel", &run]);
+}
+
+#[test]
+fn b7_who_makes_up_the_token_of_an_item_has_nothing_taken_in() {
+    let house = House::new();
+    let run = house.run("a", "word");
+    let claimed = house.claim();
+    let (item, token) = (claimed["item"].as_str().unwrap(), claimed["token"].as_str().unwrap());
+    let (begin, digits) = token.rsplit_once('_').unwrap();
+    let made_up = format!("{begin}_{}", "0".repeat(digits.len()));
+    let length = (1 << 20) - 1;
+    let path = format!("/v1/items/{}/complete", item.replace('/', "%2F").replace('#', "%23"));
+    let request = |token: &str| {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n\
+             connection: close\r\ncontent-length: {length}\r\n\r\n",
+            house.port
+        );
+        let text = r#"{"text": ""#;
+        [head, text.to_owned(), "a".repeat(length - text.len() - 3)].concat().into_bytes()
+    };
+    // Its last bytes never come: whoever waits for them has taken in all the others.
+    let streams: Vec<TcpStream> = (0..40).map(|_| stalled(&house.port, &request(&made_up))).collect();
+    for mut stream in &streams {
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+        let mut answer = [0; 400];
+        match stream.read(&mut answer) {
+            Ok(count) => {
+                let answer = String::from_utf8_lossy(&answer[..count]).to_lowercase();
+                assert!(answer.starts_with("http/1.1 404"), "{answer}");
+            }
+            // It was answered while it still sent.
+            Err(error) => assert_ne!(error.kind(), std::io::ErrorKind::WouldBlock, "it is waited for"),
+        }
+    }
+    let whole = [&request(token)[..], b"\"}\n"].concat();
+    let accepted = house.raw(&whole);
+    assert_eq!(accepted.status, 200, "{accepted:?}");
+    house.room.planctl(&["plan", "cancel", &run]);
+}
+
+/// What a process may have open, softly and at the most.
+fn files_of(pid: i64) -> (u64, u64) {
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let mut numbers = line.split_whitespace().map(|word| word.parse().unwrap_or(u64::MAX));
+    (numbers.next().unwrap(), numbers.next().unwrap())
+}
+
+#[test]
+fn b6_the_daemon_takes_the_files_that_it_may_and_what_it_starts_has_those_that_it_was_given() {
+    let house = House::with_files(300, 4_096);
+    let pid = house.local("GET", "/v1/daemon", &Ask::default()).json()["daemon"]["pid"].as_i64().unwrap();
+    assert_eq!(files_of(pid), (4_096, 4_096));
+    let check = "test \"$(ulimit -Sn) $(ulimit -Hn)\" = \"300 4096\"";
+    let text = plan("limits", "word").replace("grep -qx word out.txt", check);
+    house.room.write("limits.md", &text);
+    let exec = format!("{check} && echo word >out.txt");
+    let said = house.room.planctl(&["plan", "run", "limits.md", "--approve", "--exec", &exec]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(house.room.read("out.txt"), "word\n", "the worker has the limit too");
+}
+
+#[test]
+fn b6_callers_leave_gates_the_files_that_they_need() {
+    let house = House::with_files(200, 200);
+    let worker = house.token("worker");
+    let run = house.run("a", "word");
+    let claimed = house.claim();
+    house.room.write("out.txt", "word\n");
+    // Ten times as many callers as there are files; those for whom there is none wait.
+    let doors = (0..1_000).map(|_| {
+        let local = std::os::unix::net::UnixStream::connect(house.room.state().join("daemon.sock"));
+        (stalled(&house.port, b"GET /v1/runs HTTP/1.1\r\nhost: x\r\n"), local.ok())
+    });
+    let doors: Vec<_> = doors.take_while(|(_, local)| local.is_some()).collect();
+    let ask = Ask {
+        token: claimed["token"].as_str(),
+        body: Some(r#"{"text": "done"}"#.to_owned()),
+        ..Ask::default()
+    };
+    let path = format!("/v1/items/{}/complete", claimed["item"].as_str().unwrap());
+    assert_eq!(house.network("POST", &path, &ask).status, 200);
+    drop(worker);
+    drop(doors);
+    let view = house.until(&run, "done");
+    assert_eq!(view["steps"][0]["attempts"], 1, "{view}");
+    let events = house.room.planctl(&["events", "--run", &run, "--json"]).out;
+    assert!(!events.contains("gate_repeated"), "{events}");
 }

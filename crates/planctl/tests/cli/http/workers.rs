@@ -1,7 +1,9 @@
 //! `worker run`, `worker ls`, `work …`: workers that are no part of the daemon (P4, P5, P6; rows 68 to 71).
 
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -556,4 +558,91 @@ fn the_examples_of_workers_outlive_a_cancelled_run_and_a_killed_daemon_and_tell_
         assert!(said.err.contains("409"), "{program}: {said:?}");
         house.until(&run, "done");
     }
+}
+
+#[test]
+fn b10_12_a_claim_may_wait_for_longer_than_a_clock_can_add() {
+    let house = House::new();
+    let run = house.run("a", "word");
+    let words = ["work", "claim", "--role", "coder", "--wait", "9300000000000000000s"];
+    let said = house.room.planctl(&words);
+    assert_eq!(said.code, 0, "{said:?}");
+    house.room.planctl(&["plan", "cancel", &run]);
+}
+
+#[test]
+fn b10_5_a_run_is_found_by_its_name_where_a_file_has_the_same() {
+    let house = House::new();
+    let run = house.run("a", "word");
+    let sub = house.room.path("sub");
+    house.room.write(&format!("sub/{run}"), "a file of somebody");
+    let asked = |what: &str| {
+        let mut command = house.room.command(&["plan", "status", what, "--workspace"]);
+        Said::from(command.arg(house.room.path("")).current_dir(&sub).output().unwrap())
+    };
+    let by_name = asked(&run);
+    assert!(by_name.code == 0 && by_name.out.contains(&run), "{by_name:?}");
+    let by_path = asked("../a.md");
+    assert!(by_path.code == 0 && by_path.out.contains(&run), "{by_path:?}");
+    assert_eq!(asked("none").code, 4);
+    house.room.planctl(&["plan", "cancel", &run]);
+}
+
+/// Passes on what is sent to a port, but no call that shows what was printed: that one is never answered.
+fn without_logs(port: &str) -> String {
+    let door = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, port) = (door.local_addr().unwrap().to_string(), port.to_owned());
+    std::thread::spawn(move || {
+        for client in door.incoming().map_while(Result::ok) {
+            let daemon = TcpStream::connect(&port).unwrap();
+            let (mut answers, mut asker) = (daemon.try_clone().unwrap(), client.try_clone().unwrap());
+            // Whoever leaves ends both ways.
+            std::thread::spawn(move || std::io::copy(&mut answers, &mut asker).ok());
+            std::thread::spawn(move || pass_on(client, daemon));
+        }
+    });
+    address
+}
+
+fn pass_on(mut client: TcpStream, mut daemon: TcpStream) {
+    let mut bytes = [0; 8192];
+    while let Ok(count @ 1..) = client.read(&mut bytes) {
+        let is_log = bytes[..count].windows(9).any(|window| window == b"/log HTTP");
+        if !is_log && daemon.write_all(&bytes[..count]).is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn b10_13_a_report_does_not_wait_until_the_last_output_is_shown() {
+    let house = House::new();
+    let token = house.token("worker");
+    let run = house.run("a", "word");
+    let server = format!("http://{}", without_logs(&house.port));
+    let mut worker =
+        house.room.command(&words("echo words; echo word >out.txt", &["--once", "--server", &server]));
+    let began = Instant::now();
+    let said = Said::from(worker.env("PLANCTL_TOKEN", &token).output().unwrap());
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    house.until(&run, "done");
+}
+
+#[test]
+fn b10_6_ctrl_c_ends_who_looks_on_while_the_daemon_does_not_answer() {
+    let house = House::new();
+    let run = house.run("a", "word");
+    for words in [&["plan", "watch", &run][..], &["events", "--follow", "--run", &run]] {
+        let looking = house.room.start(words);
+        looking.until_it_listens();
+        house.signal(Signal::STOP);
+        let asked = Instant::now();
+        looking.signal(Signal::INT);
+        let said = looking.end();
+        house.signal(Signal::CONT);
+        assert_eq!(said.code, 130, "{words:?}: {said:?}");
+        assert!(asked.elapsed() < Duration::from_secs(10), "{words:?}: {:?}", asked.elapsed());
+    }
+    house.room.planctl(&["plan", "cancel", &run]);
 }
