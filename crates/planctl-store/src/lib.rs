@@ -22,6 +22,7 @@ mod page;
 mod plans;
 mod proof;
 mod queue;
+mod races;
 mod random;
 mod requests;
 mod rows;

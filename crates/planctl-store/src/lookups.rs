@@ -34,6 +34,8 @@ pub(crate) const SET_SERVED_ITEMS: &str = "update items i \
      from runs r join workspaces w on w.id = r.workspace where r.id = $1 and i.run = r.id and i.lane = 'agent'";
 pub(crate) const ROLES_WANTED: &str =
     "select distinct target from items where run = $1 and lane = 'agent' and state = 'ready' order by 1";
+pub(crate) const IS_MOVING: &str = "select exists (select from items where run = $1 and (state <> 'ready' \
+     or lane = 'harness' and available_at <= clock_timestamp() + interval '1 year'))";
 
 impl Store {
     /// Returns the roles of which a run has work out that nobody has claimed.
@@ -45,6 +47,18 @@ impl Store {
         let id = stored_run(run);
         let rows = repeated!(self, lent => sqlx::query(ROLES_WANTED).bind(id).fetch_all(&mut *lent))?;
         rows.iter().map(|row| Ok(Role::from(row.try_get::<&str, _>("target")?))).collect()
+    }
+
+    /// Says whether somebody has something of a run in hand, or the harness something to do for it soon; a sub-plan that is
+    /// waited for is neither.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn is_moving(&self, run: RunId) -> Result<bool, StoreError> {
+        let id = stored_run(run);
+        let row = repeated!(self, lent => sqlx::query(IS_MOVING).bind(id).fetch_one(&mut *lent))?;
+        Ok(row.try_get(0)?)
     }
 
     /// Returns the compiled graph that a run runs by.
