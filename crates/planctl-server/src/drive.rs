@@ -196,7 +196,8 @@ impl Turns for OwnRun {
             return Ok(Found::Nothing);
         };
         let mut all_wait = true;
-        for row in &rows {
+        // A run whose sub-plans wait goes on only with them, so they are looked at first.
+        for row in rows.iter().rev() {
             let waits = match row.head.status {
                 RunStatus::Queued { .. } => station.begins_or_waits(row).await?,
                 RunStatus::New | RunStatus::Awaiting | RunStatus::Paused => true,
@@ -247,15 +248,10 @@ impl Station {
 
     /// Says whether only others can move an active run on: a person, or a worker of a role that nobody here serves.
     async fn waits_for_others(&self, row: &RunRow) -> Result<bool, ServiceError> {
-        if row.head.out == 0 {
-            return Ok(true);
-        }
-        if self.store().is_moving(row.id).await? {
-            return Ok(false);
-        }
+        let out = self.store().outstanding(row.id).await?;
         let settings = RunSettings::of(row)?;
         let is_served =
             |role: &Role| settings.worker_for(role).is_some() && settings.may_take(role, &row.plan_path);
-        Ok(!self.store().roles_wanted(row.id).await?.iter().any(is_served))
+        Ok(!out.is_moving && !out.wanted.iter().any(is_served))
     }
 }

@@ -51,6 +51,7 @@ pub use history::{Input, Line, Said};
 pub use leases::{Leased, Renewal};
 pub use listen::{Listener, News};
 pub use locks::AwaitedLock;
+pub use lookups::Outstanding;
 pub use page::Page;
 pub use plans::{
     Approval, ApprovalId, NewApproval, NewRevision, Plan, PlanId, PlanMoved, PlanStatus, Revision,

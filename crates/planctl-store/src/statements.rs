@@ -74,7 +74,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("runs: runs open", runs::RUNS_OPEN),
     ("runs: open counts", runs::OPEN_COUNTS),
     ("lookups: roles wanted", lookups::ROLES_WANTED),
-    ("lookups: is moving", lookups::IS_MOVING),
+    ("lookups: outstanding", lookups::OUTSTANDING),
     ("outputs: put output", outputs::PUT_OUTPUT),
     ("outputs: get output", outputs::GET_OUTPUT),
     ("plans: workspace", plans::WORKSPACE),
