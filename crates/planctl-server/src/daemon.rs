@@ -9,20 +9,18 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use planctl_store::StoreError;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
 use crate::clock;
 use crate::config::Agent;
-use crate::health::{ADMISSIONS, CLEARINGS, Health};
+use crate::health::Health;
 use crate::http::{self, HttpOptions, Listening, Slots, TakenGate};
 use crate::loops::gates::Gates;
 use crate::loops::leases::Leases;
 use crate::loops::marks::Marks;
 use crate::loops::runs::Runs;
 use crate::loops::served::Served;
-use crate::loops::{Beside, Crew, Shared, pulse, stopped, take_turns};
-use crate::room::Rooms;
+use crate::loops::{Crew, Scope, Shared, Signals, pulse, stopped, take_turns};
 use crate::seat::Seat;
 use crate::services::{Caps, ServiceError};
 use crate::station::Station;
@@ -31,8 +29,8 @@ use crate::wire::DaemonInfo;
 
 /// How long gates may go on when the daemon is asked to stop; agents, who may take hours, are ended at once.
 const GATES_END_WITHIN: Duration = Duration::from_secs(3);
-/// When the daemon leaves whatever is still under way: the next process finds its leases dead.
-const ENDS_WITHIN: Duration = Duration::from_secs(8);
+/// When a process leaves whatever is still under way: the next process finds its leases dead.
+pub(crate) const ENDS_WITHIN: Duration = Duration::from_secs(8);
 /// When a private Postgres that does not end by itself is killed, so that all of it is over within ten seconds.
 const POSTGRES_ENDS_WITHIN: Duration = Duration::from_millis(9500);
 
@@ -111,19 +109,15 @@ async fn serve_at(
 ) -> Result<(Option<StoreError>, Instant), ServiceError> {
     // Whoever can't start child processes is of no use to any run.
     station.spawner()?;
-    let (stopping, stop_seen) = watch::channel(false);
-    let (cutting, cut_seen) = watch::channel(false);
-    let shared = Arc::new(Shared {
-        station: station.clone(),
-        health: health.clone(),
-        crew: Crew::new(options.otherwise.clone()),
-        stop: stop_seen.clone(),
-        cut: cut_seen,
-        gates: Rooms::new(options.gates),
-        workers: Arc::new(Semaphore::new(options.workers.max(1))),
-        admissions: Beside::new(ADMISSIONS),
-        clearings: Beside::new(CLEARINGS),
-    });
+    let (signals, seen) = Signals::new();
+    let shared = Arc::new(Shared::new(
+        station.clone(),
+        health.clone(),
+        Crew::of_daemon(options.otherwise.clone()),
+        Scope::Host,
+        seen,
+        (options.workers, options.gates),
+    ));
     let (slots, taken) = Slots::new(shared.gates.clone());
     let doors = HttpOptions {
         socket: socket_of(station.state_dir()),
@@ -132,7 +126,7 @@ async fn serve_at(
         caps: options.caps,
         health: health.clone(),
         slots: Some(slots),
-        stop: stop_seen,
+        stop: shared.stop.clone(),
     };
     let doors = Listening::open(doors).await?;
     let info = doors.info();
@@ -160,7 +154,8 @@ async fn serve_at(
         health.stops();
         supervision::stops();
         tracing::info!("stopping");
-        stopping.send_replace(true);
+        signals.stop();
+        signals.halt();
         final_word
     };
     let loops = loops.fuse();
@@ -172,7 +167,7 @@ async fn serve_at(
     let leaving = clock::instant();
     let ended = tokio::time::timeout(ENDS_WITHIN, async {
         loops.await;
-        end_work(&shared, options, &cutting).await;
+        end_work(&shared, &signals).await;
     });
     if ended.await.is_err() {
         tracing::warn!("what is still under way is left to the next process");
@@ -195,18 +190,9 @@ async fn run_taken(shared: &Arc<Shared>, mut taken: UnboundedReceiver<TakenGate>
 }
 
 /// Waits for what is under way: agents have heard the stop, gates get a little time first.
-async fn end_work(shared: &Shared, options: &DaemonOptions, cutting: &watch::Sender<bool>) {
-    let workers = u32::try_from(options.workers.max(1)).unwrap_or(u32::MAX);
-    // The semaphore is never closed, so waiting for it can only end well. A gate may follow an agent's work under the
-    // agent's permit.
-    let over = async || {
-        drop(shared.workers.acquire_many(workers).await);
-        shared.gates.over().await;
-        shared.admissions.over().await;
-        shared.clearings.over().await;
-    };
-    if tokio::time::timeout(GATES_END_WITHIN, over()).await.is_err() {
-        cutting.send_replace(true);
-        over().await;
+async fn end_work(shared: &Shared, signals: &Signals) {
+    if tokio::time::timeout(GATES_END_WITHIN, shared.over()).await.is_err() {
+        signals.cut();
+        shared.over().await;
     }
 }

@@ -88,14 +88,6 @@ pub struct Hands {
 }
 
 impl Hands {
-    /// Claims one item of the run: work for one of these roles, else a gate.
-    pub(crate) async fn claim_any(&self, roles: &[Role]) -> Result<Option<Claimed>, ServiceError> {
-        match self.claim_work(roles).await? {
-            Some(claimed) => Ok(Some(claimed)),
-            None => self.claim(ClaimLane::Gate).await,
-        }
-    }
-
     /// Sees a claimed item through; a gate that follows the work is run at once.
     pub(crate) async fn see_through(&self, claimed: &Claimed, room: &Room) -> Result<(), ServiceError> {
         let done = match &claimed.item.work {
@@ -468,9 +460,8 @@ impl Hands {
 
     /// Renews a lease again and again; ends when it is gone. What only waits may do so for as long as it has to.
     async fn renewed_until_lost(&self, claimed: &Claimed, room: &Room) {
-        let bell = self.store.listen_to(self.run);
+        let bell = self.store.listen_to_revocations(self.run);
         loop {
-            // What others do to the run while its item is out, a cancellation above all, may have taken the lease.
             tokio::select! {
                 () = bell.rung() => {}
                 () = tokio::time::sleep(self.store.own_lease() / HEARTBEATS) => {}

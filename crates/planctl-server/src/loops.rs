@@ -1,6 +1,6 @@
-//! The loops of a daemon: each *looks, does, applies*, and begins anew whatever went wrong.
+//! The loops of a process that works: each *looks, does, applies*, and begins anew whatever went wrong.
 //!
-//! Any number of daemons run them on one database, and none leads. Every wait is a row, so a loop that is cut off
+//! A daemon runs them for all workspaces of its host, `plan run` for its own run. Any number do on one database, and none leads. Every wait is a row, so a loop that is cut off
 //! anywhere loses nothing: the next turn, here or in another process, finds the same rows.
 
 use std::panic::AssertUnwindSafe;
@@ -12,7 +12,8 @@ use planctl_engine::RunId;
 use planctl_store::{Claim, ClaimLane, Claimed, News};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::health::Health;
+use crate::drive::Family;
+use crate::health::{ADMISSIONS, CLEARINGS, Health};
 use crate::room::{Room, Rooms};
 use crate::services::ServiceError;
 use crate::station::Station;
@@ -39,24 +40,123 @@ pub(crate) struct Shared {
     pub(crate) station: Station,
     pub(crate) health: Health,
     pub(crate) crew: Crew,
-    /// Says that nothing is taken on any more, and that agents end.
+    pub(crate) scope: Scope,
+    /// Says that nothing is taken on any more.
     pub(crate) stop: watch::Receiver<bool>,
+    /// Says that agents end, and who waits.
+    halt: watch::Receiver<bool>,
     /// Says that gates end, too.
-    pub(crate) cut: watch::Receiver<bool>,
+    cut: watch::Receiver<bool>,
     pub(crate) gates: Rooms,
     pub(crate) workers: Arc<Semaphore>,
+    workers_max: u32,
     /// Runs that begin in a worktree, which has to be made.
     pub(crate) admissions: Beside,
     /// Runs that are over, and leave worktrees and checkpoints.
     pub(crate) clearings: Beside,
 }
 
+/// Which runs a process works on.
+pub(crate) enum Scope {
+    /// Those of all workspaces of this host.
+    Host,
+    /// One, and those within it.
+    Run(Family),
+}
+
+/// The ends of the words that end the work of a process.
+pub(crate) struct Signals {
+    stop: watch::Sender<bool>,
+    halt: watch::Sender<bool>,
+    cut: watch::Sender<bool>,
+}
+
+/// What hears them.
+pub(crate) struct Seen {
+    stop: watch::Receiver<bool>,
+    halt: watch::Receiver<bool>,
+    cut: watch::Receiver<bool>,
+}
+
+impl Signals {
+    pub(crate) fn new() -> (Signals, Seen) {
+        let ((stop, stopped), (halt, halted), (cut, is_cut)) =
+            (watch::channel(false), watch::channel(false), watch::channel(false));
+        (Signals { stop, halt, cut }, Seen { stop: stopped, halt: halted, cut: is_cut })
+    }
+
+    /// Nothing is taken on any more.
+    pub(crate) fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// Agents end, and who waits.
+    pub(crate) fn halt(&self) {
+        self.halt.send_replace(true);
+    }
+
+    /// Gates end, too.
+    pub(crate) fn cut(&self) {
+        self.cut.send_replace(true);
+    }
+}
+
 impl Shared {
+    /// Begins with nothing under way; so many workers and gates have room at once.
+    pub(crate) fn new(
+        station: Station,
+        health: Health,
+        crew: Crew,
+        scope: Scope,
+        seen: Seen,
+        (workers, gates): (usize, usize),
+    ) -> Shared {
+        let workers = workers.max(1);
+        Shared {
+            station,
+            health,
+            crew,
+            scope,
+            stop: seen.stop,
+            halt: seen.halt,
+            cut: seen.cut,
+            gates: Rooms::new(gates),
+            workers: Arc::new(Semaphore::new(workers)),
+            workers_max: u32::try_from(workers).unwrap_or(u32::MAX),
+            admissions: Beside::new(ADMISSIONS),
+            clearings: Beside::new(CLEARINGS),
+        }
+    }
+
+    /// Waits until nothing is under way. No semaphore is ever closed, so that can only end well. A gate may follow an agent's
+    /// work under the agent's permit.
+    pub(crate) async fn over(&self) {
+        drop(self.workers.acquire_many(self.workers_max).await);
+        self.gates.over().await;
+        self.admissions.over().await;
+        self.clearings.over().await;
+    }
+
+    /// Takes note of what went wrong: a daemon goes on, and the command that works on one run ends.
+    pub(crate) fn erred(&self, what: &'static str, error: ServiceError) {
+        match &self.scope {
+            Scope::Host => self.health.erred(what, &error),
+            Scope::Run(family) => family.ends(Err(error)),
+        }
+    }
+
+    fn pace<T: Turns>(&self) -> Duration {
+        match self.scope {
+            Scope::Host => T::PACE,
+            Scope::Run(_) => T::PACE_OF_ONE,
+        }
+    }
+
     pub(crate) fn is_stopping(&self) -> bool {
         *self.stop.borrow()
     }
 
-    /// Waits for this long, or until the daemon stops.
+    /// Waits for this long, or until nothing is taken on any more.
     pub(crate) async fn pause(&self, span: Duration) {
         let mut stop = self.stop.clone();
         tokio::select! {
@@ -65,7 +165,7 @@ impl Shared {
         }
     }
 
-    /// Claims something of this host's workspaces, and nothing of these runs.
+    /// Claims something of the runs that the process works on, and nothing of these.
     pub(crate) async fn claim(
         &self,
         lane: ClaimLane,
@@ -73,7 +173,18 @@ impl Shared {
     ) -> Result<Option<Claimed>, ServiceError> {
         let store = self.station.store();
         let (holder, lease) = (self.station.holder()?, store.own_lease());
-        Ok(store.claim(&Claim { lane, run: None, except, holder, lease }).await?)
+        let runs = match &self.scope {
+            Scope::Host => vec![None],
+            Scope::Run(family) => family.open().into_iter().map(Some).collect(),
+        };
+        let mut claim = Claim { lane, run: None, except, holder, lease };
+        for run in runs.into_iter().filter(|run| run.is_none_or(|run| !claim.except.contains(&run))) {
+            claim.run = run;
+            if let Some(claimed) = store.claim(&claim).await? {
+                return Ok(Some(claimed));
+            }
+        }
+        Ok(None)
     }
 
     /// Sees one claimed item through beside the loops. What goes wrong with it, a panic too, stays within it: its lease
@@ -87,15 +198,18 @@ impl Shared {
         let shared = self.clone();
         tokio::spawn(async move {
             let at_work = shared.health.at_work(what);
-            let room = Room::new(shared.gates.clone(), permit, shared.stop.clone(), shared.cut.clone());
+            let room = Room::new(shared.gates.clone(), permit, shared.halt.clone(), shared.cut.clone());
             let (run, item) = (claimed.run_name.clone(), claimed.item.id.clone());
             let done = AssertUnwindSafe(shared.worked(&claimed, &room)).catch_unwind().await;
             match done {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => {
-                    tracing::error!(%error, run.name = %run, item.id = %item, "an item was not seen through");
-                    shared.health.note(format!("run {run}: could not {error}"));
-                }
+                Ok(Err(error)) => match &shared.scope {
+                    Scope::Host => {
+                        tracing::error!(%error, run.name = %run, item.id = %item, "an item was not seen through");
+                        shared.health.note(format!("run {run}: could not {error}"));
+                    }
+                    Scope::Run(family) => family.ends(Err(error)),
+                },
                 Err(panic) => {
                     let words = words_of(&*panic);
                     tracing::error!(run.name = %run, item.id = %item, "a defect of planctl: {words}");
@@ -136,6 +250,9 @@ pub(crate) trait Turns {
     /// The least time from one turn to the next, however often the bell rings.
     const PACE: Duration;
 
+    /// The same where a process works on one run, and nobody else's load counts.
+    const PACE_OF_ONE: Duration = Self::PACE;
+
     /// What it is woken for.
     fn news(_: &Shared) -> News {
         News::Any
@@ -150,7 +267,7 @@ pub(crate) trait Turns {
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError>;
 }
 
-/// Takes turns until the daemon stops.
+/// Takes turns until nothing is taken on any more.
 pub(crate) async fn take_turns<T: Turns>(shared: &Arc<Shared>, make: impl Fn() -> T) {
     while !shared.is_stopping() {
         let taking = AssertUnwindSafe(keep_turning(shared, make()));
@@ -171,16 +288,16 @@ async fn keep_turning<T: Turns>(shared: &Arc<Shared>, mut turns: T) {
     while !shared.is_stopping() {
         shared.health.turned(T::NAME);
         match turns.turn(shared).await {
-            Ok(found) => wake.rest(shared, found, T::PACE, turns.due(shared)).await,
+            Ok(found) => wake.rest(shared, found, shared.pace::<T>(), turns.due(shared)).await,
             Err(error) => {
-                shared.health.erred(T::NAME, &error);
+                shared.erred(T::NAME, error);
                 shared.pause(AFTER_ERROR).await;
             }
         }
     }
 }
 
-/// Resolves when the daemon stops.
+/// Resolves when it is said.
 pub(crate) async fn stopped(stop: &mut watch::Receiver<bool>) {
     if stop.wait_for(|stop| *stop).await.is_err() {
         std::future::pending::<()>().await;

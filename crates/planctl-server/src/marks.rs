@@ -5,32 +5,17 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use planctl_engine::{NodeState, Outcome, RunId};
 use planctl_harness::{Unreadable, read_plan, write_plan};
 use planctl_lang::{Mark, Source, annotate, digest};
-use planctl_store::{Listener, RunView};
+use planctl_store::RunView;
 
 use crate::hands::blocking;
 use crate::services::ServiceError;
 use crate::station::Station;
 
-/// How often the file is written at most.
-const EVERY: Duration = Duration::from_secs(1);
-
 impl Station {
-    /// Draws the marks again whenever the run has moved; returns only with an error.
-    pub(crate) async fn mark(&self, run: RunId, bell: Listener) -> ServiceError {
-        loop {
-            tokio::time::sleep(EVERY).await;
-            bell.rung().await;
-            if let Err(error) = self.mark_now(run).await {
-                return error;
-            }
-        }
-    }
-
     /// Draws the marks once, as the run stands, and looks after what it leaves where it is over.
     ///
     /// # Errors

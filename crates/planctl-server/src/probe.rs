@@ -14,7 +14,7 @@ use tokio::sync::{OnceCell, watch};
 
 use crate::check::search_path;
 use crate::config::{Config, Isolation};
-use crate::drive::private_in;
+use crate::state_folders::private_in;
 
 /// The folder of the state directory that attempts and trials share.
 const SCRATCH: &str = "work";

@@ -14,8 +14,8 @@ use planctl_harness::Masks;
 use sha2::Sha256;
 
 use crate::config::Config;
-use crate::drive::private_folder;
 use crate::settings::RunSettings;
+use crate::state_folders::private_folder;
 
 /// The folder of the state directory in which they lie.
 const FOLDER: &str = "secrets";

@@ -286,7 +286,7 @@ impl Station {
         let wrong = || ServiceError::io("start the helper for child processes");
         let lock = instance.lock().map_err(wrong())?;
         let spawner = Spawner::start(&self.inner.program, Some(lock)).map_err(wrong())?;
-        let spawner = spawner.with_scratch(crate::drive::scratch_in(self.state_dir())?);
+        let spawner = spawner.with_scratch(crate::state_folders::scratch_in(self.state_dir())?);
         Ok(self.inner.process.get_or_init(|| Process { instance, spawner }))
     }
 }

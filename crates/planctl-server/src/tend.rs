@@ -61,16 +61,6 @@ impl Aside {
 }
 
 impl Station {
-    /// Looks again and again; returns only with an error.
-    pub(crate) async fn tend(&self) -> ServiceError {
-        loop {
-            if let Err(error) = self.tend_once().await {
-                return error;
-            }
-            tokio::time::sleep(EVERY).await;
-        }
-    }
-
     /// Ends leases that are over and rings timers that are due.
     ///
     /// # Errors

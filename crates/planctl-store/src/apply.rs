@@ -21,6 +21,7 @@ mod together;
 mod write;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use planctl_engine::{
     Advance, Decision, Effect, Event, Fact, Found, Graph, Head, HumanEvent, ItemId, Refusal, Run, RunId,
@@ -66,8 +67,10 @@ pub struct Applied {
     pub duplicate: bool,
 }
 
-/// How often a lost race is run again before the call counts it as an outage.
+/// How often a lost race is run again.
 const RACES_MAX: u32 = 100;
+/// How much longer each lost race makes the pause before the next one.
+const RACE_PAUSE: Duration = Duration::from_micros(200);
 /// How often more records are loaded before all are.
 const LOADS_MAX: u32 = 4;
 
@@ -163,6 +166,7 @@ impl Store {
         };
         let mut patience = Patience::new(self.settings());
         let mut races = 0;
+        let mut turn = None;
         let mut unknown: Option<Arc<Decided>> = None;
         loop {
             let setback = match self.try_apply(&mut call, unknown.as_deref()).await {
@@ -171,9 +175,18 @@ impl Store {
             };
             call.forgets();
             match setback {
-                Setback::Race if races < RACES_MAX => races += 1,
-                Setback::Race => return Err(StoreError::Unavailable { source: sqlx::Error::PoolTimedOut }),
+                Setback::Race if races == RACES_MAX => return Err(StoreError::Contended { run }),
+                Setback::Race => {
+                    races += 1;
+                    if turn.is_none() {
+                        turn = Some(self.races().turn(run).await);
+                    } else {
+                        // Another process was quicker, or somebody here who has lost no race yet.
+                        tokio::time::sleep(RACE_PAUSE * races).await;
+                    }
+                }
                 Setback::Outage(error, decided) => {
+                    turn = None;
                     unknown = decided.or(unknown);
                     patience.after(error).await?;
                 }
@@ -437,7 +450,7 @@ fn finished(
         let run = decided.after.run.id;
         store.cache().keep_run(run, Arc::new(Fixed { graph: digest, ..(*decided.fixed).clone() }));
     }
-    store.bell().ring(decided.after.run.id, decided.brings(taken.as_ref(), served));
+    store.bell().ring(decided.after.run.id, decided.brings(call.event, taken.as_ref(), served));
     Applied {
         seq: decided.seq(),
         head: decided.after.run.head.clone(),

@@ -12,6 +12,12 @@ pub enum StoreError {
         #[source]
         source: sqlx::Error,
     },
+    /// Others changed the run again and again meanwhile; the same call may succeed later.
+    #[error("change run {run}: others were quicker each time")]
+    Contended {
+        /// The run's id.
+        run: RunId,
+    },
     /// The database answers and says no: a wrong password, a missing database or right. Trying again is useless.
     #[error("use the database: {source}")]
     Denied {
@@ -128,7 +134,7 @@ pub enum StoreError {
 impl StoreError {
     /// Says that the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, StoreError::Unavailable { .. })
+        matches!(self, StoreError::Unavailable { .. } | StoreError::Contended { .. })
     }
 
     /// Says that an address of a database does not read.

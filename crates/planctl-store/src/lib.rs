@@ -22,6 +22,7 @@ mod page;
 mod plans;
 mod proof;
 mod queue;
+mod races;
 mod random;
 mod requests;
 mod rows;
@@ -50,6 +51,7 @@ pub use history::{Input, Line, Said};
 pub use leases::{Leased, Renewal};
 pub use listen::{Listener, News};
 pub use locks::AwaitedLock;
+pub use lookups::Outstanding;
 pub use page::Page;
 pub use plans::{
     Approval, ApprovalId, NewApproval, NewRevision, Plan, PlanId, PlanMoved, PlanStatus, Revision,

@@ -1,8 +1,8 @@
 //! The doorbell: wakes loops in this process at once and those of other processes by NOTIFY.
 //!
 //! A ring carries no news, only "look again": whoever waits registers first, looks, then waits, and looks again after a
-//! while without a ring. A ring says whose work a transition brought, so that who waits for work to claim is left alone by
-//! all else. Notifications leave coalesced and off the hot path, since NOTIFY holds a lock of the whole
+//! while without a ring. A ring says whose work a transition brought, and whether it took work back, so that who waits for
+//! work to claim, or minds a lease, is left alone by all else. Notifications leave coalesced and off the hot path, since NOTIFY holds a lock of the whole
 //! server over its commit; what a person decides is announced within its own transaction.
 
 use std::collections::{BTreeMap, HashMap};
@@ -44,18 +44,23 @@ pub enum News {
     Gates,
 }
 
-/// Whose work a transition brought.
+/// What a transition means for those who wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Brings {
+    /// Work for agents.
     pub(crate) agents: bool,
+    /// Work for agents that its run serves itself.
     pub(crate) served: bool,
+    /// Work of the harness.
     pub(crate) gates: bool,
+    /// Leases that are over before their time.
+    pub(crate) revocations: bool,
 }
 
 impl Brings {
     /// For rings that do not say: everybody looks.
-    pub(crate) const UNKNOWN: Brings = Brings { agents: true, served: true, gates: true };
-    const NOTHING: Brings = Brings { agents: false, served: false, gates: false };
+    pub(crate) const UNKNOWN: Brings = Brings { agents: true, served: true, gates: true, revocations: true };
+    const NOTHING: Brings = Brings { agents: false, served: false, gates: false, revocations: false };
 
     fn of(news: News) -> Brings {
         match news {
@@ -80,13 +85,13 @@ impl Brings {
             agents: self.agents || other.agents,
             served: self.served || other.served,
             gates: self.gates || other.gates,
+            revocations: self.revocations || other.revocations,
         }
     }
 
-    /// Returns what a notification says of it: a letter for each that is brought.
+    /// Returns what a notification says of it: a letter for each kind of work, and one where every lease stays.
     fn letters(self) -> String {
-        let letters =
-            [(self.agents, 'a'), (self.served, 's'), (self.gates, 'g'), (self == Brings::NOTHING, '-')];
+        let letters = [(self.agents, 'a'), (self.served, 's'), (self.gates, 'g'), (!self.revocations, 'l')];
         letters.into_iter().filter_map(|(is_said, letter)| is_said.then_some(letter)).collect()
     }
 
@@ -96,15 +101,23 @@ impl Brings {
             agents: letters.contains('a'),
             served: letters.contains('s'),
             gates: letters.contains('g'),
+            revocations: !letters.contains('l'),
         };
         if brings.letters() == letters { brings } else { Brings::UNKNOWN }
     }
 }
 
+/// What a listener waits for in one run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum OfRun {
+    Transitions,
+    Revocations,
+}
+
 #[derive(Default)]
 pub(crate) struct Bell {
     all: Mutex<Vec<(News, Weak<Notify>)>>,
-    runs: Mutex<HashMap<RunId, Vec<Weak<Notify>>>>,
+    runs: Mutex<HashMap<RunId, Vec<(OfRun, Weak<Notify>)>>>,
     outward: Mutex<BTreeMap<RunId, Brings>>,
     leaving: Notify,
 }
@@ -148,26 +161,31 @@ impl Bell {
 
     /// Wakes who waits for this run or for such work in this process only.
     fn ring_here(&self, run: RunId, brings: Brings) {
-        wake_those(&mut lock(&self.all), brings);
+        wake_those(&mut lock(&self.all), |news| brings.interests(news));
         if let Some(listeners) = lock(&self.runs).get_mut(&run) {
-            wake(listeners);
+            wake_those(listeners, |of_run| brings.revocations || of_run == OfRun::Transitions);
         }
     }
 
     fn ring_everyone(&self) {
-        wake_those(&mut lock(&self.all), Brings::UNKNOWN);
-        lock(&self.runs).values_mut().for_each(wake);
+        wake_those(&mut lock(&self.all), |_| true);
+        lock(&self.runs).values_mut().for_each(|listeners| wake_those(listeners, |_| true));
+    }
+
+    fn listen_to(&self, run: RunId, of_run: OfRun) -> Listener {
+        let notify = Arc::new(Notify::new());
+        let mut runs = lock(&self.runs);
+        runs.retain(|_, listeners| listeners.iter().any(|(_, listener)| listener.strong_count() > 0));
+        runs.entry(run).or_default().push((of_run, Arc::downgrade(&notify)));
+        Listener { notify }
     }
 }
 
-fn wake(listeners: &mut Vec<Weak<Notify>>) {
-    listeners.retain(wakes);
-}
-
-fn wake_those(listeners: &mut Vec<(News, Weak<Notify>)>, brings: Brings) {
+/// Wakes the listeners that wait for it, and forgets those that are gone.
+fn wake_those<T: Copy>(listeners: &mut Vec<(T, Weak<Notify>)>, is_for: impl Fn(T) -> bool) {
     listeners.retain(
-        |(news, listener)| {
-            if brings.interests(*news) { wakes(listener) } else { listener.strong_count() > 0 }
+        |(what, listener)| {
+            if is_for(*what) { wakes(listener) } else { listener.strong_count() > 0 }
         },
     );
 }
@@ -183,11 +201,12 @@ fn wakes(listener: &Weak<Notify>) -> bool {
 impl Store {
     /// Registers for the transitions of one run.
     pub fn listen_to(&self, run: RunId) -> Listener {
-        let notify = Arc::new(Notify::new());
-        let mut runs = lock(&self.bell().runs);
-        runs.retain(|_, listeners| listeners.iter().any(|listener| listener.strong_count() > 0));
-        runs.entry(run).or_default().push(Arc::downgrade(&notify));
-        Listener { notify }
+        self.bell().listen_to(run, OfRun::Transitions)
+    }
+
+    /// Registers for those transitions of one run by which leases may be over before their time, whoever holds them.
+    pub fn listen_to_revocations(&self, run: RunId) -> Listener {
+        self.bell().listen_to(run, OfRun::Revocations)
     }
 
     /// Registers for news of all runs.
@@ -197,7 +216,8 @@ impl Store {
 
     /// Wakes those in this process who wait for such news: what kept them from claiming it is over.
     pub fn wake(&self, news: News) {
-        wake_those(&mut lock(&self.bell().all), Brings::of(news));
+        let brings = Brings::of(news);
+        wake_those(&mut lock(&self.bell().all), |waited| brings.interests(waited));
     }
 
     /// Carries rings between this process and the others for as long as it is polled; reconnects by itself.
@@ -282,6 +302,34 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_notification_says_reads_back_and_one_of_another_version_wakes_all() {
+        for bits in 0..16_u8 {
+            let is_set = |bit: u8| bits & (1 << bit) != 0;
+            let brings =
+                Brings { agents: is_set(0), served: is_set(1), gates: is_set(2), revocations: is_set(3) };
+            assert_eq!(Brings::parse(&brings.letters()), brings);
+        }
+        for other in ["", "-", "asg", "x", "al-"] {
+            assert!(Brings::parse(other).revocations, "{other}");
+        }
+        assert_eq!(Brings::parse("lx"), Brings::UNKNOWN);
+    }
+
+    #[tokio::test]
+    async fn who_minds_a_lease_is_woken_by_revocations_alone() {
+        let rang =
+            async |listener: &Listener| tokio::time::timeout(Duration::ZERO, listener.rung()).await.is_ok();
+        let (bell, run) = (Bell::default(), RunId::from_u128(7));
+        let minds = bell.listen_to(run, OfRun::Revocations);
+        let looks = bell.listen_to(run, OfRun::Transitions);
+        bell.ring(run, Brings { gates: true, ..Brings::NOTHING });
+        assert!(!rang(&minds).await);
+        assert!(rang(&looks).await);
+        bell.ring(run, Brings { revocations: true, ..Brings::NOTHING });
+        assert!(rang(&minds).await);
+    }
 
     #[test]
     fn listeners_that_are_gone_are_cleared_away_where_nothing_rings() {

@@ -34,6 +34,21 @@ pub(crate) const SET_SERVED_ITEMS: &str = "update items i \
      from runs r join workspaces w on w.id = r.workspace where r.id = $1 and i.run = r.id and i.lane = 'agent'";
 pub(crate) const ROLES_WANTED: &str =
     "select distinct target from items where run = $1 and lane = 'agent' and state = 'ready' order by 1";
+// A sub-plan that is waited for rests for decades.
+pub(crate) const OUTSTANDING: &str = "select r.status = 'ended' or coalesce(bool_or(i.state <> 'ready' \
+       or i.lane = 'harness' and i.available_at <= clock_timestamp() + interval '1 year'), false) as is_moving, \
+     array_remove(array_agg(distinct case when i.lane = 'agent' and i.state = 'ready' then i.target end), null) as wanted \
+     from runs r left join items i on i.run = r.id where r.id = $1 group by r.status";
+
+/// What of a run is out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outstanding {
+    /// Says that somebody has something in hand, that the harness has something to do soon, or that the run is over: it moves
+    /// without a person. A sub-plan that is waited for is none of these.
+    pub is_moving: bool,
+    /// The roles of which work waits that nobody has claimed.
+    pub wanted: Vec<Role>,
+}
 
 impl Store {
     /// Returns the roles of which a run has work out that nobody has claimed.
@@ -45,6 +60,19 @@ impl Store {
         let id = stored_run(run);
         let rows = repeated!(self, lent => sqlx::query(ROLES_WANTED).bind(id).fetch_all(&mut *lent))?;
         rows.iter().map(|row| Ok(Role::from(row.try_get::<&str, _>("target")?))).collect()
+    }
+
+    /// Returns what of a run is out, as it is at one moment.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn outstanding(&self, run: RunId) -> Result<Outstanding, StoreError> {
+        let id = stored_run(run);
+        let row = repeated!(self, lent => sqlx::query(OUTSTANDING).bind(id).fetch_one(&mut *lent))?;
+        let wanted: Vec<String> = row.try_get("wanted")?;
+        let wanted = wanted.iter().map(|role| Role::from(role.as_str())).collect();
+        Ok(Outstanding { is_moving: row.try_get("is_moving")?, wanted })
     }
 
     /// Returns the compiled graph that a run runs by.

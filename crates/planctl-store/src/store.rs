@@ -10,6 +10,7 @@ use crate::cache::Cache;
 use crate::connections::Connections;
 use crate::error::StoreError;
 use crate::listen::Bell;
+use crate::races::Races;
 use crate::sealed::Sound;
 use crate::told_time::ToldTime;
 use crate::{migrate, random};
@@ -69,6 +70,7 @@ struct Inner {
     steps: Steps,
     told_time: ToldTime,
     bell: Arc<Bell>,
+    races: Races,
     name: String,
     sound: Sound,
 }
@@ -90,6 +92,7 @@ impl Store {
             steps: Steps::default(),
             told_time: ToldTime::default(),
             bell: Arc::new(Bell::default()),
+            races: Races::default(),
             name: random::hex(),
             sound: Sound::default(),
         };
@@ -157,6 +160,10 @@ impl Store {
 
     pub(crate) fn told_time(&self) -> &ToldTime {
         &self.inner.told_time
+    }
+
+    pub(crate) fn races(&self) -> &Races {
+        &self.inner.races
     }
 
     pub(crate) fn bell(&self) -> &Arc<Bell> {

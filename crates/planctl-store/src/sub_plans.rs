@@ -25,9 +25,6 @@ pub(crate) const WAKE_AROUND: &str = concat!(
 pub(crate) const SUB_PLANS_LEFT: &str = "select c.run from sub_plans c join runs r on r.id = c.run \
      where r.status <> 'ended' and not exists (select from items i where i.id = c.item and i.state <> 'withdrawn') \
      and c.run <> all($2::uuid[]) order by c.run limit $1";
-pub(crate) const SUB_PLANS_AWAITED: &str = "select count(*) as awaited from sub_plans c join runs r on r.id = c.run \
-     join items i on i.id = c.item where c.parent = $1 and r.status <> 'ended' and i.state = 'ready' \
-     and i.available_at > clock_timestamp() + interval '1 year'";
 
 /// A run to be made for an item of another one.
 #[derive(Clone, Copy, Debug)]
@@ -102,19 +99,6 @@ impl Store {
             self.bell().ring(run_id(row.try_get("run")?), Brings::UNKNOWN);
         }
         Ok(())
-    }
-
-    /// Counts the runs within a run that are under way and of which nobody looks after the item just now: it rests until
-    /// they are over.
-    ///
-    /// # Errors
-    ///
-    /// Those of the connection.
-    pub async fn sub_plans_awaited(&self, around: RunId) -> Result<u32, StoreError> {
-        let id = stored_run(around);
-        let row = repeated!(self, lent => sqlx::query(SUB_PLANS_AWAITED).bind(id).fetch_one(&mut *lent))?;
-        let awaited: i64 = row.try_get("awaited")?;
-        Ok(u32::try_from(awaited).unwrap_or(u32::MAX))
     }
 
     /// Returns runs that are not over and for whose end nobody waits any more: what was around them went on or ended. None

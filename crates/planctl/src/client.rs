@@ -25,6 +25,7 @@ use planctl_server::{
     Approving, Cleaning, Drive, Driven, Live, Open, Page, ServiceError, Services, Start, StoreSettings,
 };
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use crate::checking::check_failure;
 use crate::commands::Context;
@@ -289,12 +290,22 @@ impl Client {
         };
         match &self.via {
             Via::Here(services) => {
-                let drive = Drive { returns_when_waiting: no_wait, live };
-                Ok(match services.station().drive(handle.0, &drive, stop).await.map_err(failure)? {
-                    Driven::Ended(_) => Outcome::Ended,
-                    Driven::Waiting(_) => Outcome::Waiting,
-                    Driven::Stopped => Outcome::Stopped,
-                })
+                let (station, drive) =
+                    (services.station().clone(), Drive { returns_when_waiting: no_wait, live });
+                // A task of its own: whoever awaits this may be kept by a terminal. It ends with who awaits it.
+                let mut driving = JoinSet::new();
+                driving.spawn(async move { station.drive(handle.0, &drive, stop).await });
+                match driving.join_next().await {
+                    Some(Ok(driven)) => Ok(match driven.map_err(failure)? {
+                        Driven::Ended(_) => Outcome::Ended,
+                        Driven::Waiting(_) => Outcome::Waiting,
+                        Driven::Stopped => Outcome::Stopped,
+                    }),
+                    Some(Err(error)) => {
+                        Err(Failure::new(Exit::Temporary, format!("a defect of planctl: {error}")))
+                    }
+                    None => Ok(Outcome::Stopped),
+                }
             }
             Via::Daemon(_) => {
                 tokio::select! {

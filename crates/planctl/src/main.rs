@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _};
+use tracing_appender::non_blocking::WorkerGuard;
 
 mod amounts;
 mod args;
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
         secrecy::be_findable();
     }
     colour(cli.global.color);
-    log(cli.global.verbose, &cli.command);
+    let _logs = log(cli.global.verbose, &cli.command);
     quieten_the_parser();
     let permitted = caller::refuse_worker(&command);
     if permitted.is_ok() {
@@ -127,7 +128,7 @@ fn colour(choice: Color) {
 }
 
 /// Writes logs to standard error; `PLANCTL_LOG` filters them, and a filter that can't be read is said once (row 109).
-fn log(verbose: u8, command: &Command) {
+fn log(verbose: u8, command: &Command) -> WorkerGuard {
     let daemon = if let Command::Daemon(DaemonCommand::Run { log_format, .. }) = command {
         Some(*log_format)
     } else {
@@ -152,9 +153,12 @@ fn log(verbose: u8, command: &Command) {
         }
         None => tracing_subscriber::EnvFilter::new(default),
     };
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // By a thread of its own: a terminal that is stopped keeps nobody who works.
+    let (writer, logs) = tracing_appender::non_blocking(std::io::stderr());
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     match daemon {
         Some(LogFormat::Json) => lines.json().init(),
         Some(LogFormat::Human) | None => lines.with_ansi(std::io::stderr().is_terminal()).init(),
     }
+    logs
 }

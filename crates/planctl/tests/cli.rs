@@ -83,6 +83,9 @@ mod runs;
 #[path = "cli/pace.rs"]
 mod pace;
 
+#[path = "cli/blocked.rs"]
+mod blocked;
+
 #[path = "cli/red_first.rs"]
 mod red_first;
 

@@ -251,15 +251,16 @@ impl Rules {
         if left_out.entries.is_empty() {
             return self.allow(folder, access);
         }
+        // The command can't read a folder that we can't list either.
+        let is_closed = |error: &io::Error| {
+            matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound)
+        };
         let entries = match std::fs::read_dir(folder) {
             Ok(entries) => entries,
-            Err(error) => match error.kind() {
-                // The command can't read a folder that we can't list either.
-                io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound => return Ok(()),
-                // Nothing is beneath a file.
-                io::ErrorKind::NotADirectory => return self.allow(folder, access),
-                _ => return Err(error),
-            },
+            Err(error) if is_closed(&error) => return Ok(()),
+            // Nothing is beneath a file.
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return self.allow(folder, access),
+            Err(error) => return Err(error),
         };
         for entry in entries {
             let entry = entry?;

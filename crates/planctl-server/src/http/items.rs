@@ -539,7 +539,8 @@ impl Lease {
         let store = &call.station().store;
         let lasts = lease_for(call, self.asked_seconds);
         let renew = async || store.renew_by(&self.item, self.generation, &self.token, lasts).await;
-        let (bell, until) = (store.listen_to(self.run), clock::instant() + wait.min(lasts / HEARTBEATS));
+        let (bell, until) =
+            (store.listen_to_revocations(self.run), clock::instant() + wait.min(lasts / HEARTBEATS));
         let mut stop = call.doors.options().stop.clone();
         let renewal = renew().await?;
         if !matches!(renewal, Renewal::Held { is_over: false, .. }) {

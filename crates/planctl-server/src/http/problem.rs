@@ -250,6 +250,7 @@ impl Problem {
                 Problem::new(Code::DatabaseUnavailable, format!("{message}: {source}"))
                     .next("planctl db status")
             }
+            Error::Contended { .. } => Problem::new(Code::DatabaseUnavailable, message),
             Error::NewerSchema { .. } => Problem::new(Code::DatabaseUnavailable, message)
                 .help("another planctl has migrated it: install that version, or a newer one"),
             Error::OlderSchema { .. } => {

@@ -21,11 +21,21 @@ pub(crate) struct Crew {
     kept: Mutex<HashMap<RunId, Arc<Hands>>>,
     /// What serves roles that nothing else serves.
     otherwise: Option<Agent>,
+    /// Where to show what is under way.
+    live: Live,
+    /// Says that what came of work waits for as long as the database is away.
+    outlasts_outages: bool,
 }
 
 impl Crew {
-    pub(crate) fn new(otherwise: Option<Agent>) -> Crew {
-        Crew { kept: Mutex::default(), otherwise }
+    /// Makes that of a daemon.
+    pub(crate) fn of_daemon(otherwise: Option<Agent>) -> Crew {
+        Crew { otherwise, outlasts_outages: true, ..Crew::default() }
+    }
+
+    /// Makes that of a command that works on one run.
+    pub(crate) fn of_command(live: Live) -> Crew {
+        Crew { live, ..Crew::default() }
     }
 
     /// Says that work of every role is taken on.
@@ -50,9 +60,9 @@ impl Crew {
         if let Some(hands) = self.made(row.id, &row.terms()) {
             return Ok(hands);
         }
-        let mut hands = station.hands_of(row, Live::default()).await?;
+        let mut hands = station.hands_of(row, self.live.clone()).await?;
         hands.settings.otherwise.clone_from(&self.otherwise);
-        hands.outlasts_outages = true;
+        hands.outlasts_outages = self.outlasts_outages;
         let hands = Arc::new(hands);
         let mut kept = self.lock();
         if kept.len() >= KEPT_MAX {

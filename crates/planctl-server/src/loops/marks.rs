@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use planctl_engine::RunId;
 
-use super::{Found, Shared, Turns, words_of};
+use super::{Found, Scope, Shared, Turns, words_of};
 use crate::services::ServiceError;
 
 /// How many runs are looked at.
@@ -35,19 +35,10 @@ impl Turns for Marks {
     const PACE: Duration = Duration::from_secs(1);
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
-        let (store, host) = (shared.station.store(), shared.station.host());
-        if !self.has_looked_back {
-            // Whoever was here before may have been killed between the end of a run and its last marks.
-            let ended = store.runs_ended_last(host, ENDED_AT_ONCE).await?;
-            let ended = shared.health.readable(Marks::NAME, ended);
-            self.drawn.extend(ended.iter().map(|run| (run.id, None)));
-            self.left.extend(shared.station.runs_with_leavings());
-            self.has_looked_back = true;
-        }
-        let left = store.runs_left_in_worktrees(host, LEFT_AT_ONCE).await?;
-        self.left.extend(shared.health.readable(Marks::NAME, left).iter().map(|run| run.id));
-        let open = shared.health.readable(Marks::NAME, store.open_runs(host, AT_ONCE).await?);
-        let now: BTreeMap<RunId, Option<i64>> = open.iter().map(|row| (row.id, Some(row.seq))).collect();
+        let now = match &shared.scope {
+            Scope::Host => self.of_host(shared).await?,
+            Scope::Run(family) => of_runs(shared, &family.open()).await?,
+        };
         // One that began and ended between two turns was open at neither.
         for run in shared.crew.keep_only(|run| now.contains_key(&run)) {
             self.drawn.entry(run).or_insert(None);
@@ -76,11 +67,39 @@ impl Turns for Marks {
     }
 }
 
+impl Marks {
+    /// Returns how far each open run of this host has come, and finds what others left to do.
+    async fn of_host(&mut self, shared: &Shared) -> Result<BTreeMap<RunId, Option<i64>>, ServiceError> {
+        let (store, host) = (shared.station.store(), shared.station.host());
+        if !self.has_looked_back {
+            // Whoever was here before may have been killed between the end of a run and its last marks.
+            let ended = store.runs_ended_last(host, ENDED_AT_ONCE).await?;
+            let ended = shared.health.readable(Marks::NAME, ended);
+            self.drawn.extend(ended.iter().map(|run| (run.id, None)));
+            self.left.extend(shared.station.runs_with_leavings());
+            self.has_looked_back = true;
+        }
+        let left = store.runs_left_in_worktrees(host, LEFT_AT_ONCE).await?;
+        self.left.extend(shared.health.readable(Marks::NAME, left).iter().map(|run| run.id));
+        let open = shared.health.readable(Marks::NAME, store.open_runs(host, AT_ONCE).await?);
+        Ok(open.iter().map(|row| (row.id, Some(row.seq))).collect())
+    }
+}
+
+/// Returns how far each of these runs has come.
+async fn of_runs(shared: &Shared, runs: &[RunId]) -> Result<BTreeMap<RunId, Option<i64>>, ServiceError> {
+    let mut now = BTreeMap::new();
+    for run in runs {
+        now.insert(*run, Some(shared.station.store().run(*run).await?.seq));
+    }
+    Ok(now)
+}
+
 /// Draws a run's marks; trouble with one file or one run, a panic too, is no other's.
 async fn draw(shared: &Shared, run: RunId) -> Result<(), ServiceError> {
     match AssertUnwindSafe(shared.station.draw_marks(run)).catch_unwind().await {
         Ok(Err(ServiceError::Store(error))) if error.is_retryable() => return Err(error.into()),
-        Ok(Err(error)) => shared.health.erred(Marks::NAME, &error),
+        Ok(Err(error)) => shared.erred(Marks::NAME, error),
         Ok(Ok(())) => {}
         Err(panic) => {
             let words = words_of(&*panic);

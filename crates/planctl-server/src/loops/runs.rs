@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use planctl_engine::RunStatus;
+use planctl_store::{RunRow, StoreError};
+
 use super::{Found, Shared, Turns};
 use crate::services::ServiceError;
 use crate::station::Station;
 use crate::worktrees;
-
-use planctl_store::RunRow;
 
 /// How many queued runs are looked at.
 const AT_ONCE: i64 = 1000;
@@ -40,10 +41,35 @@ impl Turns for Runs {
                 let admitting = async move { admit(&station, &row).await };
                 shared.admissions.begin(&shared.health, run, admitting);
             } else if let Err(error) = admit(station, &row).await {
-                shared.health.erred(Runs::NAME, &error);
+                shared.erred(Runs::NAME, error);
             }
         }
         Ok(if is_empty { Found::Nothing } else { Found::Something })
+    }
+}
+
+impl Station {
+    /// Gives a run the workspace, if nobody has it and nobody was first; returns the name of the run it waits for.
+    /// One that works apart gets its worktree before anybody can claim its work.
+    pub(crate) async fn admit(&self, row: &RunRow) -> Result<Option<String>, ServiceError> {
+        let run = row.id;
+        self.make_worktree(row).await?;
+        match self.store.admit(run).await {
+            Ok(()) => Ok(None),
+            Err(StoreError::WorkspaceBusy { run }) => Ok(Some(run)),
+            // Another process was quicker, or the run was cancelled meanwhile.
+            Err(StoreError::Refused(refusal)) => match self.store.run(run).await?.head.status {
+                RunStatus::Queued { .. } => {
+                    Err(ServiceError::broken(format!("a run can't begin: {refusal}")))
+                }
+                RunStatus::New
+                | RunStatus::Awaiting
+                | RunStatus::Active
+                | RunStatus::Paused
+                | RunStatus::Ended { .. } => Ok(None),
+            },
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

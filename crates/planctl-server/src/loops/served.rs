@@ -25,6 +25,7 @@ pub(crate) struct Served {
 impl Turns for Served {
     const NAME: &'static str = "agents";
     const PACE: Duration = Duration::from_millis(5);
+    const PACE_OF_ONE: Duration = Duration::ZERO;
 
     fn news(shared: &Shared) -> News {
         if shared.crew.serves_all() { News::Agents } else { News::Served }
@@ -80,7 +81,7 @@ impl Served {
         for row in active[first..].iter().chain(&active[..first]) {
             // What is wrong with one run keeps nobody else from working.
             if let Err(error) = claim_in(shared, row, permit).await {
-                shared.health.erred(Served::NAME, &error);
+                shared.erred(Served::NAME, error);
             }
             if permit.is_none() {
                 return Ok(true);

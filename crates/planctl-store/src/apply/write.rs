@@ -296,17 +296,27 @@ impl Decided {
         self.changed().filter(move |(node, record)| has_locks(node) && at_rest(record)).map(|(node, _)| node)
     }
 
-    /// Returns whose work can be claimed now, but for what is taken along; `served` says that some of what comes is served
-    /// by its run.
-    pub(super) fn brings(&self, taken: Option<&Claimed>, served: bool) -> Brings {
+    /// Returns whose work can be claimed now, but for what is taken along, and whether leases may be over; `served` says that
+    /// some of what comes is served by its run.
+    pub(super) fn brings(&self, event: &Event, taken: Option<&Claimed>, served: bool) -> Brings {
         let frees = self.freed().next().is_some();
-        let mut brings = Brings { agents: frees, served: frees || served, gates: false };
+        let mut brings = Brings {
+            agents: frees,
+            served: frees || served,
+            gates: false,
+            revocations: matches!(event, Event::Human(_) | Event::Clock(_)),
+        };
         for effect in &self.after.effects {
-            let Effect::Dispatch(item) = effect else { continue };
-            match item.work {
-                Work::Agent { .. } => brings.agents = true,
-                Work::Harness { .. } => brings.gates |= taken.is_none_or(|taken| taken.item.id != item.id),
-                Work::Human { .. } => {}
+            match effect {
+                Effect::Dispatch(item) => match item.work {
+                    Work::Agent { .. } => brings.agents = true,
+                    Work::Harness { .. } => {
+                        brings.gates |= taken.is_none_or(|taken| taken.item.id != item.id);
+                    }
+                    Work::Human { .. } => {}
+                },
+                Effect::Withdraw(_) => brings.revocations = true,
+                Effect::Arm { .. } | Effect::Disarm(_) => {}
             }
         }
         brings

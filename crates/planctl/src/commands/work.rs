@@ -7,6 +7,7 @@ use planctl_server::Live;
 use planctl_server::wire::{RunState, RunView, WaitingOn};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use crate::client::{self, Client, Handle, Outcome};
 use crate::failure::{Exit, Failure};
@@ -60,6 +61,15 @@ pub async fn work(client: &Client, handle: Handle, how: Work, signals: &mut Stop
     let live = Live::default();
     let driving = client.drive(handle, how.no_wait, live.clone(), stopped);
     tokio::pin!(driving);
+    // Beside all that writes, and so heard while a terminal or a pipe keeps what is written.
+    let mut hearing = JoinSet::new();
+    let mut heard = signals.clone();
+    hearing.spawn(async move {
+        heard.asked().await;
+        stop.send_replace(true);
+        // Twice means at once: whatever is left behind is found by the next process (DESIGN 7).
+        std::process::exit(i32::from(heard.asked().await.code()));
+    });
     let outcome = loop {
         tokio::select! {
             outcome = &mut driving => break outcome?,
@@ -82,12 +92,8 @@ pub async fn work(client: &Client, handle: Handle, how: Work, signals: &mut Stop
                 }
             }
             exit = signals.asked() => {
-                if asked.replace(exit).is_some() {
-                    // Twice means at once: whatever is left behind is found by the next process (DESIGN 7).
-                    std::process::exit(i32::from(exit.code()));
-                }
+                asked = Some(exit);
                 progress.say(if client.is_daemon() { "detaching …" } else { "stopping …" });
-                stop.send_replace(true);
             }
         }
     };
@@ -219,27 +225,43 @@ impl Waits {
     }
 }
 
-/// Ctrl-C and SIGTERM, as requests to stop; listened for from before a run is touched.
+/// Ctrl-C and SIGTERM, as requests to stop; listened for from before a run is touched. A clone hears what comes after what
+/// its origin heard.
+#[derive(Clone)]
 pub struct Stop {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
+    /// How many came, and which one last.
+    came: watch::Receiver<(u32, Exit)>,
+    heard: u32,
 }
 
 impl Stop {
     /// Begins to listen; from here on neither signal ends the process by itself.
     pub fn listen() -> Result<Stop, Failure> {
         let failed = |error| Failure::new(Exit::Temporary, format!("could not listen for signals: {error}"));
-        Ok(Stop {
-            interrupt: signal(SignalKind::interrupt()).map_err(failed)?,
-            terminate: signal(SignalKind::terminate()).map_err(failed)?,
-        })
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        let (says, came) = watch::channel((0, Exit::Interrupted));
+        tokio::spawn(async move {
+            while !says.is_closed() {
+                let exit = tokio::select! {
+                    _ = interrupt.recv() => Exit::Interrupted,
+                    _ = terminate.recv() => Exit::Terminated,
+                    () = says.closed() => return,
+                };
+                says.send_modify(|(count, last)| (*count, *last) = (*count + 1, exit));
+            }
+        });
+        Ok(Stop { came, heard: 0 })
     }
 
     /// Waits for either; returns the exit that tells which.
     pub async fn asked(&mut self) -> Exit {
-        tokio::select! {
-            _ = self.interrupt.recv() => Exit::Interrupted,
-            _ = self.terminate.recv() => Exit::Terminated,
-        }
+        let heard = self.heard;
+        let Ok(came) = self.came.wait_for(|(count, _)| *count > heard).await.map(|came| *came) else {
+            // The runtime ends.
+            return std::future::pending().await;
+        };
+        self.heard += 1;
+        came.1
     }
 }

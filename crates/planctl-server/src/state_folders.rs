@@ -1,0 +1,53 @@
+//! The folders of a state directory that only its owner can enter.
+
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use crate::services::ServiceError;
+
+/// Returns the folder of a state directory for the private folders of attempts; what crashed attempts left there is
+/// cleared away.
+///
+/// # Errors
+///
+/// When the folder can't be made or looked at.
+pub fn scratch_in(state_dir: &Path) -> Result<PathBuf, ServiceError> {
+    private_in(state_dir, "work")
+        .map_err(ServiceError::io(format!("use {}", state_dir.join("work").display())))
+}
+
+/// Makes a folder of the state directory that only its owner can enter, and clears away what crashes left in it. The state
+/// directory itself can be passed through by the user as whom root runs Postgres.
+pub(crate) fn private_in(state_dir: &Path, name: &str) -> std::io::Result<PathBuf> {
+    let scratch = private_folder(state_dir, name)?;
+    planctl_harness::sweep_scratch(&scratch)?;
+    Ok(scratch)
+}
+
+/// Makes a folder of the state directory that only its owner can enter.
+pub(crate) fn private_folder(state_dir: &Path, name: &str) -> std::io::Result<PathBuf> {
+    let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
+    let make = |path: &Path, mode| std::fs::DirBuilder::new().recursive(true).mode(mode).create(path);
+    make(state_dir, mode)?;
+    let folder = state_dir.join(name);
+    make(&folder, 0o700)?;
+    Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn sec_20_a_private_folder_leaves_the_state_directory_open_for_roots_postgres() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("a/state");
+        let scratch = private_in(&state, "trials").unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&scratch), 0o700);
+        let open = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
+        assert_eq!((mode(&state), mode(&folder.path().join("a"))), (open, open));
+    }
+}
