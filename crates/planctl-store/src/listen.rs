@@ -114,10 +114,13 @@ enum OfRun {
     Revocations,
 }
 
+/// Those who listen, each with what it waits for.
+type Listeners<T> = Vec<(T, Weak<Notify>)>;
+
 #[derive(Default)]
 pub(crate) struct Bell {
-    all: Mutex<Vec<(News, Weak<Notify>)>>,
-    runs: Mutex<HashMap<RunId, Vec<(OfRun, Weak<Notify>)>>>,
+    all: Mutex<Listeners<News>>,
+    runs: Mutex<HashMap<RunId, Listeners<OfRun>>>,
     outward: Mutex<BTreeMap<RunId, Brings>>,
     leaving: Notify,
 }
@@ -182,7 +185,7 @@ impl Bell {
 }
 
 /// Wakes the listeners that wait for it, and forgets those that are gone.
-fn wake_those<T: Copy>(listeners: &mut Vec<(T, Weak<Notify>)>, is_for: impl Fn(T) -> bool) {
+fn wake_those<T: Copy>(listeners: &mut Listeners<T>, is_for: impl Fn(T) -> bool) {
     listeners.retain(
         |(what, listener)| {
             if is_for(*what) { wakes(listener) } else { listener.strong_count() > 0 }
