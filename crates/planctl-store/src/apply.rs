@@ -6,7 +6,7 @@
 //!
 //! No row is locked between the two. What keeps two writers apart is the run's `seq`: the second statement updates the
 //! run's row `where seq = <what was read>`, so of two writers that read the same state one commits and the other finds no
-//! row. The item is fenced in the same way by its generation and token. A fence that finds nothing raises an error,
+//! row; the row's `chain` is compared as well (see [`lineage`]). The item is fenced in the same way by its generation and token. A fence that finds nothing raises an error,
 //! which undoes the whole statement; the loser reads again and decides again. So a transition is decided on exactly the
 //! state that it changes (P1, P8), a stale holder changes nothing (P4, P5), and no lock is held while the daemon thinks,
 //! nor for ever where it dies between the two.
@@ -15,6 +15,7 @@
 //! is stored with its input, so the retry looks whether its event is in the history already and never applies it twice
 //! (P2).
 
+mod lineage;
 mod memory;
 mod read;
 mod together;
@@ -42,6 +43,7 @@ use crate::token::Token;
 
 use together::Unwritten;
 
+pub(crate) use lineage::Committed;
 pub(crate) use memory::Known;
 pub(crate) use read::{
     READ_ALL, READ_COMMAND, READ_DUPLICATE, READ_LIVE, READ_NODES, READ_OWN_COMMAND, READ_TAKEN,
@@ -362,6 +364,11 @@ impl Decided {
         self.lines.last().map_or(self.before.seq, |line| line.seq)
     }
 
+    /// Returns the hash that the run's history ends in.
+    fn hash(&self) -> [u8; 32] {
+        self.lines.last().map_or(self.before.chain, |line| line.hash)
+    }
+
     /// Returns the gate that the transition dispatches, where the caller takes it.
     fn gate<'d>(&'d self, call: &Call<'_>) -> Option<&'d planctl_engine::Item> {
         let take = call.take?;
@@ -432,6 +439,8 @@ fn finished(
     served: bool,
 ) -> Applied {
     store.remember(call, decided);
+    let committed = Committed { seq: decided.seq(), hash: decided.hash() };
+    store.cache().keep_committed(decided.after.run.id, committed);
     if decided.input.graph.is_some() {
         let digest = decided.input.graph.clone().expect("the graph was just seen");
         let run = decided.after.run.id;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use planctl_engine::{Digest, Graph, RunId};
 
-use crate::apply::Known;
+use crate::apply::{Committed, Known};
 
 /// What never changes of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,6 +26,7 @@ pub(crate) struct Cache {
     graphs: Mutex<Shelf<Digest, Arc<Graph>>>,
     runs: Mutex<Shelf<RunId, Arc<Fixed>>>,
     known: Mutex<Shelf<RunId, Box<Known>>>,
+    committed: Mutex<Shelf<RunId, Committed>>,
 }
 
 impl Cache {
@@ -64,6 +65,18 @@ impl Cache {
 
     pub(crate) fn forget_known(&self, run: RunId) {
         lock(&self.known).take(&run);
+    }
+
+    pub(crate) fn committed(&self, run: RunId) -> Option<Committed> {
+        lock(&self.committed).get(&run)
+    }
+
+    /// Keeps the newest line that was committed of a run; calls may end in another order than they committed.
+    pub(crate) fn keep_committed(&self, run: RunId, committed: Committed) {
+        let mut shelf = lock(&self.committed);
+        if shelf.get(&run).is_none_or(|kept| kept.seq < committed.seq) {
+            shelf.put(run, committed, 1, Cache::RUNS_MAX);
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use planctl_engine::Role;
 use sqlx::Row;
 
+use crate::connections::Planning;
 use crate::effects::micros;
 use crate::error::StoreError;
 use crate::queue::{Claimed, claimable, leased_columns};
@@ -79,7 +80,7 @@ impl Store {
             .bind(waiting.iter().map(|waiting| waiting.token.hash()).collect::<Vec<_>>())
             .bind(waiting.iter().map(|waiting| waiting.instance.as_str()).collect::<Vec<_>>())
             .bind(waiting.iter().map(|waiting| micros(waiting.lease)).collect::<Vec<_>>());
-        let mut lent = self.connections().lend().await?;
+        let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let result = query.fetch_all(&mut *lent).await;
         let rows = lent.settle(result)?;
         let mut all: Vec<Option<Claimed>> = waiting.iter().map(|_| None).collect();

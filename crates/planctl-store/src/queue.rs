@@ -9,7 +9,7 @@ use planctl_engine::{
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use crate::connections::{Patience, repeated};
+use crate::connections::{Patience, Planning, repeated};
 use crate::effects::micros;
 use crate::error::{StoreError, Unread, raised, violates};
 use crate::leases::Renewal;
@@ -503,7 +503,7 @@ impl Store {
             Some(runs) => query.bind(runs),
             None => query,
         };
-        let mut lent = self.connections().lend().await?;
+        let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let result = query.fetch_optional(&mut *lent).await;
         lent.settle(result)
     }

@@ -11,7 +11,7 @@ use sqlx::{Connection, PgConnection, Row};
 use uuid::Uuid;
 
 use crate::cache::Fixed;
-use crate::connections::{Patience, repeated};
+use crate::connections::{Patience, Planning, repeated};
 use crate::error::{StoreError, Unread, violates};
 use crate::history::genesis;
 use crate::page::Page;
@@ -91,13 +91,15 @@ pub(crate) const RUN_LAST: &str =
 pub(crate) const RUN_OF_PLAN: &str = runs_where!("r.plan = $1 order by r.id desc limit 1");
 pub(crate) const RUN_OF_PATH: &str =
     runs_where!("($1::bigint is null or r.workspace = $1) and p.path = $2 order by r.id desc limit 1");
+/// By the beginning of a name, as the index of names has it, or by the first and the last id that begin so.
 pub(crate) const RUNS_BEGINNING: &str = runs_where!(
-    "(r.name like $1 || '%' or replace(r.id::text, '-', '') like replace($1, '-', '') || '%') order by r.id desc limit 9"
+    "r.id in (select n.id from runs n where n.name ~>=~ $1 and n.name ~<~ $2 union select m.id from runs m \
+     where m.id between $3 and $4 order by 1 desc limit 9) order by r.id desc"
 );
 pub(crate) const RUNS: &str = runs_where!(
     "($1::bigint is null or r.workspace = $1) and ($3::uuid is null or r.id < $3) order by r.id desc limit $2"
 );
-pub(crate) const RUNS_IN_STATUS: &str = runs_where!("r.status = $1 order by r.id limit $2");
+pub(crate) const RUNS_QUEUED: &str = runs_where!("r.status = 'queued' order by r.id limit $1");
 pub(crate) const RUNS_OPEN: &str = runs_where!("r.ended_at is null and w.host = $1 order by r.id limit $2");
 /// Of each plan its newest run, which has the last word on the plan's file; where that is over.
 pub(crate) const RUNS_ENDED_LAST: &str = runs_where!(
@@ -472,7 +474,7 @@ impl Store {
         let mut patience = Patience::new(self.settings());
         loop {
             let attempt = async {
-                let mut lent = self.connections().lend().await?;
+                let mut lent = self.connections().lend(Planning::ByValues).await?;
                 let (statement, folder) = match place {
                     Place::Workspace => (NEW_RUN, None),
                     Place::Worktree(worktree) => (NEW_RUN_APART, Some(worktree.folder)),
@@ -612,8 +614,14 @@ impl Store {
         if given.is_empty() || !is_plain {
             return Err(missing());
         }
-        let pattern = given.replace('_', "\\_");
-        let rows = repeated!(self, lent => sqlx::query(RUNS_BEGINNING).bind(&pattern).fetch_all(&mut *lent))?;
+        let (first, last) = ids_beginning(given).unzip();
+        let beyond = beyond_those_beginning(given);
+        let rows = repeated!(self, lent => sqlx::query(RUNS_BEGINNING)
+            .bind(given)
+            .bind(&beyond)
+            .bind(first)
+            .bind(last)
+            .fetch_all(&mut *lent))?;
         let found = rows.iter().map(RunRow::read).collect::<Result<Vec<_>, _>>()?;
         match <[RunRow; 1]>::try_from(found) {
             Ok([only]) => Ok(only),
@@ -660,7 +668,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn queued_runs(&self, limit: i64) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(RUNS_IN_STATUS).bind("queued").bind(limit).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, lent => sqlx::query(RUNS_QUEUED).bind(limit).fetch_all(&mut *lent))?;
         RunRow::each(&rows)
     }
 
@@ -873,4 +881,23 @@ async fn attach_on(
     sqlx::query(ATTACH_APPROVAL).bind(run).bind(approval.0).execute(&mut *transaction).await?;
     sqlx::query(SEAL).bind(run).execute(&mut *transaction).await?;
     transaction.commit().await
+}
+
+/// Returns the first text behind all that begin with this one, byte by byte.
+fn beyond_those_beginning(plain: &str) -> String {
+    let mut beyond: Vec<char> = plain.chars().collect();
+    if let Some(last) = beyond.last_mut() {
+        *last = char::from_u32(u32::from(*last) + 1).unwrap_or(char::MAX);
+    }
+    beyond.into_iter().collect()
+}
+
+/// Returns the first and the last id that begin with these digits, whose hyphens say nothing.
+fn ids_beginning(given: &str) -> Option<(Uuid, Uuid)> {
+    let digits = given.replace('-', "");
+    let of = |fill: &str| {
+        let id = format!("{digits}{}", fill.repeat(32_usize.checked_sub(digits.len())?));
+        u128::from_str_radix(&id, 16).ok().map(Uuid::from_u128)
+    };
+    if digits.is_empty() { None } else { of("0").zip(of("f")) }
 }

@@ -9,6 +9,7 @@ use crate::{
 /// Name and text of every statement. Each parses and plans against a migrated database.
 pub const STATEMENTS: &[(&str, &str)] = &[
     ("connections: prepare session", connections::PREPARE_SESSION),
+    ("connections: set planning", connections::SET_PLANNING),
     ("migrate: schema applied", migrate::SCHEMA_APPLIED),
     ("migrate: schema exists", migrate::SCHEMA_EXISTS),
     ("migrate: schema tables", migrate::SCHEMA_TABLES),
@@ -76,7 +77,9 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("runs: open counts", runs::OPEN_COUNTS),
     ("lookups: roles wanted", lookups::ROLES_WANTED),
     ("outputs: put output", outputs::PUT_OUTPUT),
+    ("outputs: put output under", outputs::PUT_OUTPUT_UNDER),
     ("outputs: get output", outputs::GET_OUTPUT),
+    ("outputs: sweep outputs", outputs::SWEEP_OUTPUTS),
     ("plans: workspace", plans::WORKSPACE),
     ("plans: known workspace", plans::KNOWN_WORKSPACE),
     ("plans: other workspaces", plans::OTHER_WORKSPACES),
@@ -122,7 +125,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("runs: run of path", runs::RUN_OF_PATH),
     ("runs: runs beginning", runs::RUNS_BEGINNING),
     ("runs: runs", runs::RUNS),
-    ("runs: runs in status", runs::RUNS_IN_STATUS),
+    ("runs: runs queued", runs::RUNS_QUEUED),
     ("runs: records", runs::RECORDS),
     ("runs: items", runs::ITEMS),
     ("runs: asks", runs::ASKS),

@@ -23,7 +23,7 @@ pub(crate) const WAKE_AROUND: &str = concat!(
     " returning i.run"
 );
 pub(crate) const SUB_PLANS_LEFT: &str = "select c.run from sub_plans c join runs r on r.id = c.run \
-     where r.status <> 'ended' and not exists (select from items i where i.id = c.item and i.state <> 'withdrawn') \
+     where r.ended_at is null and not exists (select from items i where i.id = c.item and i.state <> 'withdrawn') \
      and c.run <> all($2::uuid[]) order by c.run limit $1";
 pub(crate) const SUB_PLANS_AWAITED: &str = "select count(*) as awaited from sub_plans c join runs r on r.id = c.run \
      join items i on i.id = c.item where c.parent = $1 and r.status <> 'ended' and i.state = 'ready' \

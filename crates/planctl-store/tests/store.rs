@@ -13,10 +13,14 @@ mod audit;
 mod golden;
 #[path = "store/outage.rs"]
 mod outage;
+#[path = "store/outputs.rs"]
+mod outputs;
 #[path = "store/plans.rs"]
 mod plans;
 #[path = "store/queue.rs"]
 mod queue;
+#[path = "store/regressed.rs"]
+mod regressed;
 #[path = "store/requests.rs"]
 mod requests;
 #[path = "store/schema.rs"]

@@ -109,7 +109,7 @@ impl Store {
         records.extend(after.records().iter().map(|(id, record)| (id.clone(), record.clone())));
         let known = Known {
             seq: decided.seq(),
-            chain: decided.lines.last().map_or(before.chain, |line| line.hash),
+            chain: decided.hash(),
             head: after.head.clone(),
             graph: before.graph.clone(),
             revision: before.revision.clone(),

@@ -13,6 +13,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use super::{Applied, Call, Decided, Lease, Setback, claimed, is_of_speaker};
+use crate::connections::Planning;
 use crate::error::StoreError;
 use crate::history::Said;
 use crate::proof::Proof;
@@ -27,7 +28,8 @@ macro_rules! read_with {
             "r.active and r.status <> 'active' as is_ending, n.names, n.records, i.generation, i.state as item_state, i.token_hash, ",
             "i.used::text as used, ",
             "(i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() or i.instance = $4) as is_over, ",
-            "(select t.at from timers t where t.run = r.id and t.timer = $5) as due ",
+            "(select t.at from timers t where t.run = r.id and t.timer = $5) as due, ",
+            "(select h.hash from history h where h.run = r.id and h.seq = $6) as lineage ",
             "from runs r left join items i on i.id = $3 left join lateral ",
             "(select array_agg(n.node) as names, array_agg(n.record::text) as records from nodes n ",
             "where n.run = r.id and ",
@@ -148,17 +150,22 @@ impl Store {
             Event::Clock(ClockEvent::Due { timer }) => Some(timer.word()),
             Event::Clock(_) | Event::Agent(_) | Event::Harness(_) | Event::Human(_) => None,
         };
-        let mut lent = self.connections().lend().await?;
+        let committed = self.cache().committed(call.run);
+        let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let query = sqlx::query(statement)
             .bind(stored_run(call.run))
             .bind(names)
             .bind(item)
             .bind(dead_instance)
-            .bind(timer.as_deref());
+            .bind(timer.as_deref())
+            .bind(committed.map(|committed| committed.seq));
         let result = query.fetch_optional(&mut *lent).await;
         let row = lent.settle(result)?;
         let row = row.ok_or_else(|| StoreError::not_found(format!("run {}", call.run)))?;
         let loaded = Loaded::from_row(&row)?;
+        if let Some(committed) = committed {
+            committed.check(loaded.seq, row.try_get("lineage")?)?;
+        }
         self.told_time().tell(loaded.now);
         Ok(loaded)
     }
@@ -211,7 +218,7 @@ impl Store {
     /// Looks whether the same news under the same lease was accepted before.
     async fn read_duplicate(&self, call: &Call<'_>) -> Result<Option<Applied>, Setback> {
         let Some((item, generation)) = call.proof.item() else { return Ok(None) };
-        let mut lent = self.connections().lend().await?;
+        let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let query =
             sqlx::query(READ_DUPLICATE).bind(stored_run(call.run)).bind(item.as_str()).bind(generation);
         let result = query.fetch_optional(&mut *lent).await;
@@ -237,7 +244,7 @@ impl Store {
     /// Returns the stored answer where a person's key was used before.
     pub(super) async fn read_command(&self, call: &Call<'_>) -> Result<Option<Applied>, Setback> {
         let Some(key) = call.proof.key() else { return Ok(None) };
-        let mut lent = self.connections().lend().await?;
+        let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let result = sqlx::query(READ_COMMAND).bind(key).fetch_optional(&mut *lent).await;
         let Some(row) = lent.settle(result)? else { return Ok(None) };
         let is_same = row.try_get::<uuid::Uuid, _>("run")? == stored_run(call.run)
@@ -265,7 +272,7 @@ impl Store {
 
     /// Says whether a transition of this call, whose outcome was unknown, was written.
     pub(super) async fn read_own_command(&self, call: &Call<'_>, decided: &Decided) -> Result<bool, Setback> {
-        let mut lent = self.connections().lend().await?;
+        let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let query = sqlx::query(READ_OWN_COMMAND)
             .bind(stored_run(call.run))
             .bind(decided.before.seq + 1)
@@ -281,7 +288,7 @@ impl Store {
         decided: &Decided,
     ) -> Result<Option<Claimed>, Setback> {
         let Some(gate) = decided.gate(call) else { return Ok(None) };
-        let mut lent = self.connections().lend().await?;
+        let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let query = sqlx::query(READ_TAKEN).bind(gate.id.as_str()).bind(call.token.hash());
         let result = query.fetch_optional(&mut *lent).await;
         let Some(row) = lent.settle(result)? else { return Ok(None) };

@@ -8,7 +8,7 @@ use planctl_store::{Applied, Claimed, Renewal, StoreError, Token, Waiting};
 use sqlx::{Connection as _, PgConnection};
 use tokio::task::JoinHandle;
 
-use crate::world::{HOST, World, linear, reported, take, world};
+use crate::world::{HOST, World, await_lock, await_that, linear, reported, take, world};
 
 const SOON: Duration = Duration::from_secs(15);
 
@@ -31,15 +31,6 @@ fn report(world: &World, work: &Claimed) -> Reporting {
     })
 }
 
-async fn await_that(mut holds: impl AsyncFnMut() -> bool) {
-    let looking = async {
-        while !holds().await {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), looking).await.expect("it comes to that");
-}
-
 /// Keeps everybody from writing a run, until what it returns is over.
 async fn hold_run_of<'c>(
     connection: &'c mut PgConnection,
@@ -49,16 +40,6 @@ async fn hold_run_of<'c>(
     let run = uuid::Uuid::from_u128(work.item.run.as_u128());
     sqlx::query("select from runs where id = $1 for update").bind(run).execute(&mut *held).await.unwrap();
     held
-}
-
-/// Waits until somebody waits for a row that another has.
-async fn await_lock(aside: &mut PgConnection) {
-    await_that(async || {
-        let waiting = "select exists (select from pg_stat_activity where datname = current_database() \
-            and wait_event_type = 'Lock')";
-        sqlx::query_scalar(waiting).fetch_one(&mut *aside).await.unwrap()
-    })
-    .await;
 }
 
 /// Reports the first and holds it up in the middle of its writing until the others, in their order, are in line; then
