@@ -12,8 +12,10 @@ create index runs_name on runs (name text_pattern_ops);
 create index plans_path on plans (path);
 create index asks_waiting on asks (number) where closed_at is null;
 create index worktrees_kept on worktrees (run) where removed_at is null;
--- What was reported and evaluated of a node.
-create index history_inputs on history (run, node, seq) where kind = 'input';
+create index approvals_newest on approvals (plan, id);
+create index commands_run on commands (run);
+-- What was reported and evaluated of a node, and since when it rests.
+create index history_of_node on history (run, node, seq) where kind = 'input' or name = 'node_resting';
 
 -- Ends the statement that calls it where a claim got some of its locks and not all. Daemons of versions that know no
 -- `planctl_take_locks` still call it while they are replaced one by one.

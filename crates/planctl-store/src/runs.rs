@@ -86,8 +86,13 @@ macro_rules! runs_where {
 pub(crate) const RUN: &str = runs_where!("r.id = $1");
 pub(crate) const RUN_OF_REQUEST: &str = runs_where!("r.id = (select run from commands where key = $1)");
 pub(crate) const RUN_NAMED: &str = runs_where!("r.stem = $1 and r.number = $2");
-pub(crate) const RUN_LAST: &str =
-    runs_where!("($1::bigint is null or r.workspace = $1) order by r.id desc limit 1");
+pub(crate) const RUN_LAST: &str = runs_where!("true order by r.id desc limit 1");
+/// A range of the index of workspaces. By equality the server would expect to find one soon among all runs, and read through
+/// all of them where the workspace has none.
+pub(crate) const RUN_LAST_IN: &str = runs_where!(
+    "r.id = (select m.id from runs m where (m.workspace, m.id) between ($1, '00000000-0000-0000-0000-000000000000'::uuid) \
+     and ($1, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) order by m.workspace desc, m.id desc limit 1)"
+);
 pub(crate) const RUN_OF_PLAN: &str = runs_where!("r.plan = $1 order by r.id desc limit 1");
 pub(crate) const RUN_OF_PATH: &str =
     runs_where!("($1::bigint is null or r.workspace = $1) and p.path = $2 order by r.id desc limit 1");
@@ -581,12 +586,15 @@ impl Store {
     pub async fn find_run(&self, given: &str, workspace: Option<WorkspaceId>) -> Result<RunRow, StoreError> {
         let place = workspace.map(|workspace| workspace.0);
         if given == "@last" {
-            let here = repeated!(self, lent => sqlx::query(RUN_LAST).bind(place).fetch_optional(&mut *lent))?;
+            let here = match place {
+                Some(place) => {
+                    repeated!(self, lent => sqlx::query(RUN_LAST_IN).bind(place).fetch_optional(&mut *lent))?
+                }
+                None => None,
+            };
             let row = match here {
                 Some(row) => Some(row),
-                None => {
-                    repeated!(self, lent => sqlx::query(RUN_LAST).bind(None::<i64>).fetch_optional(&mut *lent))?
-                }
+                None => repeated!(self, lent => sqlx::query(RUN_LAST).fetch_optional(&mut *lent))?,
             };
             return RunRow::read(&row.ok_or_else(|| StoreError::not_found("a run: there is none yet"))?);
         }

@@ -121,6 +121,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("runs: run of request", runs::RUN_OF_REQUEST),
     ("runs: run named", runs::RUN_NAMED),
     ("runs: run last", runs::RUN_LAST),
+    ("runs: run last in", runs::RUN_LAST_IN),
     ("runs: run of plan", runs::RUN_OF_PLAN),
     ("runs: run of path", runs::RUN_OF_PATH),
     ("runs: runs beginning", runs::RUNS_BEGINNING),

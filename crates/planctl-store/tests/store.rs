@@ -23,6 +23,8 @@ mod queue;
 mod regressed;
 #[path = "store/requests.rs"]
 mod requests;
+#[path = "store/scans.rs"]
+mod scans;
 #[path = "store/schema.rs"]
 mod schema;
 #[path = "store/together.rs"]
@@ -31,6 +33,8 @@ mod together;
 mod tokens;
 #[path = "store/topics.rs"]
 mod topics;
+#[path = "store/upgrade.rs"]
+mod upgrade;
 #[path = "store/usage.rs"]
 mod usage;
 #[path = "store/withdrawn.rs"]

@@ -44,7 +44,7 @@ pub(crate) const READ_LIVE: &str =
     read_with!("(n.node = any($2) or n.state in ('ready', 'working', 'resting', 'checking', 'held'))");
 pub(crate) const READ_ALL: &str = read_with!("$2::text[] is not null");
 pub(crate) const READ_DUPLICATE: &str = "select h.seq, h.name, r.head::text as head from history h join runs r on r.id = h.run \
-     where h.run = $1 and h.item = $2 and h.generation = $3 and h.kind = 'input' order by h.seq desc limit 1";
+     where h.run = $1 and h.node = $4 and h.item = $2 and h.generation = $3 and h.kind = 'input' order by h.seq desc limit 1";
 pub(crate) const READ_OWN_COMMAND: &str =
     "select exists (select from history where run = $1 and seq = $2 and command = $3) as found";
 pub(crate) const READ_COMMAND: &str = "select c.body_hash, c.run, c.seq, r.head::text as head from commands c \
@@ -219,8 +219,11 @@ impl Store {
     async fn read_duplicate(&self, call: &Call<'_>) -> Result<Option<Applied>, Setback> {
         let Some((item, generation)) = call.proof.item() else { return Ok(None) };
         let mut lent = self.connections().lend(Planning::ByIndex).await?;
-        let query =
-            sqlx::query(READ_DUPLICATE).bind(stored_run(call.run)).bind(item.as_str()).bind(generation);
+        let query = sqlx::query(READ_DUPLICATE)
+            .bind(stored_run(call.run))
+            .bind(item.as_str())
+            .bind(generation)
+            .bind(call.event.at().map(|at| at.node.as_str()));
         let result = query.fetch_optional(&mut *lent).await;
         let Some(row) = lent.settle(result)? else { return Ok(None) };
         if row.try_get::<&str, _>("name")? != call.event.kind() {

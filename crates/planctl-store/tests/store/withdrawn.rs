@@ -158,7 +158,7 @@ async fn a_run_that_is_taken_up_waits_for_the_end_of_its_own_worker() {
 }
 
 /// A plan of one step that has a lock to itself.
-fn locking() -> Graph {
+pub fn locking() -> Graph {
     let mut parts = GraphParts::from(linear(1));
     for node in &mut parts.nodes {
         if let NodeKind::Task(task) = &mut node.kind {
