@@ -5,6 +5,9 @@
 alter table outputs add column runs uuid[];
 create index outputs_unproven on outputs (created_at) where runs is not null;
 
+-- What the run around one left for it when it was made; null where that has no budget.
+alter table sub_plans add column budget json;
+
 -- What is under way is found without a look at what is over.
 create index runs_in_line on runs (id) where status = 'queued';
 create index runs_not_over on runs (id) where ended_at is null;

@@ -271,9 +271,12 @@ impl Store {
             }
             self.check_proof(call, &before).await?;
             self.check_change(call.event, &before, &graph).await?;
-            let run = Run::loaded(call.run, before.head.clone(), call.scope.clone(), before.records.clone());
+            let run = Run::loaded(call.run, before.head.clone(), call.scope.clone(), before.records.clone())
+                .with_noted(before.noted.clone());
             let event = before.complete(call.event)?;
             match advance(&graph, &run, &event, before.now) {
+                // Whose items are taken back may have said what they use, which is not remembered.
+                Ok(after) if before.is_remembered && takes_back(&after.effects) => call.forgets(),
                 Ok(after) => {
                     let event = event.into_owned();
                     return Ok(Arc::new(decided(call, event, before, after, digest, fixed, graph)));
@@ -341,7 +344,7 @@ fn decided(
     graph: Arc<Graph>,
 ) -> Decided {
     let brings_graph = before.seq == 0 || revised_to(call.event).is_some();
-    let input = Input { event, graph: brings_graph.then_some(digest) };
+    let input = Input { event, graph: brings_graph.then_some(digest), noted: after.noted.clone() };
     let shared =
         Shared { at: before.now, cause: call.event.kind(), item: call.proof.item(), command: call.command };
     let lines = history::drafts((before.seq, before.chain), &shared, &input, &after.facts, &after.run);
@@ -357,6 +360,10 @@ fn revised_to(event: &Event) -> Option<&planctl_engine::Digest> {
         },
         Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => None,
     }
+}
+
+fn takes_back(effects: &[Effect]) -> bool {
+    effects.iter().any(|effect| matches!(effect, Effect::Withdraw(_)))
 }
 
 impl Decided {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use planctl_engine::{
-    Ask, At, Digest, End, Event, Head, ItemId, NodeId, Record, Role, Run, RunId, RunStatus, Timestamp, Work,
+    Ask, At, Budget, Digest, End, Event, Head, ItemId, NodeId, Record, Role, Run, RunId, RunStatus,
+    Timestamp, Work,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{Connection, PgConnection, Row};
@@ -62,7 +63,7 @@ pub(crate) const NEW_SUB_PLAN: &str = concat!(
     new_run!(),
     " returning id)",
     of_request!(),
-    "insert into sub_plans (run, parent, item, place, depth) select id, $14, $15, $16, $17 from run"
+    "insert into sub_plans (run, parent, item, place, depth, budget) select id, $14, $15, $16, $17, $18::json from run"
 );
 pub(crate) const FIXED: &str = "select r.name, r.plan, p.path as plan_path, w.host, coalesce(t.path, c.place, w.path) as path, r.graph \
      from runs r join plans p on p.id = r.plan join workspaces w on w.id = r.workspace left join worktrees t on t.run = r.id \
@@ -77,7 +78,7 @@ macro_rules! runs_where {
             "r.graph, r.approval, r.settings::text as settings, r.head::text as head, r.seq, r.chain, r.created_at, r.started_at, ",
             "r.ended_at, clock_timestamp() as now, t.root, t.path as place, t.branch, t.base, t.made_at, t.trouble, ",
             "t.left_behind, t.result, t.uncommitted, t.seen_seq, t.removed_at, c.parent, c.item as parent_item, ",
-            "c.place as nested_place, c.depth from runs r join plans p on p.id = r.plan join workspaces w on w.id = r.workspace ",
+            "c.place as nested_place, c.depth, c.budget::text as nested_budget from runs r join plans p on p.id = r.plan join workspaces w on w.id = r.workspace ",
             "left join worktrees t on t.run = r.id left join sub_plans c on c.run = r.id where ",
             $which
         )
@@ -473,7 +474,11 @@ impl Store {
         let now = self.now().await?;
         let millis = u64::try_from(now.as_micros() / 1000).unwrap_or(0);
         let id = run_id(crate::random::uuid_at(millis));
-        let run = Run::new(id, &revision.graph, now);
+        let left = match place {
+            Place::Around(around) => self.left_for(around.item).await?,
+            Place::Workspace | Place::Worktree(_) => Budget::default(),
+        };
+        let run = Run::new(id, &revision.graph, now).within(left);
         let head = to_json(&run.head);
         let served: Vec<&str> = new.served.iter().map(ServedRole::word).collect();
         let mut patience = Patience::new(self.settings());
@@ -501,6 +506,7 @@ impl Store {
                     .bind(new.request.map(|request| request.to_string()));
                 if let Place::Around(NewAround { parent, item, place, depth }) = place {
                     query = query.bind(stored_run(*parent)).bind(item.as_str()).bind(*place).bind(*depth);
+                    query = query.bind((left != Budget::default()).then(|| to_json(&left)));
                 }
                 if let Place::Worktree(NewWorktree { inside, base, left_behind, .. }) = place {
                     let inside = if inside.is_empty() { String::new() } else { format!("/{inside}") };

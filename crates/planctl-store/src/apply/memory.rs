@@ -87,6 +87,7 @@ impl Store {
             records: known.records_in(&call.scope),
             item: None,
             due: None,
+            noted: BTreeMap::new(),
             is_ending: false,
             is_remembered: true,
         })

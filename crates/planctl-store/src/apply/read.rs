@@ -29,6 +29,8 @@ macro_rules! read_with {
             "i.used::text as used, ",
             "(i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() or i.instance = $4) as is_over, ",
             "(select t.at from timers t where t.run = r.id and t.timer = $5) as due, ",
+            "(select json_object_agg(u.node, u.used)::text from items u where u.run = r.id and u.lane = 'agent' ",
+            "and u.state = 'leased' and u.used is not null and u.id is distinct from $3) as noted, ",
             "(select h.hash from history h where h.run = r.id and h.seq = $6) as lineage ",
             "from runs r left join items i on i.id = $3 left join lateral ",
             "(select array_agg(n.node) as names, array_agg(n.record::text) as records from nodes n ",
@@ -64,6 +66,8 @@ pub(super) struct Loaded {
     pub(super) records: BTreeMap<NodeId, Record>,
     pub(super) item: Option<ItemRow>,
     pub(super) due: Option<Timestamp>,
+    /// What the holders of its other items have said so far that they use, by node.
+    pub(super) noted: BTreeMap<NodeId, Usage>,
     /// Says that the run ended, and still has the workspace for those who worked for it.
     pub(super) is_ending: bool,
     /// Says that none of it was read: the fences decide whether it holds, and the item, too.
@@ -103,6 +107,10 @@ impl Loaded {
             records: records(row.try_get("names")?, row.try_get("records")?)?,
             item,
             due: optional_time_at(row, "due")?,
+            noted: match row.try_get::<Option<&str>, _>("noted")? {
+                Some(noted) => from_json(noted, "what was used")?,
+                None => BTreeMap::new(),
+            },
             is_ending: row.try_get("is_ending")?,
             is_remembered: false,
         })
