@@ -29,15 +29,7 @@ pub(crate) const PUT_OUTPUT_UNDER: &str = "insert into outputs (digest, bytes, r
        runs = case when outputs.runs @> excluded.runs then outputs.runs else outputs.runs || excluded.runs end \
      where outputs.runs is not null";
 pub(crate) const GET_OUTPUT: &str = "select bytes from outputs where digest = $1";
-pub(crate) const SWEEP_OUTPUTS: &str = "with old as materialized (select o.digest, o.runs from outputs o where o.runs is not null \
-       and o.created_at < clock_timestamp() - $1::bigint * interval '1 microsecond' \
-       order by o.created_at limit $2 for update skip locked), \
-     told as materialized (select o.digest from old o where exists (select from history h \
-       where h.run = any(o.runs) and h.kind = 'input' and strpos(h.body::text, o.digest) > 0)), \
-     kept as (update outputs o set runs = null from told t where o.digest = t.digest), \
-     swept as (delete from outputs o using old where o.digest = old.digest \
-       and not exists (select from told t where t.digest = o.digest) returning o.digest) \
-     select (select count(*) from old) as looked_at, (select count(*) from swept) as swept";
+pub(crate) const SWEEP_OUTPUTS: &str = "select looked_at, swept from planctl_sweep_outputs($1, $2)";
 
 impl Store {
     /// Keeps bytes under their digest; does nothing where there are none.

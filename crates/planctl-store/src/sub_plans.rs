@@ -16,7 +16,7 @@ use crate::withdrawn::is_ending;
 /// over while somebody still works for it.
 pub(crate) const WAKE_AROUND: &str = concat!(
     "update items i set available_at = clock_timestamp(), due_at = clock_timestamp() \
-     from sub_plans c join runs r on r.id = c.run where c.item = i.id and r.status = 'ended' and i.state = 'ready' \
+     from sub_plans c join runs r on r.id = c.run where c.item = i.id and r.status = 'ended' and i.state = 'ready' and i.lane = 'harness' \
      and i.available_at > clock_timestamp() + interval '1 year' \
      and not ",
     is_ending!("c.run"),

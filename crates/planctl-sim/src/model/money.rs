@@ -122,9 +122,12 @@ impl Model {
             matches!(self.place(id), Place::Rehearsed | Place::WithAgent | Place::Resting | Place::Within)
         };
         self.journal.nodes().filter(|id| Some(*id) != but).filter(at_work).fold((0, 0), |sum, id| {
-            let of_one = self.newest(id, |entry| match entry {
-                Entry::Promised { tokens, micro_usd, .. } => Some((*tokens, *micro_usd)),
-                _ => None,
+            let of_one = self.newest(id, |entry| {
+                if let Entry::Promised { tokens, micro_usd, .. } = entry {
+                    Some((*tokens, *micro_usd))
+                } else {
+                    None
+                }
             });
             let (tokens, usd) = of_one.unwrap_or((0, 0));
             (sum.0 + tokens, sum.1 + usd)

@@ -91,7 +91,7 @@ with moved as (
     lines_and_records!(),
     "), put as (
   insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros,
-    generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on, locks)
+    generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on, locks, home)
   select ($36::text[])[m.n], m.id, ($37::text[])[m.n], ($38::int[])[m.n], ($39::int[])[m.n], ($40::text[])[m.n],
     ($41::text[])[m.n], case when ($29::bytea[])[m.n] is null then 'ready' else 'leased' end, ($42::text[])[m.n]::json,
     ($43::timestamptz[])[m.n], ($44::timestamptz[])[m.n], ($45::bigint[])[m.n],
@@ -100,7 +100,7 @@ with moved as (
     case when ($29::bytea[])[m.n] is not null then clock_timestamp() + ($45::bigint[])[m.n] * interval '1 microsecond' end,
     ($24::timestamptz[])[m.n],
     case when ($40::text[])[m.n] = 'agent' and m.served && array['*', ($41::text[])[m.n]] then ($35::text[])[m.n] end,
-    string_to_array(($46::text[])[m.n], ',')
+    string_to_array(($46::text[])[m.n], ','), ($35::text[])[m.n]
   from fence, moved m where fence.holds and ($36::text[])[m.n] is not null
   returning run, generation, lease_until, hard_deadline, served_on is not null as served
 )
@@ -154,7 +154,7 @@ with moved as (
   update items i set state = 'withdrawn' from taken_back b where i.id = b.id and b.is_held
 ), put as (
   insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros,
-    generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on, locks)
+    generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on, locks, home)
   select p.id, $19::uuid, p.node, p.visit, p.attempt, p.lane, p.target,
     case when t.taken then 'leased' else 'ready' end, p.work::json, p.available_at, p.due_at, p.span,
     case when t.taken then 1 else 0 end, case when t.taken then $29::bytea end,
@@ -163,7 +163,7 @@ with moved as (
     case when t.taken then clock_timestamp() + $34::bigint * interval '1 microsecond' end,
     case when t.taken then clock_timestamp() + p.span * interval '1 microsecond' end, $24::timestamptz,
     case when p.lane = 'agent' and (select served from moved) && array['*', p.target] then $35::text end,
-    string_to_array(p.locks, ',')
+    string_to_array(p.locks, ','), $35::text
   from fence, unnest($36::text[], $37::text[], $38::int[], $39::int[], $40::text[], $41::text[], $42::text[],
     $43::timestamptz[], $44::timestamptz[], $45::bigint[], $47::boolean[], $46::text[])
     as p (id, node, visit, attempt, lane, target, work, available_at, due_at, span, wanted, locks),

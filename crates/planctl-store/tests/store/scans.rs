@@ -10,7 +10,8 @@ use crate::world::{connect, database};
 /// The most rows that a statement may read and throw away.
 const FILTERED_MAX: f64 = 1000.0;
 
-/// A hundred thousand runs that have ended, of a thousand plans in ten workspaces, with what runs leave behind.
+/// A hundred thousand runs that have ended, of a thousand plans in ten workspaces, with what runs leave behind; and work that
+/// waits on another host.
 const PAST: &str = "
 create function run_id(n bigint) returns uuid language sql immutable as
   $$ select ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid $$;
@@ -51,6 +52,10 @@ insert into worktrees (run, root, path, branch, base, made_at, left_behind, seen
   select run_id(n), '/', '/', 'b', 'c', now(), 0, 3, now() from generate_series(30000, 50000) n;
 insert into tokens (id, name, scope, roles, hash)
   select 't' || n, 'ann', 'read', '{}', sha256(n::text::bytea) from generate_series(1, 500) n;
+insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros, generation,
+    created_at, home)
+  select 'i' || n, run_id(n), '1', 1, 1, 'agent', 'coder', 'ready', '{}', now(), now(), 1, 0, now(), 'host-b'
+  from generate_series(1, 20000) n;
 insert into topics (name, newest, posted_at) select 't' || n, 100, now() from generate_series(1, 100) n;
 insert into notes (topic, number, by, body, call)
   select t.id, n, 'ann', '', gen_random_uuid() from topics t, generate_series(1, 100) n;
@@ -62,8 +67,15 @@ const VALUES: [[(&str, &str); 3]; 2] = [
     [("uuid", "run_id(999999)"), ("bigint", "5000"), ("text", "'nobody'")],
 ];
 
-/// What all is looked for, where nothing narrows it down.
-const OF_ALL: [(&str, &str); 5] = [
+/// What all is looked for, where nothing narrows it down; and work, of which another host has a lot.
+const OF_ALL: [(&str, &str); 9] = [
+    ("queue: claim of one", "'agent', null, '{coder}', '\\x00', 'host-a', '', '', true, 100, '{}'"),
+    (
+        "queue: claim among",
+        "'agent', null, '{coder}', '\\x00', 'host-a', '', '', true, 100, array[run_id(1)]",
+    ),
+    ("queue: next work", "'host-a', '{coder}'"),
+    ("claims: of one for all", "'{coder}', 'host-a', '{\\x00}', '{me}', '{100}'"),
     ("runs: asks", "null, null, null, 100"),
     ("runs: runs", "null, 100, null"),
     ("runs: run of path", "null, 'nobody'"),

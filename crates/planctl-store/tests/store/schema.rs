@@ -158,10 +158,10 @@ async fn claims_and_steps_find_their_rows_by_index_whatever_the_server_knows_of_
         connection.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(time.clone()))).await.unwrap();
         for (name, parameters, index) in [
             ("queue: claim in run", 9, "items_"),
-            ("queue: claim of one", 10, "items_due"),
+            ("queue: claim of one", 10, "items_"),
             ("queue: claim of any", 10, "items_"),
             ("queue: claim served", 10, "items_served"),
-            ("claims: of one for all", 5, "items_due"),
+            ("claims: of one for all", 5, "items_"),
             ("claims: of any for all", 5, "items_"),
             ("apply: write steps", 48, "items_pkey"),
             ("apply: write steps", 48, "runs_pkey"),

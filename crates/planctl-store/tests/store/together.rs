@@ -230,6 +230,21 @@ async fn p4_those_in_line_are_served_at_once_first_come_first_served_and_nobody_
     }
 }
 
+/// Degradation 1b of the core's review: nobody else claims, and the whole line got nothing.
+#[tokio::test]
+async fn of_two_items_that_need_the_same_lock_a_claim_for_all_takes_the_first() {
+    let world = world(1).await;
+    let mut runs = Vec::new();
+    for number in 0..3 {
+        let graph = if number < 2 { crate::withdrawn::locking() } else { linear(1) };
+        runs.push(world.begun_at(&format!("/at{number}"), &graph).await.id);
+    }
+    let line = ["a", "b", "c"].map(waiting);
+    let claimed = world.store.claim_for_all(&[Role::new("coder")], HOST, &line).await.unwrap();
+    let of: Vec<_> = claimed.iter().map(|claimed| claimed.as_ref().map(|claimed| claimed.item.run)).collect();
+    assert_eq!(of, [Some(runs[0]), Some(runs[2]), None]);
+}
+
 #[tokio::test]
 async fn a_claim_for_all_gives_nothing_to_anybody_where_one_cannot_have_what_it_would_get() {
     let world = world(1).await;
