@@ -22,6 +22,7 @@ mod together;
 mod write;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use planctl_engine::{
     Advance, Decision, Effect, Event, Fact, Found, Graph, Head, HumanEvent, ItemId, Refusal, Run, RunId,
@@ -173,8 +174,14 @@ impl Store {
             };
             call.forgets();
             match setback {
-                Setback::Race if races < RACES_MAX => races += 1,
-                Setback::Race => return Err(StoreError::Unavailable { source: sqlx::Error::PoolTimedOut }),
+                Setback::Race if races < RACES_MAX => {
+                    races += 1;
+                    wait_after_race(races).await;
+                }
+                Setback::Race => {
+                    let why = format!("other writers of run {run} came first {RACES_MAX} times");
+                    return Err(StoreError::Unavailable { source: sqlx::Error::Protocol(why) });
+                }
                 Setback::Outage(error, decided) => {
                     unknown = decided.or(unknown);
                     patience.after(error).await?;
@@ -331,6 +338,14 @@ impl Store {
             Trouble::Again => Setback::Outage(error, None),
             Trouble::Denied | Trouble::Defect => Setback::Final(error.into()),
         }
+    }
+}
+
+/// Waits before a lost race is run again: not at all at first, since races are rare, and longer the more were lost.
+async fn wait_after_race(races: u32) {
+    const AT_ONCE: u32 = 3;
+    if let Some(more) = races.checked_sub(AT_ONCE).filter(|more| *more > 0) {
+        tokio::time::sleep(Duration::from_millis(u64::from(more.min(20)))).await;
     }
 }
 

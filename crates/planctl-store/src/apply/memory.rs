@@ -33,8 +33,12 @@ pub(crate) struct Known {
 }
 
 impl Known {
+    /// Returns about how many KiB it takes: what workers noted may be most of a record.
     pub(crate) fn weight(&self) -> usize {
-        1 + self.records.len()
+        let bytes = |record: &Record| {
+            record.context.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
+        };
+        1 + self.records.values().map(|record| 1 + bytes(record) / 1024).sum::<usize>()
     }
 
     fn records_in(&self, scope: &Scope) -> BTreeMap<NodeId, Record> {
