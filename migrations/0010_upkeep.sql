@@ -1,4 +1,4 @@
--- What keeps the tables small and every look at them short, however many runs have ended; and what earlier versions call.
+-- Keeps the tables small and every look at them short, however many runs have ended, and has what earlier versions call.
 
 -- Outputs that came under a lease, and the runs whose leases they came under: they are of use once the history of one of
 -- these tells of them, and swept where none does. Of all others it is null: they are kept.
@@ -27,7 +27,7 @@ language sql security definer set search_path from current as $$
 $$;
 revoke all on function planctl_sweep_outputs(bigint, bigint) from public;
 
--- What the run around one left for it when it was made; null where that has no budget.
+-- The budget that the run around one left for it when it was made; null where that has none.
 alter table sub_plans add column budget json;
 
 -- The host that has the workspace of an item's run, so that a claim finds the next item of its host, however many of other
@@ -44,7 +44,7 @@ create trigger item_home before insert on items
   for each row when (new.home is null) execute function planctl_item_home();
 create index items_at_home on items (home, lane, target, due_at, id) where state = 'ready' and served_on is null;
 
--- What is under way is found without a look at what is over.
+-- Rows of runs under way are found without a look at those that are over.
 create index runs_in_line on runs (id) where status = 'queued';
 create index runs_not_over on runs (id) where ended_at is null;
 create index runs_name on runs (name text_pattern_ops);
@@ -53,7 +53,7 @@ create index asks_waiting on asks (number) where closed_at is null;
 create index worktrees_kept on worktrees (run) where removed_at is null;
 create index approvals_newest on approvals (plan, id);
 create index commands_run on commands (run);
--- What was reported and evaluated of a node, and since when it rests.
+-- Reports and verdicts of a node, and since when it rests.
 create index history_of_node on history (run, node, seq) where kind = 'input' or name = 'node_resting';
 
 -- Ends the statement that calls it where a claim got some of its locks and not all. Daemons of versions that know no

@@ -42,7 +42,7 @@ pub struct Advance {
     pub effects: Vec<Effect>,
     /// What followed, for people to read.
     pub facts: Vec<Fact>,
-    /// What was charged of what holders had said they use, since their items were taken back: a part of the input, without
+    /// Usage that was charged because its item was taken back, as the holder had last told it: a part of the input, without
     /// which the same event does not give the same answer again.
     pub noted: BTreeMap<NodeId, Usage>,
 }
@@ -150,7 +150,7 @@ struct Turn<'a> {
     now: Timestamp,
     effects: Vec<Effect>,
     facts: Vec<Fact>,
-    /// What was charged with items that were taken back.
+    /// Usage that was charged with items that were taken back.
     noted: BTreeMap<NodeId, Usage>,
     /// Nodes entered beyond their visits during this turn; a second time ends the chain with a question.
     exhausted_here: BTreeSet<NodeId>,

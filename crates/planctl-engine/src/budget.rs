@@ -56,7 +56,7 @@ pub struct Spent {
     pub unmetered: u32,
 }
 
-/// What an attempt that is under way is expected to use: set aside when it is sent out, so that no other attempt counts on it,
+/// The use that is expected of an attempt under way: set aside when it is sent out, so that no other attempt counts on it,
 /// and given back when what it used is charged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Reserved {

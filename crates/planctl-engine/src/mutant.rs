@@ -32,7 +32,7 @@ pub enum Mutant {
     BudgetIgnored,
     /// The budget counts what attempts use when they end, and not when they are sent out (P15).
     BudgetCountedAtEnd,
-    /// What the holder of an item that is taken back has used is not charged.
+    /// The usage of a worker whose item is taken back is not charged.
     WithdrawnUncharged,
     /// A waived step shows as passed.
     WaiverHidden,

@@ -29,7 +29,7 @@ pub struct Run {
     /// What was loaded; asking for more is refused with [`Refusal::NotLoaded`].
     pub scope: Scope,
     pub(crate) nodes: BTreeMap<NodeId, Record>,
-    /// What those who hold items have said so far that they use, beside the state: it is charged where an item is taken back.
+    /// Usage that the holders of items have told so far, beside the state: it is charged where an item is taken back.
     pub(crate) noted: BTreeMap<NodeId, Usage>,
 }
 
@@ -69,7 +69,7 @@ pub struct Head {
     /// Names that steps under way have to themselves (`Task::apart`).
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub busy: BTreeSet<String>,
-    /// What attempts under way are expected to use, of parts that the budget limits.
+    /// The use that is expected of attempts under way, of parts that the budget limits.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reserved: BTreeMap<NodeId, Reserved>,
     /// How often it has begun anew over an edge that says so (DOT E12); it survives everything that the run survives.

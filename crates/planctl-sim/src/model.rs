@@ -39,7 +39,7 @@ pub struct Model {
     budget: Budget,
     stopped_at: Vec<NodeId>,
     stale_timer: Option<Timestamp>,
-    /// What workers whom the next event does not come from said so far that they use.
+    /// Usage that workers have told so far, but for the one that the next event comes from.
     so_far: BTreeMap<NodeId, Usage>,
     /// What followed from the event that is being heard.
     tellings: Vec<String>,

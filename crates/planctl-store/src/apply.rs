@@ -282,7 +282,7 @@ impl Store {
                 .with_noted(before.noted.clone());
             let event = before.complete(call.event)?;
             match advance(&graph, &run, &event, before.now) {
-                // Whose items are taken back may have said what they use, which is not remembered.
+                // The holders of items that are taken back may have told their usage, which is not remembered.
                 Ok(after) if before.is_remembered && takes_back(&after.effects) => call.forgets(),
                 Ok(after) => {
                     let event = event.into_owned();

@@ -116,7 +116,7 @@ impl Store {
 
 struct Audit {
     run: RunId,
-    /// What a run around it left for it.
+    /// The budget that the run around it left for it.
     around: Budget,
     created: planctl_engine::Timestamp,
     seq: i64,

@@ -55,7 +55,7 @@ pub struct AroundRow {
     pub place: String,
     /// How many plans are around the run within.
     pub depth: i32,
-    /// What was left for the run within when it was made.
+    /// The budget that was left for the run within when it was made.
     pub budget: Budget,
 }
 

@@ -98,7 +98,7 @@ impl Model {
         Means::Enough { tokens: tokens.expected, micro_usd: usd.expected }
     }
 
-    /// What the attempts at a node came to on average, or its share of the plan's budget where there was none: tokens, money
+    /// The average use of the attempts at a node, or its share of the plan's budget where there was none: tokens, money
     /// and time.
     fn expected(&self, id: &NodeId) -> [u64; 3] {
         let steps = u64::from(self.graph.task_count().max(1));
@@ -116,7 +116,7 @@ impl Model {
         ]
     }
 
-    /// What was promised to attempts that are under way, but for those at one node: tokens and money.
+    /// The sum promised to attempts that are under way, but for those at one node: tokens and money.
     pub(super) fn promised(&self, but: Option<&NodeId>) -> (u64, u64) {
         let at_work = |id: &&NodeId| {
             matches!(self.place(id), Place::Rehearsed | Place::WithAgent | Place::Resting | Place::Within)

@@ -34,7 +34,7 @@ pub struct Entry {
     /// Which revision was in force.
     pub plan: usize,
     pub facts: Vec<Fact>,
-    /// What was charged of what holders had said so far, whose items were taken back.
+    /// Usage that was charged because its item was taken back.
     pub noted: BTreeMap<NodeId, Usage>,
 }
 
@@ -43,7 +43,7 @@ pub struct Row {
     pub item: Item,
     pub place: RowPlace,
     pub generation: u64,
-    /// What its holder said so far that it uses.
+    /// Usage that its holder has told so far.
     pub used: Option<Usage>,
 }
 

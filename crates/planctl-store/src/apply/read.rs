@@ -66,7 +66,7 @@ pub(super) struct Loaded {
     pub(super) records: BTreeMap<NodeId, Record>,
     pub(super) item: Option<ItemRow>,
     pub(super) due: Option<Timestamp>,
-    /// What the holders of its other items have said so far that they use, by node.
+    /// Usage that the holders of its other items have told so far, by node.
     pub(super) noted: BTreeMap<NodeId, Usage>,
     /// Says that the run ended, and still has the workspace for those who worked for it.
     pub(super) is_ending: bool,

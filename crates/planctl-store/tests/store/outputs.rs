@@ -1,4 +1,4 @@
-//! What anybody can have stored: outputs under a lease that is held, and a bounded number of refusals.
+//! The limits of storage for anybody who calls: outputs under a held lease only, and a bounded number of refusals.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ async fn p20_b1_outputs_of_which_no_history_tells_are_swept_after_a_day() {
     let mut aside = world.aside().await;
     let age = "update outputs set created_at = created_at - interval '25 hours'";
     aside.execute(age).await.unwrap();
-    // What comes once more is as young as its newest copy.
+    // An output that comes once more is as young as its newest copy.
     world.store.apply(run.id, &crate::world::evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
     let next = world.claim(run.id, "me").await.unwrap();
     put(&world, &next, "again").await;

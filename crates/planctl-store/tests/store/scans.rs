@@ -67,7 +67,7 @@ const VALUES: [[(&str, &str); 3]; 2] = [
     [("uuid", "run_id(999999)"), ("bigint", "5000"), ("text", "'nobody'")],
 ];
 
-/// What all is looked for, where nothing narrows it down; and work, of which another host has a lot.
+/// Look-ups that nothing narrows down; and work, of which another host has a lot.
 const OF_ALL: [(&str, &str); 9] = [
     ("queue: claim of one", "'agent', null, '{coder}', '\\x00', 'host-a', '', '', true, 100, '{}'"),
     (
