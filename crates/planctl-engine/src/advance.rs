@@ -15,10 +15,11 @@ mod route;
 mod settle;
 mod sub_plan;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use choose::Chosen;
 
+use crate::budget::Usage;
 use crate::effect::{Effect, Purpose, TimerId};
 use crate::event::{AgentSaid, ClockEvent, Decision, Event, Found, Refusal};
 use crate::fact::Fact;
@@ -41,6 +42,9 @@ pub struct Advance {
     pub effects: Vec<Effect>,
     /// What followed, for people to read.
     pub facts: Vec<Fact>,
+    /// Usage that was charged because its item was taken back, as the holder had last told it: a part of the input, without
+    /// which the same event does not give the same answer again.
+    pub noted: BTreeMap<NodeId, Usage>,
 }
 
 /// Decides what one event does to one run.
@@ -62,6 +66,7 @@ pub fn advance(graph: &Graph, run: &Run, event: &Event, now: Timestamp) -> Resul
         now,
         effects: Vec::new(),
         facts: Vec::new(),
+        noted: BTreeMap::new(),
         exhausted_here: BTreeSet::new(),
         open: Vec::new(),
         replayed: None,
@@ -75,7 +80,7 @@ pub fn advance(graph: &Graph, run: &Run, event: &Event, now: Timestamp) -> Resul
     }
     route::arrive_everywhere(&mut turn)?;
     turn.finish(event);
-    Ok(Advance { run: turn.run, effects: turn.effects, facts: turn.facts })
+    Ok(Advance { run: turn.run, effects: turn.effects, facts: turn.facts, noted: turn.noted })
 }
 
 /// Names the records that an event may read or change, as the best guess before anything is loaded.
@@ -145,6 +150,8 @@ struct Turn<'a> {
     now: Timestamp,
     effects: Vec<Effect>,
     facts: Vec<Fact>,
+    /// Usage that was charged with items that were taken back.
+    noted: BTreeMap<NodeId, Usage>,
     /// Nodes entered beyond their visits during this turn; a second time ends the chain with a question.
     exhausted_here: BTreeSet<NodeId>,
     /// Edges followed at whose end nobody has arrived yet; the last comes first.
@@ -314,10 +321,24 @@ impl<'a> Turn<'a> {
             if !planted(Mutant::CancelKeepsItems) {
                 self.take_back(item);
             }
+            self.charge_noted(id)?;
             self.set(id, NodeState::Pending)?;
         } else if *self.state(id)? == NodeState::Ready {
             self.set(id, NodeState::Pending)?;
         }
+        Ok(())
+    }
+
+    /// Charges what the holder of an item that is taken back has said so far that it uses: nobody reports that any more.
+    fn charge_noted(&mut self, id: &NodeId) -> Result<(), Refusal> {
+        if !matches!(self.state(id)?, NodeState::Working { .. } | NodeState::Resting { .. })
+            || planted(Mutant::WithdrawnUncharged)
+        {
+            return Ok(());
+        }
+        let Some(usage) = self.run.noted.remove(id) else { return Ok(()) };
+        agent::charge_told(self, id, Some(&usage))?;
+        self.noted.insert(id.clone(), usage);
         Ok(())
     }
 
@@ -352,6 +373,8 @@ impl<'a> Turn<'a> {
         let is_running = head.status == RunStatus::Active && head.out > 0;
         head.clock_since = is_running.then_some(now);
         head.transitions = head.transitions.saturating_add(1);
+        self.run.noted.clear();
+        let head = &mut self.run.head;
         if is_progress(event) {
             head.moved_at = now;
         }

@@ -24,6 +24,21 @@ impl Budget {
             time: self.time.map(|have| have.saturating_add(by.time.unwrap_or_default())),
         }
     }
+
+    /// Returns what may be used within another budget: of each part the lower limit.
+    pub fn within(self, around: Budget) -> Budget {
+        fn lower<T: Ord>(own: Option<T>, around: Option<T>) -> Option<T> {
+            match (own, around) {
+                (Some(own), Some(around)) => Some(own.min(around)),
+                (own, around) => own.or(around),
+            }
+        }
+        Budget {
+            tokens: lower(self.tokens, around.tokens),
+            micro_usd: lower(self.micro_usd, around.micro_usd),
+            time: lower(self.time, around.time),
+        }
+    }
 }
 
 /// What a run, or the attempts at one node, have used.
@@ -39,6 +54,16 @@ pub struct Spent {
     pub metered: u32,
     /// Attempts whose worker reported none: shown, not charged.
     pub unmetered: u32,
+}
+
+/// The use that is expected of an attempt under way: set aside when it is sent out, so that no other attempt counts on it,
+/// and given back when what it used is charged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Reserved {
+    /// Tokens, input and output together; zero where the run has no limit of them.
+    pub tokens: u64,
+    /// Money in millionths of a US dollar; zero where the run has no limit of it.
+    pub micro_usd: u64,
 }
 
 /// What a worker says it used; input includes what was read from a cache.

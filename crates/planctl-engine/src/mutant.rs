@@ -30,6 +30,10 @@ pub enum Mutant {
     CancelKeepsItems,
     /// The budget is not looked at before a dispatch.
     BudgetIgnored,
+    /// The budget counts what attempts use when they end, and not when they are sent out (P15).
+    BudgetCountedAtEnd,
+    /// The usage of a worker whose item is taken back is not charged.
+    WithdrawnUncharged,
     /// A waived step shows as passed.
     WaiverHidden,
     /// The count of visits is not kept.
@@ -120,7 +124,8 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every deliberate bug that shows in a list of steps.
-    pub const ALL: [Mutant; 28] = [
+    pub const ALL: [Mutant; 29] = [
+        Mutant::WithdrawnUncharged,
         Mutant::GateAlwaysPasses,
         Mutant::ReportPassesStep,
         Mutant::StaleAttemptAccepted,
@@ -152,7 +157,8 @@ impl Mutant {
     ];
 
     /// Deliberate bugs that show in graphs only.
-    pub const OF_GRAPHS: [Mutant; 27] = [
+    pub const OF_GRAPHS: [Mutant; 28] = [
+        Mutant::BudgetCountedAtEnd,
         Mutant::BranchCountedTwice,
         Mutant::GoalSkipped,
         Mutant::CheckpointNotRestored,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::{Budget, Spent};
+use crate::budget::{Budget, Reserved, Spent, Usage};
 use crate::contract::{Contract, Ending, Excerpt, RedFirst, Showing, Tampering, Verdict};
 use crate::effect::AskKind;
 use crate::event::{Overrun, Refusal};
@@ -29,6 +29,8 @@ pub struct Run {
     /// What was loaded; asking for more is refused with [`Refusal::NotLoaded`].
     pub scope: Scope,
     pub(crate) nodes: BTreeMap<NodeId, Record>,
+    /// Usage that the holders of items have told so far, beside the state: it is charged where an item is taken back.
+    pub(crate) noted: BTreeMap<NodeId, Usage>,
 }
 
 /// The part of a run that every transition reads and may write: one small row.
@@ -67,9 +69,36 @@ pub struct Head {
     /// Names that steps under way have to themselves (`Task::apart`).
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub busy: BTreeSet<String>,
+    /// The use that is expected of attempts under way, of parts that the budget limits.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reserved: BTreeMap<NodeId, Reserved>,
     /// How often it has begun anew over an edge that says so (DOT E12); it survives everything that the run survives.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub restarts: u16,
+}
+
+impl Head {
+    /// Returns what attempts at other nodes than this one are expected to use.
+    pub(crate) fn reserved_beside(&self, node: &NodeId) -> Reserved {
+        let others = self.reserved.iter().filter(|(other, _)| *other != node).map(|(_, reserved)| *reserved);
+        others.fold(Reserved::default(), |sum, one| Reserved {
+            tokens: sum.tokens.saturating_add(one.tokens),
+            micro_usd: sum.micro_usd.saturating_add(one.micro_usd),
+        })
+    }
+
+    /// Returns what is left of the budget for an attempt at a node: without what was used, and without what others that are
+    /// under way are expected to use. A part that is absent has no limit.
+    pub fn left_for(&self, node: &NodeId) -> Budget {
+        let others = self.reserved_beside(node);
+        let left =
+            |limit: u64, spent: u64, reserved: u64| limit.saturating_sub(spent).saturating_sub(reserved);
+        Budget {
+            tokens: self.budget.tokens.map(|limit| left(limit, self.spent.tokens, others.tokens)),
+            micro_usd: self.budget.micro_usd.map(|limit| left(limit, self.spent.micro_usd, others.micro_usd)),
+            time: self.budget.time.map(|limit| limit.saturating_sub(self.spent.time)),
+        }
+    }
 }
 
 /// Whether a run goes on.
@@ -480,6 +509,23 @@ impl NodeState {
         }
     }
 
+    /// Says whether somebody works on the node, or is about to, so that what the attempt is expected to use stays set aside.
+    fn keeps_reservation(&self) -> bool {
+        match self {
+            NodeState::Rehearsing
+            | NodeState::Working { .. }
+            | NodeState::Resting { .. }
+            | NodeState::Nested { .. } => true,
+            NodeState::Pending
+            | NodeState::Ready
+            | NodeState::Saving { .. }
+            | NodeState::Branching
+            | NodeState::Checking { .. }
+            | NodeState::Held { .. }
+            | NodeState::Settled { .. } => false,
+        }
+    }
+
     /// Says whether a person is asked.
     pub fn is_held(&self) -> bool {
         matches!(self, NodeState::Held { .. })
@@ -723,14 +769,29 @@ impl Run {
             stopped_at: Vec::new(),
             ready: Line::default(),
             busy: BTreeSet::new(),
+            reserved: BTreeMap::new(),
             restarts: 0,
         };
-        Run { id, head, scope: Scope::All, nodes: BTreeMap::new() }
+        Run { id, head, scope: Scope::All, nodes: BTreeMap::new(), noted: BTreeMap::new() }
+    }
+
+    /// Returns the same run, which may use no more than is left of a budget around it.
+    #[must_use]
+    pub fn within(mut self, around: Budget) -> Run {
+        self.head.budget = self.head.budget.within(around);
+        self
     }
 
     /// Puts a run together from what was stored.
     pub fn loaded(id: RunId, head: Head, scope: Scope, nodes: BTreeMap<NodeId, Record>) -> Run {
-        Run { id, head, scope, nodes }
+        Run { id, head, scope, nodes, noted: BTreeMap::new() }
+    }
+
+    /// Returns the same run with what those who hold its items have said so far that they use, by node.
+    #[must_use]
+    pub fn with_noted(mut self, noted: BTreeMap<NodeId, Usage>) -> Run {
+        self.noted = noted;
+        self
     }
 
     /// Returns the records that are loaded and not those of nodes never entered.
@@ -819,6 +880,9 @@ impl Run {
         let head = &mut self.head;
         head.out = head.out + u32::from(state.is_out()) - u32::from(before.is_out());
         head.held = head.held + u32::from(state.is_held()) - u32::from(before.is_held());
+        if !state.keeps_reservation() {
+            head.reserved.remove(id);
+        }
         if before == NodeState::Ready {
             head.ready.remove(graph, id);
         }

@@ -131,16 +131,13 @@ impl Told<'_> {
         Ok(so_far(&claimed.graph, &claimed.run_name, told, &newest))
     }
 
-    /// Returns what is left of the run's budget; a plan without one costs no look.
+    /// Returns what is left of the run's budget beside what others under way are expected to use; a plan without one costs no
+    /// look.
     async fn budget_left(&self, claimed: &Claimed) -> Result<Budget, ServiceError> {
         if claimed.graph.budget() == Budget::default() {
             return Ok(Budget::default());
         }
-        let head = self.store.run(claimed.item.run).await?.head;
-        Ok(Budget {
-            tokens: head.budget.tokens.map(|limit| limit.saturating_sub(head.spent.tokens)),
-            micro_usd: head.budget.micro_usd.map(|limit| limit.saturating_sub(head.spent.micro_usd)),
-            time: None,
-        })
+        let left = self.store.run(claimed.item.run).await?.head.left_for(&claimed.item.at.node);
+        Ok(Budget { time: None, ..left })
     }
 }

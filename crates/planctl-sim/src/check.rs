@@ -51,7 +51,8 @@ pub fn at_the_end(store: &Store, beginning: Timestamp) -> Result<(), String> {
     let mut run = Run::new(store.run, &store.plans[0].graph, beginning);
     for (seq, entry) in store.history.iter().enumerate() {
         let graph = &store.plans[entry.plan].graph;
-        let next = advance(graph, &run, &entry.event, entry.at)
+        let run_before = run.with_noted(entry.noted.clone());
+        let next = advance(graph, &run_before, &entry.event, entry.at)
             .map_err(|refusal| format!("I2 the fold refuses event {}: {refusal}", seq + 1))?;
         if next.facts != entry.facts {
             return Err(format!("I2 the fold of event {} gives other facts: {:?}", seq + 1, next.facts));
@@ -411,6 +412,12 @@ fn verdicts_are_single(store: &Store) -> Result<(), String> {
 
 /// What workers reported is charged once each, to the run and to the node.
 fn usage_is_charged_once(store: &Store) -> Result<(), String> {
+    let add = |run: &mut (u64, u64), node: &mut (u64, u64), usage: &Usage| {
+        for sum in [run, node] {
+            sum.0 += usage.input_tokens + usage.output_tokens;
+            sum.1 += usage.micro_usd.unwrap_or(0);
+        }
+    };
     let mut run = (0, 0);
     let mut nodes: BTreeMap<&NodeId, (u64, u64)> = BTreeMap::new();
     for entry in &store.history {
@@ -418,6 +425,9 @@ fn usage_is_charged_once(store: &Store) -> Result<(), String> {
             && let Found::Ended(child) = &event.found
         {
             run = (run.0 + child.spent.tokens, run.1 + child.spent.micro_usd);
+        }
+        for (node, usage) in &entry.noted {
+            add(&mut run, nodes.entry(node).or_default(), usage);
         }
         let (at, usage): (&At, Option<&Usage>) = match &entry.event {
             Event::Agent(event) => {
@@ -437,11 +447,7 @@ fn usage_is_charged_once(store: &Store) -> Result<(), String> {
             | Event::Human(_) => continue,
         };
         let Some(usage) = usage else { continue };
-        let used = (usage.input_tokens + usage.output_tokens, usage.micro_usd.unwrap_or(0));
-        let node = nodes.entry(&at.node).or_default();
-        for sum in [&mut run, node] {
-            *sum = (sum.0 + used.0, sum.1 + used.1);
-        }
+        add(&mut run, nodes.entry(&at.node).or_default(), usage);
     }
     let pair = |spent: &Spent| (spent.tokens, spent.micro_usd);
     ensure(pair(&store.head.spent) == run, || format!("charged {:?}, reported {run:?}", store.head.spent))?;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use planctl_engine::{
     AskKind, Budget, Digest, Graph, ItemId, Level, NodeId, NodeKind, Outcome, Role, RunId, Showing, TimerId,
-    Timestamp,
+    Timestamp, Usage,
 };
 
 use journal::Journal;
@@ -39,6 +39,8 @@ pub struct Model {
     budget: Budget,
     stopped_at: Vec<NodeId>,
     stale_timer: Option<Timestamp>,
+    /// Usage that workers have told so far, but for the one that the next event comes from.
+    so_far: BTreeMap<NodeId, Usage>,
     /// What followed from the event that is being heard.
     tellings: Vec<String>,
     /// Nodes found beyond their visits while one event is heard.
@@ -148,6 +150,7 @@ impl Model {
             budget,
             stopped_at: Vec::new(),
             stale_timer: None,
+            so_far: BTreeMap::new(),
             tellings: Vec::new(),
             beyond: Vec::new(),
             open: Vec::new(),
@@ -155,6 +158,11 @@ impl Model {
             stranded_at: None,
             now,
         }
+    }
+
+    /// Is told what workers said so far that they use, before the next event is heard.
+    pub fn hear_so_far(&mut self, so_far: BTreeMap<NodeId, Usage>) {
+        self.so_far = so_far;
     }
 
     /// Returns when the run must be woken by each timer.

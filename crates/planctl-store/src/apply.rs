@@ -6,7 +6,7 @@
 //!
 //! No row is locked between the two. What keeps two writers apart is the run's `seq`: the second statement updates the
 //! run's row `where seq = <what was read>`, so of two writers that read the same state one commits and the other finds no
-//! row. The item is fenced in the same way by its generation and token. A fence that finds nothing raises an error,
+//! row; the row's `chain` is compared as well (see [`lineage`]). The item is fenced in the same way by its generation and token. A fence that finds nothing raises an error,
 //! which undoes the whole statement; the loser reads again and decides again. So a transition is decided on exactly the
 //! state that it changes (P1, P8), a stale holder changes nothing (P4, P5), and no lock is held while the daemon thinks,
 //! nor for ever where it dies between the two.
@@ -15,6 +15,7 @@
 //! is stored with its input, so the retry looks whether its event is in the history already and never applies it twice
 //! (P2).
 
+mod lineage;
 mod memory;
 mod read;
 mod together;
@@ -43,6 +44,7 @@ use crate::token::Token;
 
 use together::Unwritten;
 
+pub(crate) use lineage::Committed;
 pub(crate) use memory::Known;
 pub(crate) use read::{
     READ_ALL, READ_COMMAND, READ_DUPLICATE, READ_LIVE, READ_NODES, READ_OWN_COMMAND, READ_TAKEN,
@@ -69,8 +71,6 @@ pub struct Applied {
 
 /// How often a lost race is run again.
 const RACES_MAX: u32 = 100;
-/// How much longer each lost race makes the pause before the next one.
-const RACE_PAUSE: Duration = Duration::from_micros(200);
 /// How often more records are loaded before all are.
 const LOADS_MAX: u32 = 4;
 
@@ -182,7 +182,7 @@ impl Store {
                         turn = Some(self.races().turn(run).await);
                     } else {
                         // Another process was quicker, or somebody here who has lost no race yet.
-                        tokio::time::sleep(RACE_PAUSE * races).await;
+                        wait_after_race(races).await;
                     }
                 }
                 Setback::Outage(error, decided) => {
@@ -282,9 +282,12 @@ impl Store {
             }
             self.check_proof(call, &before).await?;
             self.check_change(call.event, &before, &graph).await?;
-            let run = Run::loaded(call.run, before.head.clone(), call.scope.clone(), before.records.clone());
+            let run = Run::loaded(call.run, before.head.clone(), call.scope.clone(), before.records.clone())
+                .with_noted(before.noted.clone());
             let event = before.complete(call.event)?;
             match advance(&graph, &run, &event, before.now) {
+                // The holders of items that are taken back may have told their usage, which is not remembered.
+                Ok(after) if before.is_remembered && takes_back(&after.effects) => call.forgets(),
                 Ok(after) => {
                     let event = event.into_owned();
                     return Ok(Arc::new(decided(call, event, before, after, digest, fixed, graph)));
@@ -342,6 +345,14 @@ impl Store {
     }
 }
 
+/// Waits before a lost race is run again: not at all at first, since races are rare, and longer the more were lost.
+async fn wait_after_race(races: u32) {
+    const AT_ONCE: u32 = 3;
+    if let Some(more) = races.checked_sub(AT_ONCE).filter(|more| *more > 0) {
+        tokio::time::sleep(Duration::from_millis(u64::from(more.min(20)))).await;
+    }
+}
+
 fn decided(
     call: &Call<'_>,
     event: Event,
@@ -352,7 +363,7 @@ fn decided(
     graph: Arc<Graph>,
 ) -> Decided {
     let brings_graph = before.seq == 0 || revised_to(call.event).is_some();
-    let input = Input { event, graph: brings_graph.then_some(digest) };
+    let input = Input { event, graph: brings_graph.then_some(digest), noted: after.noted.clone() };
     let shared =
         Shared { at: before.now, cause: call.event.kind(), item: call.proof.item(), command: call.command };
     let lines = history::drafts((before.seq, before.chain), &shared, &input, &after.facts, &after.run);
@@ -370,9 +381,18 @@ fn revised_to(event: &Event) -> Option<&planctl_engine::Digest> {
     }
 }
 
+fn takes_back(effects: &[Effect]) -> bool {
+    effects.iter().any(|effect| matches!(effect, Effect::Withdraw(_)))
+}
+
 impl Decided {
     fn seq(&self) -> i64 {
         self.lines.last().map_or(self.before.seq, |line| line.seq)
+    }
+
+    /// Returns the hash that the run's history ends in.
+    fn hash(&self) -> [u8; 32] {
+        self.lines.last().map_or(self.before.chain, |line| line.hash)
     }
 
     /// Returns the gate that the transition dispatches, where the caller takes it.
@@ -445,6 +465,8 @@ fn finished(
     served: bool,
 ) -> Applied {
     store.remember(call, decided);
+    let committed = Committed { seq: decided.seq(), hash: decided.hash() };
+    store.cache().keep_committed(decided.after.run.id, committed);
     if decided.input.graph.is_some() {
         let digest = decided.input.graph.clone().expect("the graph was just seen");
         let run = decided.after.run.id;

@@ -9,14 +9,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use planctl_engine::{
-    AgentSaid, Attempt, Digest, Earned, Event, Excerpt, Fact, Found, Graph, NodeId, NodeState, Run, RunId,
-    RunStatus, Work, advance,
+    AgentSaid, Attempt, Budget, Digest, Earned, Event, Excerpt, Fact, Found, Graph, NodeId, NodeState, Run,
+    RunId, RunStatus, Work, advance,
 };
 use uuid::Uuid;
 
 use crate::apply::is_of_speaker;
 use crate::error::StoreError;
-use crate::history::{Line, Said, genesis};
+use crate::history::{Input, Line, Said, genesis};
 use crate::runs::{RunRow, RunView};
 use crate::store::Store;
 
@@ -106,7 +106,7 @@ impl Store {
                         Err(error) => return Err(error),
                     }
                 }
-                audit.input(line, &input.event);
+                audit.input(line, input);
             }
             Said::Fact(fact) => audit.fact(line, fact),
         }
@@ -116,6 +116,8 @@ impl Store {
 
 struct Audit {
     run: RunId,
+    /// The budget that the run around it left for it.
+    around: Budget,
     created: planctl_engine::Timestamp,
     seq: i64,
     chain: Vec<u8>,
@@ -138,6 +140,7 @@ impl Audit {
     fn new(run: &RunRow) -> Audit {
         Audit {
             run: run.id,
+            around: run.around.as_ref().map(|around| around.budget).unwrap_or_default(),
             created: run.created_at,
             seq: 0,
             chain: genesis(run.id).to_vec(),
@@ -171,7 +174,8 @@ impl Audit {
         self.chain = line.hash.clone();
     }
 
-    fn input(&mut self, line: &Line, event: &Event) {
+    fn input(&mut self, line: &Line, input: &Input) {
+        let event = &input.event;
         self.facts_are_complete(line.seq - 1);
         self.seen = 0;
         self.expected.clear();
@@ -190,7 +194,8 @@ impl Audit {
             self.find("I2", Some(line.seq), "no graph was named before it");
             return;
         };
-        let run = self.folded.take().unwrap_or_else(|| Run::new(self.run, &graph, self.created));
+        let begin = || Run::new(self.run, &graph, self.created).within(self.around);
+        let run = self.folded.take().unwrap_or_else(begin).with_noted(input.noted.clone());
         match advance(&graph, &run, event, line.at) {
             Ok(after) => {
                 self.expected = after.facts;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use planctl_engine::{Digest, Graph, RunId};
 
-use crate::apply::Known;
+use crate::apply::{Committed, Known};
 
 /// What never changes of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,11 +26,12 @@ pub(crate) struct Cache {
     graphs: Mutex<Shelf<Digest, Arc<Graph>>>,
     runs: Mutex<Shelf<RunId, Arc<Fixed>>>,
     known: Mutex<Shelf<RunId, Box<Known>>>,
+    committed: Mutex<Shelf<RunId, Committed>>,
 }
 
 impl Cache {
-    /// Bounds the memory that graphs take, in nodes; a node weighs about one to four KiB.
-    const GRAPH_NODES_MAX: usize = 20_000;
+    /// Bounds the memory that graphs take, in bytes of JSON; compiled they take a few times that.
+    const GRAPH_BYTES_MAX: usize = 64 * 1024 * 1024;
     const RUNS_MAX: usize = 10_000;
     /// Bounds the memory that what was written last takes, in runs and records; one weighs about one KiB.
     const KNOWN_MAX: usize = 10_000;
@@ -39,9 +40,9 @@ impl Cache {
         lock(&self.graphs).get(digest)
     }
 
-    pub(crate) fn keep_graph(&self, digest: Digest, graph: Arc<Graph>) {
-        let weight = graph.nodes().len();
-        lock(&self.graphs).put(digest, graph, weight, Cache::GRAPH_NODES_MAX);
+    /// Keeps a graph, which was so many bytes as JSON.
+    pub(crate) fn keep_graph(&self, digest: Digest, graph: Arc<Graph>, bytes: usize) {
+        lock(&self.graphs).put(digest, graph, bytes, Cache::GRAPH_BYTES_MAX);
     }
 
     pub(crate) fn run(&self, run: RunId) -> Option<Arc<Fixed>> {
@@ -65,6 +66,18 @@ impl Cache {
     pub(crate) fn forget_known(&self, run: RunId) {
         lock(&self.known).take(&run);
     }
+
+    pub(crate) fn committed(&self, run: RunId) -> Option<Committed> {
+        lock(&self.committed).get(&run)
+    }
+
+    /// Keeps the newest line that was committed of a run; calls may end in another order than they committed.
+    pub(crate) fn keep_committed(&self, run: RunId, committed: Committed) {
+        let mut shelf = lock(&self.committed);
+        if shelf.get(&run).is_none_or(|kept| kept.seq < committed.seq) {
+            shelf.put(run, committed, 1, Cache::RUNS_MAX);
+        }
+    }
 }
 
 /// Locks what whoever panicked with it in hand left whole: each change is one step.
@@ -72,7 +85,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A map of bounded weight; what was put first leaves first.
+/// A map of bounded weight; the value that was not used for the longest time leaves first.
 struct Shelf<K, V> {
     /// Each value with its weight and its number in the order.
     entries: HashMap<K, (V, usize, u64)>,
@@ -88,11 +101,17 @@ impl<K, V> Default for Shelf<K, V> {
 }
 
 impl<K: Clone + Eq + Hash, V> Shelf<K, V> {
-    fn get(&self, key: &K) -> Option<V>
+    fn get(&mut self, key: &K) -> Option<V>
     where
         V: Clone,
     {
-        self.entries.get(key).map(|(value, ..)| value.clone())
+        let (value, _, number) = self.entries.get_mut(key)?;
+        self.put += 1;
+        if let Some(key) = self.order.remove(number) {
+            self.order.insert(self.put, key);
+        }
+        *number = self.put;
+        Some(value.clone())
     }
 
     fn take(&mut self, key: &K) -> Option<V> {
@@ -113,5 +132,23 @@ impl<K: Clone + Eq + Hash, V> Shelf<K, V> {
             let oldest = oldest.clone();
             self.take(&oldest);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_value_that_was_not_used_for_the_longest_time_leaves_first() {
+        let mut shelf = Shelf::default();
+        for key in ["a", "b", "c"] {
+            shelf.put(key, key.to_owned(), 10, 30);
+        }
+        assert_eq!(shelf.get(&"a").as_deref(), Some("a"));
+        shelf.put("d", "d".to_owned(), 10, 30);
+        assert_eq!(["a", "b", "c", "d"].map(|key| shelf.get(&key).is_some()), [true, false, true, true]);
+        shelf.put("e", "e".to_owned(), 30, 30);
+        assert_eq!(["a", "c", "d", "e"].map(|key| shelf.get(&key).is_some()), [false, false, false, true]);
     }
 }

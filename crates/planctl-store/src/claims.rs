@@ -5,6 +5,7 @@ use std::time::Duration;
 use planctl_engine::Role;
 use sqlx::Row;
 
+use crate::connections::Planning;
 use crate::effects::micros;
 use crate::error::StoreError;
 use crate::queue::{Claimed, claimable, leased_columns};
@@ -16,14 +17,15 @@ macro_rules! claim_for_all {
         concat!(
             "with able as materialized (select array(select s.n::int from unnest($4::text[]) with ordinality ",
             "as s (instance, n) where not exists (select from workers k where k.id = s.instance and k.paused)) as places), ",
-            "candidate as materialized (select i.id from items i where ",
+            "candidate as materialized (select i.id, i.due_at, i.locks from items i where ",
             claimable!(),
             " and i.lane = 'agent' and i.target = ",
             $target,
-            " and i.served_on is null and (select w.host from runs o join workspaces w on w.id = o.workspace ",
-            "where o.id = i.run) = $2 ",
+            " and i.served_on is null and i.home = $2 ",
             "order by i.due_at, i.id limit (select cardinality(places) from able) for update skip locked), ",
-            "chosen as materialized (select array(select id from candidate) as ids), ",
+            // Of two that need the same lock, the one that is due later waits for another claim.
+            "chosen as materialized (select array(select c.id from candidate c where c.locks is null or not exists ",
+            "(select from candidate e where e.locks && c.locks and (e.due_at, e.id) < (c.due_at, c.id))) as ids), ",
             // An item's place among the chosen is whose it is among those who can have one.
             "taken as (update items i set state = 'leased', generation = i.generation + 1, ",
             "token_hash = ($3::bytea[])[a.places[array_position(c.ids, i.id)]], ",
@@ -79,7 +81,7 @@ impl Store {
             .bind(waiting.iter().map(|waiting| waiting.token.hash()).collect::<Vec<_>>())
             .bind(waiting.iter().map(|waiting| waiting.instance.as_str()).collect::<Vec<_>>())
             .bind(waiting.iter().map(|waiting| micros(waiting.lease)).collect::<Vec<_>>());
-        let mut lent = self.connections().lend().await?;
+        let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let result = query.fetch_all(&mut *lent).await;
         let rows = lent.settle(result)?;
         let mut all: Vec<Option<Claimed>> = waiting.iter().map(|_| None).collect();

@@ -7,35 +7,91 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgDatabaseError, PgSeverity};
+use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::error::{StoreError, Trouble, is_of_tls, is_stale_plan, trouble};
+use crate::error::{StoreError, Trouble, ends_the_session, is_of_tls, needs_another_session, trouble};
 use crate::store::Settings;
 
-/// Makes a session what the hot path needs. Index paths only (a plan cached on a near-empty table would stay a
-/// sequential scan), and those in order (whoever wants the first row does not sort all that wait); no JIT (it would compile whatever the disabled scans make look dear); one generic plan.
-pub(crate) const PREPARE_SESSION: &str = "select set_config('enable_seqscan', 'off', false), \
-     set_config('enable_bitmapscan', 'off', false), set_config('enable_sort', 'off', false), \
-     set_config('jit', 'off', false), set_config('plan_cache_mode', 'force_generic_plan', false), \
-     set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false), \
-     set_config('idle_in_transaction_session_timeout', $3, false), \
-     current_setting('server_version_num')::int as version, current_setting('server_version') as version_text";
+macro_rules! set_planning {
+    () => {
+        "set_config('enable_seqscan', $1, false), set_config('enable_bitmapscan', $1, false), \
+         set_config('enable_sort', $1, false), set_config('plan_cache_mode', $2, false)"
+    };
+}
+
+/// Makes a session what the store needs: no JIT, since it would compile whatever scans that are switched off make look dear,
+/// and no end for standing idle, as a pool of sessions does.
+pub(crate) const PREPARE_SESSION: &str = concat!(
+    "select set_config('jit', 'off', false), \
+     set_config('statement_timeout', $3, false), set_config('lock_timeout', $4, false), \
+     set_config('idle_in_transaction_session_timeout', $5, false), \
+     case when current_setting('server_version_num')::int >= 140000 then set_config('idle_session_timeout', '0', false) end, \
+     current_setting('server_version_num')::int as version, current_setting('server_version') as version_text, ",
+    set_planning!()
+);
+pub(crate) const SET_PLANNING: &str = concat!("select ", set_planning!());
+
+/// How the server plans the statements of a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Planning {
+    /// By the index that the statement was written for, and once for all values: for claims and for the reads and writes of a
+    /// transition. A plan that the server makes on a near-empty table would be a sequential scan and stay one while the table
+    /// grows; one that sorts would read all that wait to find the first.
+    ByIndex,
+    /// As the server finds best, by what it knows of the tables and of the values that are looked for: for everything else.
+    ByValues,
+}
+
+impl Planning {
+    fn scans_and_sorts(self) -> &'static str {
+        match self {
+            Planning::ByIndex => "off",
+            Planning::ByValues => "on",
+        }
+    }
+
+    fn plan_cache_mode(self) -> &'static str {
+        match self {
+            Planning::ByIndex => "force_generic_plan",
+            Planning::ByValues => "auto",
+        }
+    }
+}
 
 const POSTGRES_VERSION_MIN: i32 = 140_000;
 
 pub(crate) struct Connections {
     options: PgConnectOptions,
     settings: Settings,
-    idle: Mutex<Vec<PgConnection>>,
+    idle: Mutex<Vec<Session>>,
     permits: Arc<Semaphore>,
+}
+
+/// An open connection, and how its statements are planned.
+struct Session {
+    connection: PgConnection,
+    planning: Planning,
+}
+
+impl Session {
+    /// Plans from here on in this way. A plan that is kept was made in the way of its statement, which never changes.
+    async fn plan(&mut self, planning: Planning) -> Result<(), sqlx::Error> {
+        if self.planning != planning {
+            let query =
+                sqlx::query(SET_PLANNING).bind(planning.scans_and_sorts()).bind(planning.plan_cache_mode());
+            query.execute(&mut self.connection).await?;
+            self.planning = planning;
+        }
+        Ok(())
+    }
 }
 
 /// One connection, lent until its statement has ended.
 pub(crate) struct Lent<'a> {
-    connection: Option<PgConnection>,
+    session: Option<Session>,
     home: &'a Connections,
     _permit: OwnedSemaphorePermit,
 }
@@ -54,20 +110,24 @@ impl Connections {
     /// Opens the connections that the first statements will want.
     pub(crate) async fn warm(&self) -> Result<(), StoreError> {
         let mut patience = Patience::of(self.settings.connect_deadline);
-        while self.idle().len() < self.settings.connections.clamp(1, 2) {
-            match self.open().await {
-                Ok(connection) => self.idle().push(connection),
-                Err(Opening::TooOld(found)) => return Err(StoreError::OldPostgres { found }),
-                // Later it counts as an outage: a certificate is renewed, and the work waits for that.
-                Err(Opening::Failed(source)) if is_of_tls(&source) => {
-                    return Err(StoreError::Denied { source });
+        let kinds = [Planning::ByValues, Planning::ByIndex];
+        for planning in kinds.into_iter().take(self.settings.connections.max(1)) {
+            loop {
+                match self.open(planning).await {
+                    Ok(session) => break self.idle().push(session),
+                    Err(Opening::TooOld(found)) => return Err(StoreError::OldPostgres { found }),
+                    // Later it counts as an outage: a certificate is renewed, and the work waits for that.
+                    Err(Opening::Failed(source)) if is_of_tls(&source) => {
+                        return Err(StoreError::Denied { source });
+                    }
+                    Err(Opening::Failed(sqlx::Error::Io(error))) if self.lacks_certificate(&error) => {
+                        let what =
+                            "a file that the address names (sslrootcert, sslcert or sslkey) can't be read";
+                        let source = sqlx::Error::Configuration(format!("{what}: {error}").into());
+                        return Err(StoreError::Denied { source });
+                    }
+                    Err(Opening::Failed(error)) => patience.after(error).await?,
                 }
-                Err(Opening::Failed(sqlx::Error::Io(error))) if self.lacks_certificate(&error) => {
-                    let what = "a file that the address names (sslrootcert, sslcert or sslkey) can't be read";
-                    let source = sqlx::Error::Configuration(format!("{what}: {error}").into());
-                    return Err(StoreError::Denied { source });
-                }
-                Err(Opening::Failed(error)) => patience.after(error).await?,
             }
         }
         Ok(())
@@ -79,32 +139,47 @@ impl Connections {
         is_port && error.kind() == std::io::ErrorKind::NotFound
     }
 
-    /// Lends a connection; opens one where none is idle.
-    pub(crate) async fn lend(&self) -> Result<Lent<'_>, sqlx::Error> {
+    /// Lends a connection whose statements are planned in this way: an idle one, or a new one as long as there may be more.
+    /// Where there may not, an idle one of the other kind is made one of this kind, which costs a round trip.
+    pub(crate) async fn lend(&self, planning: Planning) -> Result<Lent<'_>, sqlx::Error> {
         let wait = self.permits.clone().acquire_owned();
         let permit = match timeout(self.settings.deadline, wait).await {
             Ok(Ok(permit)) => permit,
             Ok(Err(_)) => return Err(sqlx::Error::PoolClosed),
             Err(_) => return Err(sqlx::Error::PoolTimedOut),
         };
-        let idle = self.idle().pop();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => self.open().await.map_err(|failure| match failure {
+        let session = match self.take_idle(planning) {
+            Some(mut session) => {
+                session.plan(planning).await?;
+                session
+            }
+            None => self.open(planning).await.map_err(|failure| match failure {
                 Opening::Failed(error) => error,
                 Opening::TooOld(found) => {
                     sqlx::Error::Configuration(format!("Postgres {found} is too old").into())
                 }
             })?,
         };
-        Ok(Lent { connection: Some(connection), home: self, _permit: permit })
+        Ok(Lent { session: Some(session), home: self, _permit: permit })
     }
 
-    async fn open(&self) -> Result<PgConnection, Opening> {
+    fn take_idle(&self, planning: Planning) -> Option<Session> {
+        let mut idle = self.idle();
+        if let Some(at) = idle.iter().rposition(|session| session.planning == planning) {
+            return Some(idle.remove(at));
+        }
+        let lent = self.settings.connections.max(1).saturating_sub(self.permits.available_permits());
+        let is_full = idle.len() + lent > self.settings.connections;
+        (is_full && !idle.is_empty()).then(|| idle.remove(0))
+    }
+
+    async fn open(&self, planning: Planning) -> Result<Session, Opening> {
         use sqlx::Row;
         let connecting = async {
             let mut connection = PgConnection::connect_with(&self.options).await?;
             let row = sqlx::query(PREPARE_SESSION)
+                .bind(planning.scans_and_sorts())
+                .bind(planning.plan_cache_mode())
                 .bind(milliseconds(self.settings.statement_timeout))
                 .bind(milliseconds(self.settings.lock_timeout))
                 .bind(milliseconds(self.settings.idle_in_transaction_timeout))
@@ -123,10 +198,10 @@ impl Connections {
         if version < POSTGRES_VERSION_MIN {
             return Err(Opening::TooOld(text));
         }
-        Ok(connection)
+        Ok(Session { connection, planning })
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Session>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -134,8 +209,8 @@ impl Connections {
     pub(crate) async fn close(&self) {
         self.permits.close();
         let idle = std::mem::take(&mut *self.idle());
-        for connection in idle {
-            if let Err(error) = connection.close().await {
+        for session in idle {
+            if let Err(error) = session.connection.close().await {
                 tracing::debug!(%error, "a connection did not close cleanly");
             }
         }
@@ -157,15 +232,13 @@ impl Lent<'_> {
         let is_sound = match &result {
             Ok(_) | Err(sqlx::Error::RowNotFound) => true,
             Err(sqlx::Error::Database(error)) => {
-                error.try_downcast_ref::<PgDatabaseError>().is_some_and(|error| {
-                    !matches!(error.severity(), PgSeverity::Fatal | PgSeverity::Panic)
-                        && !is_stale_plan(error.code())
-                })
+                !ends_the_session(error.as_ref())
+                    && !needs_another_session(error.code().as_deref().unwrap_or_default())
             }
             Err(_) => false,
         };
-        if is_sound && let Some(connection) = self.connection.take() {
-            self.home.idle().push(connection);
+        if is_sound && let Some(session) = self.session.take() {
+            self.home.idle().push(session);
         }
         result
     }
@@ -175,13 +248,13 @@ impl Deref for Lent<'_> {
     type Target = PgConnection;
 
     fn deref(&self) -> &PgConnection {
-        self.connection.as_ref().expect("the connection is there until it is settled")
+        &self.session.as_ref().expect("the connection is there until it is settled").connection
     }
 }
 
 impl DerefMut for Lent<'_> {
     fn deref_mut(&mut self) -> &mut PgConnection {
-        self.connection.as_mut().expect("the connection is there until it is settled")
+        &mut self.session.as_mut().expect("the connection is there until it is settled").connection
     }
 }
 
@@ -223,7 +296,7 @@ macro_rules! repeated {
     ($store:expr, $connection:ident => $statement:expr) => {{
         let mut patience = $crate::connections::Patience::new($store.settings());
         loop {
-            let outcome = match $store.connections().lend().await {
+            let outcome = match $store.connections().lend($crate::connections::Planning::ByValues).await {
                 Ok(mut $connection) => {
                     let result = $statement.await;
                     $connection.settle(result)

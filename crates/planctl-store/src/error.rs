@@ -1,6 +1,8 @@
 //! What can go wrong, one variant per thing a caller can do about it.
 
 use planctl_engine::{Refusal, RunId};
+use sqlx::error::DatabaseError;
+use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
 /// Why the store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -193,7 +195,10 @@ pub(crate) enum Trouble {
 
 pub(crate) fn trouble(error: &sqlx::Error) -> Trouble {
     if let sqlx::Error::Database(database) = error {
-        return trouble_of(database.code().as_deref().unwrap_or_default());
+        let trouble = trouble_of(database.code().as_deref().unwrap_or_default());
+        // A session that the server ended says nothing of the statement, whatever it was ended for.
+        let is_over = trouble == Trouble::Defect && ends_the_session(database.as_ref());
+        return if is_over { Trouble::Outage } else { trouble };
     }
     let is_away = matches!(
         error,
@@ -221,6 +226,13 @@ pub(crate) fn is_of_tls(error: &sqlx::Error) -> bool {
     matches!(error, sqlx::Error::Tls(_))
 }
 
+/// Says that the server ended the session with this error.
+pub(crate) fn ends_the_session(error: &(dyn DatabaseError + 'static)) -> bool {
+    error
+        .try_downcast_ref::<PgDatabaseError>()
+        .is_none_or(|error| matches!(error.severity(), PgSeverity::Fatal | PgSeverity::Panic))
+}
+
 /// Sorts the codes of PROMISES 2.4.
 fn trouble_of(code: &str) -> Trouble {
     let class = code.get(..2).unwrap_or_default();
@@ -228,7 +240,7 @@ fn trouble_of(code: &str) -> Trouble {
         Trouble::Outage
     } else if matches!(code, "55P03" | "57014" | "25P03")
         || matches!(class, "53" | "40")
-        || is_stale_plan(code)
+        || needs_another_session(code)
     {
         Trouble::Again
     } else if matches!(class, "28" | "3D") || code == "42501" {
@@ -238,10 +250,10 @@ fn trouble_of(code: &str) -> Trouble {
     }
 }
 
-/// Says that the session's prepared statements no longer fit, as after a migration by another process: a new session
-/// prepares them anew.
-pub(crate) fn is_stale_plan(code: &str) -> bool {
-    matches!(code, "0A000" | "26000")
+/// Says that the same statement may do in a new session: this one's prepared statements no longer fit, as after a migration
+/// by another process, or it may only read, as that of a standby.
+pub(crate) fn needs_another_session(code: &str) -> bool {
+    matches!(code, "0A000" | "26000" | "25006")
 }
 
 impl From<sqlx::Error> for StoreError {

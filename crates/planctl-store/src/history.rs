@@ -1,6 +1,8 @@
 //! The history of a run: what arrived and what followed, numbered without gaps, each line chained to the one before.
 
-use planctl_engine::{Digest, Event, Fact, ItemId, NodeId, Run, RunId, Timestamp};
+use std::collections::BTreeMap;
+
+use planctl_engine::{Digest, Event, Fact, ItemId, NodeId, Run, RunId, Timestamp, Usage};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use sqlx::Row;
@@ -74,6 +76,9 @@ pub struct Input {
     /// The graph that decides from here on, where the input brought one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<Digest>,
+    /// Usage that was charged with items that it took back, as their holders had told it by then.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub noted: BTreeMap<NodeId, Usage>,
 }
 
 /// A line about to be written.

@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 use sqlx::{Connection, Executor, Row};
 
-use crate::connections::Patience;
+use crate::connections::{Patience, Planning};
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -18,6 +18,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (7, "keys", include_str!("../../../migrations/0007_keys.sql")),
     (8, "sealed_settings", include_str!("../../../migrations/0008_sealed_settings.sql")),
     (9, "roles", include_str!("../../../migrations/0009_roles.sql")),
+    (10, "upkeep", include_str!("../../../migrations/0010_upkeep.sql")),
 ];
 
 /// Reads the digest through the whole row, since tables of earlier versions have no such column.
@@ -39,7 +40,7 @@ const SCHEMA_DIGEST: &str = "alter table planctl_migrations add column if not ex
 pub(crate) const SCHEMA_LOCK: &str = "select pg_advisory_xact_lock(1886155118, 6517868)";
 /// A migration may have to wait for what the hot path's limits would cut short.
 const SCHEMA_PATIENCE: &str = "set local statement_timeout = 0; set local lock_timeout = 0; \
-     set local enable_seqscan = on; set local idle_in_transaction_session_timeout = 0";
+     set local idle_in_transaction_session_timeout = 0";
 
 pub(crate) fn newest() -> i64 {
     MIGRATIONS.last().map_or(0, |(version, _, _)| *version)
@@ -76,7 +77,7 @@ async fn migrate_once(store: &Store) -> Result<(), StoreError> {
     if found == Some(newest()) {
         return Ok(());
     }
-    let mut lent = store.connections().lend().await?;
+    let mut lent = store.connections().lend(Planning::ByValues).await?;
     let result = migrate_on(&mut lent).await;
     match result {
         Ok(()) => {
@@ -151,7 +152,7 @@ pub(crate) async fn check(store: &Store) -> Result<(), StoreError> {
         Some(found) if found == newest() => Ok(()),
         Some(found) => Err(StoreError::OlderSchema { found, known: newest() }),
         None => {
-            let mut lent = store.connections().lend().await?;
+            let mut lent = store.connections().lend(Planning::ByValues).await?;
             refuse_foreign(&mut lent).await?;
             lent.settle(Ok(()))?;
             Err(StoreError::OlderSchema { found: 0, known: newest() })

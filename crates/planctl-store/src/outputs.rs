@@ -1,15 +1,35 @@
 //! Big texts by their digest, written before the report that names them.
+//!
+//! An output that comes under a lease is written only while that lease is held. A report that names it may still be refused,
+//! so the output carries the runs under whose leases it came until the sweep has found it in the history of one of them;
+//! where none tells of it, the sweep deletes it.
 
-use planctl_engine::Digest;
+use std::time::Duration;
+
+use planctl_engine::{Digest, ItemId};
 use sqlx::Row;
 
 use crate::connections::repeated;
+use crate::effects::micros;
 use crate::error::StoreError;
 use crate::store::Store;
+use crate::token::Token;
 
-pub(crate) const PUT_OUTPUT: &str =
-    "insert into outputs (digest, bytes) values ($1, $2) on conflict (digest) do nothing";
+/// Long after the last try of any report that names an output.
+const UNPROVEN_FOR: Duration = Duration::from_secs(24 * 3_600);
+/// How many outputs one statement of the sweep looks at.
+const SWEPT_AT_ONCE: i64 = 100;
+
+pub(crate) const PUT_OUTPUT: &str = "insert into outputs (digest, bytes) values ($1, $2) \
+     on conflict (digest) do update set runs = null where outputs.runs is not null";
+/// One that is there is as young as its newest copy, so that no sweep deletes it before the report comes.
+pub(crate) const PUT_OUTPUT_UNDER: &str = "insert into outputs (digest, bytes, runs) select $1, $2, array[i.run] from items i \
+     where i.id = $3 and i.generation = $4 and i.token_hash = $5 and i.state = 'leased' \
+     on conflict (digest) do update set created_at = clock_timestamp(), \
+       runs = case when outputs.runs @> excluded.runs then outputs.runs else outputs.runs || excluded.runs end \
+     where outputs.runs is not null";
 pub(crate) const GET_OUTPUT: &str = "select bytes from outputs where digest = $1";
+pub(crate) const SWEEP_OUTPUTS: &str = "select looked_at, swept from planctl_sweep_outputs($1, $2)";
 
 impl Store {
     /// Keeps bytes under their digest; does nothing where there are none.
@@ -25,6 +45,34 @@ impl Store {
         Ok(())
     }
 
+    /// Keeps bytes under their digest for the holder of a lease; does nothing where the lease is not held, or there are no
+    /// bytes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn put_output_under(
+        &self,
+        item: &ItemId,
+        generation: i64,
+        token: &Token,
+        digest: &Digest,
+        bytes: &[u8],
+    ) -> Result<(), StoreError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let hash = token.hash();
+        repeated!(self, lent => sqlx::query(PUT_OUTPUT_UNDER)
+            .bind(digest.as_str())
+            .bind(bytes)
+            .bind(item.as_str())
+            .bind(generation)
+            .bind(&hash)
+            .execute(&mut *lent))?;
+        Ok(())
+    }
+
     /// Returns the bytes kept under a digest.
     ///
     /// # Errors
@@ -33,5 +81,24 @@ impl Store {
     pub async fn output(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         let row = repeated!(self, lent => sqlx::query(GET_OUTPUT).bind(digest.as_str()).fetch_optional(&mut *lent))?;
         Ok(row.map(|row| row.try_get("bytes")).transpose()?)
+    }
+
+    /// Deletes outputs that came under leases a day ago and of which no history tells; returns how many.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn sweep_outputs(&self) -> Result<u64, StoreError> {
+        let mut swept = 0;
+        loop {
+            let row = repeated!(self, lent => sqlx::query(SWEEP_OUTPUTS)
+                .bind(micros(UNPROVEN_FOR))
+                .bind(SWEPT_AT_ONCE)
+                .fetch_one(&mut *lent))?;
+            swept += u64::try_from(row.try_get::<i64, _>("swept")?).unwrap_or(0);
+            if row.try_get::<i64, _>("looked_at")? < SWEPT_AT_ONCE {
+                return Ok(swept);
+            }
+        }
     }
 }

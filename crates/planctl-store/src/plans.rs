@@ -511,8 +511,9 @@ impl Store {
         let row =
             repeated!(self, lent => sqlx::query(GRAPH).bind(digest.as_str()).fetch_optional(&mut *lent))?;
         let row = row.ok_or_else(|| StoreError::corrupt(format!("graph {digest} is missing")))?;
-        let graph: Arc<Graph> = Arc::new(from_json(row.try_get("body")?, "a graph")?);
-        self.cache().keep_graph(digest.clone(), graph.clone());
+        let body: &str = row.try_get("body")?;
+        let graph: Arc<Graph> = Arc::new(from_json(body, "a graph")?);
+        self.cache().keep_graph(digest.clone(), graph.clone(), body.len());
         Ok(graph)
     }
 

@@ -9,7 +9,7 @@ use planctl_engine::{
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use crate::connections::{Patience, repeated};
+use crate::connections::{Patience, Planning, repeated};
 use crate::effects::micros;
 use crate::error::{StoreError, Unread, raised, violates};
 use crate::leases::Renewal;
@@ -62,8 +62,7 @@ macro_rules! claim_of {
         claim_where!(
             "$2::uuid is null and i.target = ",
             $target,
-            " and i.served_on is null and i.run <> all($10::uuid[]) and (select w.host from runs o ",
-            "join workspaces w on w.id = o.workspace where o.id = i.run) = $5 ",
+            " and i.served_on is null and i.home = $5 and i.run <> all($10::uuid[]) ",
             "and not exists (select from workers k where k.id = $7 and k.paused)"
         )
     };
@@ -76,7 +75,7 @@ pub(crate) const CLAIM_OF_ONE: &str = claim_of!("($3::text[])[1]");
 pub(crate) const CLAIM_OF_ANY: &str = claim_of!("any($3::text[])");
 pub(crate) const CLAIM_AMONG: &str = claim_where!(
     "$2::uuid is null and (i.target, i.run) in (select * from unnest($3::text[], $10::uuid[])) and i.served_on is null ",
-    "and (select w.host from runs o join workspaces w on w.id = o.workspace where o.id = i.run) = $5 ",
+    "and i.home = $5 ",
     "and not exists (select from workers k where k.id = $7 and k.paused)"
 );
 pub(crate) const CLAIM_SERVED: &str = claim_where!(
@@ -150,8 +149,7 @@ macro_rules! next_due {
 pub(crate) const NEXT_GATE: &str = next_due!("i.lane = 'harness' and i.target = $1");
 pub(crate) const NEXT_SERVED: &str = next_due!("i.served_on = $1");
 pub(crate) const NEXT_WORK: &str = next_due!(
-    "i.lane = 'agent' and (cardinality($2::text[]) = 0 or i.target = any($2)) and i.served_on is null and (select w.host \
-     from runs o join workspaces w on w.id = o.workspace where o.id = i.run) = $1"
+    "i.lane = 'agent' and (cardinality($2::text[]) = 0 or i.target = any($2)) and i.served_on is null and i.home = $1"
 );
 
 /// Who holds a lease: a process on a host, one start of it.
@@ -503,7 +501,7 @@ impl Store {
             Some(runs) => query.bind(runs),
             None => query,
         };
-        let mut lent = self.connections().lend().await?;
+        let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let result = query.fetch_optional(&mut *lent).await;
         lent.settle(result)
     }

@@ -215,7 +215,8 @@ impl Store {
         Ok(row.try_get("found")?)
     }
 
-    /// Deletes requests that are older than a week, and the keys of what they did; says how many requests.
+    /// Deletes requests that are older than a week, the keys of what they did, and outputs that nothing tells of; returns how
+    /// many requests.
     ///
     /// # Errors
     ///
@@ -224,6 +225,7 @@ impl Store {
         let swept =
             repeated!(self, lent => sqlx::query(SWEEP_REQUESTS).bind(micros(KEPT)).execute(&mut *lent))?;
         repeated!(self, lent => sqlx::query(SWEEP_COMMANDS).bind(micros(KEPT)).execute(&mut *lent))?;
+        self.sweep_outputs().await?;
         Ok(swept.rows_affected())
     }
 }

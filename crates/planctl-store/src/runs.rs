@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use planctl_engine::{
-    Ask, At, Digest, End, Event, Head, ItemId, NodeId, Record, Role, Run, RunId, RunStatus, Timestamp, Work,
+    Ask, At, Budget, Digest, End, Event, Head, ItemId, NodeId, Record, Role, Run, RunId, RunStatus,
+    Timestamp, Work,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{Connection, PgConnection, Row};
 use uuid::Uuid;
 
 use crate::cache::Fixed;
-use crate::connections::{Patience, repeated};
+use crate::connections::{Patience, Planning, repeated};
 use crate::error::{StoreError, Unread, violates};
 use crate::history::genesis;
 use crate::page::Page;
@@ -62,7 +63,7 @@ pub(crate) const NEW_SUB_PLAN: &str = concat!(
     new_run!(),
     " returning id)",
     of_request!(),
-    "insert into sub_plans (run, parent, item, place, depth) select id, $14, $15, $16, $17 from run"
+    "insert into sub_plans (run, parent, item, place, depth, budget) select id, $14, $15, $16, $17, $18::json from run"
 );
 pub(crate) const FIXED: &str = "select r.name, r.plan, p.path as plan_path, w.host, coalesce(t.path, c.place, w.path) as path, r.graph \
      from runs r join plans p on p.id = r.plan join workspaces w on w.id = r.workspace left join worktrees t on t.run = r.id \
@@ -77,7 +78,7 @@ macro_rules! runs_where {
             "r.graph, r.approval, r.settings::text as settings, r.head::text as head, r.seq, r.chain, r.created_at, r.started_at, ",
             "r.ended_at, clock_timestamp() as now, t.root, t.path as place, t.branch, t.base, t.made_at, t.trouble, ",
             "t.left_behind, t.result, t.uncommitted, t.seen_seq, t.removed_at, c.parent, c.item as parent_item, ",
-            "c.place as nested_place, c.depth from runs r join plans p on p.id = r.plan join workspaces w on w.id = r.workspace ",
+            "c.place as nested_place, c.depth, c.budget::text as nested_budget from runs r join plans p on p.id = r.plan join workspaces w on w.id = r.workspace ",
             "left join worktrees t on t.run = r.id left join sub_plans c on c.run = r.id where ",
             $which
         )
@@ -86,13 +87,20 @@ macro_rules! runs_where {
 pub(crate) const RUN: &str = runs_where!("r.id = $1");
 pub(crate) const RUN_OF_REQUEST: &str = runs_where!("r.id = (select run from commands where key = $1)");
 pub(crate) const RUN_NAMED: &str = runs_where!("r.stem = $1 and r.number = $2");
-pub(crate) const RUN_LAST: &str =
-    runs_where!("($1::bigint is null or r.workspace = $1) order by r.id desc limit 1");
+pub(crate) const RUN_LAST: &str = runs_where!("true order by r.id desc limit 1");
+/// A range of the index of workspaces. By equality the server would expect to find one soon among all runs, and read through
+/// all of them where the workspace has none.
+pub(crate) const RUN_LAST_IN: &str = runs_where!(
+    "r.id = (select m.id from runs m where (m.workspace, m.id) between ($1, '00000000-0000-0000-0000-000000000000'::uuid) \
+     and ($1, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) order by m.workspace desc, m.id desc limit 1)"
+);
 pub(crate) const RUN_OF_PLAN: &str = runs_where!("r.plan = $1 order by r.id desc limit 1");
 pub(crate) const RUN_OF_PATH: &str =
     runs_where!("($1::bigint is null or r.workspace = $1) and p.path = $2 order by r.id desc limit 1");
+/// By the beginning of a name, as the index of names has it, or by the first and the last id that begin so.
 pub(crate) const RUNS_BEGINNING: &str = runs_where!(
-    "(r.name like $1 || '%' or replace(r.id::text, '-', '') like replace($1, '-', '') || '%') order by r.id desc limit 9"
+    "r.id in (select n.id from runs n where n.name ~>=~ $1 and n.name ~<~ $2 union select m.id from runs m \
+     where m.id between $3 and $4 order by 1 desc limit 9) order by r.id desc"
 );
 pub(crate) const RUNS: &str = runs_where!(
     "($1::bigint is null or r.workspace = $1) and ($3::uuid is null or r.id < $3) order by r.id desc limit $2"
@@ -467,13 +475,17 @@ impl Store {
         let now = self.now().await?;
         let millis = u64::try_from(now.as_micros() / 1000).unwrap_or(0);
         let id = run_id(crate::random::uuid_at(millis));
-        let run = Run::new(id, &revision.graph, now);
+        let left = match place {
+            Place::Around(around) => self.left_for(around.item).await?,
+            Place::Workspace | Place::Worktree(_) => Budget::default(),
+        };
+        let run = Run::new(id, &revision.graph, now).within(left);
         let head = to_json(&run.head);
         let served: Vec<&str> = new.served.iter().map(ServedRole::word).collect();
         let mut patience = Patience::new(self.settings());
         loop {
             let attempt = async {
-                let mut lent = self.connections().lend().await?;
+                let mut lent = self.connections().lend(Planning::ByValues).await?;
                 let (statement, folder) = match place {
                     Place::Workspace => (NEW_RUN, None),
                     Place::Worktree(worktree) => (NEW_RUN_APART, Some(worktree.folder)),
@@ -495,6 +507,7 @@ impl Store {
                     .bind(new.request.map(|request| request.to_string()));
                 if let Place::Around(NewAround { parent, item, place, depth }) = place {
                     query = query.bind(stored_run(*parent)).bind(item.as_str()).bind(*place).bind(*depth);
+                    query = query.bind((left != Budget::default()).then(|| to_json(&left)));
                 }
                 if let Place::Worktree(NewWorktree { inside, base, left_behind, .. }) = place {
                     let inside = if inside.is_empty() { String::new() } else { format!("/{inside}") };
@@ -580,12 +593,15 @@ impl Store {
     pub async fn find_run(&self, given: &str, workspace: Option<WorkspaceId>) -> Result<RunRow, StoreError> {
         let place = workspace.map(|workspace| workspace.0);
         if given == "@last" {
-            let here = repeated!(self, lent => sqlx::query(RUN_LAST).bind(place).fetch_optional(&mut *lent))?;
+            let here = match place {
+                Some(place) => {
+                    repeated!(self, lent => sqlx::query(RUN_LAST_IN).bind(place).fetch_optional(&mut *lent))?
+                }
+                None => None,
+            };
             let row = match here {
                 Some(row) => Some(row),
-                None => {
-                    repeated!(self, lent => sqlx::query(RUN_LAST).bind(None::<i64>).fetch_optional(&mut *lent))?
-                }
+                None => repeated!(self, lent => sqlx::query(RUN_LAST).fetch_optional(&mut *lent))?,
             };
             return RunRow::read(&row.ok_or_else(|| StoreError::not_found("a run: there is none yet"))?);
         }
@@ -613,8 +629,14 @@ impl Store {
         if given.is_empty() || !is_plain {
             return Err(missing());
         }
-        let pattern = given.replace('_', "\\_");
-        let rows = repeated!(self, lent => sqlx::query(RUNS_BEGINNING).bind(&pattern).fetch_all(&mut *lent))?;
+        let (first, last) = ids_beginning(given).unzip();
+        let beyond = beyond_those_beginning(given);
+        let rows = repeated!(self, lent => sqlx::query(RUNS_BEGINNING)
+            .bind(given)
+            .bind(&beyond)
+            .bind(first)
+            .bind(last)
+            .fetch_all(&mut *lent))?;
         let found = rows.iter().map(RunRow::read).collect::<Result<Vec<_>, _>>()?;
         match <[RunRow; 1]>::try_from(found) {
             Ok([only]) => Ok(only),
@@ -879,4 +901,23 @@ async fn attach_on(
     sqlx::query(ATTACH_APPROVAL).bind(run).bind(approval.0).execute(&mut *transaction).await?;
     sqlx::query(SEAL).bind(run).execute(&mut *transaction).await?;
     transaction.commit().await
+}
+
+/// Returns the first text behind all that begin with this one, byte by byte.
+fn beyond_those_beginning(plain: &str) -> String {
+    let mut beyond: Vec<char> = plain.chars().collect();
+    if let Some(last) = beyond.last_mut() {
+        *last = char::from_u32(u32::from(*last) + 1).unwrap_or(char::MAX);
+    }
+    beyond.into_iter().collect()
+}
+
+/// Returns the first and the last id that begin with these digits, whose hyphens say nothing.
+fn ids_beginning(given: &str) -> Option<(Uuid, Uuid)> {
+    let digits = given.replace('-', "");
+    let of = |fill: &str| {
+        let id = format!("{digits}{}", fill.repeat(32_usize.checked_sub(digits.len())?));
+        u128::from_str_radix(&id, 16).ok().map(Uuid::from_u128)
+    };
+    if digits.is_empty() { None } else { of("0").zip(of("f")) }
 }

@@ -1,13 +1,13 @@
 //! Runs that carry out a node of another one's plan: which run is around them, who is woken, who is left over.
 
-use planctl_engine::{ItemId, RunId};
+use planctl_engine::{Budget, Head, ItemId, NodeId, RunId};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
 use crate::listen::Brings;
-use crate::rows::{run_id, stored_run, stored_runs};
+use crate::rows::{from_json, run_id, stored_run, stored_runs};
 use crate::runs::{RunRow, SUB_PLAN_OF, SUB_PLANS_OPEN};
 use crate::store::Store;
 use crate::withdrawn::is_ending;
@@ -16,14 +16,16 @@ use crate::withdrawn::is_ending;
 /// over while somebody still works for it.
 pub(crate) const WAKE_AROUND: &str = concat!(
     "update items i set available_at = clock_timestamp(), due_at = clock_timestamp() \
-     from sub_plans c join runs r on r.id = c.run where c.item = i.id and r.status = 'ended' and i.state = 'ready' \
+     from sub_plans c join runs r on r.id = c.run where c.item = i.id and r.status = 'ended' and i.state = 'ready' and i.lane = 'harness' \
      and i.available_at > clock_timestamp() + interval '1 year' \
      and not ",
     is_ending!("c.run"),
     " returning i.run"
 );
+pub(crate) const HEAD_AROUND: &str =
+    "select i.node, r.head::text as head from items i join runs r on r.id = i.run where i.id = $1";
 pub(crate) const SUB_PLANS_LEFT: &str = "select c.run from sub_plans c join runs r on r.id = c.run \
-     where r.status <> 'ended' and not exists (select from items i where i.id = c.item and i.state <> 'withdrawn') \
+     where r.ended_at is null and not exists (select from items i where i.id = c.item and i.state <> 'withdrawn') \
      and c.run <> all($2::uuid[]) order by c.run limit $1";
 
 /// A run to be made for an item of another one.
@@ -50,6 +52,8 @@ pub struct AroundRow {
     pub place: String,
     /// How many plans are around the run within.
     pub depth: i32,
+    /// The budget that was left for the run within when it was made.
+    pub budget: Budget,
 }
 
 impl AroundRow {
@@ -61,11 +65,24 @@ impl AroundRow {
             item: ItemId::new(row.try_get::<String, _>("parent_item")?),
             place: row.try_get("nested_place")?,
             depth: row.try_get("depth")?,
+            budget: match row.try_get::<Option<&str>, _>("nested_budget")? {
+                Some(budget) => from_json(budget, "what was left for a run")?,
+                None => Budget::default(),
+            },
         }))
     }
 }
 
 impl Store {
+    /// Returns what is left of the budget of an item's run for the run that the item waits for.
+    pub(crate) async fn left_for(&self, item: &ItemId) -> Result<Budget, StoreError> {
+        let row =
+            repeated!(self, lent => sqlx::query(HEAD_AROUND).bind(item.as_str()).fetch_optional(&mut *lent))?;
+        let Some(row) = row else { return Ok(Budget::default()) };
+        let head: Head = from_json(row.try_get("head")?, "a run's head")?;
+        Ok(head.left_for(&NodeId::new(row.try_get::<String, _>("node")?)))
+    }
+
     /// Returns the run for whose end an item waits.
     ///
     /// # Errors

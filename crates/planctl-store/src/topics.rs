@@ -4,7 +4,7 @@ use planctl_engine::{Actor, Timestamp};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use crate::connections::{Patience, repeated};
+use crate::connections::{Patience, Planning, repeated};
 use crate::error::{StoreError, violates};
 use crate::page::Page;
 use crate::random;
@@ -117,7 +117,7 @@ impl Store {
         let mut patience = Patience::new(self.settings());
         loop {
             let attempt = async {
-                let mut lent = self.connections().lend().await?;
+                let mut lent = self.connections().lend(Planning::ByValues).await?;
                 let query =
                     sqlx::query(POST_NOTE).bind(topic.as_str()).bind(by.as_str()).bind(&text).bind(call);
                 let result = query.execute(&mut *lent).await;

@@ -13,12 +13,18 @@ mod audit;
 mod golden;
 #[path = "store/outage.rs"]
 mod outage;
+#[path = "store/outputs.rs"]
+mod outputs;
 #[path = "store/plans.rs"]
 mod plans;
 #[path = "store/queue.rs"]
 mod queue;
+#[path = "store/regressed.rs"]
+mod regressed;
 #[path = "store/requests.rs"]
 mod requests;
+#[path = "store/scans.rs"]
+mod scans;
 #[path = "store/schema.rs"]
 mod schema;
 #[path = "store/together.rs"]
@@ -27,6 +33,8 @@ mod together;
 mod tokens;
 #[path = "store/topics.rs"]
 mod topics;
+#[path = "store/upgrade.rs"]
+mod upgrade;
 #[path = "store/usage.rs"]
 mod usage;
 #[path = "store/withdrawn.rs"]

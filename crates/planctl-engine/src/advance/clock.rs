@@ -74,6 +74,7 @@ fn stale(turn: &mut Turn<'_>) -> Result<(), Refusal> {
         if let Some(item) = turn.item_out(&node)? {
             turn.effects.push(Effect::Withdraw(item));
         }
+        turn.charge_noted(&node)?;
         if is_evaluated {
             hold::ask(turn, &node, AskKind::Escalation, Reason::Stale, None)?;
         } else {

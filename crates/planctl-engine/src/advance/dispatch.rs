@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::budget::{BudgetPart, Shortfall};
+use crate::budget::{BudgetPart, Reserved, Shortfall};
 use crate::effect::{AskKind, Brief, Effect, Item, Reason, SoFar, Work};
 use crate::event::Refusal;
 use crate::fact::Fact;
@@ -67,7 +67,7 @@ pub(super) fn next_ready(turn: &mut Turn<'_>) -> Result<bool, Refusal> {
         if turn.run.head.out >= u32::from(turn.graph.limits().parallel) {
             return Ok(false);
         }
-        if has_room(turn, node)? {
+        if has_room(turn, node)? && !awaits_funds(turn, node)? {
             turn.set(node, NodeState::Pending)?;
             again(turn, node)?;
             return Ok(true);
@@ -104,10 +104,13 @@ fn attempt(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     if turn.run.head.attempts >= turn.graph.limits().attempts {
         return hold::ask(turn, node, AskKind::Escalation, Reason::AttemptsLimit, None);
     }
-    if let Some(shortfall) = shortfall(turn, node)?
-        && !planted(Mutant::BudgetIgnored)
-    {
-        return hold::for_budget(turn, node, shortfall);
+    match funds(turn, node)? {
+        Funds::Short(shortfall) if !planted(Mutant::BudgetIgnored) => {
+            return hold::for_budget(turn, node, shortfall);
+        }
+        Funds::Later => return queue(turn, node),
+        Funds::Enough(estimate) => reserve(turn, node, estimate),
+        Funds::Short(_) => {}
     }
     if let Some(task) = turn.graph.task(node)
         && turn.run.record(node)?.awaits_rehearsal(&task.contract)
@@ -310,11 +313,44 @@ pub(super) fn back_off(item: &ItemId, losses: u16) -> Duration {
     jittered(item, losses, seconds.min(300) * 1_000)
 }
 
-/// Says what is short for the next attempt: spent plus its estimate against each limit (DESIGN 9).
-fn shortfall(turn: &Turn<'_>, node: &NodeId) -> Result<Option<Shortfall>, Refusal> {
-    let budget = turn.run.head.budget;
+/// Whether the budget suffices for the next attempt.
+enum Funds {
+    /// It does; this much of it is expected to be used.
+    Enough(Reserved),
+    /// It may, once attempts that are under way have used less than they are expected to.
+    Later,
+    /// It does not.
+    Short(Shortfall),
+}
+
+/// Sets aside what an attempt is expected to use, from before it is sent out until what it used is charged (P15).
+fn reserve(turn: &mut Turn<'_>, node: &NodeId, estimate: Reserved) {
+    let uses_budget = uses_budget(turn, node);
+    let reserved = &mut turn.run.head.reserved;
+    reserved.remove(node);
+    if uses_budget && estimate != Reserved::default() && !planted(Mutant::BudgetCountedAtEnd) {
+        reserved.insert(node.clone(), estimate);
+    }
+}
+
+/// Says whether the attempts at a node use tokens: those of an agent, or of the run of a sub-plan.
+fn uses_budget(turn: &Turn<'_>, node: &NodeId) -> bool {
+    turn.graph.task(node).is_some() || turn.graph.sub_plan(node).is_some()
+}
+
+/// Says whether a node that waits has to wait on, since others under way may use what is left of the budget. A report that
+/// waits for its gate needs none.
+fn awaits_funds(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
+    let is_reported = turn.run.record(node)?.unchecked.is_some();
+    Ok(!is_reported && matches!(funds(turn, node)?, Funds::Later))
+}
+
+/// Compares each limit with what was used and what the next attempt is expected to use (DESIGN 9), and with what is set aside
+/// for others besides.
+fn funds(turn: &Turn<'_>, node: &NodeId) -> Result<Funds, Refusal> {
+    let head = &turn.run.head;
+    let (budget, spent, others) = (head.budget, head.spent, head.reserved_beside(node));
     let planned = turn.graph.budget();
-    let spent = turn.run.head.spent;
     let own = turn.run.record(node)?.tally.spent;
     let steps = u64::from(turn.graph.task_count().max(1));
     let mean = |sum: u64, count: u32, share: Option<u64>| match count {
@@ -322,40 +358,43 @@ fn shortfall(turn: &Turn<'_>, node: &NodeId) -> Result<Option<Shortfall>, Refusa
         count => sum / u64::from(count),
     };
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-    let time_spent = micros(turn.run.time_spent(turn.now));
-    let parts = [
-        (BudgetPart::Tokens, budget.tokens, spent.tokens, mean(own.tokens, own.metered, planned.tokens), 1),
-        (
-            BudgetPart::MicroUsd,
-            budget.micro_usd,
-            spent.micro_usd,
-            mean(own.micro_usd, own.metered, planned.micro_usd),
-            1,
-        ),
-        (
-            BudgetPart::Seconds,
-            budget.time.map(micros),
-            time_spent,
-            mean(micros(own.time), own.metered + own.unmetered, planned.time.map(micros)),
-            1_000_000,
-        ),
-    ];
     // What came before anybody worked, such as a rehearsal, is no step's: the first needs no more than it left.
-    let is_first = spent.metered + spent.unmetered == 0;
-    let steps_remaining = turn.graph.task_count().saturating_sub(turn.run.head.settled.total());
-    for (part, limit, spent, estimate, unit) in parts {
-        let Some(limit) = limit else { continue };
+    let is_first = spent.metered + spent.unmetered == 0 && head.reserved.keys().all(|other| other == node);
+    let steps_remaining = turn.graph.task_count().saturating_sub(head.settled.total());
+    let mut is_later = false;
+    let mut look = |part: BudgetPart, limit: Option<u64>, spent: u64, others: u64, estimate: u64| {
+        let Some(limit) = limit else { return Ok(0) };
         let left = limit.saturating_sub(spent).max(1);
         let estimate = if is_first { estimate.min(left) } else { estimate };
+        let unit = if part == BudgetPart::Seconds { 1_000_000 } else { 1 };
         if spent.saturating_add(estimate) > limit {
-            return Ok(Some(Shortfall {
+            return Err(Shortfall {
                 part,
                 limit: limit / unit,
                 spent: spent.div_ceil(unit),
                 estimate: estimate.div_ceil(unit),
                 steps_remaining,
-            }));
+            });
         }
-    }
-    Ok(None)
+        is_later |= others > 0 && spent.saturating_add(others).saturating_add(estimate) > limit;
+        Ok(estimate)
+    };
+    // A run within another one has limits that its own plan does not name.
+    let tokens = mean(own.tokens, own.metered, planned.tokens.or(budget.tokens));
+    let micro_usd = mean(own.micro_usd, own.metered, planned.micro_usd.or(budget.micro_usd));
+    let time = mean(micros(own.time), own.metered + own.unmetered, planned.time.or(budget.time).map(micros));
+    let time_spent = micros(turn.run.time_spent(turn.now));
+    let looked =
+        look(BudgetPart::Tokens, budget.tokens, spent.tokens, others.tokens, tokens).and_then(|tokens| {
+            let micro_usd =
+                look(BudgetPart::MicroUsd, budget.micro_usd, spent.micro_usd, others.micro_usd, micro_usd)?;
+            // Time passes for all of them at once.
+            look(BudgetPart::Seconds, budget.time.map(micros), time_spent, 0, time)?;
+            Ok(Reserved { tokens, micro_usd })
+        });
+    Ok(match looked {
+        Err(shortfall) => Funds::Short(shortfall),
+        Ok(_) if is_later && uses_budget(turn, node) => Funds::Later,
+        Ok(estimate) => Funds::Enough(estimate),
+    })
 }

@@ -6,7 +6,17 @@ use planctl_engine::mutant::{Mutant, plant};
 use super::script::talk;
 
 /// Conversations that a planted bug makes go another way.
-const CAUGHT: [(Mutant, &str); 27] = [
+const CAUGHT: [(Mutant, &str); 28] = [
+    (
+        Mutant::BudgetCountedAtEnd,
+            "
+            plan  x: task  f: fork j  a: task  b: task  j: join  x -on_success-> f  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> done  budget 1000 tokens  parallel 2
+            approved
+            -> clock admitted           x#1 to coder
+            -> agent reported x#1 600 tokens  x#1 to harness
+            -> harness found x#1 exit 0  x#1 passed; x settled passed; b queued; a#1 to coder
+            ",
+    ),
     (
         Mutant::BranchCountedTwice,
             "

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use axum::response::Response;
 use planctl_engine::{
-    AgentEvent, AgentSaid, At, Ending, Event, Fault, FaultKind, ItemId, Overrun, Report, Role, RunId,
-    Subscription, Task, Usage, Work, WorkKind,
+    AgentEvent, AgentSaid, At, Ending, Event, Excerpt, Fault, FaultKind, ItemId, Overrun, Report, Role,
+    RunId, Subscription, Task, Usage, Work, WorkKind,
 };
 use planctl_glob::Glob;
 use planctl_harness::{Assignment, Masks, digest_of, excerpt_of};
@@ -602,6 +602,18 @@ impl Lease {
         Ok(secrets.masks(&RunSettings::of(&call.station().store.run(self.run).await?)?))
     }
 
+    /// Returns what history holds of a text; the rest is stored apart, as long as the lease is held: anybody can make up a
+    /// bearer's secret, and what comes under none is refused later.
+    async fn kept(&self, call: &Call, text: &str) -> Result<Excerpt, Problem> {
+        let (excerpt, outputs) = excerpt_of(&self.masks(call).await?.text(text));
+        let store = &call.station().store;
+        for output in &outputs {
+            let (digest, bytes) = (&output.digest, &output.bytes);
+            store.put_output_under(&self.item, self.generation, &self.token, digest, bytes).await?;
+        }
+        Ok(excerpt)
+    }
+
     /// Says why a lease is none: it was lost, or there never was one.
     async fn lost(&self, call: &Call) -> Result<Problem, Problem> {
         let leased = call.station().store.leased(&self.item, self.generation, &self.token).await?;
@@ -658,10 +670,7 @@ pub(super) async fn complete(call: Call) -> Answer {
         return Err(Problem::new(Code::BadRequest, "`insert_step` is longer than 16 KiB")
             .help("propose one step; what is long belongs into a file that it names"));
     }
-    let (text, outputs) = excerpt_of(&lease.masks(&call).await?.text(&said.text));
-    for output in &outputs {
-        call.station().store.put_output(&output.digest, &output.bytes).await?;
-    }
+    let text = lease.kept(&call, &said.text).await?;
     let hints = said.hints();
     let report = Report {
         text,
@@ -684,10 +693,7 @@ pub(super) async fn fail(call: Call) -> Answer {
     let overran = |past| AgentSaid::Overran { past, duration, usage: usage.clone() };
     let (event, follows) = match said.kind {
         FailKind::GaveUp => {
-            let (text, outputs) = excerpt_of(&lease.masks(&call).await?.text(&said.reason));
-            for output in &outputs {
-                call.station().store.put_output(&output.digest, &output.bytes).await?;
-            }
+            let text = lease.kept(&call, &said.reason).await?;
             let report =
                 Report { text, gave_up: true, ending: None, duration, usage: usage.clone(), hints: None };
             (AgentSaid::Reported(report), "the contract is checked; if it fails there is no retry")

@@ -44,6 +44,8 @@ pub(super) enum Entry {
     Level { node: NodeId, level: Level, from: Role, by_agent: bool },
     /// The attempt whose failure the next worker is told of.
     Told { node: NodeId, failed: Option<usize> },
+    /// An attempt was promised a part of the budget.
+    Promised { node: NodeId, tokens: u64, micro_usd: u64 },
     /// A worker's use was charged.
     Charged { node: NodeId, usage: Option<(u64, u64)>, time: Duration },
     /// A node at which nobody works was entered from another.
@@ -144,6 +146,7 @@ impl Entry {
             | Entry::Child { node, .. }
             | Entry::Proposed { node, .. }
             | Entry::Recurred { node, .. }
+            | Entry::Promised { node, .. }
             | Entry::Charged { node, .. } => Some(node),
             Entry::Heard { .. } | Entry::ChildCharged { .. } | Entry::Noticed | Entry::Unnoticed => None,
         }

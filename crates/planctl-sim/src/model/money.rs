@@ -2,9 +2,34 @@
 
 use std::time::Duration;
 
-use planctl_engine::{Budget, NodeId};
+use planctl_engine::{Budget, NodeId, NodeKind};
 
-use super::Model;
+use super::journal::Entry;
+use super::{Model, Place};
+
+/// Whether the next attempt can be paid for.
+pub(super) enum Means {
+    /// It can, and is expected to use this much.
+    Enough { tokens: u64, micro_usd: u64 },
+    /// Not before those under way are done.
+    Promised,
+    /// Not without more.
+    None,
+}
+
+/// One part of the budget, seen before an attempt.
+struct Part {
+    limit: Option<u64>,
+    used: u64,
+    promised: u64,
+    expected: u64,
+}
+
+impl Part {
+    fn exceeds(&self, before: u64) -> bool {
+        self.limit.is_some_and(|limit| before + self.expected > limit)
+    }
+}
 
 impl Model {
     pub(super) fn tokens(&self, id: Option<&NodeId>) -> u64 {
@@ -26,28 +51,92 @@ impl Model {
         within + self.charges_of(id).filter(|(usage, _)| usage.is_some() == is_metered).count()
     }
 
-    /// Says whether what was used and what the next attempt of a step is expected to use exceed a limit.
-    pub(super) fn is_short(&self, id: &NodeId) -> bool {
+    /// Says whether the next attempt at a node can be paid for, and with how much: tokens and money.
+    ///
+    /// By the promise (P15): a budget is never over-spent, and counts what an attempt is expected to use when it is sent out.
+    /// So with every part that has a limit, what was used, what those under way are promised and what this one is expected to
+    /// use together stay within it. Where only promises stand against it, it waits until they are kept; else a person decides.
+    pub(super) fn means(&self, id: &NodeId) -> Means {
+        let (promised_tokens, promised_usd) = self.promised(Some(id));
+        let nobody_began = self.charges(None, true) + self.charges(None, false) == 0;
+        let is_alone = promised_tokens + promised_usd == 0;
+        let mut all = [
+            Part {
+                limit: self.budget.tokens,
+                used: self.tokens(None),
+                promised: promised_tokens,
+                expected: 0,
+            },
+            Part {
+                limit: self.budget.micro_usd,
+                used: self.micro_usd(None),
+                promised: promised_usd,
+                expected: 0,
+            },
+            Part {
+                limit: self.budget.time.map(micros),
+                used: micros(self.time_up_to_now()),
+                // All of them spend the same time.
+                promised: 0,
+                expected: 0,
+            },
+        ];
+        for (part, expected) in all.iter_mut().zip(self.expected(id)) {
+            let Some(limit) = part.limit else { continue };
+            // The very first attempt begins with whatever is left.
+            let most =
+                if nobody_began && is_alone { limit.saturating_sub(part.used).max(1) } else { u64::MAX };
+            part.expected = expected.min(most);
+        }
+        if all.iter().any(|part| part.exceeds(part.used)) {
+            return Means::None;
+        }
+        if self.is_paid(id) && all.iter().any(|part| part.exceeds(part.used + part.promised)) {
+            return Means::Promised;
+        }
+        let [tokens, usd, _] = all;
+        Means::Enough { tokens: tokens.expected, micro_usd: usd.expected }
+    }
+
+    /// The average use of the attempts at a node, or its share of the plan's budget where there was none: tokens, money
+    /// and time.
+    fn expected(&self, id: &NodeId) -> [u64; 3] {
         let steps = u64::from(self.graph.task_count().max(1));
         let metered = self.charges(Some(id), true) as u64;
         let all = metered + self.charges(Some(id), false) as u64;
         let own_time: Duration = self.charges_of(Some(id)).map(|(_, time)| time).sum();
         let planned = self.graph.budget();
-        let share = |limit: Option<u64>| limit.unwrap_or(0) / steps;
-        let expected = |used: u64, times: u64, share: u64| used.checked_div(times).unwrap_or(share);
-        let tokens = expected(self.tokens(Some(id)), metered, share(planned.tokens));
-        let usd = expected(self.micro_usd(Some(id)), metered, share(planned.micro_usd));
-        let time = expected(micros(own_time), all, share(planned.time.map(micros)));
-        let is_first = self.charges(None, true) + self.charges(None, false) == 0;
-        // The first step begins with whatever is left.
-        let at_most =
-            |limit: u64, used: u64| if is_first { limit.saturating_sub(used).max(1) } else { u64::MAX };
-        let exceeds = |limit: Option<u64>, used: u64, more: u64| {
-            limit.is_some_and(|limit| used + more.min(at_most(limit, used)) > limit)
+        let mean = |used: u64, times: u64, limit: Option<u64>| {
+            used.checked_div(times).unwrap_or(limit.unwrap_or(0) / steps)
         };
-        exceeds(self.budget.tokens, self.tokens(None), tokens)
-            || exceeds(self.budget.micro_usd, self.micro_usd(None), usd)
-            || exceeds(self.budget.time.map(micros), micros(self.time_up_to_now()), time)
+        [
+            mean(self.tokens(Some(id)), metered, planned.tokens),
+            mean(self.micro_usd(Some(id)), metered, planned.micro_usd),
+            mean(micros(own_time), all, planned.time.map(micros)),
+        ]
+    }
+
+    /// The sum promised to attempts that are under way, but for those at one node: tokens and money.
+    pub(super) fn promised(&self, but: Option<&NodeId>) -> (u64, u64) {
+        let at_work = |id: &&NodeId| {
+            matches!(self.place(id), Place::Rehearsed | Place::WithAgent | Place::Resting | Place::Within)
+        };
+        self.journal.nodes().filter(|id| Some(*id) != but).filter(at_work).fold((0, 0), |sum, id| {
+            let of_one = self.newest(id, |entry| {
+                if let Entry::Promised { tokens, micro_usd, .. } = entry {
+                    Some((*tokens, *micro_usd))
+                } else {
+                    None
+                }
+            });
+            let (tokens, usd) = of_one.unwrap_or((0, 0));
+            (sum.0 + tokens, sum.1 + usd)
+        })
+    }
+
+    /// Says whether whoever works at a node is paid by the budget: an agent, or the run of another plan.
+    pub(super) fn is_paid(&self, id: &NodeId) -> bool {
+        matches!(self.kind(id), NodeKind::Task(_) | NodeKind::SubPlan(_))
     }
 
     /// Says whether four fifths of some limit are used.

@@ -22,7 +22,8 @@ impl Model {
     ///
     /// A revision comes with its graph.
     pub fn hear(&mut self, event: &Event, revision: Option<&Graph>, now: Timestamp) -> Option<Vec<String>> {
-        let mut next = self.clone();
+        let so_far = std::mem::take(&mut self.so_far);
+        let mut next = Model { so_far, ..self.clone() };
         next.now = now;
         next.tellings.clear();
         next.beyond.clear();
@@ -37,6 +38,7 @@ impl Model {
         heard.ok()?;
         next.walk_on();
         next.close(event);
+        next.so_far.clear();
         *self = next;
         Some(self.tellings.clone())
     }
@@ -379,6 +381,7 @@ impl Model {
         self.tell("expired".to_owned());
         for node in self.out() {
             if matches!(self.place(&node), Place::WithAgent | Place::Resting) {
+                self.charge_so_far(&node);
                 self.escalate(&node, "stale", Level::Primary);
             } else {
                 self.ask(&node, AskKind::Escalation, "stale");

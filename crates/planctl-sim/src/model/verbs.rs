@@ -8,6 +8,7 @@ use planctl_engine::{
 };
 
 use super::journal::Entry;
+use super::money::Means;
 use super::{Before, Model, Place, Status};
 
 impl Model {
@@ -126,9 +127,25 @@ impl Model {
             self.put(node, Place::WithHarness { gave_up });
         } else if self.attempts_of_run() as u64 >= u64::from(self.graph.limits().attempts) {
             self.ask(node, AskKind::Escalation, "attempts_limit");
-        } else if self.is_short(node) {
-            self.ask(node, AskKind::Budget, "budget");
-        } else if self.awaits_rehearsal(node) {
+        } else {
+            match self.means(node) {
+                Means::None => {
+                    self.ask(node, AskKind::Budget, "budget");
+                }
+                Means::Promised => self.stand_in_line(node),
+                Means::Enough { tokens, micro_usd } => {
+                    if self.is_paid(node) {
+                        self.journal.push(Entry::Promised { node: node.clone(), tokens, micro_usd });
+                    }
+                    self.send_out(node);
+                }
+            }
+        }
+    }
+
+    /// Has the contract rehearsed or the next attempt made.
+    fn send_out(&mut self, node: &NodeId) {
+        if self.awaits_rehearsal(node) {
             self.journal.push(Entry::Rehearsing { node: node.clone() });
             self.put(node, Place::Rehearsed);
         } else {
@@ -167,6 +184,12 @@ impl Model {
         out.len() < usize::from(self.graph.limits().parallel) && !out.iter().any(is_shared)
     }
 
+    /// Says whether a node that waits has room, and is not waiting for what others were promised.
+    fn may_go(&self, node: &NodeId) -> bool {
+        let waits = self.proposed(node).is_none() && matches!(self.means(node), Means::Promised);
+        self.has_room(node) && !waits
+    }
+
     fn apart(&self, node: &NodeId) -> Vec<String> {
         self.graph.task(node).map_or(Vec::new(), |task| task.apart.clone())
     }
@@ -176,7 +199,7 @@ impl Model {
         if self.status != Status::Active {
             return false;
         }
-        let Some(next) = self.line().into_iter().find(|node| self.has_room(node)) else { return false };
+        let Some(next) = self.line().into_iter().find(|node| self.may_go(node)) else { return false };
         self.put(&next, Place::Nowhere);
         self.begin(&next);
         true
@@ -290,6 +313,15 @@ impl Model {
         }
     }
 
+    /// Charges what the worker at a node said so far that it uses, when its work is taken back.
+    pub(super) fn charge_so_far(&mut self, node: &NodeId) {
+        if matches!(self.place(node), Place::WithAgent | Place::Resting)
+            && let Some(usage) = self.so_far.remove(node)
+        {
+            self.charge(node, Some(&usage), Duration::ZERO);
+        }
+    }
+
     pub(super) fn note_down(&mut self, event: &HumanEvent, node: &NodeId) {
         self.journal.push(Entry::Noted { node: node.clone(), note: event.note.clone() });
     }
@@ -299,6 +331,7 @@ impl Model {
     }
 
     pub(super) fn put(&mut self, node: &NodeId, to: Place) {
+        self.charge_so_far(node);
         self.journal.push(Entry::Moved { node: node.clone(), to });
     }
 

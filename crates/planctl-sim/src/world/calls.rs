@@ -108,6 +108,7 @@ impl World {
         }
         let graph = command.revision.as_ref().unwrap_or(self.store.plan()).graph.clone();
         let decided = self.store.decide(&graph, &command.event, self.now)?;
+        self.model.hear_so_far(self.store.noted_beside(&command.event));
         let heard = self.model.hear(&command.event, Some(&graph), self.now);
         let (part, whole) = match (decided, &heard) {
             (Ok(decided), Some(_)) => decided,

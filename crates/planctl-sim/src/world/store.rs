@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::{
     Advance, Effect, Event, Fact, Graph, Head, Item, ItemId, NodeId, Record, Refusal, Run, RunId, Scope,
-    TimerId, Timestamp, Work, advance, touched,
+    TimerId, Timestamp, Usage, Work, advance, touched,
 };
 
 use crate::faults::Flaw;
@@ -34,6 +34,8 @@ pub struct Entry {
     /// Which revision was in force.
     pub plan: usize,
     pub facts: Vec<Fact>,
+    /// Usage that was charged because its item was taken back.
+    pub noted: BTreeMap<NodeId, Usage>,
 }
 
 /// One row of the queue.
@@ -41,6 +43,8 @@ pub struct Row {
     pub item: Item,
     pub place: RowPlace,
     pub generation: u64,
+    /// Usage that its holder has told so far.
+    pub used: Option<Usage>,
 }
 
 /// Whether an item can be claimed.
@@ -165,6 +169,7 @@ impl Store {
             return None;
         }
         row.place = RowPlace::Leased(lease);
+        row.used = None;
         row.generation += u64::from(self.flaw != Some(Flaw::GenerationKept));
         Some(row.generation)
     }
@@ -179,6 +184,26 @@ impl Store {
         }
     }
 
+    /// Keeps with a live lease what its holder says it has used so far.
+    pub fn note(&mut self, id: &ItemId, generation: u64, usage: Usage) {
+        if let Some(row) = self.items.get_mut(id)
+            && row.generation == generation
+            && matches!(row.place, RowPlace::Leased(_))
+        {
+            row.used = Some(usage);
+        }
+    }
+
+    /// Returns what the holders of items said so far that they use, but for the one that an event comes from, by node.
+    pub fn noted_beside(&self, event: &Event) -> BTreeMap<NodeId, Usage> {
+        let own = event.at().map(|at| &at.node);
+        let others = self.open_items().filter(|row| {
+            matches!((&row.place, &row.item.work), (RowPlace::Leased(_), Work::Agent { .. }))
+                && Some(&row.item.at.node) != own
+        });
+        others.filter_map(|row| Some((row.item.at.node.clone(), row.used.clone()?))).collect()
+    }
+
     /// Decides as the store does, on the touched rows alone, and says where that differs from deciding on all of them.
     ///
     /// # Errors
@@ -190,7 +215,8 @@ impl Store {
         event: &Event,
         now: Timestamp,
     ) -> Result<Result<(Advance, Advance), Refusal>, String> {
-        let whole = advance(graph, &self.whole, event, now);
+        let noted = self.noted_beside(event);
+        let whole = advance(graph, &self.whole.clone().with_noted(noted), event, now);
         let part = self.decide_on_part(graph, event, now)?;
         match (part, whole) {
             (Ok(part), Ok(whole)) => {
@@ -226,7 +252,8 @@ impl Store {
         for _ in 0..graph.nodes().len() + 3 {
             let nodes = self.load(&scope);
             let loaded = nodes.len();
-            let run = Run::loaded(self.run, self.head.clone(), scope.clone(), nodes);
+            let run = Run::loaded(self.run, self.head.clone(), scope.clone(), nodes)
+                .with_noted(self.noted_beside(event));
             match advance(graph, &run, event, now) {
                 Err(Refusal::NotLoaded(more)) => scope = scope.union(more),
                 Ok(decided) if event.at().is_some() && !self.plan().is_woven => {
@@ -274,6 +301,7 @@ impl Store {
             at: now,
             plan: self.plans.len() - 1,
             facts: part.facts,
+            noted: part.noted,
         });
         self.commands.insert(command.key.clone(), self.history.len());
         self.head = part.run.head.clone();
@@ -322,10 +350,12 @@ impl Store {
                 Some(row) => {
                     row.generation += u64::from(flaw != Some(Flaw::GenerationKept));
                     row.place = RowPlace::Ready;
+                    row.used = None;
                     row.item = *item;
                 }
                 None => {
-                    let row = Row { item: (*item).clone(), place: RowPlace::Ready, generation: 1 };
+                    let row =
+                        Row { item: (*item).clone(), place: RowPlace::Ready, generation: 1, used: None };
                     self.items.insert(item.id, row);
                 }
             },

@@ -48,6 +48,9 @@ impl World {
         if self.dice.happens(if self.is_calm { 50 } else { 250 }) {
             let span = if place.is_multiple_of(2) { OWN_LEASE } else { REMOTE_LEASE };
             self.store.renew(&hand.item, hand.generation, self.now.after(span));
+            if let Some(usage) = self.told_before("so far", &hand.at) {
+                self.store.note(&hand.item, hand.generation, usage);
+            }
             return Ok(());
         }
         let proof = Proof::Lease { item: hand.item.clone(), generation: hand.generation };

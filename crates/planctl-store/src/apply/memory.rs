@@ -33,8 +33,12 @@ pub(crate) struct Known {
 }
 
 impl Known {
+    /// Returns about how many KiB it takes: what workers noted may be most of a record.
     pub(crate) fn weight(&self) -> usize {
-        1 + self.records.len()
+        let bytes = |record: &Record| {
+            record.context.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
+        };
+        1 + self.records.values().map(|record| 1 + bytes(record) / 1024).sum::<usize>()
     }
 
     fn records_in(&self, scope: &Scope) -> BTreeMap<NodeId, Record> {
@@ -87,6 +91,7 @@ impl Store {
             records: known.records_in(&call.scope),
             item: None,
             due: None,
+            noted: BTreeMap::new(),
             is_ending: false,
             is_remembered: true,
         })
@@ -109,7 +114,7 @@ impl Store {
         records.extend(after.records().iter().map(|(id, record)| (id.clone(), record.clone())));
         let known = Known {
             seq: decided.seq(),
-            chain: decided.lines.last().map_or(before.chain, |line| line.hash),
+            chain: decided.hash(),
             head: after.head.clone(),
             graph: before.graph.clone(),
             revision: before.revision.clone(),

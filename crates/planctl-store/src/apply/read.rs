@@ -13,6 +13,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use super::{Applied, Call, Decided, Lease, Setback, claimed, is_of_speaker};
+use crate::connections::Planning;
 use crate::error::StoreError;
 use crate::history::Said;
 use crate::proof::Proof;
@@ -27,7 +28,10 @@ macro_rules! read_with {
             "r.active and r.status <> 'active' as is_ending, n.names, n.records, i.generation, i.state as item_state, i.token_hash, ",
             "i.used::text as used, ",
             "(i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() or i.instance = $4) as is_over, ",
-            "(select t.at from timers t where t.run = r.id and t.timer = $5) as due ",
+            "(select t.at from timers t where t.run = r.id and t.timer = $5) as due, ",
+            "(select json_object_agg(u.node, u.used)::text from items u where u.run = r.id and u.lane = 'agent' ",
+            "and u.state = 'leased' and u.used is not null and u.id is distinct from $3) as noted, ",
+            "(select h.hash from history h where h.run = r.id and h.seq = $6) as lineage ",
             "from runs r left join items i on i.id = $3 left join lateral ",
             "(select array_agg(n.node) as names, array_agg(n.record::text) as records from nodes n ",
             "where n.run = r.id and ",
@@ -42,7 +46,7 @@ pub(crate) const READ_LIVE: &str =
     read_with!("(n.node = any($2) or n.state in ('ready', 'working', 'resting', 'checking', 'held'))");
 pub(crate) const READ_ALL: &str = read_with!("$2::text[] is not null");
 pub(crate) const READ_DUPLICATE: &str = "select h.seq, h.name, r.head::text as head from history h join runs r on r.id = h.run \
-     where h.run = $1 and h.item = $2 and h.generation = $3 and h.kind = 'input' order by h.seq desc limit 1";
+     where h.run = $1 and h.node = $4 and h.item = $2 and h.generation = $3 and h.kind = 'input' order by h.seq desc limit 1";
 pub(crate) const READ_OWN_COMMAND: &str =
     "select exists (select from history where run = $1 and seq = $2 and command = $3) as found";
 pub(crate) const READ_COMMAND: &str = "select c.body_hash, c.run, c.seq, r.head::text as head from commands c \
@@ -62,6 +66,8 @@ pub(super) struct Loaded {
     pub(super) records: BTreeMap<NodeId, Record>,
     pub(super) item: Option<ItemRow>,
     pub(super) due: Option<Timestamp>,
+    /// Usage that the holders of its other items have told so far, by node.
+    pub(super) noted: BTreeMap<NodeId, Usage>,
     /// Says that the run ended, and still has the workspace for those who worked for it.
     pub(super) is_ending: bool,
     /// Says that none of it was read: the fences decide whether it holds, and the item, too.
@@ -101,6 +107,10 @@ impl Loaded {
             records: records(row.try_get("names")?, row.try_get("records")?)?,
             item,
             due: optional_time_at(row, "due")?,
+            noted: match row.try_get::<Option<&str>, _>("noted")? {
+                Some(noted) => from_json(noted, "what was used")?,
+                None => BTreeMap::new(),
+            },
             is_ending: row.try_get("is_ending")?,
             is_remembered: false,
         })
@@ -148,17 +158,22 @@ impl Store {
             Event::Clock(ClockEvent::Due { timer }) => Some(timer.word()),
             Event::Clock(_) | Event::Agent(_) | Event::Harness(_) | Event::Human(_) => None,
         };
-        let mut lent = self.connections().lend().await?;
+        let committed = self.cache().committed(call.run);
+        let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let query = sqlx::query(statement)
             .bind(stored_run(call.run))
             .bind(names)
             .bind(item)
             .bind(dead_instance)
-            .bind(timer.as_deref());
+            .bind(timer.as_deref())
+            .bind(committed.map(|committed| committed.seq));
         let result = query.fetch_optional(&mut *lent).await;
         let row = lent.settle(result)?;
         let row = row.ok_or_else(|| StoreError::not_found(format!("run {}", call.run)))?;
         let loaded = Loaded::from_row(&row)?;
+        if let Some(committed) = committed {
+            committed.check(loaded.seq, row.try_get("lineage")?)?;
+        }
         self.told_time().tell(loaded.now);
         Ok(loaded)
     }
@@ -211,9 +226,12 @@ impl Store {
     /// Looks whether the same news under the same lease was accepted before.
     async fn read_duplicate(&self, call: &Call<'_>) -> Result<Option<Applied>, Setback> {
         let Some((item, generation)) = call.proof.item() else { return Ok(None) };
-        let mut lent = self.connections().lend().await?;
-        let query =
-            sqlx::query(READ_DUPLICATE).bind(stored_run(call.run)).bind(item.as_str()).bind(generation);
+        let mut lent = self.connections().lend(Planning::ByIndex).await?;
+        let query = sqlx::query(READ_DUPLICATE)
+            .bind(stored_run(call.run))
+            .bind(item.as_str())
+            .bind(generation)
+            .bind(call.event.at().map(|at| at.node.as_str()));
         let result = query.fetch_optional(&mut *lent).await;
         let Some(row) = lent.settle(result)? else { return Ok(None) };
         if row.try_get::<&str, _>("name")? != call.event.kind() {
@@ -237,7 +255,7 @@ impl Store {
     /// Returns the stored answer where a person's key was used before.
     pub(super) async fn read_command(&self, call: &Call<'_>) -> Result<Option<Applied>, Setback> {
         let Some(key) = call.proof.key() else { return Ok(None) };
-        let mut lent = self.connections().lend().await?;
+        let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let result = sqlx::query(READ_COMMAND).bind(key).fetch_optional(&mut *lent).await;
         let Some(row) = lent.settle(result)? else { return Ok(None) };
         let is_same = row.try_get::<uuid::Uuid, _>("run")? == stored_run(call.run)
@@ -265,7 +283,7 @@ impl Store {
 
     /// Says whether a transition of this call, whose outcome was unknown, was written.
     pub(super) async fn read_own_command(&self, call: &Call<'_>, decided: &Decided) -> Result<bool, Setback> {
-        let mut lent = self.connections().lend().await?;
+        let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let query = sqlx::query(READ_OWN_COMMAND)
             .bind(stored_run(call.run))
             .bind(decided.before.seq + 1)
@@ -281,7 +299,7 @@ impl Store {
         decided: &Decided,
     ) -> Result<Option<Claimed>, Setback> {
         let Some(gate) = decided.gate(call) else { return Ok(None) };
-        let mut lent = self.connections().lend().await?;
+        let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let query = sqlx::query(READ_TAKEN).bind(gate.id.as_str()).bind(call.token.hash());
         let result = query.fetch_optional(&mut *lent).await;
         let Some(row) = lent.settle(result)? else { return Ok(None) };

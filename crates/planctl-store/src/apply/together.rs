@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use super::Decided;
 use super::write::{self, WRITE_STEPS};
 use crate::cache::lock;
+use crate::connections::Planning;
 use crate::effects::{Put, micros};
 use crate::queue::Take;
 use crate::rows::{run_id, stored_run, stored_time, time_at, to_json};
@@ -170,7 +171,7 @@ impl Store {
             .bind(each.step(|step| stored_run(step.decided.after.run.id)))
             .bind(each.step(|step| step.decided.before.seq))
             .bind(each.step(|step| step.decided.seq()))
-            .bind(each.step(|step| step.decided.chain().to_vec()))
+            .bind(each.step(|step| step.decided.hash().to_vec()))
             .bind(each.step(|step| to_json(&step.decided.after.run.head)))
             .bind(each.step(|step| stored_time(step.decided.before.now)))
             .bind(each.step(|step| step.decided.before.is_remembered))
@@ -185,8 +186,9 @@ impl Store {
             .bind(each.taken(|take, _| micros(take.lease)))
             .bind(each.step(|step| step.decided.fixed.host.as_str()));
         let query = write::bind_puts(query, &each.step(|step| step.put.as_ref()))
-            .bind(each.step(|step| step.decided.before.used()));
-        let mut lent = self.connections().lend().await?;
+            .bind(each.step(|step| step.decided.before.used()))
+            .bind(each.step(|step| &step.decided.before.chain[..]));
+        let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let result = query.fetch_all(&mut *lent).await;
         let rows = lent.settle(result)?;
         if let Some(row) = rows.first() {

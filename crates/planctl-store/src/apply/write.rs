@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use planctl_engine::{
-    Answer, ClockEvent, Decision, Digest, Effect, End, Event, ItemId, NodeId, NodeState, Record, RunStatus,
-    Work,
+    AgentSaid, Answer, ClockEvent, Decision, Digest, Effect, End, Event, Excerpt, ItemId, NodeId, NodeState,
+    Record, RunStatus, Work,
 };
 use sqlx::Postgres;
 use sqlx::postgres::{PgArguments, PgRow};
@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::read::body_hash;
 use super::together::{Step, Unwritten};
 use super::{Call, Decided, Setback, revised_to};
+use crate::connections::Planning;
 use crate::effects::{self, Put};
 use crate::history::Draft;
 use crate::listen::Brings;
@@ -70,7 +71,8 @@ pub(crate) const WRITE_STEPS: &str = concat!(
 with moved as (
   update runs r set seq = ($21::bigint[])[array_position($19, r.id)], chain = ($22::bytea[])[array_position($19, r.id)],
     head = ($23::text[])[array_position($19, r.id)]::json
-  where r.id = any($19::uuid[]) and r.seq = ($20::bigint[])[array_position($19, r.id)] and ",
+  where r.id = any($19::uuid[]) and r.seq = ($20::bigint[])[array_position($19, r.id)]
+    and r.chain = ($48::bytea[])[array_position($19, r.id)] and ",
     time_holds!(
         "($25::boolean[])[array_position($19, r.id)]",
         "($24::timestamptz[])[array_position($19, r.id)]"
@@ -89,7 +91,7 @@ with moved as (
     lines_and_records!(),
     "), put as (
   insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros,
-    generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on, locks)
+    generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on, locks, home)
   select ($36::text[])[m.n], m.id, ($37::text[])[m.n], ($38::int[])[m.n], ($39::int[])[m.n], ($40::text[])[m.n],
     ($41::text[])[m.n], case when ($29::bytea[])[m.n] is null then 'ready' else 'leased' end, ($42::text[])[m.n]::json,
     ($43::timestamptz[])[m.n], ($44::timestamptz[])[m.n], ($45::bigint[])[m.n],
@@ -98,7 +100,7 @@ with moved as (
     case when ($29::bytea[])[m.n] is not null then clock_timestamp() + ($45::bigint[])[m.n] * interval '1 microsecond' end,
     ($24::timestamptz[])[m.n],
     case when ($40::text[])[m.n] = 'agent' and m.served && array['*', ($41::text[])[m.n]] then ($35::text[])[m.n] end,
-    string_to_array(($46::text[])[m.n], ',')
+    string_to_array(($46::text[])[m.n], ','), ($35::text[])[m.n]
   from fence, moved m where fence.holds and ($36::text[])[m.n] is not null
   returning run, generation, lease_until, hard_deadline, served_on is not null as served
 )
@@ -111,7 +113,11 @@ from fence, moved m left join put p on p.run = m.id where fence.holds"
 /// bell too. The order is run, item, rest.
 ///
 /// Of what is taken back, an item that somebody holds stays as a withdrawn one, which is seen under its lock: it may have
-/// been claimed just now. So a run that ends keeps the workspace where anything is out that could be.
+/// been claimed just now. So a run that ends keeps the workspace where anything is out that could be, and a node keeps its
+/// locks as long as such an item of it is left, from this transition or an earlier one.
+///
+/// The plan's row is not locked when `moving` reads it. So the update checks status and digest again, under the row's lock:
+/// where somebody saved another text meanwhile, the plan stays as that left it.
 pub(crate) const WRITE_ALL: &str = concat!(
     "\
 with moved as (
@@ -122,7 +128,7 @@ with moved as (
     started_at = case when $49::boolean then coalesce(started_at, $24::timestamptz) else started_at end,
     turn_at = case when $48::text = 'queued' then case when status = 'queued' then turn_at else $53::timestamptz end end,
     ended_at = case when $48::text <> 'ended' then null when status = 'ended' then ended_at else $24::timestamptz end
-  where id = $19::uuid and seq = $20::bigint and ",
+  where id = $19::uuid and seq = $20::bigint and chain = $67::bytea and ",
     time_holds!("$25::boolean", "$24::timestamptz"),
     "
   returning id, served, revision, approval, settings
@@ -148,7 +154,7 @@ with moved as (
   update items i set state = 'withdrawn' from taken_back b where i.id = b.id and b.is_held
 ), put as (
   insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros,
-    generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on, locks)
+    generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on, locks, home)
   select p.id, $19::uuid, p.node, p.visit, p.attempt, p.lane, p.target,
     case when t.taken then 'leased' else 'ready' end, p.work::json, p.available_at, p.due_at, p.span,
     case when t.taken then 1 else 0 end, case when t.taken then $29::bytea end,
@@ -157,7 +163,7 @@ with moved as (
     case when t.taken then clock_timestamp() + $34::bigint * interval '1 microsecond' end,
     case when t.taken then clock_timestamp() + p.span * interval '1 microsecond' end, $24::timestamptz,
     case when p.lane = 'agent' and (select served from moved) && array['*', p.target] then $35::text end,
-    string_to_array(p.locks, ',')
+    string_to_array(p.locks, ','), $35::text
   from fence, unnest($36::text[], $37::text[], $38::int[], $39::int[], $40::text[], $41::text[], $42::text[],
     $43::timestamptz[], $44::timestamptz[], $45::bigint[], $47::boolean[], $46::text[])
     as p (id, node, visit, attempt, lane, target, work, available_at, due_at, span, wanted, locks),
@@ -188,6 +194,7 @@ with moved as (
 ), freed as (
   delete from locks l using fence where fence.holds and l.run = $19::uuid and l.node = any($65::text[])
     and not exists (select from taken_back b where b.is_held and b.node = l.node)
+    and not exists (select from items w where w.run = l.run and w.node = l.node and w.state = 'withdrawn')
 ), answered as (
   insert into commands (key, run, body_hash, seq, at)
   select $58::text, $19::uuid, $59::bytea, $20::bigint + 1, $24::timestamptz
@@ -197,10 +204,12 @@ with moved as (
   where fence.holds and $60::text is not null and r.id = $19::uuid and p.id = r.plan
     and p.digest = coalesce($50::text, r.revision) and p.status = any($61::text[])
 ), moved_plan as (
-  update plans p set status = $60::text, updated_at = $24::timestamptz from moving where p.id = moving.id
+  update plans p set status = $60::text, updated_at = $24::timestamptz from moving
+  where p.id = moving.id and p.status = moving.status and p.digest = moving.digest
+  returning p.id, moving.status as was, p.digest
 ), recorded as (
   insert into plan_transitions (plan, from_status, to_status, by, why, digest, at)
-  select id, status, $60::text, $62::text, $63::text, digest, $24::timestamptz from moving
+  select id, was, $60::text, $62::text, $63::text, digest, $24::timestamptz from moved_plan
 ), rung as (
   select pg_notify('planctl', $64::text) from fence where fence.holds and $64::text is not null
 )
@@ -211,8 +220,12 @@ from fence left join taken t on true"
 
 type Bound<'q> = Query<'q, Postgres, PgArguments>;
 
-pub(crate) const REFUSE: &str = "insert into refusals (run, item, generation, name, reason, body) \
-     values ($1, $2, $3, $4, $5, $6::json)";
+/// Keeps the newest hundred of a run, which are those that are shown: stale news comes without end, and from anybody.
+pub(crate) const REFUSE: &str = "with old as (delete from refusals r where r.run = $1 \
+       and r.id <= (select n.id from refusals n where n.run = $1 order by n.id desc offset 99 limit 1)) \
+     insert into refusals (run, item, generation, name, reason, body) values ($1, $2, $3, $4, $5, $6::json)";
+/// The most bytes that are kept of news that changes nothing.
+const REFUSED_BYTES_MAX: usize = 16 * 1024;
 
 /// A move of the plan's status that goes with a transition of its run.
 struct PlanMove<'a> {
@@ -276,11 +289,6 @@ impl Decided {
             && self.before.head.status == RunStatus::Active
             && self.after.run.head.status == RunStatus::Active
             && self.freed().next().is_none()
-    }
-
-    /// Returns the hash that the run's history ends in.
-    pub(super) fn chain(&self) -> &[u8] {
-        self.lines.last().map_or(&self.before.chain, |line| &line.hash)
     }
 
     /// Returns the records that the transition changes.
@@ -373,6 +381,24 @@ pub(super) fn bind_puts<'q>(query: Bound<'q>, puts: &[Option<&'q Put>]) -> Bound
         .bind(of_each(puts, |put| put.locks.as_deref()).into_iter().map(Option::flatten).collect::<Vec<_>>())
 }
 
+/// Returns refused news as it is kept: without the long parts that only a worker brings.
+fn as_refused(event: &Event) -> String {
+    let whole = to_json(event);
+    let Event::Agent(event) = event else { return whole };
+    if whole.len() <= REFUSED_BYTES_MAX {
+        return whole;
+    }
+    let mut event = event.clone();
+    let shorten = |text: &mut String| *text = text.chars().take(Excerpt::TAIL_BYTES_MAX / 4).collect();
+    match &mut event.said {
+        AgentSaid::Reported(report) => report.hints = None,
+        AgentSaid::Asked { question, .. } => shorten(question),
+        AgentSaid::Faulted(fault) => shorten(&mut fault.message),
+        AgentSaid::Overran { .. } | AgentSaid::Released => {}
+    }
+    to_json(&Event::Agent(event))
+}
+
 fn of_each<'q, T>(puts: &[Option<&'q Put>], value: impl Fn(&'q Put) -> T) -> Vec<Option<T>> {
     puts.iter().map(|put| put.map(&value)).collect()
 }
@@ -423,7 +449,7 @@ impl Store {
             .bind(stored_run(call.run))
             .bind(before.seq)
             .bind(decided.seq())
-            .bind(decided.chain())
+            .bind(decided.hash().to_vec())
             .bind(to_json(&after.head))
             .bind(stored_time(before.now))
             .bind(before.is_remembered)
@@ -457,8 +483,9 @@ impl Store {
             .bind(plan.as_ref().map(|plan| plan.why))
             .bind(payload)
             .bind(freed)
-            .bind(before.used());
-        let mut lent = self.connections().lend().await?;
+            .bind(before.used())
+            .bind(&before.chain[..]);
+        let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let result = query.fetch_one(&mut *lent).await;
         let row = lent.settle(result)?;
         self.told_time().tell(time_at(&row, "now")?);
@@ -468,14 +495,14 @@ impl Store {
     /// Keeps news that did not fit, for people to read.
     pub(super) async fn refuse(&self, call: &Call<'_>, reason: &str) -> Result<(), Setback> {
         let item = call.proof.item();
-        let mut lent = self.connections().lend().await?;
+        let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let query = sqlx::query(REFUSE)
             .bind(stored_run(call.run))
             .bind(item.map(|(item, _)| item.as_str()))
             .bind(item.map(|(_, generation)| generation))
             .bind(call.event.kind())
             .bind(reason)
-            .bind(to_json(call.event));
+            .bind(as_refused(call.event));
         let result = query.execute(&mut *lent).await;
         lent.settle(result)?;
         Ok(())

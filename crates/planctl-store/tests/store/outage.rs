@@ -9,7 +9,7 @@ use planctl_store::{Settings, Store, StoreError};
 use sqlx::Executor as _;
 use sqlx::postgres::PgConnectOptions;
 
-use crate::world::{evaluated, reported, take, world};
+use crate::world::{World, await_that, evaluated, reported, take, world};
 
 const KILL_ALL: &str = "select count(pg_terminate_backend(pid)) from pg_stat_activity \
      where datname = current_database() and pid <> pg_backend_pid() and application_name = 'planctl'";
@@ -184,4 +184,59 @@ async fn a_database_that_stays_away_is_given_up_after_the_deadline() {
     admin.execute(sqlx::AssertSqlSafe(open)).await.unwrap();
     assert_eq!(world.store.run(run.id).await.unwrap().id, run.id);
     assert!(!matches!(outcome, Err(StoreError::Refused(_))), "{outcome:?}");
+}
+
+/// Has whoever makes a workspace run an expression in its session, and returns the process that did.
+async fn in_a_session_of(world: &World, expression: &str) -> i32 {
+    let mut aside = world.aside().await;
+    let script = format!(
+        "create table did (pid int, value text); \
+         create function does() returns trigger language plpgsql as $$ begin \
+           insert into did select pg_backend_pid(), {expression}; return new; end $$; \
+         create trigger does after insert on workspaces for each row execute function does()"
+    );
+    aside.execute(sqlx::AssertSqlSafe(script)).await.unwrap();
+    world.store.workspace("host-a", "/another").await.unwrap();
+    sqlx::query_scalar("select pid from did").fetch_one(&mut aside).await.unwrap()
+}
+
+/// Finding B6: 57P05 is of no class that asks for another try, but its severity says that the session is over.
+#[tokio::test]
+async fn p12_b6_a_session_that_the_server_ends_for_standing_idle_is_replaced() {
+    let mut world = world(1).await;
+    let run = world.begun().await;
+    // Its last words reach a session that is far away; a socket of this host may be closed before they are read.
+    let proxy = Proxy::before(&world.database.connect_options()).await;
+    world.store = through(&proxy, world.database.connect_options()).await;
+    let pid = in_a_session_of(&world, "set_config('idle_session_timeout', '1', false)").await;
+    let mut aside = world.aside().await;
+    await_that(async || {
+        let is_gone = "select not exists (select from pg_stat_activity where pid = $1)";
+        sqlx::query_scalar(is_gone).bind(pid).fetch_one(&mut aside).await.unwrap()
+    })
+    .await;
+    assert_eq!(world.store.run(run.id).await.unwrap().id, run.id);
+}
+
+/// Finding B6: after a failover the sessions that were left open may be those of a standby.
+#[tokio::test]
+async fn p12_b6_a_session_that_may_only_read_is_replaced() {
+    let world = world(1).await;
+    let pid = in_a_session_of(&world, "set_config('default_transaction_read_only', 'on', false)").await;
+    world.store.workspace("host-a", "/a third").await.unwrap();
+    let pids = "select pid from did where pid <> $1";
+    let other: i32 = sqlx::query_scalar(pids).bind(pid).fetch_one(&mut world.aside().await).await.unwrap();
+    assert_ne!(other, pid);
+}
+
+#[tokio::test]
+async fn b6_the_sessions_of_the_store_are_never_ended_for_standing_idle() {
+    let mut world = world(1).await;
+    let mut aside = world.aside().await;
+    let limit = format!("alter database {} set idle_session_timeout = '1h'", world.database.name());
+    aside.execute(sqlx::AssertSqlSafe(limit)).await.unwrap();
+    world.store = Store::connect(world.database.connect_options(), Settings::default()).await.unwrap();
+    in_a_session_of(&world, "current_setting('idle_session_timeout')").await;
+    let limit: String = sqlx::query_scalar("select value from did").fetch_one(&mut aside).await.unwrap();
+    assert_eq!(limit, "0");
 }

@@ -1,9 +1,10 @@
 //! Plans, approvals, and finding runs by what people type.
 
-use planctl_engine::{ClockEvent, Decision, Digest, Event, Refusal};
+use planctl_engine::{ClockEvent, Decision, Digest, End, Event, Refusal, RunStatus};
 use planctl_store::{NewApproval, NewRevision, NewRun, Page, PlanStatus, StoreError};
 
-use crate::world::{HOST, human, linear, person, world};
+use crate::world::{HOST, await_lock, evaluated, human, linear, person, world};
+use sqlx::Connection as _;
 
 #[tokio::test]
 async fn p26_only_the_moves_of_a_plans_life_are_allowed() {
@@ -245,4 +246,29 @@ async fn a_run_that_does_not_exist_is_said_not_to() {
         .await;
     assert!(matches!(outcome, Err(StoreError::NotFound { .. })), "{outcome:?}");
     assert!(matches!(world.store.ask(99).await, Err(StoreError::NoAsk { number: 99 })));
+}
+
+/// Finding B3: the last verdict waits for the row of the plan while its author saves another text.
+#[tokio::test]
+async fn b3_a_text_that_is_saved_while_its_run_ends_stays_a_draft() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let gate = world.gate(run.id).await;
+    let (mut author, mut aside) = (world.aside().await, world.aside().await);
+    let mut saving = author.begin().await.unwrap();
+    let saves = "update plans set digest = 'sha256:new', status = 'draft'";
+    sqlx::query(saves).execute(&mut *saving).await.unwrap();
+    let store = world.store.clone();
+    let ending = tokio::spawn(async move {
+        store.apply(gate.item.run, &evaluated(&gate.item.at, 0), &gate.proof(), None).await
+    });
+    await_lock(&mut aside).await;
+    saving.commit().await.unwrap();
+    let applied = ending.await.unwrap().unwrap();
+    assert_eq!(applied.head.status, RunStatus::Ended { end: End::Done });
+    let plan = world.store.plan(world.plan.id).await.unwrap();
+    assert_eq!((plan.status, plan.digest.as_str()), (PlanStatus::Draft, "sha256:new"));
+    let moves = world.store.plan_moves(world.plan.id).await.unwrap();
+    assert!(moves.iter().all(|moved| moved.to != PlanStatus::Done), "nobody ran the new text: {moves:?}");
+    world.assert_sound(run.id).await;
 }

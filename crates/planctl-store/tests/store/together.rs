@@ -8,7 +8,7 @@ use planctl_store::{Applied, Claimed, Renewal, StoreError, Token, Waiting};
 use sqlx::{Connection as _, PgConnection};
 use tokio::task::JoinHandle;
 
-use crate::world::{HOST, World, linear, reported, take, world};
+use crate::world::{HOST, World, await_lock, await_that, linear, reported, take, world};
 
 const SOON: Duration = Duration::from_secs(15);
 
@@ -31,15 +31,6 @@ fn report(world: &World, work: &Claimed) -> Reporting {
     })
 }
 
-async fn await_that(mut holds: impl AsyncFnMut() -> bool) {
-    let looking = async {
-        while !holds().await {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), looking).await.expect("it comes to that");
-}
-
 /// Keeps everybody from writing a run, until what it returns is over.
 async fn hold_run_of<'c>(
     connection: &'c mut PgConnection,
@@ -49,16 +40,6 @@ async fn hold_run_of<'c>(
     let run = uuid::Uuid::from_u128(work.item.run.as_u128());
     sqlx::query("select from runs where id = $1 for update").bind(run).execute(&mut *held).await.unwrap();
     held
-}
-
-/// Waits until somebody waits for a row that another has.
-async fn await_lock(aside: &mut PgConnection) {
-    await_that(async || {
-        let waiting = "select exists (select from pg_stat_activity where datname = current_database() \
-            and wait_event_type = 'Lock')";
-        sqlx::query_scalar(waiting).fetch_one(&mut *aside).await.unwrap()
-    })
-    .await;
 }
 
 /// Reports the first and holds it up in the middle of its writing until the others, in their order, are in line; then
@@ -247,6 +228,21 @@ async fn p4_those_in_line_are_served_at_once_first_come_first_served_and_nobody_
     for run in runs {
         world.assert_sound(run).await;
     }
+}
+
+/// Degradation 1b of the core's review: nobody else claims, and the whole line got nothing.
+#[tokio::test]
+async fn of_two_items_that_need_the_same_lock_a_claim_for_all_takes_the_first() {
+    let world = world(1).await;
+    let mut runs = Vec::new();
+    for number in 0..3 {
+        let graph = if number < 2 { crate::withdrawn::locking() } else { linear(1) };
+        runs.push(world.begun_at(&format!("/at{number}"), &graph).await.id);
+    }
+    let line = ["a", "b", "c"].map(waiting);
+    let claimed = world.store.claim_for_all(&[Role::new("coder")], HOST, &line).await.unwrap();
+    let of: Vec<_> = claimed.iter().map(|claimed| claimed.as_ref().map(|claimed| claimed.item.run)).collect();
+    assert_eq!(of, [Some(runs[0]), Some(runs[2]), None]);
 }
 
 #[tokio::test]

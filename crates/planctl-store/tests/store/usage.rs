@@ -2,10 +2,17 @@
 
 use std::time::Duration;
 
-use planctl_engine::{AgentEvent, AgentSaid, Event, RunId, Spent, Usage};
-use planctl_store::{Claimed, Settings, Store, StoreError, Token};
+use planctl_engine::{
+    AgentEvent, AgentSaid, Answer, Budget, ChildApproval, Decision, Event, Graph, GraphParts, NodeKind,
+    Outcome, RedFirst, RunId, Spent, SubPlan, Usage,
+};
+use planctl_store::{
+    Claim, ClaimLane, Claimed, NewAround, NewRun, Proof, Settings, Store, StoreError, Token,
+};
 
-use crate::world::{World, released, reported, take, world};
+use crate::world::{
+    World, evaluated, holder, human, linear, linear_with, person, released, reported, take, world, world_of,
+};
 
 fn tokens(tokens: u64) -> Usage {
     Usage { output_tokens: tokens, ..Usage::default() }
@@ -87,4 +94,99 @@ async fn what_a_worker_used_that_vanished_is_charged() {
     world.store.apply(run.id, &expired.event(), &expired.proof(), None).await.unwrap();
     assert_eq!(spent(&world, &work).await.tokens, 30);
     assert!(world.store.audit(run.id).await.unwrap().is_empty());
+}
+
+/// Finding B5: nobody reports what was used any more, so what was said by then is charged.
+#[tokio::test]
+async fn p15_b5_what_a_worker_used_is_charged_where_its_work_is_taken_back() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let work = work(&world, run.id).await;
+    assert!(note(&world, &work, &tokens(40)).await);
+    world.store.apply(run.id, &human(Decision::Cancel), &person(None), None).await.unwrap();
+    assert_eq!((spent(&world, &work).await.tokens, spent(&world, &work).await.metered), (40, 1));
+    let late = world.store.apply(run.id, &reported(&work.item.at), &work.proof(), None).await;
+    assert!(matches!(late, Err(StoreError::StaleLease)), "{late:?}");
+    assert_eq!(spent(&world, &work).await.tokens, 40);
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn p15_b5_what_a_worker_used_is_charged_where_its_step_stood_still_for_too_long() {
+    let mut parts = GraphParts::from(linear(1));
+    parts.limits.stale_after = Some(Duration::from_micros(1));
+    let world = world_of(Graph::new(parts).unwrap()).await;
+    let run = world.begun().await;
+    let first = work(&world, run.id).await;
+    assert!(note(&world, &first, &tokens(40)).await);
+    let due = loop {
+        if let Some(Ok(due)) = world.store.due_timers(&[], 1).await.unwrap().pop() {
+            break due;
+        }
+    };
+    world.store.apply(run.id, &due.event(), &Proof::Clock, None).await.unwrap();
+    assert_eq!(spent(&world, &first).await.tokens, 40);
+    let ask = world.store.asks(Some(run.id), None).await.unwrap().remove(0);
+    let again = human(Decision::Answer { item: ask.item, answer: Answer::Retry });
+    world.store.apply(run.id, &again, &person(None), None).await.unwrap();
+    world.store.let_go(&first).await.unwrap();
+    let second = work(&world, run.id).await;
+    world.store.apply(run.id, &reported(&second.item.at), &second.proof(), None).await.unwrap();
+    assert_eq!(spent(&world, &first).await.tokens, 40, "once");
+    world.assert_sound(run.id).await;
+}
+
+/// A plan of two steps and of a plan between them, with a thousand tokens for all.
+fn around_another() -> Graph {
+    let budget = Budget { tokens: Some(1000), ..Budget::default() };
+    let mut parts = GraphParts::from(linear_with(3, budget, RedFirst::Off));
+    for node in parts.nodes.iter_mut().filter(|node| node.id.as_str() == "2") {
+        node.kind = NodeKind::SubPlan(Box::new(SubPlan {
+            path: "within.md".to_owned(),
+            folder: None,
+            approval: ChildApproval::Inherit,
+            lapse: Outcome::Failed,
+            until: None,
+            cycles: 1,
+        }));
+    }
+    Graph::new(parts).unwrap()
+}
+
+/// Finding B5: a plan that names no budget uses no more than the one around it has left.
+#[tokio::test]
+async fn p15_b5_a_run_within_another_has_what_is_left_of_its_budget() {
+    let world = world_of(around_another()).await;
+    let run = world.begun().await;
+    let work = work(&world, run.id).await;
+    assert!(note(&world, &work, &tokens(300)).await);
+    let applied = world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&take())).await;
+    let gate = applied.unwrap().taken.unwrap();
+    world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
+    let claim = Claim {
+        lane: ClaimLane::Gate,
+        run: Some(run.id),
+        except: Vec::new(),
+        holder: holder("me"),
+        lease: Duration::from_secs(15),
+    };
+    let nested = world.store.claim(&claim).await.unwrap().expect("the plan within is to begin");
+    let elsewhere = world.begun_at("/within", &linear(1)).await;
+    let new = NewRun {
+        plan: elsewhere.plan,
+        revision: &elsewhere.revision,
+        stem: "within",
+        approval: None,
+        settings: "{}",
+        served: &[],
+        request: None,
+    };
+    let around = NewAround { parent: run.id, item: &nested.item.id, place: "/somewhere", depth: 1 };
+    let child = world.store.create_sub_plan(&new, &around).await.unwrap();
+    assert_eq!(child.head.budget, Budget { tokens: Some(700), ..Budget::default() });
+    assert_eq!(world.store.create_sub_plan(&new, &around).await.unwrap().id, child.id);
+    world.submit(child.id).await;
+    for run in [child.id, run.id] {
+        world.assert_sound(run).await;
+    }
 }

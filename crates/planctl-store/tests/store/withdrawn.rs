@@ -157,15 +157,20 @@ async fn a_run_that_is_taken_up_waits_for_the_end_of_its_own_worker() {
     world.assert_sound(run.id).await;
 }
 
-#[tokio::test]
-async fn a_lock_is_kept_until_its_holder_has_ended() {
+/// A plan of one step that has a lock to itself.
+pub fn locking() -> Graph {
     let mut parts = GraphParts::from(linear(1));
     for node in &mut parts.nodes {
         if let NodeKind::Task(task) = &mut node.kind {
             task.locks = vec!["port".to_owned()];
         }
     }
-    let graph = Graph::new(parts).unwrap();
+    Graph::new(parts).unwrap()
+}
+
+#[tokio::test]
+async fn a_lock_is_kept_until_its_holder_has_ended() {
+    let graph = locking();
     let world = world_of(graph.clone()).await;
     let first = world.begun().await;
     let work = world.claim_for(first.id, "slow", LONG).await.unwrap();
@@ -176,4 +181,17 @@ async fn a_lock_is_kept_until_its_holder_has_ended() {
     world.store.let_go(&work).await.unwrap();
     assert!(world.claim(second.id, "other").await.is_some());
     world.assert_sound(first.id).await;
+}
+
+/// Finding B4: the work is taken back by one transition, and the node settles by a later one.
+#[tokio::test]
+async fn b4_a_lock_is_kept_where_a_person_skips_the_step_whose_holder_has_not_ended() {
+    let (world, run, work) = stale(locking()).await;
+    let second = world.begun_at("/elsewhere", &locking()).await;
+    assert!(world.claim(second.id, "other").await.is_none(), "the lock is taken");
+    answered(&world, run.id, Answer::Skip).await;
+    assert!(world.claim(second.id, "other").await.is_none(), "its holder may still use what it stands for");
+    world.store.let_go(&work).await.unwrap();
+    assert!(world.claim(second.id, "other").await.is_some());
+    world.assert_sound(run.id).await;
 }

@@ -311,3 +311,23 @@ pub async fn connect(database: &TestDatabase) -> sqlx::PgConnection {
     use sqlx::Connection as _;
     sqlx::PgConnection::connect_with(&database.connect_options()).await.unwrap()
 }
+
+/// Waits until something holds; looks every few milliseconds, for a minute.
+pub async fn await_that(mut holds: impl AsyncFnMut() -> bool) {
+    let looking = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), looking).await.expect("it comes to that");
+}
+
+/// Waits until some session waits for a row that another one has locked.
+pub async fn await_lock(aside: &mut sqlx::PgConnection) {
+    await_that(async || {
+        let waiting = "select exists (select from pg_stat_activity where datname = current_database() \
+            and wait_event_type = 'Lock')";
+        sqlx::query_scalar(waiting).fetch_one(&mut *aside).await.unwrap()
+    })
+    .await;
+}

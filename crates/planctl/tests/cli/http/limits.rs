@@ -162,6 +162,34 @@ fn a_question_beyond_the_limit_is_refused_and_the_item_stays_held() {
 }
 
 #[test]
+fn p20_b1_a_secret_that_somebody_made_up_stores_nothing() {
+    let house = House::new();
+    let run = house.run("a", "word");
+    let claimed = house.claim();
+    let (item, held) = (claimed["item"].as_str().unwrap(), claimed["token"].as_str().unwrap());
+    let made_up = format!("planctl_item_1_{}", "0".repeat(64));
+    let of_no_run = format!("{}.1.1.1.agent", "0".repeat(32));
+    let say = |item: &str, verb: &str, secret: &str| {
+        let text = "x".repeat(100_000);
+        let body = match verb {
+            "complete" => serde_json::json!({ "text": text }),
+            _ => serde_json::json!({ "kind": "gave_up", "reason": text }),
+        };
+        let ask = Ask { token: Some(secret), body: Some(body.to_string()), ..Ask::default() };
+        house.network("POST", &format!("/v1/items/{item}/{verb}"), &ask).status
+    };
+    for verb in ["complete", "fail"] {
+        for item in [item, of_no_run.as_str()] {
+            assert_eq!(say(item, verb, &made_up), 404, "{verb} {item}");
+        }
+    }
+    assert_eq!(house.room.sql("select count(*) from outputs"), "0");
+    assert_eq!(say(item, "complete", held), 200);
+    assert_eq!(house.room.sql("select count(*) from outputs"), "1");
+    house.room.planctl(&["plan", "cancel", &run]);
+}
+
+#[test]
 fn hole_7_work_of_a_run_whose_settings_were_changed_by_sql_is_not_handed_out_over_http() {
     let house = House::new();
     let run = house.run("a", "word");

@@ -1,0 +1,41 @@
+//! Notices a database that lost history (P17): after a failover to a standby that lagged behind, or after a restore.
+//!
+//! A process remembers the newest line of history that it committed of each run. Histories are only ever added to, so a run
+//! whose history does not hold that line any more was set back. Such a run is refused until this process restarts: it is
+//! stored as another process or an operator left it, and what this process knows of it is of a timeline that is lost.
+//!
+//! Transitions that are decided from memory are fenced besides: the writing statement compares the run's `chain`, the hash of
+//! its newest line, with the one that the transition was decided on. So a state of a lost timeline is never written over a
+//! run that has reached the same `seq` on another way.
+
+use crate::error::StoreError;
+
+/// The newest line of a run's history that this process committed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Committed {
+    pub(crate) seq: i64,
+    pub(crate) hash: [u8; 32],
+}
+
+impl Committed {
+    /// Compares what was committed with what is stored: the run's newest line, and the hash of the line committed.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] where that line is gone, or another one is in its place.
+    pub(super) fn check(&self, newest: i64, found: Option<Vec<u8>>) -> Result<(), StoreError> {
+        if found.as_deref() == Some(&self.hash[..]) {
+            return Ok(());
+        }
+        let seq = self.seq;
+        let what = if newest < seq {
+            format!("its history ends with line {newest}, and line {seq} was committed")
+        } else {
+            format!("line {seq} of its history is not the one that was committed")
+        };
+        Err(StoreError::corrupt(format!(
+            "{what}: the database lost history, by a failover or a restore (HISTORY_REGRESSED); to go on from what is \
+             stored, restart planctl"
+        )))
+    }
+}

@@ -1,0 +1,175 @@
+//! A database with a long past: no statement reads through it to find what is under way.
+
+use planctl_store::STATEMENTS;
+use planctl_store::testing::TestDatabase;
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
+
+use crate::world::{connect, database};
+
+/// The most rows that a statement may read and throw away.
+const FILTERED_MAX: f64 = 1000.0;
+
+/// A hundred thousand runs that have ended, of a thousand plans in ten workspaces, with what runs leave behind; and work that
+/// waits on another host.
+const PAST: &str = "
+create function run_id(n bigint) returns uuid language sql immutable as
+  $$ select ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid $$;
+insert into workspaces (host, path) select 'host-a', '/w' || n from generate_series(1, 10) n;
+insert into graphs (digest, body) values ('g', '{}');
+insert into plans (workspace, path, status, digest)
+  select 1 + n % 10, 'plan-' || n || '.md', 'done', 'd' from generate_series(1, 1000) n;
+insert into revisions (plan, digest, source, graph) select id, 'd', '', 'g' from plans;
+insert into plan_transitions (plan, from_status, to_status, by, why, digest)
+  select 1 + n % 1000, 'draft', 'verified', 'ann', '', 'd' from generate_series(1, 20000) n;
+insert into approvals (workspace, plan, digest, config_digest, config, protected, by, nonce)
+  select p.workspace, p.id, 'd', 'c', '{}', '{}', 'ann', gen_random_uuid() from plans p, generate_series(1, 20);
+insert into runs (id, plan, workspace, stem, number, name, revision, graph, settings, status, head, seq, chain, created_at,
+    started_at, ended_at)
+  select run_id(n), p.id, p.workspace, 'plan-' || p.id, n / 1000, 'plan-' || p.id || '-' || n / 1000, 'd', 'g', '{}', 'ended',
+    '{}', 3, sha256('x'), now(), now(), now()
+  from generate_series(1, 100000) n join plans p on p.id = 1 + n % 1000;
+insert into nodes (run, node, state, record) select id, '1', 'passed', '{}' from runs;
+insert into history (run, seq, at, kind, name, cause, node, visit, attempt, item, generation, command, body, hash)
+  select run_id(n), s, now(), case when s = 1 then 'input' else 'fact' end, 'harness.evaluated', 'x', s::text, 1, 1,
+    n || '.' || s, 1, gen_random_uuid(), '{}'::json, sha256('x')
+  from generate_series(1, 10000) n, generate_series(1, 3) s
+  union all select run_id(50000), s, now(), case when s % 6 = 1 then 'input' else 'fact' end, 'agent.reported', 'x',
+    (s / 6)::text, 1, 1, 'i' || s / 6, 1, gen_random_uuid(), '{}'::json, sha256('x') from generate_series(1, 30000) s;
+insert into refusals (run, name, reason, body) select run_id(n), 'x', '', '{}' from generate_series(1, 20000) n;
+insert into asks (item, run, node, visit, attempt, work, created_at, closed_at)
+  select 'a' || n, run_id(n), '1', 1, 1, '{}', now(), now() from generate_series(1, 100000) n;
+insert into commands (key, run, body_hash, seq, at)
+  select 'k' || n, run_id(n), '', 1, now() from generate_series(1, 20000) n;
+insert into requests (principal, key, route, body_hash, call, status)
+  select 'ann', 'k' || n, 'POST /', '', gen_random_uuid(), 200 from generate_series(1, 20000) n;
+insert into outputs (digest, bytes) select 'o' || n, '' from generate_series(1, 20000) n;
+insert into run_settings (run, number, seq, chain, digest, hash)
+  select id, 1, 1, chain, sha256('x'), sha256('x') from runs;
+insert into sub_plans (run, parent, item, place, depth)
+  select run_id(n), run_id(n + 1), 's' || n, '/', 1 from generate_series(1, 20000) n;
+insert into worktrees (run, root, path, branch, base, made_at, left_behind, seen_seq, removed_at)
+  select run_id(n), '/', '/', 'b', 'c', now(), 0, 3, now() from generate_series(30000, 50000) n;
+insert into tokens (id, name, scope, roles, hash)
+  select 't' || n, 'ann', 'read', '{}', sha256(n::text::bytea) from generate_series(1, 500) n;
+insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros, generation,
+    created_at, home)
+  select 'i' || n, run_id(n), '1', 1, 1, 'agent', 'coder', 'ready', '{}', now(), now(), 1, 0, now(), 'host-b'
+  from generate_series(1, 20000) n;
+insert into topics (name, newest, posted_at) select 't' || n, 100, now() from generate_series(1, 100) n;
+insert into notes (topic, number, by, body, call)
+  select t.id, n, 'ann', '', gen_random_uuid() from topics t, generate_series(1, 100) n;
+";
+
+/// Values by the type of a parameter: of things that are there, and of things that are not.
+const VALUES: [[(&str, &str); 3]; 2] = [
+    [("uuid", "run_id(50000)"), ("bigint", "100"), ("text", "'host-a'")],
+    [("uuid", "run_id(999999)"), ("bigint", "5000"), ("text", "'nobody'")],
+];
+
+/// Look-ups that nothing narrows down; and work, of which another host has a lot.
+const OF_ALL: [(&str, &str); 9] = [
+    ("queue: claim of one", "'agent', null, '{coder}', '\\x00', 'host-a', '', '', true, 100, '{}'"),
+    (
+        "queue: claim among",
+        "'agent', null, '{coder}', '\\x00', 'host-a', '', '', true, 100, array[run_id(1)]",
+    ),
+    ("queue: next work", "'host-a', '{coder}'"),
+    ("claims: of one for all", "'{coder}', 'host-a', '{\\x00}', '{me}', '{100}'"),
+    ("runs: asks", "null, null, null, 100"),
+    ("runs: runs", "null, 100, null"),
+    ("runs: run of path", "null, 'nobody'"),
+    ("runs: runs beginning", "'nobody', 'nobodz', null, null"),
+    ("plans: plans", "null, null, 100"),
+];
+
+fn value(kind: &str, of: &[(&str, &str); 3]) -> String {
+    let scalar = kind.strip_suffix("[]");
+    let value = of.iter().find(|(named, _)| *named == kind).map(|(_, value)| *value);
+    match (scalar, kind) {
+        (Some(_), _) => format!("'{{}}'::{kind}"),
+        (None, "integer") => "1".to_owned(),
+        (None, "boolean") => "false".to_owned(),
+        (None, "json" | "jsonb") => "'{}'".to_owned(),
+        (None, "bytea") => "'\\x00'".to_owned(),
+        (None, "timestamp with time zone") => "now()".to_owned(),
+        (None, _) => value.unwrap_or("null").to_owned(),
+    }
+}
+
+/// Counts the rows that a plan and the plans below it read and threw away.
+fn filtered(plan: &Value) -> f64 {
+    let number = |name: &str| plan[name].as_f64().unwrap_or(0.0);
+    let thrown = ["Rows Removed by Filter", "Rows Removed by Join Filter", "Rows Removed by Index Recheck"];
+    let own: f64 = thrown.into_iter().map(number).sum::<f64>() * number("Actual Loops").max(1.0);
+    own + plan["Plans"].as_array().into_iter().flatten().map(filtered).sum::<f64>()
+}
+
+async fn with_a_past() -> (TestDatabase, PgConnection) {
+    let database = database().await;
+    let mut connection = connect(&database).await;
+    connection.execute(PAST).await.unwrap();
+    connection.execute("analyze").await.unwrap();
+    (database, connection)
+}
+
+/// Plans as the sessions of the store do: claims and transitions by index, the rest by values.
+async fn plan_as(connection: &mut PgConnection, name: &str) {
+    let is_by_index = ["apply: ", "claims: ", "queue: claim "].iter().any(|family| name.starts_with(family));
+    let (scans, mode) = if is_by_index { ("off", "force_generic_plan") } else { ("on", "auto") };
+    let (_, set) = STATEMENTS.iter().find(|(known, _)| *known == "connections: set planning").unwrap();
+    sqlx::query(*set).bind(scans).bind(mode).execute(connection).await.unwrap();
+}
+
+/// Explains a statement that was carried out, after the server has planned it as often as it does before it keeps a plan.
+async fn explained(connection: &mut PgConnection, values: &str) -> Result<Value, sqlx::Error> {
+    let execute =
+        format!("execute looked_at{}", if values.is_empty() { String::new() } else { format!("({values})") });
+    for _ in 0..6 {
+        connection.execute(AssertSqlSafe(format!("explain {execute}"))).await?;
+    }
+    let analyze = format!("explain (analyze, timing off, format json) {execute}");
+    let row = connection.fetch_one(sqlx::raw_sql(AssertSqlSafe(analyze))).await?;
+    Ok(serde_json::from_str(row.try_get_unchecked::<&str, _>(0)?).unwrap())
+}
+
+#[tokio::test]
+async fn b2_no_statement_reads_through_a_hundred_thousand_runs_that_have_ended() {
+    let (_database, mut connection) = with_a_past().await;
+    let mut troubles = Vec::new();
+    let of_the_data = STATEMENTS.iter().filter(|(name, _)| {
+        !["connections: ", "migrate: ", "server: "].iter().any(|family| name.starts_with(family))
+    });
+    for (name, text) in of_the_data {
+        plan_as(&mut connection, name).await;
+        connection.execute(AssertSqlSafe(format!("prepare looked_at as {text}"))).await.unwrap();
+        let kinds: Vec<String> = sqlx::query_scalar(
+            "select unnest(parameter_types)::text from pg_prepared_statements where name = 'looked_at'",
+        )
+        .fetch_all(&mut connection)
+        .await
+        .unwrap();
+        let listed = |of| kinds.iter().map(|kind| value(kind, of)).collect::<Vec<_>>().join(", ");
+        let of_all = OF_ALL.iter().filter(|(known, _)| known == name).map(|(_, values)| (*values).to_owned());
+        for values in VALUES.iter().map(listed).chain(of_all) {
+            connection.execute("begin").await.unwrap();
+            match explained(&mut connection, &values).await {
+                Ok(plan) if filtered(&plan[0]["Plan"]) > FILTERED_MAX => {
+                    troubles
+                        .push(format!("{name} ({values}) throws {} rows away", filtered(&plan[0]["Plan"])));
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    // A fence ends a statement, or a constraint does that these values break.
+                    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+                    if code.is_none_or(|code| !code.starts_with("PL") && !code.starts_with("23")) {
+                        troubles.push(format!("{name} ({values}): {error}"));
+                    }
+                }
+            }
+            connection.execute("rollback").await.unwrap();
+        }
+        connection.execute("deallocate looked_at").await.unwrap();
+    }
+    assert!(troubles.is_empty(), "{}", troubles.join("\n"));
+}
