@@ -534,7 +534,10 @@ impl<'a> Reader<'a> {
                 let close: String = text.chars().take_while(|c| matches!(c, '`' | '~')).collect();
                 let help = format!("write {close} on a line of its own after the last line of code");
                 let line = self.source.line_span(fence.first_line);
-                let indent = self.source.slice(Span::new(line.start, fence.opener.start));
+                // Below a bullet its text is indented as far; a quote goes on with its sign.
+                let before = self.source.slice(Span::new(line.start, fence.opener.start));
+                let is_kept = |c: &char| c.is_whitespace() || *c == '>';
+                let indent: String = before.chars().map(|c| if is_kept(&c) { c } else { ' ' }).collect();
                 let is_code = |span: &&Span| !self.source.slice(**span).trim().is_empty();
                 let at = fence.content.iter().rev().find(is_code).map_or(fence.opener.end, |span| span.end);
                 let closing = format!("\n{indent}{close}");
