@@ -144,6 +144,11 @@ impl<'b> Places<'_, 'b> {
         let shown = escape(path);
         let message = format!("step {number} reads `{shown}`, which is not there and no earlier step makes");
         let absent = Diagnostic::new(Code::P201, message).at(span, "no such file");
+        // That a step which names the file only reads it, was read off its words, and these may say more than is understood.
+        let absent = match order.read_before(path, at) {
+            Some(_) => absent.level(Severity::Warning),
+            None => absent,
+        };
         if order.is_made_within(path, at) {
             let absent = absent.note("this very step makes it");
             let help = "delete the subscription: the step can't read what it has not made";
