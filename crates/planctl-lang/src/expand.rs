@@ -1,14 +1,14 @@
 //! Turns templates of steps (`### 3–N.`, `### N+1.`, `**for_each:**`) into numbered steps, one per item.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::fix::{line_end, with_line_ends};
 use crate::markdown::{LineKind, Outline};
 use crate::parse::{STEPS_MAX, heading, name_of, parse};
 use crate::source::{PLAN_BYTES_MAX, Source, Span, Spanned, escape};
-use crate::tree::{PlanTree, StepNumber, StepTree};
-use crate::workflow::{Mention, mentions};
+use crate::tree::{PlanTree, StepNumber, StepTree, template_key, template_range};
+use crate::workflow::{Mention, mentions, unknown_template};
 
 /// The most characters an item may have.
 const ITEM_CHARACTERS_MAX: usize = 500;
@@ -52,7 +52,7 @@ pub fn expand(source: &Source, given: Option<&[String]>) -> Result<Expanded, Vec
     }
     let mut writer = Writer {
         source,
-        numbers: new_numbers(&parts, &lists),
+        numbers: Numbers::of(&parts, &lists),
         mentions: mentions(source, &tree),
         latest: Vec::new(),
         found,
@@ -190,23 +190,60 @@ fn read_list(list: &Spanned<String>) -> Result<Vec<String>, String> {
     Ok(entries.filter(|entry| !entry.is_empty()).map(bare).collect())
 }
 
-// Which new numbers each old one stands for.
-fn new_numbers(parts: &[Part<'_>], lists: &[Option<Vec<String>>]) -> BTreeMap<u32, Vec<usize>> {
-    let mut numbers: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    let mut next = 1;
-    for (part, list) in parts.iter().zip(lists) {
-        let count = list.as_ref().map_or(1, Vec::len);
-        if let Some(old) = part.step.fixed_number() {
-            numbers.entry(old).or_default().extend(next..next + count);
+/// Which new numbers the old ones stand for.
+struct Numbers {
+    fixed: BTreeMap<u32, Vec<usize>>,
+    /// Those of templates, by their form ([`template_key`]).
+    templates: BTreeMap<String, Vec<usize>>,
+    /// The templates whose last number is a letter, with their first.
+    open: Vec<(u32, String)>,
+}
+
+impl Numbers {
+    fn of(parts: &[Part<'_>], lists: &[Option<Vec<String>>]) -> Numbers {
+        let mut numbers = Numbers { fixed: BTreeMap::new(), templates: BTreeMap::new(), open: Vec::new() };
+        let mut next = 1;
+        for (part, list) in parts.iter().zip(lists) {
+            let new = next..next + list.as_ref().map_or(1, Vec::len);
+            next = new.end;
+            let old = match &part.step.number.value {
+                StepNumber::Fixed(number) => *number..=*number,
+                StepNumber::Template(text) => {
+                    numbers.templates.entry(template_key(text)).or_default().extend(new.clone());
+                    let Some((first, last)) = template_range(text) else { continue };
+                    if last.is_none() {
+                        numbers.open.push((first, text.clone()));
+                    }
+                    first..=last.unwrap_or(first)
+                }
+            };
+            for number in old.take(STEPS_MAX) {
+                numbers.fixed.entry(number).or_default().extend(new.clone());
+            }
         }
-        next += count;
+        numbers
     }
-    numbers
+
+    /// Refuses a number that no step has: it could come to be that of another.
+    fn refuse(&self, number: u32, span: Span) -> Diagnostic {
+        match self.open.iter().find(|(first, _)| *first < number) {
+            Some((_, template)) => {
+                let template = escape(template);
+                let message = format!("step {number} may be one of `{template}`, and nothing says which");
+                let refused = Diagnostic::new(Code::P012, message).at(span, "");
+                refused.help(format!("`**needs:** {template}` names all of them, `N+1` the step after them"))
+            }
+            None => {
+                let message = format!("step {number} is named, and is not there");
+                Diagnostic::new(Code::P304, message).at(span, "").help("mend the number, or delete it")
+            }
+        }
+    }
 }
 
 struct Writer<'a> {
     source: &'a Source,
-    numbers: BTreeMap<u32, Vec<usize>>,
+    numbers: Numbers,
     /// Where steps are named by their numbers, but for `needs`.
     mentions: Vec<Mention>,
     /// The items of the latest template.
@@ -277,7 +314,7 @@ impl Writer<'_> {
         let mut edits = Vec::new();
         let inside = self.mentions.iter().filter(|it| it.span.start >= span.start && it.span.end <= span.end);
         for mention in inside {
-            match self.numbers.get(&mention.number).map(Vec::as_slice) {
+            match self.numbers.fixed.get(&mention.number).map(Vec::as_slice) {
                 Some([same]) if u32::try_from(*same) == Ok(mention.number) => {}
                 Some([one]) => edits.push((mention.span, one.to_string())),
                 Some(several) if mention.is_end => edits.push((mention.span, listed(several))),
@@ -287,7 +324,7 @@ impl Writer<'_> {
                     let refused = Diagnostic::new(Code::P012, message).at(mention.span, "here");
                     self.found.push(refused.help("name another step, or write the steps out by hand"));
                 }
-                None => {}
+                None => self.found.push(self.numbers.refuse(mention.number, mention.span)),
             }
         }
         edits
@@ -297,11 +334,33 @@ impl Writer<'_> {
         let mut edits = vec![(part.step.number.span, number.to_string())];
         edits.extend(self.renumbered(part.span));
         // Where there is none, `none` stays.
-        if let Some(needs) = part.step.needs.as_ref().filter(|needs| !needs.value.is_empty()) {
-            let new = needs.value.iter().filter_map(|old| self.numbers.get(old)).flatten();
-            edits.push((needs.span, listed(new)));
+        if let Some(needs) = &part.step.needs {
+            let new = self.needed(part.step, needs);
+            if !new.is_empty() {
+                edits.push((needs.span, listed(&new)));
+            }
         }
         edits
+    }
+
+    // In the order in which they are written, each once.
+    fn needed(&mut self, step: &StepTree, needs: &Spanned<Vec<u32>>) -> Vec<usize> {
+        let mut new = Vec::new();
+        for old in &needs.value {
+            match self.numbers.fixed.get(old) {
+                Some(numbers) => new.extend(numbers),
+                None => self.found.push(self.numbers.refuse(*old, needs.span).step(name_of(step))),
+            }
+        }
+        for template in &step.needed_templates {
+            match self.numbers.templates.get(&template_key(&template.value)) {
+                Some(numbers) => new.extend(numbers),
+                None => self.found.push(unknown_template(template).step(name_of(step))),
+            }
+        }
+        let mut seen = BTreeSet::new();
+        new.retain(|number| seen.insert(*number));
+        new
     }
 
     fn repeated_subscriptions(&self, part: &Part<'_>) -> Vec<(Span, String)> {

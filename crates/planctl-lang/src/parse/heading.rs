@@ -109,7 +109,7 @@ fn number_length(text: &str) -> usize {
 }
 
 // Digits are a number; digits and variables joined by range signs or `+` are a template; all else is a title.
-fn read_number(token: &str, span: Span) -> Option<Result<Spanned<StepNumber>, Span>> {
+pub(super) fn read_number(token: &str, span: Span) -> Option<Result<Spanned<StepNumber>, Span>> {
     if token.bytes().all(|byte| byte.is_ascii_digit()) {
         let number = token.parse::<u32>().map(|number| Spanned::new(StepNumber::Fixed(number), span));
         return Some(number.map_err(|_| span));

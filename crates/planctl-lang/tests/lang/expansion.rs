@@ -132,6 +132,52 @@ fn later_numbers_and_needs_follow() {
 }
 
 #[test]
+fn d1_what_needs_a_template_needs_every_step_that_it_becomes() {
+    let last = "\n### N+1. Remove\n\n**target:** coder\n**needs:** NEEDS\n\n**task:**\nRemove it.\n\n**contract:**\n```shell\n\
+                test -f all.txt\n```\nexit_code == 0\n**on_fail:** escalate\n";
+    let plan = |needs: &str| templated("test -f {item}.txt") + &last.replace("NEEDS", needs);
+    for (needs, expected) in [
+        ("1, 2", "1, 2, 3"),
+        ("2", "2, 3"),
+        ("2–N", "2, 3"),
+        ("2-n", "2, 3"),
+        ("none", "none"),
+        ("1, 2–N", "1, 2, 3"),
+    ] {
+        let text = expanded(&plan(needs), &["a", "b"]);
+        assert!(text.contains(&format!("**needs:** {expected}\n")), "{needs}: {text}");
+        let steps = parse(&Source::new("p.md", &*text)).0.steps;
+        assert_eq!(steps.len(), 4);
+    }
+    for (needs, says) in [
+        ("1, 3", "step 3 may be one of `2–N`, and nothing says which: `**needs:** 2–N` names all of them"),
+        ("0", "step 0 is named, and is not there: mend the number"),
+        ("3–N", "`**needs:**` names `3–N`, which is no number of a step"),
+    ] {
+        let why = refused(&plan(needs), Some(&["a", "b"]));
+        assert!(why.contains(says), "{needs}: {why}");
+    }
+    let range = plan("3").replace("### 2–N", "### 2–3").replace("### N+1", "### 4");
+    assert!(expanded(&range, &["a", "b"]).contains("**needs:** 2, 3\n"));
+    let flow = plan("1") + "\n## Flow\n\n- 1 -> 9 on fail\n";
+    assert!(refused(&flow, Some(&["a"])).contains("step 9 may be one of"));
+}
+
+#[test]
+fn d1_before_it_is_expanded_a_template_is_a_step_that_can_be_needed() {
+    let plan = |needs: &str| with("### 2. Make two\n", &format!("### 2. Make two\n\n**needs:** {needs}\n"));
+    let codes = |text: &str| -> Vec<Code> {
+        let found = verify(&Source::new("plan.md", text), &facts(), &Levels::default()).diagnostics;
+        found.into_iter().map(|found| found.code).filter(|code| *code != Code::P014).collect()
+    };
+    let template = |needs: &str| plan(needs).replace("### 1. Make one", "### 1–N. Make one");
+    assert_eq!(codes(&template("1–N")), [Code::P012]);
+    assert_eq!(codes(&template("1")), [Code::P012]);
+    assert_eq!(codes(&plan("1–N")), [Code::P015]);
+    assert_eq!(codes(&plan("one")), [Code::P015]);
+}
+
+#[test]
 fn what_can_not_be_expanded_says_why() {
     let text = templated("test -f x");
     assert!(
