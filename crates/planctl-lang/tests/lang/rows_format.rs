@@ -598,3 +598,26 @@ fn a_field_behind_a_bullet_is_not_read_and_that_is_said() {
         "in the task it is text"
     );
 }
+
+#[test]
+fn d9_d20_of_a_long_line_only_what_is_near_the_place_is_drawn() {
+    let paths: String = (0..3_000).map(|at| format!("ghp_{at:036} é ")).collect();
+    let text = with("Make `one.txt`.", &format!("Make `one.txt`: {paths}"));
+    let source = Source::new("plan.md", &*text);
+    let all = found(&text);
+    assert!(all.len() > 500, "{}", all.len());
+    let began = Instant::now();
+    for finding in &all {
+        let drawn = finding.render(&source, false);
+        assert!(drawn.len() < 6_000, "{drawn}");
+        let position = source.position(finding.spans[0].span.start);
+        let place = format!("--> plan.md:{}:{}\n", position.line, position.column);
+        assert!(drawn.contains(&place), "{place}{drawn}");
+        assert!(!drawn.contains("ghp_"), "{drawn}");
+    }
+    // A build without optimisation on a busy machine; drawing all of the line each time takes minutes.
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+    let span = with("Make `one.txt`.", &format!("`{}\u{200b}`", "x".repeat(500_000)));
+    let drawn = planctl_lang::render_all(&found(&span), &Source::new("plan.md", &*span), false);
+    assert!(drawn.len() < 20_000, "{}", drawn.len());
+}
