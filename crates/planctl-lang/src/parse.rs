@@ -84,6 +84,10 @@ pub(crate) fn parse_with_layout(source: &Source) -> (PlanTree, Vec<Diagnostic>, 
     if tree.frontmatter.span.is_none() && body == 0 && !tree.steps.is_empty() {
         add_frontmatter(source, &mut found);
     }
+    // Of a text without any step, that it has none says it all.
+    if tree.steps.is_empty() && tree.steps_heading.is_none() && tree.steps_meant.is_none() {
+        found.retain(|found| !matches!(found.code, Code::P001 | Code::P011 | Code::P015));
+    }
     sort(&mut found);
     (tree, found, Some(Layout { body, parts, outline }))
 }
@@ -108,6 +112,8 @@ enum Place {
     Steps,
     Step,
     Flow,
+    /// Below a heading that would begin a step if it had a number.
+    Unnumbered,
     Elsewhere,
 }
 
@@ -172,10 +178,11 @@ impl<'a> Reader<'a> {
     fn read_line(&mut self, line: usize) {
         match self.outline.kind(line) {
             LineKind::Text => {}
-            LineKind::Opaque => return,
+            LineKind::Opaque => return self.read_opaque(line),
             LineKind::Fence(index) => {
                 // Prose may hold code, and what follows a refused field is that field's.
-                let is_prose = matches!(self.place, Place::Plan | Place::Flow | Place::Elsewhere);
+                let is_prose =
+                    matches!(self.place, Place::Plan | Place::Flow | Place::Unnumbered | Place::Elsewhere);
                 let is_refused = self.field.as_ref().is_some_and(|field| field.field.is_none());
                 self.used_fences[index] |= is_prose || is_refused;
                 return;
@@ -190,6 +197,18 @@ impl<'a> Reader<'a> {
             Some(found) => self.read_field(found, line),
             None if self.field.is_none() && !field::is_separator(text) => self.read_prose(line, span),
             None => {}
+        }
+    }
+
+    // Authors take fields out by a comment; that one is not read should not come as a surprise.
+    fn read_opaque(&mut self, line: usize) {
+        let span = self.source.line_span(line);
+        let Some(found) = field::line(self.source.slice(span), span.start) else { return };
+        if self.place == Place::Step && Field::of_step(&found.name.value).is_some() {
+            let message = format!("`**{}:**` stands in a comment, so it is not read", found.name.value);
+            self.push_in_step(
+                Diagnostic::new(Code::P015, message).level(Severity::Note).at(found.name.span, ""),
+            );
         }
     }
 
@@ -291,10 +310,13 @@ impl<'a> Reader<'a> {
                     self.read_prose(line, span);
                 }
             }
-            Place::Steps | Place::Step if heading.level == self.step_level || heading.level > 2 => {
+            Place::Steps | Place::Step | Place::Unnumbered
+                if heading.level == self.step_level
+                    || (heading.level > 2 && self.place != Place::Unnumbered) =>
+            {
                 self.close_field(line);
                 self.begin_part(line, PartKind::Other);
-                self.place = Place::Elsewhere;
+                self.place = Place::Unnumbered;
                 if let Some(number) = alike_number(heading) {
                     return self.found.push(number);
                 }
@@ -305,7 +327,8 @@ impl<'a> Reader<'a> {
                     "number it to make it a step, or write it deeper (`####`) to keep it in the task above";
                 self.found.push(unnumbered.help(help));
             }
-            Place::Steps | Place::Step | Place::Flow | Place::Elsewhere => {
+            Place::Unnumbered if heading.level > self.step_level => {}
+            Place::Steps | Place::Step | Place::Unnumbered | Place::Flow | Place::Elsewhere => {
                 self.close_field(line);
                 self.begin_part(line, PartKind::Other);
                 self.place = Place::Elsewhere;
@@ -315,7 +338,7 @@ impl<'a> Reader<'a> {
 
     fn read_prose(&mut self, line: usize, span: Span) {
         match self.place {
-            Place::Plan | Place::Elsewhere => {}
+            Place::Plan | Place::Unnumbered | Place::Elsewhere => {}
             Place::Flow => {
                 if let Some(flow) = &mut self.tree.flow {
                     flow.value.push(Spanned::new(self.source.slice(span).trim().to_owned(), span));
@@ -354,6 +377,7 @@ impl<'a> Reader<'a> {
         };
         match (field, self.place) {
             (Some(field), Place::Plan | Place::Step) => self.begin_field(field, found, line),
+            (_, Place::Unnumbered) => {}
             (_, Place::Elsewhere) => {
                 if field.or(elsewhere).is_some() {
                     let message = format!("`**{word}:**` stands outside of a step and has no effect");

@@ -204,7 +204,12 @@ pub fn check(source: &Source, language: Language) -> (Vec<Workflow>, Vec<Diagnos
     let Read { workflows, mut found, is_torn } = read_text(source, language);
     let is_over = has_limit_exceeded(&found);
     // What is missing in a text of which a part was left out may well be there (DOT B12).
-    for workflow in workflows.iter().filter(|workflow| !(is_torn || is_over && is_full(workflow))) {
+    // Nor is anything missing in what is no graph at all, which was told.
+    let is_none = language == Language::Json && found.iter().any(Diagnostic::is_error);
+    let is_whole = |workflow: &&Workflow| {
+        !(is_torn || is_over && is_full(workflow) || is_none && workflow.nodes.is_empty())
+    };
+    for workflow in workflows.iter().filter(is_whole) {
         lint::lint(workflow, language, &mut found);
     }
     for finding in &mut found {

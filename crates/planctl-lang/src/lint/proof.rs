@@ -194,7 +194,9 @@ fn masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>)
         };
         let label = match &masked.how {
             Lost::Unread(name) => format!("nothing reads `{}`", escape(name)),
-            _ => label.to_owned(),
+            Lost::Dropped | Lost::Piped | Lost::Round | Lost::Found | Lost::Local | Lost::Skipped => {
+                label.to_owned()
+            }
         };
         found.push(Diagnostic::new(Code::P110, message).at(contract.in_plan(masked.span), label).help(help));
     }

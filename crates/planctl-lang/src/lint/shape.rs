@@ -58,6 +58,9 @@ fn subscriptions(step: &StepTree, found: &mut Vec<Diagnostic>) {
 
 fn plan(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let tree = lint.tree;
+    if tree.steps.is_empty() && tree.steps_heading.is_none() && tree.steps_meant.is_none() {
+        return found.push(super::foreign::finding(lint));
+    }
     let top = tree.frontmatter.span.map_or(Span::at(0), |span| Span::new(span.end, span.end));
     match &tree.title {
         None => {

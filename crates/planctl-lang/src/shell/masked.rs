@@ -185,7 +185,13 @@ impl<'a> Walk<'a, '_> {
         let is_loop = match compound.kind {
             CompoundKind::For => !matches!(compound.words.as_slice(), [word] if word.literal.is_some()),
             CompoundKind::While => reads_lines(compound),
-            _ => false,
+            CompoundKind::Group
+            | CompoundKind::Subshell
+            | CompoundKind::If
+            | CompoundKind::Select
+            | CompoundKind::Case
+            | CompoundKind::Arithmetic
+            | CompoundKind::Coprocess => false,
         };
         for body in &compound.bodies {
             // `|| { diff a b; exit 1; }` tells why and then fails.
@@ -457,7 +463,7 @@ fn loses(pipeline: &Pipeline) -> bool {
         && first.is_some_and(|first| {
             let name = first.as_simple().and_then(Simple::name);
             let is_text = matches!(name, Some("echo" | "printf" | "cat" | "ls" | "date" | "seq"));
-            !is_text && !(is_filter && prints_only(first))
+            !(is_text || is_filter && prints_only(first))
         })
 }
 
