@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::fix::{line_end, with_line_ends};
 use crate::markdown::{LineKind, Outline};
+use crate::near::nearest;
 use crate::parse::{STEPS_MAX, heading, name_of, parse};
 use crate::source::{PLAN_BYTES_MAX, Source, Span, Spanned, escape};
 use crate::tree::{PlanTree, StepNumber, StepTree, template_key, template_range};
@@ -42,6 +43,8 @@ pub fn expand(source: &Source, given: Option<&[String]>) -> Result<Expanded, Vec
     let parts: Vec<Part<'_>> = (0..tree.steps.len()).map(|at| part(source, &tree, &outline, at)).collect();
     let mut found = Vec::new();
     let lists: Vec<Option<Vec<String>>> = parts.iter().map(|part| items(part, given, &mut found)).collect();
+    found.extend(unused(&parts, given));
+    found.extend(parts.iter().filter(|part| part.is_several()).flat_map(|part| slips(source, part)));
     if !found.is_empty() {
         return Err(found);
     }
@@ -152,18 +155,59 @@ fn items(part: &Part<'_>, given: Option<&[String]>, found: &mut Vec<Diagnostic>)
         ));
     }
     for item in &list {
-        if item.chars().count() > ITEM_CHARACTERS_MAX
+        if item.trim().is_empty()
+            || item.chars().count() > ITEM_CHARACTERS_MAX
             || item.chars().any(crate::characters::is_hidden)
             || item.contains(['\n', '\r'])
         {
             let message = format!(
-                "the item `{}` is no item: at most {ITEM_CHARACTERS_MAX} characters, all of them visible",
+                "the item `{}` is no item: from one to {ITEM_CHARACTERS_MAX} characters, all of them visible",
                 escape(item)
             );
             found.push(refuse(message, "change the list"));
         }
     }
     Some(list)
+}
+
+// Items of the command line that no template takes were meant for one.
+fn unused(parts: &[Part<'_>], given: Option<&[String]>) -> Option<Diagnostic> {
+    given?;
+    let takes = |part: &&Part<'_>| part.is_several() && part.step.for_each.is_none();
+    if parts.iter().any(|part| takes(&part)) {
+        return None;
+    }
+    let own = parts.iter().find_map(|part| Some((part.step, part.step.for_each.as_ref()?)));
+    let message = "no template takes the items that the command line names";
+    let unused = Diagnostic::new(Code::P012, message);
+    Some(match own {
+        Some((step, list)) => unused
+            .at(list.span, "this step has a list of its own")
+            .step(name_of(step))
+            .help("delete `**for_each:**`, or leave the items of the command line out"),
+        None => unused.at(Span::at(0), "").help("leave them out, or write a template: `### 2–N. …`"),
+    })
+}
+
+// `{itme}`: a text in braces that is near a placeholder was meant to be one.
+fn slips(source: &Source, part: &Part<'_>) -> Vec<Diagnostic> {
+    let text = source.slice(part.span);
+    let braces = text.match_indices('{').filter(|(at, _)| !text[..*at].ends_with('$'));
+    let meant = braces.filter_map(|(at, _)| {
+        let word = &text[at + 1..at + text[at..].find('}')?];
+        let is_word = word.bytes().all(|byte| byte.is_ascii_alphabetic()) && word.len() <= 12;
+        let names = ["item", "index", "count"];
+        let is_plural = word.strip_suffix('s').is_some_and(|word| names.contains(&word));
+        if !is_word || names.contains(&word) || is_plural {
+            return None;
+        }
+        let near = nearest(word, names)?.word;
+        let span = Span::new(part.span.start + at, part.span.start + at + word.len() + 2);
+        let slip = Diagnostic::new(Code::P012, format!("`{{{word}}}` stands for nothing"));
+        let slip = slip.at(span, "").step(name_of(part.step)).help(format!("did you mean `{{{near}}}`?"));
+        Some(slip.fix(span, format!("{{{near}}}"), false))
+    });
+    meant.collect()
 }
 
 // `a, b` or bullets; what would have to be read or run is only taken from the command line.

@@ -12,7 +12,8 @@ fn list(items: &[&str]) -> Vec<String> {
 }
 
 fn expanded(text: &str, items: &[&str]) -> String {
-    match expand(&Source::new("plan.md", text), Some(&list(items))) {
+    let items = Some(list(items)).filter(|items| !items.is_empty());
+    match expand(&Source::new("plan.md", text), items.as_deref()) {
         Ok(expanded) => expanded.text,
         Err(found) => panic!("{found:?}\n{text}"),
     }
@@ -105,7 +106,7 @@ fn placeholders_are_filled_in_and_what_refers_follows() {
 }
 
 #[test]
-fn a_list_in_the_step_comes_before_that_of_the_command_line() {
+fn a_list_in_the_step_is_taken_and_that_of_the_command_line_is_refused_beside_it() {
     for field in ["**for_each:** `x`, y", "**for_each:**\n- x\n- `y`\n"] {
         let text = with(
             "**target:** coder\n**subscriptions:**",
@@ -116,7 +117,12 @@ fn a_list_in_the_step_comes_before_that_of_the_command_line() {
         let found = verify(&source, &facts(), &Levels::default()).diagnostics;
         assert_eq!(found[0].code, Code::P012);
         assert!(found[0].help.as_ref().unwrap().contains("planctl plan expand plan.md"), "{found:?}");
-        let text = expanded(&text, &["z"]);
+        let unused = refused(&text, Some(&["z"]));
+        assert!(
+            unused.starts_with("no template takes the items that the command line names: delete"),
+            "{unused}"
+        );
+        let text = expand(&source, None).expect("its own list").text;
         assert!(text.contains("### 2. Make x") && text.contains("### 3. Make y"), "{text}");
         assert!(!text.contains("for_each") && !text.contains("z\n"), "{text}");
         assert!(crate::sample::is_verified(&text));
@@ -175,6 +181,21 @@ fn d1_before_it_is_expanded_a_template_is_a_step_that_can_be_needed() {
     assert_eq!(codes(&template("1")), [Code::P012]);
     assert_eq!(codes(&plan("1–N")), [Code::P015]);
     assert_eq!(codes(&plan("one")), [Code::P015]);
+}
+
+#[test]
+fn d16_slips_in_templates_and_empty_items_are_refused() {
+    for (slip, near) in [("{itme}", "{item}"), ("{cuont}", "{count}"), ("{idnex}", "{index}")] {
+        let why = refused(&templated(&format!("test -f {slip}")), Some(&["a"]));
+        assert_eq!(why, format!("`{slip}` stands for nothing: did you mean `{near}`?"));
+    }
+    for fine in ["test -f ${itme}", "test -f a{items}", "awk '{print}' x", "test -f {item}"] {
+        expanded(&templated(fine), &["a"]);
+    }
+    for empty in ["", "  "] {
+        assert!(refused(&templated("test -f {item}"), Some(&["a", empty])).contains("is no item"));
+    }
+    assert!(refused(PLAN, Some(&["a"])).starts_with("no template takes the items"));
 }
 
 #[test]
