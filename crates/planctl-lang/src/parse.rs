@@ -134,6 +134,7 @@ struct Reader<'a> {
     is_full: bool,
     used_fences: Vec<bool>,
     last_stray: Option<usize>,
+    is_unread_told: bool,
     /// An exit code that stands before its contract, with the count of steps at that place.
     exit_code_ahead: Option<(usize, Spanned<u8>)>,
     parts: Vec<Part>,
@@ -156,6 +157,7 @@ impl<'a> Reader<'a> {
             is_full: false,
             used_fences: vec![false; outline.fences.len()],
             last_stray: None,
+            is_unread_told: false,
             exit_code_ahead: None,
             parts: Vec::new(),
         }
@@ -190,6 +192,11 @@ impl<'a> Reader<'a> {
         }
         let span = self.source.line_span(line);
         let text = self.source.slice(span);
+        if text.trim_end() == "---" && self.begins_frontmatter(line + 1) {
+            let message = "a second frontmatter is not read: only the one at the top of the file is";
+            let second = Diagnostic::new(Code::P002, message).at(span, "");
+            self.found.push(second.help("move its lines to the top, or delete it"));
+        }
         if let Some(heading) = heading::heading(text, span.start) {
             return self.read_heading(&heading, line, span);
         }
@@ -198,6 +205,11 @@ impl<'a> Reader<'a> {
             None if self.field.is_none() && !field::is_separator(text) => self.read_prose(line, span),
             None => {}
         }
+    }
+
+    fn begins_frontmatter(&self, line: usize) -> bool {
+        let is_key = |text: &str| ["type:", "status:", "owner:"].iter().any(|key| text.starts_with(key));
+        line < self.source.line_count() && is_key(self.source.slice(self.source.line_span(line)))
     }
 
     // Authors take fields out by a comment; that one is not read should not come as a surprise.
@@ -338,7 +350,8 @@ impl<'a> Reader<'a> {
 
     fn read_prose(&mut self, line: usize, span: Span) {
         match self.place {
-            Place::Plan | Place::Unnumbered | Place::Elsewhere => {}
+            Place::Plan => self.report_unread(span),
+            Place::Unnumbered | Place::Elsewhere => {}
             Place::Flow => {
                 if let Some(flow) = &mut self.tree.flow {
                     flow.value.push(Spanned::new(self.source.slice(span).trim().to_owned(), span));
@@ -346,6 +359,18 @@ impl<'a> Reader<'a> {
             }
             Place::Steps | Place::Step => self.report_stray(line, span),
         }
+    }
+
+    // What stands above the steps looks as if it held for them.
+    fn report_unread(&mut self, span: Span) {
+        let is_told = std::mem::replace(&mut self.is_unread_told, true);
+        if is_told || self.tree.title.is_none() && self.source.slice(span).starts_with("# ") {
+            return;
+        }
+        let message = "text above the steps is for readers: no worker is given it";
+        let unread = Diagnostic::new(Code::P015, message).level(Severity::Note).at(span, "");
+        self.found
+            .push(unread.help("what workers have to know belongs into the task of each step that it is for"));
     }
 
     fn report_stray(&mut self, line: usize, span: Span) {

@@ -25,7 +25,7 @@ pub(crate) use deciding::files_and_deciding;
 pub use deciding::{Deciding, Look, Unseen, deciding};
 pub use files::{FileUse, Use, files, paths_in_text};
 pub use judges::judges;
-pub(crate) use masked::{Lost, masked};
+pub(crate) use masked::{Lost, masked, only_looks};
 pub(crate) use patterns::{Doubt, doubtful};
 pub(crate) use status::{Status, status};
 pub use tools::{TOOLS, Tool};

@@ -2,6 +2,7 @@
 
 use std::cell::LazyCell;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::{Lint, effects, proof};
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
@@ -9,11 +10,12 @@ use crate::facts::{FileFact, named_files};
 use crate::parse::name_of;
 use crate::shell::{self, Reading, Script};
 use crate::source::{Span, escape};
-use crate::tree::ContractTree;
+use crate::tree::{ContractTree, StepTree};
 use crate::trial::Trial;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let named = LazyCell::new(|| first_named(lint));
+    let mut earlier: HashMap<(&str, u8), &StepTree> = HashMap::new();
     for (at, step) in lint.tree.steps.iter().enumerate() {
         let (Some(contract), Some(reading)) = (&step.contract, lint.scripts.reading(at)) else { continue };
         let mut of_step = Vec::new();
@@ -28,15 +30,43 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
                 &mut of_step,
             );
             proof::lint(contract, script, &mut of_step);
+            if lint.order.is_linear() && shell::only_looks(script) {
+                of_step.extend(repeated(step, contract, &mut earlier));
+            }
             effects::lint(contract, script, &mut of_step);
         }
         // A trial knows better than the text what changes.
         let trial = step.fixed_number().and_then(|number| lint.facts.trials.get(&number));
         if matches!(trial, Some(Trial::Tried(_))) {
-            of_step.retain(|diagnostic| diagnostic.code != Code::P105);
+            of_step.retain(|diagnostic| !matches!(diagnostic.code, Code::P103 | Code::P105));
         }
         found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
     }
+}
+
+// What looks at files alone, and passed for an earlier step, passes before this one's work.
+fn repeated<'a>(
+    step: &'a StepTree,
+    contract: &'a ContractTree,
+    earlier: &mut HashMap<(&'a str, u8), &'a StepTree>,
+) -> Option<Diagnostic> {
+    let expected = contract.exit_code.as_ref().map_or(0, |code| code.value);
+    let is_guard = step.guard.as_ref().is_some_and(|guard| guard.value);
+    let first = match earlier.entry((contract.command.as_str(), expected)) {
+        Entry::Vacant(free) => {
+            free.insert(step);
+            return None;
+        }
+        Entry::Occupied(taken) if !is_guard => *taken.get(),
+        Entry::Occupied(_) => return None,
+    };
+    let number = escape(&first.number_text());
+    let message = format!("the contract is that of step {number}, so it passes before any work is done");
+    let repeated = Diagnostic::new(Code::P103, message).at(contract.span, "proves nothing of this step");
+    let place = first.contract.as_ref().map_or(first.heading, |contract| contract.span);
+    Some(repeated.at(place, "the same here").help(
+        "look at what this step adds; where it is meant to hold before the work, too, write `**guard:** yes`",
+    ))
 }
 
 // Our reader goes first; where it refuses, bash decides; where only bash accepts, we say that we could not look.

@@ -59,6 +59,19 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
                 // A line that is no list of globs has thousands of them; one tells.
                 of_step.push(invalid);
                 break;
+            } else if is_glob(&glob.value) && lint.facts.globs.get(&glob.value).is_some_and(Vec::is_empty) {
+                let made =
+                    Glob::parse(&glob.value).is_ok_and(|it| lint.order.made().any(|path| it.matches(path)));
+                if !made {
+                    let message =
+                        format!("`**protects:**` names `{}`, which matches nothing", escape(&glob.value));
+                    let nothing =
+                        Diagnostic::new(Code::P202, message).at(glob.span, "no file is protected by it");
+                    of_step
+                        .push(nothing.help(
+                            "mend the pattern; `*` stays within a folder, `**` goes through all below",
+                        ));
+                }
             }
         }
         found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));

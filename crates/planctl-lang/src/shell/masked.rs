@@ -48,6 +48,19 @@ pub(crate) fn masked(script: &Script, expected: u8) -> Vec<Masked> {
     found
 }
 
+/// Says whether a script only asks about files: tests and searches, and nothing that runs what may have changed.
+pub(crate) fn only_looks(script: &Script) -> bool {
+    let mut looks = true;
+    super::each(script, &mut |command| match command {
+        Command::Simple(simple) => {
+            looks &= matches!(simple.name(), Some("test" | "[" | "grep" | "ls" | "cat" | "wc" | "cmp"));
+        }
+        Command::Test { .. } => {}
+        Command::Compound(_) | Command::Function { .. } => looks = false,
+    });
+    looks
+}
+
 /// What becomes of a status.
 #[derive(Clone, Copy)]
 struct Context {
