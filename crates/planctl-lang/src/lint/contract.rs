@@ -128,6 +128,16 @@ fn refused_by_bash(lint: &Lint<'_>, contract: &ContractTree, reading: &Reading, 
         Reading::Refused { offset, .. } => syntax_help(&contract.command, *offset),
         Reading::Read(_) | Reading::TooDeep => syntax_help(&contract.command, 0),
     };
+    // A word that bash does not expect is the place, wherever our reader gave up.
+    let unexpected = line.and_then(|line| unexpected_word(&contract.command, line, &message));
+    let (span, label, help) = match unexpected {
+        Some(word) => (
+            contract.in_plan(word),
+            "bash does not expect this here".to_owned(),
+            "delete it, or write what it belongs to before it: `if` before `fi`, `do` before `done`, `{` before `}`",
+        ),
+        None => (span, label, help),
+    };
     let plan_line =
         line.map(|line| lint.source.position(contract.line_in_plan(line, lint.source).start).line);
     let where_found = plan_line.map_or(String::new(), |line| format!("line {line}: "));
@@ -150,6 +160,22 @@ fn bash_message(said: &str) -> (Option<usize>, String) {
     let Some((_, rest)) = first.split_once("line ") else { return (None, first.trim().to_owned()) };
     let Some((number, message)) = rest.split_once(':') else { return (None, first.trim().to_owned()) };
     (number.trim().parse().ok(), message.trim().to_owned())
+}
+
+// "syntax error near unexpected token `fi'"
+fn unexpected_word(script: &str, line: usize, message: &str) -> Option<Span> {
+    const BEFORE: &str = "unexpected token `";
+    let rest = &message[message.find(BEFORE)? + BEFORE.len()..];
+    let word = &rest[..rest.rfind('\'')?];
+    let is_keyword = matches!(word, "fi" | "else" | "elif" | "then" | "done" | "do" | "esac" | "}" | ")");
+    let start: usize = script.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
+    let text = script.get(start..)?.lines().next()?;
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut places = text
+        .match_indices(word)
+        .filter(|(at, _)| !text[..*at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part));
+    let at = start + places.next().filter(|_| is_keyword)?.0;
+    Some(Span::new(at, at + word.len()))
 }
 
 // The word at an offset; at the end of the script, its last word.

@@ -228,7 +228,10 @@ fn side(text: &str) -> Option<(Side, String)> {
     let known = |list: &[&str]| lower.iter().position(|word| list.contains(&word.as_str()));
     let denies = lower.iter().any(|word| matches!(word.as_str(), "not" | "never" | "un"));
     let is_none = lower.iter().any(|word| matches!(word.as_str(), "0" | "zero" | "without"));
-    let shown = text.trim_matches(|c: char| !is_part(c)).to_owned();
+    // A group that its alternatives share has its beginning in the first and its end in the last.
+    let alone = text.rsplit_once('(').map_or(text, |(_, inner)| inner);
+    let alone = alone.split_once(')').map_or(alone, |(inner, _)| inner);
+    let shown = alone.trim_matches(|c: char| !is_part(c)).to_owned();
     match (known(GOOD), known(BAD)) {
         (Some(_), Some(_)) => Some((Side::Mixed, shown)),
         (Some(_), None) => Some((if denies { Side::Bad } else { Side::Good }, shown)),

@@ -812,3 +812,50 @@ fn what_only_looks_like_a_credential_is_left_alone() {
         P604,
     );
 }
+
+#[test]
+fn d14_what_stays_on_this_machine_or_in_a_place_of_its_own_is_no_danger() {
+    none_is(
+        &[
+            "kubectl kustomize k8s | grep -q x",
+            "kubectl version --client",
+            "kubectl apply --dry-run=client -f x.yaml",
+            "base=http://localhost:8080; curl -f \"$base/health\"",
+            "url=http://127.0.0.1:3000\ncurl -sf ${url}/x | grep -q ok",
+        ],
+        P601,
+    );
+    all_are(&["kubectl get pods", "base=https://example.org; curl -f \"$base/health\""], P601);
+    none_is(
+        &[
+            "dd if=build/boot.bin bs=1 count=4 | od | grep -q x",
+            "dd if=/dev/zero of=/tmp/big bs=1M count=1; test -s /tmp/big",
+            "truncate -s 0 /tmp/x; test ! -s /tmp/x",
+        ],
+        P602,
+    );
+    all_are(&["dd if=a of=b", "dd if=a of=/dev/sda", "truncate -s 0 x", "truncate -s 0 /tmp/x y"], P602);
+}
+
+#[test]
+fn d15_the_verdict_to_search_for_is_whole() {
+    for script in
+        ["grep -Eq 'Verdict: (APPROVED|REJECTED)' f", "grep -q 'Verdict: \\(APPROVED\\|REJECTED\\)' f"]
+    {
+        let found = found_in(script);
+        let help = found[0].help.as_deref().unwrap_or("");
+        assert!(help.ends_with("lets the plan go on: `APPROVED`"), "{help}");
+    }
+}
+
+#[test]
+fn d19_the_target_of_a_step_that_no_agent_does_is_no_role() {
+    let human = with("**target:** coder", "**target:** architecture\n**type:** human")
+        .replacen("**contract:**\n```shell\ntest -f one.txt\n```\nexit_code == 0\n**on_fail:** retry(2), then escalate\n", "", 1);
+    assert!(found(&human).iter().all(|found| found.code != Code::P401), "{:?}", found(&human));
+    let work = with("**target:** coder", "**target:** architecture");
+    assert!(found(&work).iter().any(|found| found.code == Code::P401));
+    let accent = found(&with("**target:** coder", "**target:** \u{fc}bersetzer"));
+    let refused = accent.iter().find(|found| found.code == Code::P403).expect("no role");
+    assert!(refused.help.as_deref().is_some_and(|help| help.contains("ASCII letters")), "{refused:?}");
+}
