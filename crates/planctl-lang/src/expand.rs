@@ -1,5 +1,7 @@
 //! Turns templates of steps (`### 3–N.`, `### N+1.`, `**for_each:**`) into numbered steps, one per item.
 
+mod quoting;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Code, Diagnostic};
@@ -10,6 +12,7 @@ use crate::parse::{STEPS_MAX, heading, name_of, parse};
 use crate::source::{PLAN_BYTES_MAX, Source, Span, Spanned, escape};
 use crate::tree::{PlanTree, StepNumber, StepTree, template_key, template_range};
 use crate::workflow::{Mention, mentions, unknown_template};
+use quoting::{Context, contexts, is_plain, quote};
 
 /// The most characters an item may have.
 const ITEM_CHARACTERS_MAX: usize = 500;
@@ -539,70 +542,6 @@ impl Writer<'_> {
     }
 }
 
-/// Where in a script a placeholder stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Context {
-    /// At the begin of a word.
-    Bare,
-    /// Inside a word.
-    Joined,
-    /// Inside quotes.
-    Quoted,
-    /// Where quoting has other rules.
-    Hard,
-}
-
-fn contexts(script: &str) -> Vec<(usize, Context)> {
-    let here = script.replace("<<<", "   ");
-    let has = |part: &str| here.contains(part);
-    // Nested quotes and commands that read their words as code have rules of their own.
-    let is_nested = has("\"") && (has("$(") || has("${"));
-    let is_hard = is_nested || ["<<", "((", "`", "$'", "eval", " -c "].into_iter().any(has);
-    let mut found = Vec::new();
-    let mut quote: Option<char> = None;
-    let mut before = ' ';
-    let mut characters = script.char_indices().peekable();
-    while let Some((at, character)) = characters.next() {
-        if character == '{' && script[at..].starts_with("{item}") && before != '$' {
-            let context = match (is_hard, quote) {
-                (true, _) => Context::Hard,
-                (false, Some(_)) => Context::Quoted,
-                (false, None) if before.is_whitespace() || ";&|(".contains(before) => Context::Bare,
-                (false, None) => Context::Joined,
-            };
-            found.push((at, context));
-        }
-        match (character, quote) {
-            ('\\', None | Some('"')) => {
-                let next = characters.next();
-                found.extend(
-                    next.filter(|(at, _)| script[*at..].starts_with("{item}"))
-                        .map(|(at, _)| (at, Context::Hard)),
-                );
-            }
-            ('#', None) if before.is_whitespace() || ";&|(".contains(before) => {
-                while characters.peek().is_some_and(|(_, next)| *next != '\n') {
-                    characters.next();
-                }
-            }
-            ('\'' | '"', None) => quote = Some(character),
-            (same, Some(open)) if same == open => quote = None,
-            _ => {}
-        }
-        before = character;
-    }
-    found
-}
-
-// Words that no shell reads as anything but themselves.
-fn is_plain(item: &str) -> bool {
-    !item.is_empty() && item.chars().all(|c| c.is_alphanumeric() || "_./:@%+,=-".contains(c))
-}
-
-fn quote(item: &str) -> String {
-    if is_plain(item) { item.to_owned() } else { format!("'{}'", item.replace('\'', r"'\''")) }
-}
-
 // `${n}` is a variable of the shell and stays one.
 fn placeholders(text: &str) -> Vec<(usize, &'static str)> {
     let braces = text.match_indices('{').filter(|(at, _)| !text[..*at].ends_with('$'));
@@ -644,38 +583,4 @@ fn check(source: &Source, text: &str, commands: &[Option<String>]) -> Result<(),
     let message = "an item would change the plan around it: it reads as a heading, a field or a fence";
     let refused = Diagnostic::new(Code::P012, message).at(Span::at(0), "");
     Err(vec![refused.help("put `{item}` inside a line, in backticks, or change the list")])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::shell;
-
-    #[test]
-    fn an_item_in_a_script_is_known_by_what_stands_around_it() {
-        let context =
-            |script: &str| contexts(script).into_iter().map(|(_, context)| context).collect::<Vec<_>>();
-        assert_eq!(context("test -f {item} && x a/{item}"), [Context::Bare, Context::Joined]);
-        assert_eq!(
-            context("x '{item}' \"a{item}\" \\' {item}"),
-            [Context::Quoted, Context::Quoted, Context::Bare]
-        );
-        assert_eq!(context("# don't {item}\nx '{item}'"), [Context::Quoted]);
-        assert_eq!(context("cat <<E\n{item}\nE"), [Context::Hard]);
-        assert_eq!(context("x ${item}"), []);
-        for hard in ["x \\{item}", "x \"$(y \"{item}\")\"", "eval x {item}", "bash -c 'x {item}'"] {
-            assert_eq!(context(hard), [Context::Hard], "{hard}");
-        }
-        assert_eq!(context("x <<< {item}"), [Context::Bare]);
-    }
-
-    #[test]
-    fn a_quoted_item_is_one_word_of_a_shell() {
-        for item in ["a b", "it's", "$(touch x)", "`x`", "a;b", "\"", "a\\"] {
-            let script = format!("test -f {}", quote(item));
-            let shell::Reading::Read(read) = shell::read(&script) else { panic!("{script}") };
-            assert_eq!(read.items.len(), 1, "{script}");
-        }
-        assert_eq!(quote("it's"), r"'it'\''s'");
-    }
 }

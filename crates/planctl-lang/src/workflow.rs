@@ -2,6 +2,7 @@
 
 mod asked;
 mod explicit;
+mod fallbacks;
 pub(crate) mod folders;
 mod lift;
 mod lint;

@@ -370,9 +370,7 @@ fn verb(word: &str) -> Option<Role> {
         | "document" | "copy" | "extract" => Some(Role::Reads),
         // What these do with a file depends on the rest of the sentence.
         "leave" | "leaves" | "leaving" | "keep" | "keeps" | "keeping" | "report" | "reports" | "log"
-        | "logs" | "redirect" | "set" | "sets" | "give" | "gives" | "giving" | "type" | "note" => {
-            Some(Role::Names)
-        }
+        | "logs" | "redirect" | "set" | "sets" | "give" | "gives" | "giving" | "type" => Some(Role::Names),
         _ => None,
     }
 }

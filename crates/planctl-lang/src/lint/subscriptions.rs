@@ -65,8 +65,8 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
                 if !made {
                     let message =
                         format!("`**protects:**` names `{}`, which matches nothing", escape(&glob.value));
-                    let nothing =
-                        Diagnostic::new(Code::P202, message).at(glob.span, "no file is protected by it");
+                    let nothing = Diagnostic::new(Code::P202, message).level(Severity::Note);
+                    let nothing = nothing.at(glob.span, "only files that are new would be protected by it");
                     of_step
                         .push(nothing.help(
                             "mend the pattern; `*` stays within a folder, `**` goes through all below",

@@ -1,10 +1,14 @@
 //! Every condition of a graph with who asks it: those of edges, and `**when:**` of the steps of a plan in markdown.
 
-use planctl_engine::condition::{Clause, Condition, Key};
+use std::collections::BTreeSet;
 
-use super::lint::Shape;
+use planctl_engine::condition::{Clause, Condition, Key, STATUS_WORDS, Test};
+
+use super::lint::{OF_A_KIND_MAX, Shape};
+use super::tree::Workflow;
 use crate::condition;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::near::nearest;
 use crate::source::{Span, escape};
 
 /// A condition.
@@ -86,4 +90,111 @@ fn comes_before(shape: &Shape<'_>, one: usize, other: usize) -> bool {
         }
     }
     false
+}
+
+/// What every run's context has (X2, H2).
+const WRITTEN: [&str; 16] = [
+    "outcome",
+    "preferred_label",
+    "graph.goal",
+    "current_node",
+    "last_stage",
+    "last_response",
+    "retry.remaining",
+    "human.gate.selected",
+    "human.gate.label",
+    "tool.output",
+    "tool.last_line",
+    "tool.exit_code",
+    "parallel.results",
+    "failure_reason",
+    "failure_class",
+    "exit_code",
+];
+
+// C3, L6: keys that nothing writes are empty, and words that no outcome has never hold.
+pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
+    let words = words_of_prompts(shape.workflow);
+    let mut told: BTreeSet<(Span, String)> = BTreeSet::new();
+    for asked in conditions(shape) {
+        for (clause, span) in asked.clauses() {
+            if told.len() >= OF_A_KIND_MAX {
+                return;
+            }
+            let finding =
+                doubtful(shape, clause, span, &words).or_else(|| asked.too_early(shape, clause, span));
+            if let Some(finding) = finding
+                && told.insert((span, clause.to_string()))
+            {
+                found.push(finding);
+            }
+        }
+    }
+}
+
+fn doubtful(shape: &Shape<'_>, clause: &Clause, span: Span, words: &BTreeSet<&str>) -> Option<Diagnostic> {
+    let finding = |message: String| Diagnostic::new(Code::P313, message).at(span, "");
+    match (&clause.key, &clause.test) {
+        (Key::Outcome, Test::Is(word) | Test::IsNot(word)) => {
+            // A word that a prompt names is the worker's own (C8).
+            let near = meant_status(word).filter(|_| !words.contains(word.as_str()))?;
+            let message =
+                format!("no outcome is called `{}`, so it is compared with the worker's label", escape(word));
+            Some(finding(message).help(format!("did you mean `{near}`?")))
+        }
+        (Key::Variable(name) | Key::Context(name), _) => {
+            let is_family =
+                ["internal.", "parallel.", "graph.", "stack."].iter().any(|family| name.starts_with(family));
+            let last = name.rsplit('.').next().unwrap_or(name);
+            let is_named = words.contains(name.as_str()) || words.contains(last);
+            if is_family || WRITTEN.contains(&name.as_str()) || is_named {
+                return None;
+            }
+            let whole = shape.or_in_markdown("graph", "plan");
+            let message = format!("nothing in the {whole} writes `{}`, so it is empty", escape(name));
+            let is_of_command = ["tool", "stdout", "output"].iter().any(|word| name.contains(word));
+            Some(match nearest(name, WRITTEN) {
+                Some(near) => finding(message).help(format!("did you mean `{}`?", near.word)),
+                None if is_of_command => finding(message).help(
+                    "what the last command printed is `tool.output`, its last line `tool.last_line`, its exit code \
+                     `tool.exit_code`",
+                ),
+                None => {
+                    let text = shape.or_in_markdown("prompt", "task");
+                    finding(message)
+                        .help(format!("say in a {text} that the worker is to report it, or mend the name"))
+                }
+            })
+        }
+        (Key::Outcome | Key::PreferredLabel | Key::Step { .. }, _) => None,
+    }
+}
+
+fn meant_status(word: &str) -> Option<&'static str> {
+    if STATUS_WORDS.contains(&word) {
+        return None;
+    }
+    match word.to_ascii_lowercase().as_str() {
+        "succeeded" | "successful" | "passed" | "pass" | "ok" | "done" => Some("success"),
+        "failed" | "failure" | "error" => Some("fail"),
+        "partial" => Some("partial_success"),
+        "skip" => Some("skipped"),
+        lower => nearest(lower, STATUS_WORDS)
+            .map(|near| STATUS_WORDS.into_iter().find(|status| *status == near.word).unwrap_or("success")),
+    }
+}
+
+// What any prompt or command names may well be written by it.
+fn words_of_prompts(workflow: &Workflow) -> BTreeSet<&str> {
+    let keys = ["prompt", "tool_command", "command", "label"];
+    let texts = workflow.nodes.iter().flat_map(|node| keys.map(|key| node.said.text(key)));
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
+    texts
+        .flatten()
+        .flat_map(|text| text.value.split(move |c: char| !is_word(c)))
+        .map(|word| word.trim_matches('.'))
+        .flat_map(|word| {
+            [word, word.rsplit('.').next().unwrap_or(word), word.strip_prefix("context.").unwrap_or(word)]
+        })
+        .collect()
 }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use planctl_engine::condition::{Clause, Key, STATUS_WORDS, StepField, Test};
+use planctl_engine::condition::{Clause, Key, Test};
 use planctl_engine::{Backoff, On};
 
 use super::tree::{EdgeTree, Kind, NodeTree, Workflow};
-use super::{Language, asked, folders, loops, sub_plans};
+use super::{Language, asked, fallbacks, folders, loops, sub_plans};
 use crate::condition;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::near::nearest;
@@ -16,7 +16,7 @@ use crate::source::{Span, Spanned, escape};
 /// The most goal gates for which it is asked whether a way leads past them.
 const GATES_MAX: usize = 100;
 /// The most findings of one kind.
-const OF_A_KIND_MAX: usize = 50;
+pub(super) const OF_A_KIND_MAX: usize = 50;
 
 /// A graph with what all lints ask of it.
 pub(super) struct Shape<'w> {
@@ -55,12 +55,12 @@ impl<'w> Shape<'w> {
     }
 
     /// As [`Shape::named`], without the word `node`.
-    fn plain_name(&self, node: &NodeTree) -> String {
+    pub(super) fn plain_name(&self, node: &NodeTree) -> String {
         self.named(node).trim_start_matches("node ").to_owned()
     }
 
     /// Returns the text for markdown, or else the other.
-    fn or_in_markdown<'t>(&self, other: &'t str, markdown: &'t str) -> &'t str {
+    pub(super) fn or_in_markdown<'t>(&self, other: &'t str, markdown: &'t str) -> &'t str {
         if self.language.is_none() { markdown } else { other }
     }
 
@@ -140,7 +140,7 @@ pub(super) fn lint(workflow: &Workflow, language: Language, found: &mut Vec<Diag
     folders::lint(workflow, found);
     gates(&shape, language, found);
     outcomes(workflow, found);
-    conditions(&shape, found);
+    asked::lint(&shape, found);
 }
 
 /// Returns the findings about nodes and edges alone, whatever the nodes say.
@@ -148,10 +148,10 @@ pub(super) fn structure(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     names(shape, found);
     reachable(shape, found);
     edges(shape, found);
-    fallbacks(shape, found);
+    fallbacks::lint(shape, found);
     loops::lint(shape, found);
     if shape.language.is_none() {
-        conditions(shape, found);
+        asked::lint(shape, found);
     }
 }
 
@@ -541,134 +541,6 @@ fn keys(node: &NodeTree, ways: &[(usize, &EdgeTree)], found: &mut Vec<Diagnostic
     }
 }
 
-// Ruling 2: elsewhere an edge without a condition is the way on from a failure, too.
-fn rest(shape: &Shape<'_>, node: &NodeTree, ways: &[(usize, &EdgeTree)], found: &mut Vec<Diagnostic>) {
-    let is_for = |edge: &EdgeTree, outcome: &str| {
-        let clauses = edge.condition.as_ref().map(|condition| condition.value.clauses.as_slice());
-        let is_clause =
-            |clause: &Clause| clause.key == Key::Outcome && clause.test == Test::Is(outcome.to_owned());
-        edge.on.value == On::Always
-            && clauses.is_some_and(|clauses| clauses.len() == 1 && clauses.iter().all(is_clause))
-    };
-    let succeeds = ways.iter().find(|(_, edge)| is_for(edge, "success"));
-    let is_failing = |edge: &EdgeTree| shape.workflow.names_failure(edge) && edge.on.value != On::Retry;
-    let rest = ways.iter().find(|(_, edge)| edge.on.value == On::Success && edge.is_plain());
-    let (Some((_, succeeds)), Some((_, rest))) = (succeeds, rest) else { return };
-    if ways.iter().any(|(_, edge)| is_failing(edge)) {
-        return;
-    }
-    let (name, to) = (escape(&node.id.value), escape(&rest.to.value));
-    let message = match shape.language {
-        Some(_) => format!("the edge from `{name}` to `{to}` is never followed"),
-        None => format!("the way from step {name} to {to} is never followed"),
-    };
-    let finding =
-        Diagnostic::new(Code::P310, message).at(rest.span, "without a condition it is for success only");
-    let finding = finding.at(succeeds.span, "and this one is for success, too");
-    found.push(finding.help(shape.or_in_markdown(
-        "where it is meant for what fails, write `[on=fail]`",
-        "where it is meant for what fails, write `on fail` behind it",
-    )));
-}
-
-// L6: a node whose ways all have conditions, so that a run may find none that holds.
-fn fallbacks(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
-    let before = found.len();
-    for (at, ways) in shape.ways.iter().enumerate() {
-        let node = shape.node(at);
-        if ways.is_empty() || found.len() > before + OF_A_KIND_MAX {
-            continue;
-        }
-        rest(shape, node, ways, found);
-        let leaves = |outcome: &str| {
-            let open = ways.iter().filter(|(_, edge)| match edge.on.value {
-                On::Always => outcome == "success" || shape.workflow.names_failure(edge),
-                On::Success => outcome == "success",
-                On::Fail | On::Exhaust | On::Retry => outcome == "fail",
-            });
-            // What each asks beside the outcome.
-            let asked: Vec<Vec<&Clause>> =
-                open.filter_map(|(_, edge)| beside_outcome(edge, outcome)).collect();
-            !asked.iter().any(|rest| match rest.as_slice() {
-                [] => true,
-                [own] if outcome == "fail" && asks_for_failure(shape, at, own) => true,
-                [own] => {
-                    asked.iter().any(|other| matches!(other.as_slice(), [other] if is_opposite(own, other)))
-                }
-                _ => false,
-            })
-        };
-        let has_conditions = ways.iter().any(|(_, edge)| !edge.is_plain());
-        let is_choice = node.kind.value == Kind::Decision || has_conditions;
-        let is_asked = node.kind.value == Kind::Human && ways.iter().all(|(_, edge)| edge.is_plain());
-        let open: Vec<&str> = ["success", "fail"].into_iter().filter(|outcome| leaves(outcome)).collect();
-        // A step that fails is held for a person; a choice has nobody who would be asked.
-        let is_open = open.contains(&"success") || (node.kind.value == Kind::Decision && !open.is_empty());
-        if is_choice && !is_asked && is_open {
-            let message = format!("a run may find no way on from {}", shape.plain_name(node));
-            let label = match open[..] {
-                ["success"] => "no edge is sure to hold where it succeeds",
-                ["fail"] => "no edge is for what fails",
-                _ => "no edge is sure to hold",
-            };
-            let finding = Diagnostic::new(Code::P310, message).at(node.id.span, label);
-            let name = escape(&node.id.value);
-            found.push(match shape.language {
-                Some(_) => finding.help(
-                    "add an edge for the rest: `[condition=\"outcome!=success\"]` for what fails, `[on=always]` for all \
-                     of it; in JSON `\"condition\": \"on_fail\"` or `\"always\"`",
-                ),
-                None => finding.help(format!(
-                    "add a line to `## Flow` for the rest: `- {name} -> 3 on fail` for what fails, `- {name} -> 3 on \
-                     always` for all of it"
-                )),
-            });
-        }
-    }
-}
-
-// Of what failed the exit code is another than that of a success; only such edges are asked here, and only of what leads
-// here.
-fn asks_for_failure(shape: &Shape<'_>, at: usize, clause: &Clause) -> bool {
-    let is_of_all = |name: &str| {
-        let mut before = shape.back[at].iter().map(|from| shape.node(*from).id.value.as_str());
-        before.all(|before| before == name)
-    };
-    matches!(clause.test, Test::IsNot(_))
-        && match &clause.key {
-            Key::Variable(name) => name == "exit_code",
-            Key::Step { node, field } => *field == StepField::ExitCode && is_of_all(node),
-            Key::Outcome | Key::PreferredLabel | Key::Context(_) => false,
-        }
-}
-
-// The clauses of an edge that do not speak of the outcome; nothing where it can't be taken on this one.
-fn beside_outcome<'e>(edge: &'e EdgeTree, outcome: &str) -> Option<Vec<&'e Clause>> {
-    let clauses = edge.condition.as_ref().map_or(&[][..], |condition| &condition.value.clauses);
-    let mut rest = Vec::new();
-    for clause in clauses {
-        let holds = match (&clause.key, &clause.test) {
-            (Key::Outcome, Test::Is(word)) if STATUS_WORDS.contains(&word.as_str()) => word == outcome,
-            (Key::Outcome, Test::IsNot(word)) if STATUS_WORDS.contains(&word.as_str()) => word != outcome,
-            (Key::Outcome, Test::Truthy) => true,
-            _ => {
-                rest.push(clause);
-                true
-            }
-        };
-        if !holds {
-            return None;
-        }
-    }
-    Some(rest)
-}
-
-// One of the two always holds.
-fn is_opposite(one: &Clause, other: &Clause) -> bool {
-    let is_not = |a: &Test, b: &Test| matches!((a, b), (Test::Is(is), Test::IsNot(not)) if is == not);
-    one.key == other.key && (is_not(&one.test, &other.test) || is_not(&other.test, &one.test))
-}
-
 // B2, A2: edges for an outcome that their node never has.
 fn outcomes(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
     let places = workflow.places();
@@ -751,111 +623,4 @@ fn gates(shape: &Shape<'_>, language: Language, found: &mut Vec<Diagnostic>) {
             found.push(finding.help("lead every way to the exit through it, or delete `goal_gate`"));
         }
     }
-}
-
-/// What every run's context has (X2, H2).
-const WRITTEN: [&str; 16] = [
-    "outcome",
-    "preferred_label",
-    "graph.goal",
-    "current_node",
-    "last_stage",
-    "last_response",
-    "retry.remaining",
-    "human.gate.selected",
-    "human.gate.label",
-    "tool.output",
-    "tool.last_line",
-    "tool.exit_code",
-    "parallel.results",
-    "failure_reason",
-    "failure_class",
-    "exit_code",
-];
-
-// C3, L6: keys that nothing writes are empty, and words that no outcome has never hold.
-fn conditions(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
-    let words = words_of_prompts(shape.workflow);
-    let mut told: BTreeSet<(Span, String)> = BTreeSet::new();
-    for asked in asked::conditions(shape) {
-        for (clause, span) in asked.clauses() {
-            if told.len() >= OF_A_KIND_MAX {
-                return;
-            }
-            let finding =
-                doubtful(shape, clause, span, &words).or_else(|| asked.too_early(shape, clause, span));
-            if let Some(finding) = finding
-                && told.insert((span, clause.to_string()))
-            {
-                found.push(finding);
-            }
-        }
-    }
-}
-
-fn doubtful(shape: &Shape<'_>, clause: &Clause, span: Span, words: &BTreeSet<&str>) -> Option<Diagnostic> {
-    let finding = |message: String| Diagnostic::new(Code::P313, message).at(span, "");
-    match (&clause.key, &clause.test) {
-        (Key::Outcome, Test::Is(word) | Test::IsNot(word)) => {
-            // A word that a prompt names is the worker's own (C8).
-            let near = meant_status(word).filter(|_| !words.contains(word.as_str()))?;
-            let message =
-                format!("no outcome is called `{}`, so it is compared with the worker's label", escape(word));
-            Some(finding(message).help(format!("did you mean `{near}`?")))
-        }
-        (Key::Variable(name) | Key::Context(name), _) => {
-            let is_family =
-                ["internal.", "parallel.", "graph.", "stack."].iter().any(|family| name.starts_with(family));
-            let last = name.rsplit('.').next().unwrap_or(name);
-            let is_named = words.contains(name.as_str()) || words.contains(last);
-            if is_family || WRITTEN.contains(&name.as_str()) || is_named {
-                return None;
-            }
-            let whole = shape.or_in_markdown("graph", "plan");
-            let message = format!("nothing in the {whole} writes `{}`, so it is empty", escape(name));
-            let is_of_command = ["tool", "stdout", "output"].iter().any(|word| name.contains(word));
-            Some(match nearest(name, WRITTEN) {
-                Some(near) => finding(message).help(format!("did you mean `{}`?", near.word)),
-                None if is_of_command => finding(message).help(
-                    "what the last command printed is `tool.output`, its last line `tool.last_line`, its exit code \
-                     `tool.exit_code`",
-                ),
-                None => {
-                    let text = shape.or_in_markdown("prompt", "task");
-                    finding(message)
-                        .help(format!("say in a {text} that the worker is to report it, or mend the name"))
-                }
-            })
-        }
-        (Key::Outcome | Key::PreferredLabel | Key::Step { .. }, _) => None,
-    }
-}
-
-fn meant_status(word: &str) -> Option<&'static str> {
-    if STATUS_WORDS.contains(&word) {
-        return None;
-    }
-    match word.to_ascii_lowercase().as_str() {
-        "succeeded" | "successful" | "passed" | "pass" | "ok" | "done" => Some("success"),
-        "failed" | "failure" | "error" => Some("fail"),
-        "partial" => Some("partial_success"),
-        "skip" => Some("skipped"),
-        lower => nearest(lower, STATUS_WORDS)
-            .map(|near| STATUS_WORDS.into_iter().find(|status| *status == near.word).unwrap_or("success")),
-    }
-}
-
-// What any prompt or command names may well be written by it.
-fn words_of_prompts(workflow: &Workflow) -> BTreeSet<&str> {
-    let keys = ["prompt", "tool_command", "command", "label"];
-    let texts = workflow.nodes.iter().flat_map(|node| keys.map(|key| node.said.text(key)));
-    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
-    texts
-        .flatten()
-        .flat_map(|text| text.value.split(move |c: char| !is_word(c)))
-        .map(|word| word.trim_matches('.'))
-        .flat_map(|word| {
-            [word, word.rsplit('.').next().unwrap_or(word), word.strip_prefix("context.").unwrap_or(word)]
-        })
-        .collect()
 }
