@@ -42,7 +42,7 @@ fn guarded() -> String {
 fn d13_where_another_exit_code_is_expected_the_added_check_ends_with_a_third() {
     let text = with("exit_code == 0\n**on_fail:** retry(2)", "exit_code == 1\n**on_fail:** retry(2)");
     let passed = TrialRun { verdict: Verdict::Passed, ..run(1, 10) };
-    let facts = tried(&[passed.clone(), passed], &[]);
+    let facts = tried(&[passed, passed], &[]);
     let vacuous = found_with(&text, &facts).into_iter().find(|found| found.code == P103).expect("it passes");
     let help = vacuous.help.unwrap_or_default();
     assert!(

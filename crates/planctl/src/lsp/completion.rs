@@ -65,8 +65,11 @@ impl Place<'_> {
     // What stands in a fence is a script, even while its end is not written yet.
     fn is_in_fence(&self) -> bool {
         let from = self.reading.step_at(self.offset).map_or(0, |(_, step)| step.heading.end);
-        let above = &self.document.text.as_str()[from.min(self.offset)..self.offset - self.before.len()];
-        let is_fence = |line: &&str| line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
+        // On the heading's own line nothing is above.
+        let above =
+            self.document.text.as_str().get(from..self.offset - self.before.len()).unwrap_or_default();
+        let is_fence =
+            |line: &&str| line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
         above.lines().filter(is_fence).count() % 2 == 1
     }
 

@@ -117,13 +117,14 @@ fn completion_offers_fields_values_roles_and_files() {
 #[test]
 fn d12_in_a_fence_nothing_is_offered_and_every_field_that_is_read_has_its_words() {
     let mut editor = Editor::new(&[]);
-    let text = plan("docs/cause.md", "gr") + "\n### 2. Mend\n\n**target:**\n**type:** \n**workspace:** \n**needs:** 1\n\n**contract:**\n```shell\ngr\n";
+    let text = plan("docs/cause.md", "gr")
+        + "\n### 2. Mend\n\n**target:**\n**type:** \n**workspace:** \n**needs:** 1\n\n**contract:**\n```shell\ngr\n";
     editor.opened("a.md", &text);
     let labels = |list: &Value| -> Vec<String> {
         let items = list["items"].as_array().unwrap();
         items.iter().map(|item| item["label"].as_str().unwrap().to_owned()).collect()
     };
-    for place in [(21, 2), (35, 2)] {
+    for place in [(21, 2), (35, 2), (26, 6)] {
         assert_eq!(labels(&editor.at("textDocument/completion", "a.md", place)), [""; 0], "{place:?}");
     }
     let target = editor.at("textDocument/completion", "a.md", (28, 11));
