@@ -220,7 +220,8 @@ fn idle(step: &StepTree, found: &mut Vec<Diagnostic>) {
     let Some(kind) = &step.kind else { return };
     let (word, runs, is_told, is_tried) = match kind.value {
         StepKind::Work(_) | StepKind::SubPlan => return,
-        StepKind::Call => ("call", true, false, true),
+        // What a call is for, people read.
+        StepKind::Call => ("call", true, true, true),
         StepKind::Decision => ("decision", true, true, true),
         StepKind::Human => ("human", false, true, false),
         StepKind::Escalate => ("escalate", false, true, false),
