@@ -220,12 +220,12 @@ fn idle(step: &StepTree, found: &mut Vec<Diagnostic>) {
     let Some(kind) = &step.kind else { return };
     let (word, runs, is_told, is_tried) = match kind.value {
         StepKind::Work(_) | StepKind::SubPlan => return,
-        // What a call is for, people read.
+        // What a call or a checkpoint is for, people read.
         StepKind::Call => ("call", true, true, true),
         StepKind::Decision => ("decision", true, true, true),
         StepKind::Human => ("human", false, true, false),
         StepKind::Escalate => ("escalate", false, true, false),
-        StepKind::Checkpoint => ("checkpoint", false, false, false),
+        StepKind::Checkpoint => ("checkpoint", false, true, false),
         StepKind::Join => ("join", false, false, true),
     };
     if let Some(contract) = step.contract.as_ref().filter(|_| !runs) {
