@@ -216,7 +216,7 @@ fn is_yaml(body: &str) -> bool {
 }
 
 /// Writes a path as a word of the shell, so that it can be copied.
-fn shell_word(path: &str) -> String {
+pub(crate) fn shell_word(path: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | ',' | '@');
     if !path.is_empty() && !path.starts_with('-') && path.chars().all(is_plain) {
         return path.to_owned();

@@ -322,22 +322,20 @@ pub fn did_you_mean<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -
 pub(crate) fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().take(64).collect();
     let b: Vec<char> = b.chars().take(64).collect();
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = i;
-    }
-    for (j, cell) in rows[0].iter_mut().enumerate() {
-        *cell = j;
-    }
+    // The row before last, the last, and this one.
+    let mut rows = [[0_usize; 65]; 3];
+    rows[1] = std::array::from_fn(|at| at);
     for i in 1..=a.len() {
+        rows[2][0] = i;
         for j in 1..=b.len() {
-            let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = change.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            let change = rows[1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = change.min(rows[1][j] + 1).min(rows[2][j - 1] + 1);
             if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
+                best = best.min(rows[0][j - 2] + 1);
             }
-            rows[i][j] = best;
+            rows[2][j] = best;
         }
+        rows.rotate_left(1);
     }
-    rows[a.len()][b.len()]
+    rows[1][b.len()]
 }

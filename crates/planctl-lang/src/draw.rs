@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 use crate::characters::{self, escape};
 use crate::diagnostic::{Diagnostic, Label, Severity, printable};
@@ -43,7 +43,10 @@ impl Diagnostic {
         };
         let title = level.primary_title(printable(&self.message)).id(self.code.as_str());
         let mut group = Group::with_title(title);
-        for snippet in self.snippets(source) {
+        for (place, snippet) in self.snippets(source) {
+            if let Some(place) = place {
+                group = group.element(place);
+            }
             group = group.element(snippet);
         }
         if let Some(step) = &self.step {
@@ -75,7 +78,7 @@ impl Diagnostic {
 
     // Places that are near one another share a snippet; the renderer is only given the lines it needs, since it
     // walks all it is given.
-    fn snippets<'a>(&'a self, source: &'a Source) -> Vec<Snippet<'a, annotate_snippets::Annotation<'a>>> {
+    fn snippets<'a>(&'a self, source: &'a Source) -> Vec<Placed<'a>> {
         let mut groups: Vec<(usize, usize, Ranked<'_>)> = Vec::new();
         for (rank, label) in self.spans.iter().enumerate() {
             let span = source.clamp(label.span);
@@ -102,22 +105,83 @@ impl Diagnostic {
         first: usize,
         last: usize,
         labels: Ranked<'a>,
-    ) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+    ) -> Placed<'a> {
         let top = first.saturating_sub(1);
-        let start = if top == 0 { source.bom_bytes() } else { source.line_span(top).start };
-        let end = source.line_span(last).end.max(start);
-        let shown = source.slice(Span::new(start, end));
-        let mut snippet =
-            Snippet::source(mask(source, shown, start)).line_start(top + 1).path(printable(source.path()));
-        for (rank, label) in labels {
-            let span = source.clamp(label.span);
-            let range = span.start.saturating_sub(start).min(shown.len())
-                ..span.end.saturating_sub(start).min(shown.len());
+        let spans: Vec<Span> = labels.iter().map(|(_, label)| source.clamp(label.span)).collect();
+        let excerpt = Excerpt::of(source, top, last, &spans);
+        let marked = spans.first().map_or(Span::at(0), |span| *span);
+        let ranges: Vec<_> =
+            spans.iter().map(|span| excerpt.place(span.start)..excerpt.place(span.end)).collect();
+        let mut snippet = Snippet::source(excerpt.text).line_start(top + 1);
+        // Of a line that is cut, the renderer can't tell the column.
+        let place = excerpt.is_cut.then(|| {
+            let position = source.position(marked.start);
+            Origin::path(printable(source.path())).line(position.line).char_column(position.column)
+        });
+        if place.is_none() {
+            snippet = snippet.path(printable(source.path()));
+        }
+        for ((rank, label), range) in labels.into_iter().zip(ranges) {
             let kind = if rank == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
             snippet = snippet.annotation(kind.span(range).label(printable(&label.text)));
         }
-        snippet
+        (place, snippet)
     }
+}
+
+/// Lines of the plan, and where they are where the renderer can't know.
+type Placed<'a> = (Option<Origin<'a>>, Snippet<'a, annotate_snippets::Annotation<'a>>);
+
+/// The most bytes of a line that are drawn: what the renderer is given, it walks for each finding.
+const LINE_BYTES_MAX: usize = 2_000;
+/// How much of a line that is cut stands before what is marked in it.
+const LINE_BYTES_BEFORE: usize = 200;
+
+/// Some lines of a plan, of which long ones are cut around what is marked in them.
+struct Excerpt {
+    text: String,
+    /// What is kept of each line, and where it stands in the text.
+    kept: Vec<(Span, usize)>,
+    /// Says that a line lacks its beginning.
+    is_cut: bool,
+}
+
+impl Excerpt {
+    fn of(source: &Source, first: usize, last: usize, marked: &[Span]) -> Excerpt {
+        let mut excerpt = Excerpt { text: String::new(), kept: Vec::new(), is_cut: false };
+        for at in first..=last {
+            let line = source.line_span(at);
+            let line = if at == 0 { Span::new(source.bom_bytes().min(line.end), line.end) } else { line };
+            let kept = kept(source, line, marked);
+            excerpt.is_cut |= kept.start > line.start;
+            if at > first {
+                excerpt.text.push('\n');
+            }
+            excerpt.kept.push((kept, excerpt.text.len()));
+            excerpt.text.push_str(&mask(source, source.slice(kept), kept.start));
+        }
+        excerpt
+    }
+
+    /// Returns where an offset of the plan stands in the text, or the nearest that is kept.
+    fn place(&self, offset: usize) -> usize {
+        let after = self.kept.partition_point(|(kept, _)| kept.start <= offset);
+        let Some((kept, at)) = self.kept.get(after.saturating_sub(1)) else { return 0 };
+        at + offset.clamp(kept.start, kept.end) - kept.start
+    }
+}
+
+fn kept(source: &Source, line: Span, marked: &[Span]) -> Span {
+    if line.end - line.start <= LINE_BYTES_MAX {
+        return line;
+    }
+    let is_here = |span: &&Span| span.start <= line.end && span.end >= line.start;
+    let first = marked.iter().find(is_here).map_or(line.start, |span| span.start.max(line.start));
+    let text = source.text();
+    let start = first.saturating_sub(LINE_BYTES_BEFORE).max(line.start);
+    let start = (start..=line.end).find(|at| text.is_char_boundary(*at)).unwrap_or(line.end);
+    let end = (start + LINE_BYTES_MAX).min(line.end);
+    Span::new(start, (end..=line.end).find(|at| text.is_char_boundary(*at)).unwrap_or(line.end))
 }
 
 // What looks like a credential is never drawn.

@@ -1,14 +1,18 @@
 //! Turns templates of steps (`### 3–N.`, `### N+1.`, `**for_each:**`) into numbered steps, one per item.
 
-use std::collections::BTreeMap;
+mod quoting;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::fix::{line_end, with_line_ends};
 use crate::markdown::{LineKind, Outline};
+use crate::near::nearest;
 use crate::parse::{STEPS_MAX, heading, name_of, parse};
 use crate::source::{PLAN_BYTES_MAX, Source, Span, Spanned, escape};
-use crate::tree::{PlanTree, StepNumber, StepTree};
-use crate::workflow::{Mention, mentions};
+use crate::tree::{PlanTree, StepNumber, StepTree, template_key, template_range};
+use crate::workflow::{Mention, mentions, unknown_template};
+use quoting::{Context, contexts, is_plain, quote};
 
 /// The most characters an item may have.
 const ITEM_CHARACTERS_MAX: usize = 500;
@@ -42,6 +46,8 @@ pub fn expand(source: &Source, given: Option<&[String]>) -> Result<Expanded, Vec
     let parts: Vec<Part<'_>> = (0..tree.steps.len()).map(|at| part(source, &tree, &outline, at)).collect();
     let mut found = Vec::new();
     let lists: Vec<Option<Vec<String>>> = parts.iter().map(|part| items(part, given, &mut found)).collect();
+    found.extend(unused(&parts, given));
+    found.extend(parts.iter().filter(|part| part.is_several()).flat_map(|part| slips(source, part)));
     if !found.is_empty() {
         return Err(found);
     }
@@ -52,7 +58,7 @@ pub fn expand(source: &Source, given: Option<&[String]>) -> Result<Expanded, Vec
     }
     let mut writer = Writer {
         source,
-        numbers: new_numbers(&parts, &lists),
+        numbers: Numbers::of(&parts, &lists),
         mentions: mentions(source, &tree),
         latest: Vec::new(),
         found,
@@ -152,18 +158,59 @@ fn items(part: &Part<'_>, given: Option<&[String]>, found: &mut Vec<Diagnostic>)
         ));
     }
     for item in &list {
-        if item.chars().count() > ITEM_CHARACTERS_MAX
+        if item.trim().is_empty()
+            || item.chars().count() > ITEM_CHARACTERS_MAX
             || item.chars().any(crate::characters::is_hidden)
             || item.contains(['\n', '\r'])
         {
             let message = format!(
-                "the item `{}` is no item: at most {ITEM_CHARACTERS_MAX} characters, all of them visible",
+                "the item `{}` is no item: from one to {ITEM_CHARACTERS_MAX} characters, all of them visible",
                 escape(item)
             );
             found.push(refuse(message, "change the list"));
         }
     }
     Some(list)
+}
+
+// Items of the command line that no template takes were meant for one.
+fn unused(parts: &[Part<'_>], given: Option<&[String]>) -> Option<Diagnostic> {
+    given?;
+    let takes = |part: &&Part<'_>| part.is_several() && part.step.for_each.is_none();
+    if parts.iter().any(|part| takes(&part)) {
+        return None;
+    }
+    let own = parts.iter().find_map(|part| Some((part.step, part.step.for_each.as_ref()?)));
+    let message = "no template takes the items that the command line names";
+    let unused = Diagnostic::new(Code::P012, message);
+    Some(match own {
+        Some((step, list)) => unused
+            .at(list.span, "this step has a list of its own")
+            .step(name_of(step))
+            .help("delete `**for_each:**`, or leave the items of the command line out"),
+        None => unused.at(Span::at(0), "").help("leave them out, or write a template: `### 2–N. …`"),
+    })
+}
+
+// `{itme}`: a text in braces that is near a placeholder was meant to be one.
+fn slips(source: &Source, part: &Part<'_>) -> Vec<Diagnostic> {
+    let text = source.slice(part.span);
+    let braces = text.match_indices('{').filter(|(at, _)| !text[..*at].ends_with('$'));
+    let meant = braces.filter_map(|(at, _)| {
+        let word = &text[at + 1..at + text[at..].find('}')?];
+        let is_word = word.bytes().all(|byte| byte.is_ascii_alphabetic()) && word.len() <= 12;
+        let names = ["item", "index", "count"];
+        let is_plural = word.strip_suffix('s').is_some_and(|word| names.contains(&word));
+        if !is_word || names.contains(&word) || is_plural {
+            return None;
+        }
+        let near = nearest(word, names)?.word;
+        let span = Span::new(part.span.start + at, part.span.start + at + word.len() + 2);
+        let slip = Diagnostic::new(Code::P012, format!("`{{{word}}}` stands for nothing"));
+        let slip = slip.at(span, "").step(name_of(part.step)).help(format!("did you mean `{{{near}}}`?"));
+        Some(slip.fix(span, format!("{{{near}}}"), false))
+    });
+    meant.collect()
 }
 
 // `a, b` or bullets; what would have to be read or run is only taken from the command line.
@@ -190,23 +237,60 @@ fn read_list(list: &Spanned<String>) -> Result<Vec<String>, String> {
     Ok(entries.filter(|entry| !entry.is_empty()).map(bare).collect())
 }
 
-// Which new numbers each old one stands for.
-fn new_numbers(parts: &[Part<'_>], lists: &[Option<Vec<String>>]) -> BTreeMap<u32, Vec<usize>> {
-    let mut numbers: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    let mut next = 1;
-    for (part, list) in parts.iter().zip(lists) {
-        let count = list.as_ref().map_or(1, Vec::len);
-        if let Some(old) = part.step.fixed_number() {
-            numbers.entry(old).or_default().extend(next..next + count);
+/// Which new numbers the old ones stand for.
+struct Numbers {
+    fixed: BTreeMap<u32, Vec<usize>>,
+    /// Those of templates, by their form ([`template_key`]).
+    templates: BTreeMap<String, Vec<usize>>,
+    /// The templates whose last number is a letter, with their first.
+    open: Vec<(u32, String)>,
+}
+
+impl Numbers {
+    fn of(parts: &[Part<'_>], lists: &[Option<Vec<String>>]) -> Numbers {
+        let mut numbers = Numbers { fixed: BTreeMap::new(), templates: BTreeMap::new(), open: Vec::new() };
+        let mut next = 1;
+        for (part, list) in parts.iter().zip(lists) {
+            let new = next..next + list.as_ref().map_or(1, Vec::len);
+            next = new.end;
+            let old = match &part.step.number.value {
+                StepNumber::Fixed(number) => *number..=*number,
+                StepNumber::Template(text) => {
+                    numbers.templates.entry(template_key(text)).or_default().extend(new.clone());
+                    let Some((first, last)) = template_range(text) else { continue };
+                    if last.is_none() {
+                        numbers.open.push((first, text.clone()));
+                    }
+                    first..=last.unwrap_or(first)
+                }
+            };
+            for number in old.take(STEPS_MAX) {
+                numbers.fixed.entry(number).or_default().extend(new.clone());
+            }
         }
-        next += count;
+        numbers
     }
-    numbers
+
+    /// Refuses a number that no step has: it could come to be that of another.
+    fn refuse(&self, number: u32, span: Span) -> Diagnostic {
+        match self.open.iter().find(|(first, _)| *first < number) {
+            Some((_, template)) => {
+                let template = escape(template);
+                let message = format!("step {number} may be one of `{template}`, and nothing says which");
+                let refused = Diagnostic::new(Code::P012, message).at(span, "");
+                refused.help(format!("`**needs:** {template}` names all of them, `N+1` the step after them"))
+            }
+            None => {
+                let message = format!("step {number} is named, and is not there");
+                Diagnostic::new(Code::P304, message).at(span, "").help("mend the number, or delete it")
+            }
+        }
+    }
 }
 
 struct Writer<'a> {
     source: &'a Source,
-    numbers: BTreeMap<u32, Vec<usize>>,
+    numbers: Numbers,
     /// Where steps are named by their numbers, but for `needs`.
     mentions: Vec<Mention>,
     /// The items of the latest template.
@@ -277,7 +361,7 @@ impl Writer<'_> {
         let mut edits = Vec::new();
         let inside = self.mentions.iter().filter(|it| it.span.start >= span.start && it.span.end <= span.end);
         for mention in inside {
-            match self.numbers.get(&mention.number).map(Vec::as_slice) {
+            match self.numbers.fixed.get(&mention.number).map(Vec::as_slice) {
                 Some([same]) if u32::try_from(*same) == Ok(mention.number) => {}
                 Some([one]) => edits.push((mention.span, one.to_string())),
                 Some(several) if mention.is_end => edits.push((mention.span, listed(several))),
@@ -287,7 +371,7 @@ impl Writer<'_> {
                     let refused = Diagnostic::new(Code::P012, message).at(mention.span, "here");
                     self.found.push(refused.help("name another step, or write the steps out by hand"));
                 }
-                None => {}
+                None => self.found.push(self.numbers.refuse(mention.number, mention.span)),
             }
         }
         edits
@@ -297,11 +381,33 @@ impl Writer<'_> {
         let mut edits = vec![(part.step.number.span, number.to_string())];
         edits.extend(self.renumbered(part.span));
         // Where there is none, `none` stays.
-        if let Some(needs) = part.step.needs.as_ref().filter(|needs| !needs.value.is_empty()) {
-            let new = needs.value.iter().filter_map(|old| self.numbers.get(old)).flatten();
-            edits.push((needs.span, listed(new)));
+        if let Some(needs) = &part.step.needs {
+            let new = self.needed(part.step, needs);
+            if !new.is_empty() {
+                edits.push((needs.span, listed(&new)));
+            }
         }
         edits
+    }
+
+    // In the order in which they are written, each once.
+    fn needed(&mut self, step: &StepTree, needs: &Spanned<Vec<u32>>) -> Vec<usize> {
+        let mut new = Vec::new();
+        for old in &needs.value {
+            match self.numbers.fixed.get(old) {
+                Some(numbers) => new.extend(numbers),
+                None => self.found.push(self.numbers.refuse(*old, needs.span).step(name_of(step))),
+            }
+        }
+        for template in &step.needed_templates {
+            match self.numbers.templates.get(&template_key(&template.value)) {
+                Some(numbers) => new.extend(numbers),
+                None => self.found.push(unknown_template(template).step(name_of(step))),
+            }
+        }
+        let mut seen = BTreeSet::new();
+        new.retain(|number| seen.insert(*number));
+        new
     }
 
     fn repeated_subscriptions(&self, part: &Part<'_>) -> Vec<(Span, String)> {
@@ -436,70 +542,6 @@ impl Writer<'_> {
     }
 }
 
-/// Where in a script a placeholder stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Context {
-    /// At the begin of a word.
-    Bare,
-    /// Inside a word.
-    Joined,
-    /// Inside quotes.
-    Quoted,
-    /// Where quoting has other rules.
-    Hard,
-}
-
-fn contexts(script: &str) -> Vec<(usize, Context)> {
-    let here = script.replace("<<<", "   ");
-    let has = |part: &str| here.contains(part);
-    // Nested quotes and commands that read their words as code have rules of their own.
-    let is_nested = has("\"") && (has("$(") || has("${"));
-    let is_hard = is_nested || ["<<", "((", "`", "$'", "eval", " -c "].into_iter().any(has);
-    let mut found = Vec::new();
-    let mut quote: Option<char> = None;
-    let mut before = ' ';
-    let mut characters = script.char_indices().peekable();
-    while let Some((at, character)) = characters.next() {
-        if character == '{' && script[at..].starts_with("{item}") && before != '$' {
-            let context = match (is_hard, quote) {
-                (true, _) => Context::Hard,
-                (false, Some(_)) => Context::Quoted,
-                (false, None) if before.is_whitespace() || ";&|(".contains(before) => Context::Bare,
-                (false, None) => Context::Joined,
-            };
-            found.push((at, context));
-        }
-        match (character, quote) {
-            ('\\', None | Some('"')) => {
-                let next = characters.next();
-                found.extend(
-                    next.filter(|(at, _)| script[*at..].starts_with("{item}"))
-                        .map(|(at, _)| (at, Context::Hard)),
-                );
-            }
-            ('#', None) if before.is_whitespace() || ";&|(".contains(before) => {
-                while characters.peek().is_some_and(|(_, next)| *next != '\n') {
-                    characters.next();
-                }
-            }
-            ('\'' | '"', None) => quote = Some(character),
-            (same, Some(open)) if same == open => quote = None,
-            _ => {}
-        }
-        before = character;
-    }
-    found
-}
-
-// Words that no shell reads as anything but themselves.
-fn is_plain(item: &str) -> bool {
-    !item.is_empty() && item.chars().all(|c| c.is_alphanumeric() || "_./:@%+,=-".contains(c))
-}
-
-fn quote(item: &str) -> String {
-    if is_plain(item) { item.to_owned() } else { format!("'{}'", item.replace('\'', r"'\''")) }
-}
-
 // `${n}` is a variable of the shell and stays one.
 fn placeholders(text: &str) -> Vec<(usize, &'static str)> {
     let braces = text.match_indices('{').filter(|(at, _)| !text[..*at].ends_with('$'));
@@ -541,38 +583,4 @@ fn check(source: &Source, text: &str, commands: &[Option<String>]) -> Result<(),
     let message = "an item would change the plan around it: it reads as a heading, a field or a fence";
     let refused = Diagnostic::new(Code::P012, message).at(Span::at(0), "");
     Err(vec![refused.help("put `{item}` inside a line, in backticks, or change the list")])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::shell;
-
-    #[test]
-    fn an_item_in_a_script_is_known_by_what_stands_around_it() {
-        let context =
-            |script: &str| contexts(script).into_iter().map(|(_, context)| context).collect::<Vec<_>>();
-        assert_eq!(context("test -f {item} && x a/{item}"), [Context::Bare, Context::Joined]);
-        assert_eq!(
-            context("x '{item}' \"a{item}\" \\' {item}"),
-            [Context::Quoted, Context::Quoted, Context::Bare]
-        );
-        assert_eq!(context("# don't {item}\nx '{item}'"), [Context::Quoted]);
-        assert_eq!(context("cat <<E\n{item}\nE"), [Context::Hard]);
-        assert_eq!(context("x ${item}"), []);
-        for hard in ["x \\{item}", "x \"$(y \"{item}\")\"", "eval x {item}", "bash -c 'x {item}'"] {
-            assert_eq!(context(hard), [Context::Hard], "{hard}");
-        }
-        assert_eq!(context("x <<< {item}"), [Context::Bare]);
-    }
-
-    #[test]
-    fn a_quoted_item_is_one_word_of_a_shell() {
-        for item in ["a b", "it's", "$(touch x)", "`x`", "a;b", "\"", "a\\"] {
-            let script = format!("test -f {}", quote(item));
-            let shell::Reading::Read(read) = shell::read(&script) else { panic!("{script}") };
-            assert_eq!(read.items.len(), 1, "{script}");
-        }
-        assert_eq!(quote("it's"), r"'it'\''s'");
-    }
 }

@@ -32,7 +32,7 @@ pub const FRONTMATTER: &[FieldHelp] = &[
         label: "status",
         meaning: "Where the plan stands. planctl writes it; the database is the record.",
         default: "draft",
-        values: &crate::STATUSES,
+        values: &["draft"],
         example: "draft",
     },
     FieldHelp {
@@ -126,10 +126,10 @@ pub const OF_STEP: &[FieldHelp] = &[
     FieldHelp {
         name: "contract",
         label: "contract",
-        meaning: "The shell script that decides whether the step passed, in a `bash` fence. Nothing else passes a step.",
+        meaning: "The shell script that decides whether the step passed, in a `shell` fence. Nothing else passes a step.",
         default: "required",
         values: &[],
-        example: "\n```bash\ngrep -q '^## Cause' docs/cause.md\n```\nexit_code == 0",
+        example: "\n```shell\ngrep -q '^## Cause' docs/cause.md\n```\nexit_code == 0",
     },
     FieldHelp {
         name: "exit_code",
@@ -159,10 +159,42 @@ pub const OF_STEP: &[FieldHelp] = &[
     FieldHelp {
         name: "type",
         label: "type",
-        meaning: "What kind of work the step is.",
+        meaning: "What kind of work the step is, or what happens there in place of an agent's work.",
         default: "review for roles that begin with \"review\", else code",
-        values: &["code", "review"],
+        values: &["code", "review", "call", "decision", "human", "checkpoint", "join", "escalate"],
         example: "code",
+    },
+    FieldHelp {
+        name: "needs",
+        label: "needs",
+        meaning: "The numbers of the steps that must pass first; `none` begins at once. Steps that need the same one may run side by side.",
+        default: "the step before",
+        values: &["none"],
+        example: "1, 2",
+    },
+    FieldHelp {
+        name: "when",
+        label: "when",
+        meaning: "The condition under which the step applies; else the run goes past it.",
+        default: "always",
+        values: &["steps.1.outcome=success", "steps.1.exit_code!=0"],
+        example: "steps.1.exit_code!=0",
+    },
+    FieldHelp {
+        name: "for_each",
+        label: "for_each",
+        meaning: "Makes the step a template, one step per item: a list with commas or bullets. `planctl plan expand` writes them out.",
+        default: "one step",
+        values: &[],
+        example: "src/a.py, src/b.py",
+    },
+    FieldHelp {
+        name: "workspace",
+        label: "workspace",
+        meaning: "Where the step works: in the run's workspace, or in a git worktree that is merged where branches meet.",
+        default: "shared",
+        values: &["shared", "worktree"],
+        example: "worktree",
     },
     FieldHelp {
         name: "timeout",
@@ -252,7 +284,7 @@ mod tests {
     use crate::tree::Field;
 
     /// Fields that are read and refused (P017): nothing to offer yet.
-    const REFUSED: [&str; 6] = ["needs", "when", "for_each", "gate", "min_tests", "workspace"];
+    const REFUSED: [&str; 2] = ["gate", "min_tests"];
 
     #[test]
     fn every_field_that_is_supported_has_its_words_once() {

@@ -4,6 +4,7 @@ mod budget;
 mod contract;
 mod denied;
 mod effects;
+mod foreign;
 mod judges;
 mod lookalikes;
 pub(crate) mod mentions;

@@ -76,7 +76,7 @@ impl Outline {
             let first = source.line_of(base + range.start);
             let last = source.line_of((base + range.end).saturating_sub(1).max(base + range.start));
             if let Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) = &event {
-                let mut fence = fence(source, first, last);
+                let mut fence = fence(source, base + range.start, first, last);
                 let resume = cut_line(source, &fence);
                 if let Some(cut) = resume {
                     fence.content.retain(|span| source.line_of(span.start) < cut);
@@ -113,17 +113,22 @@ impl Outline {
 const RECOVERIES_MAX: usize = 16;
 const NESTING_MAX: usize = 50;
 
-fn fence(source: &Source, first: usize, last: usize) -> Fence {
+fn fence(source: &Source, begin: usize, first: usize, last: usize) -> Fence {
     let line = source.line_span(first);
-    let text = source.slice(line);
-    let indent = text.len() - text.trim_start().len();
+    // It may stand behind a bullet or in a quote.
+    let begin = begin.max(line.start);
+    let text = source.slice(Span::new(begin, line.end.max(begin)));
+    let indent = begin - line.start + text.len() - text.trim_start().len();
     let (character, length) = run(text.trim_start()).unwrap_or(('`', 3));
     let after = text.trim_start().trim_start_matches(character);
     let language = after.split_whitespace().next().unwrap_or("").trim_matches(['{', '}', '.']).to_lowercase();
-    let is_closed = last > first && closes(source.slice(source.line_span(last)), character, length);
+    let is_quoted = source.slice(Span::new(line.start, begin)).contains('>');
+    let last_line = source.slice(source.line_span(last));
+    let last_line = if is_quoted { last_line.trim_start_matches(['>', ' ']) } else { last_line };
+    let is_closed = last > first && closes(last_line, character, length);
     let end = if is_closed { last } else { last + 1 };
     let content = (first + 1..end).map(|at| without_indent(source, source.line_span(at), indent)).collect();
-    let opener = Span::new(line.start + indent, line.start + text.trim_end().len());
+    let opener = Span::new(line.start + indent, begin + text.trim_end().len());
     Fence { opener, first_line: first, last_line: last, language, content, is_closed }
 }
 

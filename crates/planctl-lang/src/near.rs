@@ -25,7 +25,12 @@ pub(crate) fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>)
         _ => 3,
     };
     let mut best: Option<(usize, Nearest<'a>)> = None;
+    let count = found.chars().count();
     for word in known {
+        // What is that much longer or shorter is not meant, whatever its letters.
+        if count.abs_diff(word.chars().count()) > allowed {
+            continue;
+        }
         let edits = distance(&found, &word.to_lowercase());
         match &mut best {
             Some((least, nearest)) if edits == *least => nearest.is_only &= nearest.word == word,

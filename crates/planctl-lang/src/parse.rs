@@ -2,6 +2,7 @@
 
 mod budget;
 pub(crate) mod contract;
+mod fences;
 pub(crate) mod field;
 mod frontmatter;
 pub(crate) mod heading;
@@ -18,7 +19,7 @@ pub(crate) use values::{is_on_fail, on_fail_of, priority_of};
 
 use crate::alike;
 use crate::diagnostic::{Code, Diagnostic, Edit, Fix, Severity, StepName};
-use crate::markdown::{Fence, LineKind, Outline, belongs_to_plan};
+use crate::markdown::{LineKind, Outline};
 use crate::source::{Source, Span, Spanned, escape};
 use crate::tree::{Field, PlanTree, StepNumber, StepTree};
 use crate::workflow::{Language, outlined};
@@ -84,6 +85,10 @@ pub(crate) fn parse_with_layout(source: &Source) -> (PlanTree, Vec<Diagnostic>, 
     if tree.frontmatter.span.is_none() && body == 0 && !tree.steps.is_empty() {
         add_frontmatter(source, &mut found);
     }
+    // Of a text without any step, that it has none says it all.
+    if tree.steps.is_empty() && tree.steps_heading.is_none() && tree.steps_meant.is_none() {
+        found.retain(|found| !matches!(found.code, Code::P001 | Code::P011 | Code::P015));
+    }
     sort(&mut found);
     (tree, found, Some(Layout { body, parts, outline }))
 }
@@ -108,6 +113,8 @@ enum Place {
     Steps,
     Step,
     Flow,
+    /// Below a heading that would begin a step if it had a number.
+    Unnumbered,
     Elsewhere,
 }
 
@@ -128,6 +135,7 @@ struct Reader<'a> {
     is_full: bool,
     used_fences: Vec<bool>,
     last_stray: Option<usize>,
+    is_unread_told: bool,
     /// An exit code that stands before its contract, with the count of steps at that place.
     exit_code_ahead: Option<(usize, Spanned<u8>)>,
     parts: Vec<Part>,
@@ -150,6 +158,7 @@ impl<'a> Reader<'a> {
             is_full: false,
             used_fences: vec![false; outline.fences.len()],
             last_stray: None,
+            is_unread_told: false,
             exit_code_ahead: None,
             parts: Vec::new(),
         }
@@ -172,10 +181,11 @@ impl<'a> Reader<'a> {
     fn read_line(&mut self, line: usize) {
         match self.outline.kind(line) {
             LineKind::Text => {}
-            LineKind::Opaque => return,
+            LineKind::Opaque => return self.read_opaque(line),
             LineKind::Fence(index) => {
                 // Prose may hold code, and what follows a refused field is that field's.
-                let is_prose = matches!(self.place, Place::Plan | Place::Flow | Place::Elsewhere);
+                let is_prose =
+                    matches!(self.place, Place::Plan | Place::Flow | Place::Unnumbered | Place::Elsewhere);
                 let is_refused = self.field.as_ref().is_some_and(|field| field.field.is_none());
                 self.used_fences[index] |= is_prose || is_refused;
                 return;
@@ -183,6 +193,11 @@ impl<'a> Reader<'a> {
         }
         let span = self.source.line_span(line);
         let text = self.source.slice(span);
+        if text.trim_end() == "---" && self.begins_frontmatter(line + 1) {
+            let message = "a second frontmatter is not read: only the one at the top of the file is";
+            let second = Diagnostic::new(Code::P002, message).at(span, "");
+            self.found.push(second.help("move its lines to the top, or delete it"));
+        }
         if let Some(heading) = heading::heading(text, span.start) {
             return self.read_heading(&heading, line, span);
         }
@@ -190,6 +205,23 @@ impl<'a> Reader<'a> {
             Some(found) => self.read_field(found, line),
             None if self.field.is_none() && !field::is_separator(text) => self.read_prose(line, span),
             None => {}
+        }
+    }
+
+    fn begins_frontmatter(&self, line: usize) -> bool {
+        let is_key = |text: &str| ["type:", "status:", "owner:"].iter().any(|key| text.starts_with(key));
+        line < self.source.line_count() && is_key(self.source.slice(self.source.line_span(line)))
+    }
+
+    // Authors take fields out by a comment; that one is not read should not come as a surprise.
+    fn read_opaque(&mut self, line: usize) {
+        let span = self.source.line_span(line);
+        let Some(found) = field::line(self.source.slice(span), span.start) else { return };
+        if self.place == Place::Step && Field::of_step(&found.name.value).is_some() {
+            let message = format!("`**{}:**` stands in a comment, so it is not read", found.name.value);
+            self.push_in_step(
+                Diagnostic::new(Code::P015, message).level(Severity::Note).at(found.name.span, ""),
+            );
         }
     }
 
@@ -291,10 +323,13 @@ impl<'a> Reader<'a> {
                     self.read_prose(line, span);
                 }
             }
-            Place::Steps | Place::Step if heading.level == self.step_level || heading.level > 2 => {
+            Place::Steps | Place::Step | Place::Unnumbered
+                if heading.level == self.step_level
+                    || (heading.level > 2 && self.place != Place::Unnumbered) =>
+            {
                 self.close_field(line);
                 self.begin_part(line, PartKind::Other);
-                self.place = Place::Elsewhere;
+                self.place = Place::Unnumbered;
                 if let Some(number) = alike_number(heading) {
                     return self.found.push(number);
                 }
@@ -305,7 +340,8 @@ impl<'a> Reader<'a> {
                     "number it to make it a step, or write it deeper (`####`) to keep it in the task above";
                 self.found.push(unnumbered.help(help));
             }
-            Place::Steps | Place::Step | Place::Flow | Place::Elsewhere => {
+            Place::Unnumbered if heading.level > self.step_level => {}
+            Place::Steps | Place::Step | Place::Unnumbered | Place::Flow | Place::Elsewhere => {
                 self.close_field(line);
                 self.begin_part(line, PartKind::Other);
                 self.place = Place::Elsewhere;
@@ -315,7 +351,8 @@ impl<'a> Reader<'a> {
 
     fn read_prose(&mut self, line: usize, span: Span) {
         match self.place {
-            Place::Plan | Place::Elsewhere => {}
+            Place::Plan => self.report_unread(span),
+            Place::Unnumbered | Place::Elsewhere => {}
             Place::Flow => {
                 if let Some(flow) = &mut self.tree.flow {
                     flow.value.push(Spanned::new(self.source.slice(span).trim().to_owned(), span));
@@ -323,6 +360,18 @@ impl<'a> Reader<'a> {
             }
             Place::Steps | Place::Step => self.report_stray(line, span),
         }
+    }
+
+    // What stands above the steps looks as if it held for them.
+    fn report_unread(&mut self, span: Span) {
+        let is_told = std::mem::replace(&mut self.is_unread_told, true);
+        if is_told || self.tree.title.is_none() && self.source.slice(span).starts_with("# ") {
+            return;
+        }
+        let message = "text above the steps is for readers: no worker is given it";
+        let unread = Diagnostic::new(Code::P015, message).level(Severity::Note).at(span, "");
+        self.found
+            .push(unread.help("what workers have to know belongs into the task of each step that it is for"));
     }
 
     fn report_stray(&mut self, line: usize, span: Span) {
@@ -354,6 +403,7 @@ impl<'a> Reader<'a> {
         };
         match (field, self.place) {
             (Some(field), Place::Plan | Place::Step) => self.begin_field(field, found, line),
+            (_, Place::Unnumbered) => {}
             (_, Place::Elsewhere) => {
                 if field.or(elsewhere).is_some() {
                     let message = format!("`**{word}:**` stands outside of a step and has no effect");
@@ -521,44 +571,6 @@ impl<'a> Reader<'a> {
         let step = self.tree.steps.last().filter(|_| self.place != Place::Plan && diagnostic.step.is_none());
         let step = step.map(name_of);
         self.found.push(Diagnostic { step: step.or(diagnostic.step.clone()), ..diagnostic });
-    }
-
-    // A fence that is not closed is worth a word wherever it stands; one outside of tasks and contracts is lost text.
-    fn report_fences(&mut self) {
-        for (index, fence) in self.outline.fences.iter().enumerate() {
-            if !fence.is_closed {
-                let message =
-                    format!("the code fence that starts on line {} is not closed", fence.first_line + 1);
-                let open = Diagnostic::new(Code::P011, message).at(fence.opener, "opened here");
-                let text = self.source.slice(fence.opener);
-                let close: String = text.chars().take_while(|c| matches!(c, '`' | '~')).collect();
-                let help = format!("write {close} on a line of its own after the last line of code");
-                let line = self.source.line_span(fence.first_line);
-                let indent = self.source.slice(Span::new(line.start, fence.opener.start));
-                let is_code = |span: &&Span| !self.source.slice(**span).trim().is_empty();
-                let at = fence.content.iter().rev().find(is_code).map_or(fence.opener.end, |span| span.end);
-                let closing = format!("\n{indent}{close}");
-                self.found.push(open.help(help).fix(Span::at(at), closing, self.ends_clearly(fence)));
-            }
-            if !self.used_fences[index] {
-                let message = "a code fence stands where no field takes one";
-                let lost =
-                    Diagnostic::new(Code::P011, message).at(fence.opener, "not part of a task or a contract");
-                self.found.push(
-                    lost.help("write `**contract:**` on the line before it, or move it into `**task:**`"),
-                );
-            }
-        }
-    }
-}
-
-impl Reader<'_> {
-    // A script ends where the file does, or where a field, a heading or its exit code follows.
-    fn ends_clearly(&self, fence: &Fence) -> bool {
-        let is_script = matches!(fence.language.as_str(), "" | "shell" | "sh" | "bash");
-        let next = fence.last_line + 1;
-        let is_end = next >= self.source.line_count();
-        is_script && (is_end || belongs_to_plan(self.source.slice(self.source.line_span(next))))
     }
 }
 

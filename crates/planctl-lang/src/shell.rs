@@ -10,6 +10,7 @@ mod following;
 mod gaps;
 mod judges;
 mod limits;
+mod masked;
 mod patterns;
 mod status;
 mod text;
@@ -24,8 +25,9 @@ pub(crate) use deciding::files_and_deciding;
 pub use deciding::{Deciding, Look, Unseen, deciding};
 pub use files::{FileUse, Use, files, paths_in_text};
 pub use judges::judges;
+pub(crate) use masked::{Lost, masked, only_looks};
 pub(crate) use patterns::{Doubt, doubtful};
-pub(crate) use status::{Status, masked, status};
+pub(crate) use status::{Status, status};
 pub use tools::{TOOLS, Tool};
 
 pub(crate) use walk::{chain, each, each_list, git_verb};

@@ -152,6 +152,12 @@ impl Source {
             let empty = Diagnostic::new(Code::P003, "the file has no content").at(Span::at(0), "");
             return Some(empty.help(help));
         }
+        if !self.text.contains('\n') && self.text.matches('\r').count() > 1 {
+            let message = "the lines of the file end with CR alone, so it is one line";
+            let help =
+                format!("convert it: `tr '\\r' '\\n' < {} > plan-lf.md`", content::shell_word(&self.path));
+            return Some(Diagnostic::new(Code::P003, message).at(Span::at(0), "").help(help));
+        }
         let first = (0..self.line_count()).map(|line| self.line_span(line));
         let first = first.into_iter().find(|span| !self.slice(*span).trim().is_empty());
         let content = content::of_text(&self.path, &self.text)?;

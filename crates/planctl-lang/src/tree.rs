@@ -61,6 +61,20 @@ pub enum StepNumber {
     Template(String),
 }
 
+/// Returns the first and the last number that a template of steps stands for; the last is absent where it is a letter, and
+/// both are where the first is.
+pub(crate) fn template_range(text: &str) -> Option<(u32, Option<u32>)> {
+    let key = template_key(text);
+    let (first, last) = key.split_once('-')?;
+    Some((first.parse().ok()?, last.parse().ok()))
+}
+
+/// Returns a form in which two ways to write one template (`2–N`, `2-n`) are the same.
+pub(crate) fn template_key(text: &str) -> String {
+    let plain = text.chars().filter(|c| !c.is_whitespace());
+    plain.map(|c| if matches!(c, '–' | '—' | '…') { '-' } else { c.to_ascii_lowercase() }).collect()
+}
+
 /// One step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StepTree {
@@ -104,8 +118,10 @@ pub struct StepTree {
     pub max_retries: Option<Spanned<u16>>,
     /// `**max_visits:**`
     pub max_visits: Option<Spanned<u16>>,
-    /// `**needs:**`
+    /// `**needs:**`, as far as it names steps by their numbers.
     pub needs: Option<Spanned<Vec<u32>>>,
+    /// The templates of steps that `**needs:**` names as their headings do: `2–N`.
+    pub needed_templates: Vec<Spanned<String>>,
     /// `**when:**`
     pub when: Option<Spanned<String>>,
     /// `**for_each:**`
@@ -364,6 +380,7 @@ impl StepTree {
             max_retries: None,
             max_visits: None,
             needs: None,
+            needed_templates: Vec::new(),
             when: None,
             for_each: None,
             gate: None,

@@ -1,11 +1,14 @@
 //! Graphs from any source: one tree with the place of every node and edge, and every finding about it.
 
+mod asked;
 mod explicit;
+mod fallbacks;
 pub(crate) mod folders;
 mod lift;
 mod lint;
 mod loops;
 mod manual;
+mod needs;
 mod pipeline;
 mod plan;
 mod prose;
@@ -22,6 +25,7 @@ pub use tree::{EdgeTree, Kind, Library, NamedContract, NodeTree, Said, Workflow}
 pub use write::{Phase, Stage, Stages, edge_words, to_ascii, to_ascii_at, to_dot, to_json, to_mermaid};
 
 pub(crate) use crate::dot::EDGES_MAX;
+pub(crate) use needs::unknown_template;
 pub(crate) use pipeline::{on_named, read_condition, say_condition};
 pub(crate) use plan::{Mention, flow_edges, mentions, nodes as nodes_of_plan};
 pub(crate) use steps::steps;
@@ -146,7 +150,7 @@ pub(crate) fn implied(source: &Source, tree: PlanTree, mut found: Vec<Diagnostic
         return Outlined { tree, workflow: plain, found, is_linear };
     }
     if !(has_limit_exceeded(&found) && is_full(&plain)) {
-        lint::structure(&lint::Shape::of(&plain), &mut found);
+        lint::structure(&lint::Shape::of(&plain, None), &mut found);
     }
     Outlined { workflow: explicit::explicit(&plain), tree, found, is_linear }
 }
@@ -188,7 +192,7 @@ pub fn to_graph(source: &Source, workflow: &Workflow) -> Result<Graph, Vec<Diagn
 pub fn of_plan(source: &Source, tree: &PlanTree) -> (Workflow, Vec<Diagnostic>) {
     let mut found = Vec::new();
     let workflow = plan::workflow(source, tree, &mut found);
-    lint::structure(&lint::Shape::of(&workflow), &mut found);
+    lint::structure(&lint::Shape::of(&workflow, None), &mut found);
     for finding in &mut found {
         finding.make_printable();
     }
@@ -201,7 +205,12 @@ pub fn check(source: &Source, language: Language) -> (Vec<Workflow>, Vec<Diagnos
     let Read { workflows, mut found, is_torn } = read_text(source, language);
     let is_over = has_limit_exceeded(&found);
     // What is missing in a text of which a part was left out may well be there (DOT B12).
-    for workflow in workflows.iter().filter(|workflow| !(is_torn || is_over && is_full(workflow))) {
+    // Nor is anything missing in what is no graph at all, which was told.
+    let is_none = language == Language::Json && found.iter().any(Diagnostic::is_error);
+    let is_whole = |workflow: &&Workflow| {
+        !(is_torn || is_over && is_full(workflow) || is_none && workflow.nodes.is_empty())
+    };
+    for workflow in workflows.iter().filter(is_whole) {
         lint::lint(workflow, language, &mut found);
     }
     for finding in &mut found {

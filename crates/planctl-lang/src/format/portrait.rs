@@ -164,6 +164,7 @@ fn bare_step(mut step: StepTree) -> StepTree {
         max_retries,
         max_visits,
         needs,
+        needed_templates,
         when,
         for_each,
         gate,
@@ -187,6 +188,7 @@ fn bare_step(mut step: StepTree) -> StepTree {
     red_first.iter_mut().for_each(none);
     [max_retries, max_visits].into_iter().flatten().for_each(none);
     needs.iter_mut().for_each(none);
+    needed_templates.iter_mut().for_each(none);
     min_tests.iter_mut().for_each(none);
     workspace.iter_mut().for_each(none);
     unread.sort_unstable();

@@ -1,7 +1,10 @@
 //! P5xx: a budget that no run of this many steps could keep.
 
+use std::time::Duration;
+
 use super::Lint;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::render::duration_words;
 use crate::source::escape;
 
 /// Less than this for a step is no budget for an agent's work.
@@ -12,6 +15,7 @@ const STEP_SECONDS_MIN: u64 = 1;
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let Some(budget) = &lint.tree.budget else { return };
     unenforceable(lint, found);
+    too_short(lint, found);
     let steps = u64::try_from(lint.tree.steps.len()).unwrap_or(u64::MAX).max(1);
     let each = [
         (budget.value.tokens, STEP_TOKENS_MIN, "tokens", "1000 tokens"),
@@ -31,6 +35,24 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             Diagnostic::new(Code::P501, message).at(budget.span, "this limit is met before the work is done");
         found.push(absurd.help(format!("give at least {words} a step, or leave the limit out")));
     }
+}
+
+// A step that may work longer than the whole plan has.
+fn too_short(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(budget) = &lint.tree.budget else { return };
+    let Some(time) = budget.value.time else { return };
+    let timeouts = lint.tree.steps.iter().filter_map(|step| Some((step, step.timeout.as_ref()?)));
+    let longest = timeouts.max_by_key(|(_, timeout)| timeout.value);
+    let Some((step, timeout)) = longest.filter(|(_, timeout)| timeout.value > time.as_secs()) else { return };
+    let words = |seconds: u64| duration_words(Duration::from_secs(seconds));
+    let message = format!(
+        "step {} may work for {}, and the budget of the whole plan is {}",
+        escape(&step.number_text()),
+        words(timeout.value),
+        words(time.as_secs())
+    );
+    let short = Diagnostic::new(Code::P501, message).at(budget.span, "this limit is met before");
+    found.push(short.at(timeout.span, "this step's").help("give the plan more time, or the step less"));
 }
 
 // An agent that reports no cost, and has no price, spends money that nobody counts.

@@ -2,6 +2,7 @@
 
 use std::cell::LazyCell;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::{Lint, effects, proof};
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
@@ -9,11 +10,12 @@ use crate::facts::{FileFact, named_files};
 use crate::parse::name_of;
 use crate::shell::{self, Reading, Script};
 use crate::source::{Span, escape};
-use crate::tree::ContractTree;
+use crate::tree::{ContractTree, StepTree};
 use crate::trial::Trial;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let named = LazyCell::new(|| first_named(lint));
+    let mut earlier: HashMap<(&str, u8), &StepTree> = HashMap::new();
     for (at, step) in lint.tree.steps.iter().enumerate() {
         let (Some(contract), Some(reading)) = (&step.contract, lint.scripts.reading(at)) else { continue };
         let mut of_step = Vec::new();
@@ -28,15 +30,43 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
                 &mut of_step,
             );
             proof::lint(contract, script, &mut of_step);
+            if lint.order.is_linear() && shell::only_looks(script) {
+                of_step.extend(repeated(step, contract, &mut earlier));
+            }
             effects::lint(contract, script, &mut of_step);
         }
         // A trial knows better than the text what changes.
         let trial = step.fixed_number().and_then(|number| lint.facts.trials.get(&number));
         if matches!(trial, Some(Trial::Tried(_))) {
-            of_step.retain(|diagnostic| diagnostic.code != Code::P105);
+            of_step.retain(|diagnostic| !matches!(diagnostic.code, Code::P103 | Code::P105));
         }
         found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
     }
+}
+
+// What looks at files alone, and passed for an earlier step, passes before this one's work.
+fn repeated<'a>(
+    step: &'a StepTree,
+    contract: &'a ContractTree,
+    earlier: &mut HashMap<(&'a str, u8), &'a StepTree>,
+) -> Option<Diagnostic> {
+    let expected = contract.exit_code.as_ref().map_or(0, |code| code.value);
+    let is_guard = step.guard.as_ref().is_some_and(|guard| guard.value);
+    let first = match earlier.entry((contract.command.as_str(), expected)) {
+        Entry::Vacant(free) => {
+            free.insert(step);
+            return None;
+        }
+        Entry::Occupied(taken) if !is_guard => *taken.get(),
+        Entry::Occupied(_) => return None,
+    };
+    let number = escape(&first.number_text());
+    let message = format!("the contract is that of step {number}, so it passes before any work is done");
+    let repeated = Diagnostic::new(Code::P103, message).at(contract.span, "proves nothing of this step");
+    let place = first.contract.as_ref().map_or(first.heading, |contract| contract.span);
+    Some(repeated.at(place, "the same here").help(
+        "look at what this step adds; where it is meant to hold before the work, too, write `**guard:** yes`",
+    ))
 }
 
 // Our reader goes first; where it refuses, bash decides; where only bash accepts, we say that we could not look.
@@ -98,6 +128,16 @@ fn refused_by_bash(lint: &Lint<'_>, contract: &ContractTree, reading: &Reading, 
         Reading::Refused { offset, .. } => syntax_help(&contract.command, *offset),
         Reading::Read(_) | Reading::TooDeep => syntax_help(&contract.command, 0),
     };
+    // A word that bash does not expect is the place, wherever our reader gave up.
+    let unexpected = line.and_then(|line| unexpected_word(&contract.command, line, &message));
+    let (span, label, help) = match unexpected {
+        Some(word) => (
+            contract.in_plan(word),
+            "bash does not expect this here".to_owned(),
+            "delete it, or write what it belongs to before it: `if` before `fi`, `do` before `done`, `{` before `}`",
+        ),
+        None => (span, label, help),
+    };
     let plan_line =
         line.map(|line| lint.source.position(contract.line_in_plan(line, lint.source).start).line);
     let where_found = plan_line.map_or(String::new(), |line| format!("line {line}: "));
@@ -120,6 +160,22 @@ fn bash_message(said: &str) -> (Option<usize>, String) {
     let Some((_, rest)) = first.split_once("line ") else { return (None, first.trim().to_owned()) };
     let Some((number, message)) = rest.split_once(':') else { return (None, first.trim().to_owned()) };
     (number.trim().parse().ok(), message.trim().to_owned())
+}
+
+// "syntax error near unexpected token `fi'"
+fn unexpected_word(script: &str, line: usize, message: &str) -> Option<Span> {
+    const BEFORE: &str = "unexpected token `";
+    let rest = &message[message.find(BEFORE)? + BEFORE.len()..];
+    let word = &rest[..rest.rfind('\'')?];
+    let is_keyword = matches!(word, "fi" | "else" | "elif" | "then" | "done" | "do" | "esac" | "}" | ")");
+    let start: usize = script.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
+    let text = script.get(start..)?.lines().next()?;
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut places = text
+        .match_indices(word)
+        .filter(|(at, _)| !text[..*at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part));
+    let at = start + places.next().filter(|_| is_keyword)?.0;
+    Some(Span::new(at, at + word.len()))
 }
 
 // The word at an offset; at the end of the script, its last word.

@@ -1,5 +1,7 @@
 //! What a task's text says it does with the files it names: the nearest verb before a path in its sentence tells.
 
+use std::borrow::Cow;
+
 use super::plainly::{self, Right};
 use crate::shell::paths_in_text;
 use crate::source::{Source, Span, Spanned};
@@ -51,23 +53,66 @@ pub(crate) fn of_task(source: &Source, task: &Spanned<String>) -> Vec<Mention> {
     });
     let spans: Vec<Span> = paths.iter().map(|(_, span)| *span).collect();
     let rights = plainly::rights(&task.value, &spans);
+    let words = without_code(&task.value);
     let mut at = 0;
     for ((path, span), right) in paths.into_iter().zip(rights) {
-        let since = mentions.last_mut().filter(|mention| mention.role == Role::Names);
-        if reader.read(&task.value[at..span.start], true)
-            && let Some(last) = since
-        {
-            last.role = Role::Makes;
-        }
+        let said = reader.read(&words[at..span.start], true);
+        said_of_last(said, &mut mentions);
         mentions.push(Mention { path, span: places.in_plan(span), role: reader.role(), right });
         reader.saw_path();
         at = span.end;
     }
-    let is_made = reader.read(task.value.get(at..).unwrap_or(""), false);
-    if let Some(last) = mentions.last_mut().filter(|last| is_made && last.role == Role::Names) {
-        last.role = Role::Makes;
-    }
+    let said = reader.read(words.get(at..).unwrap_or(""), false);
+    said_of_last(said, &mut mentions);
     mentions
+}
+
+/// What words behind a path say of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Said {
+    Nothing,
+    /// It is made: `x.md` is written.
+    Made,
+    /// It is there: make `x.py` pass.
+    There,
+}
+
+fn said_of_last(said: Said, mentions: &mut [Mention]) {
+    let Some(last) = mentions.last_mut() else { return };
+    match (said, last.role) {
+        (Said::Made, Role::Names) => last.role = Role::Makes,
+        (Said::There, Role::Makes) => last.role = Role::Names,
+        _ => {}
+    }
+}
+
+// Names in code are no words of the sentence: of `test_login` and `make all`, neither is a verb.
+fn without_code(text: &str) -> Cow<'_, str> {
+    if !text.contains('`') {
+        return Cow::Borrowed(text);
+    }
+    let mut words = text.as_bytes().to_vec();
+    let run = |at: usize| text.as_bytes()[at..].iter().take_while(|byte| **byte == b'`').count();
+    let mut runs = Vec::new();
+    let mut at = 0;
+    while let Some(next) = text[at..].find('`') {
+        at += next;
+        runs.push((at, run(at)));
+        at += run(at);
+    }
+    // Code ends with as many of them as it begins with, in its own paragraph.
+    let mut open: Option<(usize, usize)> = None;
+    for (at, length) in runs {
+        match open {
+            Some((from, begun)) if begun == length && !text[from..at].contains("\n\n") => {
+                words[from..at].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b'x');
+                open = None;
+            }
+            Some((_, begun)) if begun != length => {}
+            Some(_) | None => open = Some((at + length, length)),
+        }
+    }
+    Cow::Owned(String::from_utf8(words).unwrap_or_default())
 }
 
 /// Walks the lines of a text beside those of the plan, so that a place in one is found in the other.
@@ -77,6 +122,8 @@ struct Places<'a> {
     start: usize,
     line: usize,
     line_start: usize,
+    /// Up to where line ends were looked for.
+    seen: usize,
     /// All of it, where it does not stand in the plan letter by letter: a value of a graph with escapes.
     whole: Option<Span>,
 }
@@ -86,7 +133,7 @@ impl<'a> Places<'a> {
         let line = source.line_of(text.span.start);
         let is_moved = Language::of(source.path()).is_some() && source.slice(text.span) != text.value;
         let whole = is_moved.then_some(text.span);
-        Places { source, text: &text.value, start: text.span.start, line, line_start: 0, whole }
+        Places { source, text: &text.value, start: text.span.start, line, line_start: 0, seen: 0, whole }
     }
 
     // Spans come in order, so the walk is linear in the text.
@@ -94,11 +141,13 @@ impl<'a> Places<'a> {
         if let Some(whole) = self.whole {
             return whole;
         }
-        while let Some(end) = self.text[self.line_start..span.start].find('\n') {
+        while let Some(end) = self.text[self.seen..span.start].find('\n') {
             self.line += 1;
-            self.line_start += end + 1;
+            self.line_start = self.seen + end + 1;
+            self.seen = self.line_start;
             self.start = self.source.line_span(self.line).start;
         }
+        self.seen = span.start;
         let start = self.start + span.start - self.line_start;
         Span::new(start, start + span.end - span.start)
     }
@@ -133,9 +182,9 @@ impl Reader {
         self.since_path = Some(0);
     }
 
-    // Returns whether the words say of the path before them that it is made (`x.md` is written).
-    fn read(&mut self, text: &str, is_before_path: bool) -> bool {
-        let mut is_made = false;
+    // Returns what the words say of the path before them.
+    fn read(&mut self, text: &str, is_before_path: bool) -> Said {
+        let mut said = Said::Nothing;
         let mut rest = text;
         while !rest.is_empty() {
             let end = while_all(
@@ -146,7 +195,8 @@ impl Reader {
             let (word, after) = rest.split_at(end);
             if !word.is_empty() {
                 let is_plain = word.bytes().all(|byte| byte.is_ascii_lowercase());
-                is_made |= if is_plain { self.word(word) } else { self.word(&word.to_lowercase()) };
+                let by_word = if is_plain { self.word(word) } else { self.word(&word.to_lowercase()) };
+                said = if by_word == Said::Nothing { said } else { by_word };
             }
             let gap = while_all(
                 after,
@@ -159,7 +209,7 @@ impl Reader {
             }
             rest = &after[gap..];
         }
-        is_made
+        said
     }
 
     fn gap(&mut self, gap: &str) {
@@ -191,7 +241,7 @@ impl Reader {
         *self = Reader { verb, intro: self.intro, ..Reader::default() };
     }
 
-    fn word(&mut self, word: &str) -> bool {
+    fn word(&mut self, word: &str) -> Said {
         let since = self.since_path;
         self.since_path = since.map(|count| count + 1);
         self.is_number = word.bytes().all(|byte| byte.is_ascii_digit());
@@ -206,11 +256,18 @@ impl Reader {
             "written" | "created" | "made" | "produced" | "generated" | "exist" | "exists"
                 if since.is_some_and(|count| count <= 3) && !self.is_negated =>
             {
-                return true;
+                return Said::Made;
+            }
+            // `Make x.py pass`: nobody makes what has to be there.
+            "pass" | "passes" | "green" | "work" | "works" | "run" | "compile" | "build" | "start"
+            | "succeed"
+                if since == Some(0) && self.is_make =>
+            {
+                return Said::There;
             }
             _ => self.take_verb(word),
         }
-        false
+        Said::Nothing
     }
 
     // `Move … to x`, `list … in x`: what stands behind the preposition is what is made.
@@ -218,6 +275,9 @@ impl Reader {
         self.is_source = false;
         if std::mem::take(&mut self.is_target_due) {
             self.verb = Some(Role::Makes);
+        } else if self.verb == Some(Role::Reads) && matches!(word, "to" | "into" | "onto") {
+            // Where something goes is not what is read: import `x.csv` into `y.db`.
+            self.verb = Some(Role::Names);
         } else if word == "in" && self.is_make {
             self.verb = Some(Role::Names);
         }
@@ -286,6 +346,7 @@ fn has_target(word: &str) -> bool {
             | "summarize"
             | "summarise"
             | "document"
+            | "redirect"
     )
 }
 
@@ -307,6 +368,9 @@ fn verb(word: &str) -> Option<Role> {
         | "analyse" | "inspect" | "look" | "open" | "parse" | "based" | "commit" | "test" | "lint"
         | "verify" | "according" | "given" | "apply" | "list" | "collect" | "summarize" | "summarise"
         | "document" | "copy" | "extract" => Some(Role::Reads),
+        // What these do with a file depends on the rest of the sentence.
+        "leave" | "leaves" | "leaving" | "keep" | "keeps" | "keeping" | "report" | "reports" | "log"
+        | "logs" | "redirect" | "set" | "sets" | "give" | "gives" | "giving" | "type" => Some(Role::Names),
         _ => None,
     }
 }

@@ -95,6 +95,9 @@ fn renumbered(tree: &PlanTree) -> Option<Fix> {
             edits.push(Edit { span: step.number.span, replacement: number.to_string() });
         }
     }
+    if tree.steps.iter().any(|step| !step.needed_templates.is_empty()) {
+        return None;
+    }
     let moves = |old: &u32| meant.get(old).is_some_and(|new| *new != Some(*old));
     let mut safe = tree.flow.is_none();
     for needs in tree.steps.iter().filter_map(|step| step.needs.as_ref()) {

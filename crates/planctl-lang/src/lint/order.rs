@@ -8,7 +8,7 @@ use super::Scripts;
 use super::mentions::{self, Mention, Role};
 use super::plainly::Right;
 use crate::characters::escape;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::facts::{FileFact, clean, leaves_workspace};
 use crate::parse::name_of;
 use crate::shell::{FileUse, Use};
@@ -314,7 +314,13 @@ impl Ordering<'_, '_> {
         let (reader, maker) = (&steps[at], &steps[part.step]);
         let (number, later, title) = (reader.number_text(), maker.number_text(), escape(&maker.title.value));
         let message = format!("step {number} reads a file that only step {later} produces");
-        let mut early = Diagnostic::new(Code::P203, message)
+        let early = Diagnostic::new(Code::P203, message);
+        // An earlier step that names the file may make it: only its words say that it reads it.
+        let early = match self.order.read_before(path, at) {
+            Some(_) => early.level(Severity::Warning),
+            None => early,
+        };
+        let mut early = early
             .at(span, "needed here, before it exists")
             .at(part.span, format!("first produced here (step {later} \"{title}\")"));
         if !self.order.is_linear() {

@@ -37,10 +37,13 @@ impl Right {
     }
 }
 
+/// The most words and files of a sentence that is understood; what is longer is a list of something.
+const TOKENS_MAX: usize = 300;
+
 /// Returns what a text says of each of the paths that it names, which stand in the order of the text.
 pub(crate) fn rights(text: &str, paths: &[Span]) -> Vec<Right> {
     let mut rights = vec![Right::Unclear; paths.len()];
-    for tokens in &sentences(text, paths) {
+    for tokens in sentences(text, paths).iter().filter(|tokens| tokens.len() <= TOKENS_MAX) {
         for (at, token) in tokens.iter().enumerate() {
             let Token::Path { index, place } = token else { continue };
             if let Some(right) = rights.get_mut(*index) {
@@ -143,6 +146,7 @@ impl Reader {
         if self.tokens.last() == Some(&Token::Colon) {
             self.intro = std::mem::take(&mut self.tokens);
             self.done.push(self.intro.clone());
+            self.intro.truncate(TOKENS_MAX);
         } else if !self.tokens.is_empty() {
             self.done.push(std::mem::take(&mut self.tokens));
         }

@@ -1,7 +1,7 @@
 //! P104, P110, P113: contracts that can't fail or can't pass, and failures that do not count.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::shell::{self, Command, Doubt, Item, Join, Reading, Script, Simple, Status};
+use crate::shell::{self, Command, Doubt, Item, Join, Lost, Reading, Script, Simple, Status};
 use crate::source::{Span, escape};
 use crate::tree::ContractTree;
 
@@ -98,6 +98,14 @@ fn doubted(contract: &ContractTree, doubt: &Doubt) -> Diagnostic {
 // A number that is only printed proves nothing.
 fn count(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
     let Some(item) = script.items.last() else { return };
+    if let [only] = script.items.as_slice()
+        && let ([], [Command::Simple(simple)]) = (only.rest.as_slice(), only.first.commands.as_slice())
+        && let Some((what, help)) = teller(&simple.texts())
+    {
+        let message = format!("the contract hardly can fail: `{what}` succeeds whatever it finds");
+        let told = Diagnostic::new(Code::P104, message);
+        return found.push(told.at(contract.in_plan(simple.span), "succeeds with any answer").help(help));
+    }
     let last = item.rest.last().map_or(&item.first, |(_, pipeline)| pipeline);
     let [Command::Simple(simple)] = last.commands.as_slice() else { return };
     if simple.name() == Some("wc") && simple.redirects.iter().all(|redirect| redirect.feeds_input) {
@@ -108,20 +116,87 @@ fn count(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) 
     }
 }
 
+// Programs that say what they find, and end with 0 all the same.
+fn teller(words: &[&str]) -> Option<(&'static str, &'static str)> {
+    let has = |flags: &[&str]| words.iter().any(|word| flags.contains(word));
+    let short = |letter: char| {
+        words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
+    };
+    let verb = shell::git_verb(words).and_then(|at| words.get(at)).copied();
+    match words {
+        ["git", ..] if verb == Some("diff") && !has(&["--quiet", "--exit-code", "--check"]) => {
+            Some(("git diff", "let it say by its exit code: `git diff --quiet`"))
+        }
+        ["git", ..] if verb == Some("status") => {
+            Some(("git status", "compare what it prints: `test -z \"$(git status --porcelain)\"`"))
+        }
+        ["jq", ..] if !short('e') && !has(&["--exit-status"]) => {
+            let signs = ["==", "!=", ">", "<", "any(", "all(", "has(", "test("];
+            let compares = words.iter().any(|word| signs.iter().any(|sign| word.contains(sign)));
+            compares.then_some(("jq", "let it say by its exit code: `jq -e`"))
+        }
+        ["curl", ..] if !short('f') && !has(&["--fail", "--fail-with-body"]) => {
+            Some(("curl", "let it fail where the server refuses: `curl -f`"))
+        }
+        ["make", ..] if short('n') || has(&["--dry-run", "--just-print"]) => {
+            Some(("make -n", "let it make: without `-n`"))
+        }
+        ["pytest", ..] if has(&["--collect-only", "--co"]) => {
+            Some(("pytest --collect-only", "let it run the tests: without `--collect-only`"))
+        }
+        ["python" | "python3", "-c", code, ..] => {
+            let is_printed = code.trim_start().starts_with("print(") && !code.contains([';', '\n']);
+            is_printed.then_some(("print", "let Python fail where it does not hold: `assert …`"))
+        }
+        _ => None,
+    }
+}
+
 fn masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
-    for masked in shell::masked(script) {
-        let (message, label, help) = if masked.in_pipe {
-            (
+    let expected = contract.exit_code.as_ref().map_or(0, |code| code.value);
+    for masked in shell::masked(script, expected) {
+        let (message, label, help) = match &masked.how {
+            Lost::Piped => (
                 "a failure is lost in a pipe",
                 "only the last command of a pipe counts",
                 "begin the contract with `set -o pipefail`, or leave the pipe out",
-            )
-        } else {
-            (
+            ),
+            Lost::Dropped => (
                 "a failure before the last command does not count",
                 "its exit code is not looked at",
                 "join the commands with `&&`, or begin with `set -e`",
-            )
+            ),
+            Lost::Round => (
+                "a failure in any round of the loop but the last does not count",
+                "its exit code is not looked at",
+                "end the contract at the first failure: `… || exit 1`",
+            ),
+            Lost::Found => (
+                "`find` succeeds whatever the command behind `-exec` ends with",
+                "its exit code is not looked at",
+                "end it with `+` in place of `\\;`, or hand the names to `xargs`",
+            ),
+            Lost::Local => (
+                "a failure of the command in `$(…)` does not count",
+                "`$?` is that of this word, which succeeds",
+                "declare the variable on a line of its own, and assign to it on the next",
+            ),
+            Lost::Unread(_) => (
+                "a failure is kept where nothing reads it",
+                "",
+                "look at the variable at the end, in the same shell: a part of a pipe is one of its own",
+            ),
+            Lost::Skipped => (
+                "where this fails, the contract passes without another check",
+                "decides whether anything is checked",
+                "say what is to be there in that case, or let its failure count: `… || exit 1`",
+            ),
+        };
+        let label = match &masked.how {
+            Lost::Unread(name) => format!("nothing reads `{}`", escape(name)),
+            Lost::Dropped | Lost::Piped | Lost::Round | Lost::Found | Lost::Local | Lost::Skipped => {
+                label.to_owned()
+            }
         };
         found.push(Diagnostic::new(Code::P110, message).at(contract.in_plan(masked.span), label).help(help));
     }

@@ -4,19 +4,21 @@ use super::Lint;
 use crate::diagnostic::{Code, Diagnostic, did_you_mean};
 use crate::parse::name_of;
 use crate::source::escape;
+use crate::tree::StepKind;
 
 const ROLE_CHARACTERS_MAX: usize = 64;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let mut is_said = false;
     for step in &lint.tree.steps {
-        let Some(target) = &step.target else { continue };
+        // No agent does the step of a person, nor one that the harness does.
+        let is_work = matches!(step.kind.as_ref().map(|kind| kind.value), None | Some(StepKind::Work(_)));
+        let Some(target) = step.target.as_ref().filter(|_| is_work) else { continue };
         let name = target.value.as_str();
         if !is_role(name) {
             let message = format!("`{}` can't be a role", escape(name));
             let refused = Diagnostic::new(Code::P403, message).at(target.span, "").step(name_of(step));
-            let form =
-                "a role is one word of up to 64 letters, digits, `-`, `_` and `.`, and begins with a letter";
+            let form = "a role is one word of up to 64 ASCII letters, digits, `-`, `_` and `.`, and begins with a letter";
             let plain = name.trim_matches(['`', '"', '\'', '*', '@', '<', '>', '[', ']', ' ']);
             let joined = name.split_whitespace().collect::<Vec<_>>().join("-").to_ascii_lowercase();
             let known = lint.facts.roles.iter().flatten().find(|role| **role == joined);

@@ -55,10 +55,15 @@ pub(super) type Place = Option<(String, Span)>;
 /// Returns the first command that reaches another machine, and where it stands.
 pub(super) fn first_network(script: &Script) -> Place {
     let mut first = None;
+    let local = local_variables(script);
     shell::each(script, &mut |command| {
         let redirects = match command {
             Command::Simple(simple) => {
-                let reaches = |words: &&[Word]| needs_network(&texts(words));
+                let is_local = |word: &Word| {
+                    let begins = |part: &Part| matches!(part, Part::Variable(name) if local.contains(name));
+                    word.parts.first().is_some_and(begins)
+                };
+                let reaches = |words: &&[Word]| needs_network(&texts(words)) && !words.iter().any(is_local);
                 if first.is_none() {
                     first = shell::chain(&simple.words)
                         .into_iter()
@@ -119,6 +124,16 @@ fn is_fork_bomb(name: &str, body: &Script) -> bool {
     is_bomb
 }
 
+// Variables that hold an address of this machine.
+fn local_variables(script: &Script) -> Vec<String> {
+    let mut names = Vec::new();
+    shell::each_simple(script, &mut |simple| {
+        let values = simple.assignments.iter().filter_map(|word| word.raw.split_once('='));
+        names.extend(values.filter(|(_, value)| is_here(value)).map(|(name, _)| name.to_owned()));
+    });
+    names
+}
+
 // Variables that hold what `mktemp` made.
 fn scratch_variables(script: &Script) -> Vec<String> {
     let mut names = vec!["TMPDIR".to_owned()];
@@ -141,10 +156,17 @@ fn only_scratch(words: &[Word], scratch: &[String]) -> bool {
         Some(Part::Text(text) | Part::Pattern(text)) => text.starts_with("/tmp/") && text.len() > 5,
         Some(Part::Default { .. } | Part::Output(_) | Part::Unknown) | None => false,
     };
-    let mut targets = words.iter().skip(1).filter(|word| !word.raw.starts_with('-')).peekable();
-    matches!(words.first().map(Word::text), Some("rm" | "truncate" | "chmod"))
-        && targets.peek().is_some()
-        && targets.all(is_scratch)
+    let name = words.first().map(Word::text);
+    if name == Some("dd") {
+        let written = words.iter().filter_map(|word| word.text().strip_prefix("of="));
+        return written
+            .fold(true, |is_scratch, path| is_scratch && path.starts_with("/tmp/") && path.len() > 5);
+    }
+    let is_size =
+        |at: usize| name == Some("truncate") && matches!(words[at - 1].text(), "-s" | "--size" | "-r");
+    let targets = (1..words.len()).filter(|at| !words[*at].raw.starts_with('-') && !is_size(*at));
+    let mut targets = targets.map(|at| &words[at]).peekable();
+    matches!(name, Some("rm" | "truncate" | "chmod")) && targets.peek().is_some() && targets.all(is_scratch)
 }
 
 fn is_here(word: &str) -> bool {
@@ -157,6 +179,15 @@ fn needs_network(words: &[&str]) -> bool {
     match words {
         ["curl" | "wget" | "http" | "https" | "xh", rest @ ..] => {
             !rest.iter().any(|word| is_here(word) || matches!(*word, "--version" | "--help" | "-V"))
+        }
+        // These only work on files, or ask the client.
+        ["kubectl", "kustomize" | "config" | "completion" | "options" | "plugin", ..] => false,
+        ["kubectl", ..]
+            if words
+                .iter()
+                .any(|word| matches!(*word, "--client" | "--client=true" | "--dry-run=client")) =>
+        {
+            false
         }
         [
             "ssh" | "scp" | "sftp" | "ftp" | "telnet" | "gh" | "glab" | "aws" | "gcloud" | "az" | "kubectl"

@@ -36,6 +36,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         let mut of_step = Vec::new();
         title(step, &mut of_step);
         required(lint, step, &mut of_step);
+        idle(step, &mut of_step);
         policy(step, &mut of_step);
         guarded(step, &mut of_step);
         locks(step, &mut of_step);
@@ -57,6 +58,9 @@ fn subscriptions(step: &StepTree, found: &mut Vec<Diagnostic>) {
 
 fn plan(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let tree = lint.tree;
+    if tree.steps.is_empty() && tree.steps_heading.is_none() && tree.steps_meant.is_none() {
+        return found.push(super::foreign::finding(lint));
+    }
     let top = tree.frontmatter.span.map_or(Span::at(0), |span| Span::new(span.end, span.end));
     match &tree.title {
         None => {
@@ -208,6 +212,42 @@ fn required(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
     if contract.exit_code.is_none() && missing(Field::ExitCode) {
         let note = Diagnostic::new(Code::P020, "no exit code is given; `exit_code == 0` applies");
         found.push(note.at(contract.fence, "this contract"));
+    }
+}
+
+// Fields that a step of its kind has no use for: what they say would be dropped without a word.
+fn idle(step: &StepTree, found: &mut Vec<Diagnostic>) {
+    let Some(kind) = &step.kind else { return };
+    let (word, runs, is_told, is_tried) = match kind.value {
+        StepKind::Work(_) | StepKind::SubPlan => return,
+        // What a call or a checkpoint is for, people read.
+        StepKind::Call => ("call", true, true, true),
+        StepKind::Decision => ("decision", true, true, true),
+        StepKind::Human => ("human", false, true, false),
+        StepKind::Escalate => ("escalate", false, true, false),
+        StepKind::Checkpoint => ("checkpoint", false, true, false),
+        StepKind::Join => ("join", false, false, true),
+    };
+    if let Some(contract) = step.contract.as_ref().filter(|_| !runs) {
+        let message = format!("no contract runs at a step of `type: {word}`");
+        let dropped = Diagnostic::new(Code::P015, message).at(contract.fence, "nobody would run this");
+        found.push(dropped.at(kind.span, "because of this type").help(
+            "make it a step of its own behind this one, with `**type:** call`; or delete it, or the type",
+        ));
+    }
+    if let Some(task) = step.task.as_ref().filter(|_| !is_told) {
+        let message = format!("nobody is given the task of a step of `type: {word}`");
+        let dropped = Diagnostic::new(Code::P015, message).level(Severity::Warning);
+        found.push(
+            dropped.at(task.span, "").help("say it in the step's title, or in the task of another step"),
+        );
+    }
+    if let Some(policy) = step.on_fail.as_ref().filter(|_| !is_tried) {
+        let message = format!("`on_fail` has no effect at a step of `type: {word}`");
+        let dropped = Diagnostic::new(Code::P015, message).level(Severity::Warning);
+        found.push(
+            dropped.at(policy.span, "").help("delete it; a line of `## Flow` says where another way leads"),
+        );
     }
 }
 

@@ -59,6 +59,19 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
                 // A line that is no list of globs has thousands of them; one tells.
                 of_step.push(invalid);
                 break;
+            } else if is_glob(&glob.value) && lint.facts.globs.get(&glob.value).is_some_and(Vec::is_empty) {
+                let made =
+                    Glob::parse(&glob.value).is_ok_and(|it| lint.order.made().any(|path| it.matches(path)));
+                if !made {
+                    let message =
+                        format!("`**protects:**` names `{}`, which matches nothing", escape(&glob.value));
+                    let nothing = Diagnostic::new(Code::P202, message).level(Severity::Note);
+                    let nothing = nothing.at(glob.span, "only files that are new would be protected by it");
+                    of_step
+                        .push(nothing.help(
+                            "mend the pattern; `*` stays within a folder, `**` goes through all below",
+                        ));
+                }
             }
         }
         found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
@@ -144,6 +157,11 @@ impl<'b> Places<'_, 'b> {
         let shown = escape(path);
         let message = format!("step {number} reads `{shown}`, which is not there and no earlier step makes");
         let absent = Diagnostic::new(Code::P201, message).at(span, "no such file");
+        // That a step which names the file only reads it, was read off its words, and these may say more than is understood.
+        let absent = match order.read_before(path, at) {
+            Some(_) => absent.level(Severity::Warning),
+            None => absent,
+        };
         if order.is_made_within(path, at) {
             let absent = absent.note("this very step makes it");
             let help = "delete the subscription: the step can't read what it has not made";

@@ -60,10 +60,20 @@ fn result(lint: &Lint<'_>, at: usize, contract: &ContractTree, tried: &Tried, fo
 fn vacuous(contract: &ContractTree, run: &TrialRun, missing: Option<&str>) -> Diagnostic {
     let label = format!("{} on a clean copy of the workspace", ended(run));
     let example = missing.map_or("test -s PATH".to_owned(), |path| format!("test -s {}", escape(path)));
+    // A check that fails ends with 1, too, so that it is given a status that is not expected.
+    let help = match contract.exit_code.as_ref().map_or(0, |code| code.value) {
+        0 => format!("add a check that is false now, e.g. `{example} &&`"),
+        expected => {
+            let other = if expected == 99 { 98 } else { 99 };
+            format!(
+                "begin with a check that is false now and ends otherwise, e.g. `{example} || exit {other}`"
+            )
+        }
+    };
     Diagnostic::new(Code::P103, "the contract passes before any work is done")
         .at(script(contract), label)
         .note("a step whose contract is already true proves nothing when it finishes")
-        .help(format!("add a check that is false now, e.g. `{example} &&`"))
+        .help(help)
         .note("for a \"keep it green\" step write `**guard:** yes` to accept this")
 }
 

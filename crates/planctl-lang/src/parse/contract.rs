@@ -54,8 +54,16 @@ impl Reader<'_> {
         for other in others {
             self.report_twice("the contract", outline.fences[*other].opener, outline.fences[*first].opener);
         }
-        let contract = self.contract(&outline.fences[*first]);
-        let Some(mut contract) = contract else { return };
+        let Some((mut contract, inside)) = self.contract(&outline.fences[*first]) else { return };
+        if let Some(inside) = inside {
+            match expectation {
+                Some(below) => self.report_twice("`exit_code`", below, inside),
+                None => {
+                    self.report_inside(inside, &contract);
+                    expectation = Some(inside);
+                }
+            }
+        }
         contract.exit_code = expectation.and_then(|span| self.exit_code(span));
         let steps = self.tree.steps.len();
         if let Some((_, ahead)) = self.exit_code_ahead.take().filter(|(step, _)| *step == steps) {
@@ -101,7 +109,24 @@ impl Reader<'_> {
         self.push_in_step(diagnostic);
     }
 
-    fn contract(&mut self, fence: &Fence) -> Option<ContractTree> {
+    // `exit_code == 0` as the last line of the fence is no command.
+    fn report_inside(&mut self, inside: Span, contract: &ContractTree) {
+        let message = "`exit_code` stands inside the fence, where commands stand";
+        let drift = Diagnostic::new(Code::P005, message).level(Severity::Warning);
+        let mut drift = drift.at(inside, "read as the exit code");
+        if let Some(end) = self.fence_end(contract.fence) {
+            let said = self.source.slice(inside).trim().to_owned();
+            drift = drift.fix(self.source.whole_line(inside.start), "", true).fix(
+                Span::at(end),
+                format!("\n{said}"),
+                true,
+            );
+        }
+        self.push_in_step(drift);
+    }
+
+    /// Returns the contract of a fence, and the exit code that stands inside as its last line.
+    fn contract(&mut self, fence: &Fence) -> Option<(ContractTree, Option<Span>)> {
         if !matches!(fence.language.as_str(), "" | "shell" | "sh" | "bash") {
             let message = format!("a contract can't be written in `{}`", escape(&fence.language));
             let refused = Diagnostic::new(Code::P011, message).at(fence.opener, "contracts are run by bash");
@@ -139,7 +164,12 @@ impl Reader<'_> {
             return None;
         }
         let first = lines.iter().position(|line| !is_blank(line))?;
-        let last = lines.iter().rposition(|line| !is_blank(line))?;
+        let mut last = lines.iter().rposition(|line| !is_blank(line))?;
+        let mut inside = None;
+        if is_exit_code(lines[last]) && last > first {
+            inside = fence.content.get(last).copied();
+            last = lines[..last].iter().rposition(|line| !is_blank(line))?;
+        }
         let command = lines[first..=last].join("\n");
         let kept = &fence.content[first..=last];
         let span = Span::new(kept.first()?.start, kept.last()?.end);
@@ -150,7 +180,7 @@ impl Reader<'_> {
             self.push_in_step(large.help("put the script into a file and run it: `bash checks/step.sh`"));
         }
         let line_starts = kept.iter().map(|span| span.start).collect();
-        Some(ContractTree { command, line_starts, span, fence: fence.opener, exit_code: None })
+        Some((ContractTree { command, line_starts, span, fence: fence.opener, exit_code: None }, inside))
     }
 
     fn exit_code(&mut self, span: Span) -> Option<Spanned<u8>> {
@@ -212,6 +242,12 @@ impl Reader<'_> {
 fn meant_language(language: &str) -> Option<&'static str> {
     let is_other = ["zsh", "ksh", "csh", "tcsh", "fish", "ash", "dash", "mksh", "xonsh"].contains(&language);
     did_you_mean(language, ["shell", "bash", "sh"]).filter(|_| !is_other)
+}
+
+// `exit_code = 0` in a script may be somebody's variable.
+fn is_exit_code(line: &str) -> bool {
+    let text = line.trim();
+    is_expectation(text) && text.contains("==") && values::exit_code(text).is_ok()
 }
 
 pub(crate) fn is_expectation(text: &str) -> bool {

@@ -50,7 +50,7 @@ pub(crate) fn step(heading: &Heading<'_>) -> Option<StepHeading> {
     let text = heading.text;
     let mut rest = text;
     let mut is_plain = true;
-    if let Some(after) = strip_word(text, "step") {
+    if let Some(after) = strip_word(text, "step").or_else(|| strip_word(text, "task")) {
         rest = after;
         is_plain = false;
     }
@@ -109,7 +109,7 @@ fn number_length(text: &str) -> usize {
 }
 
 // Digits are a number; digits and variables joined by range signs or `+` are a template; all else is a title.
-fn read_number(token: &str, span: Span) -> Option<Result<Spanned<StepNumber>, Span>> {
+pub(super) fn read_number(token: &str, span: Span) -> Option<Result<Spanned<StepNumber>, Span>> {
     if token.bytes().all(|byte| byte.is_ascii_digit()) {
         let number = token.parse::<u32>().map(|number| Spanned::new(StepNumber::Fixed(number), span));
         return Some(number.map_err(|_| span));
@@ -159,6 +159,7 @@ mod tests {
         assert_eq!(read("###1. Analyze"), as_read("1", "Analyze", false));
         assert_eq!(read("#### 2) Write ###"), as_read("2", "Write", false));
         assert_eq!(read("## Step 3: Lint"), as_read("3", "Lint", false));
+        assert_eq!(read("### Task 3: Lint"), as_read("3", "Lint", false));
         assert_eq!(read("### STEP 4 - Ship"), as_read("4", "Ship", false));
         assert_eq!(read("### 1."), as_read("1", "", true));
         assert_eq!(read("### 1. ✅ Done"), as_read("1", "Done", true));

@@ -3,11 +3,11 @@
 use planctl_engine::{Subscription, WorkKind};
 
 use super::field::RawField;
-use super::{Reader, values};
+use super::{Reader, heading, values};
 use crate::diagnostic::{Code, Diagnostic, did_you_mean};
 use crate::near::{Nearest, nearest};
 use crate::source::{Span, Spanned, escape};
-use crate::tree::{Field, Form, StepKind, StepTree, WorkspaceMode};
+use crate::tree::{Field, Form, StepKind, StepNumber, StepTree, WorkspaceMode};
 
 const KINDS: [(&str, StepKind); 8] = [
     ("code", StepKind::Work(WorkKind::Code)),
@@ -202,15 +202,23 @@ impl Reader<'_> {
     }
 
     fn take_needs(&mut self, value: Spanned<String>) {
-        let numbers: Option<Vec<u32>> = value
-            .value
-            .split([',', ' '])
-            .map(|part| part.trim().trim_start_matches('#'))
-            .filter(|part| !part.is_empty() && !matches!(*part, "and" | "none"))
-            .map(|part| part.parse().ok())
-            .collect();
-        match numbers {
-            Some(numbers) => self.on_step(|step| step.needs = Some(Spanned::new(numbers, value.span))),
+        let parts = value.value.split([',', ' ']).map(|part| part.trim().trim_start_matches('#'));
+        let parts = parts.filter(|part| !part.is_empty() && !matches!(*part, "and" | "none"));
+        let named: Option<Vec<StepNumber>> =
+            parts.map(|part| Some(heading::read_number(part, value.span)?.ok()?.value)).collect();
+        match named {
+            Some(named) => self.on_step(|step| {
+                let mut numbers = Vec::new();
+                for need in named {
+                    match need {
+                        StepNumber::Fixed(number) => numbers.push(number),
+                        StepNumber::Template(text) => {
+                            step.needed_templates.push(Spanned::new(text, value.span));
+                        }
+                    }
+                }
+                step.needs = Some(Spanned::new(numbers, value.span));
+            }),
             None => {
                 let refused = Diagnostic::new(Code::P015, "`**needs:**` names steps by their numbers")
                     .at(value.span, "");

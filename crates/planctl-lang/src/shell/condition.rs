@@ -1,6 +1,6 @@
 //! What `test`, `[` and `[[` ask, and what of it is decided before they run.
 
-use super::{Simple, Word};
+use super::{Command, Part, Simple, Word};
 
 /// The most words of a `test` that are read; each joiner takes a call of its own.
 const WORDS_MAX: usize = 100;
@@ -55,6 +55,11 @@ impl Test {
                 _ => None,
             },
             Test::Not(inner) => inner.constant().map(|answer| !answer),
+            Test::Unary(operator, word) if always_prints(word) => match operator.as_str() {
+                "-n" => Some(true),
+                "-z" => Some(false),
+                _ => None,
+            },
             Test::Unary(operator, word) => {
                 let text = word.literal.as_deref()?;
                 match operator.as_str() {
@@ -68,6 +73,18 @@ impl Test {
             }
         }
     }
+}
+
+// `$(grep -c x f)`: a count is text, be it 0.
+fn always_prints(word: &Word) -> bool {
+    let ([Part::Output(_)], [script]) = (word.parts.as_slice(), word.nested.as_slice()) else { return false };
+    let last = script.items.last().map(|item| item.rest.last().map_or(&item.first, |(_, last)| last));
+    let last = last.and_then(|pipeline| pipeline.commands.last()).and_then(Command::as_simple);
+    last.is_some_and(|simple| match simple.name() {
+        Some("wc") => true,
+        Some("grep") => super::Arguments::read(&simple.words[1..], "efmABCDd", &[]).has('c', "count"),
+        Some(_) | None => false,
+    })
 }
 
 fn compare(left: &str, operator: &str, right: &str) -> Option<bool> {

@@ -92,6 +92,9 @@ fn describe(error: &ParseError) -> String {
         ParseError::Tokenizing { inner, .. } => {
             // The place is said by the span, in the plan's own lines.
             let said = inner.to_string();
+            if said.contains("here document") {
+                return "the here-document does not end: the word that closes it is missing".to_owned();
+            }
             let is_place = |c: char| c.is_ascii_digit() || c == ',' || c == ' ';
             let said = said.trim_end_matches(is_place);
             said.trim_end_matches(" at").trim_end_matches(" near").to_owned()

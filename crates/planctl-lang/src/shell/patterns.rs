@@ -57,6 +57,8 @@ struct Search<'a> {
     /// Says that `|` divides alternatives, where `\|` does not.
     is_extended: bool,
     is_inverted: bool,
+    /// Says that it prints how many lines it found, for something else to look at.
+    is_count: bool,
     names_file: bool,
 }
 
@@ -80,6 +82,7 @@ impl<'a> Search<'a> {
             is_fixed: name == "fgrep" || has('F', "fixed-strings"),
             is_extended: !name.starts_with("grep") || has('E', "extended-regexp") || has('P', "perl-regexp"),
             is_inverted: has('v', "invert-match") || has('L', "files-without-match"),
+            is_count: has('c', "count"),
             names_file: positional.next().is_some(),
         })
     }
@@ -90,7 +93,7 @@ impl<'a> Search<'a> {
         }
         let literal = |word: &&&Word| word.literal.as_deref().map(matches_all).unwrap_or(false);
         if let Some(word) = self.patterns.iter().find(literal) {
-            return (self.names_file && !self.is_fixed || word.text().is_empty())
+            return (!self.is_count && (self.names_file && !self.is_fixed || word.text().is_empty()))
                 .then_some(Doubt::AnyLine(word.span));
         }
         if self.is_fixed && self.patterns.len() < 2 {
@@ -104,7 +107,14 @@ impl<'a> Search<'a> {
 }
 
 fn matches_all(pattern: &str) -> bool {
-    matches!(pattern, "" | ".*" | "^" | "$" | "^.*$" | ".*$" | "^.*" | ".")
+    matches!(pattern, "" | ".*" | "^" | "$" | "^.*$" | ".*$" | "^.*" | ".") || is_repeated(pattern)
+}
+
+// One character or one set of them, any number of times: `z*`, `[a-z]*`.
+fn is_repeated(pattern: &str) -> bool {
+    let Some(atom) = pattern.strip_prefix('^').unwrap_or(pattern).strip_suffix('*') else { return false };
+    let is_set = atom.starts_with('[') && atom.find(']').is_some_and(|end| end + 1 == atom.len());
+    is_set || (atom.chars().count() == 1 && !atom.starts_with(['\\', '*']))
 }
 
 // `[[ $verdict =~ approved|rejected ]]`
@@ -218,7 +228,10 @@ fn side(text: &str) -> Option<(Side, String)> {
     let known = |list: &[&str]| lower.iter().position(|word| list.contains(&word.as_str()));
     let denies = lower.iter().any(|word| matches!(word.as_str(), "not" | "never" | "un"));
     let is_none = lower.iter().any(|word| matches!(word.as_str(), "0" | "zero" | "without"));
-    let shown = text.trim_matches(|c: char| !is_part(c)).to_owned();
+    // A group that its alternatives share has its beginning in the first and its end in the last.
+    let alone = text.rsplit_once('(').map_or(text, |(_, inner)| inner);
+    let alone = alone.split_once(')').map_or(alone, |(inner, _)| inner);
+    let shown = alone.trim_matches(|c: char| !is_part(c)).to_owned();
     match (known(GOOD), known(BAD)) {
         (Some(_), Some(_)) => Some((Side::Mixed, shown)),
         (Some(_), None) => Some((if denies { Side::Bad } else { Side::Good }, shown)),

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use planctl_engine::condition::{Clause, Key, STATUS_WORDS, Test};
+use planctl_engine::condition::{Clause, Key, Test};
 use planctl_engine::{Backoff, On};
 
 use super::tree::{EdgeTree, Kind, NodeTree, Workflow};
-use super::{Language, folders, loops, sub_plans};
+use super::{Language, asked, fallbacks, folders, loops, sub_plans};
 use crate::condition;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::near::nearest;
@@ -16,7 +16,7 @@ use crate::source::{Span, Spanned, escape};
 /// The most goal gates for which it is asked whether a way leads past them.
 const GATES_MAX: usize = 100;
 /// The most findings of one kind.
-const OF_A_KIND_MAX: usize = 50;
+pub(super) const OF_A_KIND_MAX: usize = 50;
 
 /// A graph with what all lints ask of it.
 pub(super) struct Shape<'w> {
@@ -26,10 +26,14 @@ pub(super) struct Shape<'w> {
     /// The nodes with an edge to each node.
     pub back: Vec<Vec<usize>>,
     pub entry: Option<usize>,
+    /// The language that it is written in; none for markdown.
+    pub language: Option<Language>,
+    /// The place of each node, by its name.
+    pub places: BTreeMap<&'w str, usize>,
 }
 
 impl<'w> Shape<'w> {
-    pub(super) fn of(workflow: &'w Workflow) -> Shape<'w> {
+    pub(super) fn of(workflow: &'w Workflow, language: Option<Language>) -> Shape<'w> {
         let ways = workflow.ways();
         let mut back = vec![Vec::new(); ways.len()];
         for (from, ways) in ways.iter().enumerate() {
@@ -37,7 +41,27 @@ impl<'w> Shape<'w> {
                 back[*to].push(from);
             }
         }
-        Shape { workflow, ways, back, entry: workflow.entry() }
+        Shape { workflow, ways, back, entry: workflow.entry(), language, places: workflow.places() }
+    }
+
+    /// Names a node as authors of its language do; markdown has steps, and two ends that nobody writes.
+    pub(super) fn named(&self, node: &NodeTree) -> String {
+        match (self.language, node.kind.value) {
+            (Some(_), _) => format!("node `{}`", escape(&node.id.value)),
+            (None, Kind::Start) => "the beginning of the plan".to_owned(),
+            (None, Kind::Exit) => "the end of the plan".to_owned(),
+            (None, _) => format!("step {}", escape(&node.id.value)),
+        }
+    }
+
+    /// As [`Shape::named`], without the word `node`.
+    pub(super) fn plain_name(&self, node: &NodeTree) -> String {
+        self.named(node).trim_start_matches("node ").to_owned()
+    }
+
+    /// Returns the text for markdown, or else the other.
+    pub(super) fn or_in_markdown<'t>(&self, other: &'t str, markdown: &'t str) -> &'t str {
+        if self.language.is_none() { markdown } else { other }
     }
 
     pub(super) fn node(&self, at: usize) -> &'w NodeTree {
@@ -104,7 +128,7 @@ impl<'w> Shape<'w> {
 
 /// Returns every finding about a graph.
 pub(super) fn lint(workflow: &Workflow, language: Language, found: &mut Vec<Diagnostic>) {
-    let shape = Shape::of(workflow);
+    let shape = Shape::of(workflow, Some(language));
     ends(&shape, found);
     structure(&shape, found);
     for (node, ways) in workflow.nodes.iter().zip(&shape.ways) {
@@ -116,22 +140,25 @@ pub(super) fn lint(workflow: &Workflow, language: Language, found: &mut Vec<Diag
     folders::lint(workflow, found);
     gates(&shape, language, found);
     outcomes(workflow, found);
-    conditions(workflow, found);
+    asked::lint(&shape, found);
 }
 
 /// Returns the findings about nodes and edges alone, whatever the nodes say.
 pub(super) fn structure(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
-    names(shape.workflow, found);
+    names(shape, found);
     reachable(shape, found);
     edges(shape, found);
-    fallbacks(shape, found);
+    fallbacks::lint(shape, found);
     loops::lint(shape, found);
+    if shape.language.is_none() {
+        asked::lint(shape, found);
+    }
 }
 
-// Two nodes of one name, and names that nothing has (L2).
-fn names(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
-    let places = workflow.places();
-    for (at, node) in workflow.nodes.iter().enumerate() {
+// Two nodes of one name, and names that nothing has (L2). Steps of one number are told apart from this (P013).
+fn names(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
+    let (workflow, places) = (shape.workflow, &shape.places);
+    for (at, node) in workflow.nodes.iter().enumerate().filter(|_| shape.language.is_some()) {
         if let Some(first) = places.get(node.id.value.as_str()).filter(|first| **first != at) {
             let message = format!("two nodes are named `{}`", escape(&node.id.value));
             let twice = Diagnostic::new(Code::P009, message).at(node.id.span, "this one is left out");
@@ -141,13 +168,14 @@ fn names(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
         }
     }
     let known: Vec<&str> = places.keys().copied().collect();
-    let mut missed = Missed { known, told: BTreeSet::new(), found };
+    let mut missed = Missed { shape, known, told: BTreeSet::new(), found };
     if let Some(start) = &workflow.start {
         missed.look("the start", start);
     }
     for edge in &workflow.edges {
-        missed.look("an edge", &edge.from);
-        missed.look("an edge", &edge.to);
+        let who = shape.or_in_markdown("an edge", "a line of `## Flow`");
+        missed.look(who, &edge.from);
+        missed.look(who, &edge.to);
     }
     let targets = |said: &super::tree::Said| {
         ["retry_target", "fallback_retry_target"].map(|key| said.text(key).cloned())
@@ -157,23 +185,23 @@ fn names(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
             missed.look("a retry", target);
         }
     }
-    for edge in &workflow.edges {
-        for clause in edge.condition.iter().flat_map(|condition| &condition.value.clauses) {
+    for asked in asked::conditions(shape) {
+        for (clause, span) in asked.clauses() {
             if let Key::Step { node, .. } = &clause.key {
-                let span = edge.condition.as_ref().map_or(edge.span, |condition| condition.span);
                 missed.look("a condition", &Spanned::new(node.clone(), span));
             }
         }
     }
 }
 
-struct Missed<'a> {
+struct Missed<'a, 's> {
+    shape: &'a Shape<'s>,
     known: Vec<&'a str>,
     told: BTreeSet<(String, Span)>,
     found: &'a mut Vec<Diagnostic>,
 }
 
-impl Missed<'_> {
+impl Missed<'_, '_> {
     fn look(&mut self, who: &str, name: &Spanned<String>) {
         let is_known = self.known.binary_search(&name.value.as_str()).is_ok();
         // Each is compared with every name, so only so many are.
@@ -185,11 +213,17 @@ impl Missed<'_> {
         if is_told {
             return;
         }
-        let message = format!("{who} names `{}`, which is no node", escape(&name.value));
+        let shown = escape(&name.value);
+        let message = match self.shape.language {
+            Some(_) => format!("{who} names `{shown}`, which is no node"),
+            None => format!("{who} names step {shown}, which is not there"),
+        };
         let finding = Diagnostic::new(Code::P304, message).at(name.span, "");
-        self.found.push(match nearest(&name.value, self.known.iter().copied()) {
-            Some(near) => finding.help(format!("did you mean `{}`?", near.word)),
-            None => finding.help(format!("declare the node `{}`, or mend the name", escape(&name.value))),
+        let near = nearest(&name.value, self.known.iter().copied());
+        self.found.push(match (near, self.shape.language) {
+            (Some(near), _) => finding.help(format!("did you mean `{}`?", near.word)),
+            (None, Some(_)) => finding.help(format!("declare the node `{shown}`, or mend the name")),
+            (None, None) => finding.help("mend the number"),
         });
     }
 }
@@ -238,31 +272,58 @@ fn reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     let is_end = |node: &NodeTree| matches!(node.kind.value, Kind::Exit | Kind::Escalate);
     let ends = (0..shape.ways.len()).filter(|at| is_end(shape.node(*at)));
     let to_end = shape.reached(ends, true);
-    let mut told = 0;
+    let mut of_kind = Vec::new();
+    let mut of_ends = Vec::new();
     for (at, node) in shape.workflow.nodes.iter().enumerate() {
-        if told >= OF_A_KIND_MAX {
-            return;
-        }
-        let name = escape(&node.id.value);
+        // What nobody wrote is not the place to mend, so it is told of only where nothing else is.
+        let is_implied = shape.language.is_none() && matches!(node.kind.value, Kind::Start | Kind::Exit);
+        let told = if is_implied { &mut of_ends } else { &mut of_kind };
         if !from_start[at] {
-            told += 1;
-            let message = format!("nothing leads to node `{name}`: it is unreachable");
-            let finding = Diagnostic::new(Code::P305, message).at(node.id.span, "never entered");
-            found.push(finding.help("lead an edge to it, or delete it"));
+            told.push(unreachable(shape, node));
         } else if !to_end[at] && !is_end(node) {
-            told += 1;
-            let has_ways = !shape.ways[at].is_empty();
-            let message = match has_ways {
-                true => format!("no way leads from node `{name}` to an end"),
-                false => format!("no edge leaves node `{name}`"),
-            };
-            let finding =
-                Diagnostic::new(Code::P307, message).at(node.id.span, "a run would stand still here");
-            found.push(finding.help(
-                "lead an edge from it to an exit, or to a node that escalates; a run that ends here as failed leads to an \
-                 exit with `result=failed`",
-            ));
+            told.push(dead_end(shape, node, !shape.ways[at].is_empty()));
         }
+        if of_kind.len() >= OF_A_KIND_MAX {
+            break;
+        }
+    }
+    if of_kind.is_empty() {
+        of_kind.extend(of_ends);
+    }
+    found.append(&mut of_kind);
+}
+
+fn unreachable(shape: &Shape<'_>, node: &NodeTree) -> Diagnostic {
+    let message = format!("nothing leads to {}: it is unreachable", shape.named(node));
+    let finding = Diagnostic::new(Code::P305, message).at(node.id.span, "never entered");
+    let number = escape(&node.id.value);
+    match (shape.language, node.kind.value) {
+        (Some(_), _) => finding.help("lead an edge to it, or delete it"),
+        (None, Kind::Exit) => finding.help("let a line of `## Flow` lead there: `- 3 -> done`"),
+        (None, Kind::Escalate) => {
+            finding.help(format!("say in `## Flow` when it is asked: `- 1 -> {number} on exhaust`"))
+        }
+        (None, _) => {
+            finding.help(format!("let a line of `## Flow` lead to it: `- 1 -> {number}`, or delete it"))
+        }
+    }
+}
+
+fn dead_end(shape: &Shape<'_>, node: &NodeTree, has_ways: bool) -> Diagnostic {
+    let name = shape.named(node);
+    let message = match (has_ways, shape.language) {
+        (true, Some(_)) => format!("no way leads from {name} to an end"),
+        (true, None) => format!("no way leads from {name} to the end of the plan"),
+        (false, Some(_)) => format!("no edge leaves {name}"),
+        (false, None) => format!("nothing follows {name}, and it is not the end of the plan"),
+    };
+    let finding = Diagnostic::new(Code::P307, message).at(node.id.span, "a run would stand still here");
+    match shape.language {
+        Some(_) => finding.help(
+            "lead an edge from it to an exit, or to a node that escalates; a run that ends here as failed leads to an \
+             exit with `result=failed`",
+        ),
+        None => finding.help("let a line of `## Flow` lead on from there: `- 3 -> 4`, `- 3 -> done`"),
     }
 }
 
@@ -283,9 +344,15 @@ fn edges(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         if node.kind.value == Kind::Exit
             && let Some((_, edge)) = ways.first()
         {
-            let message = format!("an edge leaves the exit `{}`", escape(&node.id.value));
+            let message = match shape.language {
+                Some(_) => format!("an edge leaves the exit `{}`", escape(&node.id.value)),
+                None => "a line of `## Flow` leads on from the end of the plan".to_owned(),
+            };
             let finding = Diagnostic::new(Code::P308, message).at(edge.span, "never followed");
-            found.push(finding.help("delete it, or make the node something else than an exit"));
+            found.push(finding.help(shape.or_in_markdown(
+                "delete it, or make the node something else than an exit",
+                "delete the line",
+            )));
         }
         for (to, edge) in ways {
             let end = shape.node(*to).kind.value;
@@ -296,20 +363,32 @@ fn edges(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
                 found.push(finding.help("lead it to the node with which the work begins again"));
             }
             if end == Kind::Start {
-                let message = format!("an edge leads back to the start `{}`", escape(&edge.to.value));
+                let message = match shape.language {
+                    Some(_) => format!("an edge leads back to the start `{}`", escape(&edge.to.value)),
+                    None => "a line of `## Flow` leads back to the beginning of the plan".to_owned(),
+                };
                 let finding = Diagnostic::new(Code::P308, message).at(edge.span, "");
-                found.push(finding.help("lead it to the node after the start"));
+                let help = "lead it to the node after the start";
+                found.push(
+                    finding.help(shape.or_in_markdown(help, "name the step with which it begins again")),
+                );
             }
         }
         if found.len() > before + OF_A_KIND_MAX {
             return;
         }
-        several(node, ways, are_branches, found);
+        several(shape, node, ways, are_branches, found);
     }
 }
 
 // P12: several ways that hold at once are one choice only where something tells them apart.
-fn several(node: &NodeTree, ways: &[(usize, &EdgeTree)], are_branches: bool, found: &mut Vec<Diagnostic>) {
+fn several(
+    shape: &Shape<'_>,
+    node: &NodeTree,
+    ways: &[(usize, &EdgeTree)],
+    are_branches: bool,
+    found: &mut Vec<Diagnostic>,
+) {
     if matches!(node.kind.value, Kind::Fork | Kind::Human | Kind::Exit) {
         return;
     }
@@ -333,7 +412,10 @@ fn several(node: &NodeTree, ways: &[(usize, &EdgeTree)], are_branches: bool, fou
                 "to follow all of them, make the node a fork (`shape=component`); to choose, give each a `label` or a `condition`",
             ));
         } else {
-            let message = format!("two edges of `{name}` are for one outcome");
+            let message = match shape.language {
+                Some(_) => format!("two edges of `{name}` are for one outcome"),
+                None => format!("two ways lead on from step {name} for one outcome"),
+            };
             let finding = Diagnostic::new(Code::P308, message).at(second.span, "a second one");
             found
                 .push(finding.at(first.span, "the first").help("delete one of them, or give it a condition"));
@@ -459,108 +541,6 @@ fn keys(node: &NodeTree, ways: &[(usize, &EdgeTree)], found: &mut Vec<Diagnostic
     }
 }
 
-// Ruling 2: elsewhere an edge without a condition is the way on from a failure, too.
-fn rest(workflow: &Workflow, node: &NodeTree, ways: &[(usize, &EdgeTree)], found: &mut Vec<Diagnostic>) {
-    let is_for = |edge: &EdgeTree, outcome: &str| {
-        let clauses = edge.condition.as_ref().map(|condition| condition.value.clauses.as_slice());
-        let is_clause =
-            |clause: &Clause| clause.key == Key::Outcome && clause.test == Test::Is(outcome.to_owned());
-        edge.on.value == On::Always
-            && clauses.is_some_and(|clauses| clauses.len() == 1 && clauses.iter().all(is_clause))
-    };
-    let succeeds = ways.iter().find(|(_, edge)| is_for(edge, "success"));
-    let is_failing = |edge: &EdgeTree| workflow.names_failure(edge) && edge.on.value != On::Retry;
-    let rest = ways.iter().find(|(_, edge)| edge.on.value == On::Success && edge.is_plain());
-    let (Some((_, succeeds)), Some((_, rest))) = (succeeds, rest) else { return };
-    if ways.iter().any(|(_, edge)| is_failing(edge)) {
-        return;
-    }
-    let name = escape(&node.id.value);
-    let message = format!("the edge from `{name}` to `{}` is never followed", escape(&rest.to.value));
-    let finding =
-        Diagnostic::new(Code::P310, message).at(rest.span, "without a condition it is for success only");
-    let finding = finding.at(succeeds.span, "and this one is for success, too");
-    found.push(finding.help("where it is meant for what fails, write `[on=fail]`"));
-}
-
-// L6: a node whose ways all have conditions, so that a run may find none that holds.
-fn fallbacks(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
-    let before = found.len();
-    for (at, ways) in shape.ways.iter().enumerate() {
-        let node = shape.node(at);
-        if ways.is_empty() || found.len() > before + OF_A_KIND_MAX {
-            continue;
-        }
-        rest(shape.workflow, node, ways, found);
-        let leaves = |outcome: &str| {
-            let open = ways.iter().filter(|(_, edge)| match edge.on.value {
-                On::Always => outcome == "success" || shape.workflow.names_failure(edge),
-                On::Success => outcome == "success",
-                On::Fail | On::Exhaust | On::Retry => outcome == "fail",
-            });
-            // What each asks beside the outcome.
-            let asked: Vec<Vec<&Clause>> =
-                open.filter_map(|(_, edge)| beside_outcome(edge, outcome)).collect();
-            !asked.iter().any(|rest| match rest.as_slice() {
-                [] => true,
-                [own] => {
-                    asked.iter().any(|other| matches!(other.as_slice(), [other] if is_opposite(own, other)))
-                }
-                _ => false,
-            })
-        };
-        let has_conditions = ways.iter().any(|(_, edge)| !edge.is_plain());
-        let is_choice = node.kind.value == Kind::Decision || has_conditions;
-        let is_asked = node.kind.value == Kind::Human && ways.iter().all(|(_, edge)| edge.is_plain());
-        let open: Vec<&str> = ["success", "fail"].into_iter().filter(|outcome| leaves(outcome)).collect();
-        // A step that fails is held for a person; a choice has nobody who would be asked.
-        let is_open = open.contains(&"success") || (node.kind.value == Kind::Decision && !open.is_empty());
-        if is_choice && !is_asked && is_open {
-            let name = escape(&node.id.value);
-            let message = format!("a run may find no way on from `{name}`");
-            let label = match open[..] {
-                ["success"] => "no edge is sure to hold where it succeeds",
-                ["fail"] => "no edge is for what fails",
-                _ => "no edge is sure to hold",
-            };
-            let finding = Diagnostic::new(Code::P310, message).at(node.id.span, label);
-            found.push(
-                finding.help(
-                    "add an edge for the rest: `[condition=\"outcome!=success\"]` for what fails, `[on=always]` for all \
-                     of it; in JSON `\"condition\": \"on_fail\"` or `\"always\"`",
-                ),
-            );
-        }
-    }
-}
-
-// The clauses of an edge that do not speak of the outcome; nothing where it can't be taken on this one.
-fn beside_outcome<'e>(edge: &'e EdgeTree, outcome: &str) -> Option<Vec<&'e Clause>> {
-    let clauses = edge.condition.as_ref().map_or(&[][..], |condition| &condition.value.clauses);
-    let mut rest = Vec::new();
-    for clause in clauses {
-        let holds = match (&clause.key, &clause.test) {
-            (Key::Outcome, Test::Is(word)) if STATUS_WORDS.contains(&word.as_str()) => word == outcome,
-            (Key::Outcome, Test::IsNot(word)) if STATUS_WORDS.contains(&word.as_str()) => word != outcome,
-            (Key::Outcome, Test::Truthy) => true,
-            _ => {
-                rest.push(clause);
-                true
-            }
-        };
-        if !holds {
-            return None;
-        }
-    }
-    Some(rest)
-}
-
-// One of the two always holds.
-fn is_opposite(one: &Clause, other: &Clause) -> bool {
-    let is_not = |a: &Test, b: &Test| matches!((a, b), (Test::Is(is), Test::IsNot(not)) if is == not);
-    one.key == other.key && (is_not(&one.test, &other.test) || is_not(&other.test, &one.test))
-}
-
 // B2, A2: edges for an outcome that their node never has.
 fn outcomes(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
     let places = workflow.places();
@@ -643,107 +623,4 @@ fn gates(shape: &Shape<'_>, language: Language, found: &mut Vec<Diagnostic>) {
             found.push(finding.help("lead every way to the exit through it, or delete `goal_gate`"));
         }
     }
-}
-
-/// What every run's context has (X2, H2).
-const WRITTEN: [&str; 16] = [
-    "outcome",
-    "preferred_label",
-    "graph.goal",
-    "current_node",
-    "last_stage",
-    "last_response",
-    "retry.remaining",
-    "human.gate.selected",
-    "human.gate.label",
-    "tool.output",
-    "tool.last_line",
-    "tool.exit_code",
-    "parallel.results",
-    "failure_reason",
-    "failure_class",
-    "exit_code",
-];
-
-// C3, L6: keys that nothing writes are empty, and words that no outcome has never hold.
-fn conditions(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
-    let words = words_of_prompts(workflow);
-    let mut told: BTreeMap<(Span, String), ()> = BTreeMap::new();
-    for edge in &workflow.edges {
-        let Some(condition) = &edge.condition else { continue };
-        for clause in &condition.value.clauses {
-            if told.len() >= OF_A_KIND_MAX {
-                return;
-            }
-            if let Some(finding) = doubtful(clause, condition.span, &words)
-                && told.insert((condition.span, clause.to_string()), ()).is_none()
-            {
-                found.push(finding);
-            }
-        }
-    }
-}
-
-fn doubtful(clause: &Clause, span: Span, words: &BTreeSet<&str>) -> Option<Diagnostic> {
-    let finding = |message: String| Diagnostic::new(Code::P313, message).at(span, "");
-    match (&clause.key, &clause.test) {
-        (Key::Outcome, Test::Is(word) | Test::IsNot(word)) => {
-            // A word that a prompt names is the worker's own (C8).
-            let near = meant_status(word).filter(|_| !words.contains(word.as_str()))?;
-            let message =
-                format!("no outcome is called `{}`, so it is compared with the worker's label", escape(word));
-            Some(finding(message).help(format!("did you mean `{near}`?")))
-        }
-        (Key::Variable(name) | Key::Context(name), _) => {
-            let is_family =
-                ["internal.", "parallel.", "graph.", "stack."].iter().any(|family| name.starts_with(family));
-            let last = name.rsplit('.').next().unwrap_or(name);
-            let is_named = words.contains(name.as_str()) || words.contains(last);
-            if is_family || WRITTEN.contains(&name.as_str()) || is_named {
-                return None;
-            }
-            let message = format!("nothing in the graph writes `{}`, so it is empty", escape(name));
-            let is_of_command = ["tool", "stdout", "output"].iter().any(|word| name.contains(word));
-            Some(match nearest(name, WRITTEN) {
-                Some(near) => finding(message).help(format!("did you mean `{}`?", near.word)),
-                None if is_of_command => finding(message).help(
-                    "what the last command printed is `tool.output`, its last line `tool.last_line`, its exit code \
-                     `tool.exit_code`",
-                ),
-                None => {
-                    finding(message).help("say in a prompt that the worker is to report it, or mend the name")
-                }
-            })
-        }
-        (Key::Outcome | Key::PreferredLabel | Key::Step { .. }, _) => None,
-    }
-}
-
-fn meant_status(word: &str) -> Option<&'static str> {
-    if STATUS_WORDS.contains(&word) {
-        return None;
-    }
-    match word.to_ascii_lowercase().as_str() {
-        "succeeded" | "successful" | "passed" | "pass" | "ok" | "done" => Some("success"),
-        "failed" | "failure" | "error" => Some("fail"),
-        "partial" => Some("partial_success"),
-        "skip" => Some("skipped"),
-        lower => nearest(lower, STATUS_WORDS)
-            .map(|near| STATUS_WORDS.into_iter().find(|status| *status == near.word).unwrap_or("success")),
-    }
-}
-
-// What any prompt or command names may well be written by it.
-fn words_of_prompts(workflow: &Workflow) -> BTreeSet<&str> {
-    let keys = ["prompt", "tool_command", "command", "label"];
-    let texts = workflow.nodes.iter().flat_map(|node| keys.map(|key| node.said.text(key)));
-    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
-    texts
-        .flatten()
-        .flat_map(|text| text.value.split(move |c: char| !is_word(c)))
-        .map(|word| word.trim_matches('.'))
-        .flat_map(|word| {
-            [word, word.rsplit('.').next().unwrap_or(word), word.strip_prefix("context.").unwrap_or(word)]
-        })
-        .collect()
 }

@@ -19,7 +19,7 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         return;
     }
     // An edge that begins the run anew does so only so often, and nothing of the loop before is left.
-    let mut within = Shape { ways: shape.ways.clone(), ..Shape::of(shape.workflow) };
+    let mut within = Shape { ways: shape.ways.clone(), ..Shape::of(shape.workflow, shape.language) };
     for ways in &mut within.ways {
         ways.retain(|(_, edge)| !edge.loop_restart);
     }
@@ -38,14 +38,16 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     let free: Vec<bool> = (0..shape.ways.len()).map(is_free).collect();
     for part in parts(shape, &free).into_iter().take(LOOPS_MAX) {
         let Some(way) = round(shape, &part) else { continue };
+        let name = |at: usize| escape(&shape.node(at).id.value);
+        let is_plan = shape.language.is_none();
         let names: Vec<String> =
-            way.iter().map(|at| format!("`{}`", escape(&shape.node(*at).id.value))).collect();
+            way.iter().map(|at| if is_plan { name(*at) } else { format!("`{}`", name(*at)) }).collect();
         let Some(first) = names.first() else { continue };
         let shown = match names.len() {
             ..=NAMES_MAX => format!("{} → {first}", names.join(" → ")),
             more => format!("{} → … ({} more) → {first}", names[..NAMES_MAX].join(" → "), more - NAMES_MAX),
         };
-        let message = format!("nothing bounds the loop {shown}");
+        let message = format!("nothing bounds the loop {}{shown}", if is_plan { "of steps " } else { "" });
         let mut finding = Diagnostic::new(Code::P309, message);
         for (at, from) in way.iter().enumerate().take(NAMES_MAX) {
             let to = way[(at + 1) % way.len()];
@@ -57,9 +59,13 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         // The edge that closes it is the one to look at.
         finding.spans.rotate_right(1);
         let most = crate::lower::MAX_VISITS;
+        let bound = if is_plan {
+            "`**max_visits:** 3` in one of its steps"
+        } else {
+            "`max_visits=N` at one of its nodes"
+        };
         let help = format!(
-            "write `max_visits=N` at one of its nodes; until then each is entered {most} times at most, and the next \
-             entry counts as exhausted"
+            "write {bound}; until then each is entered {most} times at most, and the next entry counts as exhausted"
         );
         found.push(finding.help(help));
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use planctl_engine::condition::Key;
 use planctl_engine::{On, Subscription, WorkKind};
 
+use super::needs::sound_needs;
 use super::pipeline::{on_named, read_condition, say_condition};
 use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Workflow};
 use crate::condition;
@@ -193,20 +194,19 @@ fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<E
         })
         .map(|edge| edge.from.value.clone())
         .collect();
+    let needs = sound_needs(tree, &steps, |step| leads_on.contains(&step.number_text()), found);
     let mut needed: BTreeMap<String, Vec<Spanned<String>>> = BTreeMap::new();
     let mut edges = Vec::new();
     let begin = Spanned::new(START.to_owned(), tree.title.as_ref().map_or(Span::at(0), |title| title.span));
     let to = |step: &StepTree| Spanned::new(step.number_text(), step.number.span);
     for (at, step) in steps.iter().enumerate() {
-        match &step.needs {
-            Some(needs) if needs.value.is_empty() => edges.push(success(&begin, &to(step))),
+        let place = step.needs.as_ref().map_or(step.number.span, |needs| needs.span);
+        match &needs[at] {
+            Some(needs) if needs.is_empty() => edges.push(success(&begin, &to(step))),
             Some(needs) => {
-                let numbers: BTreeSet<u32> = needs.value.iter().copied().collect();
-                for number in numbers.into_iter().take(NEEDS_MAX) {
-                    needed
-                        .entry(number.to_string())
-                        .or_default()
-                        .push(Spanned::new(to(step).value, needs.span));
+                for number in needs {
+                    let target = Spanned::new(to(step).value, place);
+                    needed.entry(number.to_string()).or_default().push(target);
                 }
             }
             None if at == 0 && !leads_on.contains(START) => edges.push(success(&begin, &to(step))),
@@ -228,7 +228,7 @@ fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<E
             Some(_) | None => edges.push(success(&from, &done)),
         }
     }
-    // Steps that are needed and are not there: the edge is kept, so that it is told where it leaves.
+    // What is left are needs of a step that escalates.
     for (number, targets) in needed {
         for target in targets {
             edges.push(success(&Spanned::new(number.clone(), target.span), &target));
@@ -238,8 +238,8 @@ fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<E
     edges
 }
 
-/// The most needs of one step that count.
-const NEEDS_MAX: usize = 100;
+/// The most steps that an end of a line of `## Flow` may name.
+const ENDS_MAX: usize = 100;
 
 fn success(from: &Spanned<String>, to: &Spanned<String>) -> EdgeTree {
     EdgeTree::new(from.clone(), to.clone(), to.span, Spanned::new(On::Success, to.span))
@@ -353,7 +353,7 @@ fn names(
             }
         };
         names.push(Spanned::new(name, span));
-        if names.len() > NEEDS_MAX {
+        if names.len() > ENDS_MAX {
             found.push(unread(ends.span, "the line names too many steps"));
             return None;
         }

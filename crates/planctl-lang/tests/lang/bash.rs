@@ -111,3 +111,26 @@ fn patterns_that_a_script_turns_on_itself_are_no_error() {
         assert!(!codes(script, &facts).contains(&Code::P101));
     }
 }
+
+#[test]
+fn d20_a_word_that_bash_does_not_expect_is_marked_and_a_here_document_without_end_is_named() {
+    let refused = |script: &str| {
+        let [_, asked] = both(script);
+        let text = crate::sample::with("test -f one.txt", script);
+        let all = crate::sample::found_with(&text, &asked);
+        let refused = all.into_iter().find(|found| found.code == Code::P101).expect("bash refuses it");
+        let span = refused.spans[0].span;
+        (text[span.start..span.end].to_owned(), refused.spans[0].text.clone())
+    };
+    for (script, word) in
+        [("test -f x\nfi\ntest -f y", "fi"), ("else\ntest -f x", "else"), ("test -f x; }", "}")]
+    {
+        assert_eq!(
+            refused(script),
+            (word.to_owned(), "bash does not expect this here".to_owned()),
+            "{script}"
+        );
+    }
+    let (_, label) = refused("cat <<EOF\ntest -f x");
+    assert_eq!(label, "the here-document does not end: the word that closes it is missing");
+}

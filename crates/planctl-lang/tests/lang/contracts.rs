@@ -167,6 +167,135 @@ fn failures_that_do_not_count_are_found() {
 }
 
 #[test]
+fn d7_a_status_that_is_kept_or_chosen_by_is_not_lost() {
+    none_is(
+        &[
+            "grep -q x f && found=1\n[ \"$found\" = 1 ]",
+            "result=fail\ngrep -q x f && result=pass\n[ $result = pass ]",
+            "errors=0\ntest -f a || ((errors++))\ntest -f b || ((errors++))\nexit $errors",
+            "n=0\nwhile read -r f; do test -f \"$f\" && ((n++)); done < list\n[ $n -eq 4 ]",
+            "while ! test -s a; do sleep 1; done\ngrep -q x a",
+            "[[ -f .env ]] && source .env\npytest",
+            "docker rm -f x >/dev/null 2>&1\npytest",
+            "git status --short\npytest",
+            "tail -5 log\npytest",
+            "cat log; test -f x",
+            "diff a b > /tmp/d\n[ ! -s /tmp/d ]",
+            "make test | tail -5 && exit ${PIPESTATUS[0]}",
+            "for f in a b; do grep -q x $f && n=$((n+1)); done; [ \"$n\" -eq 2 ]",
+            "[ -d build ] || mkdir build; make",
+            "fail=0; for f in a b; do test -f $f || fail=1; done; [ $fail -eq 0 ]",
+            "if grep -q ERROR log; then exit 1; fi",
+            "grep -q ERROR log && exit 1; exit 0",
+            "if [ -f a ]; then grep -q x a; else exit 1; fi",
+            "test -f a || test -f b",
+            "cmp -s a b || { diff a b; exit 1; }",
+            "for f in *.sh; do bash -n $f || exit 1; done",
+            "set -e\n[ -f .env ] && source .env\npytest",
+            "find . -name '*.sh' -exec bash -n {} +",
+            "find . -name x -exec rm {} \\;; test ! -f x",
+            "if ! grep -q x f; then echo no; exit 1; fi",
+            "out=$(pytest)\n[ $? -eq 0 ] && echo \"$out\" | grep -q passed",
+            "git diff --name-only | grep -v docs/ | grep -q src",
+            "f() { test -f a || return 1; test -f b; }; f",
+        ],
+        P110,
+    );
+}
+
+#[test]
+fn d7_failures_that_are_lost_on_some_way_are_found() {
+    all_are(
+        &[
+            "[ -f x ] || exit 0\ngrep -q y x",
+            "if [ -f x ]; then grep -q y x; fi",
+            "if ! command -v node >/dev/null; then exit 0; fi\nnode check.js",
+            "pytest | grep -v Warn",
+            "cat l | while read -r f; do test -f $f || fail=1; done; [ $fail -eq 0 ]",
+            "(test -f a || fail=1); [ $fail -eq 0 ]",
+            "test -f a || errs=1; [ -z \"$errors\" ]",
+            "find . -name '*.py' -exec python3 -m py_compile {} \\;",
+            "set -e\n! grep -q x f\necho ok",
+            "f() { set -e; test -f a; test -f b; }; if f; then exit 0; else exit 1; fi",
+            "f() { local o=$(pytest); [ $? -eq 0 ]; }; f",
+            "for f in a b; do grep -q x $f; done",
+            "set -e; cd src && pytest; echo ok",
+            "test -f x && echo ok; pytest",
+            "cleanup() { rm -f /tmp/x; }; trap cleanup EXIT; pytest; test -f x",
+        ],
+        P110,
+    );
+    all_are(
+        &[
+            "cleanup() { rm -f /tmp/x; exit 0; }; trap cleanup EXIT; pytest",
+            "pytest & ruff check & wait",
+            "test \"$(grep -c x f)\"",
+            "[ -n \"$(cat f | wc -l)\" ]",
+        ],
+        P104,
+    );
+    none_is(
+        &[
+            "cleanup() { rm -f /tmp/x; }; trap cleanup EXIT; pytest",
+            "pytest & wait $!",
+            "date -d \"$(cat f)\"",
+        ],
+        P104,
+    );
+}
+
+#[test]
+fn d7_programs_that_succeed_whatever_they_say_prove_nothing() {
+    all_are(
+        &[
+            "jq '.version == \"2\"' package.json",
+            "curl -s http://localhost:8080/health",
+            "git diff",
+            "git -C x diff --stat",
+            "git status",
+            "make -n",
+            "pytest --collect-only",
+            "python3 -c 'print(1 == 2)'",
+            "grep -q 'z*' f",
+            "grep -q '^[a-z]*' f",
+        ],
+        P104,
+    );
+    none_is(
+        &[
+            "jq -e '.version == \"2\"' package.json",
+            "jq . package.json",
+            "curl -sf http://localhost:8080/health",
+            "curl -s http://localhost:8080/health | grep -q ok",
+            "git diff --quiet",
+            "make",
+            "python3 -c 'assert 1 == 2'",
+            "test -f x && git diff",
+            "x=$(grep -c . f); [ \"$x\" -eq 3 ]",
+            "grep -q 'z*y' f",
+            "grep -q '^z*$' f",
+        ],
+        P104,
+    );
+}
+
+#[test]
+fn d7_what_is_lost_is_marked_at_its_place() {
+    assert_eq!(marked("[ -f x ] || exit 0\ngrep -q y x", P110), "[ -f x ]");
+    assert_eq!(marked("for f in a b; do grep -q x $f; done", P110), "grep -q x $f");
+    assert_eq!(marked("test -f a || errs=1; [ -z \"$errors\" ]", P110), "errs=1");
+}
+
+#[test]
+fn d7_calls_of_functions_by_functions_are_followed_once() {
+    let calls = |at: usize| format!("f{at}() {{ {} }}\n", format!("f{};", at + 1).repeat(60));
+    let script: String = (0..7).map(calls).collect();
+    let began = std::time::Instant::now();
+    codes(&format!("{script}f7() {{ test -f x; }}\nf0"));
+    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+}
+
+#[test]
 fn commands_that_wait_for_a_person_are_found() {
     all_are(
         &[
@@ -682,4 +811,51 @@ fn what_only_looks_like_a_credential_is_left_alone() {
         ],
         P604,
     );
+}
+
+#[test]
+fn d14_what_stays_on_this_machine_or_in_a_place_of_its_own_is_no_danger() {
+    none_is(
+        &[
+            "kubectl kustomize k8s | grep -q x",
+            "kubectl version --client",
+            "kubectl apply --dry-run=client -f x.yaml",
+            "base=http://localhost:8080; curl -f \"$base/health\"",
+            "url=http://127.0.0.1:3000\ncurl -sf ${url}/x | grep -q ok",
+        ],
+        P601,
+    );
+    all_are(&["kubectl get pods", "base=https://example.org; curl -f \"$base/health\""], P601);
+    none_is(
+        &[
+            "dd if=build/boot.bin bs=1 count=4 | od | grep -q x",
+            "dd if=/dev/zero of=/tmp/big bs=1M count=1; test -s /tmp/big",
+            "truncate -s 0 /tmp/x; test ! -s /tmp/x",
+        ],
+        P602,
+    );
+    all_are(&["dd if=a of=b", "dd if=a of=/dev/sda", "truncate -s 0 x", "truncate -s 0 /tmp/x y"], P602);
+}
+
+#[test]
+fn d15_the_verdict_to_search_for_is_whole() {
+    for script in
+        ["grep -Eq 'Verdict: (APPROVED|REJECTED)' f", "grep -q 'Verdict: \\(APPROVED\\|REJECTED\\)' f"]
+    {
+        let found = found_in(script);
+        let help = found[0].help.as_deref().unwrap_or("");
+        assert!(help.ends_with("lets the plan go on: `APPROVED`"), "{help}");
+    }
+}
+
+#[test]
+fn d19_the_target_of_a_step_that_no_agent_does_is_no_role() {
+    let human = with("**target:** coder", "**target:** architecture\n**type:** human")
+        .replacen("**contract:**\n```shell\ntest -f one.txt\n```\nexit_code == 0\n**on_fail:** retry(2), then escalate\n", "", 1);
+    assert!(found(&human).iter().all(|found| found.code != Code::P401), "{:?}", found(&human));
+    let work = with("**target:** coder", "**target:** architecture");
+    assert!(found(&work).iter().any(|found| found.code == Code::P401));
+    let accent = found(&with("**target:** coder", "**target:** \u{fc}bersetzer"));
+    let refused = accent.iter().find(|found| found.code == Code::P403).expect("no role");
+    assert!(refused.help.as_deref().is_some_and(|help| help.contains("ASCII letters")), "{refused:?}");
 }

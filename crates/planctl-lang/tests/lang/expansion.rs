@@ -12,7 +12,8 @@ fn list(items: &[&str]) -> Vec<String> {
 }
 
 fn expanded(text: &str, items: &[&str]) -> String {
-    match expand(&Source::new("plan.md", text), Some(&list(items))) {
+    let items = Some(list(items)).filter(|items| !items.is_empty());
+    match expand(&Source::new("plan.md", text), items.as_deref()) {
         Ok(expanded) => expanded.text,
         Err(found) => panic!("{found:?}\n{text}"),
     }
@@ -105,7 +106,7 @@ fn placeholders_are_filled_in_and_what_refers_follows() {
 }
 
 #[test]
-fn a_list_in_the_step_comes_before_that_of_the_command_line() {
+fn a_list_in_the_step_is_taken_and_that_of_the_command_line_is_refused_beside_it() {
     for field in ["**for_each:** `x`, y", "**for_each:**\n- x\n- `y`\n"] {
         let text = with(
             "**target:** coder\n**subscriptions:**",
@@ -116,7 +117,12 @@ fn a_list_in_the_step_comes_before_that_of_the_command_line() {
         let found = verify(&source, &facts(), &Levels::default()).diagnostics;
         assert_eq!(found[0].code, Code::P012);
         assert!(found[0].help.as_ref().unwrap().contains("planctl plan expand plan.md"), "{found:?}");
-        let text = expanded(&text, &["z"]);
+        let unused = refused(&text, Some(&["z"]));
+        assert!(
+            unused.starts_with("no template takes the items that the command line names: delete"),
+            "{unused}"
+        );
+        let text = expand(&source, None).expect("its own list").text;
         assert!(text.contains("### 2. Make x") && text.contains("### 3. Make y"), "{text}");
         assert!(!text.contains("for_each") && !text.contains("z\n"), "{text}");
         assert!(crate::sample::is_verified(&text));
@@ -129,6 +135,67 @@ fn later_numbers_and_needs_follow() {
     let text = text.replace("### 2. Make two\n", "### 2. Make two\n\n**needs:** 1\n");
     let text = expanded(&text, &[]);
     assert!(text.contains("### 3. Make two\n\n**needs:** 1, 2\n"), "{text}");
+}
+
+#[test]
+fn d1_what_needs_a_template_needs_every_step_that_it_becomes() {
+    let last = "\n### N+1. Remove\n\n**target:** coder\n**needs:** NEEDS\n\n**task:**\nRemove it.\n\n**contract:**\n```shell\n\
+                test -f all.txt\n```\nexit_code == 0\n**on_fail:** escalate\n";
+    let plan = |needs: &str| templated("test -f {item}.txt") + &last.replace("NEEDS", needs);
+    for (needs, expected) in [
+        ("1, 2", "1, 2, 3"),
+        ("2", "2, 3"),
+        ("2–N", "2, 3"),
+        ("2-n", "2, 3"),
+        ("none", "none"),
+        ("1, 2–N", "1, 2, 3"),
+    ] {
+        let text = expanded(&plan(needs), &["a", "b"]);
+        assert!(text.contains(&format!("**needs:** {expected}\n")), "{needs}: {text}");
+        let steps = parse(&Source::new("p.md", &*text)).0.steps;
+        assert_eq!(steps.len(), 4);
+    }
+    for (needs, says) in [
+        ("1, 3", "step 3 may be one of `2–N`, and nothing says which: `**needs:** 2–N` names all of them"),
+        ("0", "step 0 is named, and is not there: mend the number"),
+        ("3–N", "`**needs:**` names `3–N`, which is no number of a step"),
+    ] {
+        let why = refused(&plan(needs), Some(&["a", "b"]));
+        assert!(why.contains(says), "{needs}: {why}");
+    }
+    let range = plan("3").replace("### 2–N", "### 2–3").replace("### N+1", "### 4");
+    assert!(expanded(&range, &["a", "b"]).contains("**needs:** 2, 3\n"));
+    let flow = plan("1") + "\n## Flow\n\n- 1 -> 9 on fail\n";
+    assert!(refused(&flow, Some(&["a"])).contains("step 9 may be one of"));
+}
+
+#[test]
+fn d1_before_it_is_expanded_a_template_is_a_step_that_can_be_needed() {
+    let plan = |needs: &str| with("### 2. Make two\n", &format!("### 2. Make two\n\n**needs:** {needs}\n"));
+    let codes = |text: &str| -> Vec<Code> {
+        let found = verify(&Source::new("plan.md", text), &facts(), &Levels::default()).diagnostics;
+        found.into_iter().map(|found| found.code).filter(|code| *code != Code::P014).collect()
+    };
+    let template = |needs: &str| plan(needs).replace("### 1. Make one", "### 1–N. Make one");
+    assert_eq!(codes(&template("1–N")), [Code::P012]);
+    assert_eq!(codes(&template("1")), [Code::P012]);
+    assert_eq!(codes(&plan("1–N")), [Code::P015]);
+    assert_eq!(codes(&plan("one")), [Code::P015]);
+}
+
+#[test]
+fn d16_slips_in_templates_and_empty_items_are_refused() {
+    for (slip, near) in [("{itme}", "{item}"), ("{cuont}", "{count}"), ("{idnex}", "{index}")] {
+        let why = refused(&templated(&format!("test -f {slip}")), Some(&["a"]));
+        assert_eq!(why, format!("`{slip}` stands for nothing: did you mean `{near}`?"));
+    }
+    for fine in ["test -f ${itme}", "test -f a{items}", "awk '{print}' x", "test -f {item}"] {
+        expanded(&templated(fine), &["a"]);
+    }
+    for empty in ["", "  "] {
+        assert!(refused(&templated("test -f {item}"), Some(&["a", empty])).contains("is no item"));
+    }
+    assert!(refused(PLAN, Some(&["a"])).starts_with("no template takes the items"));
 }
 
 #[test]

@@ -202,3 +202,20 @@ proptest! {
         prop_assert!(verified, "{:?}\n{}\nbecomes\n{}", left, text, mended);
     }
 }
+
+#[test]
+fn d10_a_fence_behind_a_bullet_is_closed_with_its_own_signs_and_once() {
+    for (opened, closing) in [("- ```$1", "  ```"), ("> ~~~~ x", "> ~~~~"), ("1. ```sh", "   ```")] {
+        let text = with("Make `one.txt`.\n", &format!("Make `one.txt`.\n\n{opened}\n"));
+        let unclosed: Vec<Diagnostic> =
+            findings(&text).into_iter().filter(|found| found.code == Code::P011).collect();
+        let help = unclosed[0].help.clone().unwrap_or_default();
+        assert!(
+            help.contains(&format!("write {} on a line", closing.trim_start_matches(['>', ' ']))),
+            "{help}"
+        );
+        let mended = fixed(&text, Reach::Unsafe);
+        assert!(mended.contains(&format!("{opened}\n{closing}\n")), "{mended}");
+        assert!(findings(&mended).iter().all(|found| found.code != Code::P011), "{mended}");
+    }
+}

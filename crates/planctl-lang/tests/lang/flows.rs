@@ -65,7 +65,7 @@ fn needs_take_the_place_of_the_order() {
     );
     let unknown = refused(&["", "**needs:** 7\n"], "");
     assert!(
-        unknown.contains(&(Code::P304, "7".into(), "an edge names `7`, which is no node".into())),
+        unknown.contains(&(Code::P304, "7".into(), "step 2 needs step 7, which is not there".into())),
         "{unknown:?}"
     );
 }
@@ -145,7 +145,7 @@ fn a_loop_of_steps_that_nothing_bounds_is_found() {
     let found = refused(&["", ""], "- 2 -> 1 on fail");
     assert_eq!(
         found,
-        [(Code::P309, "- 2 -> 1 on fail".into(), "nothing bounds the loop `1` → `2` → `1`".into())]
+        [(Code::P309, "- 2 -> 1 on fail".into(), "nothing bounds the loop of steps 1 → 2 → 1".into())]
     );
     assert!(refused(&["", "**max_visits:** 3\n"], "- 2 -> 1 on fail").is_empty());
 }

@@ -276,3 +276,164 @@ fn a_linear_plan_has_the_graph_it_always_had() {
         ])
     );
 }
+
+/// The findings with the text that each marks first, and what it says of the way out.
+fn told(text: &str) -> Vec<(Code, String, String, String)> {
+    let found = verify(&Source::new("plan.md", text), &Facts::default(), &Levels::default());
+    let told =
+        found.diagnostics.into_iter().filter(|finding| !matches!(finding.code, Code::P020 | Code::P402));
+    told.map(|finding| {
+        let span = finding.spans[0].span;
+        (
+            finding.code,
+            text[span.start..span.end].to_owned(),
+            finding.message,
+            finding.help.unwrap_or_default(),
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn d3_the_names_in_a_condition_of_a_step_are_checked() {
+    for (when, code, marked, says) in [
+        (
+            "steps.9.outcome=success",
+            Code::P304,
+            "steps.9.outcome=success",
+            "a condition names step 9, which is not there",
+        ),
+        ("outcome=success && steps.9.outcome", Code::P304, "steps.9.outcome", "names step 9"),
+        (
+            "steps.3.outcome=success",
+            Code::P313,
+            "steps.3.outcome=success",
+            "step 2 asks for step 3, which never comes before it",
+        ),
+        (
+            "steps.2.outcome=success",
+            Code::P313,
+            "steps.2.outcome=success",
+            "step 2 asks for its own outcome before it has one",
+        ),
+        ("context.colour=red", Code::P313, "context.colour=red", "nothing in the plan writes `colour`"),
+        ("outcome=sucess", Code::P313, "outcome=sucess", "no outcome is called `sucess`"),
+    ] {
+        let found = told(&plan(&["", &format!("**when:** {when}"), ""], ""));
+        let [(found_code, text, message, _)] = found.as_slice() else { panic!("{when}: {found:?}") };
+        assert_eq!((*found_code, text.as_str()), (code, marked), "{when}: {found:?}");
+        assert!(message.contains(says), "{when}: {message}");
+    }
+    let named =
+        plan(&["", "**when:** context.colour=red", ""], "").replacen("Do it.", "Report the colour.", 1);
+    assert_eq!(told(&named), []);
+    assert_eq!(
+        told(&plan(&["", "**when:** steps.1.outcome=success", ""], "- 3 -> 1 if steps.3.exit_code=2")).len(),
+        1
+    );
+    let beside = told(&plan(&["", "**needs:** 1", "**needs:** 1\n**when:** steps.2.outcome=success"], ""));
+    assert!(beside[0].2.contains("step 3 asks for step 2, which never comes before it"), "{beside:?}");
+}
+
+#[test]
+fn d4_steps_that_need_each_other_are_told_once_and_as_steps() {
+    let ring = told(&plan(&["**needs:** 2", "**needs:** 1"], ""));
+    let [(Code::P204, marked, message, help)] = ring.as_slice() else { panic!("{ring:?}") };
+    assert_eq!(
+        (marked.as_str(), message.as_str()),
+        ("2", "steps depend on each other in a circle: 1 → 2 → 1")
+    );
+    assert!(help.contains("delete one of the needs"), "{help}");
+    let own = told(&plan(&["", "**needs:** 2", ""], ""));
+    let [(Code::P204, _, message, _)] = own.as_slice() else { panic!("{own:?}") };
+    assert_eq!(message, "steps depend on each other in a circle: 2 → 2");
+    let order = told(&plan(&["**needs:** 3", "", "**needs:** 2", "**needs:** 3"], ""));
+    let [(Code::P204, _, message, help)] = order.as_slice() else { panic!("{order:?}") };
+    assert_eq!(message, "steps depend on each other in a circle: 1 → 3 → 2 → 1");
+    assert!(help.contains("say `**needs:**` at step 2, too"), "{help}");
+    let two = told(&plan(&["**needs:** 2", "**needs:** 1", "**needs:** 4", "**needs:** 3"], ""));
+    assert_eq!(two.iter().map(|finding| finding.0).collect::<Vec<_>>(), [Code::P204, Code::P204], "{two:?}");
+}
+
+#[test]
+fn d4_what_is_needed_and_is_not_there_is_told_once_and_as_a_step() {
+    let found = told(&plan(&["", "**needs:** 1, 7", ""], ""));
+    let [(Code::P304, marked, message, _)] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((marked.as_str(), message.as_str()), ("1, 7", "step 2 needs step 7, which is not there"));
+    let found = told(&plan(&["", "", ""], "- 2 -> 9 on fail"));
+    let [(Code::P304, marked, message, _)] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(
+        (marked.as_str(), message.as_str()),
+        ("9", "a line of `## Flow` names step 9, which is not there")
+    );
+}
+
+#[test]
+fn d4_findings_about_the_graph_of_a_plan_in_markdown_are_in_its_words() {
+    for (steps, flow, code, says) in [
+        (&["", "", ""][..], "- 1 -> 3", Code::P305, "nothing leads to step 2"),
+        (&["", "**type:** escalate", ""], "", Code::P305, "nothing leads to step 2"),
+        (&["", "", ""], "- 2 -> 1\n- 1 -> 2", Code::P307, "no way leads from step 1 to the end of the plan"),
+        (&["", "", ""], "- 2 -> 1 on fail", Code::P309, "nothing bounds the loop of steps 1 → 2 → 1"),
+        (
+            &["", "**type:** decision", ""],
+            "- 2 -> 3 if steps.1.output=x",
+            Code::P310,
+            "a run may find no way on from step 2",
+        ),
+        (
+            &["", "", ""],
+            "- 1 -> 3 on fail\n- 1 -> 2 on fail",
+            Code::P308,
+            "two ways lead on from step 1 for one outcome",
+        ),
+    ] {
+        let found = told(&plan(steps, flow));
+        assert!(
+            found.iter().any(|finding| finding.0 == code && finding.2.contains(says)),
+            "{flow}: {found:?}"
+        );
+        for (_, _, message, help) in found {
+            for word in ["node", "edge", "`[", "JSON", "DOT", "max_visits=", "graph"] {
+                assert!(!message.contains(word) && !help.contains(word), "`{word}` in {message}: {help}");
+            }
+        }
+    }
+}
+
+#[test]
+fn d4_two_ways_of_which_one_always_holds_leave_nothing_open() {
+    let both = "- 2 -> 3 if steps.1.exit_code=0\n- 2 -> 1 if steps.1.exit_code!=0";
+    let found = told(&plan(&["**max_visits:** 3", "**type:** decision", ""], both));
+    assert!(found.iter().all(|finding| finding.0 != Code::P310), "{found:?}");
+    let short = "- 2 -> 3 if exit_code=0\n- 2 -> 1 if exit_code!=0";
+    let found = told(&plan(&["**max_visits:** 3", "**type:** decision", ""], short));
+    assert!(found.iter().all(|finding| finding.0 != Code::P310), "{found:?}");
+}
+
+#[test]
+fn d2_fields_that_a_step_of_its_type_has_no_use_for_are_told() {
+    let contract = "\n**contract:**\n```bash\ntest -f x\n```\nexit_code == 0\n";
+    for word in ["human", "checkpoint", "join", "escalate"] {
+        let fields = format!("**type:** {word}{contract}");
+        let flow = if word == "escalate" { "- 1 -> 2 on exhaust" } else { "" };
+        let found = told(&plan(&["", &fields, ""], flow));
+        let says = format!("no contract runs at a step of `type: {word}`");
+        assert!(
+            found.iter().any(|finding| finding.0 == Code::P015 && finding.2 == says),
+            "{word}: {found:?}"
+        );
+        assert!(!crate::sample::is_verified(&plan(&["", &fields, ""], flow)), "{word}");
+    }
+    for word in ["join"] {
+        let found = told(&plan(&["", &format!("**type:** {word}"), ""], ""));
+        let says = format!("nobody is given the task of a step of `type: {word}`");
+        assert!(found.iter().any(|finding| finding.2 == says), "{word}: {found:?}");
+    }
+    let found = told(&plan(&["", "**type:** human\n**on_fail:** abort", ""], ""));
+    let [(Code::P015, marked, message, _)] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(
+        (marked.as_str(), message.as_str()),
+        ("abort", "`on_fail` has no effect at a step of `type: human`")
+    );
+}

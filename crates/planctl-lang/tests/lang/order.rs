@@ -401,3 +401,53 @@ fn row_47_the_near_name_of_a_file_that_an_earlier_step_makes_is_offered() {
     let absent = found.iter().find(|found| found.code == planctl_lang::Code::P201).expect("it is missing");
     assert_eq!(absent.help.as_deref(), Some("did you mean `file:one.txt`?"));
 }
+
+/// What verification says of a step that is given a file which the step before, in these words, may make.
+fn after(task: &str, path: &str) -> Vec<(Code, Severity)> {
+    let text = plan(&[(&[], task, "make test"), (&[path], "Use it.", "test -f done.txt")]);
+    let all = found_with(&text, &missing(&[path])).into_iter();
+    all.filter(|found| matches!(found.code, P201 | P203 | P212))
+        .map(|found| (found.code, found.level))
+        .collect()
+}
+
+#[test]
+fn d8_no_english_verb_decides_an_error() {
+    for task in [
+        "Add a test `test_login` to `out/x.py`.",
+        "Run `s.sh` and redirect its output to `out/x.py`.",
+        "Analyse the logs, and leave your analysis in `out/x.py`.",
+        "Check every function and log what you find to `out/x.py`.",
+        "Following `g.md`, set up `out/x.py`.",
+        "Import the data of the old system into `out/x.py`.",
+        "Apply the template `t.tpl`, giving `out/x.py`.",
+        "Run `make all` and `create db`. See `out/x.py`: it is there then.",
+    ] {
+        assert!(after(task, "out/x.py").iter().all(|(_, level)| *level == Severity::Warning), "{task}");
+    }
+    for task in ["Add a test `test_login` to `out/x.py`.", "Import the data into `out/x.py`."] {
+        assert_eq!(after(task, "out/x.py"), [], "{task}");
+    }
+    assert_eq!(after("Read `out/x.py`.", "out/x.py"), [(P201, Severity::Warning)]);
+    assert_eq!(after("Read `other.py`.", "out/x.py"), [(P201, Severity::Error)]);
+}
+
+#[test]
+fn d8_words_in_code_are_no_verbs_and_nobody_makes_what_is_to_pass() {
+    let text = plan(&[
+        (&[], "Add a test `test_leap_day` to `tests/test_leap.py`.", "grep -q leap tests/test_leap.py"),
+        (&[], "Make `tests/test_leap.py` pass by changing `src/leap.py`.", "test -f src/leap.py"),
+    ]);
+    let facts = missing(&["tests/test_leap.py"]);
+    assert!(found_with(&text, &facts).iter().all(|found| found.code != P212), "{:?}", places(&text, &facts));
+}
+
+#[test]
+fn d9_a_task_of_one_long_line_is_read_in_time_that_grows_with_it() {
+    let paths: String = (0..40_000).map(|at| format!("`a{at}/b.md` ")).collect();
+    let text = plan(&[(&[], &format!("Write {paths}"), "test -f x")]);
+    let began = std::time::Instant::now();
+    found_with(&text, &facts());
+    // A build without optimisation on a busy machine; looking for each path from the line's start takes minutes.
+    assert!(began.elapsed().as_secs() < 40, "{:?}", began.elapsed());
+}

@@ -300,3 +300,60 @@ fn a_script_that_is_not_there_and_that_no_task_names_is_a_warning() {
     let named = text.replace("Make `one.txt`.", "Make `one.txt` and `checks/one.sh`.");
     assert!(!found_with(&named, &facts).iter().any(|found| found.code == P102));
 }
+
+#[test]
+fn d18_a_time_limit_that_one_step_may_use_up_is_told() {
+    let text = crate::sample::with("**target:** coder\n", "**target:** coder\n**timeout:** 3 h\n");
+    let all = crate::sample::found(&text);
+    let [short] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!(short.code, planctl_lang::Code::P501);
+    assert!(
+        short.message.starts_with("step 1 may work for 3 h, and the budget of the whole plan is 20 min"),
+        "{short:?}"
+    );
+    let fits = crate::sample::with("**target:** coder\n", "**target:** coder\n**timeout:** 20 min\n");
+    assert_eq!(crate::sample::found(&fits), []);
+}
+
+#[test]
+fn d18_protects_that_match_nothing_are_told() {
+    let text = crate::sample::with("**target:** coder\n", "**target:** coder\n**protects:** test/**\n");
+    let facts = |matches: &[&str]| planctl_lang::Facts {
+        globs: [("test/**".to_owned(), matches.iter().map(|path| (*path).to_owned()).collect())].into(),
+        ..crate::sample::facts()
+    };
+    let codes = |text: &str, facts: &planctl_lang::Facts| -> Vec<planctl_lang::Code> {
+        crate::sample::found_with(text, facts).into_iter().map(|found| found.code).collect()
+    };
+    assert_eq!(codes(&text, &facts(&[])), [planctl_lang::Code::P202]);
+    assert_eq!(codes(&text, &facts(&["test/a.py"])), []);
+    let made = text.replace("Make `two.txt` from it.", "Make `two.txt` and `test/b.py` from it.");
+    assert!(!codes(&made, &facts(&[])).contains(&planctl_lang::Code::P202));
+}
+
+#[test]
+fn d18_a_check_of_files_that_is_an_earlier_steps_proves_nothing() {
+    let text = crate::sample::with("test -f two.txt", "test -f one.txt");
+    let all = crate::sample::found(&text);
+    let same = all.iter().find(|found| found.code == planctl_lang::Code::P103).expect("it is the same");
+    assert_eq!(same.message, "the contract is that of step 1, so it passes before any work is done");
+    let is_told =
+        |text: &str| crate::sample::found(text).iter().any(|found| found.code == planctl_lang::Code::P103);
+    let guard = text.replace("**target:** coder\n**sub", "**target:** coder\n**guard:** yes\n**sub");
+    assert!(!is_told(&guard));
+    assert!(!is_told(&text.replace("test -f one.txt", "make test")), "tests may fail by what the step does");
+}
+
+#[test]
+fn d17_text_above_the_steps_and_a_second_frontmatter_are_told() {
+    let head = "\n## Constraints\n\nAdd no dependency.\nNone.\n\n## Steps";
+    let text = crate::sample::with("\n## Steps", head);
+    let all = crate::sample::found(&text);
+    let [unread] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!((unread.code, unread.level), (planctl_lang::Code::P015, planctl_lang::Severity::Note));
+    let span = unread.spans[0].span;
+    assert_eq!(&text[span.start..span.end], "Add no dependency.");
+    let second = format!("{}\n## Notes\n\n---\ntype: plan\nowner: x\n---\n", crate::sample::PLAN);
+    let codes: Vec<_> = crate::sample::found(&second).into_iter().map(|found| found.code).collect();
+    assert_eq!(codes, [planctl_lang::Code::P002]);
+}

@@ -598,3 +598,96 @@ fn a_field_behind_a_bullet_is_not_read_and_that_is_said() {
         "in the task it is text"
     );
 }
+
+#[test]
+fn d9_d20_of_a_long_line_only_what_is_near_the_place_is_drawn() {
+    let paths: String = (0..3_000).map(|at| format!("ghp_{at:036} é ")).collect();
+    let text = with("Make `one.txt`.", &format!("Make `one.txt`: {paths}"));
+    let source = Source::new("plan.md", &*text);
+    let all = found(&text);
+    assert!(all.len() > 500, "{}", all.len());
+    let began = Instant::now();
+    for finding in &all {
+        let drawn = finding.render(&source, false);
+        assert!(drawn.len() < 6_000, "{drawn}");
+        let position = source.position(finding.spans[0].span.start);
+        let place = format!("--> plan.md:{}:{}\n", position.line, position.column);
+        assert!(drawn.contains(&place), "{place}{drawn}");
+        assert!(!drawn.contains("ghp_"), "{drawn}");
+    }
+    // A build without optimisation on a busy machine; drawing all of the line each time takes minutes.
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+    let span = with("Make `one.txt`.", &format!("`{}\u{200b}`", "x".repeat(500_000)));
+    let drawn = planctl_lang::render_all(&found(&span), &Source::new("plan.md", &*span), false);
+    assert!(drawn.len() < 20_000, "{}", drawn.len());
+}
+
+fn told(text: &str) -> Vec<(Code, String)> {
+    found(text).into_iter().map(|found| (found.code, found.message)).collect()
+}
+
+#[test]
+fn d5_an_exit_code_inside_the_fence_is_read_and_moved_below_it() {
+    let inside = with("test -f one.txt\n```\nexit_code == 0", "test -f one.txt\n\nexit_code == 0\n```");
+    let all = found(&inside);
+    let [drift] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!((drift.code, drift.level), (Code::P005, Warning));
+    let source = Source::new("plan.md", &*inside);
+    let mended = planctl_lang::apply_fixes(&source, &all, planctl_lang::Reach::Safe).expect("a safe fix");
+    assert_eq!(found(&mended), [], "{mended}");
+    let both = with("test -f one.txt\n```", "test -f one.txt\nexit_code == 0\n```");
+    assert_eq!(told(&both), [(Code::P009, "`exit_code` is given twice".to_owned())]);
+    let variable = with("test -f one.txt", "exit_code=$?\ntest $exit_code -eq 0");
+    assert_eq!(told(&variable), []);
+}
+
+#[test]
+fn d6_lines_that_end_with_cr_alone_and_fields_in_comments_are_told() {
+    let cr = PLAN.replace('\n', "\r");
+    let all = told(&cr);
+    assert_eq!(all, [(Code::P003, "the lines of the file end with CR alone, so it is one line".to_owned())]);
+    let comment = with("**on_fail:** escalate\n", "**on_fail:** escalate\n\n<!--\n**needs:** 1\n-->\n");
+    assert_eq!(
+        told(&comment),
+        [(Code::P015, "`**needs:**` stands in a comment, so it is not read".to_owned())]
+    );
+}
+
+#[test]
+fn d11_a_text_of_another_tool_gets_one_finding_that_shows_its_first_item_as_a_step() {
+    for (text, marked) in [
+        ("# Tasks\n\n- [ ] Add X\n- [x] Add Y\n", "- [ ] Add X"),
+        ("1. Add X\n2. Add Y\n", "1. Add X"),
+        ("# Plan\n\n## Add X\n\nText.\n", "## Add X"),
+        ("Plan\n====\n\n1. Add X\n--------\n\n**target:** coder\n", "1. Add X"),
+        ("---\nname: x\n---\n\n- [ ] Add X\n", "- [ ] Add X"),
+    ] {
+        let all = found(text);
+        let none = all.iter().filter(|found| found.is_error()).collect::<Vec<_>>();
+        let [none] = none.as_slice() else { panic!("{text}: {all:?}") };
+        assert_eq!(none.code, Code::P007);
+        let span = none.spans[0].span;
+        assert_eq!(&text[span.start..span.end], marked);
+        assert!(
+            none.help.as_deref().is_some_and(|help| help.contains("### 1. Add X\n\n**target:** coder")),
+            "{none:?}"
+        );
+    }
+    let tasks = Source::new("tasks.json", r#"{"tasks": [{"id": 1}]}"#);
+    let all =
+        planctl_lang::verify(&tasks, &crate::sample::facts(), &planctl_lang::Levels::default()).diagnostics;
+    let errors: Vec<Code> = all.iter().filter(|found| found.is_error()).map(|found| found.code).collect();
+    assert_eq!(errors, [Code::P009], "{all:?}");
+}
+
+#[test]
+fn d11_every_heading_without_a_number_is_told_and_tasks_with_one_are_steps() {
+    let notes = "\n### Notes\n\nText.\n\n### More\n\n**target:** x\n\n#### Deeper\n\n### Last\n\n## Appendix\n\n### Free\n";
+    let all = told(&format!("{PLAN}{notes}"));
+    let messages: Vec<&str> = all.iter().map(|(_, message)| message.as_str()).collect();
+    let unnumbered = |name: &str| format!("the heading `{name}` has no step number");
+    assert_eq!(messages, [unnumbered("Notes"), unnumbered("More"), unnumbered("Last")]);
+    let tasks = PLAN.replace("### 1. Make", "### Task 1: Make").replace("### 2. Make", "### Task 2: Make");
+    let codes: Vec<Code> = told(&tasks).into_iter().map(|(code, _)| code).collect();
+    assert_eq!(codes, [Code::P005, Code::P005]);
+}

@@ -39,6 +39,19 @@ fn guarded() -> String {
 }
 
 #[test]
+fn d13_where_another_exit_code_is_expected_the_added_check_ends_with_a_third() {
+    let text = with("exit_code == 0\n**on_fail:** retry(2)", "exit_code == 1\n**on_fail:** retry(2)");
+    let passed = TrialRun { verdict: Verdict::Passed, ..run(1, 10) };
+    let facts = tried(&[passed, passed], &[]);
+    let vacuous = found_with(&text, &facts).into_iter().find(|found| found.code == P103).expect("it passes");
+    let help = vacuous.help.unwrap_or_default();
+    assert!(
+        help.starts_with("begin with a check that is false now") && help.ends_with("|| exit 99`"),
+        "{help}"
+    );
+}
+
+#[test]
 fn p103_a_contract_that_passes_before_any_work_proves_nothing() {
     let facts = tried(&[run(0, 3100), run(0, 2900)], &[]);
     let vacuous = expect_with(PLAN, &facts, &expected(P103, Warning, "passes before any work is done"));

@@ -47,6 +47,9 @@ impl Place<'_> {
         if tree.frontmatter.span.is_some_and(|span| span.start < self.offset && self.offset < span.end) {
             return self.in_frontmatter();
         }
+        if self.is_in_fence() {
+            return Vec::new();
+        }
         if let Some(typed) = self.before.trim_start().strip_prefix("- ").map(str::trim_start) {
             return self.in_list(typed);
         }
@@ -57,6 +60,17 @@ impl Place<'_> {
         let is_begin =
             typed.chars().all(|c| c == '*' || c == '_' || c.is_alphanumeric()) && typed.len() <= 40;
         if is_begin { self.fields(typed) } else { Vec::new() }
+    }
+
+    // What stands in a fence is a script, even while its end is not written yet.
+    fn is_in_fence(&self) -> bool {
+        let from = self.reading.step_at(self.offset).map_or(0, |(_, step)| step.heading.end);
+        // On the heading's own line nothing is above.
+        let above =
+            self.document.text.as_str().get(from..self.offset - self.before.len()).unwrap_or_default();
+        let is_fence =
+            |line: &&str| line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
+        above.lines().filter(is_fence).count() % 2 == 1
     }
 
     fn in_frontmatter(&self) -> Vec<lsp::CompletionItem> {
@@ -102,11 +116,17 @@ impl Place<'_> {
             let used = steps.filter_map(|step| Some(step.target.as_ref()?.value.clone()));
             let mut roles: BTreeSet<String> = roles.iter().cloned().chain(used).collect();
             roles.remove(typed);
-            return roles.iter().map(|role| self.item(role, role, typed, None)).collect();
+            return roles.iter().map(|role| self.value(role, typed)).collect();
         }
         let known = if is_in_step { fields::OF_STEP } else { fields::OF_PLAN };
         let values = known.iter().find(|help| help.name == name).map_or(&[][..], |help| help.values);
-        values.iter().map(|value| self.item(value, value, typed, None)).collect()
+        values.iter().map(|value| self.value(value, typed)).collect()
+    }
+
+    // A blank stands between the field and its value.
+    fn value(&self, value: &str, typed: &str) -> lsp::CompletionItem {
+        let blank = if self.before.ends_with("**") { " " } else { "" };
+        self.item(value, &format!("{blank}{value}"), typed, None)
     }
 
     fn fields(&self, typed: &str) -> Vec<lsp::CompletionItem> {

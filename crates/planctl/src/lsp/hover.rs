@@ -21,6 +21,8 @@ pub fn hover(document: &Document, position: lsp::Position) -> Option<lsp::Hover>
     let reading = document.reading();
     let mut parts: Vec<(Span, String)> = Vec::new();
     parts.extend(findings::shown(document).filter_map(|found| finding(found, offset)));
+    // The nearest comes first.
+    parts.sort_by_key(|(span, _)| span.end - span.start);
     parts.extend(field_at(document, &reading, offset).map(|(span, help)| (span, field_words(help))));
     parts.extend(step(&reading, offset));
     parts.extend(subscription(document, &reading, offset));

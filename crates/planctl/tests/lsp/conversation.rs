@@ -81,7 +81,7 @@ fn what_is_no_proper_message_is_answered_and_the_conversation_goes_on() {
     }
     let document = json!({ "uri": "file:///nowhere.md", "version": 1 });
     editor.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [] }));
-    assert_eq!(editor.opened("plans/a.md", "no plan")[0]["code"], "P001");
+    assert_eq!(editor.opened("plans/a.md", "no plan")[0]["code"], "P007");
 }
 
 #[test]

@@ -111,5 +111,27 @@ fn completion_offers_fields_values_roles_and_files() {
     let verbs = editor.at("textDocument/completion", "a.md", (30, 13));
     assert!(labels(&verbs).contains(&"abort".to_owned()), "{verbs}");
     let statuses = editor.at("textDocument/completion", "a.md", (2, 8));
-    assert!(labels(&statuses).contains(&"in-progress".to_owned()), "{statuses}");
+    assert_eq!(labels(&statuses), ["draft"], "planctl sets the others: {statuses}");
+}
+
+#[test]
+fn d12_in_a_fence_nothing_is_offered_and_every_field_that_is_read_has_its_words() {
+    let mut editor = Editor::new(&[]);
+    let text = plan("docs/cause.md", "gr")
+        + "\n### 2. Mend\n\n**target:**\n**type:** \n**workspace:** \n**needs:** 1\n\n**contract:**\n```shell\ngr\n";
+    editor.opened("a.md", &text);
+    let labels = |list: &Value| -> Vec<String> {
+        let items = list["items"].as_array().unwrap();
+        items.iter().map(|item| item["label"].as_str().unwrap().to_owned()).collect()
+    };
+    for place in [(21, 2), (35, 2), (26, 6)] {
+        assert_eq!(labels(&editor.at("textDocument/completion", "a.md", place)), [""; 0], "{place:?}");
+    }
+    let target = editor.at("textDocument/completion", "a.md", (28, 11));
+    assert_eq!(target["items"][0]["textEdit"]["newText"], " coder");
+    let types = editor.at("textDocument/completion", "a.md", (29, 10));
+    assert!(labels(&types).contains(&"human".to_owned()), "{types}");
+    assert_eq!(labels(&editor.at("textDocument/completion", "a.md", (30, 15))), ["shared", "worktree"]);
+    let needs = editor.at("textDocument/hover", "a.md", (31, 3));
+    assert!(needs["contents"]["value"].as_str().unwrap().contains("that must pass first"), "{needs}");
 }

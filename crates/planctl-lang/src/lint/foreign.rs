@@ -1,0 +1,61 @@
+//! Texts with no step that planctl can read: plans of other tools, check lists, notes. One finding shows how a step is written.
+
+use super::Lint;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::markdown::{LineKind, Outline};
+use crate::parse::heading;
+use crate::source::{Source, Span, escape};
+
+/// The most characters of an item that are shown as a step's title.
+const TITLE_CHARACTERS_MAX: usize = 80;
+
+/// Says that the text has no step, with its own first item as one.
+pub(super) fn finding(lint: &Lint<'_>) -> Diagnostic {
+    let source = lint.source;
+    let outline = Outline::read(source, 0);
+    let lines = (0..source.line_count()).filter(|line| outline.kind(*line) == LineKind::Text);
+    let spans: Vec<Span> = lines.map(|line| source.line_span(line)).collect();
+    let of_kind = |kind: fn(&str) -> Option<&str>| {
+        spans.iter().find_map(|span| Some((*span, kind(source.slice(*span).trim())?)))
+    };
+    let item = of_kind(check_box).or_else(|| of_kind(numbered)).or_else(|| of_kind(section));
+    let message = "the file has no step that planctl can read";
+    let none = Diagnostic::new(Code::P007, message);
+    let none = match item {
+        Some((span, _)) => none.at(span, "this may be one, in another form"),
+        None => none.at(first_line(source), "a plan begins with frontmatter, a title and `## Steps`"),
+    };
+    let title = item.map_or("Find the cause", |(_, title)| title);
+    let title: String = title.chars().take(TITLE_CHARACTERS_MAX).collect();
+    let title = escape(&title);
+    none.note("`planctl plan new` writes a plan to begin with; how plans are written: docs/plan-format.md").help(format!(
+        "below `## Steps`, a step says who does it, what to do, and what proves it:\n### 1. {title}\n\n**target:** \
+         coder\n**task:**\n{title}\n\n**contract:**\n```shell\ntest -s docs/analysis.md\n```\nexit_code == 0"
+    ))
+}
+
+fn first_line(source: &Source) -> Span {
+    let spans = (0..source.line_count()).map(|line| source.line_span(line));
+    let mut full = spans.filter(|span| !source.slice(*span).trim().is_empty());
+    full.next().unwrap_or(Span::at(0))
+}
+
+// `- [ ] Add X`
+fn check_box(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix(['-', '*', '+'])?.trim_start();
+    let title = ["[ ]", "[x]", "[X]"].iter().find_map(|mark| rest.strip_prefix(mark))?.trim();
+    (!title.is_empty()).then_some(title)
+}
+
+// `1. Add X`
+fn numbered(line: &str) -> Option<&str> {
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let title = line[digits..].strip_prefix(['.', ')'])?.trim();
+    (digits > 0 && !title.is_empty()).then_some(title)
+}
+
+// `### Add X`
+fn section(line: &str) -> Option<&str> {
+    let heading = heading::heading(line, 0)?;
+    (heading.level > 1 && !heading.text.is_empty()).then_some(heading.text)
+}
