@@ -449,6 +449,7 @@ impl Hands {
             done = &mut work => return Some(done),
             () = &mut until_lost => {}
         }
+        tracing::info!(item.id = %claimed.item.id, "the lease is over; what was done under it counts for nothing");
         let_go.send_replace(true);
         work.await;
         // Nothing that was begun under the lease is left, so who waits for that need not wait for its end.
@@ -618,11 +619,13 @@ impl Hands {
             let taken = WorkspaceLock::try_take(&self.locks, workspace);
             taken.map_err(ServiceError::io("lock the workspace"))
         };
-        if let Some(lock) = take()? {
-            return Ok(Some(lock));
+        let taken = take()?;
+        let waiting = taken.is_none().then(|| room.wait(self.is_in_one_place.then_some(self.run)));
+        if room.has_come(self.run) {
+            self.store.wake(News::Gates);
         }
+        let Some(waiting) = waiting else { return Ok(taken) };
         let waiting = async {
-            let waiting = room.wait(self.is_in_one_place.then_some(self.run));
             loop {
                 tokio::time::sleep(LOCKED_AGAIN).await;
                 if let Some(lock) = take()? {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use planctl_engine::RunId;
+use planctl_engine::{RunId, Work};
 use planctl_store::{Claim, ClaimLane, Claimed, News};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -195,10 +195,13 @@ impl Shared {
         what: &'static str,
         permit: OwnedSemaphorePermit,
     ) {
+        let mut room = Room::new(self.gates.clone(), permit, self.halt.clone(), self.cut.clone());
+        if matches!(claimed.item.work, Work::Harness { .. }) {
+            room = room.goes_first_in(claimed.item.run);
+        }
         let shared = self.clone();
         tokio::spawn(async move {
             let at_work = shared.health.at_work(what);
-            let room = Room::new(shared.gates.clone(), permit, shared.halt.clone(), shared.cut.clone());
             let (run, item) = (claimed.run_name.clone(), claimed.item.id.clone());
             let done = AssertUnwindSafe(shared.worked(&claimed, &room)).catch_unwind().await;
             match done {
@@ -216,6 +219,9 @@ impl Shared {
                     shared.health.note(format!("run {run}: a defect of planctl: {words}"));
                     shared.own_up(&claimed, &words, &room).await;
                 }
+            }
+            if room.has_come(claimed.item.run) {
+                shared.station.store().wake(News::Gates);
             }
             drop((at_work, room));
         });

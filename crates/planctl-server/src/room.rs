@@ -1,9 +1,10 @@
 //! Room for gates: how many this process runs at once, and who waits for a workspace without taking any.
 //!
 //! A gate whose workspace is in use gives its room back while it waits, so that gates of other workspaces have it. Of a run
-//! that works in one place no second one is claimed meanwhile: it could only wait behind the first.
+//! that works in one place no second one is claimed meanwhile: it could only wait behind the first. Nor is one claimed
+//! before the first has come to the workspace: gates have it in the order in which they became due.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,6 +23,15 @@ pub struct Rooms {
     gates_max: u32,
     waiting: Arc<Semaphore>,
     waited_in: Arc<Mutex<BTreeMap<RunId, usize>>>,
+    on_their_way: Arc<Mutex<OnTheirWay>>,
+}
+
+/// Gates that were claimed and have not come to their workspace.
+#[derive(Debug, Default)]
+struct OnTheirWay {
+    runs: BTreeSet<RunId>,
+    /// Says that a claim passed one of these runs over, and has to be made again.
+    was_passed_over: bool,
 }
 
 impl Rooms {
@@ -33,6 +43,7 @@ impl Rooms {
             gates_max,
             waiting: Arc::new(Semaphore::new(WAITING_MAX as usize)),
             waited_in: Arc::default(),
+            on_their_way: Arc::default(),
         }
     }
 
@@ -50,15 +61,23 @@ impl Rooms {
         self.lock().contains_key(&run)
     }
 
-    /// Returns the runs of which a gate waits for its workspace.
-    pub(crate) fn waited_in(&self) -> Vec<RunId> {
-        self.lock().keys().copied().collect()
+    /// Returns the runs of which no gate is claimed now: one waits for its workspace, or is on its way there.
+    pub(crate) fn passed_over(&self) -> Vec<RunId> {
+        let mut runs: BTreeSet<RunId> = self.lock().keys().copied().collect();
+        let mut on_their_way = self.on_their_way();
+        on_their_way.was_passed_over = !on_their_way.runs.is_empty();
+        runs.extend(&on_their_way.runs);
+        runs.into_iter().collect()
     }
 
     /// Waits until no gate runs or waits. Neither semaphore is ever closed, so that can only end well.
     pub(crate) async fn over(&self) {
         drop(self.waiting.acquire_many(WAITING_MAX).await);
         drop(self.gates.acquire_many(self.gates_max).await);
+    }
+
+    fn on_their_way(&self) -> MutexGuard<'_, OnTheirWay> {
+        self.on_their_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, usize>> {
@@ -75,6 +94,7 @@ pub(crate) struct Room {
     rooms: Option<Rooms>,
     permit: Mutex<Option<OwnedSemaphorePermit>>,
     is_waiting: AtomicBool,
+    is_on_its_way: AtomicBool,
 }
 
 impl Room {
@@ -86,7 +106,8 @@ impl Room {
         cut: watch::Receiver<bool>,
     ) -> Room {
         let permit = Mutex::new(Some(permit));
-        Room { stop, cut, rooms: Some(rooms), permit, is_waiting: AtomicBool::new(false) }
+        let (is_waiting, is_on_its_way) = (AtomicBool::new(false), AtomicBool::new(false));
+        Room { stop, cut, rooms: Some(rooms), permit, is_waiting, is_on_its_way }
     }
 
     /// Returns the room of an item in a process that works on one run only.
@@ -97,7 +118,25 @@ impl Room {
             rooms: None,
             permit: Mutex::new(None),
             is_waiting: AtomicBool::new(false),
+            is_on_its_way: AtomicBool::new(false),
         }
+    }
+
+    /// Says that this is a gate of the run, which others of it let go first.
+    pub(crate) fn goes_first_in(self, run: RunId) -> Room {
+        if let Some(rooms) = &self.rooms {
+            rooms.on_their_way().runs.insert(run);
+            self.is_on_its_way.store(true, Ordering::Relaxed);
+        }
+        self
+    }
+
+    /// Says that a gate of the run has come to its workspace, or will not; returns true if gates are to be claimed again.
+    pub(crate) fn has_come(&self, run: RunId) -> bool {
+        let was_on_its_way = self.is_on_its_way.swap(false, Ordering::Relaxed);
+        let Some(rooms) = self.rooms.as_ref().filter(|_| was_on_its_way) else { return false };
+        let mut on_their_way = rooms.on_their_way();
+        on_their_way.runs.remove(&run) && std::mem::take(&mut on_their_way.was_passed_over)
     }
 
     /// Says that the item's workspace is in use, so that nothing of it runs.

@@ -208,8 +208,10 @@ impl Reader<'_> {
         let drift = Diagnostic::new(Code::P005, "the exit code is written `exit_code == N` after the fence");
         let mut drift = drift.level(Severity::Warning).at(value.span, "read as the exit code");
         let contract = self.tree.steps.last().and_then(|step| step.contract.as_ref());
+        // One that can't be read has its own place and its own fix.
+        let is_said = |end: usize| self.source.text()[end..].trim_start().starts_with("exit_code");
         if let Some(contract) = contract.filter(|contract| contract.exit_code.is_none())
-            && let Some(end) = self.fence_end(contract.fence)
+            && let Some(end) = self.fence_end(contract.fence).filter(|end| !is_said(*end))
         {
             drift = drift.fix(Span::at(end), format!("\nexit_code == {code}"), true).fix(
                 self.source.whole_line(value.span.start),

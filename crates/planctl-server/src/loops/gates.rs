@@ -37,7 +37,7 @@ impl Turns for Gates {
         };
         let permit = permit.map_err(|error| ServiceError::broken(error.to_string()))?;
         // Behind one that waits for its workspace, others of its run would wait too; its end wakes this loop.
-        match shared.claim(ClaimLane::Gate, shared.gates.waited_in()).await? {
+        match shared.claim(ClaimLane::Gate, shared.gates.passed_over()).await? {
             Some(claimed) => {
                 shared.see_through(claimed, "gates", permit);
                 Ok(Found::More)

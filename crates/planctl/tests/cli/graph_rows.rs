@@ -337,10 +337,9 @@ fn g35_g37_events_have_the_fields_of_the_seed_in_order_and_turns_that_never_fall
     };
     assert_eq!(of("plan_activated")["plan"], "branched.dot");
     assert!(of("node_entered")["node"].is_string());
-    assert_eq!(
-        (&of("node_verified")["node"], &of("node_verified")["outcome"]),
-        (&json!("one"), &json!("success"))
-    );
+    // Two branches are under way at once.
+    assert!(["one", "two"].contains(&of("node_verified")["node"].as_str().unwrap()), "{way}");
+    assert_eq!(of("node_verified")["outcome"], "success");
     let back =
         events.iter().find(|event| event["type"] == "edge_followed" && event["from"] == "check").unwrap();
     assert_eq!((&back["to"], &back["condition"]), (&json!("apart"), &json!("on_fail")));
