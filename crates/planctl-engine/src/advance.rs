@@ -42,7 +42,7 @@ pub struct Advance {
     pub effects: Vec<Effect>,
     /// What followed, for people to read.
     pub facts: Vec<Fact>,
-    /// Usage that was charged because its item was taken back, as the holder had last told it: a part of the input, without
+    /// Usage that was charged because its item was taken back, as its holder last reported it: a part of the input, without
     /// which the same event does not give the same answer again.
     pub noted: BTreeMap<NodeId, Usage>,
 }

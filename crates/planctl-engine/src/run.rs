@@ -29,7 +29,7 @@ pub struct Run {
     /// What was loaded; asking for more is refused with [`Refusal::NotLoaded`].
     pub scope: Scope,
     pub(crate) nodes: BTreeMap<NodeId, Record>,
-    /// Usage that the holders of items have told so far, beside the state: it is charged where an item is taken back.
+    /// Usage that the holders of items have reported so far, beside the state: it is charged where an item is taken back.
     pub(crate) noted: BTreeMap<NodeId, Usage>,
 }
 

@@ -1,4 +1,4 @@
-//! What isolation adds to one command: `bash -c true` through the helper, each tier beside tier 0 of the same moments.
+//! Measures how much time isolation adds to one command: `bash -c true` through the helper, each tier beside tier 0 of the same moments.
 //!
 //! `just bench tiers`. Tiers take turns, so that all see the same machine; compare within one run.
 

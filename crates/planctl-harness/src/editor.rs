@@ -86,10 +86,13 @@ mod tests {
         use std::os::unix::process::ExitStatusExt as _;
         let interrupts = || {
             let text = std::fs::read_to_string("/proc/self/status").expect("read");
-            let ignored = text.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("it is told");
+            let ignored = text
+                .lines()
+                .find_map(|line| line.strip_prefix("SigIgn:"))
+                .expect("a line of ignored signals");
             u64::from_str_radix(ignored.trim(), 16).expect("a number") & 2 == 0
         };
-        // Whatever started the tests may have it ignored.
+        // The process that started the tests may ignore SIGINT, and this one inherits that.
         let interrupted = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
         // SAFETY: the default is no handler.
         unsafe { sigaction(Signal::SIGINT, &interrupted) }.expect("set");

@@ -19,7 +19,7 @@ static OF_CHILDREN: OnceLock<u64> = OnceLock::new();
 ///
 /// # Errors
 ///
-/// What the system says; the limit is as it was then.
+/// Those of `setrlimit`; the limit then stays as it was.
 pub fn raise_open_files() -> io::Result<u64> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let (given, wanted) = (current.unwrap_or(u64::MAX), maximum.unwrap_or(u64::MAX).min(FILES_MAX));

@@ -304,7 +304,7 @@ impl Run<'_> {
         let mut buffer = vec![0; CHUNK_BYTES];
         let started = Instant::now();
         let never = started + NEVER;
-        // What a configuration says may be more than a clock can add.
+        // A configured time may be longer than `Instant` can add.
         let after = |span: Duration| Instant::now() + span.min(NEVER);
         let idle_timeout = self.command.idle_timeout.unwrap_or(NEVER);
         let mut idle_at = after(idle_timeout);

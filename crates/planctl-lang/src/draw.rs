@@ -140,7 +140,7 @@ const LINE_BYTES_BEFORE: usize = 200;
 /// Some lines of a plan, of which long ones are cut around what is marked in them.
 struct Excerpt {
     text: String,
-    /// What is kept of each line, and where it stands in the text.
+    /// The kept part of each line, and where that part stands in the text.
     kept: Vec<(Span, usize)>,
     /// Says that a line lacks its beginning.
     is_cut: bool,

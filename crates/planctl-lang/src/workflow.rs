@@ -205,7 +205,7 @@ pub fn check(source: &Source, language: Language) -> (Vec<Workflow>, Vec<Diagnos
     let Read { workflows, mut found, is_torn } = read_text(source, language);
     let is_over = has_limit_exceeded(&found);
     // What is missing in a text of which a part was left out may well be there (DOT B12).
-    // Nor is anything missing in what is no graph at all, which was told.
+    // A text that is no graph has its own finding, so nothing more is reported as missing in it.
     let is_none = language == Language::Json && found.iter().any(Diagnostic::is_error);
     let is_whole = |workflow: &&Workflow| {
         !(is_torn || is_over && is_full(workflow) || is_none && workflow.nodes.is_empty())

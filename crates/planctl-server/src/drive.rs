@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use planctl_engine::{Role, RunId, RunStatus};
+use planctl_engine::{RunId, RunStatus};
 use planctl_store::RunRow;
 use tokio::sync::mpsc;
 
@@ -185,16 +185,18 @@ impl Turns for OwnRun {
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
         let OwnRun(family) = self;
         let station = &shared.station;
-        let rows = station.open_within(family.run).await?;
+        let own = station.store().run(family.run).await?;
+        let is_over = matches!(own.head.status, RunStatus::Ended { .. });
+        let state = run_state(&own);
+        let rows = if is_over { Vec::new() } else { station.with_those_within(own).await? };
         if family.know(rows.iter().map(|row| row.id).collect()) {
             // The bell that wakes the run around one that ended may be another process's.
             station.store().wake_around().await?;
         }
-        let Some(own) = rows.first() else {
-            let row = station.store().run(family.run).await?;
-            family.ends(Ok(Driven::Ended(run_state(&row))));
+        if is_over {
+            family.ends(Ok(Driven::Ended(state)));
             return Ok(Found::Nothing);
-        };
+        }
         let mut all_wait = true;
         // A run whose sub-plans wait goes on only with them, so they are looked at first.
         for row in rows.iter().rev() {
@@ -207,20 +209,16 @@ impl Turns for OwnRun {
             all_wait &= waits;
         }
         if all_wait && family.returns_when_waiting {
-            family.ends(Ok(Driven::Waiting(run_state(own))));
+            family.ends(Ok(Driven::Waiting(state)));
         }
         Ok(Found::Something)
     }
 }
 
 impl Station {
-    /// Returns a run and those within it that are not over, each after the one that it is within.
-    async fn open_within(&self, run: RunId) -> Result<Vec<RunRow>, ServiceError> {
-        let own = self.store().run(run).await?;
-        let mut rows = Vec::new();
-        if !matches!(own.head.status, RunStatus::Ended { .. }) {
-            rows.push(own);
-        }
+    /// Adds to a run those within it that are not over, each after the one that it is within.
+    async fn with_those_within(&self, own: RunRow) -> Result<Vec<RunRow>, ServiceError> {
+        let mut rows = vec![own];
         let mut looked_at = 0;
         while let Some(around) = rows.get(looked_at).map(|row| row.id) {
             rows.extend(self.store().sub_plans_open(around).await?);
@@ -250,8 +248,6 @@ impl Station {
     async fn waits_for_others(&self, row: &RunRow) -> Result<bool, ServiceError> {
         let out = self.store().outstanding(row.id).await?;
         let settings = RunSettings::of(row)?;
-        let is_served =
-            |role: &Role| settings.worker_for(role).is_some() && settings.may_take(role, &row.plan_path);
-        Ok(!out.is_moving && !out.wanted.iter().any(is_served))
+        Ok(!out.is_moving && !out.wanted.iter().any(|role| settings.serves(role, &row.plan_path)))
     }
 }

@@ -783,8 +783,7 @@ impl Shown {
     }
 
     fn is_served(&self, role: &str) -> bool {
-        let (settings, role) = (self.settings(), role.into());
-        settings.worker_for(&role).is_some() && settings.may_take(&role, &self.view.run.plan_path)
+        self.settings().serves(&role.into(), &self.view.run.plan_path)
     }
 
     fn settings(&self) -> RunSettings {

@@ -172,6 +172,11 @@ impl RunSettings {
         self.worker.as_ref().or(own).or(self.otherwise.as_ref())
     }
 
+    /// Says that something serves a role, and that it may take work of this plan.
+    pub(crate) fn serves(&self, role: &Role, plan: &str) -> bool {
+        self.worker_for(role).is_some() && self.may_take(role, plan)
+    }
+
     /// Returns what does the work of the run.
     pub(crate) fn agents(&self) -> impl Iterator<Item = &Agent> {
         let of_roles = self.roles.values().filter_map(|role| role.agent.as_ref());

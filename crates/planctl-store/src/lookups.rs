@@ -32,8 +32,6 @@ pub(crate) const SET_SETTINGS: &str =
 pub(crate) const SET_SERVED_ITEMS: &str = "update items i \
      set served_on = case when r.served && array['*', i.target] then w.host end \
      from runs r join workspaces w on w.id = r.workspace where r.id = $1 and i.run = r.id and i.lane = 'agent'";
-pub(crate) const ROLES_WANTED: &str =
-    "select distinct target from items where run = $1 and lane = 'agent' and state = 'ready' order by 1";
 pub(crate) const OUTSTANDING: &str = "select r.status = 'ended' or coalesce(bool_or(i.state <> 'ready' \
        or i.lane = 'harness' and not exists (select from sub_plans c join runs w on w.id = c.run \
          where c.item = i.id and w.status <> 'ended')), false) as is_moving, \
@@ -51,17 +49,6 @@ pub struct Outstanding {
 }
 
 impl Store {
-    /// Returns the roles of which a run has work out that nobody has claimed.
-    ///
-    /// # Errors
-    ///
-    /// Those of the connection.
-    pub async fn roles_wanted(&self, run: RunId) -> Result<Vec<Role>, StoreError> {
-        let id = stored_run(run);
-        let rows = repeated!(self, lent => sqlx::query(ROLES_WANTED).bind(id).fetch_all(&mut *lent))?;
-        rows.iter().map(|row| Ok(Role::from(row.try_get::<&str, _>("target")?))).collect()
-    }
-
     /// Returns what of a run is out, as it is at one moment.
     ///
     /// # Errors

@@ -75,7 +75,6 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("sub_plans: left", sub_plans::SUB_PLANS_LEFT),
     ("runs: runs open", runs::RUNS_OPEN),
     ("runs: open counts", runs::OPEN_COUNTS),
-    ("lookups: roles wanted", lookups::ROLES_WANTED),
     ("lookups: outstanding", lookups::OUTSTANDING),
     ("outputs: put output", outputs::PUT_OUTPUT),
     ("outputs: put output under", outputs::PUT_OUTPUT_UNDER),

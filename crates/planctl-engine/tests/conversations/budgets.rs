@@ -155,9 +155,8 @@ fn what_deliveries_used_that_came_to_nothing_is_charged() {
 
 const BRANCHES: &str = "x: task  f: fork j  a: task  b: task  j: join  x -on_success-> f  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> done  parallel 2";
 
-/// Finding B5: each of three steps is expected to use 333 tokens, and 400 are left for two of them.
-#[test]
-fn p15_b5_a_branch_waits_for_what_another_one_is_expected_to_use() {
+/// Plays on from where the step before the branches has used 600 of 1,000 tokens, and one branch waits.
+fn after_x_used_600(then: &str) {
     talk(&format!(
         "
         plan  {BRANCHES}  budget 1000 tokens
@@ -165,37 +164,37 @@ fn p15_b5_a_branch_waits_for_what_another_one_is_expected_to_use() {
         -> clock admitted           x#1 to coder
         -> agent reported x#1 600 tokens  x#1 to harness
         -> harness found x#1 exit 0  x#1 passed; x settled passed; b queued; a#1 to coder
-        -> agent reported a#1 50 tokens  a#1 to harness; b#1 to coder
-        -> agent reported b#1 50 tokens  b#1 to harness
+        {then}
         "
     ));
+}
+
+/// Finding B5: each of three steps is expected to use 333 tokens, and 400 are left for two of them.
+#[test]
+fn p15_b5_a_branch_waits_for_what_another_one_is_expected_to_use() {
+    after_x_used_600(
+        "
+        -> agent reported a#1 50 tokens  a#1 to harness; b#1 to coder
+        -> agent reported b#1 50 tokens  b#1 to harness
+        ",
+    );
 }
 
 #[test]
 fn p15_b5_a_branch_that_waited_asks_a_person_where_the_other_one_used_it_up() {
-    talk(&format!(
+    after_x_used_600(
         "
-        plan  {BRANCHES}  budget 1000 tokens
-        approved
-        -> clock admitted           x#1 to coder
-        -> agent reported x#1 600 tokens  x#1 to harness
-        -> harness found x#1 exit 0  x#1 passed; x settled passed; b queued; a#1 to coder
         -> agent reported a#1 300 tokens  90 % used; a#1 to harness; b held: budget budget, 233 short
         -> human raise 300 tokens   b#1 to coder
-        "
-    ));
+        ",
+    );
 }
 
 #[test]
 fn p15_b5_what_a_held_step_was_expected_to_use_is_free_for_others() {
-    talk(&format!(
+    after_x_used_600(
         "
-        plan  {BRANCHES}  budget 1000 tokens
-        approved
-        -> clock admitted           x#1 to coder
-        -> agent reported x#1 600 tokens  x#1 to harness
-        -> harness found x#1 exit 0  x#1 passed; x settled passed; b queued; a#1 to coder
         -> agent asked a#1 \"which?\"  a held: question asked; b#1 to coder
-        "
-    ));
+        ",
+    );
 }

@@ -62,7 +62,7 @@ impl Delegated {
         let own = self.folder.join(OWN);
         make(&own)?;
         let processes = || fs::read_to_string(self.folder.join("cgroup.procs"));
-        // What is forked meanwhile is met by the next look.
+        // The next look finds processes that were forked during this one.
         for _ in 0..16 {
             let processes = processes()?;
             if processes.is_empty() {

@@ -44,7 +44,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-// What looks at files alone, and passed for an earlier step, passes before this one's work.
+// A contract that looks at files alone, and passed for an earlier step, passes before this step's work.
 fn repeated<'a>(
     step: &'a StepTree,
     contract: &'a ContractTree,

@@ -67,7 +67,7 @@ pub(crate) fn of_task(source: &Source, task: &Spanned<String>) -> Vec<Mention> {
     mentions
 }
 
-/// What words behind a path say of it.
+/// The meaning of the words that follow a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Said {
     Nothing,
@@ -368,7 +368,7 @@ fn verb(word: &str) -> Option<Role> {
         | "analyse" | "inspect" | "look" | "open" | "parse" | "based" | "commit" | "test" | "lint"
         | "verify" | "according" | "given" | "apply" | "list" | "collect" | "summarize" | "summarise"
         | "document" | "copy" | "extract" => Some(Role::Reads),
-        // What these do with a file depends on the rest of the sentence.
+        // The rest of the sentence decides how these verbs use a file.
         "leave" | "leaves" | "leaving" | "keep" | "keeps" | "keeping" | "report" | "reports" | "log"
         | "logs" | "redirect" | "set" | "sets" | "give" | "gives" | "giving" | "type" => Some(Role::Names),
         _ => None,

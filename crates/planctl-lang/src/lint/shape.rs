@@ -220,7 +220,7 @@ fn idle(step: &StepTree, found: &mut Vec<Diagnostic>) {
     let Some(kind) = &step.kind else { return };
     let (word, runs, is_told, is_tried) = match kind.value {
         StepKind::Work(_) | StepKind::SubPlan => return,
-        // What a call or a checkpoint is for, people read.
+        // People read the task of a call or a checkpoint.
         StepKind::Call => ("call", true, true, true),
         StepKind::Decision => ("decision", true, true, true),
         StepKind::Human => ("human", false, true, false),

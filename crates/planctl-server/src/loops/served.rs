@@ -97,7 +97,7 @@ async fn claim_in(
     row: &RunRow,
     permit: &mut Option<OwnedSemaphorePermit>,
 ) -> Result<(), ServiceError> {
-    let roles = shared.station.store().roles_wanted(row.id).await?;
+    let roles = shared.station.store().outstanding(row.id).await?.wanted;
     if roles.is_empty() {
         return Ok(());
     }
