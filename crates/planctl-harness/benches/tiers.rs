@@ -37,16 +37,23 @@ async fn measure() {
     let spawner = Spawner::start_self(None).unwrap();
     let offered = planctl_harness::probe_isolation(&spawner).await.unwrap().tier;
     let home = PathBuf::from(std::env::var_os("HOME").unwrap());
-    let workspaces = |count: usize| -> Vec<PathBuf> {
-        let folders = (0..count).map(|number| place.join(format!("beside/{number}")));
-        folders.inspect(|folder| std::fs::create_dir_all(folder).unwrap()).collect()
+    // So many folders side by side, of which the first are workspaces of other plans.
+    let workspaces = |count: usize, folders: usize| -> Vec<PathBuf> {
+        let paths = (0..folders).map(|number| place.join(format!("{count} of {folders}/{number}")));
+        let paths: Vec<PathBuf> = paths.collect();
+        paths.iter().for_each(|path| std::fs::create_dir_all(path).unwrap());
+        paths.into_iter().take(count).collect()
     };
     println!("{:<52} {:>8} {:>8} {:>10}", "bash -c true, with what is hidden", "p50 ms", "p95 ms", "over 0");
     for (name, hidden) in [
         ("nothing", Vec::new()),
         ("credentials", credentials(&home, None)),
-        ("credentials, 10 workspaces", [credentials(&home, None), workspaces(10)].concat()),
-        ("credentials, 200 workspaces", [credentials(&home, None), workspaces(200)].concat()),
+        ("credentials, 10 workspaces", [credentials(&home, None), workspaces(10, 10)].concat()),
+        (
+            "credentials, 10 workspaces among 200 folders",
+            [credentials(&home, None), workspaces(10, 200)].concat(),
+        ),
+        ("credentials, 200 workspaces", [credentials(&home, None), workspaces(200, 200)].concat()),
     ] {
         measure_hidden(&spawner, &place, name, &hidden, offered).await;
     }

@@ -21,6 +21,7 @@
 
 mod cgroups;
 mod child;
+mod filter;
 mod guardian;
 mod helper;
 mod host;

@@ -6,7 +6,8 @@ use std::ptr;
 
 use nix::libc;
 
-use super::restrict::{self, Restrictions};
+use super::filter::filter;
+use super::restrict::Restrictions;
 use super::wire::{Request, Stage};
 
 /// Enough for the few frames between clone and exec.
@@ -50,7 +51,8 @@ pub(super) fn start(
     restrictions: Option<&Restrictions>,
 ) -> Result<i32, NotStarted> {
     if restrictions.is_some() {
-        restrict::prepare_filters();
+        // Made here: the child must not allocate.
+        filter();
     }
     let mut plan = Plan {
         program: request.program.as_ptr(),

@@ -13,6 +13,7 @@ use rustix::net::RecvFlags;
 use rustix::process::{Resource, Rlimit, Signal};
 
 use super::cgroups::Delegated;
+use super::filter::filter;
 use super::guardian::{self, Heard, hear, wait};
 use super::tree::{self, Reaper};
 use super::wire::{self, GUARD, HOLD};
@@ -63,6 +64,8 @@ impl Helper {
         rustix::stdio::dup2_stdout(&null)?;
         rustix::stdio::dup2_stderr(&null)?;
         reset_signals()?;
+        // Every guardian inherits it.
+        filter();
         Ok(Helper {
             control,
             signals: guardian::signals()?,
