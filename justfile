@@ -35,6 +35,17 @@ sim-long:
     PLANCTL_SIM_SEEDS=100000 cargo test -p planctl-sim --test simulate -- --nocapture
     PLANCTL_SAME_PATHS=2000 cargo test -p planctl-lang --test lang same_path -- --nocapture
 
+# Put the deliberate bugs into the engine's source, to change them or to fit them to new code; then `just mutants-save`
+mutants-edit:
+    @git diff --quiet HEAD -- crates/planctl-engine/src || { echo "commit what you changed in the engine first"; exit 1; }
+    git apply --3way crates/planctl-mutated-engine/mutants.patch
+
+# Take the deliberate bugs out of the engine's source again, and keep them as a patch
+mutants-save:
+    git add crates/planctl-engine/src
+    git diff --cached HEAD -- crates/planctl-engine/src > crates/planctl-mutated-engine/mutants.patch
+    git restore --source=HEAD --staged --worktree crates/planctl-engine/src
+
 # Kill and take up runs for MINUTES, with seeds never tried before; SOAK_SEED plays some again
 soak MINUTES="10":
     SOAK_MINUTES={{MINUTES}} cargo test -p planctl --test kill -- --ignored --nocapture

@@ -25,7 +25,6 @@ use crate::event::{AgentSaid, ClockEvent, Decision, Event, Found, Refusal};
 use crate::fact::Fact;
 use crate::graph::{Gated, Graph, Node, NodeKind, Question, Signal, Task};
 use crate::ids::{At, Attempt, ItemId, NodeId};
-use crate::mutant::{Mutant, planted};
 use crate::run::{Head, NodeState, Outcome, Run, RunStatus, Scope};
 use crate::time::Timestamp;
 
@@ -164,7 +163,7 @@ struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     fn refuse_unless_active(&self) -> Result<(), Refusal> {
-        if self.run.head.status == RunStatus::Active || planted(Mutant::EndedRunMoves) {
+        if self.run.head.status == RunStatus::Active {
             return Ok(());
         }
         Err(Refusal::NotActive)
@@ -254,7 +253,7 @@ impl<'a> Turn<'a> {
     /// Refuses news of another try than the newest.
     fn refuse_unless_newest(&self, at: &At, attempt: Attempt) -> Result<(), Refusal> {
         let newest = at.attempt == attempt && at.visit == self.run.record(&at.node)?.tally.visits;
-        if newest || planted(Mutant::StaleAttemptAccepted) { Ok(()) } else { Err(Refusal::StaleAttempt) }
+        if newest { Ok(()) } else { Err(Refusal::StaleAttempt) }
     }
 
     /// Returns the try that a gate or a rehearsal is out for, if one is.
@@ -318,9 +317,7 @@ impl<'a> Turn<'a> {
     /// Takes back the item that a node has out and leaves the node pending.
     fn withdraw(&mut self, id: &NodeId) -> Result<(), Refusal> {
         if let Some(item) = self.item_out(id)? {
-            if !planted(Mutant::CancelKeepsItems) {
-                self.take_back(item);
-            }
+            self.take_back(item);
             self.charge_noted(id)?;
             self.set(id, NodeState::Pending)?;
         } else if *self.state(id)? == NodeState::Ready {
@@ -331,9 +328,7 @@ impl<'a> Turn<'a> {
 
     /// Charges what the holder of an item that is taken back has said so far that it uses: nobody reports that any more.
     fn charge_noted(&mut self, id: &NodeId) -> Result<(), Refusal> {
-        if !matches!(self.state(id)?, NodeState::Working { .. } | NodeState::Resting { .. })
-            || planted(Mutant::WithdrawnUncharged)
-        {
+        if !matches!(self.state(id)?, NodeState::Working { .. } | NodeState::Resting { .. }) {
             return Ok(());
         }
         let Some(usage) = self.run.noted.remove(id) else { return Ok(()) };
@@ -442,7 +437,7 @@ fn assert_invariants(run: &Run) {
         RunStatus::Awaiting => assert!(run.head.held == 1, "an awaiting run has its plan ask open"),
         RunStatus::New | RunStatus::Queued { .. } | RunStatus::Paused | RunStatus::Ended { .. } => {
             let is_still = run.head.out + run.head.held == 0;
-            assert!(is_still || planted(Mutant::EndedRunMoves), "a run that rests has no item out");
+            assert!(is_still, "a run that rests has no item out");
         }
     }
 }

@@ -22,7 +22,6 @@ mod fact;
 mod graph;
 mod ids;
 mod line;
-pub mod mutant;
 mod pace;
 mod run;
 mod tier;

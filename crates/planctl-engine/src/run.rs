@@ -12,7 +12,6 @@ use crate::event::{Overrun, Refusal};
 use crate::graph::{Carry, Graph, NodeKind, Signal};
 use crate::ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
 use crate::line::Line;
-use crate::mutant::{Mutant, planted};
 use crate::pace::Handover;
 use crate::time::Timestamp;
 
@@ -421,7 +420,7 @@ impl Record {
             None | Some(Rehearsal::Done { showed: Showing::Red, .. }) => false,
             Some(Rehearsal::Due) => true,
             Some(Rehearsal::Done { showed: Showing::Green | Showing::Tampered, .. }) => {
-                contract.rehearsal() == RedFirst::Deny && !planted(Mutant::DenialIgnored)
+                contract.rehearsal() == RedFirst::Deny
             }
         }
     }

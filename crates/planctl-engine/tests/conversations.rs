@@ -31,8 +31,6 @@ mod pace;
 mod paths;
 #[path = "conversations/plan.rs"]
 mod plan;
-#[path = "conversations/planted.rs"]
-mod planted;
 #[path = "conversations/proposals.rs"]
 mod proposals;
 #[path = "conversations/red.rs"]

@@ -8,10 +8,9 @@ use crate::effect::{AskKind, Reason};
 use crate::event::{AgentEvent, AgentSaid, Fault, FaultKind, Hints, Overrun, Refusal, Report};
 use crate::fact::Fact;
 use crate::ids::NodeId;
-use crate::mutant::{Mutant, planted};
-use crate::run::{Failing, Known, NodeState, Outcome, Unchecked};
+use crate::run::{Failing, Known, NodeState, Unchecked};
 
-use super::{Turn, dispatch, hold, pace, route, settle};
+use super::{Turn, dispatch, hold, pace, settle};
 
 pub(super) fn said(turn: &mut Turn<'_>, event: &AgentEvent) -> Result<(), Refusal> {
     turn.refuse_unless_active()?;
@@ -57,17 +56,13 @@ pub(super) fn said(turn: &mut Turn<'_>, event: &AgentEvent) -> Result<(), Refusa
 }
 
 fn reported(turn: &mut Turn<'_>, node: &NodeId, report: &Report) -> Result<(), Refusal> {
-    if planted(Mutant::ReportPassesStep) {
-        settle::settle(turn, node, Outcome::Passed, None)?;
-        return route::success(turn, node);
-    }
     hint(turn, node, report.hints.as_deref())?;
     if turn.graph.asks_for(LAST_RESPONSE) {
         let said = shortened(report.text.tail.trim());
         turn.run.record_mut(node)?.context.insert(LAST_RESPONSE.to_owned(), said);
     }
     let proposal = report.hints.as_ref().and_then(|hints| hints.insert_step.as_deref());
-    match proposal.map(str::trim).filter(|text| !text.is_empty() && !planted(Mutant::ProposalIgnored)) {
+    match proposal.map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) => {
             turn.run.record_mut(node)?.unchecked =
                 Some(Unchecked { gave_up: report.gave_up, is_judged_anew: false });
@@ -118,7 +113,7 @@ fn hint(turn: &mut Turn<'_>, node: &NodeId, hints: Option<&Hints>) -> Result<(),
     }));
     let mut refused = Vec::new();
     for (name, value) in &hints.context {
-        let is_own = context_names::is_own(name) && !planted(Mutant::NamesForgeable);
+        let is_own = context_names::is_own(name);
         if is_own {
             refused.push(shortened(name));
         }
@@ -152,9 +147,6 @@ fn shortened(value: &str) -> String {
 
 /// Spends an attempt without a gate: nobody knows what state the work was ended in.
 pub(super) fn overran(turn: &mut Turn<'_>, node: &NodeId, past: Overrun) -> Result<(), Refusal> {
-    if planted(Mutant::OverrunSpendsNothing) {
-        return dispatch::after_interruption(turn, node);
-    }
     let failure = settle::failure_without_gate(turn, node, Failing::Overran { past })?;
     settle::attempt_failed(turn, node, failure, false)
 }
@@ -178,11 +170,10 @@ pub(super) fn charge(
     usage: Option<&Usage>,
     duration: Duration,
 ) -> Result<(), Refusal> {
-    let times = if planted(Mutant::UsageChargedTwice) { 2 } else { 1 };
     let mut own = turn.run.record(node)?.tally.spent;
     own.time = own.time.saturating_add(duration);
-    turn.run.record_mut(node)?.tally.spent = with_usage(own, usage, times);
-    turn.run.head.spent = with_usage(turn.run.head.spent, usage, times);
+    turn.run.record_mut(node)?.tally.spent = with_usage(own, usage);
+    turn.run.head.spent = with_usage(turn.run.head.spent, usage);
     Ok(())
 }
 
@@ -194,13 +185,13 @@ pub(super) fn charge_told(turn: &mut Turn<'_>, node: &NodeId, usage: Option<&Usa
     }
 }
 
-fn with_usage(spent: Spent, usage: Option<&Usage>, times: u64) -> Spent {
+fn with_usage(spent: Spent, usage: Option<&Usage>) -> Spent {
     match usage {
         None => Spent { unmetered: spent.unmetered + 1, ..spent },
         Some(usage) => Spent {
             metered: spent.metered + 1,
-            tokens: spent.tokens.saturating_add(usage.tokens().saturating_mul(times)),
-            micro_usd: spent.micro_usd.saturating_add(usage.micro_usd.unwrap_or(0).saturating_mul(times)),
+            tokens: spent.tokens.saturating_add(usage.tokens()),
+            micro_usd: spent.micro_usd.saturating_add(usage.micro_usd.unwrap_or(0)),
             ..spent
         },
     }

@@ -17,7 +17,6 @@ use crate::condition::{Condition, Key, Known, StepField, Trail};
 use crate::event::Refusal;
 use crate::graph::{Edge, On, Signal};
 use crate::ids::NodeId;
-use crate::mutant::{Mutant, planted};
 use crate::run::{Outcome, Record};
 use crate::view;
 
@@ -92,19 +91,17 @@ pub(super) fn edge_as(
     let edges = turn.graph.edges_from(node);
     let ends_loop = ending.is_some_and(|ending| ending.is_over_visits);
     if turn.graph.outcome_decides(node) && !ends_loop {
-        let edge = plain(turn, node, signal);
+        let edge = turn.graph.edge_for(node, signal);
         return Ok(edge.map(|edge| Chosen { edge: edge.clone(), choosing: None }));
     }
     let looks = Looks::at(turn, node, signal, ending.map(|ending| ending.outcome))?;
     let is_open = |edge: &Edge| {
-        let stays = ends_loop && !planted(Mutant::LoopOutlivesCap) && turn.graph.leads_back(edge);
+        let stays = ends_loop && turn.graph.leads_back(edge);
         !stays && (signal == Signal::Success || looks.names_failure(edge))
     };
     let rank = |edge: &Edge| {
         let rank = signal.preference().iter().position(|on| *on == edge.on);
-        let partial =
-            planted(Mutant::PartialUnguarded) && ending.is_some_and(|e| e.outcome == Outcome::Warned);
-        rank.filter(|_| is_open(edge)).or_else(|| (partial && edge.on == On::Always).then_some(0))
+        rank.filter(|_| is_open(edge))
     };
     let mut tried = Vec::new();
     let mut holding: Vec<(&Edge, usize)> = Vec::new();
@@ -116,9 +113,7 @@ pub(super) fn edge_as(
                 Some(when) => {
                     looks.can_weigh(when)?;
                     let weighed = when.trail(&looks);
-                    let partial = planted(Mutant::PartialUnguarded)
-                        && ending.is_some_and(|e| e.outcome == Outcome::Warned);
-                    if weighed.holds || partial || planted(Mutant::ConditionIgnored) {
+                    if weighed.holds {
                         holding.push((edge, rank));
                     }
                     trail = Some(weighed);
@@ -141,14 +136,6 @@ pub(super) fn edge_as(
     Ok(Some(Chosen { edge: edge.clone(), choosing: Some(Box::new(Choosing { by, tried })) }))
 }
 
-fn plain<'g>(turn: &Turn<'g>, node: &NodeId, signal: Signal) -> Option<&'g Edge> {
-    if planted(Mutant::EdgeOrderSwapped) && signal == Signal::Exhausted {
-        let fail = turn.graph.edges_from(node).iter().find(|edge| edge.on == On::Fail);
-        return fail.or_else(|| turn.graph.edge_for(node, signal));
-    }
-    turn.graph.edge_for(node, signal)
-}
-
 fn unconditional<'g>(
     open: Vec<(&'g Edge, usize)>,
     signal: Signal,
@@ -160,7 +147,7 @@ fn unconditional<'g>(
     if row.len() == 1 {
         return row.pop().map(|edge| (edge, Decider::Outcome));
     }
-    if signal == Signal::Success || planted(Mutant::FailureUnnamed) {
+    if signal == Signal::Success {
         let label = plain_label(looks.preferred_label());
         let is_preferred = |edge: &&Edge| edge.label.as_deref().is_some_and(|own| plain_label(own) == label);
         if !label.is_empty()
@@ -175,9 +162,6 @@ fn unconditional<'g>(
         }
     }
     row.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.to.cmp(&b.to)));
-    if planted(Mutant::EdgeOrderSwapped) {
-        row.reverse();
-    }
     row.first().map(|edge| (*edge, Decider::Weight))
 }
 
@@ -234,7 +218,7 @@ impl<'t> Looks<'t> {
             }
             Some(_) => None,
         };
-        when.names_failure(&expected) || planted(Mutant::FailureUnnamed)
+        when.names_failure(&expected)
     }
 
     /// Returns what every run's context has beside what was noted (DOT X2); nothing of other names.

@@ -5,7 +5,6 @@ use crate::effect::{AskKind, Effect, Reason, TimerId};
 use crate::event::{ClockEvent, Overrun, Refusal};
 use crate::fact::Fact;
 use crate::ids::{Actor, At, NodeId};
-use crate::mutant::{Mutant, planted};
 use crate::run::{NodeState, Outcome, RunStatus};
 
 use super::settle::Said;
@@ -35,7 +34,7 @@ fn admitted(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     turn.run.head.status = RunStatus::Active;
     turn.facts.push(Fact::PlanActivated { resumed: resuming });
     turn.arm_stale(turn.now);
-    if resuming && !planted(Mutant::ResumeRunsPassedSteps) {
+    if resuming {
         return revise::go_on(turn);
     }
     let start = turn.graph.start().clone();
@@ -52,9 +51,7 @@ fn stale(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     let still = turn.now.since(turn.run.head.moved_at);
     if turn.run.head.out == 0 || still < limit {
         let from = if turn.run.head.out == 0 { turn.now } else { turn.run.head.moved_at };
-        if !planted(Mutant::StaleTimerForgotten) {
-            turn.arm_stale(from);
-        }
+        turn.arm_stale(from);
         return Ok(());
     }
     // A sub-plan's run has its own limit (DOT P11).
@@ -117,8 +114,6 @@ fn lease_lost(turn: &mut Turn<'_>, at: &At, interrupted: bool, noted: Option<&Us
     agent::charge_told(turn, &node, noted)?;
     if interrupted {
         dispatch::after_interruption(turn, &node)
-    } else if planted(Mutant::LostLeaseSpendsAttempt) {
-        agent::overran(turn, &node, Overrun::Deadline)
     } else {
         dispatch::after_lost_delivery(turn, &node, "the worker vanished")
     }

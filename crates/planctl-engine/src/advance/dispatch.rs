@@ -8,7 +8,6 @@ use crate::event::Refusal;
 use crate::fact::Fact;
 use crate::graph::{Fidelity, NodeKind, Signal, Task, jittered};
 use crate::ids::{Attempt, ItemId, NodeId};
-use crate::mutant::{Mutant, planted};
 use crate::run::{Failing, NodeState, RunStatus};
 use crate::time::Timestamp;
 
@@ -25,10 +24,8 @@ pub(super) fn again(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
         NodeKind::Checkpoint => queue(turn, node),
         NodeKind::Fork(fork) if fork.apart => join::part(turn, node, fork),
         NodeKind::Join(_) if join::awaits_merge(turn, node)? => branch(turn, node),
-        NodeKind::Decision(_) if !planted(Mutant::RetryPassesDecision) => route::pass_on(turn, node),
-        NodeKind::Decision(_) | NodeKind::Fork(_) | NodeKind::Start => {
-            route::leave(turn, node, Signal::Success)
-        }
+        NodeKind::Decision(_) => route::pass_on(turn, node),
+        NodeKind::Fork(_) | NodeKind::Start => route::leave(turn, node, Signal::Success),
         NodeKind::Join(_) | NodeKind::Escalate { .. } | NodeKind::Exit { .. } => revise::revive(turn, node),
     }
 }
@@ -84,7 +81,7 @@ fn queue(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
 
 /// Says whether a node may be under way beside those that are: one that is itself may.
 fn has_room(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
-    if turn.state(node)?.is_out() || planted(Mutant::ParallelUnlimited) {
+    if turn.state(node)?.is_out() {
         return Ok(true);
     }
     let head = &turn.run.head;
@@ -105,12 +102,9 @@ fn attempt(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
         return hold::ask(turn, node, AskKind::Escalation, Reason::AttemptsLimit, None);
     }
     match funds(turn, node)? {
-        Funds::Short(shortfall) if !planted(Mutant::BudgetIgnored) => {
-            return hold::for_budget(turn, node, shortfall);
-        }
+        Funds::Short(shortfall) => return hold::for_budget(turn, node, shortfall),
         Funds::Later => return queue(turn, node),
         Funds::Enough(estimate) => reserve(turn, node, estimate),
-        Funds::Short(_) => {}
     }
     if let Some(task) = turn.graph.task(node)
         && turn.run.record(node)?.awaits_rehearsal(&task.contract)
@@ -156,7 +150,7 @@ fn save(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     record.tally.interruptions = 0;
     record.tally.repeats = 0;
     let is_failing = record.came.as_ref().is_some_and(|came| came.signal != Signal::Success);
-    let restores = is_failing && record.saved.is_some() && !planted(Mutant::CheckpointNotRestored);
+    let restores = is_failing && record.saved.is_some();
     turn.set(node, NodeState::Saving { restores })?;
     gate(turn, node, turn.now)
 }
@@ -189,9 +183,7 @@ fn rehearse(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
 pub(super) fn after_lost_delivery(turn: &mut Turn<'_>, node: &NodeId, message: &str) -> Result<(), Refusal> {
     let limit = turn.graph.limits().deliveries;
     let tally = &mut turn.run.record_mut(node)?.tally;
-    if !planted(Mutant::DeliveriesUncounted) {
-        tally.deliveries = tally.deliveries.saturating_add(1);
-    }
+    tally.deliveries = tally.deliveries.saturating_add(1);
     let (deliveries, attempt) = (tally.deliveries, tally.attempt);
     if deliveries >= limit {
         let what = Failing::Undelivered { message: message.to_owned() };
@@ -328,7 +320,7 @@ fn reserve(turn: &mut Turn<'_>, node: &NodeId, estimate: Reserved) {
     let uses_budget = uses_budget(turn, node);
     let reserved = &mut turn.run.head.reserved;
     reserved.remove(node);
-    if uses_budget && estimate != Reserved::default() && !planted(Mutant::BudgetCountedAtEnd) {
+    if uses_budget && estimate != Reserved::default() {
         reserved.insert(node.clone(), estimate);
     }
 }

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use crate::contract::{Ending, Evidence, Inconclusive, Showing, Verdict};
+use crate::contract::{Ending, Evidence, Inconclusive, Verdict};
 use crate::effect::{Purpose, Reason};
 use crate::event::{Found, HarnessEvent, Refusal};
 use crate::fact::Fact;
 use crate::graph::{NodeKind, Signal};
 use crate::ids::{Attempt, NodeId};
-use crate::mutant::{Mutant, planted};
 use crate::run::{Failing, Failure, NodeState, Outcome, Rehearsal};
 
 use super::{Turn, dispatch, hold, join, route, settle, sub_plan};
@@ -58,10 +57,8 @@ pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Ref
 fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool) -> Result<(), Refusal> {
     let verdict = match turn.gated(node)?.contract.judge(evidence) {
         Some(verdict) => verdict,
-        None if planted(Mutant::ForeignEvidenceAccepted) => Verdict::Passed,
         None => return Err(Refusal::ForeignEvidence),
     };
-    let verdict = if planted(Mutant::GateAlwaysPasses) { Verdict::Passed } else { verdict };
     know(turn, node, evidence)?;
     let attempt = turn.run.record(node)?.tally.attempt;
     if let Some(NodeKind::Decision(_)) = turn.graph.node(node).map(|node| &node.kind)
@@ -70,9 +67,7 @@ fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool
     {
         return decided(turn, node, verdict == Verdict::Passed, evidence.ending);
     }
-    let vacuous = verdict == Verdict::Passed
-        && turn.run.record(node)?.is_vacuous()
-        && !planted(Mutant::VacuousForgotten);
+    let vacuous = verdict == Verdict::Passed && turn.run.record(node)?.is_vacuous();
     turn.facts.push(Fact::NodeVerified { node: node.clone(), attempt, verdict, vacuous });
     match verdict {
         Verdict::Passed => {
@@ -172,20 +167,12 @@ fn saved(turn: &mut Turn<'_>, node: &NodeId, name: Option<&str>) -> Result<(), R
 /// Notes what the contract showed before the work. Nothing of it is a verdict: the work follows, or a person is asked.
 fn rehearsed(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<(), Refusal> {
     if *turn.state(node)? != NodeState::Rehearsing {
-        return if planted(Mutant::RehearsalJudged) {
-            judged(turn, node, evidence, false)
-        } else {
-            Err(Refusal::WrongState)
-        };
+        return Err(Refusal::WrongState);
     }
     let contract = &turn.task(node)?.contract;
     let showed = contract.shown(evidence).ok_or(Refusal::ForeignEvidence)?;
     let (ending, tampered) = (evidence.ending, evidence.tampered.clone());
     turn.facts.push(Fact::NodeRehearsed { node: node.clone(), showed, ending, tampered: tampered.clone() });
-    if planted(Mutant::RehearsalPassesStep) && showed == Showing::Green {
-        settle::settle(turn, node, Outcome::Passed, None)?;
-        return route::success(turn, node);
-    }
     let record = turn.run.record_mut(node)?;
     record.rehearsal = Some(Rehearsal::Done { contract: contract.digest.clone(), showed, ending });
     if !record.awaits_rehearsal(contract) {

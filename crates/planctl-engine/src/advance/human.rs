@@ -5,7 +5,6 @@ use crate::event::{Answer, Decision, HumanEvent, Refusal};
 use crate::fact::Fact;
 use crate::graph::{Edge, Signal};
 use crate::ids::{Actor, ItemId, NodeId};
-use crate::mutant::{Mutant, planted};
 use crate::run::{End, Failure, Known, NodeState, Note, Outcome, RunStatus, Unchecked};
 
 use super::settle::Said;
@@ -174,13 +173,6 @@ fn carry_out(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId, answer: &An
             turn.run.head.status = RunStatus::Queued { resuming: false };
             Ok(())
         }
-        Answer::Reject
-            if planted(Mutant::RejectionPassesStep) && turn.run.record(node)?.unchecked.is_some() =>
-        {
-            turn.run.record_mut(node)?.unchecked = None;
-            settle::settle(turn, node, Outcome::Passed, None)?;
-            route::success(turn, node)
-        }
         // The report of the worker whose proposal is rejected counts as it stands.
         Answer::Reject if turn.run.record(node)?.unchecked.is_some() => dispatch::again(turn, node),
         Answer::Reject => {
@@ -210,7 +202,6 @@ fn carry_out(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId, answer: &An
             chosen(turn, node, option, said)
         }
         Answer::Skip => settle_by(turn, event, node, Outcome::Skipped),
-        Answer::Waive if planted(Mutant::WaiverHidden) => settle_by(turn, event, node, Outcome::Passed),
         Answer::Waive => settle_by(turn, event, node, Outcome::Waived),
         Answer::Abort => {
             settle::settle(
@@ -244,9 +235,6 @@ fn settle_by(
     node: &NodeId,
     outcome: Outcome,
 ) -> Result<(), Refusal> {
-    if planted(Mutant::SkipForgets) && outcome == Outcome::Skipped {
-        return route::success(turn, node);
-    }
     let said = Said { by: &event.by, note: event.note.as_deref() };
     settle::settle(turn, node, outcome, Some(said))?;
     join::leave_out(turn, node, outcome, said)?;
@@ -272,7 +260,7 @@ fn grant(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), R
     let record = turn.run.record_mut(node)?;
     record.question = None;
     let rehearses = contract.is_some_and(|contract| record.awaits_rehearsal(contract));
-    if !planted(Mutant::RetryGrantsNothing) && !rehearses {
+    if !rehearses {
         record.tally.granted = record.tally.granted.saturating_add(1);
     }
     Ok(())

@@ -9,7 +9,6 @@ use crate::event::{Conflict, Refusal};
 use crate::fact::Fact;
 use crate::graph::{Edge, Fork, JoinPolicy, NodeKind, Signal};
 use crate::ids::{Attempt, NodeId};
-use crate::mutant::{Mutant, planted};
 use crate::run::{Arrivals, BranchResult, Came, Failing, Failure, NodeState, Outcome};
 
 use super::settle::Said;
@@ -31,12 +30,11 @@ pub(super) fn spread(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<
         turn.open.retain(|(chosen, _)| chosen.edge.from != *node);
     }
     let edges = turn.graph.edges_from(node);
-    let max = fork.max.filter(|_| !planted(Mutant::BranchesUnlimited));
-    let at_once = max.map_or(edges.len(), usize::from).min(edges.len());
+    let at_once = fork.max.map_or(edges.len(), usize::from).min(edges.len());
     if let Some(join) = &fork.join {
-        let begun = max.map(|_| u16::try_from(at_once).unwrap_or(u16::MAX));
+        let begun = fork.max.map(|_| u16::try_from(at_once).unwrap_or(u16::MAX));
         *wait_anew(turn, join)? = Arrivals { begun, ..Arrivals::default() };
-    } else if turn.run.record(node)?.tally.visits > 1 && !planted(Mutant::BranchCountedTwice) {
+    } else if turn.run.record(node)?.tally.visits > 1 {
         begin_anew(turn, node)?;
     }
     // What is followed last is looked at first.
@@ -85,7 +83,7 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
     turn.stranded_at = Some(join.clone());
     let record = turn.run.record_mut(join)?;
     let arrivals = record.arrivals.get_or_insert_default();
-    let is_known = arrivals.has(branch) && !planted(Mutant::BranchCountedTwice);
+    let is_known = arrivals.has(branch);
     if is_forked && (is_over || is_known) {
         return Ok(());
     }
@@ -105,11 +103,8 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
         record.came = Some(Came { from: from.clone(), signal });
     }
     let (met, failed) = (!arrivals.met.is_empty(), !arrivals.failed.is_empty());
-    let mut count = arrivals.count();
-    if planted(Mutant::BranchCountedTwice) {
-        count = count.saturating_add(1);
-    }
-    if !is_forked || planted(Mutant::ContextLeaks) {
+    let count = arrivals.count();
+    if !is_forked {
         record.context.extend(context);
     }
     let all = count >= turn.graph.branches_into(join);
@@ -151,7 +146,7 @@ fn begin_next(turn: &mut Turn<'_>, join: &NodeId) -> Result<(), Refusal> {
 /// branch there, one that left its fork early may still have company behind it, and ways that nobody has gone yet.
 fn take_back_branches(turn: &mut Turn<'_>, join: &NodeId) -> Result<(), Refusal> {
     let members = turn.graph.members_of(join);
-    if members.is_empty() || planted(Mutant::OthersKept) {
+    if members.is_empty() {
         return Ok(());
     }
     for live in turn.run.live()?.into_iter().filter(|live| members.contains(live)) {
@@ -201,15 +196,13 @@ fn complete(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), 
         results.insert(BEST_OUTCOME.to_owned(), word(*branch).to_owned());
     }
     // What a branch noted stays its own (DOT P1).
-    if let Some(context) = forked
-        && !planted(Mutant::ContextLeaks)
-    {
+    if let Some(context) = forked {
         record.context = context;
         record.context.extend(results);
     }
     record.tally.visits = record.tally.visits.saturating_add(1);
     turn.withdraw(join)?;
-    let is_apart = turn.graph.parts_or_merges(join) && !planted(Mutant::MergeSkipped);
+    let is_apart = turn.graph.parts_or_merges(join);
     if is_apart && outcome != Outcome::Failed {
         turn.run.record_mut(join)?.arrivals.get_or_insert_default().merging = Some(outcome);
     }
@@ -305,9 +298,6 @@ pub(super) fn merged(turn: &mut Turn<'_>, join: &NodeId, files: u32) -> Result<(
     let outcome = merging(turn, join)?;
     turn.facts.push(Fact::BranchesMerged { node: join.clone(), files });
     turn.run.record_mut(join)?.failure = None;
-    if planted(Mutant::MergedTwice) && turn.run.record(join)?.tally.attempt.number() == 1 {
-        return dispatch::again(turn, join);
-    }
     turn.run.record_mut(join)?.arrivals.get_or_insert_default().merging = None;
     end(turn, join, outcome)
 }

@@ -5,7 +5,6 @@ use crate::event::Refusal;
 use crate::fact::Fact;
 use crate::graph::Task;
 use crate::ids::NodeId;
-use crate::mutant::{Mutant, planted};
 use crate::pace::{Handover, Level, Responder};
 
 use super::{Turn, dispatch, hold, settle};
@@ -60,9 +59,6 @@ pub(super) fn begin_anew(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refus
 /// With none left it is the named one, else the last where any is configured, and a person answers.
 fn next(task: &Task, now: Level, named: Level) -> (Level, Responder) {
     let mut above = task.pace.iter().filter(|rung| rung.level > now && rung.level >= named);
-    if planted(Mutant::PaceSkipsLevel) {
-        above.next();
-    }
     match above.next() {
         Some(rung) => (rung.level, rung.responder.clone()),
         None if named > now => (named, Responder::Human),
@@ -85,9 +81,7 @@ fn hand_over(
     let record = turn.run.record_mut(node)?;
     let had_it = record.worker(task).clone();
     let handover = Handover { level, from: had_it, reason, message, after: record.tally.attempt };
-    if !planted(Mutant::PaceForgotten) {
-        record.pace = Some(Box::new(handover));
-    }
+    record.pace = Some(Box::new(handover));
     if let Responder::Role(_) = responder {
         record.role = None;
         if left == 0 {

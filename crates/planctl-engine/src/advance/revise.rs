@@ -6,7 +6,6 @@ use crate::contract::RedFirst;
 use crate::event::Refusal;
 use crate::graph::{Graph, Node, NodeKind};
 use crate::ids::NodeId;
-use crate::mutant::{Mutant, planted};
 use crate::run::{Outcome, RunStatus};
 
 use super::{Turn, dispatch, join, route};
@@ -59,9 +58,6 @@ pub(super) fn go_on(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     let stopped = std::mem::take(&mut turn.run.head.stopped_at);
     let mut entered = false;
     for node in stopped.iter().filter(|node| turn.graph.node(node).is_some()) {
-        if planted(Mutant::VisitsLostOnResume) {
-            turn.run.record_mut(node)?.tally.visits = 0;
-        }
         turn.stranded_at = Some(node.clone());
         revive(turn, node)?;
         entered = true;

@@ -5,7 +5,6 @@ use crate::event::Refusal;
 use crate::fact::Fact;
 use crate::graph::{Edge, Fork, Node, NodeKind, On, Restart, Signal};
 use crate::ids::NodeId;
-use crate::mutant::{Mutant, planted};
 use crate::pace::Level;
 use crate::run::{Came, End, NodeState, Outcome, Rehearsal, RunStatus};
 
@@ -164,7 +163,7 @@ pub(super) fn pass_on(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal>
 /// Begins the branches of a fork, once they have worktrees where they want any.
 pub(super) fn enter_fork(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
     match count_passage(turn, node)? {
-        true if fork.apart && !planted(Mutant::PartingSkipped) => join::begin_apart(turn, node, fork),
+        true if fork.apart => join::begin_apart(turn, node, fork),
         true => join::spread(turn, node, fork),
         false => Ok(()),
     }
@@ -216,7 +215,7 @@ fn note_way(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result<(), Refu
 fn count_passage(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
     let max_visits = turn.graph.node(node).map_or(1, |node| node.max_visits);
     let tally = &mut turn.run.record_mut(node)?.tally;
-    if tally.visits >= max_visits && !planted(Mutant::VisitsUncounted) {
+    if tally.visits >= max_visits {
         beyond_visits(turn, node)?;
         return Ok(false);
     }
@@ -233,7 +232,6 @@ fn onward(turn: &Turn<'_>, from: &NodeId, signal: Signal) -> Result<Signal, Refu
     Ok(match signal {
         Signal::Success => Signal::Success,
         Signal::Retry | Signal::Exhausted if is_passed_over => Signal::Success,
-        Signal::Retry | Signal::Exhausted if planted(Mutant::DecisionForgetsFailure) => Signal::Success,
         Signal::Retry | Signal::Exhausted => Signal::Exhausted,
     })
 }
@@ -241,9 +239,6 @@ fn onward(turn: &Turn<'_>, from: &NodeId, signal: Signal) -> Result<Signal, Refu
 /// Returns how a decision settles at which nobody works: with the status that passes through it (DOT ruling 1), so that a
 /// goal gate on it is not met by a failure.
 fn passed_through(turn: &Turn<'_>, from: &NodeId, onward: Signal) -> Result<Outcome, Refusal> {
-    if planted(Mutant::PassageAlwaysPasses) {
-        return Ok(Outcome::Passed);
-    }
     let subject = turn.subject(from)?;
     let settled = turn.state(&subject)?.outcome();
     Ok(match onward {
@@ -282,14 +277,14 @@ pub(super) fn enter(turn: &mut Turn<'_>, node: &NodeId, refills: bool) -> Result
     let record = turn.run.record_mut(node)?;
     // Noted for an entry too many as well: a person may have it worked on all the same.
     match contract {
-        Some(contract) if !contract.rehearsal().is_off() && !planted(Mutant::RehearsalSkipped) => {
+        Some(contract) if !contract.rehearsal().is_off() => {
             if !record.has_been_red(contract) {
                 record.rehearsal = Some(Rehearsal::Due);
             }
         }
         Some(_) | None => record.rehearsal = None,
     }
-    if record.tally.visits >= max_visits && !planted(Mutant::VisitsUncounted) {
+    if record.tally.visits >= max_visits {
         return beyond_visits(turn, node);
     }
     record.tally.visits = record.tally.visits.saturating_add(1);
@@ -374,14 +369,14 @@ fn taken_back_to(turn: &mut Turn<'_>, node: &NodeId) -> Result<NodeId, Refusal> 
 /// G1 to G6). What other branches do is awaited, so that none is dropped before it is judged.
 fn finish(turn: &mut Turn<'_>, edge: &Edge) -> Result<(), Refusal> {
     let is_last = turn.open.is_empty() && turn.run.live()?.is_empty();
-    if !is_last && !planted(Mutant::ExitDropsBranches) {
+    if !is_last {
         turn.stranded_at = Some(edge.from.clone());
         return Ok(());
     }
     for goal in turn.graph.goals() {
         let outcome = turn.run.record(&goal.node)?.state.outcome();
         let is_met = matches!(outcome, Some(Outcome::Passed | Outcome::Waived));
-        if is_met || planted(Mutant::GoalSkipped) {
+        if is_met {
             continue;
         }
         turn.facts.push(Fact::GoalUnmet { node: goal.node.clone(), retry: goal.retry.clone() });

@@ -8,7 +8,6 @@ use crate::event::Refusal;
 use crate::fact::Fact;
 use crate::graph::{NodeKind, Signal};
 use crate::ids::{Actor, NodeId};
-use crate::mutant::{Mutant, planted};
 use crate::run::{Failing, Failure, NodeState, Outcome, Recurrence};
 
 use super::{Turn, choose, dispatch, pace, route};
@@ -51,7 +50,7 @@ pub(super) fn attempt_failed(
     record.tally.failed = record.tally.failed.saturating_add(1);
     let next = record.tally.attempt.next();
     let left = attempts_left(turn, node)?;
-    if left == 0 || is_last || planted(Mutant::RetriesIgnored) {
+    if left == 0 || is_last {
         return exhausted(turn, node);
     }
     if let Some(chosen) = choose::edge(turn, node, Signal::Retry)? {
@@ -67,10 +66,7 @@ pub(super) fn attempt_failed(
 /// Returns how many attempts a step has left.
 pub(super) fn attempts_left(turn: &Turn<'_>, node: &NodeId) -> Result<u32, Refusal> {
     let tally = turn.run.record(node)?.tally;
-    let mut allowance = 1 + u32::from(turn.gated(node)?.max_retries) + u32::from(tally.granted);
-    if planted(Mutant::AllowanceOffByOne) {
-        allowance += 1;
-    }
+    let allowance = 1 + u32::from(turn.gated(node)?.max_retries) + u32::from(tally.granted);
     Ok(allowance.saturating_sub(u32::from(tally.failed)))
 }
 
@@ -118,7 +114,7 @@ fn recurs(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
     let Some(signature) = record.failure.as_deref().map(signature) else { return Ok(false) };
     let before = record.recurrence.take().filter(|before| before.signature == signature);
     let count = before.map_or(0, |before| before.count).saturating_add(1);
-    let is_too_often = count >= limit && !planted(Mutant::RecurrenceForgotten);
+    let is_too_often = count >= limit;
     // A person who has it tried again begins a new count.
     record.recurrence = (!is_too_often).then_some(Recurrence { signature, count });
     Ok(is_too_often)

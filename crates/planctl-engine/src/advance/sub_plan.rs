@@ -8,7 +8,6 @@ use crate::event::{ChildEnd, Refusal};
 use crate::fact::Fact;
 use crate::graph::Signal;
 use crate::ids::{NodeId, RunId};
-use crate::mutant::{Mutant, planted};
 use crate::run::{End, Failing, Failure, NodeState, Outcome};
 
 use super::{Turn, choose, dispatch, route, settle};
@@ -27,19 +26,13 @@ pub(super) fn begun(turn: &mut Turn<'_>, node: &NodeId, run: RunId) -> Result<()
         record.child = Some(run);
         turn.facts.push(Fact::SubPlanBegan { node: node.clone(), run });
     }
-    if planted(Mutant::SubPlanNotAwaited) {
-        settle::settle(turn, node, Outcome::Passed, None)?;
-        return route::success(turn, node);
-    }
     dispatch::gate(turn, node, turn.now.after(UNTIL_WOKEN))
 }
 
 /// Settles a node as its sub-plan's run ended, and counts what that used.
 pub(super) fn ended(turn: &mut Turn<'_>, node: &NodeId, child: &ChildEnd) -> Result<(), Refusal> {
     refuse_unless_nested(turn, node)?;
-    if !planted(Mutant::SubPlanUncharged) {
-        charge(&mut turn.run.head.spent, &child.spent);
-    }
+    charge(&mut turn.run.head.spent, &child.spent);
     turn.facts.push(Fact::SubPlanEnded {
         node: node.clone(),
         name: child.name.clone(),
@@ -57,23 +50,19 @@ pub(super) fn ended(turn: &mut Turn<'_>, node: &NodeId, child: &ChildEnd) -> Res
         record.context.insert(format!("{CHILD}outcome"), outcome.to_owned());
     }
     let until = plan.and_then(|plan| plan.until.as_ref());
-    let is_met = match until.filter(|_| child.end == End::Done && !planted(Mutant::UntilIgnored)) {
+    let is_met = match until.filter(|_| child.end == End::Done) {
         Some(until) => choose::holds(turn, node, Signal::Success, until)?,
         None => true,
     };
     let record = turn.run.record_mut(node)?;
     match child.end {
-        End::Failed if planted(Mutant::SubPlanFailureIgnored) => {
-            settle::settle(turn, node, Outcome::Passed, None)?;
-            route::success(turn, node)
-        }
         End::Done if is_met => {
             settle::settle(turn, node, Outcome::Passed, None)?;
             route::success(turn, node)
         }
         // What it is to bring about is not there yet: one more run of it, as often as it may (DOT N1).
         End::Done if record.tally.failed + 1 < plan.map_or(1, |plan| plan.cycles) => {
-            record.tally.failed += u16::from(!planted(Mutant::CyclesUncounted));
+            record.tally.failed += 1;
             let left = plan.map_or(1, |plan| plan.cycles) - record.tally.failed - 1;
             let attempt = record.tally.attempt.next();
             turn.facts.push(Fact::RetryTriggered { node: node.clone(), attempt, left });

@@ -1,9 +1,18 @@
 //! Each planted bug that shows in graphs only is caught by a conversation: one that nothing catches proves nothing.
-#![cfg(debug_assertions)]
+
+#![allow(clippy::unwrap_used, reason = "a test fails where it unwraps")]
 
 use planctl_engine::mutant::{Mutant, plant};
 
-use super::script::talk;
+use script::talk;
+
+#[path = "../../planctl-engine/tests/conversations/plan.rs"]
+mod plan;
+#[path = "../../planctl-engine/tests/conversations/script.rs"]
+#[expect(dead_code, reason = "other conversations ask for more than whether they hold")]
+mod script;
+#[path = "../../planctl-engine/tests/conversations/speech.rs"]
+mod speech;
 
 /// Conversations that a planted bug makes go another way.
 const CAUGHT: [(Mutant, &str); 28] = [

@@ -1,7 +1,9 @@
-//! Deliberate bugs that the simulator must catch: chosen at run time in debug builds, absent from release builds.
+//! Deliberate bugs that the simulator must catch.
 //!
-//! A simulator that cannot find a planted bug proves nothing (PROMISES 1.4 A), so each decision that matters asks here
-//! whether it should be made wrongly.
+//! A simulator that cannot find a planted bug proves nothing (PROMISES 1.4 A). `mutants.patch` plants them in a copy of the
+//! engine's source: there each decision that matters asks here whether it should be made wrongly.
+
+use std::cell::Cell;
 
 /// One deliberate bug.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -189,32 +191,15 @@ impl Mutant {
     ];
 }
 
-#[cfg(debug_assertions)]
-mod planting {
-    use std::cell::Cell;
-
-    use super::Mutant;
-
-    thread_local! {
-        static PLANTED: Cell<Option<Mutant>> = const { Cell::new(None) };
-    }
-
-    /// Plants a bug in this thread, or removes it.
-    pub fn plant(mutant: Option<Mutant>) {
-        PLANTED.set(mutant);
-    }
-
-    pub(crate) fn planted(mutant: Mutant) -> bool {
-        PLANTED.get() == Some(mutant)
-    }
+thread_local! {
+    static PLANTED: Cell<Option<Mutant>> = const { Cell::new(None) };
 }
 
-#[cfg(debug_assertions)]
-pub use planting::plant;
-#[cfg(debug_assertions)]
-pub(crate) use planting::planted;
+/// Plants a bug in this thread, or removes it.
+pub fn plant(mutant: Option<Mutant>) {
+    PLANTED.set(mutant);
+}
 
-#[cfg(not(debug_assertions))]
-pub(crate) const fn planted(_: Mutant) -> bool {
-    false
+pub(crate) fn planted(mutant: Mutant) -> bool {
+    PLANTED.get() == Some(mutant)
 }
