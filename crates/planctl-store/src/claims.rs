@@ -8,19 +8,19 @@ use sqlx::Row;
 use crate::connections::Planning;
 use crate::effects::micros;
 use crate::error::StoreError;
-use crate::queue::{Claimed, claimable, leased_columns};
+use crate::queue::{Claimed, claimable, first_of_each, leased_columns};
 use crate::store::Store;
 use crate::token::Token;
 
 macro_rules! claim_for_all {
-    ($target:literal) => {
+    ($which:expr) => {
         concat!(
             "with able as materialized (select array(select s.n::int from unnest($4::text[]) with ordinality ",
             "as s (instance, n) where not exists (select from workers k where k.id = s.instance and k.paused)) as places), ",
             "candidate as materialized (select i.id, i.due_at, i.locks from items i where ",
             claimable!(),
-            " and i.lane = 'agent' and i.target = ",
-            $target,
+            " and i.lane = 'agent' and ",
+            $which,
             " and i.served_on is null and i.home = $2 ",
             "order by i.due_at, i.id limit (select cardinality(places) from able) for update skip locked), ",
             // Of two that need the same lock, the one that is due later waits for another claim.
@@ -44,9 +44,9 @@ macro_rules! claim_for_all {
     };
 }
 
-// Of one target, the index brings what is due first at once, however many wait; of several, all that wait are sorted.
-pub(crate) const CLAIM_OF_ONE_FOR_ALL: &str = claim_for_all!("($1::text[])[1]");
-pub(crate) const CLAIM_OF_ANY_FOR_ALL: &str = claim_for_all!("any($1::text[])");
+pub(crate) const CLAIM_OF_ONE_FOR_ALL: &str = claim_for_all!("i.target = ($1::text[])[1]");
+pub(crate) const CLAIM_OF_ANY_FOR_ALL: &str =
+    claim_for_all!(first_of_each!("$1::text[]", "$2", "", "64 + cardinality($4::text[])"));
 
 /// A worker that waits for an item.
 #[derive(Clone, Debug)]

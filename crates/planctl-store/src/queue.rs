@@ -36,8 +36,27 @@ macro_rules! claimable {
     };
 }
 
+// The items of each of several targets that are due first, found by the index as those of one are; all that wait would be
+// sorted else, however many. More than are claimed: others may be at the first ones at this very moment.
+macro_rules! first_of_each {
+    ($targets:literal, $home:literal, $but:literal, $most:literal) => {
+        concat!(
+            "i.id = any(array(select f.id from unnest(",
+            $targets,
+            ") t (name) cross join lateral (select i.id from items i where ",
+            claimable!(),
+            " and i.lane = 'agent' and i.target = t.name and i.served_on is null and i.home = ",
+            $home,
+            $but,
+            " order by i.due_at, i.id limit ",
+            $most,
+            ") f))"
+        )
+    };
+}
+
 macro_rules! claim_where {
-    ($($which:literal),+ $(,)?) => {
+    ($($which:expr),+ $(,)?) => {
         concat!(
             "with candidate as materialized (select i.id, i.run, i.node, i.locks from items i where ",
             claimable!(),
@@ -55,13 +74,13 @@ macro_rules! claim_where {
     };
 }
 
-pub(crate) use {claimable, leased_columns};
+pub(crate) use {claimable, first_of_each, leased_columns};
 
 macro_rules! claim_of {
-    ($target:literal) => {
+    ($which:expr) => {
         claim_where!(
-            "$2::uuid is null and i.target = ",
-            $target,
+            "$2::uuid is null and ",
+            $which,
             " and i.served_on is null and i.home = $5 and i.run <> all($10::uuid[]) ",
             "and not exists (select from workers k where k.id = $7 and k.paused)"
         )
@@ -70,9 +89,10 @@ macro_rules! claim_of {
 
 pub(crate) const CLAIM_IN_RUN: &str =
     claim_where!("i.run = $2 and ($1 = 'harness' or i.target = any($3::text[]))");
-// Of one target, the index brings what is due first at once, however many wait; of several, all that wait are sorted.
-pub(crate) const CLAIM_OF_ONE: &str = claim_of!("($3::text[])[1]");
-pub(crate) const CLAIM_OF_ANY: &str = claim_of!("any($3::text[])");
+// Of one target, the index brings what is due first at once, however many wait.
+pub(crate) const CLAIM_OF_ONE: &str = claim_of!("i.target = ($3::text[])[1]");
+pub(crate) const CLAIM_OF_ANY: &str =
+    claim_of!(first_of_each!("$3::text[]", "$5", " and i.run <> all($10::uuid[])", "64"));
 pub(crate) const CLAIM_AMONG: &str = claim_where!(
     "$2::uuid is null and (i.target, i.run) in (select * from unnest($3::text[], $10::uuid[])) and i.served_on is null ",
     "and i.home = $5 ",

@@ -68,8 +68,10 @@ const VALUES: [[(&str, &str); 3]; 2] = [
 ];
 
 /// Look-ups that nothing narrows down; and work, of which another host has a lot.
-const OF_ALL: [(&str, &str); 9] = [
+const OF_ALL: [(&str, &str); 11] = [
     ("queue: claim of one", "'agent', null, '{coder}', '\\x00', 'host-a', '', '', true, 100, '{}'"),
+    ("queue: claim of any", "'agent', null, '{tester,coder}', '\\x00', 'host-a', '', '', true, 100, '{}'"),
+    ("claims: of any for all", "'{tester,coder}', 'host-a', '{\\x00}', '{me}', '{100}'"),
     (
         "queue: claim among",
         "'agent', null, '{coder}', '\\x00', 'host-a', '', '', true, 100, array[run_id(1)]",
@@ -172,4 +174,37 @@ async fn b2_no_statement_reads_through_a_hundred_thousand_runs_that_have_ended()
         connection.execute("deallocate looked_at").await.unwrap();
     }
     assert!(troubles.is_empty(), "{}", troubles.join("\n"));
+}
+
+#[tokio::test]
+async fn b8_a_claim_of_several_roles_reads_what_is_due_first_and_no_more() {
+    /// 20,000 items wait: one claim needs the first of each role, and a few more that others may be at.
+    const READ_MAX: f64 = 500.0;
+    let (_database, mut connection) = with_a_past().await;
+    let waiting = "insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at,
+        span_micros, generation, created_at, home)
+      select 'own' || n, run_id(n), '2', 1, 1, 'agent', case when n % 2 = 0 then 'coder' else 'tester' end, 'ready', '{}',
+        now(), now(), 1, 0, now(), 'host-a' from generate_series(1, 20000) n";
+    connection.execute(waiting).await.unwrap();
+    connection.execute("analyze items").await.unwrap();
+    let several = OF_ALL.iter().filter(|(name, _)| name.contains("of any"));
+    for (name, values) in several {
+        let (_, text) = STATEMENTS.iter().find(|(known, _)| known == name).unwrap();
+        plan_as(&mut connection, name).await;
+        connection.execute(AssertSqlSafe(format!("prepare looked_at as {text}"))).await.unwrap();
+        connection.execute("begin").await.unwrap();
+        let plan = explained(&mut connection, values).await.unwrap();
+        connection.execute("rollback").await.unwrap();
+        connection.execute("deallocate looked_at").await.unwrap();
+        let read = read_of(&plan[0]["Plan"], "items");
+        assert!(read > 0.0 && read <= READ_MAX, "{name} reads {read} items: {plan:#}");
+    }
+}
+
+/// Counts the rows that a plan and the plans below it read of a table.
+fn read_of(plan: &Value, table: &str) -> f64 {
+    let number = |name: &str| plan[name].as_f64().unwrap_or(0.0);
+    let own =
+        if plan["Relation Name"] == table { number("Actual Rows") * number("Actual Loops") } else { 0.0 };
+    own + plan["Plans"].as_array().into_iter().flatten().map(|below| read_of(below, table)).sum::<f64>()
 }
