@@ -34,7 +34,7 @@ use uuid::Uuid;
 
 use crate::cache::Fixed;
 use crate::connections::Patience;
-use crate::error::{StoreError, Trouble, raised, trouble, violates};
+use crate::error::{Failure, StoreError, classify, raised, violates};
 use crate::history::{self, Input, Shared};
 use crate::proof::Proof;
 use crate::queue::{Claimed, Take, Terms};
@@ -42,7 +42,7 @@ use crate::rows::time_at;
 use crate::store::Store;
 use crate::token::Token;
 
-use together::Unwritten;
+use together::CommitError;
 
 pub(crate) use lineage::Committed;
 pub(crate) use memory::Known;
@@ -105,7 +105,7 @@ struct Decided {
 }
 
 /// How one try ended short of success.
-enum Setback {
+enum ApplyError {
     /// Another writer came first.
     Race,
     /// The database was away; a decided transition may have been written.
@@ -118,17 +118,17 @@ enum Setback {
     Final(StoreError),
 }
 
-impl From<StoreError> for Setback {
-    fn from(error: StoreError) -> Setback {
-        Setback::Final(error)
+impl From<StoreError> for ApplyError {
+    fn from(error: StoreError) -> ApplyError {
+        ApplyError::Final(error)
     }
 }
 
-impl From<sqlx::Error> for Setback {
-    fn from(error: sqlx::Error) -> Setback {
-        match trouble(&error) {
-            Trouble::Outage | Trouble::Again => Setback::Outage(error, None),
-            Trouble::Denied | Trouble::Defect => Setback::Final(error.into()),
+impl From<sqlx::Error> for ApplyError {
+    fn from(error: sqlx::Error) -> ApplyError {
+        match classify(&error) {
+            Failure::Outage | Failure::Retryable => ApplyError::Outage(error, None),
+            Failure::Denied | Failure::Defect => ApplyError::Final(error.into()),
         }
     }
 }
@@ -175,8 +175,8 @@ impl Store {
             };
             call.forgets();
             match setback {
-                Setback::Race if races == RACES_MAX => return Err(StoreError::Contended { run }),
-                Setback::Race => {
+                ApplyError::Race if races == RACES_MAX => return Err(StoreError::Contended { run }),
+                ApplyError::Race => {
                     races += 1;
                     if turn.is_none() {
                         turn = Some(self.races().turn(run).await);
@@ -185,19 +185,19 @@ impl Store {
                         wait_after_race(races).await;
                     }
                 }
-                Setback::Outage(error, decided) => {
+                ApplyError::Outage(error, decided) => {
                     turn = None;
                     unknown = decided.or(unknown);
                     patience.after(error).await?;
                 }
-                Setback::Unsure(decided) => unknown = Some(decided),
-                Setback::Answered(applied) => return Ok(*applied),
-                Setback::Final(error) => return Err(error.of(run)),
+                ApplyError::Unsure(decided) => unknown = Some(decided),
+                ApplyError::Answered(applied) => return Ok(*applied),
+                ApplyError::Final(error) => return Err(error.of(run)),
             }
         }
     }
 
-    async fn try_apply(&self, call: &mut Call<'_>, unknown: Option<&Decided>) -> Result<Applied, Setback> {
+    async fn try_apply(&self, call: &mut Call<'_>, unknown: Option<&Decided>) -> Result<Applied, ApplyError> {
         if let Some(decided) = unknown
             && self.read_own_command(call, decided).await?
         {
@@ -218,11 +218,11 @@ impl Store {
                 let taken = lease.map(|lease| claimed(call, &decided, lease)).transpose()?;
                 Ok(finished(self, call, &decided, taken, row.try_get("served")?))
             }
-            Err(Unwritten::Alone(error)) => Err(self.setback(call, decided, error).await),
-            Err(Unwritten::Overtaken) => Err(Setback::Race),
-            Err(Unwritten::Together) => {
+            Err(CommitError::Failed(error)) => Err(self.setback(call, decided, error).await),
+            Err(CommitError::Conflict) => Err(ApplyError::Race),
+            Err(CommitError::Unknown) => {
                 call.is_apart = true;
-                Err(Setback::Unsure(decided))
+                Err(ApplyError::Unsure(decided))
             }
         }
     }
@@ -233,9 +233,9 @@ impl Store {
         &self,
         call: &mut Call<'_>,
         unknown: Option<&Decided>,
-        setback: Setback,
-    ) -> Result<Applied, Setback> {
-        if matches!(setback, Setback::Race | Setback::Outage(..) | Setback::Unsure(_)) {
+        setback: ApplyError,
+    ) -> Result<Applied, ApplyError> {
+        if matches!(setback, ApplyError::Race | ApplyError::Outage(..) | ApplyError::Unsure(_)) {
             return Err(setback);
         }
         if let Some(decided) = unknown
@@ -247,9 +247,9 @@ impl Store {
         if let Some(answer) = self.read_command(call).await? {
             return Ok(answer);
         }
-        if let Setback::Final(StoreError::Refused(refusal)) = &setback {
+        if let ApplyError::Final(StoreError::Refused(refusal)) = &setback {
             self.refuse(call, &refusal.to_string()).await?;
-        } else if matches!(setback, Setback::Final(StoreError::StaleLease)) {
+        } else if matches!(setback, ApplyError::Final(StoreError::StaleLease)) {
             self.refuse(call, "the lease is over").await?;
             // Whatever the holder of a lease that was taken back says, it says that it has ended.
             if let Proof::Lease { item, generation, token } = call.proof {
@@ -260,7 +260,7 @@ impl Store {
     }
 
     /// Reads and decides; loads more where the engine asks for it.
-    async fn decide(&self, call: &mut Call<'_>) -> Result<Arc<Decided>, Setback> {
+    async fn decide(&self, call: &mut Call<'_>) -> Result<Arc<Decided>, ApplyError> {
         let mut loads = 0;
         loop {
             let fixed = self.fixed(call.run).await?;
@@ -298,49 +298,54 @@ impl Store {
                     call.scope = more.union(std::mem::replace(&mut call.scope, Scope::All));
                 }
                 Err(_) if before.is_remembered => call.forgets(),
-                Err(refusal) => return Err(Setback::Final(StoreError::Refused(refusal))),
+                Err(refusal) => return Err(ApplyError::Final(StoreError::Refused(refusal))),
             }
         }
     }
 
     /// Refuses a revision whose change was made against another one than the run has: a step that settled in between
     /// would not be looked at.
-    async fn check_change(&self, event: &Event, before: &read::Loaded, new: &Graph) -> Result<(), Setback> {
+    async fn check_change(
+        &self,
+        event: &Event,
+        before: &read::Loaded,
+        new: &Graph,
+    ) -> Result<(), ApplyError> {
         let Event::Human(HumanEvent { decision: Decision::Revise { changed, .. }, .. }) = event else {
             return Ok(());
         };
         let old = self.graph(&before.graph).await?;
         if before.head.status == RunStatus::Paused && *changed != changed_nodes(&old, new) {
-            return Err(Setback::Final(StoreError::Refused(Refusal::RevisedMeanwhile)));
+            return Err(ApplyError::Final(StoreError::Refused(Refusal::RevisedMeanwhile)));
         }
         Ok(())
     }
 
     /// Says what an error of the writing statement means for the call.
-    async fn setback(&self, call: &mut Call<'_>, decided: Arc<Decided>, error: sqlx::Error) -> Setback {
+    async fn setback(&self, call: &mut Call<'_>, decided: Arc<Decided>, error: sqlx::Error) -> ApplyError {
         if raised(&error, "PL001") || violates(&error, "commands_pkey") {
-            return Setback::Race;
+            return ApplyError::Race;
         }
         if violates(&error, "items_pkey") {
             // What comes is there already, and is to be put anew.
             call.is_apart = true;
-            return Setback::Race;
+            return ApplyError::Race;
         }
         if raised(&error, "PL002") {
             // The item was renewed, lost or taken back since it was read; the next read tells which.
-            return Setback::Race;
+            return ApplyError::Race;
         }
         if violates(&error, "one_active_run_per_workspace") {
             return match self.run_that_has_the_workspace_of(call.run).await {
-                Ok(Some(run)) => Setback::Final(StoreError::WorkspaceBusy { run }),
-                Ok(None) => Setback::Race,
-                Err(error) => Setback::Final(error),
+                Ok(Some(run)) => ApplyError::Final(StoreError::WorkspaceBusy { run }),
+                Ok(None) => ApplyError::Race,
+                Err(error) => ApplyError::Final(error),
             };
         }
-        match trouble(&error) {
-            Trouble::Outage => Setback::Outage(error, Some(decided)),
-            Trouble::Again => Setback::Outage(error, None),
-            Trouble::Denied | Trouble::Defect => Setback::Final(error.into()),
+        match classify(&error) {
+            Failure::Outage => ApplyError::Outage(error, Some(decided)),
+            Failure::Retryable => ApplyError::Outage(error, None),
+            Failure::Denied | Failure::Defect => ApplyError::Final(error.into()),
         }
     }
 }

@@ -12,7 +12,7 @@ use sqlx::{ConnectOptions, Connection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::error::{StoreError, Trouble, ends_the_session, is_of_tls, needs_another_session, trouble};
+use crate::error::{Failure, StoreError, classify, ends_the_session, is_of_tls, needs_another_session};
 use crate::store::Settings;
 
 macro_rules! set_planning {
@@ -278,14 +278,14 @@ impl Patience {
 
     /// Waits before the next try, or gives the error up where another try is useless or the deadline has passed.
     pub(crate) async fn after(&mut self, error: sqlx::Error) -> Result<(), StoreError> {
-        match trouble(&error) {
-            Trouble::Outage | Trouble::Again if Instant::now() < self.until => {
+        match classify(&error) {
+            Failure::Outage | Failure::Retryable if Instant::now() < self.until => {
                 tracing::debug!(%error, "the database is away; trying again");
                 sleep(self.pause).await;
                 self.pause = (self.pause * 2).min(Patience::LONGEST);
                 Ok(())
             }
-            Trouble::Outage | Trouble::Again | Trouble::Denied | Trouble::Defect => Err(error.into()),
+            Failure::Outage | Failure::Retryable | Failure::Denied | Failure::Defect => Err(error.into()),
         }
     }
 }

@@ -182,23 +182,23 @@ impl Unread {
 
 /// What an error of the database means for the call that met it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum Failure {
     /// The server or the way to it is away: the statement may or may not have been done.
     Outage,
     /// The server took the statement back whole and asks for another try.
-    Again,
+    Retryable,
     /// The server refuses this client or this statement.
     Denied,
     /// What came back is not what was expected.
     Defect,
 }
 
-pub(crate) fn trouble(error: &sqlx::Error) -> Trouble {
+pub(crate) fn classify(error: &sqlx::Error) -> Failure {
     if let sqlx::Error::Database(database) = error {
-        let trouble = trouble_of(database.code().as_deref().unwrap_or_default());
+        let failure = classify_code(database.code().as_deref().unwrap_or_default());
         // A session that the server ended says nothing of the statement, whatever it was ended for.
-        let is_over = trouble == Trouble::Defect && ends_the_session(database.as_ref());
-        return if is_over { Trouble::Outage } else { trouble };
+        let is_over = failure == Failure::Defect && ends_the_session(database.as_ref());
+        return if is_over { Failure::Outage } else { failure };
     }
     let is_away = matches!(
         error,
@@ -210,11 +210,11 @@ pub(crate) fn trouble(error: &sqlx::Error) -> Trouble {
             | sqlx::Error::WorkerCrashed
     );
     if is_away {
-        Trouble::Outage
+        Failure::Outage
     } else if matches!(error, sqlx::Error::Configuration(_)) {
-        Trouble::Denied
+        Failure::Denied
     } else {
-        Trouble::Defect
+        Failure::Defect
     }
 }
 
@@ -234,19 +234,19 @@ pub(crate) fn ends_the_session(error: &(dyn DatabaseError + 'static)) -> bool {
 }
 
 /// Sorts the codes of PROMISES 2.4.
-fn trouble_of(code: &str) -> Trouble {
+fn classify_code(code: &str) -> Failure {
     let class = code.get(..2).unwrap_or_default();
     if matches!(code, "57P01" | "57P02" | "57P03") || class == "08" {
-        Trouble::Outage
+        Failure::Outage
     } else if matches!(code, "55P03" | "57014" | "25P03")
         || matches!(class, "53" | "40")
         || needs_another_session(code)
     {
-        Trouble::Again
+        Failure::Retryable
     } else if matches!(class, "28" | "3D") || code == "42501" {
-        Trouble::Denied
+        Failure::Denied
     } else {
-        Trouble::Defect
+        Failure::Defect
     }
 }
 
@@ -258,10 +258,10 @@ pub(crate) fn needs_another_session(code: &str) -> bool {
 
 impl From<sqlx::Error> for StoreError {
     fn from(source: sqlx::Error) -> StoreError {
-        match trouble(&source) {
-            Trouble::Outage | Trouble::Again => StoreError::Unavailable { source },
-            Trouble::Denied => StoreError::Denied { source },
-            Trouble::Defect => StoreError::corrupt(source.to_string()),
+        match classify(&source) {
+            Failure::Outage | Failure::Retryable => StoreError::Unavailable { source },
+            Failure::Denied => StoreError::Denied { source },
+            Failure::Defect => StoreError::corrupt(source.to_string()),
         }
     }
 }

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use super::{Applied, Call, Decided, Lease, Setback, claimed, is_of_speaker};
+use super::{Applied, ApplyError, Call, Decided, Lease, claimed, is_of_speaker};
 use crate::connections::Planning;
 use crate::error::StoreError;
 use crate::history::Said;
@@ -142,7 +142,7 @@ impl Loaded {
 }
 
 impl Store {
-    pub(super) async fn read(&self, call: &Call<'_>) -> Result<Loaded, Setback> {
+    pub(super) async fn read(&self, call: &Call<'_>) -> Result<Loaded, ApplyError> {
         let (statement, ids) = match &call.scope {
             Scope::Nodes(ids) => (READ_NODES, Some(ids)),
             Scope::Live(ids) => (READ_LIVE, Some(ids)),
@@ -179,23 +179,23 @@ impl Store {
     }
 
     /// Checks the proof against what was read; where it does not hold, the call ends as a duplicate or as stale.
-    pub(super) async fn check_proof(&self, call: &Call<'_>, before: &Loaded) -> Result<(), Setback> {
+    pub(super) async fn check_proof(&self, call: &Call<'_>, before: &Loaded) -> Result<(), ApplyError> {
         let holds = match call.proof {
             Proof::Person { .. } | Proof::Submit => return Ok(()),
             Proof::Clock => {
                 let is_due = before.due.is_some_and(|due| due <= before.now);
                 if matches!(call.event, Event::Clock(ClockEvent::Due { .. })) && !is_due {
-                    return Err(Setback::Final(StoreError::Refused(Refusal::WrongState)));
+                    return Err(ApplyError::Final(StoreError::Refused(Refusal::WrongState)));
                 }
                 if matches!(call.event, Event::Clock(ClockEvent::Admitted)) && before.is_ending {
                     let run = self.fixed(call.run).await?.name.clone();
-                    return Err(Setback::Final(StoreError::WorkspaceBusy { run }));
+                    return Err(ApplyError::Final(StoreError::WorkspaceBusy { run }));
                 }
                 return Ok(());
             }
             Proof::Lease { item, generation, token } => {
                 if !is_of_speaker(item, call.run, call.event) {
-                    return Err(Setback::Final(StoreError::Misproved { event: call.event.kind() }));
+                    return Err(ApplyError::Final(StoreError::Misproved { event: call.event.kind() }));
                 }
                 before.is_remembered
                     || before.item.as_ref().is_some_and(|row| {
@@ -206,7 +206,7 @@ impl Store {
             }
             Proof::Expired { item, generation, .. } => {
                 if !is_of_speaker(item, call.run, call.event) {
-                    return Err(Setback::Final(StoreError::Misproved { event: call.event.kind() }));
+                    return Err(ApplyError::Final(StoreError::Misproved { event: call.event.kind() }));
                 }
                 before
                     .item
@@ -218,13 +218,13 @@ impl Store {
             return Ok(());
         }
         if let Some(applied) = self.read_duplicate(call).await? {
-            return Err(Setback::Answered(Box::new(applied)));
+            return Err(ApplyError::Answered(Box::new(applied)));
         }
-        Err(Setback::Final(StoreError::StaleLease))
+        Err(ApplyError::Final(StoreError::StaleLease))
     }
 
     /// Looks whether the same news under the same lease was accepted before.
-    async fn read_duplicate(&self, call: &Call<'_>) -> Result<Option<Applied>, Setback> {
+    async fn read_duplicate(&self, call: &Call<'_>) -> Result<Option<Applied>, ApplyError> {
         let Some((item, generation)) = call.proof.item() else { return Ok(None) };
         let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let query = sqlx::query(READ_DUPLICATE)
@@ -246,14 +246,14 @@ impl Store {
                 .iter()
                 .any(|line| matches!(&line.said, Said::Input(input) if is_repeated(&input.event, event)));
             if !is_same {
-                return Err(Setback::Final(StoreError::KeyReused { key: item.as_str().to_owned() }));
+                return Err(ApplyError::Final(StoreError::KeyReused { key: item.as_str().to_owned() }));
             }
         }
         Ok(Some(self.answered_before(call, seq, head).await?))
     }
 
     /// Returns the stored answer where a person's key was used before.
-    pub(super) async fn read_command(&self, call: &Call<'_>) -> Result<Option<Applied>, Setback> {
+    pub(super) async fn read_command(&self, call: &Call<'_>) -> Result<Option<Applied>, ApplyError> {
         let Some(key) = call.proof.key() else { return Ok(None) };
         let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let result = sqlx::query(READ_COMMAND).bind(key).fetch_optional(&mut *lent).await;
@@ -261,14 +261,14 @@ impl Store {
         let is_same = row.try_get::<uuid::Uuid, _>("run")? == stored_run(call.run)
             && row.try_get::<Vec<u8>, _>("body_hash")? == body_hash(call.event);
         if !is_same {
-            return Err(Setback::Final(StoreError::KeyReused { key: key.to_owned() }));
+            return Err(ApplyError::Final(StoreError::KeyReused { key: key.to_owned() }));
         }
         let head = from_json(row.try_get("head")?, "a run's head")?;
         Ok(Some(self.answered_before(call, row.try_get("seq")?, head).await?))
     }
 
     /// Puts the answer together that an input at this line of history got.
-    async fn answered_before(&self, call: &Call<'_>, seq: i64, head: Head) -> Result<Applied, Setback> {
+    async fn answered_before(&self, call: &Call<'_>, seq: i64, head: Head) -> Result<Applied, ApplyError> {
         let mut facts = Vec::new();
         let mut last = seq;
         for line in self.history(call.run, seq, 1000).await? {
@@ -282,7 +282,11 @@ impl Store {
     }
 
     /// Says whether a transition of this call, whose outcome was unknown, was written.
-    pub(super) async fn read_own_command(&self, call: &Call<'_>, decided: &Decided) -> Result<bool, Setback> {
+    pub(super) async fn read_own_command(
+        &self,
+        call: &Call<'_>,
+        decided: &Decided,
+    ) -> Result<bool, ApplyError> {
         let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let query = sqlx::query(READ_OWN_COMMAND)
             .bind(stored_run(call.run))
@@ -297,7 +301,7 @@ impl Store {
         &self,
         call: &Call<'_>,
         decided: &Decided,
-    ) -> Result<Option<Claimed>, Setback> {
+    ) -> Result<Option<Claimed>, ApplyError> {
         let Some(gate) = decided.gate(call) else { return Ok(None) };
         let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let query = sqlx::query(READ_TAKEN).bind(gate.id.as_str()).bind(call.token.hash());

@@ -37,24 +37,24 @@ pub(super) struct Step {
 }
 
 /// Why a transition was not written, as far as it is known.
-pub(super) enum Unwritten {
+pub(super) enum CommitError {
     /// It was tried alone.
-    Alone(sqlx::Error),
+    Failed(sqlx::Error),
     /// It was tried with others, or its writer was lost: it may have been written.
-    Together,
+    Unknown,
     /// Another transition of its run was written first.
-    Overtaken,
+    Conflict,
 }
 
-impl From<sqlx::Error> for Unwritten {
-    fn from(error: sqlx::Error) -> Unwritten {
-        Unwritten::Alone(error)
+impl From<sqlx::Error> for CommitError {
+    fn from(error: sqlx::Error) -> CommitError {
+        CommitError::Failed(error)
     }
 }
 
 struct Waiting {
     step: Step,
-    answer: oneshot::Sender<Result<PgRow, Unwritten>>,
+    answer: oneshot::Sender<Result<PgRow, CommitError>>,
 }
 
 impl Waiting {
@@ -62,7 +62,7 @@ impl Waiting {
         self.step.decided.after.run.id
     }
 
-    fn answer(self, answer: Result<PgRow, Unwritten>) {
+    fn answer(self, answer: Result<PgRow, CommitError>) {
         // Whoever does not wait any more needs none.
         drop(self.answer.send(answer));
     }
@@ -142,13 +142,13 @@ impl Writer {
                 }
                 Err(error) if batch.len() == 1 => {
                     if let Some(waiting) = batch.pop() {
-                        waiting.answer(Err(Unwritten::Alone(error)));
+                        waiting.answer(Err(CommitError::Failed(error)));
                     }
                 }
                 // Each learns that by not being answered.
                 Err(error) => tracing::debug!(%error, steps = batch.len(), "steps are written apart"),
             }
-            overtaken.into_iter().for_each(|waiting| waiting.answer(Err(Unwritten::Overtaken)));
+            overtaken.into_iter().for_each(|waiting| waiting.answer(Err(CommitError::Conflict)));
         }
         self.is_done = true;
     }
@@ -156,12 +156,12 @@ impl Writer {
 
 impl Store {
     /// Writes a plain step, with those that are decided at the same time.
-    pub(super) async fn write_step(&self, step: Step) -> Result<PgRow, Unwritten> {
+    pub(super) async fn write_step(&self, step: Step) -> Result<PgRow, CommitError> {
         let (answer, answered) = oneshot::channel();
         if self.steps().put(Waiting { step, answer }) {
             tokio::spawn(Writer { store: self.clone(), is_done: false }.write());
         }
-        answered.await.unwrap_or(Err(Unwritten::Together))
+        answered.await.unwrap_or(Err(CommitError::Unknown))
     }
 
     async fn write_together(&self, batch: &[Waiting]) -> Result<BTreeMap<RunId, PgRow>, sqlx::Error> {

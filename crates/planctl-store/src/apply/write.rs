@@ -12,8 +12,8 @@ use sqlx::query::Query;
 use uuid::Uuid;
 
 use super::read::body_hash;
-use super::together::{Step, Unwritten};
-use super::{Call, Decided, Setback, revised_to};
+use super::together::{CommitError, Step};
+use super::{ApplyError, Call, Decided, revised_to};
 use crate::connections::Planning;
 use crate::effects::{self, Put};
 use crate::history::Draft;
@@ -405,7 +405,7 @@ fn of_each<'q, T>(puts: &[Option<&'q Put>], value: impl Fn(&'q Put) -> T) -> Vec
 
 impl Store {
     /// Writes a decided transition; returns what the database says of it.
-    pub(super) async fn write(&self, call: &Call<'_>, decided: &Arc<Decided>) -> Result<PgRow, Unwritten> {
+    pub(super) async fn write(&self, call: &Call<'_>, decided: &Arc<Decided>) -> Result<PgRow, CommitError> {
         let gate = decided.gate(call).map(|item| &item.id);
         let take = call.take.filter(|_| gate.is_some());
         let mut rows = decided.rows(call, gate)?;
@@ -430,7 +430,7 @@ impl Store {
         decided: &Decided,
         rows: effects::Rows,
         take: Option<&Take>,
-    ) -> Result<PgRow, Unwritten> {
+    ) -> Result<PgRow, CommitError> {
         let before = &decided.before;
         let after = &decided.after.run;
         let (token_hash, dead_instance) = match call.proof {
@@ -493,7 +493,7 @@ impl Store {
     }
 
     /// Keeps news that did not fit, for people to read.
-    pub(super) async fn refuse(&self, call: &Call<'_>, reason: &str) -> Result<(), Setback> {
+    pub(super) async fn refuse(&self, call: &Call<'_>, reason: &str) -> Result<(), ApplyError> {
         let item = call.proof.item();
         let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let query = sqlx::query(REFUSE)
