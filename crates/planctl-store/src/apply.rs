@@ -15,10 +15,10 @@
 //! is stored with its input, so the retry looks whether its event is in the history already and never applies it twice
 //! (P2).
 
+mod group_commit;
 mod lineage;
 mod memory;
 mod read;
-mod together;
 mod write;
 
 use std::sync::Arc;
@@ -42,14 +42,14 @@ use crate::rows::time_at;
 use crate::store::Store;
 use crate::token::Token;
 
-use together::CommitError;
+use group_commit::CommitError;
 
+pub(crate) use group_commit::Steps;
 pub(crate) use lineage::Committed;
 pub(crate) use memory::Known;
 pub(crate) use read::{
     READ_ALL, READ_COMMAND, READ_DUPLICATE, READ_LIVE, READ_NODES, READ_OWN_COMMAND, READ_TAKEN,
 };
-pub(crate) use together::Steps;
 pub(crate) use write::{REFUSE, WRITE_ALL, WRITE_STEPS};
 
 /// What one event did, and is durable.

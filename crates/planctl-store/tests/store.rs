@@ -11,6 +11,8 @@ mod apply;
 mod audit;
 #[path = "store/golden.rs"]
 mod golden;
+#[path = "store/group_commit.rs"]
+mod group_commit;
 #[path = "store/outage.rs"]
 mod outage;
 #[path = "store/outputs.rs"]
@@ -27,8 +29,6 @@ mod requests;
 mod scans;
 #[path = "store/schema.rs"]
 mod schema;
-#[path = "store/together.rs"]
-mod together;
 #[path = "store/tokens.rs"]
 mod tokens;
 #[path = "store/topics.rs"]

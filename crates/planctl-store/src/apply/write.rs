@@ -11,8 +11,8 @@ use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
 use uuid::Uuid;
 
+use super::group_commit::{CommitError, Step};
 use super::read::body_hash;
-use super::together::{CommitError, Step};
 use super::{ApplyError, Call, Decided, revised_to};
 use crate::connections::Planning;
 use crate::effects::{self, Put};

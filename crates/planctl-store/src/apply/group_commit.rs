@@ -1,4 +1,4 @@
-//! Plain steps that are decided while another is being written are written together, by one statement.
+//! Group commit: plain steps that are decided while another is being written are written together, by one statement.
 //!
 //! What a statement costs the server is for the most part the same for one step as for several, so a busy process writes
 //! more with fewer of them, and an idle one waits for nothing: who comes alone is written at once. One statement is under
@@ -71,36 +71,36 @@ impl Waiting {
 /// The steps that wait to be written.
 #[derive(Default)]
 pub(crate) struct Steps {
-    line: Mutex<Line>,
+    queue: Mutex<Queue>,
 }
 
 #[derive(Default)]
-struct Line {
+struct Queue {
     waiting: VecDeque<Waiting>,
-    has_writer: bool,
+    has_batcher: bool,
 }
 
 impl Steps {
     /// Returns how many wait while one is being written.
-    pub(crate) fn in_line(&self) -> usize {
-        lock(&self.line).waiting.len()
+    pub(crate) fn queued(&self) -> usize {
+        lock(&self.queue).waiting.len()
     }
 
-    /// Puts a step in line; says whether somebody must begin to write.
+    /// Queues a step; says whether somebody must begin to write.
     fn put(&self, waiting: Waiting) -> bool {
-        let mut line = lock(&self.line);
-        line.waiting.push_back(waiting);
-        !std::mem::replace(&mut line.has_writer, true)
+        let mut queue = lock(&self.queue);
+        queue.waiting.push_back(waiting);
+        !std::mem::replace(&mut queue.has_batcher, true)
     }
 
     /// Takes what is to be written next, one step of a run. The others of these runs come out beside them: they were
     /// decided on what is about to change.
     fn take(&self) -> Option<(Vec<Waiting>, Vec<Waiting>)> {
-        let mut line = lock(&self.line);
+        let mut queue = lock(&self.queue);
         let mut batch = BTreeMap::new();
         let mut overtaken = Vec::new();
         while batch.len() < STEPS_MAX
-            && let Some(waiting) = line.waiting.pop_front()
+            && let Some(waiting) = queue.waiting.pop_front()
         {
             match batch.entry(waiting.run()) {
                 Entry::Vacant(free) => {
@@ -109,30 +109,30 @@ impl Steps {
                 Entry::Occupied(_) => overtaken.push(waiting),
             }
         }
-        line.has_writer = !batch.is_empty();
-        line.has_writer.then(|| (batch.into_values().collect(), overtaken))
+        queue.has_batcher = !batch.is_empty();
+        queue.has_batcher.then(|| (batch.into_values().collect(), overtaken))
     }
 }
 
-/// Whoever writes. Where it is dropped before it is done, those in line learn that nobody will.
-struct Writer {
+/// The task that writes batches. Where it is dropped before it is done, those in the queue learn that nobody will.
+struct Batcher {
     store: Store,
     is_done: bool,
 }
 
-impl Drop for Writer {
+impl Drop for Batcher {
     fn drop(&mut self) {
         if !self.is_done {
-            *lock(&self.store.steps().line) = Line::default();
+            *lock(&self.store.steps().queue) = Queue::default();
         }
     }
 }
 
-impl Writer {
+impl Batcher {
     /// Writes until nothing waits. It is a task of its own: who waits may go away, and the others stay.
     async fn write(mut self) {
         while let Some((mut batch, overtaken)) = self.store.steps().take() {
-            match self.store.write_together(&batch).await {
+            match self.store.write_batch(&batch).await {
                 Ok(mut rows) => {
                     for waiting in batch {
                         if let Some(row) = rows.remove(&waiting.run()) {
@@ -159,12 +159,12 @@ impl Store {
     pub(super) async fn write_step(&self, step: Step) -> Result<PgRow, CommitError> {
         let (answer, answered) = oneshot::channel();
         if self.steps().put(Waiting { step, answer }) {
-            tokio::spawn(Writer { store: self.clone(), is_done: false }.write());
+            tokio::spawn(Batcher { store: self.clone(), is_done: false }.write());
         }
         answered.await.unwrap_or(Err(CommitError::Unknown))
     }
 
-    async fn write_together(&self, batch: &[Waiting]) -> Result<BTreeMap<RunId, PgRow>, sqlx::Error> {
+    async fn write_batch(&self, batch: &[Waiting]) -> Result<BTreeMap<RunId, PgRow>, sqlx::Error> {
         let each = Each(batch);
         let all = each.step(|step| &*step.decided);
         let query = write::bind_lines(sqlx::query(WRITE_STEPS), &all)
