@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::listen::Bell;
 use crate::races::Races;
 use crate::sealed::Sound;
-use crate::told_time::ToldTime;
+use crate::server_clock::ServerClock;
 use crate::{migrate, random};
 
 /// How the store uses the database.
@@ -68,7 +68,7 @@ struct Inner {
     settings: Settings,
     cache: Cache,
     steps: Steps,
-    told_time: ToldTime,
+    server_clock: ServerClock,
     bell: Arc<Bell>,
     races: Races,
     name: String,
@@ -90,7 +90,7 @@ impl Store {
             settings,
             cache: Cache::default(),
             steps: Steps::default(),
-            told_time: ToldTime::default(),
+            server_clock: ServerClock::default(),
             bell: Arc::new(Bell::default()),
             races: Races::default(),
             name: random::hex(),
@@ -158,8 +158,8 @@ impl Store {
         &self.inner.steps
     }
 
-    pub(crate) fn told_time(&self) -> &ToldTime {
-        &self.inner.told_time
+    pub(crate) fn server_clock(&self) -> &ServerClock {
+        &self.inner.server_clock
     }
 
     pub(crate) fn races(&self) -> &Races {

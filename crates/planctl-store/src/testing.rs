@@ -227,7 +227,7 @@ impl Floor {
 
 /// Has a store take this for the database's time, as if the database had just said so.
 pub fn tell_time(store: &crate::Store, time: planctl_engine::Timestamp) {
-    store.told_time().tell(time);
+    store.server_clock().observe(time);
 }
 
 /// Returns how many steps wait while another is being written.

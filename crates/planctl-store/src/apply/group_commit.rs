@@ -192,7 +192,7 @@ impl Store {
         let result = query.fetch_all(&mut *lent).await;
         let rows = lent.settle(result)?;
         if let Some(row) = rows.first() {
-            self.told_time().tell(time_at(row, "now")?);
+            self.server_clock().observe(time_at(row, "now")?);
         }
         rows.into_iter().map(|row| Ok((run_id(row.try_get("run")?), row))).collect()
     }

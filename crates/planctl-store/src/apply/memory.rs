@@ -80,7 +80,7 @@ impl Store {
             look_ahead(&mut call.scope, graph);
             return None;
         }
-        let now = self.told_time().now()?.max(known.at);
+        let now = self.server_clock().now()?.max(known.at);
         Some(Loaded {
             seq: known.seq,
             chain: known.chain,

@@ -174,7 +174,7 @@ impl Store {
         if let Some(committed) = committed {
             committed.check(loaded.seq, row.try_get("lineage")?)?;
         }
-        self.told_time().tell(loaded.now);
+        self.server_clock().observe(loaded.now);
         Ok(loaded)
     }
 

@@ -488,7 +488,7 @@ impl Store {
         let mut lent = self.connections().lend(Planning::ByIndex).await?;
         let result = query.fetch_one(&mut *lent).await;
         let row = lent.settle(result)?;
-        self.told_time().tell(time_at(&row, "now")?);
+        self.server_clock().observe(time_at(&row, "now")?);
         Ok(row)
     }
 

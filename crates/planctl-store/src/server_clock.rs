@@ -13,13 +13,13 @@ const HOLDS: Duration = Duration::from_secs(1);
 
 /// The database's time as it said it last, carried forward by this machine's steady clock.
 #[derive(Default)]
-pub(crate) struct ToldTime {
+pub(crate) struct ServerClock {
     last: Mutex<Option<(Timestamp, Instant)>>,
 }
 
-impl ToldTime {
+impl ServerClock {
     /// Notes what the database just said.
-    pub(crate) fn tell(&self, now: Timestamp) {
+    pub(crate) fn observe(&self, now: Timestamp) {
         *lock(&self.last) = Some((now, Instant::now()));
     }
 
