@@ -17,8 +17,8 @@
 
 mod group_commit;
 mod lineage;
-mod memory;
 mod read;
+mod snapshot;
 mod write;
 
 use std::sync::Arc;
@@ -46,10 +46,10 @@ use group_commit::CommitError;
 
 pub(crate) use group_commit::Steps;
 pub(crate) use lineage::Committed;
-pub(crate) use memory::Known;
 pub(crate) use read::{
     READ_ALL, READ_COMMAND, READ_DUPLICATE, READ_LIVE, READ_NODES, READ_OWN_COMMAND, READ_TAKEN,
 };
+pub(crate) use snapshot::RunSnapshot;
 pub(crate) use write::{REFUSE, WRITE_ALL, WRITE_STEPS};
 
 /// What one event did, and is durable.
@@ -84,10 +84,10 @@ struct Call<'a> {
     token: Token,
     scope: Scope,
     /// Says that the run need not be read where this process wrote it last.
-    trusts_memory: bool,
+    trusts_snapshot: bool,
     /// Says that even a plain step is written apart from others, by the statement that can write everything.
     is_apart: bool,
-    known: Option<Box<Known>>,
+    snapshot: Option<Box<RunSnapshot>>,
 }
 
 /// A transition that is decided and about to be written.
@@ -160,9 +160,9 @@ impl Store {
             command: crate::random::uuid(),
             token: Token::draw(),
             scope: Scope::Nodes(std::collections::BTreeSet::new()),
-            trusts_memory: matches!(proof, Proof::Lease { .. }),
+            trusts_snapshot: matches!(proof, Proof::Lease { .. }),
             is_apart: false,
-            known: None,
+            snapshot: None,
         };
         let mut patience = Patience::new(self.settings());
         let mut races = 0;
@@ -173,7 +173,7 @@ impl Store {
                 Ok(applied) => return Ok(applied),
                 Err(setback) => setback,
             };
-            call.forgets();
+            call.distrust_snapshot();
             match setback {
                 ApplyError::Race if races == RACES_MAX => return Err(StoreError::Contended { run }),
                 ApplyError::Race => {
@@ -287,7 +287,7 @@ impl Store {
             let event = before.complete(call.event)?;
             match advance(&graph, &run, &event, before.now) {
                 // The holders of items that are taken back may have told their usage, which is not remembered.
-                Ok(after) if before.is_remembered && takes_back(&after.effects) => call.forgets(),
+                Ok(after) if before.is_remembered && takes_back(&after.effects) => call.distrust_snapshot(),
                 Ok(after) => {
                     let event = event.into_owned();
                     return Ok(Arc::new(decided(call, event, before, after, digest, fixed, graph)));
@@ -297,7 +297,7 @@ impl Store {
                     let more = if loads > LOADS_MAX { Scope::All } else { more };
                     call.scope = more.union(std::mem::replace(&mut call.scope, Scope::All));
                 }
-                Err(_) if before.is_remembered => call.forgets(),
+                Err(_) if before.is_remembered => call.distrust_snapshot(),
                 Err(refusal) => return Err(ApplyError::Final(StoreError::Refused(refusal))),
             }
         }
@@ -456,9 +456,9 @@ fn claimed(call: &Call<'_>, decided: &Decided, lease: Lease) -> Result<Claimed, 
 
 impl Call<'_> {
     /// Has the run read from here on.
-    fn forgets(&mut self) {
-        self.trusts_memory = false;
-        self.known = None;
+    fn distrust_snapshot(&mut self) {
+        self.trusts_snapshot = false;
+        self.snapshot = None;
     }
 }
 

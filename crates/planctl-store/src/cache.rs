@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use planctl_engine::{Digest, Graph, RunId};
 
-use crate::apply::{Committed, Known};
+use crate::apply::{Committed, RunSnapshot};
 
 /// What never changes of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Fixed {
 pub(crate) struct Cache {
     graphs: Mutex<Shelf<Digest, Arc<Graph>>>,
     runs: Mutex<Shelf<RunId, Arc<Fixed>>>,
-    known: Mutex<Shelf<RunId, Box<Known>>>,
+    snapshots: Mutex<Shelf<RunId, Box<RunSnapshot>>>,
     committed: Mutex<Shelf<RunId, Committed>>,
 }
 
@@ -34,7 +34,7 @@ impl Cache {
     const GRAPH_BYTES_MAX: usize = 64 * 1024 * 1024;
     const RUNS_MAX: usize = 10_000;
     /// Bounds the memory that what was written last takes, in runs and records; one weighs about one KiB.
-    const KNOWN_MAX: usize = 10_000;
+    const SNAPSHOTS_WEIGHT_MAX: usize = 10_000;
 
     pub(crate) fn graph(&self, digest: &Digest) -> Option<Arc<Graph>> {
         lock(&self.graphs).get(digest)
@@ -53,18 +53,18 @@ impl Cache {
         lock(&self.runs).put(run, fixed, 1, Cache::RUNS_MAX);
     }
 
-    /// Hands out what is known of a run; whoever does not bring it back has forgotten it.
-    pub(crate) fn take_known(&self, run: RunId) -> Option<Box<Known>> {
-        lock(&self.known).take(&run)
+    /// Takes a run's snapshot out; whoever does not put it back has invalidated it.
+    pub(crate) fn take_snapshot(&self, run: RunId) -> Option<Box<RunSnapshot>> {
+        lock(&self.snapshots).take(&run)
     }
 
-    pub(crate) fn keep_known(&self, run: RunId, known: Box<Known>) {
-        let weight = known.weight();
-        lock(&self.known).put(run, known, weight, Cache::KNOWN_MAX);
+    pub(crate) fn keep_snapshot(&self, run: RunId, snapshot: Box<RunSnapshot>) {
+        let weight = snapshot.weight();
+        lock(&self.snapshots).put(run, snapshot, weight, Cache::SNAPSHOTS_WEIGHT_MAX);
     }
 
-    pub(crate) fn forget_known(&self, run: RunId) {
-        lock(&self.known).take(&run);
+    pub(crate) fn invalidate_snapshot(&self, run: RunId) {
+        lock(&self.snapshots).take(&run);
     }
 
     pub(crate) fn committed(&self, run: RunId) -> Option<Committed> {

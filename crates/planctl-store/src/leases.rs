@@ -182,7 +182,7 @@ impl Store {
             .execute(&mut *lent))?;
         if let Some(run) = item.run() {
             // What is said next is decided on what stands there, so that it need not be decided twice.
-            self.cache().forget_known(run);
+            self.cache().invalidate_snapshot(run);
         }
         Ok(noted.rows_affected() > 0)
     }

@@ -288,7 +288,7 @@ impl Store {
             let (run, brings) = about.split_once(' ').unwrap_or((about, ""));
             match RunId::parse(run) {
                 Some(run) => {
-                    self.cache().forget_known(run);
+                    self.cache().invalidate_snapshot(run);
                     self.bell().ring_here(run, Brings::parse(brings));
                 }
                 None => self.bell().ring_everyone(),

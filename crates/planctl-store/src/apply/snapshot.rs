@@ -19,7 +19,7 @@ const AHEAD: usize = 32;
 const RECORDS_MAX: usize = 512;
 
 /// A run as this process wrote it last.
-pub(crate) struct Known {
+pub(crate) struct RunSnapshot {
     seq: i64,
     chain: [u8; 32],
     head: Head,
@@ -32,7 +32,7 @@ pub(crate) struct Known {
     records: BTreeMap<NodeId, Record>,
 }
 
-impl Known {
+impl RunSnapshot {
     /// Returns about how many KiB it takes: what workers noted may be most of a record.
     pub(crate) fn weight(&self) -> usize {
         let bytes = |record: &Record| {
@@ -44,8 +44,8 @@ impl Known {
     fn records_in(&self, scope: &Scope) -> BTreeMap<NodeId, Record> {
         match scope {
             Scope::Nodes(ids) => {
-                let known = ids.iter().filter_map(|id| Some((id, self.records.get(id)?)));
-                known.map(|(id, record)| (id.clone(), record.clone())).collect()
+                let snapshot = ids.iter().filter_map(|id| Some((id, self.records.get(id)?)));
+                snapshot.map(|(id, record)| (id.clone(), record.clone())).collect()
             }
             Scope::Live(_) | Scope::All => self.records.clone(),
         }
@@ -66,29 +66,29 @@ impl Store {
     /// Returns what a call is decided on where it is remembered. Where some of it is not, what lies ahead in the graph is
     /// read along with it.
     pub(super) fn remembered(&self, call: &mut Call<'_>, digest: &Digest, graph: &Graph) -> Option<Loaded> {
-        if !call.trusts_memory {
+        if !call.trusts_snapshot {
             return None;
         }
-        if call.known.is_none() {
-            call.known = self.cache().take_known(call.run);
+        if call.snapshot.is_none() {
+            call.snapshot = self.cache().take_snapshot(call.run);
         }
-        let known = call.known.as_deref()?;
-        if known.graph != *digest {
+        let snapshot = call.snapshot.as_deref()?;
+        if snapshot.graph != *digest {
             return None;
         }
-        if !known.scope.includes(&call.scope) {
+        if !snapshot.scope.includes(&call.scope) {
             look_ahead(&mut call.scope, graph);
             return None;
         }
-        let now = self.server_clock().now()?.max(known.at);
+        let now = self.server_clock().now()?.max(snapshot.at);
         Some(Loaded {
-            seq: known.seq,
-            chain: known.chain,
-            head: known.head.clone(),
-            graph: known.graph.clone(),
-            revision: known.revision.clone(),
+            seq: snapshot.seq,
+            chain: snapshot.chain,
+            head: snapshot.head.clone(),
+            graph: snapshot.graph.clone(),
+            revision: snapshot.revision.clone(),
             now,
-            records: known.records_in(&call.scope),
+            records: snapshot.records_in(&call.scope),
             item: None,
             due: None,
             noted: BTreeMap::new(),
@@ -99,20 +99,20 @@ impl Store {
 
     /// Remembers a run as this call has written it.
     pub(super) fn remember(&self, call: &mut Call<'_>, decided: &Decided) {
-        let known = call.known.take();
+        let snapshot = call.snapshot.take();
         if !matches!(call.proof, Proof::Lease { .. }) {
-            self.cache().forget_known(call.run);
+            self.cache().invalidate_snapshot(call.run);
             return;
         }
         let (before, after) = (&decided.before, &decided.after.run);
-        let (scope, mut records) = match known {
-            Some(known) if known.seq == before.seq && known.records.len() < RECORDS_MAX => {
-                (known.scope.union(call.scope.clone()), known.records)
+        let (scope, mut records) = match snapshot {
+            Some(snapshot) if snapshot.seq == before.seq && snapshot.records.len() < RECORDS_MAX => {
+                (snapshot.scope.union(call.scope.clone()), snapshot.records)
             }
             Some(_) | None => (call.scope.clone(), BTreeMap::new()),
         };
         records.extend(after.records().iter().map(|(id, record)| (id.clone(), record.clone())));
-        let known = Known {
+        let snapshot = RunSnapshot {
             seq: decided.seq(),
             chain: decided.hash(),
             head: after.head.clone(),
@@ -122,6 +122,6 @@ impl Store {
             scope,
             records,
         };
-        self.cache().keep_known(call.run, Box::new(known));
+        self.cache().keep_snapshot(call.run, Box::new(snapshot));
     }
 }
