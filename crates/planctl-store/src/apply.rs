@@ -32,7 +32,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
-use crate::cache::Fixed;
+use crate::cache::RunMeta;
 use crate::connections::Patience;
 use crate::error::{Failure, StoreError, classify, raised, violates};
 use crate::history::{self, Input, Shared};
@@ -99,7 +99,7 @@ struct Decided {
     item: Option<(ItemId, i64)>,
     /// The call that brings the input.
     command: Uuid,
-    fixed: Arc<Fixed>,
+    meta: Arc<RunMeta>,
     graph: Arc<Graph>,
     lines: Vec<history::Draft>,
 }
@@ -169,12 +169,12 @@ impl Store {
         let mut turn = None;
         let mut unknown: Option<Arc<Decided>> = None;
         loop {
-            let setback = match self.try_apply(&mut call, unknown.as_deref()).await {
+            let failed = match self.try_apply(&mut call, unknown.as_deref()).await {
                 Ok(applied) => return Ok(applied),
-                Err(setback) => setback,
+                Err(failed) => failed,
             };
             call.distrust_snapshot();
-            match setback {
+            match failed {
                 ApplyError::Race if races == RACES_MAX => return Err(StoreError::Contended { run }),
                 ApplyError::Race => {
                     races += 1;
@@ -209,7 +209,7 @@ impl Store {
         }
         let decided = match self.decide(call).await {
             Ok(decided) => decided,
-            Err(setback) => return self.instead_of(call, unknown, setback).await,
+            Err(failed) => return self.instead_of(call, unknown, failed).await,
         };
         match self.write(call, &decided).await {
             Ok(row) => {
@@ -218,7 +218,7 @@ impl Store {
                 let taken = lease.map(|lease| claimed(call, &decided, lease)).transpose()?;
                 Ok(finished(self, call, &decided, taken, row.try_get("served")?))
             }
-            Err(CommitError::Failed(error)) => Err(self.setback(call, decided, error).await),
+            Err(CommitError::Failed(error)) => Err(self.failed(call, decided, error).await),
             Err(CommitError::Conflict) => Err(ApplyError::Race),
             Err(CommitError::Unknown) => {
                 call.is_apart = true;
@@ -233,10 +233,10 @@ impl Store {
         &self,
         call: &mut Call<'_>,
         unknown: Option<&Decided>,
-        setback: ApplyError,
+        failed: ApplyError,
     ) -> Result<Applied, ApplyError> {
-        if matches!(setback, ApplyError::Race | ApplyError::Outage(..) | ApplyError::Unsure(_)) {
-            return Err(setback);
+        if matches!(failed, ApplyError::Race | ApplyError::Outage(..) | ApplyError::Unsure(_)) {
+            return Err(failed);
         }
         if let Some(decided) = unknown
             && self.read_own_command(call, decided).await?
@@ -247,26 +247,26 @@ impl Store {
         if let Some(answer) = self.read_command(call).await? {
             return Ok(answer);
         }
-        if let ApplyError::Final(StoreError::Refused(refusal)) = &setback {
+        if let ApplyError::Final(StoreError::Refused(refusal)) = &failed {
             self.refuse(call, &refusal.to_string()).await?;
-        } else if matches!(setback, ApplyError::Final(StoreError::StaleLease)) {
+        } else if matches!(failed, ApplyError::Final(StoreError::StaleLease)) {
             self.refuse(call, "the lease is over").await?;
             // Whatever the holder of a lease that was taken back says, it says that it has ended.
             if let Proof::Lease { item, generation, token } = call.proof {
                 self.let_go_by(item, *generation, token).await?;
             }
         }
-        Err(setback)
+        Err(failed)
     }
 
     /// Reads and decides; loads more where the engine asks for it.
     async fn decide(&self, call: &mut Call<'_>) -> Result<Arc<Decided>, ApplyError> {
         let mut loads = 0;
         loop {
-            let fixed = self.fixed(call.run).await?;
+            let meta = self.run_meta(call.run).await?;
             let digest = match revised_to(call.event) {
-                Some(revision) => self.graph_of_revision(fixed.plan, revision).await?,
-                None => fixed.graph.clone(),
+                Some(revision) => self.graph_of_revision(meta.plan, revision).await?,
+                None => meta.graph.clone(),
             };
             let graph = self.graph(&digest).await?;
             call.scope = touched(&graph, call.event).union(std::mem::replace(&mut call.scope, Scope::All));
@@ -276,8 +276,8 @@ impl Store {
             };
             if revised_to(call.event).is_none() && before.graph != digest {
                 // Another process revised the run since its graph was looked up.
-                let fixed = Fixed { graph: before.graph.clone(), ..(*fixed).clone() };
-                self.cache().keep_run(call.run, Arc::new(fixed));
+                let meta = RunMeta { graph: before.graph.clone(), ..(*meta).clone() };
+                self.cache().keep_run(call.run, Arc::new(meta));
                 continue;
             }
             self.check_proof(call, &before).await?;
@@ -290,7 +290,7 @@ impl Store {
                 Ok(after) if before.is_remembered && takes_back(&after.effects) => call.distrust_snapshot(),
                 Ok(after) => {
                     let event = event.into_owned();
-                    return Ok(Arc::new(decided(call, event, before, after, digest, fixed, graph)));
+                    return Ok(Arc::new(decided(call, event, before, after, digest, meta, graph)));
                 }
                 Err(Refusal::NotLoaded(more)) => {
                     loads += 1;
@@ -322,7 +322,7 @@ impl Store {
     }
 
     /// Says what an error of the writing statement means for the call.
-    async fn setback(&self, call: &mut Call<'_>, decided: Arc<Decided>, error: sqlx::Error) -> ApplyError {
+    async fn failed(&self, call: &mut Call<'_>, decided: Arc<Decided>, error: sqlx::Error) -> ApplyError {
         if raised(&error, "PL001") || violates(&error, "commands_pkey") {
             return ApplyError::Race;
         }
@@ -364,7 +364,7 @@ fn decided(
     before: read::Loaded,
     after: Advance,
     digest: planctl_engine::Digest,
-    fixed: Arc<Fixed>,
+    meta: Arc<RunMeta>,
     graph: Arc<Graph>,
 ) -> Decided {
     let brings_graph = before.seq == 0 || revised_to(call.event).is_some();
@@ -373,7 +373,7 @@ fn decided(
         Shared { at: before.now, cause: call.event.kind(), item: call.proof.item(), command: call.command };
     let lines = history::drafts((before.seq, before.chain), &shared, &input, &after.facts, &after.run);
     let item = call.proof.item().map(|(item, generation)| (item.clone(), generation));
-    Decided { before, after, input, item, command: call.command, fixed, graph, lines }
+    Decided { before, after, input, item, command: call.command, meta, graph, lines }
 }
 
 fn revised_to(event: &Event) -> Option<&planctl_engine::Digest> {
@@ -403,7 +403,7 @@ impl Decided {
     /// Returns the gate that the transition dispatches, where the caller takes it.
     fn gate<'d>(&'d self, call: &Call<'_>) -> Option<&'d planctl_engine::Item> {
         let take = call.take?;
-        if take.holder.host != self.fixed.host {
+        if take.holder.host != self.meta.host {
             return None;
         }
         self.after.effects.iter().find_map(|effect| match effect {
@@ -443,12 +443,12 @@ fn claimed(call: &Call<'_>, decided: &Decided, lease: Lease) -> Result<Claimed, 
         item: item.clone(),
         generation: lease.generation,
         token: call.token.clone(),
-        run_name: decided.fixed.name.clone(),
+        run_name: decided.meta.name.clone(),
         graph: decided.graph.clone(),
-        plan: decided.fixed.plan_path.clone(),
+        plan: decided.meta.plan_path.clone(),
         terms: lease.terms,
-        host: decided.fixed.host.clone(),
-        workspace: decided.fixed.workspace.clone(),
+        host: decided.meta.host.clone(),
+        workspace: decided.meta.workspace.clone(),
         lease_until: lease.lease_until,
         hard_deadline: lease.hard_deadline,
     })
@@ -475,7 +475,7 @@ fn finished(
     if decided.input.graph.is_some() {
         let digest = decided.input.graph.clone().expect("the graph was just seen");
         let run = decided.after.run.id;
-        store.cache().keep_run(run, Arc::new(Fixed { graph: digest, ..(*decided.fixed).clone() }));
+        store.cache().keep_run(run, Arc::new(RunMeta { graph: digest, ..(*decided.meta).clone() }));
     }
     store.bell().ring(decided.after.run.id, decided.brings(call.event, taken.as_ref(), served));
     Applied {

@@ -11,7 +11,7 @@ use crate::apply::{Committed, RunSnapshot};
 
 /// What never changes of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Fixed {
+pub(crate) struct RunMeta {
     pub(crate) name: String,
     pub(crate) plan: i64,
     pub(crate) plan_path: String,
@@ -24,7 +24,7 @@ pub(crate) struct Fixed {
 #[derive(Default)]
 pub(crate) struct Cache {
     graphs: Mutex<Shelf<Digest, Arc<Graph>>>,
-    runs: Mutex<Shelf<RunId, Arc<Fixed>>>,
+    runs: Mutex<Shelf<RunId, Arc<RunMeta>>>,
     snapshots: Mutex<Shelf<RunId, Box<RunSnapshot>>>,
     committed: Mutex<Shelf<RunId, Committed>>,
 }
@@ -45,12 +45,12 @@ impl Cache {
         lock(&self.graphs).put(digest, graph, bytes, Cache::GRAPH_BYTES_MAX);
     }
 
-    pub(crate) fn run(&self, run: RunId) -> Option<Arc<Fixed>> {
+    pub(crate) fn run(&self, run: RunId) -> Option<Arc<RunMeta>> {
         lock(&self.runs).get(&run)
     }
 
-    pub(crate) fn keep_run(&self, run: RunId, fixed: Arc<Fixed>) {
-        lock(&self.runs).put(run, fixed, 1, Cache::RUNS_MAX);
+    pub(crate) fn keep_run(&self, run: RunId, meta: Arc<RunMeta>) {
+        lock(&self.runs).put(run, meta, 1, Cache::RUNS_MAX);
     }
 
     /// Takes a run's snapshot out; whoever does not put it back has invalidated it.

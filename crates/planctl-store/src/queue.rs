@@ -575,7 +575,7 @@ impl Store {
 
     pub(crate) async fn claimed(&self, row: &PgRow, token: Token) -> Result<Claimed, StoreError> {
         let run = run_id(row.try_get("run")?);
-        let fixed = self.fixed(run).await?;
+        let meta = self.run_meta(run).await?;
         let work: Work = from_json(row.try_get("work")?, "an item's work")?;
         let item = Item {
             id: ItemId::new(row.try_get::<String, _>("id")?),
@@ -588,12 +588,12 @@ impl Store {
             item,
             generation: row.try_get("generation")?,
             token,
-            run_name: fixed.name.clone(),
+            run_name: meta.name.clone(),
             graph: self.graph(&Digest::new(row.try_get::<String, _>("graph")?)).await?,
-            plan: fixed.plan_path.clone(),
+            plan: meta.plan_path.clone(),
             terms: Terms::read(row)?,
-            host: fixed.host.clone(),
-            workspace: fixed.workspace.clone(),
+            host: meta.host.clone(),
+            workspace: meta.workspace.clone(),
             lease_until: time_at(row, "lease_until")?,
             hard_deadline: time_at(row, "hard_deadline")?,
         })

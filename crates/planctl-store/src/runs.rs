@@ -11,7 +11,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{Connection, PgConnection, Row};
 use uuid::Uuid;
 
-use crate::cache::Fixed;
+use crate::cache::RunMeta;
 use crate::connections::{Patience, Planning, repeated};
 use crate::error::{StoreError, Unread, violates};
 use crate::history::genesis;
@@ -65,7 +65,7 @@ pub(crate) const NEW_SUB_PLAN: &str = concat!(
     of_request!(),
     "insert into sub_plans (run, parent, item, place, depth, budget) select id, $14, $15, $16, $17, $18::json from run"
 );
-pub(crate) const FIXED: &str = "select r.name, r.plan, p.path as plan_path, w.host, coalesce(t.path, c.place, w.path) as path, r.graph \
+pub(crate) const RUN_META: &str = "select r.name, r.plan, p.path as plan_path, w.host, coalesce(t.path, c.place, w.path) as path, r.graph \
      from runs r join plans p on p.id = r.plan join workspaces w on w.id = r.workspace left join worktrees t on t.run = r.id \
      left join sub_plans c on c.run = r.id where r.id = $1";
 pub(crate) const BUSY: &str = "select o.name from runs r join runs o on o.workspace = r.workspace and o.active and not o.apart \
@@ -857,18 +857,18 @@ impl Store {
     ///
     /// [`StoreError::NotFound`] and those of the connection.
     pub async fn name_of(&self, run: RunId) -> Result<String, StoreError> {
-        Ok(self.fixed(run).await?.name.clone())
+        Ok(self.run_meta(run).await?.name.clone())
     }
 
     /// Returns what never changes of a run, from the cache where it is there.
-    pub(crate) async fn fixed(&self, run: RunId) -> Result<Arc<Fixed>, StoreError> {
-        if let Some(fixed) = self.cache().run(run) {
-            return Ok(fixed);
+    pub(crate) async fn run_meta(&self, run: RunId) -> Result<Arc<RunMeta>, StoreError> {
+        if let Some(meta) = self.cache().run(run) {
+            return Ok(meta);
         }
         let id = stored_run(run);
-        let row = repeated!(self, lent => sqlx::query(FIXED).bind(id).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, lent => sqlx::query(RUN_META).bind(id).fetch_optional(&mut *lent))?;
         let row = row.ok_or_else(|| StoreError::not_found(format!("run {run}")))?;
-        let fixed = Arc::new(Fixed {
+        let meta = Arc::new(RunMeta {
             name: row.try_get("name")?,
             plan: row.try_get("plan")?,
             plan_path: row.try_get("plan_path")?,
@@ -876,8 +876,8 @@ impl Store {
             workspace: row.try_get("path")?,
             graph: Digest::new(row.try_get::<String, _>("graph")?),
         });
-        self.cache().keep_run(run, fixed.clone());
-        Ok(fixed)
+        self.cache().keep_run(run, meta.clone());
+        Ok(meta)
     }
 
     /// Returns the name of the other run that has the workspace of this one.

@@ -114,7 +114,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("worktrees: again", worktrees::WORKTREE_AGAIN),
     ("worktrees: result", worktrees::WORKTREE_RESULT),
     ("worktrees: removed", worktrees::WORKTREE_REMOVED),
-    ("runs: fixed", runs::FIXED),
+    ("runs: meta", runs::RUN_META),
     ("runs: busy", runs::BUSY),
     ("runs: attach approval", runs::ATTACH_APPROVAL),
     ("runs: run", runs::RUN),

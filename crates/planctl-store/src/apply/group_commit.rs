@@ -184,7 +184,7 @@ impl Store {
             .bind(each.taken(|take, _| take.holder.instance.as_str()))
             .bind(each.taken(|take, _| take.holder.own))
             .bind(each.taken(|take, _| micros(take.lease)))
-            .bind(each.step(|step| step.decided.fixed.host.as_str()));
+            .bind(each.step(|step| step.decided.meta.host.as_str()));
         let query = write::bind_puts(query, &each.step(|step| step.put.as_ref()))
             .bind(each.step(|step| step.decided.before.used()))
             .bind(each.step(|step| &step.decided.before.chain[..]));

@@ -188,7 +188,7 @@ impl Store {
                     return Err(ApplyError::Final(StoreError::Refused(Refusal::WrongState)));
                 }
                 if matches!(call.event, Event::Clock(ClockEvent::Admitted)) && before.is_ending {
-                    let run = self.fixed(call.run).await?.name.clone();
+                    let run = self.run_meta(call.run).await?.name.clone();
                     return Err(ApplyError::Final(StoreError::WorkspaceBusy { run }));
                 }
                 return Ok(());

@@ -272,7 +272,7 @@ impl Decided {
             Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => call.proof.item().map(|(item, _)| item),
         };
         let (effects, now) = (&self.after.effects, self.before.now);
-        let mut rows = effects::rows(effects, &self.graph, &self.fixed.host, now, answered, gate)
+        let mut rows = effects::rows(effects, &self.graph, &self.meta.host, now, answered, gate)
             .map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
         if let Event::Clock(ClockEvent::Due { timer }) = call.event
             && !rows.armed.iter().any(|armed| *armed == timer.word())
@@ -462,7 +462,7 @@ impl Store {
             .bind(take.map(|take| take.holder.instance.as_str()))
             .bind(take.map(|take| take.holder.own))
             .bind(take.map(|take| effects::micros(take.lease)))
-            .bind(&decided.fixed.host);
+            .bind(&decided.meta.host);
         let query = bind_puts(query, &rows.puts.iter().map(Some).collect::<Vec<_>>())
             .bind(rows.puts.iter().map(|put| put.is_taken).collect::<Vec<_>>())
             .bind(status_word(after.head.status))
