@@ -23,10 +23,10 @@ pub(crate) struct RunMeta {
 
 #[derive(Default)]
 pub(crate) struct Cache {
-    graphs: Mutex<Shelf<Digest, Arc<Graph>>>,
-    runs: Mutex<Shelf<RunId, Arc<RunMeta>>>,
-    snapshots: Mutex<Shelf<RunId, Box<RunSnapshot>>>,
-    committed: Mutex<Shelf<RunId, Committed>>,
+    graphs: Mutex<BoundedCache<Digest, Arc<Graph>>>,
+    runs: Mutex<BoundedCache<RunId, Arc<RunMeta>>>,
+    snapshots: Mutex<BoundedCache<RunId, Box<RunSnapshot>>>,
+    committed: Mutex<BoundedCache<RunId, Committed>>,
 }
 
 impl Cache {
@@ -73,9 +73,9 @@ impl Cache {
 
     /// Keeps the newest line that was committed of a run; calls may end in another order than they committed.
     pub(crate) fn keep_committed(&self, run: RunId, committed: Committed) {
-        let mut shelf = lock(&self.committed);
-        if shelf.get(&run).is_none_or(|kept| kept.seq < committed.seq) {
-            shelf.put(run, committed, 1, Cache::RUNS_MAX);
+        let mut cache = lock(&self.committed);
+        if cache.get(&run).is_none_or(|kept| kept.seq < committed.seq) {
+            cache.put(run, committed, 1, Cache::RUNS_MAX);
         }
     }
 }
@@ -86,7 +86,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// A map of bounded weight; the value that was not used for the longest time leaves first.
-struct Shelf<K, V> {
+struct BoundedCache<K, V> {
     /// Each value with its weight and its number in the order.
     entries: HashMap<K, (V, usize, u64)>,
     order: BTreeMap<u64, K>,
@@ -94,13 +94,13 @@ struct Shelf<K, V> {
     weight: usize,
 }
 
-impl<K, V> Default for Shelf<K, V> {
-    fn default() -> Shelf<K, V> {
-        Shelf { entries: HashMap::new(), order: BTreeMap::new(), put: 0, weight: 0 }
+impl<K, V> Default for BoundedCache<K, V> {
+    fn default() -> BoundedCache<K, V> {
+        BoundedCache { entries: HashMap::new(), order: BTreeMap::new(), put: 0, weight: 0 }
     }
 }
 
-impl<K: Clone + Eq + Hash, V> Shelf<K, V> {
+impl<K: Clone + Eq + Hash, V> BoundedCache<K, V> {
     fn get(&mut self, key: &K) -> Option<V>
     where
         V: Clone,
@@ -141,14 +141,14 @@ mod tests {
 
     #[test]
     fn the_value_that_was_not_used_for_the_longest_time_leaves_first() {
-        let mut shelf = Shelf::default();
+        let mut cache = BoundedCache::default();
         for key in ["a", "b", "c"] {
-            shelf.put(key, key.to_owned(), 10, 30);
+            cache.put(key, key.to_owned(), 10, 30);
         }
-        assert_eq!(shelf.get(&"a").as_deref(), Some("a"));
-        shelf.put("d", "d".to_owned(), 10, 30);
-        assert_eq!(["a", "b", "c", "d"].map(|key| shelf.get(&key).is_some()), [true, false, true, true]);
-        shelf.put("e", "e".to_owned(), 30, 30);
-        assert_eq!(["a", "c", "d", "e"].map(|key| shelf.get(&key).is_some()), [false, false, false, true]);
+        assert_eq!(cache.get(&"a").as_deref(), Some("a"));
+        cache.put("d", "d".to_owned(), 10, 30);
+        assert_eq!(["a", "b", "c", "d"].map(|key| cache.get(&key).is_some()), [true, false, true, true]);
+        cache.put("e", "e".to_owned(), 30, 30);
+        assert_eq!(["a", "c", "d", "e"].map(|key| cache.get(&key).is_some()), [false, false, false, true]);
     }
 }
