@@ -81,9 +81,9 @@ impl Store {
             .bind(waiting.iter().map(|waiting| waiting.token.hash()).collect::<Vec<_>>())
             .bind(waiting.iter().map(|waiting| waiting.instance.as_str()).collect::<Vec<_>>())
             .bind(waiting.iter().map(|waiting| micros(waiting.lease)).collect::<Vec<_>>());
-        let mut lent = self.connections().lend(Planning::ByIndex).await?;
-        let result = query.fetch_all(&mut *lent).await;
-        let rows = lent.settle(result)?;
+        let mut connection = self.connections().acquire(Planning::ByIndex).await?;
+        let result = query.fetch_all(&mut *connection).await;
+        let rows = connection.recycle(result)?;
         let mut all: Vec<Option<Claimed>> = waiting.iter().map(|_| None).collect();
         for row in &rows {
             let place = usize::try_from(row.try_get::<i32, _>("place")?).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A few connections that stay open: lent for one statement, dropped when anything is doubtful.
+//! A few connections that stay open: acquired for one statement, dropped when anything is doubtful.
 //!
 //! sqlx's own pool pings each connection when it comes back, which costs the hot path a round trip per statement. Here a
 //! connection comes back only after its statement has ended in an answer; a broken or half-read one is closed.
@@ -89,8 +89,8 @@ impl Session {
     }
 }
 
-/// One connection, lent until its statement has ended.
-pub(crate) struct Lent<'a> {
+/// One connection, acquired until its statement has ended.
+pub(crate) struct PooledConnection<'a> {
     session: Option<Session>,
     home: &'a Connections,
     _permit: OwnedSemaphorePermit,
@@ -141,7 +141,7 @@ impl Connections {
 
     /// Lends a connection whose statements are planned in this way: an idle one, or a new one as long as there may be more.
     /// Where there may not, an idle one of the other kind is made one of this kind, which costs a round trip.
-    pub(crate) async fn lend(&self, planning: Planning) -> Result<Lent<'_>, sqlx::Error> {
+    pub(crate) async fn acquire(&self, planning: Planning) -> Result<PooledConnection<'_>, sqlx::Error> {
         let wait = self.permits.clone().acquire_owned();
         let permit = match timeout(self.settings.deadline, wait).await {
             Ok(Ok(permit)) => permit,
@@ -160,7 +160,7 @@ impl Connections {
                 }
             })?,
         };
-        Ok(Lent { session: Some(session), home: self, _permit: permit })
+        Ok(PooledConnection { session: Some(session), home: self, _permit: permit })
     }
 
     fn take_idle(&self, planning: Planning) -> Option<Session> {
@@ -168,8 +168,8 @@ impl Connections {
         if let Some(at) = idle.iter().rposition(|session| session.planning == planning) {
             return Some(idle.remove(at));
         }
-        let lent = self.settings.connections.max(1).saturating_sub(self.permits.available_permits());
-        let is_full = idle.len() + lent > self.settings.connections;
+        let in_use = self.settings.connections.max(1).saturating_sub(self.permits.available_permits());
+        let is_full = idle.len() + in_use > self.settings.connections;
         (is_full && !idle.is_empty()).then(|| idle.remove(0))
     }
 
@@ -226,9 +226,9 @@ fn milliseconds(span: Duration) -> String {
     span.as_millis().to_string()
 }
 
-impl Lent<'_> {
+impl PooledConnection<'_> {
     /// Gives the connection back if the statement ended in an answer, and passes the result on.
-    pub(crate) fn settle<T>(mut self, result: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
+    pub(crate) fn recycle<T>(mut self, result: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         let is_sound = match &result {
             Ok(_) | Err(sqlx::Error::RowNotFound) => true,
             Err(sqlx::Error::Database(error)) => {
@@ -244,17 +244,17 @@ impl Lent<'_> {
     }
 }
 
-impl Deref for Lent<'_> {
+impl Deref for PooledConnection<'_> {
     type Target = PgConnection;
 
     fn deref(&self) -> &PgConnection {
-        &self.session.as_ref().expect("the connection is there until it is settled").connection
+        &self.session.as_ref().expect("the connection is there until it is recycled").connection
     }
 }
 
-impl DerefMut for Lent<'_> {
+impl DerefMut for PooledConnection<'_> {
     fn deref_mut(&mut self) -> &mut PgConnection {
-        &mut self.session.as_mut().expect("the connection is there until it is settled").connection
+        &mut self.session.as_mut().expect("the connection is there until it is recycled").connection
     }
 }
 
@@ -290,16 +290,16 @@ impl Patience {
     }
 }
 
-/// Runs one statement on a lent connection and tries again while the database is away. For statements that may be
+/// Runs one statement on a pooled connection and tries again while the database is away. For statements that may be
 /// repeated without harm.
 macro_rules! repeated {
     ($store:expr, $connection:ident => $statement:expr) => {{
         let mut patience = $crate::connections::Patience::new($store.settings());
         loop {
-            let outcome = match $store.connections().lend($crate::connections::Planning::ByValues).await {
+            let outcome = match $store.connections().acquire($crate::connections::Planning::ByValues).await {
                 Ok(mut $connection) => {
                     let result = $statement.await;
-                    $connection.settle(result)
+                    $connection.recycle(result)
                 }
                 Err(error) => Err(error),
             };

@@ -324,8 +324,7 @@ impl Store {
     /// [`StoreError::Corrupt`] where one does not read, and those of the connection.
     pub async fn newest_lines(&self, run: RunId, limit: i64) -> Result<Vec<Line>, StoreError> {
         let id = stored_run(run);
-        let rows =
-            repeated!(self, lent => sqlx::query(NEWEST_LINES).bind(id).bind(limit).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(NEWEST_LINES).bind(id).bind(limit).fetch_all(&mut *connection))?;
         rows.iter().rev().map(Line::read).collect::<Result<_, _>>().map_err(|error| error.of(run))
     }
 
@@ -336,8 +335,7 @@ impl Store {
     /// [`StoreError::Corrupt`] where one does not read, and those of the connection.
     pub async fn newest_facts(&self, run: RunId, limit: i64) -> Result<Vec<Fact>, StoreError> {
         let id = stored_run(run);
-        let rows =
-            repeated!(self, lent => sqlx::query(NEWEST_FACTS).bind(id).bind(limit).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(NEWEST_FACTS).bind(id).bind(limit).fetch_all(&mut *connection))?;
         rows.iter().rev().map(|row| fact_of(run, row)).collect()
     }
 
@@ -348,7 +346,7 @@ impl Store {
     /// [`StoreError::Corrupt`] where it does not read, and those of the connection.
     pub async fn newest_rest(&self, run: RunId, node: &NodeId) -> Result<Option<Fact>, StoreError> {
         let id = stored_run(run);
-        let row = repeated!(self, lent => sqlx::query(NEWEST_REST).bind(id).bind(node.as_str()).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(NEWEST_REST).bind(id).bind(node.as_str()).fetch_optional(&mut *connection))?;
         row.map(|row| fact_of(run, &row)).transpose()
     }
 
@@ -359,7 +357,7 @@ impl Store {
     /// [`StoreError::Corrupt`] where a line does not read, and those of the connection.
     pub async fn history(&self, run: RunId, after: i64, limit: i64) -> Result<Vec<Line>, StoreError> {
         let id = stored_run(run);
-        let rows = repeated!(self, lent => sqlx::query(HISTORY_AFTER).bind(id).bind(after).bind(limit).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(HISTORY_AFTER).bind(id).bind(after).bind(limit).fetch_all(&mut *connection))?;
         rows.iter().map(Line::read).collect::<Result<_, _>>().map_err(|error| error.of(run))
     }
 }

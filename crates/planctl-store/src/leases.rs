@@ -64,7 +64,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn leased(&self, item: &ItemId, generation: i64, token: &Token) -> Result<Leased, StoreError> {
-        let row = repeated!(self, lent => sqlx::query(ITEM).bind(item.as_str()).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(ITEM).bind(item.as_str()).fetch_optional(&mut *connection))?;
         let Some(row) = row else {
             let run = item.agent_try().map(|(run, _)| run);
             let is_of_a_run = match run {
@@ -95,11 +95,11 @@ impl Store {
         token: &Token,
     ) -> Result<Option<Duration>, StoreError> {
         let hash = token.hash();
-        let row = repeated!(self, lent => sqlx::query(HELD_FOR)
+        let row = repeated!(self, connection => sqlx::query(HELD_FOR)
             .bind(item.as_str())
             .bind(generation)
             .bind(&hash)
-            .fetch_optional(&mut *lent))?;
+            .fetch_optional(&mut *connection))?;
         let Some(row) = row else { return Ok(None) };
         Ok(Some(Duration::from_micros(u64::try_from(row.try_get::<i64, _>("micros")?).unwrap_or(0))))
     }
@@ -138,12 +138,12 @@ impl Store {
         lease: Duration,
     ) -> Result<Renewal, StoreError> {
         let hash = token.hash();
-        let row = repeated!(self, lent => sqlx::query(statement)
+        let row = repeated!(self, connection => sqlx::query(statement)
             .bind(item.as_str())
             .bind(generation)
             .bind(&hash)
             .bind(micros(lease))
-            .fetch_optional(&mut *lent))?;
+            .fetch_optional(&mut *connection))?;
         if let Some(row) = row {
             return Ok(Renewal::Held {
                 lease_until: time_at(&row, "lease_until")?,
@@ -174,12 +174,12 @@ impl Store {
         usage: &Usage,
     ) -> Result<bool, StoreError> {
         let (hash, usage) = (token.hash(), to_json(usage));
-        let noted = repeated!(self, lent => sqlx::query(NOTE_USAGE)
+        let noted = repeated!(self, connection => sqlx::query(NOTE_USAGE)
             .bind(item.as_str())
             .bind(generation)
             .bind(&hash)
             .bind(&usage)
-            .execute(&mut *lent))?;
+            .execute(&mut *connection))?;
         if let Some(run) = item.run() {
             // What is said next is decided on what stands there, so that it need not be decided twice.
             self.cache().invalidate_snapshot(run);
@@ -194,17 +194,17 @@ impl Store {
     /// Those of the connection.
     pub async fn is_held(&self, item: &ItemId, generation: i64, token: &Token) -> Result<bool, StoreError> {
         let hash = token.hash();
-        let row = repeated!(self, lent => sqlx::query(IS_HELD)
+        let row = repeated!(self, connection => sqlx::query(IS_HELD)
             .bind(item.as_str())
             .bind(generation)
             .bind(&hash)
-            .fetch_one(&mut *lent))?;
+            .fetch_one(&mut *connection))?;
         Ok(row.try_get("is_held")?)
     }
 
     async fn status_of(&self, run: RunId) -> Result<Option<String>, StoreError> {
         let id = stored_run(run);
-        let row = repeated!(self, lent => sqlx::query(RUN_STATUS_OF).bind(id).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(RUN_STATUS_OF).bind(id).fetch_optional(&mut *connection))?;
         Ok(row.map(|row| row.try_get("status")).transpose()?)
     }
 }

@@ -253,7 +253,7 @@ impl Store {
                 runs.iter().map(|(run, brings)| self.payload(*run, *brings)).collect()
             };
             let sent: Result<_, StoreError> =
-                repeated!(self, lent => sqlx::query(RING).bind(&payloads).execute(&mut *lent));
+                repeated!(self, connection => sqlx::query(RING).bind(&payloads).execute(&mut *connection));
             if let Err(error) = sent {
                 tracing::debug!(%error, "other processes were not told");
             }

@@ -33,7 +33,8 @@ impl Store {
     /// Those of the connection.
     pub async fn awaited_locks(&self, run: RunId) -> Result<Vec<AwaitedLock>, StoreError> {
         let id = stored_run(run);
-        let rows = repeated!(self, lent => sqlx::query(LOCKS_AWAITED).bind(id).fetch_all(&mut *lent))?;
+        let rows =
+            repeated!(self, connection => sqlx::query(LOCKS_AWAITED).bind(id).fetch_all(&mut *connection))?;
         rows.iter()
             .map(|row| {
                 Ok(AwaitedLock {

@@ -56,7 +56,8 @@ impl Store {
     /// Those of the connection.
     pub async fn outstanding(&self, run: RunId) -> Result<Outstanding, StoreError> {
         let id = stored_run(run);
-        let row = repeated!(self, lent => sqlx::query(OUTSTANDING).bind(id).fetch_one(&mut *lent))?;
+        let row =
+            repeated!(self, connection => sqlx::query(OUTSTANDING).bind(id).fetch_one(&mut *connection))?;
         let wanted: Vec<String> = row.try_get("wanted")?;
         let wanted = wanted.iter().map(|role| Role::from(role.as_str())).collect();
         Ok(Outstanding { is_moving: row.try_get("is_moving")?, wanted })
@@ -83,8 +84,7 @@ impl Store {
     ) -> Result<BTreeMap<NodeId, Record>, StoreError> {
         let id = stored_run(run);
         let names: Vec<&str> = nodes.iter().map(NodeId::as_str).collect();
-        let row =
-            repeated!(self, lent => sqlx::query(SOME_RECORDS).bind(id).bind(&names).fetch_one(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(SOME_RECORDS).bind(id).bind(&names).fetch_one(&mut *connection))?;
         records(row.try_get("names")?, row.try_get("records")?)
     }
 
@@ -101,8 +101,7 @@ impl Store {
     ) -> Result<Vec<(NodeId, BTreeMap<String, Option<Digest>>)>, StoreError> {
         let id = stored_run(run);
         let names: Vec<&str> = nodes.iter().map(NodeId::as_str).collect();
-        let rows =
-            repeated!(self, lent => sqlx::query(FOUND_FILES).bind(id).bind(&names).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(FOUND_FILES).bind(id).bind(&names).fetch_all(&mut *connection))?;
         let mut newest: Vec<(NodeId, BTreeMap<String, Option<Digest>>)> = Vec::new();
         for row in &rows {
             let node = NodeId::new(row.try_get::<String, _>("node")?);
@@ -132,8 +131,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn last_approval(&self, plan: PlanId) -> Result<Option<Approval>, StoreError> {
-        let row =
-            repeated!(self, lent => sqlx::query(LAST_APPROVAL).bind(plan.0).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(LAST_APPROVAL).bind(plan.0).fetch_optional(&mut *connection))?;
         row.as_ref().map(Approval::read).transpose()
     }
 
@@ -144,8 +142,8 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn last_approval_in(&self, plan: PlanId, folder: &str) -> Result<Option<Approval>, StoreError> {
-        let row = repeated!(self, lent => {
-            sqlx::query(LAST_APPROVAL_IN).bind(plan.0).bind(folder).fetch_optional(&mut *lent)
+        let row = repeated!(self, connection => {
+            sqlx::query(LAST_APPROVAL_IN).bind(plan.0).bind(folder).fetch_optional(&mut *connection)
         })?;
         row.as_ref().map(Approval::read).transpose()
     }
@@ -162,7 +160,7 @@ impl Store {
         served: &[ServedRole],
     ) -> Result<(), StoreError> {
         let served: Vec<&str> = served.iter().map(ServedRole::word).collect();
-        repeated!(self, lent => set_settings_on(&mut lent, run, settings, &served))?;
+        repeated!(self, connection => set_settings_on(&mut connection, run, settings, &served))?;
         // Work that is out may be for somebody else now.
         self.bell().ring(run, Brings::UNKNOWN);
         Ok(())

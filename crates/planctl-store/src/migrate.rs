@@ -77,11 +77,11 @@ async fn migrate_once(store: &Store) -> Result<(), StoreError> {
     if found == Some(newest()) {
         return Ok(());
     }
-    let mut lent = store.connections().lend(Planning::ByValues).await?;
-    let result = migrate_on(&mut lent).await;
+    let mut connection = store.connections().acquire(Planning::ByValues).await?;
+    let result = migrate_on(&mut connection).await;
     match result {
         Ok(()) => {
-            lent.settle(Ok(()))?;
+            connection.recycle(Ok(()))?;
             Ok(())
         }
         Err(error) => Err(error),
@@ -152,9 +152,9 @@ pub(crate) async fn check(store: &Store) -> Result<(), StoreError> {
         Some(found) if found == newest() => Ok(()),
         Some(found) => Err(StoreError::OlderSchema { found, known: newest() }),
         None => {
-            let mut lent = store.connections().lend(Planning::ByValues).await?;
-            refuse_foreign(&mut lent).await?;
-            lent.settle(Ok(()))?;
+            let mut connection = store.connections().acquire(Planning::ByValues).await?;
+            refuse_foreign(&mut connection).await?;
+            connection.recycle(Ok(()))?;
             Err(StoreError::OlderSchema { found: 0, known: newest() })
         }
     }
@@ -162,11 +162,10 @@ pub(crate) async fn check(store: &Store) -> Result<(), StoreError> {
 
 /// Returns the schema's version, or `None` where there is no schema of ours; refuses a newer one.
 pub(crate) async fn version(store: &Store) -> Result<Option<i64>, StoreError> {
-    let row = crate::connections::repeated!(store, lent => sqlx::query(SCHEMA_EXISTS).fetch_one(&mut *lent))?;
+    let row = crate::connections::repeated!(store, connection => sqlx::query(SCHEMA_EXISTS).fetch_one(&mut *connection))?;
     if !row.try_get::<bool, _>("known")? {
         return Ok(None);
     }
-    let rows =
-        crate::connections::repeated!(store, lent => sqlx::query(SCHEMA_APPLIED).fetch_all(&mut *lent))?;
+    let rows = crate::connections::repeated!(store, connection => sqlx::query(SCHEMA_APPLIED).fetch_all(&mut *connection))?;
     whole(&rows).map(Some)
 }

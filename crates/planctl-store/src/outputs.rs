@@ -41,7 +41,7 @@ impl Store {
         if bytes.is_empty() {
             return Ok(());
         }
-        repeated!(self, lent => sqlx::query(PUT_OUTPUT).bind(digest.as_str()).bind(bytes).execute(&mut *lent))?;
+        repeated!(self, connection => sqlx::query(PUT_OUTPUT).bind(digest.as_str()).bind(bytes).execute(&mut *connection))?;
         Ok(())
     }
 
@@ -63,13 +63,13 @@ impl Store {
             return Ok(());
         }
         let hash = token.hash();
-        repeated!(self, lent => sqlx::query(PUT_OUTPUT_UNDER)
+        repeated!(self, connection => sqlx::query(PUT_OUTPUT_UNDER)
             .bind(digest.as_str())
             .bind(bytes)
             .bind(item.as_str())
             .bind(generation)
             .bind(&hash)
-            .execute(&mut *lent))?;
+            .execute(&mut *connection))?;
         Ok(())
     }
 
@@ -79,7 +79,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn output(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        let row = repeated!(self, lent => sqlx::query(GET_OUTPUT).bind(digest.as_str()).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(GET_OUTPUT).bind(digest.as_str()).fetch_optional(&mut *connection))?;
         Ok(row.map(|row| row.try_get("bytes")).transpose()?)
     }
 
@@ -91,10 +91,10 @@ impl Store {
     pub async fn sweep_outputs(&self) -> Result<u64, StoreError> {
         let mut swept = 0;
         loop {
-            let row = repeated!(self, lent => sqlx::query(SWEEP_OUTPUTS)
+            let row = repeated!(self, connection => sqlx::query(SWEEP_OUTPUTS)
                 .bind(micros(UNPROVEN_FOR))
                 .bind(SWEPT_AT_ONCE)
-                .fetch_one(&mut *lent))?;
+                .fetch_one(&mut *connection))?;
             swept += u64::try_from(row.try_get::<i64, _>("swept")?).unwrap_or(0);
             if row.try_get::<i64, _>("looked_at")? < SWEPT_AT_ONCE {
                 return Ok(swept);

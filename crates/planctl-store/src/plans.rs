@@ -338,8 +338,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn workspace(&self, host: &str, path: &str) -> Result<WorkspaceId, StoreError> {
-        let row =
-            repeated!(self, lent => sqlx::query(WORKSPACE).bind(host).bind(path).fetch_one(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(WORKSPACE).bind(host).bind(path).fetch_one(&mut *connection))?;
         Ok(WorkspaceId(row.try_get("id")?))
     }
 
@@ -349,7 +348,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn known_workspace(&self, host: &str, path: &str) -> Result<WorkspaceId, StoreError> {
-        let found = repeated!(self, lent => sqlx::query(KNOWN_WORKSPACE).bind(host).bind(path).fetch_optional(&mut *lent))?;
+        let found = repeated!(self, connection => sqlx::query(KNOWN_WORKSPACE).bind(host).bind(path).fetch_optional(&mut *connection))?;
         let id = found.map(|row| row.try_get("id")).transpose()?;
         Ok(WorkspaceId(id.unwrap_or(NO_WORKSPACE)))
     }
@@ -365,11 +364,11 @@ impl Store {
         path: &str,
         limit: i64,
     ) -> Result<Vec<String>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(OTHER_WORKSPACES)
+        let rows = repeated!(self, connection => sqlx::query(OTHER_WORKSPACES)
             .bind(host)
             .bind(path)
             .bind(limit)
-            .fetch_all(&mut *lent))?;
+            .fetch_all(&mut *connection))?;
         Ok(rows.iter().map(|row| row.try_get("path")).collect::<Result<_, _>>()?)
     }
 
@@ -382,7 +381,7 @@ impl Store {
     pub async fn save_revision(&self, revision: &NewRevision<'_>) -> Result<Plan, StoreError> {
         let body = to_json(revision.graph);
         let digest = graph_digest(&body);
-        let id: i64 = repeated!(self, lent => save_on(&mut lent, revision, &body, &digest))?;
+        let id: i64 = repeated!(self, connection => save_on(&mut connection, revision, &body, &digest))?;
         self.plan(PlanId(id)).await
     }
 
@@ -392,7 +391,8 @@ impl Store {
     ///
     /// [`StoreError::NotFound`] and those of the connection.
     pub async fn plan(&self, plan: PlanId) -> Result<Plan, StoreError> {
-        let row = repeated!(self, lent => sqlx::query(PLAN).bind(plan.0).fetch_optional(&mut *lent))?;
+        let row =
+            repeated!(self, connection => sqlx::query(PLAN).bind(plan.0).fetch_optional(&mut *connection))?;
         Plan::read(&row.ok_or_else(|| StoreError::not_found(format!("plan {}", plan.0)))?)
     }
 
@@ -402,7 +402,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn plan_at(&self, workspace: WorkspaceId, path: &str) -> Result<Option<Plan>, StoreError> {
-        let row = repeated!(self, lent => sqlx::query(PLAN_AT).bind(workspace.0).bind(path).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(PLAN_AT).bind(workspace.0).bind(path).fetch_optional(&mut *connection))?;
         row.as_ref().map(Plan::read).transpose()
     }
 
@@ -417,11 +417,11 @@ impl Store {
         page: &Page<i64>,
     ) -> Result<Vec<Plan>, StoreError> {
         let workspace = workspace.map(|workspace| workspace.0);
-        let rows = repeated!(self, lent => sqlx::query(PLANS)
+        let rows = repeated!(self, connection => sqlx::query(PLANS)
             .bind(workspace)
             .bind(page.after)
             .bind(page.limit)
-            .fetch_all(&mut *lent))?;
+            .fetch_all(&mut *connection))?;
         rows.iter().map(Plan::read).collect()
     }
 
@@ -438,7 +438,7 @@ impl Store {
         why: &str,
     ) -> Result<PlanStatus, StoreError> {
         let outcome: Result<PlanStatus, StoreError> =
-            repeated!(self, lent => move_on(&mut lent, plan, to, by, why))?;
+            repeated!(self, connection => move_on(&mut connection, plan, to, by, why))?;
         outcome
     }
 
@@ -448,7 +448,8 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn plan_moves(&self, plan: PlanId) -> Result<Vec<PlanMoved>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(PLAN_MOVES).bind(plan.0).fetch_all(&mut *lent))?;
+        let rows =
+            repeated!(self, connection => sqlx::query(PLAN_MOVES).bind(plan.0).fetch_all(&mut *connection))?;
         rows.iter()
             .map(|row| {
                 Ok(PlanMoved {
@@ -469,7 +470,7 @@ impl Store {
     ///
     /// [`StoreError::NotFound`], [`StoreError::Corrupt`] where its graph does not read, and those of the connection.
     pub async fn revision(&self, plan: PlanId, digest: &Digest) -> Result<Revision, StoreError> {
-        let row = repeated!(self, lent => sqlx::query(REVISION).bind(plan.0).bind(digest.as_str()).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(REVISION).bind(plan.0).bind(digest.as_str()).fetch_optional(&mut *connection))?;
         let row = row.ok_or_else(|| StoreError::not_found(format!("revision {digest}")))?;
         let graph_digest = digest_at(&row, "graph")?;
         Ok(Revision {
@@ -490,16 +491,16 @@ impl Store {
         plan: PlanId,
         page: &Page<Digest>,
     ) -> Result<Vec<(Digest, Timestamp)>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(REVISIONS)
+        let rows = repeated!(self, connection => sqlx::query(REVISIONS)
             .bind(plan.0)
             .bind(page.after.as_ref().map(Digest::as_str))
             .bind(page.limit)
-            .fetch_all(&mut *lent))?;
+            .fetch_all(&mut *connection))?;
         rows.iter().map(|row| Ok((digest_at(row, "digest")?, time_at(row, "created_at")?))).collect()
     }
 
     pub(crate) async fn graph_of_revision(&self, plan: i64, revision: &Digest) -> Result<Digest, StoreError> {
-        let row = repeated!(self, lent => sqlx::query(REVISION).bind(plan).bind(revision.as_str()).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(REVISION).bind(plan).bind(revision.as_str()).fetch_optional(&mut *connection))?;
         digest_at(&row.ok_or_else(|| StoreError::not_found(format!("revision {revision}")))?, "graph")
     }
 
@@ -508,8 +509,7 @@ impl Store {
         if let Some(graph) = self.cache().graph(digest) {
             return Ok(graph);
         }
-        let row =
-            repeated!(self, lent => sqlx::query(GRAPH).bind(digest.as_str()).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(GRAPH).bind(digest.as_str()).fetch_optional(&mut *connection))?;
         let row = row.ok_or_else(|| StoreError::corrupt(format!("graph {digest} is missing")))?;
         let body: &str = row.try_get("body")?;
         let graph: Arc<Graph> = Arc::new(from_json(body, "a graph")?);
@@ -524,7 +524,7 @@ impl Store {
     /// [`StoreError::NotFound`] and those of the connection.
     pub async fn approve(&self, approval: &NewApproval<'_>) -> Result<Approval, StoreError> {
         let nonce = crate::random::uuid();
-        repeated!(self, lent => sqlx::query(APPROVE)
+        repeated!(self, connection => sqlx::query(APPROVE)
             .bind(approval.plan.0)
             .bind(approval.digest.as_str())
             .bind(approval.config_digest.as_str())
@@ -533,9 +533,8 @@ impl Store {
             .bind(approval.by)
             .bind(approval.note)
             .bind(nonce)
-            .execute(&mut *lent))?;
-        let row =
-            repeated!(self, lent => sqlx::query(APPROVAL_OF_NONCE).bind(nonce).fetch_optional(&mut *lent))?;
+            .execute(&mut *connection))?;
+        let row = repeated!(self, connection => sqlx::query(APPROVAL_OF_NONCE).bind(nonce).fetch_optional(&mut *connection))?;
         Approval::read(&row.ok_or_else(|| StoreError::not_found(format!("plan {}", approval.plan.0)))?)
     }
 
@@ -545,7 +544,7 @@ impl Store {
     ///
     /// [`StoreError::NotFound`] and those of the connection.
     pub async fn approval(&self, approval: ApprovalId) -> Result<Approval, StoreError> {
-        let row = repeated!(self, lent => sqlx::query(APPROVAL).bind(approval.0).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(APPROVAL).bind(approval.0).fetch_optional(&mut *connection))?;
         Approval::read(&row.ok_or_else(|| StoreError::not_found(format!("approval {}", approval.0)))?)
     }
 
@@ -560,11 +559,11 @@ impl Store {
         digest: &Digest,
         config_digest: &Digest,
     ) -> Result<Option<Approval>, StoreError> {
-        let row = repeated!(self, lent => sqlx::query(APPROVAL_FOR)
+        let row = repeated!(self, connection => sqlx::query(APPROVAL_FOR)
             .bind(plan.0)
             .bind(digest.as_str())
             .bind(config_digest.as_str())
-            .fetch_optional(&mut *lent))?;
+            .fetch_optional(&mut *connection))?;
         row.as_ref().map(Approval::read).transpose()
     }
 
@@ -574,7 +573,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn void_approvals(&self, plan: PlanId, why: &str) -> Result<(), StoreError> {
-        repeated!(self, lent => sqlx::query(VOID_OTHERS).bind(plan.0).bind(None::<&str>).bind(why).execute(&mut *lent))?;
+        repeated!(self, connection => sqlx::query(VOID_OTHERS).bind(plan.0).bind(None::<&str>).bind(why).execute(&mut *connection))?;
         Ok(())
     }
 }

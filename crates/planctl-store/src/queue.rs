@@ -484,7 +484,7 @@ impl Store {
     }
 
     async fn held_under(&self, token: &Token) -> Result<Option<PgRow>, StoreError> {
-        repeated!(self, lent => sqlx::query(CLAIMED_BEFORE).bind(token.hash()).fetch_optional(&mut *lent))
+        repeated!(self, connection => sqlx::query(CLAIMED_BEFORE).bind(token.hash()).fetch_optional(&mut *connection))
     }
 
     async fn try_claim(
@@ -521,9 +521,9 @@ impl Store {
             Some(runs) => query.bind(runs),
             None => query,
         };
-        let mut lent = self.connections().lend(Planning::ByIndex).await?;
-        let result = query.fetch_optional(&mut *lent).await;
-        lent.settle(result)
+        let mut connection = self.connections().acquire(Planning::ByIndex).await?;
+        let result = query.fetch_optional(&mut *connection).await;
+        connection.recycle(result)
     }
 
     /// Returns the work of these roles that anybody can claim in workspaces on a host, each with the path of its plan.
@@ -533,8 +533,7 @@ impl Store {
     /// Those of the connection.
     pub async fn work_ready(&self, roles: &[Role], host: &str) -> Result<Vec<(WorkOf, String)>, StoreError> {
         let roles: Vec<&str> = roles.iter().map(Role::as_str).collect();
-        let rows =
-            repeated!(self, lent => sqlx::query(WORK_READY).bind(&roles).bind(host).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(WORK_READY).bind(&roles).bind(host).fetch_all(&mut *connection))?;
         rows.iter()
             .map(|row| {
                 let role = Role::from(row.try_get::<&str, _>("target")?);
@@ -549,7 +548,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn item_counts(&self) -> Result<ItemCounts, StoreError> {
-        let row = repeated!(self, lent => sqlx::query(ITEM_COUNTS).fetch_one(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(ITEM_COUNTS).fetch_one(&mut *connection))?;
         Ok(ItemCounts {
             queued: count_at(&row, "queued")?,
             working: count_at(&row, "working")?,
@@ -565,11 +564,11 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn roles(&self, page: &Page<String>, seen: Duration) -> Result<Vec<RoleRow>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(ROLES)
+        let rows = repeated!(self, connection => sqlx::query(ROLES)
             .bind(&page.after)
             .bind(page.limit)
             .bind(micros(seen))
-            .fetch_all(&mut *lent))?;
+            .fetch_all(&mut *connection))?;
         rows.iter().map(RoleRow::read).collect()
     }
 
@@ -620,8 +619,7 @@ impl Store {
         limit: i64,
     ) -> Result<Vec<Result<Expired, Unread>>, StoreError> {
         let except = stored_runs(except);
-        let rows =
-            repeated!(self, lent => sqlx::query(EXPIRED).bind(limit).bind(&except).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(EXPIRED).bind(limit).bind(&except).fetch_all(&mut *connection))?;
         Expired::each(&rows, None)
     }
 
@@ -638,12 +636,12 @@ impl Store {
         except: &[RunId],
     ) -> Result<Vec<Result<Expired, Unread>>, StoreError> {
         let except = stored_runs(except);
-        let rows = repeated!(self, lent => sqlx::query(HELD_BY)
+        let rows = repeated!(self, connection => sqlx::query(HELD_BY)
             .bind(1000_i64)
             .bind(&except)
             .bind(host)
             .bind(instance)
-            .fetch_all(&mut *lent))?;
+            .fetch_all(&mut *connection))?;
         Expired::each(&rows, Some(instance))
     }
 
@@ -653,7 +651,8 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn holders(&self, host: &str) -> Result<Vec<(String, String)>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(HOLDERS).bind(host).fetch_all(&mut *lent))?;
+        let rows =
+            repeated!(self, connection => sqlx::query(HOLDERS).bind(host).fetch_all(&mut *connection))?;
         rows.iter().map(|row| Ok((row.try_get("boot")?, row.try_get("instance")?))).collect()
     }
 
@@ -670,13 +669,13 @@ impl Store {
             ClaimLane::Agent(roles) => (NEXT_WORK, Some(roles.iter().map(Role::as_str).collect::<Vec<_>>())),
             ClaimLane::Among(work) => (NEXT_WORK, Some(work.iter().map(|work| work.role.as_str()).collect())),
         };
-        let row = repeated!(self, lent => {
+        let row = repeated!(self, connection => {
             let query = sqlx::query(statement).bind(host);
             let query = match &roles {
                 Some(roles) => query.bind(roles),
                 None => query,
             };
-            query.fetch_one(&mut *lent)
+            query.fetch_one(&mut *connection)
         })?;
         wait_of(&row)
     }
@@ -689,7 +688,7 @@ impl Store {
     /// Those of the connection.
     pub async fn next_wake(&self, run: RunId) -> Result<Option<Duration>, StoreError> {
         let id = stored_run(run);
-        let row = repeated!(self, lent => sqlx::query(NEXT_WAKE).bind(id).fetch_one(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(NEXT_WAKE).bind(id).fetch_one(&mut *connection))?;
         wait_of(&row)
     }
 }

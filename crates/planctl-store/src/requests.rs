@@ -136,7 +136,7 @@ impl Store {
     pub async fn begin_request(&self, request: &Request) -> Result<Begun, StoreError> {
         let call = random::uuid();
         loop {
-            let fresh = repeated!(self, lent => sqlx::query(BEGIN_REQUEST)
+            let fresh = repeated!(self, connection => sqlx::query(BEGIN_REQUEST)
                 .bind(&request.principal)
                 .bind(request.key.as_str())
                 .bind(&request.route)
@@ -144,16 +144,16 @@ impl Store {
                 .bind(call)
                 .bind(micros(KEPT))
                 .bind(micros(ABANDONED))
-                .fetch_optional(&mut *lent))?;
+                .fetch_optional(&mut *connection))?;
             if let Some(row) = fresh {
                 return Ok(Begun::Fresh(RequestTurn { id: RequestId(row.try_get("id")?), call }));
             }
-            let row = repeated!(self, lent => sqlx::query(READ_REQUEST)
+            let row = repeated!(self, connection => sqlx::query(READ_REQUEST)
                 .bind(&request.principal)
                 .bind(request.key.as_str())
                 .bind(&request.route)
                 .bind(&request.body_hash)
-                .fetch_optional(&mut *lent))?;
+                .fetch_optional(&mut *connection))?;
             // Swept since the statement before: begin again.
             let Some(row) = row else { continue };
             if !row.try_get::<bool, _>("is_same")? {
@@ -180,14 +180,14 @@ impl Store {
         status: u16,
         answer: &[u8],
     ) -> Result<(), StoreError> {
-        repeated!(self, lent => sqlx::query(ANSWER_REQUEST)
+        repeated!(self, connection => sqlx::query(ANSWER_REQUEST)
             .bind(&request.principal)
             .bind(request.key.as_str())
             .bind(&request.route)
             .bind(&request.body_hash)
             .bind(i32::from(status))
             .bind(answer)
-            .execute(&mut *lent))?;
+            .execute(&mut *connection))?;
         Ok(())
     }
 
@@ -197,11 +197,11 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn leave_request(&self, request: &Request, turn: &RequestTurn) -> Result<(), StoreError> {
-        repeated!(self, lent => sqlx::query(LEAVE_REQUEST)
+        repeated!(self, connection => sqlx::query(LEAVE_REQUEST)
             .bind(&request.principal)
             .bind(request.key.as_str())
             .bind(turn.call)
-            .execute(&mut *lent))?;
+            .execute(&mut *connection))?;
         Ok(())
     }
 
@@ -211,7 +211,8 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn is_accepted(&self, key: &str) -> Result<bool, StoreError> {
-        let row = repeated!(self, lent => sqlx::query(IS_ACCEPTED).bind(key).fetch_one(&mut *lent))?;
+        let row =
+            repeated!(self, connection => sqlx::query(IS_ACCEPTED).bind(key).fetch_one(&mut *connection))?;
         Ok(row.try_get("found")?)
     }
 
@@ -222,9 +223,8 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn sweep_requests(&self) -> Result<u64, StoreError> {
-        let swept =
-            repeated!(self, lent => sqlx::query(SWEEP_REQUESTS).bind(micros(KEPT)).execute(&mut *lent))?;
-        repeated!(self, lent => sqlx::query(SWEEP_COMMANDS).bind(micros(KEPT)).execute(&mut *lent))?;
+        let swept = repeated!(self, connection => sqlx::query(SWEEP_REQUESTS).bind(micros(KEPT)).execute(&mut *connection))?;
+        repeated!(self, connection => sqlx::query(SWEEP_COMMANDS).bind(micros(KEPT)).execute(&mut *connection))?;
         self.sweep_outputs().await?;
         Ok(swept.rows_affected())
     }

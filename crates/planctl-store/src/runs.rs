@@ -485,7 +485,7 @@ impl Store {
         let mut patience = Patience::new(self.settings());
         loop {
             let attempt = async {
-                let mut lent = self.connections().lend(Planning::ByValues).await?;
+                let mut connection = self.connections().acquire(Planning::ByValues).await?;
                 let (statement, folder) = match place {
                     Place::Workspace => (NEW_RUN, None),
                     Place::Worktree(worktree) => (NEW_RUN_APART, Some(worktree.folder)),
@@ -514,8 +514,8 @@ impl Store {
                     let left_behind = i32::try_from(*left_behind).unwrap_or(i32::MAX);
                     query = query.bind(inside).bind(*base).bind(left_behind);
                 }
-                let result = query.execute(&mut *lent).await;
-                lent.settle(result)
+                let result = query.execute(&mut *connection).await;
+                connection.recycle(result)
             };
             match attempt.await {
                 Ok(_) => {
@@ -547,7 +547,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn now(&self) -> Result<Timestamp, StoreError> {
-        let row = repeated!(self, lent => sqlx::query(NOW).fetch_one(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(NOW).fetch_one(&mut *connection))?;
         Ok(time_at(&row, "now")?)
     }
 
@@ -558,7 +558,7 @@ impl Store {
     /// Those of the connection.
     pub async fn attach_approval(&self, run: RunId, approval: ApprovalId) -> Result<(), StoreError> {
         let id = stored_run(run);
-        repeated!(self, lent => attach_on(&mut lent, id, approval))?;
+        repeated!(self, connection => attach_on(&mut connection, id, approval))?;
         Ok(())
     }
 
@@ -569,7 +569,7 @@ impl Store {
     /// [`StoreError::NotFound`] and those of the connection.
     pub async fn run(&self, run: RunId) -> Result<RunRow, StoreError> {
         let id = stored_run(run);
-        let row = repeated!(self, lent => sqlx::query(RUN).bind(id).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(RUN).bind(id).fetch_optional(&mut *connection))?;
         RunRow::read(&row.ok_or_else(|| StoreError::not_found(format!("run {run}")))?)
     }
 
@@ -580,7 +580,7 @@ impl Store {
     /// Those of the connection.
     pub async fn run_of_request(&self, request: RequestId) -> Result<Option<RunRow>, StoreError> {
         let key = request.to_string();
-        let row = repeated!(self, lent => sqlx::query(RUN_OF_REQUEST).bind(&key).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(RUN_OF_REQUEST).bind(&key).fetch_optional(&mut *connection))?;
         row.as_ref().map(RunRow::read).transpose()
     }
 
@@ -595,13 +595,15 @@ impl Store {
         if given == "@last" {
             let here = match place {
                 Some(place) => {
-                    repeated!(self, lent => sqlx::query(RUN_LAST_IN).bind(place).fetch_optional(&mut *lent))?
+                    repeated!(self, connection => sqlx::query(RUN_LAST_IN).bind(place).fetch_optional(&mut *connection))?
                 }
                 None => None,
             };
             let row = match here {
                 Some(row) => Some(row),
-                None => repeated!(self, lent => sqlx::query(RUN_LAST).fetch_optional(&mut *lent))?,
+                None => {
+                    repeated!(self, connection => sqlx::query(RUN_LAST).fetch_optional(&mut *connection))?
+                }
             };
             return RunRow::read(&row.ok_or_else(|| StoreError::not_found("a run: there is none yet"))?);
         }
@@ -611,12 +613,12 @@ impl Store {
         if let Some((stem, number)) = given.rsplit_once('-')
             && let Ok(number) = number.parse::<i32>()
         {
-            let named = repeated!(self, lent => sqlx::query(RUN_NAMED).bind(stem).bind(number).fetch_optional(&mut *lent))?;
+            let named = repeated!(self, connection => sqlx::query(RUN_NAMED).bind(stem).bind(number).fetch_optional(&mut *connection))?;
             if let Some(row) = named {
                 return RunRow::read(&row);
             }
         }
-        let of_path = repeated!(self, lent => sqlx::query(RUN_OF_PATH).bind(place).bind(given).fetch_optional(&mut *lent))?;
+        let of_path = repeated!(self, connection => sqlx::query(RUN_OF_PATH).bind(place).bind(given).fetch_optional(&mut *connection))?;
         if let Some(row) = of_path {
             return RunRow::read(&row);
         }
@@ -631,12 +633,12 @@ impl Store {
         }
         let (first, last) = ids_beginning(given).unzip();
         let beyond = beyond_those_beginning(given);
-        let rows = repeated!(self, lent => sqlx::query(RUNS_BEGINNING)
+        let rows = repeated!(self, connection => sqlx::query(RUNS_BEGINNING)
             .bind(given)
             .bind(&beyond)
             .bind(first)
             .bind(last)
-            .fetch_all(&mut *lent))?;
+            .fetch_all(&mut *connection))?;
         let found = rows.iter().map(RunRow::read).collect::<Result<Vec<_>, _>>()?;
         match <[RunRow; 1]>::try_from(found) {
             Ok([only]) => Ok(only),
@@ -654,7 +656,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn newest_run_of(&self, plan: PlanId) -> Result<Option<RunRow>, StoreError> {
-        let row = repeated!(self, lent => sqlx::query(RUN_OF_PLAN).bind(plan.0).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(RUN_OF_PLAN).bind(plan.0).fetch_optional(&mut *connection))?;
         row.as_ref().map(RunRow::read).transpose()
     }
 
@@ -669,11 +671,11 @@ impl Store {
         page: &Page<RunId>,
     ) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
         let (workspace, before) = (workspace.map(|workspace| workspace.0), page.after.map(stored_run));
-        let rows = repeated!(self, lent => sqlx::query(RUNS)
+        let rows = repeated!(self, connection => sqlx::query(RUNS)
             .bind(workspace)
             .bind(page.limit)
             .bind(before)
-            .fetch_all(&mut *lent))?;
+            .fetch_all(&mut *connection))?;
         RunRow::each(&rows)
     }
 
@@ -687,8 +689,7 @@ impl Store {
         host: &str,
         limit: i64,
     ) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
-        let rows =
-            repeated!(self, lent => sqlx::query(RUNS_QUEUED).bind(host).bind(limit).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(RUNS_QUEUED).bind(host).bind(limit).fetch_all(&mut *connection))?;
         RunRow::each(&rows)
     }
 
@@ -698,8 +699,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn open_runs(&self, host: &str, limit: i64) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
-        let rows =
-            repeated!(self, lent => sqlx::query(RUNS_OPEN).bind(host).bind(limit).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(RUNS_OPEN).bind(host).bind(limit).fetch_all(&mut *connection))?;
         RunRow::each(&rows)
     }
 
@@ -713,7 +713,7 @@ impl Store {
         host: &str,
         limit: i64,
     ) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(RUNS_ENDED_LAST).bind(host).bind(limit).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(RUNS_ENDED_LAST).bind(host).bind(limit).fetch_all(&mut *connection))?;
         RunRow::each(&rows)
     }
 
@@ -729,11 +729,11 @@ impl Store {
         limit: i64,
     ) -> Result<Vec<RunRow>, StoreError> {
         let workspace = workspace.map(|workspace| workspace.0);
-        let rows = repeated!(self, lent => sqlx::query(RUNS_WITH_WORKTREES)
+        let rows = repeated!(self, connection => sqlx::query(RUNS_WITH_WORKTREES)
             .bind(host)
             .bind(workspace)
             .bind(limit)
-            .fetch_all(&mut *lent))?;
+            .fetch_all(&mut *connection))?;
         rows.iter().map(RunRow::read).collect()
     }
 
@@ -747,10 +747,10 @@ impl Store {
         host: &str,
         limit: i64,
     ) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(RUNS_LEFT_IN_WORKTREES)
+        let rows = repeated!(self, connection => sqlx::query(RUNS_LEFT_IN_WORKTREES)
             .bind(host)
             .bind(limit)
-            .fetch_all(&mut *lent))?;
+            .fetch_all(&mut *connection))?;
         RunRow::each(&rows)
     }
 
@@ -760,7 +760,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn open_counts(&self) -> Result<(u64, u64), StoreError> {
-        let row = repeated!(self, lent => sqlx::query(OPEN_COUNTS).fetch_one(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(OPEN_COUNTS).fetch_one(&mut *connection))?;
         let count = |name| row.try_get::<i64, _>(name).map(|count| u64::try_from(count).unwrap_or(0));
         Ok((count("runs")?, count("asks")?))
     }
@@ -773,7 +773,7 @@ impl Store {
     pub async fn run_view(&self, run: RunId) -> Result<RunView, StoreError> {
         let id = stored_run(run);
         let row = self.run(run).await?;
-        let items = repeated!(self, lent => sqlx::query(ITEMS).bind(id).fetch_all(&mut *lent))?;
+        let items = repeated!(self, connection => sqlx::query(ITEMS).bind(id).fetch_all(&mut *connection))?;
         let items =
             items.iter().map(open_item).collect::<Result<Vec<_>, _>>().map_err(|error| error.of(run))?;
         Ok(RunView { run: row, records: self.all_records(run).await?, items })
@@ -781,7 +781,7 @@ impl Store {
 
     pub(crate) async fn all_records(&self, run: RunId) -> Result<BTreeMap<NodeId, Record>, StoreError> {
         let id = stored_run(run);
-        let row = repeated!(self, lent => sqlx::query(RECORDS).bind(id).fetch_one(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(RECORDS).bind(id).fetch_one(&mut *connection))?;
         records(row.try_get("names")?, row.try_get("records")?).map_err(|error| error.of(run))
     }
 
@@ -810,12 +810,12 @@ impl Store {
         page: &Page<i64>,
     ) -> Result<Vec<AskRow>, StoreError> {
         let (run, workspace) = (run.map(stored_run), workspace.map(|workspace| workspace.0));
-        let rows = repeated!(self, lent => sqlx::query(ASKS)
+        let rows = repeated!(self, connection => sqlx::query(ASKS)
             .bind(run)
             .bind(workspace)
             .bind(page.after)
             .bind(page.limit)
-            .fetch_all(&mut *lent))?;
+            .fetch_all(&mut *connection))?;
         rows.iter().map(ask_row).collect()
     }
 
@@ -825,7 +825,8 @@ impl Store {
     ///
     /// [`StoreError::NoAsk`] and those of the connection.
     pub async fn ask(&self, number: i64) -> Result<AskRow, StoreError> {
-        let row = repeated!(self, lent => sqlx::query(ASK).bind(number).fetch_optional(&mut *lent))?;
+        let row =
+            repeated!(self, connection => sqlx::query(ASK).bind(number).fetch_optional(&mut *connection))?;
         ask_row(&row.ok_or_else(|| StoreError::NoAsk { number })?)
     }
 
@@ -836,7 +837,7 @@ impl Store {
     /// Those of the connection.
     pub async fn refusals(&self, run: RunId) -> Result<Vec<RefusalRow>, StoreError> {
         let id = stored_run(run);
-        let rows = repeated!(self, lent => sqlx::query(REFUSALS).bind(id).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(REFUSALS).bind(id).fetch_all(&mut *connection))?;
         rows.iter()
             .map(|row| {
                 Ok(RefusalRow {
@@ -866,7 +867,8 @@ impl Store {
             return Ok(meta);
         }
         let id = stored_run(run);
-        let row = repeated!(self, lent => sqlx::query(RUN_META).bind(id).fetch_optional(&mut *lent))?;
+        let row =
+            repeated!(self, connection => sqlx::query(RUN_META).bind(id).fetch_optional(&mut *connection))?;
         let row = row.ok_or_else(|| StoreError::not_found(format!("run {run}")))?;
         let meta = Arc::new(RunMeta {
             name: row.try_get("name")?,
@@ -886,7 +888,7 @@ impl Store {
         run: RunId,
     ) -> Result<Option<String>, StoreError> {
         let id = stored_run(run);
-        let row = repeated!(self, lent => sqlx::query(BUSY).bind(id).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(BUSY).bind(id).fetch_optional(&mut *connection))?;
         Ok(row.map(|row| row.try_get("name")).transpose()?)
     }
 }

@@ -66,7 +66,7 @@ impl Store {
         digest: &[u8; 32],
     ) -> Result<Option<String>, StoreError> {
         let id = stored_run(run);
-        let rows = repeated!(self, lent => sqlx::query(SEALS).bind(id).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(SEALS).bind(id).fetch_all(&mut *connection))?;
         let mut before: Vec<u8> = Vec::new();
         let mut newest: Vec<u8> = Vec::new();
         for (at, row) in rows.iter().enumerate() {

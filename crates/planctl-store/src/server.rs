@@ -41,7 +41,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn server_facts(&self) -> Result<ServerFacts, StoreError> {
-        let row = repeated!(self, lent => sqlx::query(SERVER_FACTS).fetch_one(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(SERVER_FACTS).fetch_one(&mut *connection))?;
         let mut lossy = Vec::new();
         for name in ["fsync", "full_page_writes", "synchronous_commit"] {
             if !row.try_get::<bool, _>(name)? {

@@ -76,8 +76,7 @@ impl AroundRow {
 impl Store {
     /// Returns what is left of the budget of an item's run for the run that the item waits for.
     pub(crate) async fn left_for(&self, item: &ItemId) -> Result<Budget, StoreError> {
-        let row =
-            repeated!(self, lent => sqlx::query(HEAD_AROUND).bind(item.as_str()).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(HEAD_AROUND).bind(item.as_str()).fetch_optional(&mut *connection))?;
         let Some(row) = row else { return Ok(Budget::default()) };
         let head: Head = from_json(row.try_get("head")?, "a run's head")?;
         Ok(head.left_for(&NodeId::new(row.try_get::<String, _>("node")?)))
@@ -89,8 +88,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn sub_plan_of(&self, item: &ItemId) -> Result<Option<RunRow>, StoreError> {
-        let row =
-            repeated!(self, lent => sqlx::query(SUB_PLAN_OF).bind(item.as_str()).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(SUB_PLAN_OF).bind(item.as_str()).fetch_optional(&mut *connection))?;
         row.as_ref().map(RunRow::read).transpose()
     }
 
@@ -101,7 +99,8 @@ impl Store {
     /// Those of the connection.
     pub async fn sub_plans_open(&self, parent: RunId) -> Result<Vec<RunRow>, StoreError> {
         let id = stored_run(parent);
-        let rows = repeated!(self, lent => sqlx::query(SUB_PLANS_OPEN).bind(id).fetch_all(&mut *lent))?;
+        let rows =
+            repeated!(self, connection => sqlx::query(SUB_PLANS_OPEN).bind(id).fetch_all(&mut *connection))?;
         rows.iter().map(RunRow::read).collect()
     }
 
@@ -111,7 +110,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn wake_around(&self) -> Result<(), StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(WAKE_AROUND).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(WAKE_AROUND).fetch_all(&mut *connection))?;
         for row in rows {
             self.bell().ring(run_id(row.try_get("run")?), Brings::UNKNOWN);
         }
@@ -126,7 +125,7 @@ impl Store {
     /// Those of the connection.
     pub async fn sub_plans_left(&self, except: &[RunId], limit: i64) -> Result<Vec<RunId>, StoreError> {
         let except = stored_runs(except);
-        let rows = repeated!(self, lent => sqlx::query(SUB_PLANS_LEFT).bind(limit).bind(&except).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(SUB_PLANS_LEFT).bind(limit).bind(&except).fetch_all(&mut *connection))?;
         rows.iter().map(|row| Ok(run_id(row.try_get("run")?))).collect()
     }
 }

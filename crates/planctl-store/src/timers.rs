@@ -38,8 +38,7 @@ impl Store {
         limit: i64,
     ) -> Result<Vec<Result<DueTimer, Unread>>, StoreError> {
         let except = stored_runs(except);
-        let rows =
-            repeated!(self, lent => sqlx::query(TIMERS_DUE).bind(limit).bind(&except).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(TIMERS_DUE).bind(limit).bind(&except).fetch_all(&mut *connection))?;
         rows.iter()
             .map(|row| {
                 let (run, word): (_, &str) = (run_id(row.try_get("run")?), row.try_get("timer")?);

@@ -166,7 +166,7 @@ impl Store {
         let roles: Vec<&str> = new.roles.iter().map(Role::as_str).collect();
         loop {
             let id = random::hex().split_off(8);
-            repeated!(self, lent => sqlx::query(NEW_TOKEN)
+            repeated!(self, connection => sqlx::query(NEW_TOKEN)
                 .bind(&id)
                 .bind(new.name)
                 .bind(new.scope.word())
@@ -174,15 +174,14 @@ impl Store {
                 .bind(&hash)
                 .bind(new.lasts.map(micros))
                 .bind(new.request.map(|request| request.0))
-                .execute(&mut *lent))?;
-            let made =
-                repeated!(self, lent => sqlx::query(TOKEN_MADE).bind(&hash).fetch_optional(&mut *lent))?;
+                .execute(&mut *connection))?;
+            let made = repeated!(self, connection => sqlx::query(TOKEN_MADE).bind(&hash).fetch_optional(&mut *connection))?;
             if let Some(row) = made {
                 let secret = format!("{PREFIX}{}_{}", new.scope.word(), token.reveal());
                 return Ok(NewlyMade::Token(TokenRow::read(&row)?, secret));
             }
             if let Some(request) = new.request
-                && let Some(row) = repeated!(self, lent => sqlx::query(TOKEN_OF_REQUEST).bind(request.0).fetch_optional(&mut *lent))?
+                && let Some(row) = repeated!(self, connection => sqlx::query(TOKEN_OF_REQUEST).bind(request.0).fetch_optional(&mut *connection))?
             {
                 return Ok(NewlyMade::Before(TokenRow::read(&row)?));
             }
@@ -198,7 +197,7 @@ impl Store {
     pub async fn token_of(&self, secret: &str) -> Result<Option<TokenRow>, StoreError> {
         let Some((scope, token)) = parse(secret) else { return Ok(None) };
         let hash = token.hash();
-        let row = repeated!(self, lent => sqlx::query(TOKEN_OF).bind(&hash).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(TOKEN_OF).bind(&hash).fetch_optional(&mut *connection))?;
         let row = row.as_ref().map(TokenRow::read).transpose()?;
         Ok(row.filter(|row| row.scope == scope))
     }
@@ -209,7 +208,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn tokens(&self, page: &Page<String>) -> Result<Vec<TokenRow>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(TOKENS).bind(&page.after).bind(page.limit).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(TOKENS).bind(&page.after).bind(page.limit).fetch_all(&mut *connection))?;
         rows.iter().map(TokenRow::read).collect()
     }
 
@@ -219,8 +218,9 @@ impl Store {
     ///
     /// [`StoreError::NotFound`] and those of the connection.
     pub async fn revoke_token(&self, id: &str) -> Result<TokenRow, StoreError> {
-        repeated!(self, lent => sqlx::query(REVOKE_TOKEN).bind(id).execute(&mut *lent))?;
-        let row = repeated!(self, lent => sqlx::query(TOKEN).bind(id).fetch_optional(&mut *lent))?;
+        repeated!(self, connection => sqlx::query(REVOKE_TOKEN).bind(id).execute(&mut *connection))?;
+        let row =
+            repeated!(self, connection => sqlx::query(TOKEN).bind(id).fetch_optional(&mut *connection))?;
         TokenRow::read(&row.ok_or_else(|| StoreError::not_found(format!("token {id}")))?)
     }
 }

@@ -117,11 +117,11 @@ impl Store {
         let mut patience = Patience::new(self.settings());
         loop {
             let attempt = async {
-                let mut lent = self.connections().lend(Planning::ByValues).await?;
+                let mut connection = self.connections().acquire(Planning::ByValues).await?;
                 let query =
                     sqlx::query(POST_NOTE).bind(topic.as_str()).bind(by.as_str()).bind(&text).bind(call);
-                let result = query.execute(&mut *lent).await;
-                lent.settle(result)
+                let result = query.execute(&mut *connection).await;
+                connection.recycle(result)
             };
             match attempt.await {
                 Ok(_) => break,
@@ -130,7 +130,8 @@ impl Store {
                 Err(error) => patience.after(error).await?,
             }
         }
-        let row = repeated!(self, lent => sqlx::query(NOTE_OF_CALL).bind(call).fetch_one(&mut *lent))?;
+        let row =
+            repeated!(self, connection => sqlx::query(NOTE_OF_CALL).bind(call).fetch_one(&mut *connection))?;
         TopicNote::read(&row)
     }
 
@@ -140,7 +141,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn notes(&self, topic: &str, since: i64, limit: i64) -> Result<Vec<TopicNote>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(NOTES).bind(topic).bind(since).bind(limit).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(NOTES).bind(topic).bind(since).bind(limit).fetch_all(&mut *connection))?;
         rows.iter().map(TopicNote::read).collect()
     }
 
@@ -155,7 +156,7 @@ impl Store {
         limit: i64,
         bytes_max: i64,
     ) -> Result<Vec<TopicNote>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(NEWEST_NOTES).bind(topic).bind(limit).bind(bytes_max).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(NEWEST_NOTES).bind(topic).bind(limit).bind(bytes_max).fetch_all(&mut *connection))?;
         rows.iter().map(TopicNote::read).collect()
     }
 
@@ -165,7 +166,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn topics(&self, page: &Page<String>) -> Result<Vec<TopicRow>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(TOPICS).bind(&page.after).bind(page.limit).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(TOPICS).bind(&page.after).bind(page.limit).fetch_all(&mut *connection))?;
         rows.iter()
             .map(|row| {
                 Ok(TopicRow {

@@ -56,7 +56,7 @@ impl Store {
     /// those of the connection.
     pub async fn admit(&self, run: RunId) -> Result<(), StoreError> {
         let id = stored_run(run);
-        repeated!(self, lent => sqlx::query(WANT).bind(id).execute(&mut *lent))?;
+        repeated!(self, connection => sqlx::query(WANT).bind(id).execute(&mut *connection))?;
         if let Some(ahead) = self.waits_for(run).await? {
             return Err(StoreError::WorkspaceBusy { run: ahead.run });
         }
@@ -71,7 +71,7 @@ impl Store {
     /// Those of the connection.
     pub async fn waits_for(&self, run: RunId) -> Result<Option<Ahead>, StoreError> {
         let id = stored_run(run);
-        let row = repeated!(self, lent => sqlx::query(AHEAD).bind(id).bind(micros(WANTED_FOR)).fetch_optional(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(AHEAD).bind(id).bind(micros(WANTED_FOR)).fetch_optional(&mut *connection))?;
         let ahead = |row: PgRow| -> Result<Ahead, StoreError> {
             Ok(Ahead { run: row.try_get("name")?, is_ending: row.try_get("is_ending")? })
         };

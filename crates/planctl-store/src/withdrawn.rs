@@ -81,11 +81,11 @@ impl Store {
     /// Those of the connection.
     pub async fn let_go_by(&self, item: &ItemId, generation: i64, token: &Token) -> Result<(), StoreError> {
         let hash = token.hash();
-        let rows = repeated!(self, lent => sqlx::query(LET_GO)
+        let rows = repeated!(self, connection => sqlx::query(LET_GO)
             .bind(item.as_str())
             .bind(generation)
             .bind(&hash)
-            .fetch_all(&mut *lent))?;
+            .fetch_all(&mut *connection))?;
         self.tell_who_waited(&rows)
     }
 
@@ -95,10 +95,10 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn let_go_of_the_lost(&self, host: &str, dead: &[String]) -> Result<(), StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(LET_GO_OF_THE_LOST)
+        let rows = repeated!(self, connection => sqlx::query(LET_GO_OF_THE_LOST)
             .bind(host)
             .bind(dead)
-            .fetch_all(&mut *lent))?;
+            .fetch_all(&mut *connection))?;
         self.tell_who_waited(&rows)
     }
 
@@ -109,14 +109,15 @@ impl Store {
     /// Those of the connection.
     pub async fn is_held_back(&self, run: RunId) -> Result<bool, StoreError> {
         let id = stored_run(run);
-        let row = repeated!(self, lent => sqlx::query(IS_HELD_BACK).bind(id).fetch_one(&mut *lent))?;
+        let row =
+            repeated!(self, connection => sqlx::query(IS_HELD_BACK).bind(id).fetch_one(&mut *connection))?;
         Ok(row.try_get("is_held_back")?)
     }
 
     /// Takes the workspace of a queued run from one that ended and left it.
     pub(crate) async fn leave_workspace(&self, wanted_by: RunId) -> Result<(), StoreError> {
         let id = stored_run(wanted_by);
-        repeated!(self, lent => sqlx::query(LEAVE_WORKSPACE).bind(id).execute(&mut *lent))?;
+        repeated!(self, connection => sqlx::query(LEAVE_WORKSPACE).bind(id).execute(&mut *connection))?;
         Ok(())
     }
 

@@ -117,14 +117,14 @@ impl Store {
     /// Those of the connection.
     pub async fn see_worker(&self, worker: &SeenWorker<'_>) -> Result<(), StoreError> {
         let roles: Vec<&str> = worker.roles.iter().map(Role::as_str).collect();
-        let row = repeated!(self, lent => sqlx::query(SEE_WORKER)
+        let row = repeated!(self, connection => sqlx::query(SEE_WORKER)
             .bind(worker.id)
             .bind(&roles)
             .bind(worker.agent)
             .bind(worker.host)
             .bind(worker.version)
             .bind(worker.capacity)
-            .fetch_one(&mut *lent))?;
+            .fetch_one(&mut *connection))?;
         if row.try_get("is_new")? {
             self.forget_workers().await?;
         }
@@ -138,7 +138,7 @@ impl Store {
     /// Those of the connection.
     pub async fn workers_since(&self, lately: Duration) -> Result<u64, StoreError> {
         let lately = micros(lately);
-        let row = repeated!(self, lent => sqlx::query(WORKERS_SINCE).bind(lately).fetch_one(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(WORKERS_SINCE).bind(lately).fetch_one(&mut *connection))?;
         Ok(u64::try_from(row.try_get::<i64, _>("count")?).unwrap_or(0))
     }
 
@@ -148,7 +148,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn is_paused(&self, id: &str) -> Result<bool, StoreError> {
-        let row = repeated!(self, lent => sqlx::query(IS_PAUSED).bind(id).fetch_one(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(IS_PAUSED).bind(id).fetch_one(&mut *connection))?;
         Ok(row.try_get("paused")?)
     }
 
@@ -158,7 +158,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn workers(&self, page: &Page<String>) -> Result<Vec<WorkerRow>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(WORKERS).bind(&page.after).bind(page.limit).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(WORKERS).bind(&page.after).bind(page.limit).fetch_all(&mut *connection))?;
         let mut held = self.held_items().await?;
         rows.iter()
             .map(|row| WorkerRow::read(row, held.remove(row.try_get::<&str, _>("id")?).unwrap_or_default()))
@@ -167,7 +167,7 @@ impl Store {
 
     /// Returns what is leased, by who holds it.
     async fn held_items(&self) -> Result<BTreeMap<String, Vec<HeldItem>>, StoreError> {
-        let rows = repeated!(self, lent => sqlx::query(ITEMS_HELD).fetch_all(&mut *lent))?;
+        let rows = repeated!(self, connection => sqlx::query(ITEMS_HELD).fetch_all(&mut *connection))?;
         let mut held: BTreeMap<String, Vec<HeldItem>> = BTreeMap::new();
         for row in &rows {
             let item = HeldItem {
@@ -187,8 +187,7 @@ impl Store {
     ///
     /// [`StoreError::NotFound`] and those of the connection.
     pub async fn pause_worker(&self, id: &str, is_paused: bool) -> Result<(), StoreError> {
-        let done =
-            repeated!(self, lent => sqlx::query(PAUSE_WORKER).bind(id).bind(is_paused).execute(&mut *lent))?;
+        let done = repeated!(self, connection => sqlx::query(PAUSE_WORKER).bind(id).bind(is_paused).execute(&mut *connection))?;
         match done.rows_affected() {
             0 => Err(StoreError::not_found(format!("worker {id}"))),
             _ => Ok(()),
@@ -201,8 +200,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn forget_workers(&self) -> Result<u64, StoreError> {
-        let forgotten =
-            repeated!(self, lent => sqlx::query(FORGET_WORKERS).bind(REMEMBERED_MAX).execute(&mut *lent))?;
+        let forgotten = repeated!(self, connection => sqlx::query(FORGET_WORKERS).bind(REMEMBERED_MAX).execute(&mut *connection))?;
         Ok(forgotten.rows_affected())
     }
 }

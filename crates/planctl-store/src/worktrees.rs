@@ -90,11 +90,11 @@ impl Store {
     /// Those of the connection.
     pub async fn worktree_base(&self, run: RunId, base: &str, left_behind: usize) -> Result<(), StoreError> {
         let (id, left_behind) = (stored_run(run), i32::try_from(left_behind).unwrap_or(i32::MAX));
-        repeated!(self, lent => sqlx::query(WORKTREE_BASE)
+        repeated!(self, connection => sqlx::query(WORKTREE_BASE)
             .bind(id)
             .bind(base)
             .bind(left_behind)
-            .execute(&mut *lent))?;
+            .execute(&mut *connection))?;
         Ok(())
     }
 
@@ -105,7 +105,7 @@ impl Store {
     /// Those of the connection.
     pub async fn worktree_made(&self, run: RunId) -> Result<(), StoreError> {
         let id = stored_run(run);
-        repeated!(self, lent => sqlx::query(WORKTREE_MADE).bind(id).execute(&mut *lent))?;
+        repeated!(self, connection => sqlx::query(WORKTREE_MADE).bind(id).execute(&mut *connection))?;
         Ok(())
     }
 
@@ -118,7 +118,7 @@ impl Store {
         let id = stored_run(run);
         // Postgres keeps no NUL in a text.
         let what = what.replace('\0', "\u{fffd}");
-        repeated!(self, lent => sqlx::query(WORKTREE_TROUBLE).bind(id).bind(&what).execute(&mut *lent))?;
+        repeated!(self, connection => sqlx::query(WORKTREE_TROUBLE).bind(id).bind(&what).execute(&mut *connection))?;
         Ok(())
     }
 
@@ -129,7 +129,7 @@ impl Store {
     /// Those of the connection.
     pub async fn worktree_again(&self, run: RunId) -> Result<(), StoreError> {
         let id = stored_run(run);
-        repeated!(self, lent => sqlx::query(WORKTREE_AGAIN).bind(id).execute(&mut *lent))?;
+        repeated!(self, connection => sqlx::query(WORKTREE_AGAIN).bind(id).execute(&mut *connection))?;
         Ok(())
     }
 
@@ -143,12 +143,12 @@ impl Store {
         let id = stored_run(run.id);
         let commit = held.map(|(commit, _)| commit);
         let uncommitted = held.map(|(_, count)| i32::try_from(count).unwrap_or(i32::MAX));
-        repeated!(self, lent => sqlx::query(WORKTREE_RESULT)
+        repeated!(self, connection => sqlx::query(WORKTREE_RESULT)
             .bind(id)
             .bind(commit)
             .bind(uncommitted)
             .bind(run.seq)
-            .execute(&mut *lent))?;
+            .execute(&mut *connection))?;
         Ok(())
     }
 
@@ -159,7 +159,7 @@ impl Store {
     /// Those of the connection.
     pub async fn worktree_removed(&self, run: RunId) -> Result<(), StoreError> {
         let id = stored_run(run);
-        repeated!(self, lent => sqlx::query(WORKTREE_REMOVED).bind(id).execute(&mut *lent))?;
+        repeated!(self, connection => sqlx::query(WORKTREE_REMOVED).bind(id).execute(&mut *connection))?;
         Ok(())
     }
 }

@@ -188,9 +188,9 @@ impl Store {
         let query = write::bind_puts(query, &each.step(|step| step.put.as_ref()))
             .bind(each.step(|step| step.decided.before.used()))
             .bind(each.step(|step| &step.decided.before.chain[..]));
-        let mut lent = self.connections().lend(Planning::ByIndex).await?;
-        let result = query.fetch_all(&mut *lent).await;
-        let rows = lent.settle(result)?;
+        let mut connection = self.connections().acquire(Planning::ByIndex).await?;
+        let result = query.fetch_all(&mut *connection).await;
+        let rows = connection.recycle(result)?;
         if let Some(row) = rows.first() {
             self.server_clock().observe(time_at(row, "now")?);
         }

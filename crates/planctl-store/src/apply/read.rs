@@ -159,7 +159,7 @@ impl Store {
             Event::Clock(_) | Event::Agent(_) | Event::Harness(_) | Event::Human(_) => None,
         };
         let committed = self.cache().committed(call.run);
-        let mut lent = self.connections().lend(Planning::ByIndex).await?;
+        let mut connection = self.connections().acquire(Planning::ByIndex).await?;
         let query = sqlx::query(statement)
             .bind(stored_run(call.run))
             .bind(names)
@@ -167,8 +167,8 @@ impl Store {
             .bind(dead_instance)
             .bind(timer.as_deref())
             .bind(committed.map(|committed| committed.seq));
-        let result = query.fetch_optional(&mut *lent).await;
-        let row = lent.settle(result)?;
+        let result = query.fetch_optional(&mut *connection).await;
+        let row = connection.recycle(result)?;
         let row = row.ok_or_else(|| StoreError::not_found(format!("run {}", call.run)))?;
         let loaded = Loaded::from_row(&row)?;
         if let Some(committed) = committed {
@@ -226,14 +226,14 @@ impl Store {
     /// Looks whether the same news under the same lease was accepted before.
     async fn read_duplicate(&self, call: &Call<'_>) -> Result<Option<Applied>, ApplyError> {
         let Some((item, generation)) = call.proof.item() else { return Ok(None) };
-        let mut lent = self.connections().lend(Planning::ByIndex).await?;
+        let mut connection = self.connections().acquire(Planning::ByIndex).await?;
         let query = sqlx::query(READ_DUPLICATE)
             .bind(stored_run(call.run))
             .bind(item.as_str())
             .bind(generation)
             .bind(call.event.at().map(|at| at.node.as_str()));
-        let result = query.fetch_optional(&mut *lent).await;
-        let Some(row) = lent.settle(result)? else { return Ok(None) };
+        let result = query.fetch_optional(&mut *connection).await;
+        let Some(row) = connection.recycle(result)? else { return Ok(None) };
         if row.try_get::<&str, _>("name")? != call.event.kind() {
             return Ok(None);
         }
@@ -255,9 +255,9 @@ impl Store {
     /// Returns the stored answer where a person's key was used before.
     pub(super) async fn read_command(&self, call: &Call<'_>) -> Result<Option<Applied>, ApplyError> {
         let Some(key) = call.proof.key() else { return Ok(None) };
-        let mut lent = self.connections().lend(Planning::ByIndex).await?;
-        let result = sqlx::query(READ_COMMAND).bind(key).fetch_optional(&mut *lent).await;
-        let Some(row) = lent.settle(result)? else { return Ok(None) };
+        let mut connection = self.connections().acquire(Planning::ByIndex).await?;
+        let result = sqlx::query(READ_COMMAND).bind(key).fetch_optional(&mut *connection).await;
+        let Some(row) = connection.recycle(result)? else { return Ok(None) };
         let is_same = row.try_get::<uuid::Uuid, _>("run")? == stored_run(call.run)
             && row.try_get::<Vec<u8>, _>("body_hash")? == body_hash(call.event);
         if !is_same {
@@ -287,13 +287,13 @@ impl Store {
         call: &Call<'_>,
         decided: &Decided,
     ) -> Result<bool, ApplyError> {
-        let mut lent = self.connections().lend(Planning::ByIndex).await?;
+        let mut connection = self.connections().acquire(Planning::ByIndex).await?;
         let query = sqlx::query(READ_OWN_COMMAND)
             .bind(stored_run(call.run))
             .bind(decided.before.seq + 1)
             .bind(call.command);
-        let result = query.fetch_one(&mut *lent).await;
-        Ok(lent.settle(result)?.try_get("found")?)
+        let result = query.fetch_one(&mut *connection).await;
+        Ok(connection.recycle(result)?.try_get("found")?)
     }
 
     /// Reads the lease of the gate that this call took along.
@@ -303,10 +303,10 @@ impl Store {
         decided: &Decided,
     ) -> Result<Option<Claimed>, ApplyError> {
         let Some(gate) = decided.gate(call) else { return Ok(None) };
-        let mut lent = self.connections().lend(Planning::ByIndex).await?;
+        let mut connection = self.connections().acquire(Planning::ByIndex).await?;
         let query = sqlx::query(READ_TAKEN).bind(gate.id.as_str()).bind(call.token.hash());
-        let result = query.fetch_optional(&mut *lent).await;
-        let Some(row) = lent.settle(result)? else { return Ok(None) };
+        let result = query.fetch_optional(&mut *connection).await;
+        let Some(row) = connection.recycle(result)? else { return Ok(None) };
         Ok(Some(claimed(call, decided, Lease::read(&row)?)?))
     }
 }

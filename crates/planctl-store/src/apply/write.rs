@@ -485,9 +485,9 @@ impl Store {
             .bind(freed)
             .bind(before.used())
             .bind(&before.chain[..]);
-        let mut lent = self.connections().lend(Planning::ByIndex).await?;
-        let result = query.fetch_one(&mut *lent).await;
-        let row = lent.settle(result)?;
+        let mut connection = self.connections().acquire(Planning::ByIndex).await?;
+        let result = query.fetch_one(&mut *connection).await;
+        let row = connection.recycle(result)?;
         self.server_clock().observe(time_at(&row, "now")?);
         Ok(row)
     }
@@ -495,7 +495,7 @@ impl Store {
     /// Keeps news that did not fit, for people to read.
     pub(super) async fn refuse(&self, call: &Call<'_>, reason: &str) -> Result<(), ApplyError> {
         let item = call.proof.item();
-        let mut lent = self.connections().lend(Planning::ByIndex).await?;
+        let mut connection = self.connections().acquire(Planning::ByIndex).await?;
         let query = sqlx::query(REFUSE)
             .bind(stored_run(call.run))
             .bind(item.map(|(item, _)| item.as_str()))
@@ -503,8 +503,8 @@ impl Store {
             .bind(call.event.kind())
             .bind(reason)
             .bind(as_refused(call.event));
-        let result = query.execute(&mut *lent).await;
-        lent.settle(result)?;
+        let result = query.execute(&mut *connection).await;
+        connection.recycle(result)?;
         Ok(())
     }
 }

@@ -28,8 +28,7 @@ impl Store {
     pub(super) async fn audit_beside(&self, audit: &mut Audit, view: &RunView) -> Result<(), StoreError> {
         let id = stored_run(view.run.id);
         let outputs: Vec<&str> = audit.outputs.iter().map(String::as_str).collect();
-        let row =
-            repeated!(self, lent => sqlx::query(AUDIT_BESIDE).bind(id).bind(&outputs).fetch_one(&mut *lent))?;
+        let row = repeated!(self, connection => sqlx::query(AUDIT_BESIDE).bind(id).bind(&outputs).fetch_one(&mut *connection))?;
         audit.columns(view, &row)?;
         audit.approval(view, &row)?;
         self.audit_settings(audit, view).await?;
