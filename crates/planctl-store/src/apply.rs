@@ -33,7 +33,7 @@ use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
 use crate::cache::RunMeta;
-use crate::connections::Patience;
+use crate::connections::RetryPolicy;
 use crate::error::{Failure, StoreError, classify, raised, violates};
 use crate::history::{self, Input, Shared};
 use crate::proof::Proof;
@@ -164,7 +164,7 @@ impl Store {
             is_apart: false,
             snapshot: None,
         };
-        let mut patience = Patience::new(self.settings());
+        let mut retries = RetryPolicy::new(self.settings());
         let mut races = 0;
         let mut turn = None;
         let mut unknown: Option<Arc<Decided>> = None;
@@ -188,7 +188,7 @@ impl Store {
                 ApplyError::Outage(error, decided) => {
                     turn = None;
                     unknown = decided.or(unknown);
-                    patience.after(error).await?;
+                    retries.after(error).await?;
                 }
                 ApplyError::Unsure(decided) => unknown = Some(decided),
                 ApplyError::Answered(applied) => return Ok(*applied),

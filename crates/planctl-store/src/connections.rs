@@ -109,7 +109,7 @@ impl Connections {
 
     /// Opens the connections that the first statements will want.
     pub(crate) async fn warm(&self) -> Result<(), StoreError> {
-        let mut patience = Patience::of(self.settings.connect_deadline);
+        let mut retries = RetryPolicy::of(self.settings.connect_deadline);
         let kinds = [Planning::ByValues, Planning::ByIndex];
         for planning in kinds.into_iter().take(self.settings.connections.max(1)) {
             loop {
@@ -126,7 +126,7 @@ impl Connections {
                         let source = sqlx::Error::Configuration(format!("{what}: {error}").into());
                         return Err(StoreError::Denied { source });
                     }
-                    Err(Opening::Failed(error)) => patience.after(error).await?,
+                    Err(Opening::Failed(error)) => retries.after(error).await?,
                 }
             }
         }
@@ -259,21 +259,21 @@ impl DerefMut for PooledConnection<'_> {
 }
 
 /// How long a call goes on trying while the database is away.
-pub(crate) struct Patience {
+pub(crate) struct RetryPolicy {
     until: Instant,
     pause: Duration,
 }
 
-impl Patience {
+impl RetryPolicy {
     const FIRST: Duration = Duration::from_millis(10);
     const LONGEST: Duration = Duration::from_millis(500);
 
-    pub(crate) fn new(settings: &Settings) -> Patience {
-        Patience::of(settings.deadline)
+    pub(crate) fn new(settings: &Settings) -> RetryPolicy {
+        RetryPolicy::of(settings.deadline)
     }
 
-    fn of(deadline: Duration) -> Patience {
-        Patience { until: Instant::now() + deadline, pause: Patience::FIRST }
+    fn of(deadline: Duration) -> RetryPolicy {
+        RetryPolicy { until: Instant::now() + deadline, pause: RetryPolicy::FIRST }
     }
 
     /// Waits before the next try, or gives the error up where another try is useless or the deadline has passed.
@@ -282,7 +282,7 @@ impl Patience {
             Failure::Outage | Failure::Retryable if Instant::now() < self.until => {
                 tracing::debug!(%error, "the database is away; trying again");
                 sleep(self.pause).await;
-                self.pause = (self.pause * 2).min(Patience::LONGEST);
+                self.pause = (self.pause * 2).min(RetryPolicy::LONGEST);
                 Ok(())
             }
             Failure::Outage | Failure::Retryable | Failure::Denied | Failure::Defect => Err(error.into()),
@@ -294,7 +294,7 @@ impl Patience {
 /// repeated without harm.
 macro_rules! repeated {
     ($store:expr, $connection:ident => $statement:expr) => {{
-        let mut patience = $crate::connections::Patience::new($store.settings());
+        let mut retries = $crate::connections::RetryPolicy::new($store.settings());
         loop {
             let outcome = match $store.connections().acquire($crate::connections::Planning::ByValues).await {
                 Ok(mut $connection) => {
@@ -306,7 +306,7 @@ macro_rules! repeated {
             match outcome {
                 Ok(value) => break Ok::<_, $crate::error::StoreError>(value),
                 Err(error) => {
-                    if let Err(error) = patience.after(error).await {
+                    if let Err(error) = retries.after(error).await {
                         break Err(error);
                     }
                 }

@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 use sqlx::{Connection, Executor, Row};
 
-use crate::connections::{Patience, Planning};
+use crate::connections::{Planning, RetryPolicy};
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -63,10 +63,10 @@ fn digest_of(text: &str) -> String {
 /// Brings the schema up to date. A server that goes away meanwhile is waited for as any statement waits: all of it is one
 /// transaction, so it begins again with what is there then.
 pub(crate) async fn migrate(store: &Store) -> Result<(), StoreError> {
-    let mut patience = Patience::new(store.settings());
+    let mut retries = RetryPolicy::new(store.settings());
     loop {
         match migrate_once(store).await {
-            Err(StoreError::Unavailable { source }) => patience.after(source).await?,
+            Err(StoreError::Unavailable { source }) => retries.after(source).await?,
             migrated => return migrated,
         }
     }

@@ -9,7 +9,7 @@ use planctl_engine::{
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use crate::connections::{Patience, Planning, repeated};
+use crate::connections::{Planning, RetryPolicy, repeated};
 use crate::effects::micros;
 use crate::error::{StoreError, Unread, raised, violates};
 use crate::leases::Renewal;
@@ -455,7 +455,7 @@ impl Store {
             ClaimLane::Served => ("agent", Vec::new()),
             ClaimLane::Gate => ("harness", vec![claim.holder.host.as_str()]),
         };
-        let mut patience = Patience::new(self.settings());
+        let mut retries = RetryPolicy::new(self.settings());
         let mut is_unsure = false;
         let row = loop {
             match self.try_claim(claim, lane, &targets, &token).await {
@@ -471,7 +471,7 @@ impl Store {
                     }
                 }
                 Err(error) => {
-                    patience.after(error).await?;
+                    retries.after(error).await?;
                     // It may have been committed before the connection broke: then the item carries our token.
                     is_unsure = true;
                 }

@@ -12,7 +12,7 @@ use sqlx::{Connection, PgConnection, Row};
 use uuid::Uuid;
 
 use crate::cache::RunMeta;
-use crate::connections::{Patience, Planning, repeated};
+use crate::connections::{Planning, RetryPolicy, repeated};
 use crate::error::{StoreError, Unread, violates};
 use crate::history::genesis;
 use crate::page::Page;
@@ -482,7 +482,7 @@ impl Store {
         let run = Run::new(id, &revision.graph, now).within(left);
         let head = to_json(&run.head);
         let served: Vec<&str> = new.served.iter().map(ServedRole::word).collect();
-        let mut patience = Patience::new(self.settings());
+        let mut retries = RetryPolicy::new(self.settings());
         loop {
             let attempt = async {
                 let mut connection = self.connections().acquire(Planning::ByValues).await?;
@@ -536,7 +536,7 @@ impl Store {
                 }
                 // Somebody else took the number at the same moment.
                 Err(error) if violates(&error, "runs_stem_number_key") => {}
-                Err(error) => patience.after(error).await?,
+                Err(error) => retries.after(error).await?,
             }
         }
     }

@@ -4,7 +4,7 @@ use planctl_engine::{Actor, Timestamp};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use crate::connections::{Patience, Planning, repeated};
+use crate::connections::{Planning, RetryPolicy, repeated};
 use crate::error::{StoreError, violates};
 use crate::page::Page;
 use crate::random;
@@ -114,7 +114,7 @@ impl Store {
         }
         let text = text.replace('\0', "\u{fffd}");
         let call = request.map_or_else(random::uuid, |request| request.0);
-        let mut patience = Patience::new(self.settings());
+        let mut retries = RetryPolicy::new(self.settings());
         loop {
             let attempt = async {
                 let mut connection = self.connections().acquire(Planning::ByValues).await?;
@@ -127,7 +127,7 @@ impl Store {
                 Ok(_) => break,
                 // Posted before the connection broke, or by an earlier call of the request.
                 Err(error) if violates(&error, "notes_call_key") => break,
-                Err(error) => patience.after(error).await?,
+                Err(error) => retries.after(error).await?,
             }
         }
         let row =
