@@ -12,14 +12,15 @@ use planctl_harness::Baseline;
 use planctl_lang::{Insertion, Source, insert_step, insertion};
 use planctl_store::{AskRow, Page, RunRow, Said, StoreError};
 
-use crate::check;
 use crate::config::{Config, WorkspaceMode, keys_that_differ};
-use crate::plans::{Approving, canonical};
+use crate::plans::canonical;
 use crate::revisions::baseline_of;
 use crate::runs::tampered;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::sub_plans::folder_of;
+use crate::verify::check;
+use crate::wire::calls::Approving;
 use crate::wire::{
     AnswerView, AskList, AskPage, AskView, ContractView, Decided, FailureView, LevelView, Paged, PlanWithin,
     ShortfallView, StepFilesView, StepName, WillRun, moment,
@@ -65,7 +66,7 @@ impl Services {
         let mut diff = match before {
             Some(before) if before.digest != run.revision => {
                 let old = self.store.revision(run.plan, &before.digest).await?.source;
-                Some(crate::diff::unified(&canonical(&old), &canonical(&revision.source)))
+                Some(crate::verify::diff::unified(&canonical(&old), &canonical(&revision.source)))
             }
             Some(_) | None => None,
         };
@@ -367,7 +368,7 @@ fn proposed(row: &AskRow, graph: &Graph, source: &str) -> Result<(String, Insert
     match insert_step(&before, step, text) {
         Ok(text) => {
             let after = Source::new(row.plan_path.as_str(), text);
-            let diff = crate::diff::unified(&canonical(source), &canonical(after.text()));
+            let diff = crate::verify::diff::unified(&canonical(source), &canonical(after.text()));
             Ok((diff, insertion(&before, &after)))
         }
         Err(found) => {
@@ -408,7 +409,7 @@ fn step_files(node: &Node, baseline: &Baseline) -> Option<StepFilesView> {
     let view = StepFilesView {
         number: node.step()?,
         title: node.title.clone(),
-        judged_by: crate::protection::judges_of(baseline, &gated),
+        judged_by: crate::verify::protection::judges_of(baseline, &gated),
         may_change: gated.may_change.iter().cloned().collect(),
     };
     Some(view).filter(|view| !view.judged_by.is_empty() || !view.may_change.is_empty())

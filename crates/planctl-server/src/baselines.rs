@@ -12,10 +12,10 @@ use planctl_store::{AskRow, PlanId, RunRow, Store};
 
 use crate::by_products;
 use crate::hands::blocking;
-use crate::protection::{baseline_of_plan, is_mover, may_move, with_moved};
 use crate::revisions::baseline_of;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
+use crate::verify::protection::{baseline_of_plan, is_mover, may_move, with_moved};
 use crate::wire::{DriftView, TamperView};
 
 /// The most files that a refusal names.
@@ -216,7 +216,7 @@ impl Services {
             let now = planctl_harness::read_entry(&place, &file.path).unwrap_or_default();
             let texts =
                 before.and_then(|before| String::from_utf8(before).ok()).zip(String::from_utf8(now).ok());
-            file.diff = texts.map(|(before, now)| crate::diff::unified(&before, &now));
+            file.diff = texts.map(|(before, now)| crate::verify::diff::unified(&before, &now));
         }
         Ok(())
     }

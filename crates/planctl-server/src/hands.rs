@@ -28,13 +28,13 @@ use crate::contract_writes;
 use crate::held::InHand;
 use crate::live::{Doing, Live};
 use crate::parting::{self, Branches};
-use crate::protection;
 use crate::room::Room;
 use crate::secrets::Secrets;
 use crate::services::ServiceError;
 use crate::settings::RunSettings;
 use crate::sub_plans::{Within, around_folder, lost_folder};
 use crate::told::Told;
+use crate::verify::protection;
 use crate::worktrees::shell_word;
 
 /// How many renewals of a lease may fail before it runs out.
@@ -593,7 +593,7 @@ impl Hands {
         if let Some(bench) = self.bench.get().filter(|_| is_own) {
             return Ok(bench.clone());
         }
-        let path = crate::check::joined_path(&self.settings.contract_path);
+        let path = crate::verify::check::joined_path(&self.settings.contract_path);
         let env = self.secrets.open(&self.settings.contract_env)?;
         let bench = Bench::new(self.spawner.clone(), workspace, Some(&path), env)
             .map_err(|refused| refused.to_string())?

@@ -13,9 +13,9 @@ use planctl_harness::{
 use planctl_store::{Claimed, RunRow, Store, StoreError};
 
 use crate::hands::blocking;
-use crate::protection::moved_by;
 use crate::services::{ServiceError, Services};
 use crate::station::Station;
+use crate::verify::protection::moved_by;
 
 /// The worktrees of all branches of this state directory.
 #[derive(Clone)]

@@ -7,9 +7,9 @@ use planctl_harness::Baseline;
 use planctl_lang::{Source, canonical, changes, parse, show};
 use planctl_store::{Approval, Page, Plan, PlanId};
 
-use crate::check::{self, Checked};
-use crate::diff;
 use crate::services::{ServiceError, Services};
+use crate::verify::check::{self, Checked};
+use crate::verify::diff;
 use crate::wire::calls::RunPlanView;
 use crate::wire::{
     KeptRevision, Paged, PlanDiffView, PlanList, PlanSummary, RevisionList, RevisionPage, RevisionView,

@@ -10,12 +10,12 @@ use planctl_store::RunRow;
 use crate::hands::Hands;
 use crate::live::Live;
 use crate::neighbours::{NEIGHBOURS_MAX, neighbours};
-use crate::protection::is_mover;
 use crate::revisions::baseline_of;
 use crate::services::ServiceError;
 use crate::settings::RunSettings;
 use crate::state_folders::scratch_in;
 use crate::station::Station;
+use crate::verify::protection::is_mover;
 
 impl Station {
     /// Returns the hands that work one active run in this process.

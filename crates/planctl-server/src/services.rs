@@ -8,9 +8,9 @@ use planctl_harness::{ProtectError, Spawner};
 use planctl_store::cluster::{Cluster, ClusterError};
 use planctl_store::{Listener, Proof, RequestId, RunRow, Store, StoreError, WorkspaceId};
 
-use crate::check::CheckError;
 use crate::config::{Config, DatabaseUrl};
 use crate::station::{Station, StationOptions};
+use crate::verify::check::CheckError;
 
 /// What a process has to know before it can open the services.
 #[derive(Clone, Debug)]
@@ -286,7 +286,7 @@ impl Services {
 
     pub(crate) async fn find_row(&self, given: &str) -> Result<RunRow, ServiceError> {
         let named = self.door.workspace.as_ref();
-        let path = named.map(|workspace| crate::check::plan_path(Path::new(given), workspace));
+        let path = named.map(|workspace| crate::verify::check::plan_path(Path::new(given), workspace));
         match self.store.find_run(given, self.workspace).await {
             Err(missing @ StoreError::NotFound { .. })
                 if path.as_ref().is_some_and(|path| path != given) && !given.starts_with('@') =>

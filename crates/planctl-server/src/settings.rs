@@ -282,11 +282,7 @@ impl RunSettings {
 
     /// Works out what was used cost, where no money is told and the model has a price.
     pub(crate) fn price(&self, usage: &mut Usage) {
-        let price = usage.model.as_ref().and_then(|model| self.prices.get(model));
-        if let (None, Some(price)) = (usage.micro_usd, price) {
-            usage.micro_usd = Some(price.micro_usd(usage));
-            usage.estimated = true;
-        }
+        Price::estimate(&self.prices, usage);
     }
 }
 

@@ -14,14 +14,15 @@ use planctl_store::{Approval, Claimed, NewAround, NewRun, Proof, RunRow, Store, 
 use serde_json::Value;
 
 use crate::baselines::{Unnamed, baseline_in};
-use crate::check::{self, Checked, Checking};
 use crate::config::{Agent, approved_folder, digest_of_approved, in_folder};
 use crate::hands::blocking;
-use crate::plans::{Approved, Approving, settings_json, stem_of};
-use crate::protection;
+use crate::plans::{Approved, settings_json, stem_of};
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::station::Station;
+use crate::verify::check::{self, Checked, Checking};
+use crate::verify::protection;
+use crate::wire::calls::Approving;
 
 /// How deep plans may lie within one another.
 const DEPTH_MAX: i32 = 5;

@@ -4,8 +4,8 @@ use planctl_engine::Subscription;
 use planctl_lang::Diagnostic;
 use planctl_store::{Page, TopicName, TopicNote};
 
-use crate::check::Checked;
 use crate::services::{ServiceError, Services};
+use crate::verify::check::Checked;
 use crate::wire::{NoteView, Paged, TopicList, TopicSummary, TopicView, moment};
 
 /// The most notes that are shown at once.

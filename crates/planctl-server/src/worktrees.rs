@@ -13,13 +13,13 @@ use planctl_harness::{
 use planctl_lang::{Source, digest};
 use planctl_store::{RunRow, StoreError, WorktreeRow};
 
-use crate::check::Checked;
 use crate::config::{Commits, WorkspaceMode};
 use crate::hands::blocking;
 use crate::revisions::baseline_of;
 use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::station::Station;
+use crate::verify::check::Checked;
 use crate::wire::{CleanView, CleanedView};
 
 /// How many worktrees are looked at in one sweep.

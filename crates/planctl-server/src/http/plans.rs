@@ -6,9 +6,9 @@ use planctl_lang::{Levels, Source, escape, has_hidden};
 use super::parameters::WORKSPACE;
 use super::problem::{Code, Problem};
 use super::{Answer, Call, json, number};
-use crate::check::{self, Checked, Checking};
-use crate::plans::Approving;
-use crate::wire::calls::{DecideCall, DiffCall, PlanCall, StandingCall};
+
+use crate::verify::check::{self, Checked, Checking};
+use crate::wire::calls::{Approving, DecideCall, DiffCall, PlanCall, StandingCall};
 use crate::wire::{PlanList, RevisionList};
 
 pub(super) async fn list(call: Call) -> Answer {

@@ -14,8 +14,8 @@ use planctl_lang::{
 };
 
 use crate::config::{Agent, Config};
-use crate::probe::{Probe, ProbeError, Probed};
-use crate::protection;
+use crate::verify::probe::{Probe, ProbeError, Probed};
+use crate::verify::protection;
 use crate::wire::calls::RunPlanView;
 
 /// The most files that a glob of a plan is expanded to while it is verified.

@@ -5,7 +5,7 @@ use std::path::Path;
 use planctl_harness::Spawner;
 use planctl_lang::{PLAN_BYTES_MAX, Reach, Severity, Source, Verification, apply_fixes};
 
-use crate::check::{CheckError, Checked, Checking, check, check_text};
+use crate::verify::check::{CheckError, Checked, Checking, check, check_text};
 
 /// How often a text is mended and verified again; what one round uncovers the next one mends.
 const ROUNDS_MAX: usize = 12;

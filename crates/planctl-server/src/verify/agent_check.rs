@@ -11,8 +11,7 @@ use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Report, Usage};
 use planctl_harness::{Assignment, Command, End, Known, Permissions, Program, Spawner, find_program};
 
 use crate::clock;
-use crate::config::{Agent, Config};
-use crate::settings::RunSettings;
+use crate::config::{Agent, Config, Price};
 use crate::wire::{Health, HealthView, WorkerTestView};
 
 /// How long a program may take to say its version.
@@ -58,8 +57,11 @@ pub async fn try_worker(
     let agent = planctl_harness::Agent::exec(program, tryout.scratch);
     let assignment = assignment(&tryout, &word);
     let worked = agent.work(spawner, &assignment, &mut |_, _| (), cancel).await;
-    let settings = RunSettings { prices: tryout.config.prices.clone(), ..RunSettings::default() };
-    checks.extend(judged(settings.priced(worked.said), worked.is_mute, &word, tryout));
+    let mut said = worked.said;
+    if let Some(usage) = said.usage_mut() {
+        Price::estimate(&tryout.config.prices, usage);
+    }
+    checks.extend(judged(said, worked.is_mute, &word, tryout));
     Ok(view(tryout.worker, began.elapsed(), checks))
 }
 
@@ -207,7 +209,7 @@ fn answered(text: &str, word: &str, is_known: bool) -> Vec<HealthView> {
     vec![prompt, check("final text", Health::Good, brief, None)]
 }
 
-fn metered(usage: Option<&Usage>, prices: &BTreeMap<String, crate::config::Price>) -> Vec<HealthView> {
+fn metered(usage: Option<&Usage>, prices: &BTreeMap<String, Price>) -> Vec<HealthView> {
     let usage = usage.filter(|usage| usage.tokens() > 0 || usage.micro_usd.is_some());
     let Some(usage) = usage else {
         let help = "shown as unmetered; a limit of tokens or money does not hold it".to_owned();
