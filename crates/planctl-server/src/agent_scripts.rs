@@ -10,7 +10,7 @@ use planctl_store::Approval;
 use serde_json::Value;
 
 use crate::config::{Agent, WORKER};
-use crate::services::ServiceError;
+use crate::node::services::ServiceError;
 use crate::settings::RunSettings;
 
 /// The most files that a message names.

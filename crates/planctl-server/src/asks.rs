@@ -13,10 +13,10 @@ use planctl_lang::{Insertion, Source, insert_step, insertion};
 use planctl_store::{AskRow, Page, RunRow, Said, StoreError};
 
 use crate::config::{Config, WorkspaceMode, keys_that_differ};
+use crate::node::services::{ServiceError, Services};
 use crate::plans::canonical;
 use crate::revisions::baseline_of;
 use crate::runs::tampered;
-use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::sub_plans::folder_of;
 use crate::verify::check;

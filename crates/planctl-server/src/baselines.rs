@@ -11,9 +11,9 @@ use planctl_harness::{Baseline, EntryKind, FileState};
 use planctl_store::{AskRow, PlanId, RunRow, Store};
 
 use crate::by_products;
-use crate::hands::blocking;
+use crate::node::runtime::blocking;
+use crate::node::services::{ServiceError, Services};
 use crate::revisions::baseline_of;
-use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::verify::protection::{baseline_of_plan, is_mover, may_move, with_moved};
 use crate::wire::{DriftView, TamperView};

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use planctl_engine::{Graph, NodeId, RunId};
 use planctl_store::RunRow;
 
-use crate::hands::blocking;
+use crate::node::Station;
+use crate::node::runtime::blocking;
+use crate::node::services::ServiceError;
 use crate::parting::is_over;
-use crate::services::ServiceError;
-use crate::station::Station;
 
 /// Characters of a run's id, with which the names of its folders begin.
 const ID_CHARS: usize = 36;

@@ -7,8 +7,8 @@ use planctl_engine::{Subscription, Task};
 use planctl_harness::{ContextEntry, read_context, without_hidden};
 use planctl_store::{Store, TopicNote};
 
-use crate::hands::blocking;
-use crate::services::ServiceError;
+use crate::node::runtime::blocking;
+use crate::node::services::ServiceError;
 use crate::wire::moment;
 
 /// The most notes of a topic that go into a prompt.

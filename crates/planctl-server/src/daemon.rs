@@ -13,18 +13,19 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::config::Agent;
-use crate::health::Health;
 use crate::http::{self, HttpOptions, Listening, Slots, TakenGate};
 use crate::loops::gates::Gates;
 use crate::loops::leases::Leases;
 use crate::loops::marks::Marks;
 use crate::loops::runs::Runs;
 use crate::loops::served::Served;
-use crate::loops::{Crew, Scope, Shared, Signals, pulse, stopped, take_turns};
-use crate::seat::Seat;
-use crate::services::{Caps, ServiceError};
-use crate::station::Station;
-use crate::supervision;
+use crate::loops::{Crew, Scope, Shared, Signals, pulse, take_turns};
+use crate::node::Station;
+use crate::node::health::Health;
+use crate::node::runtime::stopped;
+use crate::node::services::{Caps, ServiceError};
+use crate::node::singleton::Seat;
+use crate::node::systemd;
 use crate::wire::DaemonInfo;
 
 /// How long gates may go on when the daemon is asked to stop; agents, who may take hours, are ended at once.
@@ -132,7 +133,7 @@ async fn serve_at(
     let info = doors.info();
     seat.announce(&info).map_err(ServiceError::io("say where the daemon listens"))?;
     health.begins();
-    supervision::is_ready();
+    systemd::is_ready();
     ready(&info);
 
     let loops = async {
@@ -152,7 +153,7 @@ async fn serve_at(
             error = pulse::feel(&shared) => error,
         };
         health.stops();
-        supervision::stops();
+        systemd::stops();
         tracing::info!("stopping");
         signals.stop();
         signals.halt();

@@ -11,18 +11,18 @@ use planctl_store::RunRow;
 use tokio::sync::mpsc;
 
 use crate::daemon::{DaemonOptions, ENDS_WITHIN};
-use crate::health::Health;
 use crate::live::Live;
 use crate::loops::gates::Gates;
 use crate::loops::leases::Leases;
 use crate::loops::marks::Marks;
 use crate::loops::served::Served;
 use crate::loops::{Crew, Found, Scope, Shared, Signals, Turns, take_turns};
+use crate::node::Station;
+use crate::node::health::Health;
+use crate::node::scratch_in;
+use crate::node::services::ServiceError;
 use crate::runs::run_state;
-use crate::services::ServiceError;
 use crate::settings::RunSettings;
-use crate::state_folders::scratch_in;
-use crate::station::Station;
 use crate::wire::RunState;
 use crate::worktrees;
 

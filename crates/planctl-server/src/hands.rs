@@ -25,12 +25,13 @@ use crate::by_products;
 use crate::checkpoints::kept_in;
 use crate::clock;
 use crate::contract_writes;
-use crate::held::InHand;
 use crate::live::{Doing, Live};
+use crate::node::in_flight::InHand;
+use crate::node::runtime::blocking;
+use crate::node::secrets::Secrets;
+use crate::node::services::ServiceError;
 use crate::parting::{self, Branches};
 use crate::room::Room;
-use crate::secrets::Secrets;
-use crate::services::ServiceError;
 use crate::settings::RunSettings;
 use crate::sub_plans::{Within, around_folder, lost_folder};
 use crate::told::Told;
@@ -570,7 +571,7 @@ impl Hands {
     }
 
     fn masks(&self) -> &Masks {
-        self.masks.get_or_init(|| self.secrets.masks(&self.settings))
+        self.masks.get_or_init(|| self.settings.masks(&self.secrets))
     }
 
     fn told(&self) -> Told<'_> {
@@ -808,11 +809,4 @@ pub(crate) fn masked(
     masks
         .stored(said, outputs)
         .map_err(|error| ServiceError::broken(format!("a report does not read: {error}")))
-}
-
-/// Does something that blocks on the file system beside the loops.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, ServiceError> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| ServiceError::broken(error.to_string()))
 }

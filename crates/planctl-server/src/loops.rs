@@ -13,10 +13,12 @@ use planctl_store::{Claim, ClaimLane, Claimed, News};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::drive::Family;
-use crate::health::{ADMISSIONS, CLEARINGS, Health};
+use crate::node::Station;
+use crate::node::health::{ADMISSIONS, CLEARINGS, Health};
+use crate::node::quarantine::words_of;
+use crate::node::runtime::stopped;
+use crate::node::services::ServiceError;
 use crate::room::{Room, Rooms};
-use crate::services::ServiceError;
-use crate::station::Station;
 
 mod beside;
 mod crew;
@@ -303,13 +305,6 @@ async fn keep_turning<T: Turns>(shared: &Arc<Shared>, mut turns: T) {
     }
 }
 
-/// Resolves when it is said.
-pub(crate) async fn stopped(stop: &mut watch::Receiver<bool>) {
-    if stop.wait_for(|stop| *stop).await.is_err() {
-        std::future::pending::<()>().await;
-    }
-}
-
 /// Fails at the work of the run that a test names, as a defect would; debug builds only.
 #[cfg(debug_assertions)]
 fn planted_defect(run: &str) {
@@ -317,9 +312,4 @@ fn planted_defect(run: &str) {
         std::env::var("PLANCTL_PLANTED_DEFECT").map_or(true, |wanted| wanted != run),
         "planted for a test"
     );
-}
-
-pub(crate) fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it panicked".to_owned())
 }

@@ -11,9 +11,9 @@ use planctl_harness::{Unreadable, read_plan, write_plan};
 use planctl_lang::{Mark, Source, annotate, digest};
 use planctl_store::RunView;
 
-use crate::hands::blocking;
-use crate::services::ServiceError;
-use crate::station::Station;
+use crate::node::Station;
+use crate::node::runtime::blocking;
+use crate::node::services::ServiceError;
 
 impl Station {
     /// Draws the marks once, as the run stands, and looks after what it leaves where it is over.

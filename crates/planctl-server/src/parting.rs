@@ -12,9 +12,9 @@ use planctl_harness::{
 };
 use planctl_store::{Claimed, RunRow, Store, StoreError};
 
-use crate::hands::blocking;
-use crate::services::{ServiceError, Services};
-use crate::station::Station;
+use crate::node::Station;
+use crate::node::runtime::blocking;
+use crate::node::services::{ServiceError, Services};
 use crate::verify::protection::moved_by;
 
 /// The worktrees of all branches of this state directory.
@@ -32,7 +32,7 @@ impl Branches {
 
     /// Waits until no other process is at worktrees; the answer keeps others out, and so does what it started.
     async fn alone(&self) -> Result<Branches, ServiceError> {
-        let one = crate::instance::one_at_a_time(&self.state_dir, "worktrees").await?;
+        let one = crate::node::instance::one_at_a_time(&self.state_dir, "worktrees").await?;
         Ok(Branches { spawner: self.spawner.holding([one]), ..self.clone() })
     }
 

@@ -15,10 +15,10 @@ use crate::agent_scripts::approved_worker;
 use crate::baselines::Unnamed;
 use crate::by_products;
 use crate::config::{Agent, WorkspaceMode, digest_of_approved, with_worker};
-use crate::services::{ServiceError, Services};
+use crate::node::quarantine::Tended;
+use crate::node::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::sub_plans::Home;
-use crate::tend::Tended;
 use crate::verify::check::Checked;
 use crate::wire::Decided;
 use crate::wire::calls::{Approving, StandingView, Start};
@@ -295,7 +295,7 @@ impl Services {
     pub async fn start(&self, checked: &Checked, start: &Start) -> Result<Started, ServiceError> {
         // Two that start one plan at the same moment share its run; the second takes up what the first began.
         let starting = format!("starting/{}", workspace_notes::name_of(self.own_folder()?));
-        let _starting = crate::instance::one_at_a_time(self.station.state_dir(), &starting).await?;
+        let _starting = crate::node::instance::one_at_a_time(self.station.state_dir(), &starting).await?;
         if let Some(request) = self.door.request
             && let Some(run) = self.store.run_of_request(request).await?
         {

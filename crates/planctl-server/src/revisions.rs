@@ -7,7 +7,7 @@ use planctl_harness::Baseline;
 use planctl_lang::{Source, canonical, changes, parse, show};
 use planctl_store::{Approval, Page, Plan, PlanId};
 
-use crate::services::{ServiceError, Services};
+use crate::node::services::{ServiceError, Services};
 use crate::verify::check::{self, Checked};
 use crate::verify::diff;
 use crate::wire::calls::RunPlanView;

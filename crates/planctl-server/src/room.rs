@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use planctl_engine::RunId;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::loops::stopped;
+use crate::node::runtime::stopped;
 
 /// The most gates that wait without room; more of them keep theirs.
 const WAITING_MAX: u32 = 1000;

@@ -10,11 +10,11 @@ use planctl_store::RunRow;
 use crate::hands::Hands;
 use crate::live::Live;
 use crate::neighbours::{NEIGHBOURS_MAX, neighbours};
+use crate::node::Station;
+use crate::node::scratch_in;
+use crate::node::services::ServiceError;
 use crate::revisions::baseline_of;
-use crate::services::ServiceError;
 use crate::settings::RunSettings;
-use crate::state_folders::scratch_in;
-use crate::station::Station;
 use crate::verify::protection::is_mover;
 
 impl Station {

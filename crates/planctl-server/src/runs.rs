@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use crate::asks::failure_line;
 use crate::branches;
 use crate::config::Agent;
-use crate::services::{ServiceError, Services};
+use crate::node::services::{ServiceError, Services};
 use crate::settings::RunSettings;
 use crate::traversal;
 use crate::wire::{

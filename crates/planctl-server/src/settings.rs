@@ -7,14 +7,15 @@ use std::time::Duration;
 use planctl_engine::{AgentSaid, Digest, Role, Tier, Usage};
 use planctl_glob::Glob;
 use planctl_harness::{
-    Baseline, FolderIdentity, Inherited, PermissionMode, Permissions, Reach, ResourceLimits,
+    Baseline, FolderIdentity, Inherited, Masks, PermissionMode, Permissions, Reach, ResourceLimits,
 };
 use planctl_store::{RunRow, ServedRole};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::config::{Agent, Commits, Config, Effects, Pace, Price, in_folder, permission_words, takes_plan};
-use crate::services::ServiceError;
+use crate::node::secrets::Secrets;
+use crate::node::services::ServiceError;
 
 /// The effective configuration of one run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -270,6 +271,18 @@ impl RunSettings {
     /// Returns the variables that are set for a role's agent.
     pub(crate) fn variables(&self, role: &Role) -> BTreeMap<String, String> {
         self.roles.get(role.as_str()).map(|settings| settings.env.clone()).unwrap_or_default()
+    }
+
+    /// Returns what is masked in what the workers of a run say. A value that is not kept here can't be masked here; no
+    /// command that gets it is started here either.
+    pub(crate) fn masks(&self, secrets: &Secrets) -> Masks {
+        if secrets.is_empty() {
+            return Masks::default();
+        }
+        let of_roles = self.roles.values().map(|role| &role.env);
+        let opened: Vec<BTreeMap<String, String>> =
+            of_roles.chain([&self.contract_env]).filter_map(|sealed| secrets.open(sealed).ok()).collect();
+        Masks::new(opened.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str())))
     }
 
     /// Works out what it cost where a worker told tokens and no money, and its model has a price.

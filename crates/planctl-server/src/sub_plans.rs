@@ -15,14 +15,18 @@ use serde_json::Value;
 
 use crate::baselines::{Unnamed, baseline_in};
 use crate::config::{Agent, approved_folder, digest_of_approved, in_folder};
-use crate::hands::blocking;
+use crate::node::Station;
+use crate::node::quarantine::Tended;
+use crate::node::runtime::blocking;
+use crate::node::services::{ServiceError, Services};
 use crate::plans::{Approved, settings_json, stem_of};
-use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
-use crate::station::Station;
 use crate::verify::check::{self, Checked, Checking};
 use crate::verify::protection;
 use crate::wire::calls::Approving;
+
+/// How many runs for which nobody waits are ended at once.
+const LEFT_AT_ONCE: i64 = 100;
 
 /// How deep plans may lie within one another.
 const DEPTH_MAX: i32 = 5;
@@ -371,6 +375,19 @@ impl Within<'_> {
 }
 
 impl Station {
+    /// Wakes items whose runs within are over, and ends runs for which nobody waits any more.
+    ///
+    /// # Errors
+    ///
+    /// As [`tend_once`](Station::tend_once).
+    pub(crate) async fn tend_sub_plans(&self, tended: &mut Tended) -> Result<(), ServiceError> {
+        self.store.wake_around().await?;
+        for run in self.store.sub_plans_left(&self.aside().runs(), LEFT_AT_ONCE).await? {
+            self.by_itself(run, self.end_left(run), tended).await?;
+        }
+        Ok(())
+    }
+
     /// Ends a run for which nobody waits any more.
     pub(crate) async fn end_left(&self, run: RunId) -> Result<bool, ServiceError> {
         let event = Event::Human(HumanEvent {

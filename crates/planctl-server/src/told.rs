@@ -10,8 +10,8 @@ use planctl_store::{Claimed, Store, WORK_GRACE};
 
 use crate::baselines::copy_of;
 use crate::context::context_of;
+use crate::node::services::ServiceError;
 use crate::revisions::baseline_of;
-use crate::services::ServiceError;
 use crate::settings::RunSettings;
 use crate::sub_plans::lost_folder;
 use crate::wire::moment;

@@ -4,7 +4,7 @@ use planctl_engine::Subscription;
 use planctl_lang::Diagnostic;
 use planctl_store::{Page, TopicName, TopicNote};
 
-use crate::services::{ServiceError, Services};
+use crate::node::services::{ServiceError, Services};
 use crate::verify::check::Checked;
 use crate::wire::{NoteView, Paged, TopicList, TopicSummary, TopicView, moment};
 

@@ -14,11 +14,11 @@ use planctl_lang::{Source, digest};
 use planctl_store::{RunRow, StoreError, WorktreeRow};
 
 use crate::config::{Commits, WorkspaceMode};
-use crate::hands::blocking;
+use crate::node::Station;
+use crate::node::runtime::blocking;
+use crate::node::services::{ServiceError, Services};
 use crate::revisions::baseline_of;
-use crate::services::{ServiceError, Services};
 use crate::settings::RunSettings;
-use crate::station::Station;
 use crate::verify::check::Checked;
 use crate::wire::{CleanView, CleanedView};
 
@@ -385,7 +385,7 @@ impl Station {
 
     /// Waits until no other process is at worktrees; the answer keeps others out, and so does what it started.
     async fn alone_at_worktrees(&self) -> Result<Spawner, ServiceError> {
-        let one = crate::instance::one_at_a_time(self.state_dir(), "worktrees").await?;
+        let one = crate::node::instance::one_at_a_time(self.state_dir(), "worktrees").await?;
         Ok(self.spawner()?.holding([one]))
     }
 

@@ -98,5 +98,5 @@ pub(super) async fn checked(call: &Call, plan: &PlanCall) -> Result<Checked, Pro
     let spawner = call.station().spawner()?;
     let file = std::path::Path::new(&plan.path);
     let checked = check::check_text(file, plan.path.clone(), source, checking, spawner).await;
-    checked.map_err(|error| Problem::from(crate::services::ServiceError::from(error)))
+    checked.map_err(|error| Problem::from(crate::node::services::ServiceError::from(error)))
 }

@@ -9,9 +9,9 @@ use futures_util::FutureExt;
 use planctl_engine::RunId;
 use tokio::sync::Semaphore;
 
-use super::words_of;
-use crate::health::Health;
-use crate::services::ServiceError;
+use crate::node::health::Health;
+use crate::node::quarantine::words_of;
+use crate::node::services::ServiceError;
 
 /// Of how many runs it is done at once. What finds no room is left to the loop, which sees it again.
 const AT_ONCE: u32 = 4;

@@ -9,8 +9,8 @@ use planctl_store::{Claimed, RunRow, Terms};
 use crate::config::Agent;
 use crate::hands::Hands;
 use crate::live::Live;
-use crate::services::ServiceError;
-use crate::station::Station;
+use crate::node::Station;
+use crate::node::services::ServiceError;
 
 /// The most runs whose hands are kept; making them again costs a few reads.
 const KEPT_MAX: usize = 256;

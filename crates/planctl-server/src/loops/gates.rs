@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use planctl_store::{ClaimLane, News};
 
-use super::{Found, Shared, Turns, stopped};
-use crate::services::ServiceError;
+use super::{Found, Shared, Turns};
+use crate::node::runtime::stopped;
+use crate::node::services::ServiceError;
 
 /// How long it waits for a gate to end before it shows that it still turns.
 const SHOWS_LIFE: Duration = Duration::from_secs(5);

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{Found, Shared, Turns};
 use crate::clock;
-use crate::services::ServiceError;
+use crate::node::services::ServiceError;
 use crate::tend::EVERY;
 
 /// How often what is only kept for a while is cleared away.

@@ -9,8 +9,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use planctl_engine::RunId;
 
-use super::{Found, Scope, Shared, Turns, words_of};
-use crate::services::ServiceError;
+use super::{Found, Scope, Shared, Turns};
+use crate::node::quarantine::words_of;
+use crate::node::services::ServiceError;
 
 /// How many runs are looked at.
 const AT_ONCE: i64 = 1000;

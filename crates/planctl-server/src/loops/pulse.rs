@@ -6,8 +6,8 @@ use std::time::Duration;
 use planctl_store::StoreError;
 
 use super::Shared;
-use crate::health::is_final;
-use crate::supervision;
+use crate::node::health::is_final;
+use crate::node::systemd;
 
 /// How often.
 const EVERY: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ pub(crate) async fn feel(shared: &Arc<Shared>) -> Option<StoreError> {
             Err(_) => shared.health.is_away("it does not answer"),
         }
         if shared.health.is_alive() {
-            supervision::is_alive(&shared.health);
+            systemd::is_alive(&shared.health);
         }
         shared.pause(EVERY).await;
     }

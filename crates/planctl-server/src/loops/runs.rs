@@ -8,8 +8,8 @@ use planctl_engine::RunStatus;
 use planctl_store::{RunRow, StoreError};
 
 use super::{Found, Shared, Turns};
-use crate::services::ServiceError;
-use crate::station::Station;
+use crate::node::Station;
+use crate::node::services::ServiceError;
 use crate::worktrees;
 
 /// How many queued runs are looked at.

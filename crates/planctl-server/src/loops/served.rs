@@ -7,8 +7,9 @@ use planctl_engine::RunStatus;
 use planctl_store::{ClaimLane, News, RunRow};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Found, Shared, Turns, stopped};
-use crate::services::ServiceError;
+use super::{Found, Shared, Turns};
+use crate::node::runtime::stopped;
+use crate::node::services::ServiceError;
 
 /// How long it waits for a worker to end before it shows that it still turns.
 const SHOWS_LIFE: Duration = Duration::from_secs(5);

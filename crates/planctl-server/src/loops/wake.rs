@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use planctl_store::{Listener, News, Store};
 
-use super::{Shared, stopped};
-use crate::services::ServiceError;
+use super::Shared;
+use crate::node::runtime::stopped;
+use crate::node::services::ServiceError;
 
 /// How often a loop looks without a ring while there is something to do.
 const BUSY: Duration = Duration::from_secs(1);

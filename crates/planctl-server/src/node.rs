@@ -1,6 +1,17 @@
-//! A process's place at the database: connections, the private cluster, its instance and its child processes.
+//! One planctl process: its place at the database, who it is, how it is, and the services that it offers.
 //!
 //! A station serves every workspace of its host; what is about one workspace, and speaks for somebody, is [`Services`].
+
+pub mod database;
+pub(crate) mod health;
+pub(crate) mod in_flight;
+pub(crate) mod instance;
+pub(crate) mod quarantine;
+pub(crate) mod runtime;
+pub(crate) mod secrets;
+pub(crate) mod services;
+pub mod singleton;
+pub(crate) mod systemd;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -12,11 +23,11 @@ use planctl_store::cluster::{Cluster, ClusterOptions};
 use planctl_store::{Holder, Listener, PgConnectOptions, Settings, Store, StoreError};
 
 use crate::config::{Config, DatabaseUrl, Postgres};
-use crate::held::InHand;
-use crate::instance::Instance;
-use crate::secrets::Secrets;
-use crate::services::{Door, ServiceError, Services};
-use crate::tend::Aside;
+use crate::node::in_flight::InHand;
+use crate::node::instance::Instance;
+use crate::node::quarantine::Aside;
+use crate::node::secrets::Secrets;
+use crate::node::services::{Door, ServiceError, Services};
 
 /// What a process has to know before it can take its place.
 #[derive(Clone, Debug)]
@@ -286,7 +297,7 @@ impl Station {
         let wrong = || ServiceError::io("start the helper for child processes");
         let lock = instance.lock().map_err(wrong())?;
         let spawner = Spawner::start(&self.inner.program, Some(lock)).map_err(wrong())?;
-        let spawner = spawner.with_scratch(crate::state_folders::scratch_in(self.state_dir())?);
+        let spawner = spawner.with_scratch(scratch_in(self.state_dir())?);
         Ok(self.inner.process.get_or_init(|| Process { instance, spawner }))
     }
 }
@@ -295,4 +306,15 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.rings.abort();
     }
+}
+
+/// Returns the folder of a state directory for the private folders of attempts; what crashed attempts left there is
+/// cleared away.
+///
+/// # Errors
+///
+/// When the folder can't be made or looked at.
+pub fn scratch_in(state_dir: &Path) -> Result<PathBuf, ServiceError> {
+    crate::state_folders::private_in(state_dir, "work")
+        .map_err(ServiceError::io(format!("use {}", state_dir.join("work").display())))
 }

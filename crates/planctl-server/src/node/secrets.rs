@@ -10,11 +10,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use planctl_harness::Masks;
 use sha2::Sha256;
 
 use crate::config::Config;
-use crate::settings::RunSettings;
 use crate::state_folders::private_folder;
 
 /// The folder of the state directory in which they lie.
@@ -85,18 +83,6 @@ impl Secrets {
             Ok((name.clone(), kept))
         };
         sealed.iter().map(value).collect()
-    }
-
-    /// Returns what is masked in what the workers of a run say. A value that is not kept here can't be masked here; no
-    /// command that gets it is started here either.
-    pub(crate) fn masks(&self, settings: &RunSettings) -> Masks {
-        if self.is_empty() {
-            return Masks::default();
-        }
-        let of_roles = settings.roles.values().map(|role| &role.env);
-        let opened: Vec<BTreeMap<String, String>> =
-            of_roles.chain([&settings.contract_env]).filter_map(|sealed| self.open(sealed).ok()).collect();
-        Masks::new(opened.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str())))
     }
 
     fn key(&self) -> io::Result<[u8; 32]> {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::services::ServiceError;
+use crate::node::services::ServiceError;
 
 /// How often a lock is tried that another process has.
 const LOCKED_AGAIN: Duration = Duration::from_millis(20);
@@ -135,7 +135,7 @@ fn home(folder: &Path) -> io::Result<String> {
 pub(crate) async fn one_at_a_time(state_dir: &Path, what: &str) -> Result<Arc<OwnedFd>, ServiceError> {
     let path = state_dir.join(format!("{what}.lock"));
     let wrong = || ServiceError::io(format!("lock {}", path.display()));
-    let file = crate::hands::blocking({
+    let file = crate::node::runtime::blocking({
         let path = path.clone();
         move || lock_file(&path)
     });

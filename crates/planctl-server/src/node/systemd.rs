@@ -2,7 +2,7 @@
 
 use sd_notify::NotifyState;
 
-use crate::health::Health;
+use crate::node::health::Health;
 use crate::wire::DaemonState;
 
 /// Says that the sockets listen and the loops begin.

@@ -9,7 +9,7 @@ use planctl_store::cluster::{Cluster, ClusterError};
 use planctl_store::{Listener, Proof, RequestId, RunRow, Store, StoreError, WorkspaceId};
 
 use crate::config::{Config, DatabaseUrl};
-use crate::station::{Station, StationOptions};
+use crate::node::{Station, StationOptions};
 use crate::verify::check::CheckError;
 
 /// What a process has to know before it can open the services.

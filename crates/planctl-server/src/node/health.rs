@@ -9,7 +9,7 @@ use planctl_store::{StoreError, Unread};
 use tokio::time::Instant;
 
 use crate::clock;
-use crate::services::ServiceError;
+use crate::node::services::ServiceError;
 use crate::wire::{DaemonHealthView, DaemonState, LoopView, TroubleView, moment};
 
 /// A loop that has not begun a turn for this long, while the database answers, stands still.

@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 use planctl_store::cluster::{self, Client, Cluster, ClusterOptions};
 
 use crate::config::{Config, DatabaseUrl, Postgres};
-use crate::services::{ServiceError, Services};
+use crate::node::services::{ServiceError, Services};
 use crate::wire::DatabaseView;
 
 pub use planctl_store::cluster::{ClusterError, ClusterStatus, Stopped};
