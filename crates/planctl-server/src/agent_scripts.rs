@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::config::{Agent, WORKER};
 use crate::node::services::ServiceError;
-use crate::settings::RunSettings;
+use crate::runs::settings::RunSettings;
 
 /// The most files that a message names.
 const NAMED_MAX: usize = 5;

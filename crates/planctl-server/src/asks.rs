@@ -16,8 +16,8 @@ use crate::config::{Config, WorkspaceMode, keys_that_differ};
 use crate::node::services::{ServiceError, Services};
 use crate::plans::canonical;
 use crate::revisions::baseline_of;
-use crate::runs::tampered;
-use crate::settings::RunSettings;
+use crate::runs::settings::RunSettings;
+use crate::runs::{failure_line, quoted, tampered};
 use crate::sub_plans::folder_of;
 use crate::verify::check;
 use crate::wire::calls::Approving;
@@ -478,28 +478,6 @@ fn asks_line(row: &AskRow, graph: &Graph) -> String {
             let failed = row.ask.failure.as_deref().map(|failure| format!("; {}", failure_line(failure)));
             format!("{name}: {}{}", view::reason_words(row.ask.reason), failed.unwrap_or_default())
         }
-    }
-}
-
-/// The most characters of a stranger's text within a line.
-const QUOTED_CHARACTERS_MAX: usize = 160;
-
-/// Quotes what a worker or a contract wrote within a line of planctl's: nothing in it ends the quotation.
-fn quoted(text: &str) -> String {
-    let cut: String = text.chars().take(QUOTED_CHARACTERS_MAX).collect();
-    let more = if cut.len() < text.len() { "…" } else { "" };
-    format!("\"{}{more}\"", cut.replace('"', "'"))
-}
-
-/// Says in one line how an attempt failed, with the last line it printed.
-pub(crate) fn failure_line(failure: &Failure) -> String {
-    let line = view::failing_line(&failure.what);
-    let last = [&failure.stderr, &failure.stdout]
-        .into_iter()
-        .find_map(|excerpt| excerpt.tail.lines().rev().map(str::trim).find(|line| !line.is_empty()));
-    match last {
-        Some(last) => format!("{line} {}", quoted(last)),
-        None => line,
     }
 }
 

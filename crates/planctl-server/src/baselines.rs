@@ -14,7 +14,7 @@ use crate::by_products;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::revisions::baseline_of;
-use crate::settings::RunSettings;
+use crate::runs::settings::RunSettings;
 use crate::verify::protection::{baseline_of_plan, is_mover, may_move, with_moved};
 use crate::wire::{DriftView, TamperView};
 

@@ -21,10 +21,9 @@ use crate::node::Station;
 use crate::node::health::Health;
 use crate::node::scratch_in;
 use crate::node::services::ServiceError;
-use crate::runs::run_state;
-use crate::settings::RunSettings;
+use crate::runs::settings::RunSettings;
+use crate::runs::{run_state, trouble_of};
 use crate::wire::RunState;
-use crate::worktrees;
 
 /// How many agents work at once: as many as a plan may want (`parallel`).
 const WORKERS: usize = 64;
@@ -229,7 +228,7 @@ impl Station {
 
     /// Lets a run begin if it is its turn; says whether it waits for others than this process.
     async fn begins_or_waits(&self, row: &RunRow) -> Result<bool, ServiceError> {
-        if worktrees::trouble_of(row).is_some() {
+        if trouble_of(row).is_some() {
             return Ok(true);
         }
         match self.admit(row).await? {

@@ -32,7 +32,7 @@ use crate::node::secrets::Secrets;
 use crate::node::services::ServiceError;
 use crate::parting::{self, Branches};
 use crate::room::Room;
-use crate::settings::RunSettings;
+use crate::runs::settings::RunSettings;
 use crate::sub_plans::{Within, around_folder, lost_folder};
 use crate::told::Told;
 use crate::verify::protection;

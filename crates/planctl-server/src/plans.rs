@@ -17,7 +17,7 @@ use crate::by_products;
 use crate::config::{Agent, WorkspaceMode, digest_of_approved, with_worker};
 use crate::node::quarantine::Tended;
 use crate::node::services::{ServiceError, Services};
-use crate::settings::RunSettings;
+use crate::runs::settings::RunSettings;
 use crate::sub_plans::Home;
 use crate::verify::check::Checked;
 use crate::wire::Decided;

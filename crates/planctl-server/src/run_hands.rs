@@ -14,7 +14,7 @@ use crate::node::Station;
 use crate::node::scratch_in;
 use crate::node::services::ServiceError;
 use crate::revisions::baseline_of;
-use crate::settings::RunSettings;
+use crate::runs::settings::RunSettings;
 use crate::verify::protection::is_mover;
 
 impl Station {

@@ -20,7 +20,7 @@ use crate::node::quarantine::Tended;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::plans::{Approved, settings_json, stem_of};
-use crate::settings::RunSettings;
+use crate::runs::settings::RunSettings;
 use crate::verify::check::{self, Checked, Checking};
 use crate::verify::protection;
 use crate::wire::calls::Approving;

@@ -12,7 +12,7 @@ use crate::baselines::copy_of;
 use crate::context::context_of;
 use crate::node::services::ServiceError;
 use crate::revisions::baseline_of;
-use crate::settings::RunSettings;
+use crate::runs::settings::RunSettings;
 use crate::sub_plans::lost_folder;
 use crate::wire::moment;
 

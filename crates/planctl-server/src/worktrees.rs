@@ -18,7 +18,7 @@ use crate::node::Station;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::revisions::baseline_of;
-use crate::settings::RunSettings;
+use crate::runs::settings::RunSettings;
 use crate::verify::check::Checked;
 use crate::wire::{CleanView, CleanedView};
 
@@ -488,18 +488,6 @@ fn refused_then(error: WorktreeError, next: String) -> ServiceError {
     match error.help() {
         Some(help) => ServiceError::Conflict { what: error.to_string(), help },
         None => ServiceError::Conflict { what: format!("make the worktree: {error}"), help: next },
-    }
-}
-
-/// Tells a run that waits for its worktree from others.
-pub(crate) fn trouble_of(run: &RunRow) -> Option<&str> {
-    match run.head.status {
-        RunStatus::Queued { .. } => run.worktree.as_ref()?.trouble.as_deref(),
-        RunStatus::New
-        | RunStatus::Awaiting
-        | RunStatus::Active
-        | RunStatus::Paused
-        | RunStatus::Ended { .. } => None,
     }
 }
 

@@ -26,7 +26,7 @@ use super::slots::TakenGate;
 use super::{Answer, Call, Scope, guard, json, nothing};
 use crate::clock;
 use crate::hands::masked;
-use crate::settings::RunSettings;
+use crate::runs::settings::RunSettings;
 use crate::told::Told;
 use crate::wire::calls::{
     self, AcceptedView, AskCall, ClaimCall, ClaimedView, CompleteCall, FailCall, FailKind, HeartbeatView,

@@ -10,7 +10,7 @@ use planctl_store::{RunRow, StoreError};
 use super::{Found, Shared, Turns};
 use crate::node::Station;
 use crate::node::services::ServiceError;
-use crate::worktrees;
+use crate::runs::trouble_of;
 
 /// How many queued runs are looked at.
 const AT_ONCE: i64 = 1000;
@@ -28,7 +28,7 @@ impl Turns for Runs {
         let mut taken = BTreeSet::new();
         let queued = station.store().queued_runs(station.host(), AT_ONCE).await?;
         let queued = shared.health.readable(Runs::NAME, queued);
-        let is_well = |row: &RunRow| worktrees::trouble_of(row).is_none();
+        let is_well = |row: &RunRow| trouble_of(row).is_none();
         let is_empty = queued.is_empty();
         for row in queued.into_iter().filter(is_well) {
             // Behind one that waits, all others of its workspace wait too.
