@@ -71,7 +71,7 @@ impl RunSettings {
         let again = match &self.worker {
             Some(worker) => format!(
                 "planctl plan resume {run} --agent {}",
-                crate::worktrees::shell_word(&worker.to_string())
+                crate::workspaces::worktrees::shell_word(&worker.to_string())
             ),
             None => format!("planctl plan cancel {run} and planctl plan run --again"),
         };

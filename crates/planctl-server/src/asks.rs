@@ -15,7 +15,6 @@ use planctl_store::{AskRow, Page, RunRow, Said, StoreError};
 use crate::config::{Config, WorkspaceMode, keys_that_differ};
 use crate::node::services::{ServiceError, Services};
 use crate::plans::canonical;
-use crate::revisions::baseline_of;
 use crate::runs::settings::RunSettings;
 use crate::runs::{failure_line, quoted, tampered};
 use crate::sub_plans::folder_of;
@@ -25,6 +24,7 @@ use crate::wire::{
     AnswerView, AskList, AskPage, AskView, ContractView, Decided, FailureView, LevelView, Paged, PlanWithin,
     ShortfallView, StepFilesView, StepName, WillRun, moment,
 };
+use crate::workspaces::baselines::baseline_of;
 
 impl Services {
     /// Lists open asks of a run, or of this workspace and all others.

@@ -9,7 +9,7 @@ use planctl_store::RunRow;
 use crate::node::Station;
 use crate::node::runtime::blocking;
 use crate::node::services::ServiceError;
-use crate::parting::is_over;
+use crate::workspaces::branch_worktrees::is_over;
 
 /// Characters of a run's id, with which the names of its folders begin.
 const ID_CHARS: usize = 36;

@@ -21,22 +21,22 @@ use planctl_store::{
 };
 use tokio::sync::watch;
 
-use crate::by_products;
 use crate::checkpoints::kept_in;
 use crate::clock;
-use crate::contract_writes;
 use crate::live::{Doing, Live};
 use crate::node::in_flight::InHand;
 use crate::node::runtime::blocking;
 use crate::node::secrets::Secrets;
 use crate::node::services::ServiceError;
-use crate::parting::{self, Branches};
 use crate::room::Room;
 use crate::runs::settings::RunSettings;
 use crate::sub_plans::{Within, around_folder, lost_folder};
 use crate::told::Told;
 use crate::verify::protection;
-use crate::worktrees::shell_word;
+use crate::workspaces::branch_worktrees::{self, Branches};
+use crate::workspaces::by_products;
+use crate::workspaces::contract_writes;
+use crate::workspaces::worktrees::shell_word;
 
 /// How many renewals of a lease may fail before it runs out.
 const HEARTBEATS: u32 = 3;
@@ -541,10 +541,16 @@ impl Hands {
     fn lost_place(&self, claimed: &Claimed) -> Option<String> {
         let own = self.worktree.as_ref();
         let lost = self.replaced_home(&claimed.run_name);
-        let lost =
-            lost.or_else(|| own.and_then(|own| crate::worktrees::lost(own, &self.home, &claimed.run_name)));
         let lost = lost.or_else(|| {
-            parting::lost(&claimed.graph, &claimed.item.at.node, &claimed.workspace, &claimed.run_name)
+            own.and_then(|own| crate::workspaces::worktrees::lost(own, &self.home, &claimed.run_name))
+        });
+        let lost = lost.or_else(|| {
+            branch_worktrees::lost(
+                &claimed.graph,
+                &claimed.item.at.node,
+                &claimed.workspace,
+                &claimed.run_name,
+            )
         });
         lost.or_else(|| lost_folder(&self.settings.folder, &claimed.workspace))
     }
@@ -564,9 +570,15 @@ impl Hands {
         let mut placed = claimed.clone();
         let workspace = self.workspace.to_string_lossy();
         let node = &claimed.item.at.node;
-        placed.workspace =
-            parting::place_of(&self.store, &self.state_dir, self.run, &claimed.graph, node, &workspace)
-                .await?;
+        placed.workspace = branch_worktrees::place_of(
+            &self.store,
+            &self.state_dir,
+            self.run,
+            &claimed.graph,
+            node,
+            &workspace,
+        )
+        .await?;
         Ok(placed)
     }
 
@@ -733,7 +745,8 @@ impl Hands {
         let mut moved = BTreeMap::new();
         let (graph, own) = (&claimed.graph, &claimed.item.at.node);
         let others = self.movers.iter().filter(|node| *node != own);
-        let nodes: Vec<_> = others.filter(|node| parting::is_seen_by(graph, node, own)).cloned().collect();
+        let nodes: Vec<_> =
+            others.filter(|node| branch_worktrees::is_seen_by(graph, node, own)).cloned().collect();
         if nodes.is_empty() {
             return Ok(moved);
         }

@@ -2,23 +2,17 @@
 
 mod agent_scripts;
 mod asks;
-mod baselines;
-mod by_products;
 mod checkpoints;
 mod clock;
 pub mod config;
 mod context;
-mod contract_writes;
 pub mod daemon;
 mod drive;
 mod hands;
 pub mod http;
 mod live;
 mod loops;
-mod marks;
-mod neighbours;
 mod node;
-mod parting;
 pub mod picture;
 mod plans;
 mod revisions;
@@ -32,8 +26,7 @@ mod told;
 mod topics;
 mod verify;
 pub mod wire;
-mod workspace_notes;
-mod worktrees;
+mod workspaces;
 
 pub use clock::{instant, now};
 pub use drive::{Drive, Driven};
@@ -50,7 +43,7 @@ pub use verify::protection::judges_of;
 pub use verify::{agent_check, autofix, check, diff, probe};
 pub use wire::calls::{Approving, Start};
 pub use wire::schema;
-pub use worktrees::Cleaning;
+pub use workspaces::worktrees::Cleaning;
 
 #[doc(hidden)]
 pub use planctl_store::testing;

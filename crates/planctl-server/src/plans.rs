@@ -12,8 +12,6 @@ use planctl_store::{
 use serde_json::Value;
 
 use crate::agent_scripts::approved_worker;
-use crate::baselines::Unnamed;
-use crate::by_products;
 use crate::config::{Agent, WorkspaceMode, digest_of_approved, with_worker};
 use crate::node::quarantine::Tended;
 use crate::node::services::{ServiceError, Services};
@@ -22,8 +20,10 @@ use crate::sub_plans::Home;
 use crate::verify::check::Checked;
 use crate::wire::Decided;
 use crate::wire::calls::{Approving, StandingView, Start};
-use crate::workspace_notes;
-use crate::worktrees::shell_word;
+use crate::workspaces::baselines::Unnamed;
+use crate::workspaces::by_products;
+use crate::workspaces::notes;
+use crate::workspaces::worktrees::shell_word;
 
 /// Where a plan stands before anything is done with it.
 #[derive(Clone, Debug)]
@@ -294,7 +294,7 @@ impl Services {
     /// [`ServiceError::NotVerified`], [`ServiceError::NoAgent`], [`ServiceError::Isolation`], and those of the store.
     pub async fn start(&self, checked: &Checked, start: &Start) -> Result<Started, ServiceError> {
         // Two that start one plan at the same moment share its run; the second takes up what the first began.
-        let starting = format!("starting/{}", workspace_notes::name_of(self.own_folder()?));
+        let starting = format!("starting/{}", notes::name_of(self.own_folder()?));
         let _starting = crate::node::instance::one_at_a_time(self.station.state_dir(), &starting).await?;
         if let Some(request) = self.door.request
             && let Some(run) = self.store.run_of_request(request).await?

@@ -5,7 +5,7 @@ use std::path::Path;
 use planctl_engine::{Digest, RunId};
 use planctl_harness::Baseline;
 use planctl_lang::{Source, canonical, changes, parse, show};
-use planctl_store::{Approval, Page, Plan, PlanId};
+use planctl_store::{Page, Plan, PlanId};
 
 use crate::node::services::{ServiceError, Services};
 use crate::verify::check::{self, Checked};
@@ -15,6 +15,7 @@ use crate::wire::{
     KeptRevision, Paged, PlanDiffView, PlanList, PlanSummary, RevisionList, RevisionPage, RevisionView,
     moment,
 };
+use crate::workspaces::baselines::baseline_of;
 
 /// The most revisions that are named where none fits.
 const REVISIONS_NAMED_MAX: usize = 5;
@@ -226,12 +227,6 @@ fn plan_summary(plan: &Plan) -> PlanSummary {
         created_at: moment(plan.created_at),
         updated_at: moment(plan.updated_at),
     }
-}
-
-/// Returns the protected files that were approved.
-pub(crate) fn baseline_of(approval: &Approval) -> Result<Baseline, ServiceError> {
-    serde_json::from_str(&approval.protected)
-        .map_err(|error| ServiceError::broken(format!("an approval does not read: {error}")))
 }
 
 // Run names end with a number after a dash, so a word of hexadecimal digits alone is a revision.

@@ -9,13 +9,13 @@ use planctl_store::RunRow;
 
 use crate::hands::Hands;
 use crate::live::Live;
-use crate::neighbours::{NEIGHBOURS_MAX, neighbours};
 use crate::node::Station;
 use crate::node::scratch_in;
 use crate::node::services::ServiceError;
-use crate::revisions::baseline_of;
 use crate::runs::settings::RunSettings;
 use crate::verify::protection::is_mover;
+use crate::workspaces::baselines::baseline_of;
+use crate::workspaces::neighbours::{NEIGHBOURS_MAX, neighbours};
 
 impl Station {
     /// Returns the hands that work one active run in this process.

@@ -8,13 +8,13 @@ use planctl_engine::{Brief, Budget, Failure, Role, Task, Timestamp};
 use planctl_harness::{Assignment, Masks, PromptParts, assemble};
 use planctl_store::{Claimed, Store, WORK_GRACE};
 
-use crate::baselines::copy_of;
 use crate::context::context_of;
 use crate::node::services::ServiceError;
-use crate::revisions::baseline_of;
 use crate::runs::settings::RunSettings;
 use crate::sub_plans::lost_folder;
 use crate::wire::moment;
+use crate::workspaces::baselines::baseline_of;
+use crate::workspaces::baselines::copy_of;
 
 /// The most bytes of approved files in one prompt.
 const APPROVED_BYTES_MAX: usize = 32 * 1024;

@@ -8,7 +8,7 @@ use std::path::Path;
 use planctl_engine::Digest;
 use planctl_harness::Written;
 
-use crate::workspace_notes::Notes;
+use crate::workspaces::notes::Notes;
 
 const NOTES: Notes = Notes("contract-writes");
 

@@ -17,10 +17,10 @@ use crate::config::{Commits, WorkspaceMode};
 use crate::node::Station;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
-use crate::revisions::baseline_of;
 use crate::runs::settings::RunSettings;
 use crate::verify::check::Checked;
 use crate::wire::{CleanView, CleanedView};
+use crate::workspaces::baselines::baseline_of;
 
 /// How many worktrees are looked at in one sweep.
 const SWEPT_MAX: i64 = 10_000;

@@ -8,15 +8,14 @@ use std::path::{Path, PathBuf};
 
 use planctl_engine::{Digest, Failure, FileChange, Graph, Node};
 use planctl_harness::{Baseline, EntryKind, FileState};
-use planctl_store::{AskRow, PlanId, RunRow, Store};
+use planctl_store::{Approval, AskRow, PlanId, RunRow, Store};
 
-use crate::by_products;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
-use crate::revisions::baseline_of;
 use crate::runs::settings::RunSettings;
 use crate::verify::protection::{baseline_of_plan, is_mover, may_move, with_moved};
 use crate::wire::{DriftView, TamperView};
+use crate::workspaces::by_products;
 
 /// The most files that a refusal names.
 const NAMED_MAX: usize = 10;
@@ -261,6 +260,12 @@ impl Services {
     }
 }
 
+/// Returns the protected files that were approved.
+pub(crate) fn baseline_of(approval: &Approval) -> Result<Baseline, ServiceError> {
+    serde_json::from_str(&approval.protected)
+        .map_err(|error| ServiceError::broken(format!("an approval does not read: {error}")))
+}
+
 /// Takes what a plan protects as it lies in a place now, without what contracts made there.
 pub(crate) fn baseline_in(graph: &Graph, place: &Path, state_dir: &Path) -> Result<Baseline, ServiceError> {
     let mut baseline = baseline_of_plan(graph, place)?;
@@ -341,7 +346,7 @@ fn refusal(drifts: &[Drift], command: &str) -> ServiceError {
         .iter()
         .map(|drift| {
             let word = format!("{}@{}", drift.path, short(drift.now.as_ref()));
-            format!(" --accept-changed {}", crate::worktrees::shell_word(&word))
+            format!(" --accept-changed {}", crate::workspaces::worktrees::shell_word(&word))
         })
         .collect();
     ServiceError::Conflict {

@@ -11,7 +11,7 @@ use std::path::Path;
 use planctl_engine::Digest;
 use planctl_harness::Baseline;
 
-use crate::workspace_notes::Notes;
+use crate::workspaces::notes::Notes;
 
 const NOTES: Notes = Notes("by-products");
 
