@@ -15,9 +15,9 @@ use planctl_store::{AskRow, Page, RunRow, Said, StoreError};
 use crate::config::{Config, WorkspaceMode, keys_that_differ};
 use crate::node::services::{ServiceError, Services};
 use crate::plans::canonical;
+use crate::plans::sub_plans::folder_of;
 use crate::runs::settings::RunSettings;
 use crate::runs::{failure_line, quoted, tampered};
-use crate::sub_plans::folder_of;
 use crate::verify::check;
 use crate::wire::calls::Approving;
 use crate::wire::{

@@ -1,6 +1,5 @@
 //! Runs the loops; the only room where all doors meet.
 
-mod agent_scripts;
 mod asks;
 mod checkpoints;
 mod clock;
@@ -15,12 +14,10 @@ mod loops;
 mod node;
 pub mod picture;
 mod plans;
-mod revisions;
 mod room;
 mod run_hands;
 mod runs;
 mod state_folders;
-mod sub_plans;
 mod tend;
 mod told;
 mod topics;

@@ -1,4 +1,8 @@
-//! A plan's life: approved, rejected, started, taken up.
+//! Plans: a plan's life (approved, rejected, started, taken up), its revisions, and the plans within it.
+
+mod agent_scripts;
+mod revisions;
+pub(crate) mod sub_plans;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,12 +15,12 @@ use planctl_store::{
 };
 use serde_json::Value;
 
-use crate::agent_scripts::approved_worker;
 use crate::config::{Agent, WorkspaceMode, digest_of_approved, with_worker};
 use crate::node::quarantine::Tended;
 use crate::node::services::{ServiceError, Services};
+use crate::plans::agent_scripts::approved_worker;
+use crate::plans::sub_plans::Home;
 use crate::runs::settings::RunSettings;
-use crate::sub_plans::Home;
 use crate::verify::check::Checked;
 use crate::wire::Decided;
 use crate::wire::calls::{Approving, StandingView, Start};

@@ -10,8 +10,8 @@ use planctl_store::{Claimed, Store, WORK_GRACE};
 
 use crate::context::context_of;
 use crate::node::services::ServiceError;
+use crate::plans::sub_plans::lost_folder;
 use crate::runs::settings::RunSettings;
-use crate::sub_plans::lost_folder;
 use crate::wire::moment;
 use crate::workspaces::baselines::baseline_of;
 use crate::workspaces::baselines::copy_of;
