@@ -1,6 +1,5 @@
 //! Runs the loops; the only room where all doors meet.
 
-mod asks;
 mod checkpoints;
 mod clock;
 pub mod config;
@@ -9,6 +8,7 @@ pub mod daemon;
 mod drive;
 mod hands;
 pub mod http;
+mod inbox;
 mod live;
 mod loops;
 mod node;
@@ -20,7 +20,6 @@ mod runs;
 mod state_folders;
 mod tend;
 mod told;
-mod topics;
 mod verify;
 pub mod wire;
 mod workspaces;
