@@ -11,7 +11,7 @@ use planctl_store::RunRow;
 use tokio::sync::mpsc;
 
 use crate::daemon::{DaemonOptions, ENDS_WITHIN};
-use crate::live::Live;
+use crate::executor::progress::Live;
 use crate::loops::gates::Gates;
 use crate::loops::leases::Leases;
 use crate::loops::marks::Marks;

@@ -1,33 +1,27 @@
 //! Runs the loops; the only room where all doors meet.
 
-mod checkpoints;
 mod clock;
 pub mod config;
-mod context;
 pub mod daemon;
 mod drive;
-mod hands;
+mod executor;
 pub mod http;
 mod inbox;
-mod live;
 mod loops;
 mod node;
 pub mod picture;
 mod plans;
-mod room;
-mod run_hands;
 mod runs;
 mod state_folders;
 mod tend;
-mod told;
 mod verify;
 pub mod wire;
 mod workspaces;
 
 pub use clock::{instant, now};
 pub use drive::{Drive, Driven};
-pub use hands::Hands;
-pub use live::{Doing, Live};
+pub use executor::Hands;
+pub use executor::progress::{Doing, Live};
 pub use node::health::{Database, Health, is_final};
 pub use node::runtime::runtime;
 pub use node::services::{Caps, Door, Open, ServiceError, Services};

@@ -13,12 +13,12 @@ use planctl_store::{Claim, ClaimLane, Claimed, News};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::drive::Family;
+use crate::executor::slots::{Room, Rooms};
 use crate::node::Station;
 use crate::node::health::{ADMISSIONS, CLEARINGS, Health};
 use crate::node::quarantine::words_of;
 use crate::node::runtime::stopped;
 use crate::node::services::ServiceError;
-use crate::room::{Room, Rooms};
 
 mod beside;
 mod crew;

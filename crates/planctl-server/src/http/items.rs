@@ -25,9 +25,9 @@ use super::problem::{Code, Problem};
 use super::slots::TakenGate;
 use super::{Answer, Call, Scope, guard, json, nothing};
 use crate::clock;
-use crate::hands::masked;
+use crate::executor::masked;
+use crate::executor::prompt_input::Told;
 use crate::runs::settings::RunSettings;
-use crate::told::Told;
 use crate::wire::calls::{
     self, AcceptedView, AskCall, ClaimCall, ClaimedView, CompleteCall, FailCall, FailKind, HeartbeatView,
     LeftView, LogCall, Nothing, ProfileView, SubscriptionView, UsageCall, WorkInput, WorkItem, WorkPayload,

@@ -7,8 +7,8 @@ use planctl_engine::RunId;
 use planctl_store::{Claimed, RunRow, Terms};
 
 use crate::config::Agent;
-use crate::hands::Hands;
-use crate::live::Live;
+use crate::executor::Hands;
+use crate::executor::progress::Live;
 use crate::node::Station;
 use crate::node::services::ServiceError;
 

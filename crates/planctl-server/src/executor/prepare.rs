@@ -7,8 +7,8 @@ use planctl_engine::{Graph, Node, NodeKind, RunId, Tier};
 use planctl_harness::{Baseline, git_top_level};
 use planctl_store::RunRow;
 
-use crate::hands::Hands;
-use crate::live::Live;
+use crate::executor::Hands;
+use crate::executor::progress::Live;
 use crate::node::Station;
 use crate::node::scratch_in;
 use crate::node::services::ServiceError;

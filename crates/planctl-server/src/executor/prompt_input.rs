@@ -8,7 +8,7 @@ use planctl_engine::{Brief, Budget, Failure, Role, Task, Timestamp};
 use planctl_harness::{Assignment, Masks, PromptParts, assemble};
 use planctl_store::{Claimed, Store, WORK_GRACE};
 
-use crate::context::context_of;
+use crate::executor::context::context_of;
 use crate::node::services::ServiceError;
 use crate::plans::sub_plans::lost_folder;
 use crate::runs::settings::RunSettings;

@@ -1,7 +1,14 @@
-//! The hands of this process: take one item, do it, say what came of it.
+//! The executor of a run in this process: claims one item, does it, and applies the result.
 //!
 //! Each item goes the same way: claim, do, apply. What is done outside is done at least once; whether its answer counts
 //! is decided by the lease, so hands that were too slow or cut off change nothing.
+
+mod checkpoints;
+mod context;
+mod prepare;
+pub(crate) mod progress;
+pub(crate) mod prompt_input;
+pub(crate) mod slots;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -21,17 +28,17 @@ use planctl_store::{
 };
 use tokio::sync::watch;
 
-use crate::checkpoints::kept_in;
 use crate::clock;
-use crate::live::{Doing, Live};
+use crate::executor::checkpoints::kept_in;
+use crate::executor::progress::{Doing, Live};
+use crate::executor::prompt_input::Told;
+use crate::executor::slots::Room;
 use crate::node::in_flight::InHand;
 use crate::node::runtime::blocking;
 use crate::node::secrets::Secrets;
 use crate::node::services::ServiceError;
 use crate::plans::sub_plans::{Within, around_folder, lost_folder};
-use crate::room::Room;
 use crate::runs::settings::RunSettings;
-use crate::told::Told;
 use crate::verify::protection;
 use crate::workspaces::branch_worktrees::{self, Branches};
 use crate::workspaces::by_products;
