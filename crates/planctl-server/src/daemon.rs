@@ -1,4 +1,7 @@
-//! The daemon's life: it takes its seat, turns the loops, and leaves within ten seconds when it is asked to.
+//! The daemon: its life from its lock until it leaves, within ten seconds of being asked to, and the loops that it turns.
+
+pub(crate) mod loops;
+pub(crate) mod run_loop;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -13,13 +16,13 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::config::Agent;
+use crate::daemon::loops::admit::Runs;
+use crate::daemon::loops::agents::Served;
+use crate::daemon::loops::gates::Gates;
+use crate::daemon::loops::leases::Leases;
+use crate::daemon::loops::marks::Marks;
+use crate::daemon::loops::{Crew, Scope, Shared, Signals, pulse, take_turns};
 use crate::http::{self, HttpOptions, Listening, Slots, TakenGate};
-use crate::loops::gates::Gates;
-use crate::loops::leases::Leases;
-use crate::loops::marks::Marks;
-use crate::loops::runs::Runs;
-use crate::loops::served::Served;
-use crate::loops::{Crew, Scope, Shared, Signals, pulse, take_turns};
 use crate::node::Station;
 use crate::node::health::Health;
 use crate::node::runtime::stopped;

@@ -3,23 +3,20 @@
 mod clock;
 pub mod config;
 pub mod daemon;
-mod drive;
 mod executor;
 pub mod http;
 mod inbox;
-mod loops;
 mod node;
 pub mod picture;
 mod plans;
 mod runs;
 mod state_folders;
-mod tend;
 mod verify;
 pub mod wire;
 mod workspaces;
 
 pub use clock::{instant, now};
-pub use drive::{Drive, Driven};
+pub use daemon::run_loop::{Drive, Driven};
 pub use executor::Hands;
 pub use executor::progress::{Doing, Live};
 pub use node::health::{Database, Health, is_final};

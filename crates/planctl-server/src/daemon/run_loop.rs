@@ -10,13 +10,13 @@ use planctl_engine::{RunId, RunStatus};
 use planctl_store::RunRow;
 use tokio::sync::mpsc;
 
+use crate::daemon::loops::agents::Served;
+use crate::daemon::loops::gates::Gates;
+use crate::daemon::loops::leases::Leases;
+use crate::daemon::loops::marks::Marks;
+use crate::daemon::loops::{Crew, Found, Scope, Shared, Signals, Turns, take_turns};
 use crate::daemon::{DaemonOptions, ENDS_WITHIN};
 use crate::executor::progress::Live;
-use crate::loops::gates::Gates;
-use crate::loops::leases::Leases;
-use crate::loops::marks::Marks;
-use crate::loops::served::Served;
-use crate::loops::{Crew, Found, Scope, Shared, Signals, Turns, take_turns};
 use crate::node::Station;
 use crate::node::health::Health;
 use crate::node::scratch_in;

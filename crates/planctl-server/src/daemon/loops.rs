@@ -12,7 +12,7 @@ use planctl_engine::{RunId, Work};
 use planctl_store::{Claim, ClaimLane, Claimed, News};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::drive::Family;
+use crate::daemon::run_loop::Family;
 use crate::executor::slots::{Room, Rooms};
 use crate::node::Station;
 use crate::node::health::{ADMISSIONS, CLEARINGS, Health};
@@ -20,18 +20,19 @@ use crate::node::quarantine::words_of;
 use crate::node::runtime::stopped;
 use crate::node::services::ServiceError;
 
-mod beside;
-mod crew;
+pub(crate) mod admit;
+pub(crate) mod agents;
+mod background_jobs;
+mod executor_cache;
 pub(crate) mod gates;
 pub(crate) mod leases;
 pub(crate) mod marks;
 pub(crate) mod pulse;
-pub(crate) mod runs;
-pub(crate) mod served;
+mod sweep;
 mod wake;
 
-pub(crate) use beside::Beside;
-pub(crate) use crew::Crew;
+pub(crate) use background_jobs::Beside;
+pub(crate) use executor_cache::Crew;
 pub(crate) use wake::{Found, Wake};
 
 /// How long a loop waits after an error.

@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 use super::{Found, Shared, Turns};
 use crate::clock;
+use crate::daemon::loops::sweep::EVERY;
 use crate::node::services::ServiceError;
-use crate::tend::EVERY;
 
 /// How often what is only kept for a while is cleared away.
 const SWEEP: Duration = Duration::from_secs(600);
