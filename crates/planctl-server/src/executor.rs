@@ -3,7 +3,6 @@
 //! Each item goes the same way: claim, do, apply. What is done outside is done at least once; whether its answer counts
 //! is decided by the lease, so hands that were too slow or cut off change nothing.
 
-mod checkpoints;
 mod context;
 mod prepare;
 pub(crate) mod progress;
@@ -29,7 +28,6 @@ use planctl_store::{
 use tokio::sync::watch;
 
 use crate::clock;
-use crate::executor::checkpoints::kept_in;
 use crate::executor::progress::{Doing, Live};
 use crate::executor::prompt_input::Told;
 use crate::executor::slots::Room;
@@ -42,6 +40,7 @@ use crate::runs::settings::RunSettings;
 use crate::verify::protection;
 use crate::workspaces::branch_worktrees::{self, Branches};
 use crate::workspaces::by_products;
+use crate::workspaces::checkpoints::kept_in;
 use crate::workspaces::contract_writes;
 use crate::workspaces::worktrees::shell_word;
 
