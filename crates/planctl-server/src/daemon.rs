@@ -1,4 +1,7 @@
-//! The daemon's life: it takes its seat, turns the loops, and leaves within ten seconds when it is asked to.
+//! The daemon: its life from its lock until it leaves, within ten seconds of being asked to, and the loops that it turns.
+
+pub(crate) mod loops;
+pub(crate) mod run_loop;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -13,18 +16,19 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::config::Agent;
-use crate::health::Health;
+use crate::daemon::loops::admit::Runs;
+use crate::daemon::loops::agents::Served;
+use crate::daemon::loops::gates::Gates;
+use crate::daemon::loops::leases::Leases;
+use crate::daemon::loops::marks::Marks;
+use crate::daemon::loops::{Crew, Scope, Shared, Signals, pulse, take_turns};
 use crate::http::{self, HttpOptions, Listening, Slots, TakenGate};
-use crate::loops::gates::Gates;
-use crate::loops::leases::Leases;
-use crate::loops::marks::Marks;
-use crate::loops::runs::Runs;
-use crate::loops::served::Served;
-use crate::loops::{Crew, Scope, Shared, Signals, pulse, stopped, take_turns};
-use crate::seat::Seat;
-use crate::services::{Caps, ServiceError};
-use crate::station::Station;
-use crate::supervision;
+use crate::node::Station;
+use crate::node::health::Health;
+use crate::node::runtime::stopped;
+use crate::node::services::{Caps, ServiceError};
+use crate::node::singleton::Seat;
+use crate::node::systemd;
 use crate::wire::DaemonInfo;
 
 /// How long gates may go on when the daemon is asked to stop; agents, who may take hours, are ended at once.
@@ -132,7 +136,7 @@ async fn serve_at(
     let info = doors.info();
     seat.announce(&info).map_err(ServiceError::io("say where the daemon listens"))?;
     health.begins();
-    supervision::is_ready();
+    systemd::is_ready();
     ready(&info);
 
     let loops = async {
@@ -152,7 +156,7 @@ async fn serve_at(
             error = pulse::feel(&shared) => error,
         };
         health.stops();
-        supervision::stops();
+        systemd::stops();
         tracing::info!("stopping");
         signals.stop();
         signals.halt();

@@ -38,8 +38,8 @@ use tokio_util::task::TaskTracker;
 
 use self::capacity::Bodies;
 use crate::config::Config;
-use crate::services::{Door, Services};
-use crate::station::Station;
+use crate::node::Station;
+use crate::node::services::{Door, Services};
 use crate::wire::Paged;
 use crate::wire::calls::{PlaceCall, PlanCall};
 use parameters::{CURSOR, ENTRIES_USUAL, LIMIT, WORKSPACE};

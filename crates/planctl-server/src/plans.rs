@@ -1,4 +1,8 @@
-//! A plan's life: approved, rejected, started, taken up.
+//! Plans: a plan's life (approved, rejected, started, taken up), its revisions, and the plans within it.
+
+mod agent_scripts;
+mod revisions;
+pub(crate) mod sub_plans;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,23 +13,21 @@ use planctl_lang::Source;
 use planctl_store::{
     Approval, NewApproval, NewRevision, NewRun, NewWorktree, Plan, PlanId, PlanStatus, RunRow, StoreError,
 };
-
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::agent_scripts::approved_worker;
-use crate::baselines::Unnamed;
-use crate::by_products;
-use crate::check::Checked;
 use crate::config::{Agent, WorkspaceMode, digest_of_approved, with_worker};
-use crate::services::{ServiceError, Services};
-use crate::settings::RunSettings;
-use crate::sub_plans::Home;
-use crate::tend::Tended;
+use crate::node::quarantine::Tended;
+use crate::node::services::{ServiceError, Services};
+use crate::plans::agent_scripts::approved_worker;
+use crate::plans::sub_plans::Home;
+use crate::runs::settings::RunSettings;
+use crate::verify::check::Checked;
 use crate::wire::Decided;
-use crate::wire::calls::StandingView;
-use crate::workspace_notes;
-use crate::worktrees::shell_word;
+use crate::wire::calls::{Approving, StandingView, Start};
+use crate::workspaces::baselines::Unnamed;
+use crate::workspaces::by_products;
+use crate::workspaces::notes;
+use crate::workspaces::worktrees::shell_word;
 
 /// Where a plan stands before anything is done with it.
 #[derive(Clone, Debug)]
@@ -38,50 +40,6 @@ pub struct Standing {
     pub approved_before: Option<String>,
     /// The newest run of the plan.
     pub newest_run: Option<RunRow>,
-}
-
-/// What to start.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Start {
-    /// What serves every role, in place of what is configured.
-    #[serde(default)]
-    pub worker: Option<Agent>,
-    /// Says that the person at the door approves the text, with their note.
-    #[serde(default)]
-    pub approve: Option<Approving>,
-    /// Says that a done plan shall run once more.
-    #[serde(default)]
-    pub again: bool,
-    /// Says that what the plan itself asks answers itself, also when the run is taken up again (DOT H7).
-    #[serde(default)]
-    pub auto_answer: bool,
-    /// Says that steps whose role nobody serves here wait for a worker, as beside a daemon they can.
-    #[serde(default)]
-    pub waits_for_workers: bool,
-}
-
-/// The approval that is given with a start.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Approving {
-    /// Why, for the record.
-    #[serde(default)]
-    pub note: Option<String>,
-    /// Protected files that are approved as they are now although they differ from what was approved last, each as `FILE`
-    /// or `FILE@DIGEST` with the beginning of the digest that was looked at (sec hole 2).
-    #[serde(default)]
-    pub accept_changed: Vec<String>,
-    /// What serves every role, where the approval is of that and nothing else.
-    #[serde(skip)]
-    pub worker: Option<Agent>,
-}
-
-impl Approving {
-    /// Approves with a note, and no protected file that differs.
-    pub fn with_note(note: Option<&str>) -> Approving {
-        Approving { note: note.map(str::to_owned), ..Approving::default() }
-    }
 }
 
 /// What is approved of a plan.
@@ -340,8 +298,8 @@ impl Services {
     /// [`ServiceError::NotVerified`], [`ServiceError::NoAgent`], [`ServiceError::Isolation`], and those of the store.
     pub async fn start(&self, checked: &Checked, start: &Start) -> Result<Started, ServiceError> {
         // Two that start one plan at the same moment share its run; the second takes up what the first began.
-        let starting = format!("starting/{}", workspace_notes::name_of(self.own_folder()?));
-        let _starting = crate::instance::one_at_a_time(self.station.state_dir(), &starting).await?;
+        let starting = format!("starting/{}", notes::name_of(self.own_folder()?));
+        let _starting = crate::node::instance::one_at_a_time(self.station.state_dir(), &starting).await?;
         if let Some(request) = self.door.request
             && let Some(run) = self.store.run_of_request(request).await?
         {

@@ -1,4 +1,8 @@
-//! Pictures of runs for people and programs, put together from what the store holds.
+//! Runs: what each was started with, where it stands, what it did and why, as people and programs read it.
+
+mod branches;
+pub(crate) mod settings;
+mod traversal;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -17,19 +21,15 @@ use planctl_store::{
 };
 use serde_json::{Map, Value};
 
-use crate::asks::failure_line;
-use crate::branches;
 use crate::config::Agent;
-use crate::services::{ServiceError, Services};
-use crate::settings::RunSettings;
-use crate::traversal;
+use crate::node::services::{ServiceError, Services};
+use crate::runs::settings::RunSettings;
 use crate::wire::{
     AttemptView, AuditView, AuditedRun, BecauseView, BeforeView, CheckpointView, ContextView, EventLine,
     GateView, JoinView, LevelView, LockView, LogView, Paged, PassageView, RunList, RunState, RunSummary,
     RunView, SaluteView, SpentView, StepName, StepState, StepView, TamperView, TraversalView, UnreadRun,
     WaitingOn, WhyView, WorkView, WorktreeView, moment, usd,
 };
-use crate::worktrees::trouble_of;
 
 /// Within how many lines of its history a run has begun.
 const BEGINNING: i64 = 20;
@@ -1017,4 +1017,38 @@ pub(crate) fn tampered(files: &[planctl_engine::Tampering]) -> Vec<TamperView> {
         .iter()
         .map(|file| TamperView { path: file.path.clone(), change: file.change.word().to_owned(), diff: None })
         .collect()
+}
+
+/// Tells a run that waits for its worktree from others.
+pub(crate) fn trouble_of(run: &RunRow) -> Option<&str> {
+    match run.head.status {
+        RunStatus::Queued { .. } => run.worktree.as_ref()?.trouble.as_deref(),
+        RunStatus::New
+        | RunStatus::Awaiting
+        | RunStatus::Active
+        | RunStatus::Paused
+        | RunStatus::Ended { .. } => None,
+    }
+}
+
+/// The most characters of a stranger's text within a line.
+const QUOTED_CHARACTERS_MAX: usize = 160;
+
+/// Quotes what a worker or a contract wrote within a line of planctl's: nothing in it ends the quotation.
+pub(crate) fn quoted(text: &str) -> String {
+    let cut: String = text.chars().take(QUOTED_CHARACTERS_MAX).collect();
+    let more = if cut.len() < text.len() { "…" } else { "" };
+    format!("\"{}{more}\"", cut.replace('"', "'"))
+}
+
+/// Says in one line how an attempt failed, with the last line it printed.
+pub(crate) fn failure_line(failure: &planctl_engine::Failure) -> String {
+    let line = view::failing_line(&failure.what);
+    let last = [&failure.stderr, &failure.stdout]
+        .into_iter()
+        .find_map(|excerpt| excerpt.tail.lines().rev().map(str::trim).find(|line| !line.is_empty()));
+    match last {
+        Some(last) => format!("{line} {}", quoted(last)),
+        None => line,
+    }
 }

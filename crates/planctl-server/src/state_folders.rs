@@ -3,19 +3,6 @@
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use crate::services::ServiceError;
-
-/// Returns the folder of a state directory for the private folders of attempts; what crashed attempts left there is
-/// cleared away.
-///
-/// # Errors
-///
-/// When the folder can't be made or looked at.
-pub fn scratch_in(state_dir: &Path) -> Result<PathBuf, ServiceError> {
-    private_in(state_dir, "work")
-        .map_err(ServiceError::io(format!("use {}", state_dir.join("work").display())))
-}
-
 /// Makes a folder of the state directory that only its owner can enter, and clears away what crashes left in it. The state
 /// directory itself can be passed through by the user as whom root runs Postgres.
 pub(crate) fn private_in(state_dir: &Path, name: &str) -> std::io::Result<PathBuf> {

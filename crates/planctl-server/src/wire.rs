@@ -18,6 +18,7 @@ mod pace;
 mod pages;
 mod plans;
 mod salute;
+pub mod schema;
 mod settings;
 mod topics;
 mod traversal;

@@ -4,6 +4,8 @@
 mod arrows;
 #[path = "tidy/graphs.rs"]
 mod graphs;
+#[path = "tidy/rooms.rs"]
+mod rooms;
 #[path = "tidy/rows.rs"]
 mod rows;
 #[path = "tidy/rules.rs"]

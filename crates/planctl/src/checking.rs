@@ -4,9 +4,9 @@ use std::path::Path;
 
 use planctl_harness::{ReplicaError, ReplicaLimits, Spawner, Unreadable};
 use planctl_lang::{Levels, Reach, Source};
+use planctl_server::autofix::{self, Mended};
 use planctl_server::check::{self, CheckError, Checked, Checking};
 use planctl_server::config::Agent;
-use planctl_server::mend::{self, Mended};
 use planctl_server::probe::{Doing, Probe, ProbeError};
 use tokio::sync::watch;
 
@@ -40,7 +40,7 @@ pub async fn check_in(
 /// Mends a plan's text by the fixes of its findings, in memory only.
 pub async fn mend(context: &Context, file: &Path, levels: &Levels, reach: Reach) -> Result<Mended, Failure> {
     let mend =
-        async |checking: Checking<'_>, spawner: &Spawner| mend::mend(file, reach, checking, spawner).await;
+        async |checking: Checking<'_>, spawner: &Spawner| autofix::mend(file, reach, checking, spawner).await;
     with_helper(context, "", None, levels, mend).await
 }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use planctl_engine::{AgentEvent, AgentSaid, Event, Role, RunId, RunStatus};
 use planctl_server::config::{DatabaseUrl, Postgres};
 use planctl_server::daemon::{DaemonOptions, serve, socket_of};
-use planctl_server::seat::Seat;
+use planctl_server::singleton::Seat;
 use planctl_server::{Health, Station, StationOptions, StoreSettings};
 use planctl_store::testing::Floor;
 use planctl_store::{Claim, ClaimLane, Holder};

@@ -247,6 +247,15 @@ impl Price {
         let sum: u128 = parts.into_iter().map(|(tokens, price)| u128::from(tokens) * u128::from(price)).sum();
         u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
+
+    /// Works out what was used cost, where no money is told and the model has a price.
+    pub(crate) fn estimate(prices: &BTreeMap<String, Price>, usage: &mut planctl_engine::Usage) {
+        let price = usage.model.as_ref().and_then(|model| prices.get(model));
+        if let (None, Some(price)) = (usage.micro_usd, price) {
+            usage.micro_usd = Some(price.micro_usd(usage));
+            usage.estimated = true;
+        }
+    }
 }
 
 impl RoleConfig {

@@ -2,9 +2,9 @@
 
 use super::parameters::{RUN, WORKSPACE};
 use super::{Answer, Call, json, number};
-use crate::plans::Approving;
+
 use crate::wire::AskList;
-use crate::wire::calls::AnswerCall;
+use crate::wire::calls::{AnswerCall, Approving};
 
 pub(super) async fn list(call: Call) -> Answer {
     let services = call.services().await?;

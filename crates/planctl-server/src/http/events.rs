@@ -14,7 +14,7 @@ use super::guard::Standing;
 use super::parameters::{LAST_EVENT_ID, RUN, SINCE};
 use super::problem::{Code, Problem};
 use super::{Answer, Call, nothing};
-use crate::services::Services;
+use crate::node::services::Services;
 use crate::wire::EventLine;
 
 /// How often a line without news is sent, so that nobody takes the connection for dead.

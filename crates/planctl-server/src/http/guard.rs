@@ -20,7 +20,7 @@ use super::problem::{Code, Problem};
 use super::routes::Route;
 use super::{Call, Doors};
 use crate::clock;
-use crate::health::Database;
+use crate::node::health::Database;
 
 /// How long a body may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);

@@ -25,9 +25,9 @@ use super::problem::{Code, Problem};
 use super::slots::TakenGate;
 use super::{Answer, Call, Scope, guard, json, nothing};
 use crate::clock;
-use crate::hands::masked;
-use crate::settings::RunSettings;
-use crate::told::Told;
+use crate::executor::masked;
+use crate::executor::prompt_input::Told;
+use crate::runs::settings::RunSettings;
 use crate::wire::calls::{
     self, AcceptedView, AskCall, ClaimCall, ClaimedView, CompleteCall, FailCall, FailKind, HeartbeatView,
     LeftView, LogCall, Nothing, ProfileView, SubscriptionView, UsageCall, WorkInput, WorkItem, WorkPayload,
@@ -412,7 +412,7 @@ async fn view(
     let settings = &claimed.terms.settings;
     station.refuse_changed_settings(claimed.item.run, &claimed.run_name, settings).await?;
     let settings = RunSettings::parse(settings)?;
-    let masks = station.secrets().masks(&settings);
+    let masks = settings.masks(&station.secrets());
     let told = Told { store: &station.store, plan: &claimed.plan, settings: &settings, masks: &masks };
     let assignment = told.assignment(claimed, task, role, *timeout, brief).await?;
     let context = assignment.context.iter().map(|entry| SubscriptionView {
@@ -599,7 +599,7 @@ impl Lease {
         if secrets.is_empty() {
             return Ok(Masks::default());
         }
-        Ok(secrets.masks(&RunSettings::of(&call.station().store.run(self.run).await?)?))
+        Ok(RunSettings::of(&call.station().store.run(self.run).await?)?.masks(&secrets))
     }
 
     /// Returns what history holds of a text; the rest is stored apart, as long as the lease is held: anybody can make up a

@@ -6,9 +6,9 @@ use planctl_lang::{Levels, Source, escape, has_hidden};
 use super::parameters::WORKSPACE;
 use super::problem::{Code, Problem};
 use super::{Answer, Call, json, number};
-use crate::check::{self, Checked, Checking};
-use crate::plans::Approving;
-use crate::wire::calls::{DecideCall, DiffCall, PlanCall, StandingCall};
+
+use crate::verify::check::{self, Checked, Checking};
+use crate::wire::calls::{Approving, DecideCall, DiffCall, PlanCall, StandingCall};
 use crate::wire::{PlanList, RevisionList};
 
 pub(super) async fn list(call: Call) -> Answer {
@@ -98,5 +98,5 @@ pub(super) async fn checked(call: &Call, plan: &PlanCall) -> Result<Checked, Pro
     let spawner = call.station().spawner()?;
     let file = std::path::Path::new(&plan.path);
     let checked = check::check_text(file, plan.path.clone(), source, checking, spawner).await;
-    checked.map_err(|error| Problem::from(crate::services::ServiceError::from(error)))
+    checked.map_err(|error| Problem::from(crate::node::services::ServiceError::from(error)))
 }

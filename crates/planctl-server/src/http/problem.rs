@@ -6,7 +6,7 @@ use planctl_store::StoreError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::services::ServiceError;
+use crate::node::services::ServiceError;
 use crate::wire::calls::OutOfBounds;
 
 /// The media type of problem documents.

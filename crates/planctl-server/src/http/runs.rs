@@ -6,8 +6,8 @@ use planctl_engine::view::Form;
 use super::parameters::{ATTEMPT, FORM, LINES, LINES_MAX, NEWEST, SINCE, STEP, WORKSPACE};
 use super::problem::{Code, Problem};
 use super::{Answer, Call, json, number, plans};
+use crate::node::services::Services;
 use crate::plans::Started;
-use crate::services::Services;
 use crate::wire::calls::{CancelCall, ResumeCall, RunName, RunPlanView, StartCall, StartedView};
 use crate::wire::{LogView, RunList};
 

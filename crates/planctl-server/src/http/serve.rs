@@ -25,9 +25,9 @@ use super::guard::Peer;
 use super::problem::{Code, Problem};
 use super::slots::Slots;
 use super::{Doors, routes};
-use crate::health::Health;
-use crate::services::{Caps, ServiceError};
-use crate::station::Station;
+use crate::node::Station;
+use crate::node::health::Health;
+use crate::node::services::{Caps, ServiceError};
 use crate::wire::daemon::DaemonInfo;
 use crate::wire::moment;
 

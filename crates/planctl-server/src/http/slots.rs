@@ -7,7 +7,7 @@ use planctl_store::Claimed;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 
-use crate::room::Rooms;
+use crate::executor::slots::Rooms;
 
 /// How long a report waits for room.
 const SOON: Duration = Duration::from_millis(30);

@@ -21,7 +21,7 @@ use crate::wire::work::{
     ItemCounts, ServiceView, TokenCall, TokenList, TokenMade, TokenView, WorkerItem, WorkerList, WorkerView,
 };
 use crate::wire::{CleanCall, Paged, RoleWork, RoleWorkList, TopicList, moment};
-use crate::worktrees::Cleaning;
+use crate::workspaces::worktrees::Cleaning;
 
 /// How lately a worker was seen that counts as being there.
 const ONLINE: Duration = Duration::from_secs(60);

@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Agent, Config};
-use crate::plans::Start;
 use crate::wire::{BudgetView, DriftView};
 
 /// A plan as it is handed in: its text, where it lies, and the configuration that is approved with it.
@@ -117,6 +116,50 @@ pub struct StartCall {
     #[serde(default)]
     #[schemars(with = "serde_json::Value")]
     pub start: Start,
+}
+
+/// What to start.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// What serves every role, in place of what is configured.
+    #[serde(default)]
+    pub worker: Option<Agent>,
+    /// Says that the person at the door approves the text, with their note.
+    #[serde(default)]
+    pub approve: Option<Approving>,
+    /// Says that a done plan shall run once more.
+    #[serde(default)]
+    pub again: bool,
+    /// Says that what the plan itself asks answers itself, also when the run is taken up again (DOT H7).
+    #[serde(default)]
+    pub auto_answer: bool,
+    /// Says that steps whose role nobody serves here wait for a worker, as beside a daemon they can.
+    #[serde(default)]
+    pub waits_for_workers: bool,
+}
+
+/// The approval that is given with a start.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Approving {
+    /// Why, for the record.
+    #[serde(default)]
+    pub note: Option<String>,
+    /// Protected files that are approved as they are now although they differ from what was approved last, each as `FILE`
+    /// or `FILE@DIGEST` with the beginning of the digest that was looked at (sec hole 2).
+    #[serde(default)]
+    pub accept_changed: Vec<String>,
+    /// What serves every role, where the approval is of that and nothing else.
+    #[serde(skip)]
+    pub worker: Option<Agent>,
+}
+
+impl Approving {
+    /// Approves with a note, and no protected file that differs.
+    pub fn with_note(note: Option<&str>) -> Approving {
+        Approving { note: note.map(str::to_owned), ..Approving::default() }
+    }
 }
 
 /// What came of starting.

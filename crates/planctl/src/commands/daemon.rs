@@ -12,7 +12,7 @@ use std::time::Duration;
 use planctl_harness::Detached;
 use planctl_server::config::Agent;
 use planctl_server::daemon::{DaemonOptions, serve, socket_of};
-use planctl_server::seat::{Seat, SeatError, Seated, seated};
+use planctl_server::singleton::{Seat, SeatError, Seated, seated};
 use planctl_server::wire::DaemonInfo;
 use planctl_server::{Caps, Health, ServiceError, Station, StationOptions, StoreError};
 use rustix::process::{Pid, Signal, kill_process};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use planctl_lang::{Levels, Reach, Report};
-use planctl_server::mend::Mended;
+use planctl_server::autofix::Mended;
 
 use super::{Context, changes, verify, write};
 use crate::args::{Fixing, Format};

@@ -7,8 +7,8 @@ mod lines;
 use std::time::Duration;
 
 use planctl_harness::Spawner;
+use planctl_server::agent_check::{Tryout, try_worker};
 use planctl_server::config::Agent;
-use planctl_server::tryout::{Tryout, try_worker};
 use planctl_server::wire::calls::Nothing;
 use planctl_server::wire::work::{WorkerList, WorkerView};
 use planctl_server::wire::{RoleList, RoleView};

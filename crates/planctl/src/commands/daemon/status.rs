@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planctl_server::seat::Seated;
+use planctl_server::singleton::Seated;
 use planctl_server::wire::work::ServiceView;
 use planctl_server::wire::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView};
 

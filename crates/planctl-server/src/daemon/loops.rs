@@ -1,0 +1,316 @@
+//! The loops of a process that works: each *looks, does, applies*, and begins anew whatever went wrong.
+//!
+//! A daemon runs them for all workspaces of its host, `plan run` for its own run. Any number do on one database, and none leads. Every wait is a row, so a loop that is cut off
+//! anywhere loses nothing: the next turn, here or in another process, finds the same rows.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use planctl_engine::{RunId, Work};
+use planctl_store::{Claim, ClaimLane, Claimed, News};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+use crate::daemon::run_loop::Family;
+use crate::executor::slots::{Room, Rooms};
+use crate::node::Station;
+use crate::node::health::{ADMISSIONS, CLEARINGS, Health};
+use crate::node::quarantine::words_of;
+use crate::node::runtime::stopped;
+use crate::node::services::ServiceError;
+
+pub(crate) mod admit;
+pub(crate) mod agents;
+mod background_jobs;
+mod executor_cache;
+pub(crate) mod gates;
+pub(crate) mod leases;
+pub(crate) mod marks;
+pub(crate) mod pulse;
+mod sweep;
+mod wake;
+
+pub(crate) use background_jobs::Beside;
+pub(crate) use executor_cache::Crew;
+pub(crate) use wake::{Found, Wake};
+
+/// How long a loop waits after an error.
+const AFTER_ERROR: Duration = Duration::from_millis(500);
+
+/// What all loops share.
+pub(crate) struct Shared {
+    pub(crate) station: Station,
+    pub(crate) health: Health,
+    pub(crate) crew: Crew,
+    pub(crate) scope: Scope,
+    /// Says that nothing is taken on any more.
+    pub(crate) stop: watch::Receiver<bool>,
+    /// Says that agents end, and who waits.
+    halt: watch::Receiver<bool>,
+    /// Says that gates end, too.
+    cut: watch::Receiver<bool>,
+    pub(crate) gates: Rooms,
+    pub(crate) workers: Arc<Semaphore>,
+    workers_max: u32,
+    /// Runs that begin in a worktree, which has to be made.
+    pub(crate) admissions: Beside,
+    /// Runs that are over, and leave worktrees and checkpoints.
+    pub(crate) clearings: Beside,
+}
+
+/// Which runs a process works on.
+pub(crate) enum Scope {
+    /// Those of all workspaces of this host.
+    Host,
+    /// One, and those within it.
+    Run(Family),
+}
+
+/// The ends of the words that end the work of a process.
+pub(crate) struct Signals {
+    stop: watch::Sender<bool>,
+    halt: watch::Sender<bool>,
+    cut: watch::Sender<bool>,
+}
+
+/// What hears them.
+pub(crate) struct Seen {
+    stop: watch::Receiver<bool>,
+    halt: watch::Receiver<bool>,
+    cut: watch::Receiver<bool>,
+}
+
+impl Signals {
+    pub(crate) fn new() -> (Signals, Seen) {
+        let ((stop, stopped), (halt, halted), (cut, is_cut)) =
+            (watch::channel(false), watch::channel(false), watch::channel(false));
+        (Signals { stop, halt, cut }, Seen { stop: stopped, halt: halted, cut: is_cut })
+    }
+
+    /// Nothing is taken on any more.
+    pub(crate) fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// Agents end, and who waits.
+    pub(crate) fn halt(&self) {
+        self.halt.send_replace(true);
+    }
+
+    /// Gates end, too.
+    pub(crate) fn cut(&self) {
+        self.cut.send_replace(true);
+    }
+}
+
+impl Shared {
+    /// Begins with nothing under way; so many workers and gates have room at once.
+    pub(crate) fn new(
+        station: Station,
+        health: Health,
+        crew: Crew,
+        scope: Scope,
+        seen: Seen,
+        (workers, gates): (usize, usize),
+    ) -> Shared {
+        let workers = workers.max(1);
+        Shared {
+            station,
+            health,
+            crew,
+            scope,
+            stop: seen.stop,
+            halt: seen.halt,
+            cut: seen.cut,
+            gates: Rooms::new(gates),
+            workers: Arc::new(Semaphore::new(workers)),
+            workers_max: u32::try_from(workers).unwrap_or(u32::MAX),
+            admissions: Beside::new(ADMISSIONS),
+            clearings: Beside::new(CLEARINGS),
+        }
+    }
+
+    /// Waits until nothing is under way. No semaphore is ever closed, so that can only end well. A gate may follow an agent's
+    /// work under the agent's permit.
+    pub(crate) async fn over(&self) {
+        drop(self.workers.acquire_many(self.workers_max).await);
+        self.gates.over().await;
+        self.admissions.over().await;
+        self.clearings.over().await;
+    }
+
+    /// Takes note of what went wrong: a daemon goes on, and the command that works on one run ends.
+    pub(crate) fn erred(&self, what: &'static str, error: ServiceError) {
+        match &self.scope {
+            Scope::Host => self.health.erred(what, &error),
+            Scope::Run(family) => family.ends(Err(error)),
+        }
+    }
+
+    fn pace<T: Turns>(&self) -> Duration {
+        match self.scope {
+            Scope::Host => T::PACE,
+            Scope::Run(_) => T::PACE_OF_ONE,
+        }
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stop.borrow()
+    }
+
+    /// Waits for this long, or until nothing is taken on any more.
+    pub(crate) async fn pause(&self, span: Duration) {
+        let mut stop = self.stop.clone();
+        tokio::select! {
+            () = tokio::time::sleep(span) => {}
+            () = stopped(&mut stop) => {}
+        }
+    }
+
+    /// Claims something of the runs that the process works on, and nothing of these.
+    pub(crate) async fn claim(
+        &self,
+        lane: ClaimLane,
+        except: Vec<RunId>,
+    ) -> Result<Option<Claimed>, ServiceError> {
+        let store = self.station.store();
+        let (holder, lease) = (self.station.holder()?, store.own_lease());
+        let runs = match &self.scope {
+            Scope::Host => vec![None],
+            Scope::Run(family) => family.open().into_iter().map(Some).collect(),
+        };
+        let mut claim = Claim { lane, run: None, except, holder, lease };
+        for run in runs.into_iter().filter(|run| run.is_none_or(|run| !claim.except.contains(&run))) {
+            claim.run = run;
+            if let Some(claimed) = store.claim(&claim).await? {
+                return Ok(Some(claimed));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Sees one claimed item through beside the loops. What goes wrong with it, a panic too, stays within it: its lease
+    /// runs out, and it is taken up again.
+    pub(crate) fn see_through(
+        self: &Arc<Self>,
+        claimed: Claimed,
+        what: &'static str,
+        permit: OwnedSemaphorePermit,
+    ) {
+        let mut room = Room::new(self.gates.clone(), permit, self.halt.clone(), self.cut.clone());
+        if matches!(claimed.item.work, Work::Harness { .. }) {
+            room = room.goes_first_in(claimed.item.run);
+        }
+        let shared = self.clone();
+        tokio::spawn(async move {
+            let at_work = shared.health.at_work(what);
+            let (run, item) = (claimed.run_name.clone(), claimed.item.id.clone());
+            let done = AssertUnwindSafe(shared.worked(&claimed, &room)).catch_unwind().await;
+            match done {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => match &shared.scope {
+                    Scope::Host => {
+                        tracing::error!(%error, run.name = %run, item.id = %item, "an item was not seen through");
+                        shared.health.note(format!("run {run}: could not {error}"));
+                    }
+                    Scope::Run(family) => family.ends(Err(error)),
+                },
+                Err(panic) => {
+                    let words = words_of(&*panic);
+                    tracing::error!(run.name = %run, item.id = %item, "a defect of planctl: {words}");
+                    shared.health.note(format!("run {run}: a defect of planctl: {words}"));
+                    shared.own_up(&claimed, &words, &room).await;
+                }
+            }
+            if room.has_come(claimed.item.run) {
+                shared.station.store().wake(News::Gates);
+            }
+            drop((at_work, room));
+        });
+    }
+
+    /// Tells the run that planctl itself failed at an item, so that its history says so: it is tried again after a pause,
+    /// and after some tries a person is asked. Where even that fails, the lease runs out.
+    async fn own_up(&self, claimed: &Claimed, words: &str, room: &Room) {
+        let telling = async {
+            let hands = self.crew.hands(&self.station, claimed).await?;
+            hands.own_up(claimed, words, room).await
+        };
+        match AssertUnwindSafe(telling).catch_unwind().await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "a defect could not be put on record"),
+            Err(panic) => tracing::warn!(error = words_of(&*panic), "a defect could not be put on record"),
+        }
+    }
+
+    async fn worked(&self, claimed: &Claimed, room: &Room) -> Result<(), ServiceError> {
+        #[cfg(debug_assertions)]
+        planted_defect(&claimed.run_name);
+        let hands = self.crew.hands(&self.station, claimed).await?;
+        hands.see_through(claimed, room).await
+    }
+}
+
+/// One kind of turn that is taken again and again.
+pub(crate) trait Turns {
+    /// What people call the loop.
+    const NAME: &'static str;
+    /// The least time from one turn to the next, however often the bell rings.
+    const PACE: Duration;
+
+    /// The same where a process works on one run, and nobody else's load counts.
+    const PACE_OF_ONE: Duration = Self::PACE;
+
+    /// What it is woken for.
+    fn news(_: &Shared) -> News {
+        News::Any
+    }
+
+    /// Returns for how long nothing that it takes on will be due; `None` where that is not known.
+    async fn due(&self, _: &Shared) -> Result<Option<Duration>, ServiceError> {
+        Ok(None)
+    }
+
+    /// Looks, does, applies, once.
+    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError>;
+}
+
+/// Takes turns until nothing is taken on any more.
+pub(crate) async fn take_turns<T: Turns>(shared: &Arc<Shared>, make: impl Fn() -> T) {
+    while !shared.is_stopping() {
+        let taking = AssertUnwindSafe(keep_turning(shared, make()));
+        match taking.catch_unwind().await {
+            Ok(()) => return,
+            Err(panic) => {
+                let words = words_of(&*panic);
+                tracing::error!("a defect of planctl in the loop {}: {words}", T::NAME);
+                shared.health.note(format!("{}: a defect of planctl: {words}", T::NAME));
+                shared.pause(AFTER_ERROR).await;
+            }
+        }
+    }
+}
+
+async fn keep_turning<T: Turns>(shared: &Arc<Shared>, mut turns: T) {
+    let wake = Wake::new(shared.station.store(), T::news(shared));
+    while !shared.is_stopping() {
+        shared.health.turned(T::NAME);
+        match turns.turn(shared).await {
+            Ok(found) => wake.rest(shared, found, shared.pace::<T>(), turns.due(shared)).await,
+            Err(error) => {
+                shared.erred(T::NAME, error);
+                shared.pause(AFTER_ERROR).await;
+            }
+        }
+    }
+}
+
+/// Fails at the work of the run that a test names, as a defect would; debug builds only.
+#[cfg(debug_assertions)]
+fn planted_defect(run: &str) {
+    assert!(
+        std::env::var("PLANCTL_PLANTED_DEFECT").map_or(true, |wanted| wanted != run),
+        "planted for a test"
+    );
+}

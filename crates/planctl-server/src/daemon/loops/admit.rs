@@ -1,0 +1,81 @@
+//! Gives queued runs of this host's workspaces their turn, oldest first.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use planctl_engine::RunStatus;
+use planctl_store::{RunRow, StoreError};
+
+use super::{Found, Shared, Turns};
+use crate::node::Station;
+use crate::node::services::ServiceError;
+use crate::runs::trouble_of;
+
+/// How many queued runs are looked at.
+const AT_ONCE: i64 = 1000;
+
+/// Admits runs.
+#[derive(Default)]
+pub(crate) struct Runs;
+
+impl Turns for Runs {
+    const NAME: &'static str = "runs";
+    const PACE: Duration = Duration::from_millis(50);
+
+    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
+        let station = &shared.station;
+        let mut taken = BTreeSet::new();
+        let queued = station.store().queued_runs(station.host(), AT_ONCE).await?;
+        let queued = shared.health.readable(Runs::NAME, queued);
+        let is_well = |row: &RunRow| trouble_of(row).is_none();
+        let is_empty = queued.is_empty();
+        for row in queued.into_iter().filter(is_well) {
+            // Behind one that waits, all others of its workspace wait too.
+            if row.worktree.is_none() && !taken.insert(row.workspace) {
+                continue;
+            }
+            if row.worktree.as_ref().is_some_and(|worktree| worktree.made_at.is_none()) {
+                // Git may take minutes, and others of its kind may be first.
+                let (run, station) = (row.id, station.clone());
+                let admitting = async move { admit(&station, &row).await };
+                shared.admissions.begin(&shared.health, run, admitting);
+            } else if let Err(error) = admit(station, &row).await {
+                shared.erred(Runs::NAME, error);
+            }
+        }
+        Ok(if is_empty { Found::Nothing } else { Found::Something })
+    }
+}
+
+impl Station {
+    /// Gives a run the workspace, if nobody has it and nobody was first; returns the name of the run it waits for.
+    /// One that works apart gets its worktree before anybody can claim its work.
+    pub(crate) async fn admit(&self, row: &RunRow) -> Result<Option<String>, ServiceError> {
+        let run = row.id;
+        self.make_worktree(row).await?;
+        match self.store.admit(run).await {
+            Ok(()) => Ok(None),
+            Err(StoreError::WorkspaceBusy { run }) => Ok(Some(run)),
+            // Another process was quicker, or the run was cancelled meanwhile.
+            Err(StoreError::Refused(refusal)) => match self.store.run(run).await?.head.status {
+                RunStatus::Queued { .. } => {
+                    Err(ServiceError::broken(format!("a run can't begin: {refusal}")))
+                }
+                RunStatus::New
+                | RunStatus::Awaiting
+                | RunStatus::Active
+                | RunStatus::Paused
+                | RunStatus::Ended { .. } => Ok(None),
+            },
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+async fn admit(station: &Station, row: &RunRow) -> Result<(), ServiceError> {
+    if station.admit(row).await?.is_none() {
+        tracing::info!(run.name = %row.name, "admitted");
+    }
+    Ok(())
+}

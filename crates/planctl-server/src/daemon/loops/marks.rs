@@ -1,0 +1,112 @@
+//! Draws marks into the plan files of this host's runs that moved, each at most once a second, and has cleared away what
+//! runs that are over leave.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use planctl_engine::RunId;
+
+use super::{Found, Scope, Shared, Turns};
+use crate::node::quarantine::words_of;
+use crate::node::services::ServiceError;
+
+/// How many runs are looked at.
+const AT_ONCE: i64 = 1000;
+/// Of how many plans whose newest run is over the marks are looked at once, when the loop begins.
+const ENDED_AT_ONCE: i64 = 200;
+/// How many worktrees of runs that ended are looked at in one turn.
+const LEFT_AT_ONCE: i64 = 20;
+
+/// Draws marks.
+#[derive(Default)]
+pub(crate) struct Marks {
+    /// Says that it has seen what ended, and what was left, before it began.
+    has_looked_back: bool,
+    /// How far each run that was open had come when its marks were drawn, or is not known where they were not.
+    drawn: BTreeMap<RunId, Option<i64>>,
+    /// Runs that are over and of which something may be left to clear away.
+    left: BTreeSet<RunId>,
+}
+
+impl Turns for Marks {
+    const NAME: &'static str = "marks";
+    const PACE: Duration = Duration::from_secs(1);
+
+    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
+        let now = match &shared.scope {
+            Scope::Host => self.of_host(shared).await?,
+            Scope::Run(family) => of_runs(shared, &family.open()).await?,
+        };
+        // One that began and ended between two turns was open at neither.
+        for run in shared.crew.keep_only(|run| now.contains_key(&run)) {
+            self.drawn.entry(run).or_insert(None);
+        }
+        let over: Vec<RunId> = self.drawn.keys().filter(|run| !now.contains_key(run)).copied().collect();
+        // Those that ended first, so that the run after them in the same file has the last word.
+        for run in over {
+            draw(shared, run).await?;
+            self.drawn.remove(&run);
+            self.left.insert(run);
+        }
+        for (run, seq) in now {
+            if self.drawn.get(&run) != Some(&seq) {
+                draw(shared, run).await?;
+                self.drawn.insert(run, seq);
+            }
+        }
+        // Git and large folders take their time.
+        self.left.retain(|run| {
+            let (station, run) = (shared.station.clone(), *run);
+            let clearing = async move { station.clear_up(run).await };
+            !shared.clearings.begin(&shared.health, run, clearing)
+        });
+        let is_still = self.drawn.is_empty() && self.left.is_empty();
+        Ok(if is_still { Found::Nothing } else { Found::Something })
+    }
+}
+
+impl Marks {
+    /// Returns how far each open run of this host has come, and finds what others left to do.
+    async fn of_host(&mut self, shared: &Shared) -> Result<BTreeMap<RunId, Option<i64>>, ServiceError> {
+        let (store, host) = (shared.station.store(), shared.station.host());
+        if !self.has_looked_back {
+            // Whoever was here before may have been killed between the end of a run and its last marks.
+            let ended = store.runs_ended_last(host, ENDED_AT_ONCE).await?;
+            let ended = shared.health.readable(Marks::NAME, ended);
+            self.drawn.extend(ended.iter().map(|run| (run.id, None)));
+            self.left.extend(shared.station.runs_with_leavings());
+            self.has_looked_back = true;
+        }
+        let left = store.runs_left_in_worktrees(host, LEFT_AT_ONCE).await?;
+        self.left.extend(shared.health.readable(Marks::NAME, left).iter().map(|run| run.id));
+        let open = shared.health.readable(Marks::NAME, store.open_runs(host, AT_ONCE).await?);
+        Ok(open.iter().map(|row| (row.id, Some(row.seq))).collect())
+    }
+}
+
+/// Returns how far each of these runs has come.
+async fn of_runs(shared: &Shared, runs: &[RunId]) -> Result<BTreeMap<RunId, Option<i64>>, ServiceError> {
+    let mut now = BTreeMap::new();
+    for run in runs {
+        now.insert(*run, Some(shared.station.store().run(*run).await?.seq));
+    }
+    Ok(now)
+}
+
+/// Draws a run's marks; trouble with one file or one run, a panic too, is no other's.
+async fn draw(shared: &Shared, run: RunId) -> Result<(), ServiceError> {
+    match AssertUnwindSafe(shared.station.draw_marks(run)).catch_unwind().await {
+        Ok(Err(ServiceError::Store(error))) if error.is_retryable() => return Err(error.into()),
+        Ok(Err(error)) => shared.erred(Marks::NAME, error),
+        Ok(Ok(())) => {}
+        Err(panic) => {
+            let words = words_of(&*panic);
+            tracing::error!(run.id = %run, "a defect of planctl at marks: {words}");
+            shared.health.note(format!("{}: a defect of planctl: {words}", Marks::NAME));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! Feels whether the database answers, and whether it still is the one this planctl knows; feeds the watchdog.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use planctl_store::StoreError;
+
+use super::Shared;
+use crate::node::health::is_final;
+use crate::node::systemd;
+
+/// How often.
+const EVERY: Duration = Duration::from_secs(1);
+/// An answer that takes longer is none.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
+/// How many beats there are to one look at the schema.
+const SCHEMA_EVERY: u32 = 5;
+
+/// Feels until the daemon stops; returns earlier with what makes going on useless.
+pub(crate) async fn feel(shared: &Arc<Shared>) -> Option<StoreError> {
+    let mut beats = 0;
+    while !shared.is_stopping() {
+        beats += 1;
+        let store = shared.station.store();
+        let answer = tokio::time::timeout(ANSWERS_WITHIN, async {
+            store.now().await?;
+            if beats % SCHEMA_EVERY == 0 { store.check_schema().await } else { Ok(()) }
+        });
+        match answer.await {
+            Ok(Ok(())) => shared.health.answers(),
+            Ok(Err(error)) if is_final(&error) => return Some(error),
+            Ok(Err(error)) => shared.health.is_away(&error.to_string()),
+            Err(_) => shared.health.is_away("it does not answer"),
+        }
+        if shared.health.is_alive() {
+            systemd::is_alive(&shared.health);
+        }
+        shared.pause(EVERY).await;
+    }
+    None
+}

@@ -1,0 +1,81 @@
+//! Minds what ran out: leases of the dead, leases past their time, timers. Any process may do it, and several do.
+//!
+//! What is wrong with one run is kept from all others: it is said once, and nothing of the run is looked at for a while, so
+//! that it stands in nobody's way either.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use planctl_store::{Expired, Proof, StoreError};
+
+use crate::node::Station;
+use crate::node::instance;
+use crate::node::quarantine::Tended;
+use crate::node::services::ServiceError;
+
+/// How often it looks.
+pub(crate) const EVERY: Duration = Duration::from_millis(250);
+/// How many leases or timers are taken at once.
+const AT_ONCE: i64 = 100;
+
+impl Station {
+    /// Ends leases that are over and rings timers that are due.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection; what is wrong with a run is among what it returns.
+    pub(crate) async fn tend_once(&self) -> Result<Tended, ServiceError> {
+        let (mut tended, mut recovered) = (Tended::default(), BTreeSet::new());
+        let mut dead = Vec::new();
+        let aside = self.aside().runs();
+        for (boot, holder) in self.store.holders(self.host()).await? {
+            if instance::is_gone(self.state_dir(), &holder, boot == self.boot()) {
+                for expired in self.store.held_by_dead(self.host(), &holder, &aside).await? {
+                    let Some(expired) = self.readable(expired, &mut tended) else { continue };
+                    if self.by_itself(expired.run, self.expire(&expired), &mut tended).await? {
+                        tended.expired += 1;
+                        recovered.insert(expired.run);
+                    }
+                }
+                dead.push(holder);
+            }
+        }
+        self.store.let_go_of_the_lost(self.host(), &dead).await?;
+        let own = self.holder()?.instance;
+        for expired in self.store.expired(&aside, AT_ONCE).await? {
+            let Some(expired) = self.readable(expired, &mut tended) else { continue };
+            // What this very process has in hand it renews at its next heartbeat: it slept, or the database was away.
+            // Others may take it all the same.
+            let is_late = expired.holder.as_ref() == Some(&own) && self.in_hand().has(&expired.item);
+            if (expired.is_overrun || !is_late)
+                && self.by_itself(expired.run, self.expire(&expired), &mut tended).await?
+            {
+                tended.expired += 1;
+            }
+        }
+        for timer in self.store.due_timers(&aside, AT_ONCE).await? {
+            let Some(timer) = self.readable(timer, &mut tended) else { continue };
+            let ringing = async {
+                settled(self.store.apply(timer.run, &timer.event(), &Proof::Clock, None).await.map(drop))
+            };
+            self.by_itself(timer.run, ringing, &mut tended).await?;
+        }
+        self.tend_sub_plans(&mut tended).await?;
+        tended.recovered = recovered.len() as u64;
+        Ok(tended)
+    }
+
+    /// Ends a lease; says whether it was still to be ended.
+    async fn expire(&self, expired: &Expired) -> Result<bool, ServiceError> {
+        settled(self.store.apply(expired.run, &expired.event(), &expired.proof(), None).await.map(drop))
+    }
+}
+
+/// Passes over news that came too late: the holder was quicker, or another process did the same.
+fn settled(applied: Result<(), StoreError>) -> Result<bool, ServiceError> {
+    match applied {
+        Ok(()) => Ok(true),
+        Err(StoreError::StaleLease | StoreError::Refused(_)) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,252 @@
+//! Works on one run in this process until it is over: the loops of a daemon, for that run and the runs within it.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use planctl_engine::{RunId, RunStatus};
+use planctl_store::RunRow;
+use tokio::sync::mpsc;
+
+use crate::daemon::loops::agents::Served;
+use crate::daemon::loops::gates::Gates;
+use crate::daemon::loops::leases::Leases;
+use crate::daemon::loops::marks::Marks;
+use crate::daemon::loops::{Crew, Found, Scope, Shared, Signals, Turns, take_turns};
+use crate::daemon::{DaemonOptions, ENDS_WITHIN};
+use crate::executor::progress::Live;
+use crate::node::Station;
+use crate::node::health::Health;
+use crate::node::scratch_in;
+use crate::node::services::ServiceError;
+use crate::runs::settings::RunSettings;
+use crate::runs::{run_state, trouble_of};
+use crate::wire::RunState;
+
+/// How many agents work at once: as many as a plan may want (`parallel`).
+const WORKERS: usize = 64;
+
+/// How to drive a run.
+#[derive(Clone, Debug, Default)]
+pub struct Drive {
+    /// Says that nobody waits for a person's answer: return instead.
+    pub returns_when_waiting: bool,
+    /// Where to show what is under way.
+    pub live: Live,
+}
+
+/// Why driving ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Driven {
+    /// The run is over, in this state.
+    Ended(RunState),
+    /// The run waits for a person, the workspace or a revision.
+    Waiting(RunState),
+    /// The caller asked to stop; what was under way went back to its lane.
+    Stopped,
+}
+
+impl Station {
+    /// Drives a run until it is over, until it waits and nobody waits for it, or until `stop` resolves. What is under way when
+    /// something goes wrong ends in its own way first.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store once its deadline has passed, and those of the helper for child processes.
+    pub async fn drive(
+        &self,
+        run: RunId,
+        drive: &Drive,
+        stop: impl Future<Output = ()>,
+    ) -> Result<Driven, ServiceError> {
+        self.spawner()?;
+        let (ends, mut ended) = mpsc::unbounded_channel();
+        let family = Family::new(run, drive.returns_when_waiting, ends);
+        let (signals, seen) = Signals::new();
+        let shared = Arc::new(Shared::new(
+            self.clone(),
+            Health::default(),
+            Crew::of_command(drive.live.clone()),
+            Scope::Run(family.clone()),
+            seen,
+            (WORKERS, DaemonOptions::default().gates),
+        ));
+        let loops = async {
+            tokio::join!(
+                take_turns(&shared, || OwnRun(family.clone())),
+                take_turns(&shared, Gates::default),
+                take_turns(&shared, Served::default),
+                take_turns(&shared, Leases::default),
+                take_turns(&shared, Marks::default),
+            )
+        };
+        let (loops, stop) = (loops.fuse(), stop.fuse());
+        tokio::pin!(loops, stop);
+        let driven = tokio::select! {
+            Some(driven) = ended.recv() => driven,
+            _ = &mut loops => Ok(Driven::Stopped),
+            () = &mut stop => Ok(Driven::Stopped),
+        };
+        signals.stop();
+        let over = async {
+            loops.await;
+            shared.over().await;
+        };
+        tokio::pin!(over);
+        let is_asked = matches!(driven, Ok(Driven::Stopped));
+        let is_over = !is_asked
+            && tokio::select! {
+                () = &mut over => true,
+                () = &mut stop => false,
+            };
+        if !is_over {
+            signals.halt();
+            signals.cut();
+            if tokio::time::timeout(ENDS_WITHIN, over).await.is_err() {
+                tracing::warn!("what is still under way is left to the next process");
+            }
+        }
+        let driven = driven?;
+        for run in family.all() {
+            self.mark_now(run).await?;
+        }
+        // Folders of an earlier process whose trees were still dying when this one began can go by now.
+        scratch_in(self.state_dir())?;
+        Ok(driven)
+    }
+}
+
+/// The run that a process works on, and the runs within it. Cheap to clone; all clones are the same.
+#[derive(Clone)]
+pub(crate) struct Family {
+    run: RunId,
+    returns_when_waiting: bool,
+    known: Arc<Mutex<Known>>,
+    ends: mpsc::UnboundedSender<Result<Driven, ServiceError>>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// Those that are not over, each after the one that it is within.
+    open: Vec<RunId>,
+    all: BTreeSet<RunId>,
+}
+
+impl Family {
+    fn new(
+        run: RunId,
+        returns_when_waiting: bool,
+        ends: mpsc::UnboundedSender<Result<Driven, ServiceError>>,
+    ) -> Family {
+        let known = Known { open: vec![run], all: BTreeSet::from([run]) };
+        Family { run, returns_when_waiting, known: Arc::new(Mutex::new(known)), ends }
+    }
+
+    /// Returns those that are not over.
+    pub(crate) fn open(&self) -> Vec<RunId> {
+        self.lock().open.clone()
+    }
+
+    /// Returns all that there were.
+    pub(crate) fn all(&self) -> BTreeSet<RunId> {
+        self.lock().all.clone()
+    }
+
+    /// Ends the work on it, as soon as what is under way is over.
+    pub(crate) fn ends(&self, driven: Result<Driven, ServiceError>) {
+        // Who is not there any more has ended it.
+        self.ends.send(driven).ok();
+    }
+
+    /// Takes over which of its runs are not over; says whether one ended.
+    fn know(&self, open: Vec<RunId>) -> bool {
+        let mut known = self.lock();
+        let has_ended = known.open.iter().any(|run| !open.contains(run));
+        known.all.extend(&open);
+        known.open = open;
+        has_ended
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Looks whether the run is over, or waits, and lets those within it begin whose turn it is.
+struct OwnRun(Family);
+
+impl Turns for OwnRun {
+    const NAME: &'static str = "run";
+    const PACE: Duration = Duration::from_millis(20);
+
+    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
+        let OwnRun(family) = self;
+        let station = &shared.station;
+        let own = station.store().run(family.run).await?;
+        let is_over = matches!(own.head.status, RunStatus::Ended { .. });
+        let state = run_state(&own);
+        let rows = if is_over { Vec::new() } else { station.with_those_within(own).await? };
+        if family.know(rows.iter().map(|row| row.id).collect()) {
+            // The bell that wakes the run around one that ended may be another process's.
+            station.store().wake_around().await?;
+        }
+        if is_over {
+            family.ends(Ok(Driven::Ended(state)));
+            return Ok(Found::Nothing);
+        }
+        let mut all_wait = true;
+        // A run whose sub-plans wait goes on only with them, so they are looked at first.
+        for row in rows.iter().rev() {
+            let waits = match row.head.status {
+                RunStatus::Queued { .. } => station.begins_or_waits(row).await?,
+                RunStatus::New | RunStatus::Awaiting | RunStatus::Paused => true,
+                RunStatus::Active => family.returns_when_waiting && station.waits_for_others(row).await?,
+                RunStatus::Ended { .. } => false,
+            };
+            all_wait &= waits;
+        }
+        if all_wait && family.returns_when_waiting {
+            family.ends(Ok(Driven::Waiting(state)));
+        }
+        Ok(Found::Something)
+    }
+}
+
+impl Station {
+    /// Adds to a run those within it that are not over, each after the one that it is within.
+    async fn with_those_within(&self, own: RunRow) -> Result<Vec<RunRow>, ServiceError> {
+        let mut rows = vec![own];
+        let mut looked_at = 0;
+        while let Some(around) = rows.get(looked_at).map(|row| row.id) {
+            rows.extend(self.store().sub_plans_open(around).await?);
+            looked_at += 1;
+        }
+        Ok(rows)
+    }
+
+    /// Lets a run begin if it is its turn; says whether it waits for others than this process.
+    async fn begins_or_waits(&self, row: &RunRow) -> Result<bool, ServiceError> {
+        if trouble_of(row).is_some() {
+            return Ok(true);
+        }
+        match self.admit(row).await? {
+            None => Ok(false),
+            Some(holder) => self.is_held(&holder).await,
+        }
+    }
+
+    /// Says whether a run that has the workspace waits for a person, so that those behind it do too.
+    async fn is_held(&self, holder: &str) -> Result<bool, ServiceError> {
+        let row = self.store.find_run(holder, None).await?;
+        Ok(row.head.status == RunStatus::Active && row.head.out == 0)
+    }
+
+    /// Says whether only others can move an active run on: a person, or a worker of a role that nobody here serves.
+    async fn waits_for_others(&self, row: &RunRow) -> Result<bool, ServiceError> {
+        let out = self.store().outstanding(row.id).await?;
+        let settings = RunSettings::of(row)?;
+        Ok(!out.is_moving && !out.wanted.iter().any(|role| settings.serves(role, &row.plan_path)))
+    }
+}

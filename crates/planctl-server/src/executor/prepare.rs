@@ -1,0 +1,108 @@
+//! Makes the hands of a run: what it was approved with, where it works, and what its commands may see.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use planctl_engine::{Graph, Node, NodeKind, RunId, Tier};
+use planctl_harness::{Baseline, git_top_level};
+use planctl_store::RunRow;
+
+use crate::executor::Hands;
+use crate::executor::progress::Live;
+use crate::node::Station;
+use crate::node::scratch_in;
+use crate::node::services::ServiceError;
+use crate::runs::settings::RunSettings;
+use crate::verify::protection::is_mover;
+use crate::workspaces::baselines::baseline_of;
+use crate::workspaces::neighbours::{NEIGHBOURS_MAX, neighbours};
+
+impl Station {
+    /// Returns the hands that work one active run in this process.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store, and those of the helper for child processes.
+    pub async fn hands(&self, run: RunId) -> Result<Hands, ServiceError> {
+        self.hands_of(&self.store.run(run).await?, Live::default()).await
+    }
+
+    pub(crate) async fn hands_of(&self, row: &RunRow, live: Live) -> Result<Hands, ServiceError> {
+        let mut approved: Baseline = match row.approval {
+            Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
+            None => return Err(ServiceError::broken(format!("{} is active without an approval", row.name))),
+        };
+        self.refuse_changed_settings(row.id, &row.name, &row.settings).await?;
+        let settings = RunSettings::of(row)?;
+        settings.protect_scripts(&mut approved);
+        let graph = self.store.graph_of(row).await?;
+        let moves = |node: &Node| {
+            let own = node.gated().is_some_and(|gated| is_mover(&approved, &gated));
+            own || matches!(node.kind, NodeKind::Join(_)) && graph.parts_or_merges(&node.id)
+        };
+        let movers = graph.nodes().iter().filter(|node| moves(node)).map(|node| node.id.clone()).collect();
+        let neighbours = self.neighbours(row, &settings, &graph).await?;
+        let hands = Hands {
+            store: self.store.clone(),
+            spawner: self.spawner()?.clone(),
+            holder: self.holder()?,
+            scratch: scratch_in(self.state_dir())?,
+            locks: self.state_dir().join("workspaces"),
+            state_dir: self.state_dir().to_owned(),
+            run: row.id,
+            plan: row.plan_path.clone(),
+            marked_plans: self.marked_plans(row).await?,
+            workspace: row.place().into(),
+            home: row.workspace_path.clone(),
+            worktree: row.worktree.clone(),
+            neighbours,
+            settings,
+            approved,
+            movers,
+            is_in_one_place: graph.nodes().iter().all(|node| graph.apart(&node.id).is_none()),
+            at_once: usize::from(graph.limits().parallel),
+            made_for: row.terms(),
+            live,
+            in_hand: self.in_hand().clone(),
+            outlasts_outages: false,
+            secrets: self.secrets(),
+            masks: std::sync::OnceLock::new(),
+            bench: std::sync::OnceLock::new(),
+        };
+        // What the workspace's repositories say is noted before anybody works; a variable that is refused is told by the gate.
+        hands.bench(&hands.workspace).ok();
+        Ok(hands)
+    }
+
+    /// Returns the workspaces that are hidden from the commands of a run, where it is confined.
+    async fn neighbours(
+        &self,
+        row: &RunRow,
+        settings: &RunSettings,
+        graph: &Graph,
+    ) -> Result<Vec<PathBuf>, ServiceError> {
+        if settings.isolation == Tier::SameUser {
+            return Ok(Vec::new());
+        }
+        let known = self.store.other_workspaces(self.host(), &row.workspace_path, NEIGHBOURS_MAX).await?;
+        let contracts = graph.nodes().iter().filter_map(Node::gated);
+        let contracts = contracts.map(|gated| gated.contract.command.clone());
+        // Commands and PATH of the configuration, and those of the plan.
+        let commands: Vec<String> = std::iter::once(row.settings.clone()).chain(contracts).collect();
+        let home = Path::new(&row.workspace_path);
+        let own = [Path::new(row.place()), home, git_top_level(home).unwrap_or(home)];
+        Ok(neighbours(known, &own, &commands.join("\n")))
+    }
+
+    /// Returns the plans in whose files the state of a run is marked.
+    async fn marked_plans(&self, row: &RunRow) -> Result<BTreeSet<String>, ServiceError> {
+        let mut plans = BTreeSet::from([row.plan_path.clone()]);
+        let mut around = row.around.as_ref().map(|around| around.run);
+        while let Some(run) = around {
+            let row = self.store.run(run).await?;
+            around = row.around.as_ref().map(|around| around.run);
+            plans.insert(row.plan_path);
+        }
+        Ok(plans)
+    }
+}

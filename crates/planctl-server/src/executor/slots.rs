@@ -1,0 +1,210 @@
+//! Room for gates: how many this process runs at once, and who waits for a workspace without taking any.
+//!
+//! A gate whose workspace is in use gives its room back while it waits, so that gates of other workspaces have it. Of a run
+//! that works in one place no second one is claimed meanwhile: it could only wait behind the first. Nor is one claimed
+//! before the first has come to the workspace: gates have it in the order in which they became due.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use planctl_engine::RunId;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, watch};
+
+use crate::node::runtime::stopped;
+
+/// The most gates that wait without room; more of them keep theirs.
+const WAITING_MAX: u32 = 1000;
+
+/// How many gates this process runs at once. Cheap to clone; all clones are the same.
+#[derive(Clone, Debug)]
+pub struct Rooms {
+    gates: Arc<Semaphore>,
+    gates_max: u32,
+    waiting: Arc<Semaphore>,
+    waited_in: Arc<Mutex<BTreeMap<RunId, usize>>>,
+    on_their_way: Arc<Mutex<OnTheirWay>>,
+}
+
+/// Gates that were claimed and have not come to their workspace.
+#[derive(Debug, Default)]
+struct OnTheirWay {
+    runs: BTreeSet<RunId>,
+    /// Says that a claim passed one of these runs over, and has to be made again.
+    was_passed_over: bool,
+}
+
+impl Rooms {
+    /// Offers room for so many gates, and for one at least.
+    pub fn new(gates: usize) -> Rooms {
+        let gates_max = u32::try_from(gates.max(1)).unwrap_or(u32::MAX);
+        Rooms {
+            gates: Arc::new(Semaphore::new(gates.max(1))),
+            gates_max,
+            waiting: Arc::new(Semaphore::new(WAITING_MAX as usize)),
+            waited_in: Arc::default(),
+            on_their_way: Arc::default(),
+        }
+    }
+
+    /// Returns room for one gate once there is some.
+    pub(crate) async fn one(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
+        self.gates.clone().acquire_owned().await
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.gates.available_permits() == 0
+    }
+
+    /// Says whether a gate of the run waits for its workspace.
+    pub(crate) fn is_waited_in(&self, run: RunId) -> bool {
+        self.lock().contains_key(&run)
+    }
+
+    /// Returns the runs of which no gate is claimed now: one waits for its workspace, or is on its way there.
+    pub(crate) fn passed_over(&self) -> Vec<RunId> {
+        let mut runs: BTreeSet<RunId> = self.lock().keys().copied().collect();
+        let mut on_their_way = self.on_their_way();
+        on_their_way.was_passed_over = !on_their_way.runs.is_empty();
+        runs.extend(&on_their_way.runs);
+        runs.into_iter().collect()
+    }
+
+    /// Waits until no gate runs or waits. Neither semaphore is ever closed, so that can only end well.
+    pub(crate) async fn over(&self) {
+        drop(self.waiting.acquire_many(WAITING_MAX).await);
+        drop(self.gates.acquire_many(self.gates_max).await);
+    }
+
+    fn on_their_way(&self) -> MutexGuard<'_, OnTheirWay> {
+        self.on_their_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, usize>> {
+        self.waited_in.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What one item has of this process: room, and the words that end it.
+pub(crate) struct Room {
+    /// Says that nothing is taken on any more, and that agents and those who wait end.
+    pub(crate) stop: watch::Receiver<bool>,
+    /// Says that gates end, too.
+    pub(crate) cut: watch::Receiver<bool>,
+    rooms: Option<Rooms>,
+    permit: Mutex<Option<OwnedSemaphorePermit>>,
+    is_waiting: AtomicBool,
+    is_on_its_way: AtomicBool,
+}
+
+impl Room {
+    /// Returns the room of an item in a process with several.
+    pub(crate) fn new(
+        rooms: Rooms,
+        permit: OwnedSemaphorePermit,
+        stop: watch::Receiver<bool>,
+        cut: watch::Receiver<bool>,
+    ) -> Room {
+        let permit = Mutex::new(Some(permit));
+        let (is_waiting, is_on_its_way) = (AtomicBool::new(false), AtomicBool::new(false));
+        Room { stop, cut, rooms: Some(rooms), permit, is_waiting, is_on_its_way }
+    }
+
+    /// Returns the room of an item in a process that works on one run only.
+    pub(crate) fn alone(stop: &watch::Receiver<bool>) -> Room {
+        Room {
+            stop: stop.clone(),
+            cut: stop.clone(),
+            rooms: None,
+            permit: Mutex::new(None),
+            is_waiting: AtomicBool::new(false),
+            is_on_its_way: AtomicBool::new(false),
+        }
+    }
+
+    /// Says that this is a gate of the run, which others of it let go first.
+    pub(crate) fn goes_first_in(self, run: RunId) -> Room {
+        if let Some(rooms) = &self.rooms {
+            rooms.on_their_way().runs.insert(run);
+            self.is_on_its_way.store(true, Ordering::Relaxed);
+        }
+        self
+    }
+
+    /// Says that a gate of the run has come to its workspace, or will not; returns true if gates are to be claimed again.
+    pub(crate) fn has_come(&self, run: RunId) -> bool {
+        let was_on_its_way = self.is_on_its_way.swap(false, Ordering::Relaxed);
+        let Some(rooms) = self.rooms.as_ref().filter(|_| was_on_its_way) else { return false };
+        let mut on_their_way = rooms.on_their_way();
+        on_their_way.runs.remove(&run) && std::mem::take(&mut on_their_way.was_passed_over)
+    }
+
+    /// Says that the item's workspace is in use, so that nothing of it runs.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.is_waiting.load(Ordering::Relaxed)
+    }
+
+    /// Says whether a gate of the run waits for its workspace.
+    pub(crate) fn is_waited_in(&self, run: RunId) -> bool {
+        self.rooms.as_ref().is_some_and(|rooms| rooms.is_waited_in(run))
+    }
+
+    /// Resolves when nothing is taken on any more.
+    pub(crate) async fn closes(&self) {
+        stopped(&mut self.stop.clone()).await;
+    }
+
+    /// Begins to wait for the workspace: the room is others' until that is over. `run` names the run where all of it works
+    /// in that workspace.
+    pub(crate) fn wait(&self, run: Option<RunId>) -> Waiting<'_> {
+        self.is_waiting.store(true, Ordering::Relaxed);
+        let mut gave_room = false;
+        if let Some(rooms) = &self.rooms {
+            if let Some(run) = run {
+                *rooms.lock().entry(run).or_default() += 1;
+            }
+            if let Ok(waiting) = rooms.waiting.clone().try_acquire_owned() {
+                self.hold(waiting);
+                gave_room = true;
+            }
+        }
+        Waiting { room: self, run, gave_room }
+    }
+
+    fn hold(&self, permit: OwnedSemaphorePermit) {
+        *self.permit.lock().unwrap_or_else(PoisonError::into_inner) = Some(permit);
+    }
+}
+
+/// A gate that waits for its workspace, until this is dropped.
+pub(crate) struct Waiting<'a> {
+    room: &'a Room,
+    run: Option<RunId>,
+    gave_room: bool,
+}
+
+impl Waiting<'_> {
+    /// Waits for room again, once the workspace is the gate's own.
+    pub(crate) async fn over(self) {
+        // Those who have room run, and wait for nobody.
+        if let Some(rooms) = self.room.rooms.as_ref().filter(|_| self.gave_room)
+            && let Ok(room) = rooms.one().await
+        {
+            self.room.hold(room);
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.room.is_waiting.store(false, Ordering::Relaxed);
+        let (Some(rooms), Some(run)) = (&self.room.rooms, self.run) else { return };
+        let mut waited_in = rooms.lock();
+        if let Some(count) = waited_in.get_mut(&run) {
+            *count -= 1;
+            if *count == 0 {
+                waited_in.remove(&run);
+            }
+        }
+    }
+}

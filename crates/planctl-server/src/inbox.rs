@@ -1,0 +1,4 @@
+//! The inbox: asks that wait for a person, with their answers, and the notes that people and programs leave for steps.
+
+mod asks;
+mod topics;

@@ -1,0 +1,525 @@
+//! The inbox: questions for people, with what they should see to decide, and the answers they give.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::path::Path;
+use std::sync::Arc;
+
+use planctl_engine::{
+    Answer, AskKind, BudgetPart, ChildApproval, Contract, Decision, Failure, Graph, Node, NodeKind, Record,
+    RunId, Shortfall, view,
+};
+use planctl_harness::Baseline;
+use planctl_lang::{Insertion, Source, insert_step, insertion};
+use planctl_store::{AskRow, Page, RunRow, Said, StoreError};
+
+use crate::config::{Config, WorkspaceMode, keys_that_differ};
+use crate::node::services::{ServiceError, Services};
+use crate::plans::canonical;
+use crate::plans::sub_plans::folder_of;
+use crate::runs::settings::RunSettings;
+use crate::runs::{failure_line, quoted, tampered};
+use crate::verify::check;
+use crate::wire::calls::Approving;
+use crate::wire::{
+    AnswerView, AskList, AskPage, AskView, ContractView, Decided, FailureView, LevelView, Paged, PlanWithin,
+    ShortfallView, StepFilesView, StepName, WillRun, moment,
+};
+use crate::workspaces::baselines::baseline_of;
+
+impl Services {
+    /// Lists open asks of a run, or of this workspace and all others.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn asks(
+        &self,
+        run: Option<RunId>,
+        is_everywhere: bool,
+        page: &Page<i64>,
+    ) -> Result<AskList, ServiceError> {
+        let workspace = self.workspace.filter(|_| !is_everywhere);
+        let rows = self.store.asks_page(run, workspace, page).await?;
+        let next = page.next(&rows, |row| row.number).map(AskList::cursor);
+        let mut asks = Vec::new();
+        for row in &rows {
+            let graph = self.graph_of(row).await?;
+            asks.push(ask_view(row, &graph, None));
+        }
+        Ok(AskList { asks, next })
+    }
+
+    /// Shows one ask, open or answered, with the evidence on it.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Store`] with not found, and those of the connection.
+    pub async fn ask(&self, id: u64) -> Result<AskPage, ServiceError> {
+        let row = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
+        let run = self.store.run(row.run).await?;
+        let revision = self.store.revision(run.plan, &run.revision).await?;
+        let answer = if row.is_open { None } else { self.answer_of(&row).await? };
+        let gated = revision.graph.gated(&row.at.node);
+        let is_plan = row.ask.kind == AskKind::Plan;
+        let record = self.record_of(&row).await?;
+        let before = if is_plan { self.store.last_approval(run.plan).await? } else { None };
+        let mut diff = match before {
+            Some(before) if before.digest != run.revision => {
+                let old = self.store.revision(run.plan, &before.digest).await?.source;
+                Some(crate::verify::diff::unified(&canonical(&old), &canonical(&revision.source)))
+            }
+            Some(_) | None => None,
+        };
+        let (mut will_run, mut drift, mut uncommitted) = (None, Vec::new(), Vec::new());
+        let place = Path::new(run.place_now());
+        if is_plan {
+            let (view, shown) = self.will_run(&run, &revision.graph).await?;
+            drift = self.drift(run.plan, None, &revision.graph, &shown).await?;
+            uncommitted = self.differing_from_head(place, &shown).await;
+            will_run = Some(view);
+        }
+        let mut unfit = None;
+        let (mut changes, mut may_change) = (Vec::new(), Vec::new());
+        if row.ask.kind == AskKind::Insertion {
+            match proposed(&row, &revision.graph, &revision.source) {
+                Ok((text, insertion)) => {
+                    let approved = match run.approval {
+                        Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
+                        None => Baseline::default(),
+                    };
+                    let own = Baseline { free: insertion.may_change, ..Baseline::default() };
+                    let now = self.baseline_now(&revision.graph, place).await.unwrap_or_default();
+                    drift = self.drift(run.plan, Some(&run), &revision.graph, &now).await?;
+                    uncommitted = self.differing_from_head(place, &now).await;
+                    may_change = approved.files.keys().filter(|path| own.frees(path)).cloned().collect();
+                    (diff, changes) = (Some(text), insertion.changes);
+                }
+                Err(why) => unfit = Some(why),
+            }
+        }
+        let mut failure = row.ask.failure.as_deref().map(failure_view);
+        if let Some(view) = failure.as_mut().filter(|_| row.is_open) {
+            self.compare_tampered(&run, &mut view.tampered).await?;
+        }
+        Ok(AskPage {
+            ask: ask_view(&row, &revision.graph, answer),
+            role: revision.graph.task(&row.at.node).map(|task| task.role.as_str().to_owned()),
+            message: row.ask.message.clone(),
+            unfit,
+            contract: gated.map(|gated| contract_view(gated.contract)),
+            failure,
+            vacuous: record.as_ref().is_some_and(Record::is_vacuous),
+            pace: revision
+                .graph
+                .task(&row.at.node)
+                .zip(record.as_ref())
+                .and_then(|(task, record)| LevelView::of(task, record)),
+            shortfall: row.ask.shortfall.as_ref().map(shortfall_view),
+            will_run,
+            plan_text: is_plan.then(|| revision.source.clone()),
+            diff,
+            changes,
+            may_change,
+            drift,
+            uncommitted,
+        })
+    }
+
+    async fn will_run(&self, run: &RunRow, graph: &Arc<Graph>) -> Result<(WillRun, Baseline), ServiceError> {
+        let settings: RunSettings = serde_json::from_str(&run.settings).unwrap_or_default();
+        let plans = self.plans_within(run, graph, &settings).await?;
+        // Where the workspace is on another host there is nothing to look at; approving there takes the files as they are.
+        let baseline = match &settings.shown {
+            Some(shown) => shown.clone(),
+            None => self.baseline_now(graph, Path::new(run.place_now())).await.unwrap_or_default(),
+        };
+        let mut protected = baseline.clone();
+        settings.protect_scripts(&mut protected);
+        Ok((WillRun { plans, ..will_run(run, graph, &settings, &protected) }, baseline))
+    }
+
+    /// Lists the plans that a run carries out, as they were kept when it was made, and those within them.
+    async fn plans_within(
+        &self,
+        run: &RunRow,
+        graph: &Arc<Graph>,
+        settings: &RunSettings,
+    ) -> Result<Vec<PlanWithin>, ServiceError> {
+        let (mut plans, mut seen) = (Vec::new(), BTreeSet::new());
+        let first = (run.plan_path.clone(), settings.folder.clone(), graph.clone(), true);
+        let mut open = VecDeque::from([first]);
+        let home = Path::new(&run.workspace_path);
+        while let Some((around, place, graph, is_approved)) = open.pop_front() {
+            for (_, within) in graph.sub_plans() {
+                let Some(digest) = settings.sub_plans.get(&within.path) else { continue };
+                let is_approved_too = is_approved && within.approval == ChildApproval::Inherit;
+                let folder = folder_of(&place, within);
+                if !seen.insert((around.clone(), within.path.clone(), folder.clone(), is_approved_too)) {
+                    continue;
+                }
+                let path = check::plan_path(&home.join(&within.path), home);
+                let Some(kept) = self.store.plan_at(run.workspace, &path).await? else { continue };
+                let revision = self.store.revision(kept.id, digest).await?;
+                plans.push(PlanWithin {
+                    plan: path.clone(),
+                    within: around.clone(),
+                    folder: Some(folder.clone()).filter(|folder| !folder.is_empty()),
+                    digest: digest.as_str().to_owned(),
+                    title: revision.graph.title().to_owned(),
+                    steps: revision.graph.task_count(),
+                    is_approved_too,
+                    text: is_approved_too.then(|| revision.source.clone()),
+                });
+                open.push_back((path, folder, revision.graph.clone(), is_approved_too));
+            }
+        }
+        Ok(plans)
+    }
+
+    /// Returns what is remembered of the step that is held.
+    async fn record_of(&self, row: &AskRow) -> Result<Option<Record>, ServiceError> {
+        if row.ask.kind == AskKind::Plan {
+            return Ok(None);
+        }
+        let mut view = self.store.run_view(row.run).await?;
+        Ok(view.records.remove(&row.at.node))
+    }
+
+    /// Answers an ask.
+    ///
+    /// Approving or rejecting the plan ask of a run is done by [`Services::approve`] and [`Services::reject`], which
+    /// verify the file again; here it is answered for what the ask shows: the revision and the configuration with which
+    /// it was handed in (P18). Where whoever answers has a configuration, theirs must be the same.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Conflict`] where somebody answered already or the ask takes other answers, and those of the store.
+    pub async fn answer(
+        &self,
+        id: u64,
+        answer: Answer,
+        given: &Approving,
+        under: Option<&Config>,
+    ) -> Result<Decided, ServiceError> {
+        let under = under.map(|config| self.station.sealed(config.clone())).transpose()?;
+        self.answered_under(id, answer, given, under.as_ref()).await
+    }
+
+    /// Answers an ask under a configuration in which the values of variables are sealed.
+    async fn answered_under(
+        &self,
+        id: u64,
+        answer: Answer,
+        given: &Approving,
+        under: Option<&Config>,
+    ) -> Result<Decided, ServiceError> {
+        let note = given.note.as_deref();
+        let row = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
+        let decision = Decision::Answer { item: row.item.clone(), answer: answer.clone() };
+        let is_repeated = self.has_decided(row.run, &decision).await?;
+        if !row.is_open && !is_repeated {
+            return Err(self.answered_before(id, &row).await?);
+        }
+        let word = answer.word();
+        let answers = row.ask.kind.answers_to(row.ask.failure.as_deref());
+        if !answers.contains(&word) {
+            return Err(ServiceError::Conflict {
+                what: format!("{word} ask {id}: it is {}", view::ask_name(row.ask.kind)),
+                help: answers
+                    .iter()
+                    .map(|answer| format!("planctl approvals {answer} {id}"))
+                    .collect::<Vec<_>>()
+                    .join("   or   "),
+            });
+        }
+        let is_approval = answer == Answer::Approve;
+        if is_approval && !is_repeated {
+            self.approve_as_shown(&row, given, under).await?;
+        }
+        if answer == Answer::Restore && !is_repeated {
+            self.restore_approved(&row).await?;
+        }
+        let is_rejection = answer == Answer::Reject && row.ask.kind == AskKind::Plan;
+        match self.decide(row.run, decision, note).await {
+            Ok(_) => {}
+            Err(ServiceError::Store(StoreError::Refused(refusal))) => {
+                let now = self.store.ask(row.number).await?;
+                if now.is_open {
+                    return Err(ServiceError::Conflict {
+                        what: format!("{word} ask {id}: {refusal}"),
+                        help: format!("planctl approvals show {id}"),
+                    });
+                }
+                return Err(self.answered_before(id, &now).await?);
+            }
+            Err(error) => return Err(error),
+        }
+        if is_rejection {
+            let run = self.store.run(row.run).await?;
+            self.store.void_approvals(run.plan, note.unwrap_or("rejected")).await?;
+        }
+        Ok(Decided {
+            run: Some(row.run_name.clone()),
+            ask: Some(id),
+            decision: word.to_owned(),
+            by: self.door.actor.to_string(),
+            follows: format!("planctl plan watch {}", row.run_name),
+            repeated: false,
+        })
+    }
+
+    /// Answers an ask under the configuration at the door.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Services::answer`].
+    pub async fn answer_here(
+        &self,
+        id: u64,
+        answer: Answer,
+        given: &Approving,
+    ) -> Result<Decided, ServiceError> {
+        self.answered_under(id, answer, given, Some(self.config())).await
+    }
+
+    /// Records an approval of a run as its ask shows it, with the protected files as they are now.
+    async fn approve_as_shown(
+        &self,
+        row: &AskRow,
+        given: &Approving,
+        under: Option<&Config>,
+    ) -> Result<(), ServiceError> {
+        let run = self.store.run(row.run).await?;
+        let plan = self.store.plan(run.plan).await?;
+        if plan.digest != run.revision {
+            return Err(ServiceError::Conflict {
+                what: format!("approve {}: its plan has changed since it was handed in", run.name),
+                help: format!("planctl plan diff {}", run.plan_path),
+            });
+        }
+        let own = self.door.workspace.as_ref().map(|path| path.to_string_lossy());
+        if own.is_some_and(|own| own != run.workspace_path) {
+            return Err(ServiceError::Conflict {
+                what: format!("approve {} from here: its workspace is {}", run.name, run.workspace_path),
+                help: format!("cd {} and approve it there", run.workspace_path),
+            });
+        }
+        if let Some(under) = under {
+            let changed = keys_that_differ(&RunSettings::of(&run)?.config, &under.approved());
+            if !changed.is_empty() {
+                let changed = changed.join(", ");
+                return Err(ServiceError::Conflict {
+                    what: format!(
+                        "approve {}: the configuration has changed since it was handed in ({changed})",
+                        run.name
+                    ),
+                    help: format!("planctl plan run {}", run.plan_path),
+                });
+            }
+        }
+        let graph = self.store.revision(run.plan, &run.revision).await?.graph;
+        self.approve_as_handed_in((&run, row.number), &plan, &graph, given).await
+    }
+
+    async fn answered_before(&self, id: u64, row: &AskRow) -> Result<ServiceError, ServiceError> {
+        let how = match self.answer_of(row).await? {
+            Some(answer) => format!("{} answered it with {}", answer.by, answer.answer),
+            None => "it was taken back".to_owned(),
+        };
+        Ok(ServiceError::Conflict {
+            what: format!("answer ask {id}: {how}"),
+            help: format!("planctl plan status {}", row.run_name),
+        })
+    }
+
+    async fn answer_of(&self, row: &AskRow) -> Result<Option<AnswerView>, ServiceError> {
+        let mut after = 0;
+        loop {
+            let lines = self.store.history(row.run, after, 1000).await?;
+            let Some(last) = lines.last() else { return Ok(None) };
+            after = last.seq;
+            for line in &lines {
+                let Said::Fact(fact) = &line.said else { continue };
+                if let planctl_engine::Fact::AskAnswered { item, answer, by, note, .. } = &**fact
+                    && *item == row.item
+                {
+                    return Ok(Some(AnswerView {
+                        answer: answer.clone(),
+                        by: by.to_string(),
+                        note: note.clone(),
+                        at: Some(moment(line.at)),
+                    }));
+                }
+            }
+        }
+    }
+
+    async fn graph_of(&self, row: &AskRow) -> Result<Arc<Graph>, ServiceError> {
+        let run = self.store.run(row.run).await?;
+        Ok(self.store.revision(run.plan, &run.revision).await?.graph)
+    }
+}
+
+/// Says what a proposed step would change in a plan's text and meaning, or why it cannot be put in.
+fn proposed(row: &AskRow, graph: &Graph, source: &str) -> Result<(String, Insertion), String> {
+    let step = graph.node(&row.at.node).and_then(Node::step).unwrap_or(0);
+    let text = row.ask.message.as_deref().unwrap_or_default();
+    let before = Source::new(row.plan_path.as_str(), source);
+    match insert_step(&before, step, text) {
+        Ok(text) => {
+            let after = Source::new(row.plan_path.as_str(), text);
+            let diff = crate::verify::diff::unified(&canonical(source), &canonical(after.text()));
+            Ok((diff, insertion(&before, &after)))
+        }
+        Err(found) => {
+            let why: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
+            Err(why.join("; "))
+        }
+    }
+}
+
+fn will_run(run: &RunRow, graph: &Graph, settings: &RunSettings, baseline: &Baseline) -> WillRun {
+    let mode = if run.worktree.is_some() { WorkspaceMode::Worktree } else { WorkspaceMode::Shared };
+    let workers = graph
+        .steps()
+        .into_iter()
+        .flat_map(|(_, task)| task.roles())
+        .map(|role| (role.as_str().to_owned(), settings.shown(role)));
+    WillRun {
+        workspace: run.workspace_path.clone(),
+        folder: Some(settings.folder.clone()).filter(|folder| !folder.is_empty()),
+        mode: mode.word().to_owned(),
+        git: settings.commits.word().to_owned(),
+        budget: graph.budget().into(),
+        workers: workers.collect(),
+        digests: baseline
+            .files
+            .iter()
+            .map(|(path, state)| (path.clone(), state.digest.as_str().to_owned()))
+            .collect(),
+        protected: baseline.shown(),
+        steps: graph.nodes().iter().filter_map(|node| step_files(node, baseline)).collect(),
+        isolation: settings.isolation.to_string(),
+        plans: Vec::new(),
+    }
+}
+
+fn step_files(node: &Node, baseline: &Baseline) -> Option<StepFilesView> {
+    let gated = node.gated()?;
+    let view = StepFilesView {
+        number: node.step()?,
+        title: node.title.clone(),
+        judged_by: crate::verify::protection::judges_of(baseline, &gated),
+        may_change: gated.may_change.iter().cloned().collect(),
+    };
+    Some(view).filter(|view| !view.judged_by.is_empty() || !view.may_change.is_empty())
+}
+
+fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) -> AskView {
+    let step = graph
+        .node(&row.at.node)
+        .and_then(|node| Some(StepName { number: node.step()?, title: node.title.clone() }));
+    AskView {
+        id: u64::try_from(row.number).unwrap_or(0),
+        kind: row.ask.kind.word().to_owned(),
+        run: row.run_name.clone(),
+        plan: row.plan_path.clone(),
+        step,
+        asks: asks_line(row, graph),
+        reason: row.ask.reason.word().to_owned(),
+        answers: row
+            .ask
+            .kind
+            .answers_to(row.ask.failure.as_deref())
+            .iter()
+            .map(|answer| (*answer).to_owned())
+            .collect(),
+        options: row.ask.options.clone(),
+        usual: usual(row, graph),
+        opened_at: moment(row.created_at),
+        answer,
+    }
+}
+
+/// Returns the answer that a plan declares as the usual one to what it asks.
+fn usual(row: &AskRow, graph: &Graph) -> Option<String> {
+    match graph.node(&row.at.node).map(|node| &node.kind) {
+        Some(NodeKind::Human(question)) if row.ask.kind == AskKind::Choice => question.usual.clone(),
+        Some(_) | None => None,
+    }
+}
+
+/// Says in one line what is asked.
+fn asks_line(row: &AskRow, graph: &Graph) -> String {
+    let name = view::node_name(graph, &row.at.node);
+    match row.ask.kind {
+        AskKind::Plan => match graph.task_count() {
+            1 => format!("approve 1 step of \"{}\"", graph.title()),
+            count => format!("approve {count} steps of \"{}\"", graph.title()),
+        },
+        AskKind::Budget => {
+            let short = row.ask.shortfall.as_ref().map(view::shortfall_line).unwrap_or_default();
+            format!("{name}: {short}")
+        }
+        AskKind::Choice => format!("{name}: {}", row.ask.message.clone().unwrap_or_default()),
+        AskKind::Insertion => {
+            let text = row.ask.message.as_deref().unwrap_or_default();
+            let heading =
+                text.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty());
+            format!("{name} proposes a further step: {}", quoted(heading.unwrap_or("(without a heading)")))
+        }
+        AskKind::Question => {
+            let text = row.ask.message.as_deref().unwrap_or_default().trim();
+            let first = text.lines().next().unwrap_or_default();
+            let more = if first.len() < text.len() { " …" } else { "" };
+            format!("{name} asks: {}{more}", quoted(first))
+        }
+        AskKind::Escalation => {
+            let failed = row.ask.failure.as_deref().map(|failure| format!("; {}", failure_line(failure)));
+            format!("{name}: {}{}", view::reason_words(row.ask.reason), failed.unwrap_or_default())
+        }
+    }
+}
+
+pub(crate) fn contract_view(contract: &Contract) -> ContractView {
+    ContractView {
+        command: contract.command.clone(),
+        exit_code: contract.expect,
+        timeout_seconds: contract.timeout.as_secs_f64(),
+    }
+}
+
+fn failure_view(failure: &Failure) -> FailureView {
+    let files = match &failure.what {
+        planctl_engine::Failing::Contract { tampered: files, .. }
+        | planctl_engine::Failing::NotRed { tampered: files, .. } => tampered(files),
+        planctl_engine::Failing::Overran { .. }
+        | planctl_engine::Failing::Undelivered { .. }
+        | planctl_engine::Failing::Permission { .. }
+        | planctl_engine::Failing::Conflict { .. }
+        | planctl_engine::Failing::SubPlan { .. }
+        | planctl_engine::Failing::Inconclusive { .. } => Vec::new(),
+    };
+    FailureView {
+        attempt: failure.attempt.number(),
+        what: view::failing_line(&failure.what),
+        tampered: files,
+        stdout_tail: failure.stdout.tail.clone(),
+        stderr_tail: failure.stderr.tail.clone(),
+    }
+}
+
+fn shortfall_view(short: &Shortfall) -> ShortfallView {
+    let (part, unit) = match short.part {
+        BudgetPart::Tokens => ("tokens", 1.0),
+        BudgetPart::MicroUsd => ("usd", 1e-6),
+        BudgetPart::Seconds => ("seconds", 1.0),
+    };
+    ShortfallView {
+        part: part.to_owned(),
+        limit: short.limit as f64 * unit,
+        spent: short.spent as f64 * unit,
+        needed: short.needed() as f64 * unit,
+        steps_remaining: short.steps_remaining,
+    }
+}

@@ -1,0 +1,320 @@
+//! One planctl process: its place at the database, who it is, how it is, and the services that it offers.
+//!
+//! A station serves every workspace of its host; what is about one workspace, and speaks for somebody, is [`Services`].
+
+pub mod database;
+pub(crate) mod health;
+pub(crate) mod in_flight;
+pub(crate) mod instance;
+pub(crate) mod quarantine;
+pub(crate) mod runtime;
+pub(crate) mod secrets;
+pub(crate) mod services;
+pub mod singleton;
+pub(crate) mod systemd;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use planctl_engine::{RunId, Tier};
+use planctl_harness::{Spawner, probe_isolation};
+use planctl_store::cluster::{Cluster, ClusterOptions};
+use planctl_store::{Holder, Listener, PgConnectOptions, Settings, Store, StoreError};
+
+use crate::config::{Config, DatabaseUrl, Postgres};
+use crate::node::in_flight::InHand;
+use crate::node::instance::Instance;
+use crate::node::quarantine::Aside;
+use crate::node::secrets::Secrets;
+use crate::node::services::{Door, ServiceError, Services};
+
+/// What a process has to know before it can take its place.
+#[derive(Clone, Debug)]
+pub struct StationOptions {
+    /// Where planctl keeps what is not in the database: the private cluster, trust, instances.
+    pub state_dir: PathBuf,
+    /// The database that was named; the private cluster otherwise.
+    pub database_url: Option<DatabaseUrl>,
+    /// Where the private cluster's programs come from.
+    pub postgres: Postgres,
+    /// This program, to be started as the helper that minds child processes.
+    pub program: PathBuf,
+    /// Says that the schema is brought up to date; without it an older one is refused.
+    pub migrates: bool,
+    /// How the store uses the database.
+    pub store: Settings,
+}
+
+/// A process's place at the database. Cheap to clone; all clones share it.
+#[derive(Clone)]
+pub struct Station {
+    pub(crate) store: Store,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    state_dir: PathBuf,
+    program: PathBuf,
+    host: String,
+    boot: String,
+    process: OnceLock<Process>,
+    offered: tokio::sync::OnceCell<Tier>,
+    cluster: Option<Cluster>,
+    database_line: String,
+    rings: tokio::task::JoinHandle<()>,
+    in_hand: InHand,
+    aside: Aside,
+}
+
+/// What only a process that works needs.
+struct Process {
+    instance: Instance,
+    spawner: Spawner,
+}
+
+/// Brings the schema up to date, or checks that it is.
+async fn prepared(store: &Store, migrates: bool) -> Result<(), StoreError> {
+    if migrates { store.migrate().await } else { store.check_schema().await }
+}
+
+/// Connects to the private cluster as the role that is no superuser. Where that role or what it may do is missing, as in
+/// a cluster that is new or of an earlier planctl, the owner of the tables provides it, and brings the schema up to date.
+async fn private_store(cluster: &Cluster, options: &StationOptions) -> Result<Store, ServiceError> {
+    let connected = async || {
+        let store = Store::connect(cluster.connect_options(), options.store.clone()).await?;
+        store.check_schema().await?;
+        Ok::<_, StoreError>(store)
+    };
+    match connected().await {
+        Ok(store) => return Ok(store),
+        Err(StoreError::Denied { .. } | StoreError::OlderSchema { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    cluster.create_roles().await.map_err(StoreError::from)?;
+    let owner = Store::connect(cluster.owner_options(), options.store.clone()).await?;
+    prepared(&owner, options.migrates).await?;
+    Ok(connected().await?)
+}
+
+impl Station {
+    /// Connects to the database, starts the private cluster where none is named, and brings the schema up to date.
+    ///
+    /// # Errors
+    ///
+    /// Those of the cluster, of the connection and of the migration.
+    pub async fn open(options: StationOptions) -> Result<Station, ServiceError> {
+        let (cluster, store, database_line) = match &options.database_url {
+            Some(url) => {
+                let connect: PgConnectOptions = url
+                    .expose()
+                    .parse()
+                    .map_err(|source| ServiceError::Store(StoreError::from_configuration(source)))?;
+                let store = Store::connect(connect, options.store.clone()).await?;
+                prepared(&store, options.migrates).await?;
+                (None, store, url.to_string())
+            }
+            None => {
+                let mut wanted = ClusterOptions::new(&options.state_dir);
+                wanted.bin_dir.clone_from(&options.postgres.bin_dir);
+                wanted.download = options.postgres.download;
+                let cluster = Cluster::attach(wanted).await?;
+                let store = private_store(&cluster, &options).await?;
+                let line = cluster.describe();
+                (Some(cluster), store, line)
+            }
+        };
+        let ringing = store.clone();
+        let rings = tokio::spawn(async move { ringing.carry_rings().await });
+        let inner = Inner {
+            state_dir: options.state_dir,
+            program: options.program,
+            host: planctl_harness::host_id(),
+            boot: planctl_harness::boot_id(),
+            process: OnceLock::new(),
+            offered: tokio::sync::OnceCell::new(),
+            cluster,
+            database_line,
+            rings,
+            in_hand: InHand::default(),
+            aside: Aside::default(),
+        };
+        Ok(Station { store, inner: Arc::new(inner) })
+    }
+
+    /// Opens the services of one workspace for somebody.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn services(&self, mut door: Door) -> Result<Services, ServiceError> {
+        door.config = self.sealed(door.config)?;
+        let workspace = match &door.workspace {
+            Some(path) if door.is_looking => {
+                Some(self.store.known_workspace(self.host(), &path.to_string_lossy()).await?)
+            }
+            Some(path) => Some(self.store.workspace(self.host(), &path.to_string_lossy()).await?),
+            None => None,
+        };
+        Ok(Services::new(self.clone(), door, workspace))
+    }
+
+    /// Keeps the values of variables of a configuration, and puts their seals in their place.
+    pub(crate) fn sealed(&self, mut config: Config) -> Result<Config, ServiceError> {
+        let keep = self.secrets().seal_config(&mut config);
+        keep.map_err(ServiceError::io("keep the values of variables in the state directory"))?;
+        Ok(config)
+    }
+
+    /// Returns the values of configured variables, which are kept beside the database.
+    pub(crate) fn secrets(&self) -> Secrets {
+        Secrets::in_state(self.state_dir())
+    }
+
+    /// Says in one line which database is used, without any password.
+    pub fn database_line(&self) -> &str {
+        &self.inner.database_line
+    }
+
+    /// Returns the private cluster, where it is the one in use.
+    pub fn cluster(&self) -> Option<&Cluster> {
+        self.inner.cluster.as_ref()
+    }
+
+    /// Returns the store, for tests and for tools that read.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Returns the directory that holds what is not in the database.
+    pub fn state_dir(&self) -> &Path {
+        &self.inner.state_dir
+    }
+
+    /// Returns the id of this host.
+    pub fn host(&self) -> &str {
+        &self.inner.host
+    }
+
+    /// Returns what starts and ends child processes.
+    ///
+    /// # Errors
+    ///
+    /// When the helper can't be started.
+    pub fn spawner(&self) -> Result<&Spawner, ServiceError> {
+        Ok(&self.process()?.spawner)
+    }
+
+    /// Refuses to start work by settings that are not those a person approved (sec hole 7).
+    pub(crate) async fn refuse_changed_settings(
+        &self,
+        run: RunId,
+        name: &str,
+        settings: &str,
+    ) -> Result<(), ServiceError> {
+        match self.store.settings_fault(run, settings).await? {
+            None => Ok(()),
+            Some(fault) => Err(ServiceError::Conflict {
+                what: format!("start work of {name}: {fault}"),
+                help: format!("planctl audit {name}, then planctl plan cancel {name}"),
+            }),
+        }
+    }
+
+    /// Returns the best isolation tier that this host offers, which is tried once.
+    ///
+    /// # Errors
+    ///
+    /// When no process can be started.
+    pub(crate) async fn offered_tier(&self) -> Result<Tier, ServiceError> {
+        let tried = self.inner.offered.get_or_try_init(|| async {
+            let wrong = || ServiceError::io("try which isolation this host offers");
+            let spawner = Spawner::start(&self.inner.program, None).map_err(wrong())?;
+            let offered = probe_isolation(&spawner).await.map_err(wrong())?;
+            spawner.shutdown();
+            Ok::<_, ServiceError>(offered.tier)
+        });
+        tried.await.copied()
+    }
+
+    /// Registers for the transitions of a run. A ring says only "look again"; look again every second without one too.
+    pub fn listen(&self, run: RunId) -> Listener {
+        self.store.listen_to(run)
+    }
+
+    /// Leaves: the private cluster goes too where this process is the last that uses it.
+    pub async fn close(self) {
+        self.inner.rings.abort();
+        self.store.close().await;
+        if let Some(process) = self.inner.process.get() {
+            process.spawner.shutdown();
+        }
+    }
+
+    /// Leaves whatever still looks at it; a Postgres that this process runs is stopped by force once patience is over.
+    pub(crate) async fn close_within(self, patience: Duration) {
+        let inner = self.inner.clone();
+        self.close().await;
+        let left = tokio::task::spawn_blocking(move || {
+            if let Some(cluster) = &inner.cluster {
+                cluster.leave(patience);
+            }
+        });
+        if let Err(error) = left.await {
+            tracing::error!(%error, "could not leave the private Postgres");
+        }
+    }
+
+    pub(crate) fn holder(&self) -> Result<Holder, ServiceError> {
+        Ok(Holder {
+            host: self.inner.host.clone(),
+            boot: self.inner.boot.clone(),
+            instance: self.process()?.instance.id().to_owned(),
+            own: true,
+        })
+    }
+
+    /// Returns what this process has in hand.
+    pub(crate) fn in_hand(&self) -> &InHand {
+        &self.inner.in_hand
+    }
+
+    /// Returns the runs of which nothing is looked at for a while.
+    pub(crate) fn aside(&self) -> &Aside {
+        &self.inner.aside
+    }
+
+    pub(crate) fn boot(&self) -> &str {
+        &self.inner.boot
+    }
+
+    fn process(&self) -> Result<&Process, ServiceError> {
+        if let Some(process) = self.inner.process.get() {
+            return Ok(process);
+        }
+        let wrong = ServiceError::io(format!("use the state directory {}", self.state_dir().display()));
+        let instance = Instance::begin(self.state_dir()).map_err(wrong)?;
+        let wrong = || ServiceError::io("start the helper for child processes");
+        let lock = instance.lock().map_err(wrong())?;
+        let spawner = Spawner::start(&self.inner.program, Some(lock)).map_err(wrong())?;
+        let spawner = spawner.with_scratch(scratch_in(self.state_dir())?);
+        Ok(self.inner.process.get_or_init(|| Process { instance, spawner }))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.rings.abort();
+    }
+}
+
+/// Returns the folder of a state directory for the private folders of attempts; what crashed attempts left there is
+/// cleared away.
+///
+/// # Errors
+///
+/// When the folder can't be made or looked at.
+pub fn scratch_in(state_dir: &Path) -> Result<PathBuf, ServiceError> {
+    crate::state_folders::private_in(state_dir, "work")
+        .map_err(ServiceError::io(format!("use {}", state_dir.join("work").display())))
+}

@@ -1,0 +1,174 @@
+//! The database as `planctl db` handles it: where it is, and how it is stopped, reset and installed.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use planctl_store::cluster::{self, Client, Cluster, ClusterOptions};
+
+use crate::config::{Config, DatabaseUrl, Postgres};
+use crate::node::services::{ServiceError, Services};
+use crate::wire::DatabaseView;
+
+pub use planctl_store::cluster::{ClusterError, ClusterStatus, Stopped};
+
+/// Returns planctl's state directory (DESIGN 9).
+///
+/// # Errors
+///
+/// [`ClusterError`] where no home directory is known.
+pub fn state_dir() -> Result<PathBuf, ClusterError> {
+    cluster::state_dir()
+}
+
+/// Creates planctl's state directory if it is missing, so that the database's user can pass through it.
+///
+/// # Errors
+///
+/// [`ClusterError`] where it can't be made.
+pub fn ensure_state_dir(state_dir: &Path) -> Result<(), ClusterError> {
+    cluster::ensure_state_dir(state_dir)
+}
+
+/// Returns what the private cluster is made from.
+pub fn cluster_options(state_dir: &Path, postgres: &Postgres) -> ClusterOptions {
+    ClusterOptions {
+        bin_dir: postgres.bin_dir.clone(),
+        download: postgres.download,
+        ..ClusterOptions::new(state_dir)
+    }
+}
+
+/// The database that the configuration names, reachable as long as this lives.
+#[derive(Debug)]
+pub enum Database {
+    /// The private one; this process keeps it up.
+    Private(Box<Cluster>, Box<ClusterOptions>),
+    /// One that somebody else runs.
+    Given(DatabaseUrl, Box<ClusterOptions>),
+}
+
+/// As whom a program of Postgres works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rights {
+    /// As a role that reads; in a database that somebody else runs, in transactions that only read.
+    Reader,
+    /// As the owner of the tables, who is the private cluster's superuser.
+    Owner,
+}
+
+impl Database {
+    /// Makes the configured database reachable, without looking into it.
+    ///
+    /// # Errors
+    ///
+    /// [`ClusterError`] where the private cluster can't be started.
+    pub async fn reach(state_dir: &Path, config: &Config) -> Result<Database, ClusterError> {
+        let options = cluster_options(state_dir, &config.postgres);
+        match &config.database {
+            Some(url) => Ok(Database::Given(url.clone(), Box::new(options))),
+            None => {
+                let cluster = Cluster::attach(options.clone()).await?;
+                Ok(Database::Private(Box::new(cluster), Box::new(options)))
+            }
+        }
+    }
+
+    /// Returns the address to connect to, with its password.
+    pub fn url(&self) -> String {
+        match self {
+            Database::Private(cluster, _) => cluster.url(),
+            Database::Given(url, _) => url.expose().to_owned(),
+        }
+    }
+
+    /// Runs psql or pg_dump on this terminal to its end.
+    ///
+    /// # Errors
+    ///
+    /// [`ClusterError`] where the program can't be started.
+    pub fn run(
+        &self,
+        name: &'static str,
+        rights: Rights,
+        arguments: Vec<OsString>,
+    ) -> Result<ExitStatus, ClusterError> {
+        let (url, password, options) = match self {
+            Database::Private(cluster, options) => match rights {
+                Rights::Reader => (cluster.reading_url(), None, options),
+                Rights::Owner => (cluster.url(), None, options),
+            },
+            Database::Given(url, options) => {
+                let (url, password) = url.without_password();
+                (url, password, options)
+            }
+        };
+        Client { name, url, password, is_reading: rights == Rights::Reader, arguments }.run(options)
+    }
+}
+
+/// Returns what is known of the private cluster without starting it.
+///
+/// # Errors
+///
+/// [`ClusterError`] where nothing can be known.
+pub fn status(state_dir: &Path, postgres: &Postgres) -> Result<ClusterStatus, ClusterError> {
+    Cluster::status(&cluster_options(state_dir, postgres))
+}
+
+/// Stops the private cluster's server.
+///
+/// # Errors
+///
+/// [`ClusterError`] where it can't be told to.
+pub fn stop(state_dir: &Path, postgres: &Postgres) -> Result<Stopped, ClusterError> {
+    Cluster::stop(&cluster_options(state_dir, postgres))
+}
+
+/// Removes all data of the private cluster.
+///
+/// # Errors
+///
+/// [`ClusterError::InUse`] while a process is attached.
+pub fn reset(state_dir: &Path, postgres: &Postgres) -> Result<(), ClusterError> {
+    Cluster::reset(&cluster_options(state_dir, postgres))
+}
+
+/// Installs a Postgres package for the private cluster and returns the directory of its programs.
+///
+/// # Errors
+///
+/// [`ClusterError::BadPackage`] where it is none.
+pub fn install(state_dir: &Path, postgres: &Postgres, package: &Path) -> Result<PathBuf, ClusterError> {
+    Cluster::install_from_file(&cluster_options(state_dir, postgres), package)
+}
+
+impl Services {
+    /// Returns how the database is.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn database(&self) -> Result<DatabaseView, ServiceError> {
+        let facts = self.store().server_facts().await?;
+        let lossy = facts
+            .lossy
+            .iter()
+            .map(|name| format!("{name} is off: a power cut can take back what planctl was told is stored"));
+        Ok(DatabaseView {
+            kind: if self.cluster().is_some() { "private" } else { "given" }.to_owned(),
+            place: match self.cluster() {
+                Some(cluster) => cluster.data_dir().display().to_string(),
+                None => self.database_line().to_owned(),
+            },
+            version: Some(facts.version),
+            is_up: true,
+            schema: u32::try_from(facts.schema).ok(),
+            schema_known: u32::try_from(facts.schema_known).ok(),
+            bytes: Some(facts.bytes),
+            warnings: lossy.collect(),
+            role: Some(facts.role),
+            role_may: facts.role_may.into_iter().map(str::to_owned).collect(),
+        })
+    }
+}

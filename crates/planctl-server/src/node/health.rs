@@ -1,0 +1,286 @@
+//! How a daemon is: what the HTTP layer, `daemon status` and the watchdog read, and the loops write.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use planctl_engine::Timestamp;
+use planctl_store::{StoreError, Unread};
+use tokio::time::Instant;
+
+use crate::clock;
+use crate::node::services::ServiceError;
+use crate::wire::{DaemonHealthView, DaemonState, LoopView, TroubleView, moment};
+
+/// A loop that has not begun a turn for this long, while the database answers, stands still.
+const STANDS_STILL_AFTER: Duration = Duration::from_secs(60);
+
+/// What is done at git worktrees when a run begins in one.
+pub(crate) const ADMISSIONS: &str = "admissions";
+/// What is done at worktrees and checkpoints when a run is over.
+pub(crate) const CLEARINGS: &str = "clearings";
+
+/// How a daemon is. Cheap to clone; all clones look at the same.
+#[derive(Clone, Debug)]
+pub struct Health {
+    inner: Arc<Mutex<Inner>>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    started_at: Timestamp,
+    stage: Stage,
+    database: Database,
+    answering_since: Instant,
+    turns: BTreeMap<&'static str, Instant>,
+    at_work: BTreeMap<&'static str, usize>,
+    runs_recovered: u64,
+    leases_expired: u64,
+    last_error: Option<(Timestamp, String)>,
+}
+
+/// Where a daemon is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Starting,
+    Running,
+    Stopping,
+}
+
+/// Whether the database answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Database {
+    /// It does.
+    Up,
+    /// It does not, since this machine's time.
+    Away {
+        /// Since when.
+        since: Timestamp,
+    },
+}
+
+impl Default for Health {
+    fn default() -> Health {
+        let inner = Inner {
+            started_at: clock::now(),
+            stage: Stage::Starting,
+            database: Database::Up,
+            answering_since: clock::instant(),
+            turns: BTreeMap::new(),
+            at_work: BTreeMap::new(),
+            runs_recovered: 0,
+            leases_expired: 0,
+            last_error: None,
+        };
+        Health { inner: Arc::new(Mutex::new(inner)) }
+    }
+}
+
+impl Health {
+    /// Returns when the daemon began, by this machine's clock.
+    pub fn started_at(&self) -> Timestamp {
+        self.lock().started_at
+    }
+
+    /// Says whether the database answers.
+    pub fn database(&self) -> Database {
+        self.lock().database
+    }
+
+    /// Says that work is taken on: it has begun, does not stop, and the database answers.
+    pub fn is_ready(&self) -> bool {
+        let inner = self.lock();
+        inner.stage == Stage::Running && inner.database == Database::Up
+    }
+
+    /// Says that the loops turn. While the database is away they may wait for it, and a restart would help nobody.
+    pub fn is_alive(&self) -> bool {
+        self.is_alive_at(clock::instant())
+    }
+
+    fn is_alive_at(&self, now: Instant) -> bool {
+        let inner = self.lock();
+        let stood = |turned: &Instant| now.duration_since(inner.answering_since.max(*turned));
+        inner.stage != Stage::Running
+            || inner.database != Database::Up
+            || inner.turns.values().all(|turned| stood(turned) < STANDS_STILL_AFTER)
+    }
+
+    /// Returns all of it, for people and programs.
+    pub fn view(&self) -> DaemonHealthView {
+        let is_alive = self.is_alive();
+        let inner = self.lock();
+        let state = match (inner.stage, inner.database) {
+            (Stage::Starting, _) => DaemonState::Starting,
+            (Stage::Stopping, _) => DaemonState::Stopping,
+            (Stage::Running, Database::Up) => DaemonState::Running,
+            (Stage::Running, Database::Away { .. }) => DaemonState::Degraded,
+        };
+        let at_work = |what| u32::try_from(inner.at_work.get(what).copied().unwrap_or(0)).unwrap_or(u32::MAX);
+        DaemonHealthView {
+            state,
+            is_alive,
+            started_at: moment(inner.started_at),
+            database_away_since: match inner.database {
+                Database::Up => None,
+                Database::Away { since } => Some(moment(since)),
+            },
+            agents_at_work: at_work("agents"),
+            gates_at_work: at_work("gates"),
+            worktrees_at_work: at_work(ADMISSIONS) + at_work(CLEARINGS),
+            runs_recovered: inner.runs_recovered,
+            leases_expired: inner.leases_expired,
+            last_error: inner
+                .last_error
+                .as_ref()
+                .map(|(at, what)| TroubleView { at: moment(*at), what: what.clone() }),
+            loops: inner
+                .turns
+                .iter()
+                .map(|(name, turned)| LoopView {
+                    name: (*name).to_owned(),
+                    seconds_since_turn: turned.elapsed().as_secs_f64(),
+                })
+                .collect(),
+        }
+    }
+
+    pub(crate) fn begins(&self) {
+        self.lock().stage = Stage::Running;
+    }
+
+    pub(crate) fn stops(&self) {
+        self.lock().stage = Stage::Stopping;
+    }
+
+    /// Notes that a loop begins a turn.
+    pub(crate) fn turned(&self, name: &'static str) {
+        self.lock().turns.insert(name, clock::instant());
+    }
+
+    /// Notes what went wrong; that the database is away is told once, by who looks after it.
+    pub(crate) fn erred(&self, what: &'static str, error: &ServiceError) {
+        if matches!(error, ServiceError::Store(error) if error.is_retryable()) {
+            tracing::debug!(%error, "{what}: the database is away");
+            return;
+        }
+        let words = format!("{what}: could not {error}");
+        let is_known = self.lock().last_error.as_ref().is_some_and(|(_, last)| *last == words);
+        self.note(words);
+        // What goes wrong at each turn is logged once.
+        if is_known {
+            tracing::debug!(%error, "{what}: trying again");
+        } else {
+            tracing::error!(%error, "{what}: trying again");
+        }
+    }
+
+    /// Returns the rows that read; what is wrong with one run is noted, and no other's.
+    pub(crate) fn readable<T>(&self, what: &'static str, rows: Vec<Result<T, Unread>>) -> Vec<T> {
+        let read = |row: Result<T, Unread>| match row {
+            Ok(row) => Some(row),
+            Err(unread) => {
+                self.erred(what, &unread.error.into());
+                None
+            }
+        };
+        rows.into_iter().filter_map(read).collect()
+    }
+
+    /// Notes words of trouble without logging them.
+    pub(crate) fn note(&self, words: String) {
+        self.lock().last_error = Some((clock::now(), words));
+    }
+
+    pub(crate) fn answers(&self) {
+        let mut inner = self.lock();
+        if let Database::Away { since } = inner.database {
+            inner.database = Database::Up;
+            inner.answering_since = clock::instant();
+            let seconds = (clock::now().as_micros() - since.as_micros()) / 1_000_000;
+            tracing::info!("the database is back after {seconds} s; going on");
+        }
+    }
+
+    pub(crate) fn is_away(&self, why: &str) {
+        let mut inner = self.lock();
+        if inner.database == Database::Up {
+            let now = clock::now();
+            inner.database = Database::Away { since: now };
+            inner.last_error = Some((now, format!("the database is away: {why}")));
+            tracing::warn!("the database is away, what is under way waits for it: {why}");
+        }
+    }
+
+    pub(crate) fn tended(&self, expired: u64, recovered: u64) {
+        let mut inner = self.lock();
+        inner.leases_expired += expired;
+        inner.runs_recovered += recovered;
+    }
+
+    /// Counts one more of these at work for as long as the answer lives.
+    pub(crate) fn at_work(&self, what: &'static str) -> AtWork {
+        *self.lock().at_work.entry(what).or_default() += 1;
+        AtWork { health: self.clone(), what }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One agent, gate or other work under way.
+pub(crate) struct AtWork {
+    health: Health,
+    what: &'static str,
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        if let Some(count) = self.health.lock().at_work.get_mut(self.what) {
+            *count = count.saturating_sub(1);
+        }
+    }
+}
+
+/// Says that no later try can succeed: another planctl has changed the schema, or the database is another one.
+pub fn is_final(error: &StoreError) -> bool {
+    matches!(
+        error,
+        StoreError::NewerSchema { .. }
+            | StoreError::OlderSchema { .. }
+            | StoreError::HalfMigrated { .. }
+            | StoreError::Foreign { .. }
+            | StoreError::OldPostgres { .. }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_that_stands_still_is_told_unless_the_database_is_away() {
+        let health = Health::default();
+        health.begins();
+        health.turned("gates");
+        let later = clock::instant() + STANDS_STILL_AFTER;
+        assert!(health.is_alive() && health.is_ready());
+        assert!(!health.is_alive_at(later));
+        health.is_away("connection refused");
+        assert!(health.is_alive_at(later) && !health.is_ready());
+        assert_eq!(health.view().state, DaemonState::Degraded);
+        health.answers();
+        assert!(health.is_alive() && health.is_ready());
+        assert!(!health.is_alive_at(clock::instant() + STANDS_STILL_AFTER));
+    }
+
+    #[test]
+    fn what_is_at_work_is_counted_as_long_as_it_is() {
+        let health = Health::default();
+        let (one, two) = (health.at_work("gates"), health.at_work("gates"));
+        assert_eq!((health.view().gates_at_work, health.view().agents_at_work), (2, 0));
+        drop((one, two));
+        assert_eq!(health.view().gates_at_work, 0);
+    }
+}

@@ -1,0 +1,237 @@
+//! Who this process is: a file lock that is held exactly as long as it, and every tree it started, lives.
+//!
+//! Leases name their holder. On the host of a holder anyone can tell whether it is alive by trying its lock, so the
+//! leases of a process that was killed end at once and not after their time (DESIGN 7). The helper that starts child
+//! processes keeps the lock open until every tree is dead, so a free lock also proves that nothing is left (P11).
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::node::services::ServiceError;
+
+/// How often a lock is tried that another process has.
+const LOCKED_AGAIN: Duration = Duration::from_millis(20);
+
+/// One running planctl process.
+#[derive(Debug)]
+pub struct Instance {
+    id: String,
+    path: PathBuf,
+    lock: File,
+}
+
+impl Instance {
+    /// Takes a lock under a fresh name and clears away the lock files of processes that are gone.
+    ///
+    /// # Errors
+    ///
+    /// When the state directory can't be written.
+    pub fn begin(state_dir: &Path) -> io::Result<Instance> {
+        let folder = folder(state_dir);
+        fs::create_dir_all(&folder)?;
+        clear_dead(&folder)?;
+        let id = format!("{}-{}", home(&folder)?, uuid::Uuid::now_v7().simple());
+        let path = folder.join(format!("{id}.lock"));
+        // Nobody may take a file for dead between its creation and its lock: it is locked under another name first.
+        let unnamed = folder.join(format!("{id}.new"));
+        let lock = loop {
+            let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unnamed)?;
+            lock.lock()?;
+            match fs::rename(&unnamed, &path) {
+                Ok(()) => break lock,
+                // Another process cleared it away in between; again.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        };
+        Ok(Instance { id, path, lock })
+    }
+
+    /// Returns the name that leases carry.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns another handle of the lock, for the helper that has to outlive this process by a moment.
+    ///
+    /// # Errors
+    ///
+    /// When this process has no descriptor left.
+    pub fn lock(&self) -> io::Result<OwnedFd> {
+        Ok(self.lock.try_clone()?.into())
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // The lock itself goes with the last handle; a file that stays is cleared by the next process. One that was killed
+        // after this one began may be the last that there was.
+        let cleared =
+            fs::remove_file(&self.path).and_then(|()| self.path.parent().map_or(Ok(()), clear_dead));
+        if let Err(error) = cleared {
+            tracing::debug!(%error, "an instance's lock file stays behind");
+        }
+    }
+}
+
+/// Says whether an instance of this state directory is gone, together with everything it started.
+///
+/// Of one that keeps its lock elsewhere, as another person's on the same database does, or one on a clone of this machine
+/// that has its id, nothing can be said from here: its leases run out by themselves.
+pub fn is_gone(state_dir: &Path, id: &str, is_of_this_boot: bool) -> bool {
+    if id.contains('/') || id.is_empty() {
+        return false;
+    }
+    match home(&folder(state_dir)) {
+        Ok(home) if id.split('-').next() == Some(home.as_str()) => {}
+        Ok(_) | Err(_) => return false,
+    }
+    // A lock proves nothing about a process of an earlier boot: it is gone whatever the file says.
+    if !is_of_this_boot {
+        return true;
+    }
+    match File::open(folder(state_dir).join(format!("{id}.lock"))) {
+        Ok(file) => is_free(&file),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+fn folder(state_dir: &Path) -> PathBuf {
+    state_dir.join("instances")
+}
+
+/// Returns what tells this state directory's instances from those of others; drawn when it is first asked for.
+fn home(folder: &Path) -> io::Result<String> {
+    let path = folder.join("home");
+    let read = || fs::read_to_string(&path).map(|text| text.trim().to_owned());
+    match read() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        known => return known,
+    }
+    // Written whole under another name first; of two that draw at once, the one that links first decides.
+    let drawn = uuid::Uuid::now_v7().simple().to_string();
+    let unnamed = folder.join(format!("{drawn}.new"));
+    fs::write(&unnamed, &drawn)?;
+    let linked = fs::hard_link(&unnamed, &path);
+    remove(&unnamed)?;
+    match linked {
+        Ok(()) => Ok(drawn),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(),
+        // Another process cleared it away in between; again.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && folder.exists() => home(folder),
+        Err(error) => Err(error),
+    }
+}
+
+/// Waits until no other process of this state directory does this, and keeps them out until the answer is dropped, and
+/// what keeps it too is dead.
+///
+/// The lock is tried again and again, since a thread that waits for it in the kernel would keep this process from ending.
+pub(crate) async fn one_at_a_time(state_dir: &Path, what: &str) -> Result<Arc<OwnedFd>, ServiceError> {
+    let path = state_dir.join(format!("{what}.lock"));
+    let wrong = || ServiceError::io(format!("lock {}", path.display()));
+    let file = crate::node::runtime::blocking({
+        let path = path.clone();
+        move || lock_file(&path)
+    });
+    let file = file.await?.map_err(wrong())?;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Arc::new(file.into())),
+            Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCKED_AGAIN).await,
+            Err(TryLockError::Error(error)) => return Err(wrong()(error)),
+        }
+    }
+}
+
+fn lock_file(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+fn clear_dead(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "lock" || extension == "new")
+            && File::open(&path).is_ok_and(|file| is_free(&file))
+        {
+            remove(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a file; gone already is as good.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+fn is_free(file: &File) -> bool {
+    match file.try_lock_shared() {
+        Ok(()) => true,
+        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instance_is_gone_when_its_last_lock_handle_closes() {
+        let state = tempfile::tempdir().unwrap();
+        let instance = Instance::begin(state.path()).unwrap();
+        let id = instance.id().to_owned();
+        assert!(!is_gone(state.path(), &id, true));
+        let helper = instance.lock().unwrap();
+        let path = instance.path.clone();
+        // A kill -9 of the process closes its own handle and leaves the file; the helper's handle holds on.
+        let Instance { lock, .. } = &instance;
+        drop(lock.try_clone().unwrap());
+        fs::hard_link(&path, path.with_extension("kept")).unwrap();
+        drop(instance);
+        fs::rename(path.with_extension("kept"), &path).unwrap();
+        assert!(!is_gone(state.path(), &id, true));
+        drop(helper);
+        assert!(is_gone(state.path(), &id, true));
+    }
+
+    #[test]
+    fn an_instance_of_another_state_directory_is_never_taken_for_gone() {
+        let (here, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let instance = Instance::begin(elsewhere.path()).unwrap();
+        Instance::begin(here.path()).unwrap();
+        assert!(!is_gone(here.path(), instance.id(), true), "its lock file is not here, and it lives");
+        let id = instance.id().to_owned();
+        drop(instance);
+        assert!(is_gone(elsewhere.path(), &id, true));
+        assert!(is_gone(elsewhere.path(), &id, false), "it was of an earlier boot");
+        assert!(!is_gone(here.path(), &id, false), "b8: whose boot that was is not known here");
+        assert!(!is_gone(here.path(), &id, true));
+    }
+
+    #[test]
+    fn the_files_of_dead_instances_are_cleared_and_those_of_living_ones_stay() {
+        let state = tempfile::tempdir().unwrap();
+        let living = Instance::begin(state.path()).unwrap();
+        let dead = ["dead.lock", "unborn.new"].map(|name| folder(state.path()).join(name));
+        dead.iter().for_each(|dead| fs::write(dead, "").unwrap());
+        let other = Instance::begin(state.path()).unwrap();
+        assert!(!dead.iter().any(|dead| dead.exists()));
+        assert!(!is_gone(state.path(), living.id(), true) && !is_gone(state.path(), other.id(), true));
+        // Of one that died after the last that began.
+        fs::write(&dead[0], "").unwrap();
+        drop(other);
+        assert!(!dead[0].exists() && !is_gone(state.path(), living.id(), true));
+    }
+}

@@ -1,0 +1,97 @@
+//! Runs with which something is wrong are kept from all others: it is said once, and nothing of the run is looked at for a
+//! while, so that it stands in nobody's way.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use planctl_engine::RunId;
+use planctl_store::Unread;
+use tokio::time::Instant;
+
+use crate::clock;
+use crate::node::Station;
+use crate::node::services::ServiceError;
+
+/// How long nothing of a run is looked at with which something was wrong.
+const ASIDE_FOR: Duration = Duration::from_secs(60);
+
+/// What one look came to.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Tended {
+    /// Leases that were over.
+    pub(crate) expired: u64,
+    /// Runs among them whose holder is dead.
+    pub(crate) recovered: u64,
+    /// What was wrong with runs, for people.
+    pub(crate) troubles: Vec<String>,
+}
+
+/// Runs of which nothing is looked at for a while.
+#[derive(Default)]
+pub(crate) struct Aside {
+    until: Mutex<BTreeMap<RunId, Instant>>,
+}
+
+impl Aside {
+    fn put(&self, run: RunId) {
+        self.lock().insert(run, clock::instant() + ASIDE_FOR);
+    }
+
+    pub(crate) fn runs(&self) -> Vec<RunId> {
+        let (now, mut until) = (clock::instant(), self.lock());
+        until.retain(|_, until| *until > now);
+        until.keys().copied().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, Instant>> {
+        self.until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Station {
+    /// Returns a row that reads; the run of another is put aside.
+    pub(crate) fn readable<T>(&self, row: Result<T, Unread>, tended: &mut Tended) -> Option<T> {
+        match row {
+            Ok(row) => Some(row),
+            Err(unread) => {
+                self.put_aside(unread.run, format!("could not {}", unread.error), tended);
+                None
+            }
+        }
+    }
+
+    /// Does something to one run. Where that fails, by a panic too, the run is put aside; only where the database is away
+    /// nothing else goes on either.
+    pub(crate) async fn by_itself(
+        &self,
+        run: RunId,
+        doing: impl Future<Output = Result<bool, ServiceError>>,
+        tended: &mut Tended,
+    ) -> Result<bool, ServiceError> {
+        match AssertUnwindSafe(doing).catch_unwind().await {
+            Ok(Ok(is_done)) => return Ok(is_done),
+            Ok(Err(ServiceError::Store(error))) if error.is_retryable() => return Err(error.into()),
+            Ok(Err(error)) => self.put_aside(run, format!("could not {error}"), tended),
+            Err(panic) => {
+                let words = words_of(&*panic);
+                self.put_aside(run, format!("a defect of planctl at run {run}: {words}"), tended);
+            }
+        }
+        Ok(false)
+    }
+
+    fn put_aside(&self, run: RunId, trouble: String, tended: &mut Tended) {
+        tracing::error!(run.id = %run, "nothing of the run is looked at for a while: {trouble}");
+        self.aside().put(run);
+        tended.troubles.push(trouble);
+    }
+}
+
+pub(crate) fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it panicked".to_owned())
+}

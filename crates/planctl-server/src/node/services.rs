@@ -1,0 +1,366 @@
+//! What every door may ask for: the command line, a socket. A handle on one workspace that speaks for somebody.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use planctl_engine::{Actor, Digest, HumanEvent, Role, RunId, Tier};
+use planctl_harness::{ProtectError, Spawner};
+use planctl_store::cluster::{Cluster, ClusterError};
+use planctl_store::{Listener, Proof, RequestId, RunRow, Store, StoreError, WorkspaceId};
+
+use crate::config::{Config, DatabaseUrl};
+use crate::node::{Station, StationOptions};
+use crate::verify::check::CheckError;
+
+/// What a process has to know before it can open the services.
+#[derive(Clone, Debug)]
+pub struct Open {
+    /// Where planctl keeps what is not in the database: the private cluster, trust, instances.
+    pub state_dir: PathBuf,
+    /// The canonical path of the workspace.
+    pub workspace: PathBuf,
+    /// The effective configuration.
+    pub config: Config,
+    /// The database that was named; the private cluster otherwise.
+    pub database_url: Option<DatabaseUrl>,
+    /// Who speaks, for the record.
+    pub actor: Actor,
+    /// This program, to be started as the helper that minds child processes.
+    pub program: PathBuf,
+    /// How the store uses the database.
+    pub store: planctl_store::Settings,
+}
+
+/// Which workspace the services are about, under which configuration, and for whom they speak.
+#[derive(Clone, Debug)]
+pub struct Door {
+    /// The canonical path of the workspace; without one, runs of all are found, and no plan is handed in.
+    pub workspace: Option<PathBuf>,
+    /// The effective configuration.
+    pub config: Config,
+    /// Who speaks, for the record.
+    pub actor: Actor,
+    /// From how much on nothing more is taken on.
+    pub caps: Caps,
+    /// Says that only what is there is looked at: a workspace that nobody named before is not noted.
+    pub is_looking: bool,
+    /// The request that is being done, which may be sent again.
+    pub request: Option<RequestId>,
+}
+
+/// How much may be open at once; beyond it no further run begins, so that a loop gone wild fills no database (row 92).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Caps {
+    /// Runs that are not over.
+    pub open_runs: u32,
+    /// Asks that wait for a person.
+    pub open_asks: u32,
+}
+
+impl Default for Caps {
+    fn default() -> Caps {
+        Caps { open_runs: 1000, open_asks: 1000 }
+    }
+}
+
+/// The handle on everything that needs the database.
+#[derive(Clone)]
+pub struct Services {
+    pub(crate) station: Station,
+    pub(crate) store: Store,
+    pub(crate) door: Door,
+    pub(crate) workspace: Option<WorkspaceId>,
+}
+
+/// Why a service could not do what was asked; each text fits after "could not".
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// The plan's file can't be read.
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    /// The private cluster can't be had.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Protected files can't be digested.
+    #[error("protect files: {0}")]
+    Protect(#[from] ProtectError),
+    /// The plan has errors; only a verified plan can be approved or run.
+    #[error("use {plan}: it is not verified")]
+    NotVerified {
+        /// The plan's path.
+        plan: String,
+    },
+    /// Nobody serves a role, so the run would wait for ever.
+    #[error("start: no agent serves the role `{role}`")]
+    NoAgent {
+        /// The role.
+        role: Role,
+    },
+    /// A role's list of plans lacks this one (G-39).
+    #[error("start: the role `{role}` does not take {plan}")]
+    NotForRole {
+        /// The role.
+        role: Role,
+        /// The plan's path.
+        plan: String,
+    },
+    /// What serves a role can't be held to what the role may do.
+    #[error("start: what serves the role `{role}` can't be held to its permissions: {what}")]
+    Unheld {
+        /// The role.
+        role: Role,
+        /// What it can't be held to.
+        what: String,
+    },
+    /// A role may reach less of the network than the host does, and the tier can't hold it to that.
+    #[error("start: `network` of [roles.{role}] needs isolation tier 1b, and this is tier {tier}")]
+    Network {
+        /// The role.
+        role: Role,
+        /// The tier that holds.
+        tier: Tier,
+    },
+    /// The isolation that the configuration asks for is not to be had.
+    #[error("start: isolation `{wanted}` is not available, this host offers tier {offered}")]
+    Isolation {
+        /// What is asked for.
+        wanted: String,
+        /// What there is.
+        offered: Tier,
+    },
+    /// The run is not in a state for what was asked.
+    #[error("{what}")]
+    Conflict {
+        /// What does not fit.
+        what: String,
+        /// What to type instead.
+        help: String,
+    },
+    /// As much is open as may be.
+    #[error("{what}")]
+    TooMany {
+        /// What there is too much of.
+        what: String,
+        /// What to type about it.
+        help: String,
+    },
+    /// What was given can't be used.
+    #[error("{what}")]
+    Invalid {
+        /// What does not fit.
+        what: String,
+        /// What is allowed.
+        help: String,
+    },
+    /// There is no such thing.
+    #[error("find {what}")]
+    NotFound {
+        /// What was looked for.
+        what: String,
+    },
+    /// A file or a process of planctl's own failed.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Something that cannot be is so: a defect of planctl.
+    #[error("go on: {what} (this is a defect of planctl)")]
+    Broken {
+        /// What it is.
+        what: String,
+    },
+}
+
+impl ServiceError {
+    pub(crate) fn broken(what: impl Into<String>) -> ServiceError {
+        ServiceError::Broken { what: what.into() }
+    }
+
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> ServiceError {
+        let what = what.into();
+        move |source| ServiceError::Io { what, source }
+    }
+}
+
+impl From<io::Error> for ServiceError {
+    fn from(source: io::Error) -> ServiceError {
+        ServiceError::Io { what: "read the workspace".to_owned(), source }
+    }
+}
+
+impl Services {
+    /// Takes a place at the database and opens the services of one workspace.
+    ///
+    /// # Errors
+    ///
+    /// Those of the cluster, of the connection and of the migration.
+    pub async fn open(open: Open) -> Result<Services, ServiceError> {
+        let options = StationOptions {
+            state_dir: open.state_dir,
+            database_url: open.database_url,
+            postgres: open.config.postgres.clone(),
+            program: open.program,
+            migrates: true,
+            store: open.store,
+        };
+        let station = Station::open(options).await?;
+        station
+            .services(Door {
+                workspace: Some(open.workspace),
+                config: open.config,
+                actor: open.actor,
+                caps: Caps::default(),
+                is_looking: false,
+                request: None,
+            })
+            .await
+    }
+
+    pub(crate) fn new(station: Station, door: Door, workspace: Option<WorkspaceId>) -> Services {
+        Services { store: station.store.clone(), station, door, workspace }
+    }
+
+    /// Returns the process's place at the database.
+    pub fn station(&self) -> &Station {
+        &self.station
+    }
+
+    /// Says in one line which database is used, without any password.
+    pub fn database_line(&self) -> &str {
+        self.station.database_line()
+    }
+
+    /// Returns the private cluster, where it is the one in use.
+    pub fn cluster(&self) -> Option<&Cluster> {
+        self.station.cluster()
+    }
+
+    /// Returns the store, for tests and for tools that read.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Returns the directory that holds what is not in the database.
+    pub fn state_dir(&self) -> &Path {
+        self.station.state_dir()
+    }
+
+    /// Returns who speaks.
+    pub fn actor(&self) -> &Actor {
+        &self.door.actor
+    }
+
+    /// Returns what starts and ends child processes.
+    ///
+    /// # Errors
+    ///
+    /// When the helper can't be started.
+    pub fn spawner(&self) -> Result<&Spawner, ServiceError> {
+        self.station.spawner()
+    }
+
+    /// Registers for the transitions of a run. A ring says only "look again"; look again every second without one too.
+    pub fn listen(&self, run: RunId) -> Listener {
+        self.station.listen(run)
+    }
+
+    /// Finds the run that a person means: a name, an id, the beginning of either, `@last`, or a plan's path.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store: not found, ambiguous, unavailable.
+    pub async fn find(&self, given: &str) -> Result<RunId, ServiceError> {
+        match self.find_row(given).await {
+            // It is found, and its audit tells more.
+            Err(ServiceError::Store(StoreError::Corrupt { run: Some(run), .. })) => Ok(run),
+            found => Ok(found?.id),
+        }
+    }
+
+    pub(crate) async fn find_row(&self, given: &str) -> Result<RunRow, ServiceError> {
+        let named = self.door.workspace.as_ref();
+        let path = named.map(|workspace| crate::verify::check::plan_path(Path::new(given), workspace));
+        match self.store.find_run(given, self.workspace).await {
+            Err(missing @ StoreError::NotFound { .. })
+                if path.as_ref().is_some_and(|path| path != given) && !given.starts_with('@') =>
+            {
+                match self.store.find_run(&path.unwrap_or_default(), self.workspace).await {
+                    // A person is told of what they typed, not of what was made of it.
+                    Err(StoreError::NotFound { .. }) => Err(missing.into()),
+                    found => Ok(found?),
+                }
+            }
+            found => Ok(found?),
+        }
+    }
+
+    /// Ends the services: the private cluster goes too where this process is the last that uses it.
+    pub async fn close(self) {
+        self.station.close().await;
+    }
+
+    /// Feeds a person's decision to a run. Where the request at the door did so before, nothing more happens.
+    pub(crate) async fn decide(
+        &self,
+        run: RunId,
+        decision: planctl_engine::Decision,
+        note: Option<&str>,
+    ) -> Result<planctl_store::Applied, ServiceError> {
+        let proof = match decision {
+            planctl_engine::Decision::Submit => Proof::Submit,
+            planctl_engine::Decision::Answer { .. }
+            | planctl_engine::Decision::Cancel
+            | planctl_engine::Decision::Resume
+            | planctl_engine::Decision::Revise { .. } => {
+                Proof::Person { key: self.door.request.map(|request| request.key(run, &decision)) }
+            }
+        };
+        let event = planctl_engine::Event::Human(HumanEvent {
+            by: self.door.actor.clone(),
+            note: note.map(str::to_owned),
+            decision,
+        });
+        Ok(self.store.apply(run, &event, &proof, None).await?)
+    }
+
+    /// Says whether the request at the door made this decision before, and was not answered.
+    pub(crate) async fn has_decided(
+        &self,
+        run: RunId,
+        decision: &planctl_engine::Decision,
+    ) -> Result<bool, ServiceError> {
+        match self.door.request {
+            Some(request) => Ok(self.store.is_accepted(&request.key(run, decision)).await?),
+            None => Ok(false),
+        }
+    }
+
+    /// Returns the workspace that a plan is handed in for.
+    pub(crate) fn own_workspace(&self) -> Result<WorkspaceId, ServiceError> {
+        self.workspace.ok_or_else(|| ServiceError::Conflict {
+            what: "tell which workspace the plan is for".to_owned(),
+            help: "name the workspace".to_owned(),
+        })
+    }
+
+    /// Returns the effective configuration.
+    pub fn config(&self) -> &Config {
+        &self.door.config
+    }
+
+    pub(crate) fn config_digest(&self) -> Digest {
+        self.door.config.digest()
+    }
+
+    /// Returns the folder that the person at the door is in.
+    pub(crate) fn own_folder(&self) -> Result<&Path, ServiceError> {
+        self.door.workspace.as_deref().ok_or_else(|| ServiceError::broken("no workspace"))
+    }
+}

@@ -1,0 +1,31 @@
+//! What systemd is told: that the daemon is ready, that its loops turn, that it stops. Nobody listens elsewhere.
+
+use sd_notify::NotifyState;
+
+use crate::node::health::Health;
+use crate::wire::DaemonState;
+
+/// Says that the sockets listen and the loops begin.
+pub(crate) fn is_ready() {
+    tell(&[NotifyState::Ready, NotifyState::Status("running")]);
+}
+
+/// Says that the loops turn; a daemon that does not say so for long is killed and started again.
+pub(crate) fn is_alive(health: &Health) {
+    let status = match health.view().state {
+        DaemonState::Degraded => "the database is away",
+        DaemonState::Starting | DaemonState::Running | DaemonState::Stopping => "running",
+    };
+    tell(&[NotifyState::Watchdog, NotifyState::Status(status)]);
+}
+
+/// Says that the daemon ends.
+pub(crate) fn stops() {
+    tell(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
+}
+
+fn tell(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::debug!(%error, "systemd was not told");
+    }
+}

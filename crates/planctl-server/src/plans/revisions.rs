@@ -1,0 +1,236 @@
+//! What a plan's text was before: kept revisions by name, and what changed since one of them.
+
+use std::path::Path;
+
+use planctl_engine::{Digest, RunId};
+use planctl_harness::Baseline;
+use planctl_lang::{Source, canonical, changes, parse, show};
+use planctl_store::{Page, Plan, PlanId};
+
+use crate::node::services::{ServiceError, Services};
+use crate::verify::check::{self, Checked};
+use crate::verify::diff;
+use crate::wire::calls::RunPlanView;
+use crate::wire::{
+    KeptRevision, Paged, PlanDiffView, PlanList, PlanSummary, RevisionList, RevisionPage, RevisionView,
+    moment,
+};
+use crate::workspaces::baselines::baseline_of;
+
+/// The most revisions that are named where none fits.
+const REVISIONS_NAMED_MAX: usize = 5;
+
+/// Fewer digits of a digest than this name no revision.
+const DIGEST_DIGITS_MIN: usize = 4;
+
+/// One side of a comparison.
+struct Side {
+    view: RevisionView,
+    text: String,
+}
+
+impl Services {
+    /// Lists plans of this workspace, or of all; those that were met last first.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn plans(&self, is_everywhere: bool, page: &Page<i64>) -> Result<PlanList, ServiceError> {
+        let rows = self.store.plans(self.workspace.filter(|_| !is_everywhere), page).await?;
+        let next = page.next(&rows, |plan| plan.id.number()).map(PlanList::cursor);
+        Ok(PlanList { plans: rows.iter().map(plan_summary).collect(), next })
+    }
+
+    /// Shows one plan: by its number, or by its path in this workspace.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotFound`], a conflict where a path is given and no workspace, and those of the store.
+    pub async fn plan_named(&self, given: &str) -> Result<PlanSummary, ServiceError> {
+        Ok(plan_summary(&self.plan_row(given).await?))
+    }
+
+    /// Lists the kept revisions of a plan, newest first.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Services::plan_named`].
+    pub async fn revisions(&self, plan: &str, page: &Page<Digest>) -> Result<RevisionList, ServiceError> {
+        let rows = self.store.revisions(self.plan_row(plan).await?.id, page).await?;
+        let next = page.next(&rows, |(digest, _)| digest.clone()).map(RevisionList::cursor);
+        let revisions = rows
+            .iter()
+            .map(|(digest, at)| KeptRevision { digest: digest.as_str().to_owned(), at: moment(*at) });
+        Ok(RevisionList { revisions: revisions.collect(), next })
+    }
+
+    /// Shows a kept revision of a plan, by its digest or the beginning of it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Services::plan_named`], and a conflict where several revisions begin so.
+    pub async fn revision(&self, plan: &str, digest: &str) -> Result<RevisionPage, ServiceError> {
+        let plan = self.plan_row(plan).await?;
+        let digest = self.digest_of(&plan, digest).await?;
+        let kept = self.store.revision(plan.id, &digest).await?;
+        let (digest, at) = (digest.as_str().to_owned(), moment(kept.created_at));
+        Ok(RevisionPage { plan: plan.path, digest, at, source: kept.source })
+    }
+
+    async fn plan_row(&self, given: &str) -> Result<Plan, ServiceError> {
+        if let Ok(number) = given.parse() {
+            return Ok(self.store.plan(PlanId::of(number)).await?);
+        }
+        let plan = self.store.plan_at(self.own_workspace()?, given).await?;
+        plan.ok_or_else(|| ServiceError::NotFound {
+            what: format!("{given}: it was never approved or run here"),
+        })
+    }
+
+    /// Compares two texts of a plan by what they mean (P-76): `since` is `approved`, `run`, a run, or the beginning of a
+    /// revision's digest; `until` a run or a digest, else the file as it was checked.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotFound`] where nothing was approved, nothing ran, or no revision has that digest; a conflict
+    /// where several have; and those of the store.
+    pub async fn plan_diff(
+        &self,
+        checked: &Checked,
+        since: &str,
+        until: Option<&str>,
+    ) -> Result<PlanDiffView, ServiceError> {
+        let name = checked.file.display();
+        let Some(plan) = self.store.plan_at(self.own_workspace()?, &checked.path).await? else {
+            return Err(ServiceError::NotFound {
+                what: format!("{name}: it was never approved or run here"),
+            });
+        };
+        let old = self.side(&plan, since, checked).await?;
+        let new = match until {
+            Some(until) => self.side(&plan, until, checked).await?,
+            None => Side {
+                view: RevisionView {
+                    digest: checked.verification.digest.as_str().to_owned(),
+                    at: None,
+                    what: "the file".to_owned(),
+                },
+                text: canonical(&checked.source),
+            },
+        };
+        let shown = |text: &str| {
+            let source = Source::new(&checked.path, text);
+            let tree = parse(&source).0;
+            show(&source, &tree)
+        };
+        Ok(PlanDiffView {
+            plan: checked.path.clone(),
+            changed: old.view.digest != new.view.digest,
+            changes: changes(&shown(&old.text), &shown(&new.text)),
+            diff: diff::unified(&old.text, &new.text),
+            since: old.view,
+            until: new.view,
+        })
+    }
+
+    /// Returns the plan as a run executes it: the stored revision, not the file.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn plan_of_run(&self, run: RunId) -> Result<Checked, ServiceError> {
+        let run = self.store.run(run).await?;
+        let kept = self.store.revision(run.plan, &run.revision).await?;
+        let baseline = match run.approval {
+            Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
+            None => Baseline::default(),
+        };
+        Ok(check::kept(RunPlanView {
+            file: Path::new(&run.workspace_path).join(&run.plan_path),
+            source: kept.source,
+            graph: (*self.store.graph_of(&run).await?).clone(),
+            path: run.plan_path,
+            digest: run.revision,
+            baseline,
+        }))
+    }
+
+    async fn side(&self, plan: &Plan, which: &str, checked: &Checked) -> Result<Side, ServiceError> {
+        let name = checked.file.display();
+        let not_found = |what: String| ServiceError::NotFound { what };
+        let (digest, what) = match which {
+            "approved" => {
+                let last = self.store.last_approval(plan.id).await?;
+                let last = last.ok_or_else(|| not_found(format!("{name}: it was never approved here")))?;
+                let what = format!("approved by {} {}", last.by, moment(last.at));
+                (last.digest, what)
+            }
+            "run" => {
+                let run = self.store.newest_run_of(plan.id).await?;
+                let run = run.ok_or_else(|| not_found(format!("{name}: it never ran here")))?;
+                (run.revision, format!("run {}", run.name))
+            }
+            digits if is_digest(digits) => {
+                let digest = self.digest_of(plan, digits).await?;
+                let what = "a revision".to_owned();
+                (digest, what)
+            }
+            run => {
+                let run = self.find_row(run).await?;
+                if run.plan != plan.id {
+                    return Err(ServiceError::Conflict {
+                        what: format!("run {} is one of {}, not of {name}", run.name, run.plan_path),
+                        help: format!("planctl plan diff {}", run.plan_path),
+                    });
+                }
+                (run.revision, format!("run {}", run.name))
+            }
+        };
+        let kept = self.store.revision(plan.id, &digest).await?;
+        let view =
+            RevisionView { digest: digest.as_str().to_owned(), at: Some(moment(kept.created_at)), what };
+        Ok(Side { view, text: canonical(&Source::new(&checked.path, kept.source)) })
+    }
+
+    async fn digest_of(&self, plan: &Plan, given: &str) -> Result<Digest, ServiceError> {
+        let digits = given.strip_prefix("sha256:").unwrap_or(given).to_lowercase();
+        let kept = self.store.revisions(plan.id, &Page::ALL).await?;
+        let hex = |digest: &Digest| digest.as_str().trim_start_matches("sha256:").to_owned();
+        let fitting: Vec<&Digest> =
+            kept.iter().map(|(digest, _)| digest).filter(|digest| hex(digest).starts_with(&digits)).collect();
+        match fitting.as_slice() {
+            [one] => Ok((*one).clone()),
+            [] => {
+                let known = kept.iter().take(REVISIONS_NAMED_MAX);
+                let known: Vec<String> = known
+                    .map(|(digest, at)| format!("{} ({})", hex(digest).get(..12).unwrap_or("?"), moment(*at)))
+                    .collect();
+                let what = format!("a revision {digits}; kept are {}", known.join(", "));
+                Err(ServiceError::NotFound { what })
+            }
+            several => Err(ServiceError::Conflict {
+                what: format!("{} revisions begin with {digits}", several.len()),
+                help: "give more of its digits".to_owned(),
+            }),
+        }
+    }
+}
+
+fn plan_summary(plan: &Plan) -> PlanSummary {
+    PlanSummary {
+        id: plan.id.number().unsigned_abs(),
+        plan: plan.path.clone(),
+        workspace: plan.workspace_path.clone(),
+        host: plan.host.clone(),
+        status: plan.status.word().to_owned(),
+        digest: plan.digest.as_str().to_owned(),
+        created_at: moment(plan.created_at),
+        updated_at: moment(plan.updated_at),
+    }
+}
+
+// Run names end with a number after a dash, so a word of hexadecimal digits alone is a revision.
+fn is_digest(given: &str) -> bool {
+    let digits = given.strip_prefix("sha256:").unwrap_or(given);
+    digits.len() >= DIGEST_DIGITS_MIN && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}

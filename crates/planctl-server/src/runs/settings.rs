@@ -1,0 +1,386 @@
+//! What a run was started with: approved with its plan, stored with the run, and never read from a file again (A14).
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use planctl_engine::{AgentSaid, Digest, Role, Tier, Usage};
+use planctl_glob::Glob;
+use planctl_harness::{
+    Baseline, FolderIdentity, Inherited, Masks, PermissionMode, Permissions, Reach, ResourceLimits,
+};
+use planctl_store::{RunRow, ServedRole};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use crate::config::{Agent, Commits, Config, Effects, Pace, Price, in_folder, permission_words, takes_plan};
+use crate::node::secrets::Secrets;
+use crate::node::services::ServiceError;
+
+/// The effective configuration of one run.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct RunSettings {
+    /// What serves every role, where the person who started the run named it.
+    #[serde(default, alias = "exec", deserialize_with = "stored_agent")]
+    pub worker: Option<Agent>,
+    /// What serves each role.
+    pub roles: BTreeMap<String, RoleSettings>,
+    /// Variables that contracts get; of those of a run the seals of their values.
+    pub contract_env: BTreeMap<String, String>,
+    /// Directories that stand before the fixed search path of contracts.
+    pub contract_path: Vec<PathBuf>,
+    /// What one evaluation of a contract may use.
+    #[serde(default, skip_serializing_if = "ResourceLimits::is_none")]
+    pub contract_limits: ResourceLimits,
+    /// What the tokens of models cost, where an agent does not tell.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: BTreeMap<String, Price>,
+    /// Whether what it leaves in a worktree of its own is committed.
+    #[serde(default, skip_serializing_if = "Commits::is_none")]
+    pub commits: Commits,
+    /// The plans within the run's plan, and those within them, with their texts as they were when the run was made.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sub_plans: BTreeMap<String, Digest>,
+    /// The folder of the workspace in which it works; empty where that is the workspace itself (DOT A6).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub folder: String,
+    /// Whether what the plan itself asks answers itself, since the person who started the run said so (DOT H7).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub auto_answer: bool,
+    /// The isolation tier of its contracts and workers, found when it was started; below it nothing of it runs.
+    #[serde(default, skip_serializing_if = "is_no_isolation")]
+    pub isolation: Tier,
+    /// What an approval of the run covers besides its text: the configuration that it was handed in with, whole.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub config: Value,
+    /// The protected files as its plan ask shows them, until it is answered (sec hole 2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<Baseline>,
+    /// The scripts in the workspace that the commands of its agents run, as they were when those were named (sec cheat 50).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scripts: Option<Baseline>,
+    /// Which folder the workspace was when the run was started or approved anew; in another one nothing of it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<FolderIdentity>,
+    /// What serves roles that nothing else serves, in the process that named it; never stored.
+    #[serde(skip)]
+    pub otherwise: Option<Agent>,
+}
+
+/// What serves one role.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct RoleSettings {
+    /// What does the work.
+    #[serde(default, alias = "exec", deserialize_with = "stored_agent")]
+    pub agent: Option<Agent>,
+    /// How long its worker may print nothing.
+    pub idle_timeout: Option<Duration>,
+    /// Variables set for it; of those of a run the seals of their values.
+    pub env: BTreeMap<String, String>,
+    /// Variables passed on to it.
+    pub inherit: Vec<String>,
+    /// What an agent that is known by name may do without a person.
+    #[serde(default)]
+    pub permissions: Permissions,
+    /// What its tools may bring about.
+    #[serde(default)]
+    pub effects: Effects,
+    /// The plans that it may take; `None` is all (G-39).
+    #[serde(default)]
+    pub plans: Option<Vec<Glob>>,
+    /// Who answers when it can't go on.
+    #[serde(default)]
+    pub pace: Pace,
+    /// What its agent reaches of the network.
+    #[serde(default, skip_serializing_if = "Reach::is_host")]
+    pub network: Reach,
+}
+
+fn is_no_isolation(tier: &Tier) -> bool {
+    *tier == Tier::SameUser
+}
+
+/// Reads an agent as runs have it; those that were started before agents had names hold a plain command.
+fn stored_agent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Agent>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Stored {
+        Command(String),
+        Agent(Agent),
+    }
+    Ok(Option::<Stored>::deserialize(deserializer)?.map(|stored| match stored {
+        Stored::Command(command) => Agent::Exec(command),
+        Stored::Agent(agent) => agent,
+    }))
+}
+
+impl RunSettings {
+    /// Takes what matters to a run out of the configuration.
+    pub fn new(config: &Config, worker: Option<Agent>, isolation: Tier) -> RunSettings {
+        let roles = config.roles.iter().map(|(role, config)| {
+            let settings = RoleSettings {
+                agent: config.agent.clone(),
+                idle_timeout: config.idle_timeout,
+                env: config.env.set.clone(),
+                inherit: config.env.inherit.clone(),
+                permissions: config.permissions.clone(),
+                effects: config.effects.clone(),
+                plans: config.plans.clone(),
+                pace: config.pace.clone(),
+                network: config.network.clone(),
+            };
+            (role.as_str().to_owned(), settings)
+        });
+        RunSettings {
+            worker,
+            roles: roles.collect(),
+            contract_env: config.contracts.env.clone(),
+            contract_path: config.contracts.path.clone(),
+            contract_limits: config.contracts.limits,
+            prices: config.prices.clone(),
+            commits: config.workspace.git,
+            sub_plans: BTreeMap::new(),
+            folder: String::new(),
+            auto_answer: false,
+            isolation,
+            config: config.approved(),
+            shown: None,
+            scripts: None,
+            home: None,
+            otherwise: None,
+        }
+    }
+
+    /// Reads what a run was started with.
+    pub(crate) fn of(row: &RunRow) -> Result<RunSettings, ServiceError> {
+        RunSettings::parse(&row.settings)
+    }
+
+    /// Reads what a run was started with, as it was stored.
+    pub(crate) fn parse(stored: &str) -> Result<RunSettings, ServiceError> {
+        serde_json::from_str(stored)
+            .map_err(|error| ServiceError::broken(format!("a run's settings do not read: {error}")))
+    }
+
+    /// Returns what an approval of the run covers besides its text, where the run works (P18).
+    pub(crate) fn approved(&self) -> Value {
+        in_folder(self.config.clone(), &self.folder)
+    }
+
+    /// Returns what serves a role, if something does.
+    pub fn worker_for(&self, role: &Role) -> Option<&Agent> {
+        let own = self.roles.get(role.as_str()).and_then(|role| role.agent.as_ref());
+        self.worker.as_ref().or(own).or(self.otherwise.as_ref())
+    }
+
+    /// Says that something serves a role, and that it may take work of this plan.
+    pub(crate) fn serves(&self, role: &Role, plan: &str) -> bool {
+        self.worker_for(role).is_some() && self.may_take(role, plan)
+    }
+
+    /// Returns what does the work of the run.
+    pub(crate) fn agents(&self) -> impl Iterator<Item = &Agent> {
+        let of_roles = self.roles.values().filter_map(|role| role.agent.as_ref());
+        // One that serves every role stands before all others.
+        let of_roles = of_roles.filter(|_| self.worker.is_none());
+        self.worker.iter().chain(of_roles)
+    }
+
+    /// Returns what people are told serves a role, and what it may do where that is not its usual.
+    pub(crate) fn shown(&self, role: &Role) -> Option<String> {
+        let shown = self.worker_for(role)?.shown();
+        let may = permission_words(&self.permissions(role), self.network(role));
+        Some(match may {
+            Some(may) => format!("{shown} ({may})"),
+            None => shown,
+        })
+    }
+
+    /// Says whether a role may take a plan at all (G-39).
+    pub fn may_take(&self, role: &Role, plan: &str) -> bool {
+        takes_plan(self.roles.get(role.as_str()).and_then(|role| role.plans.as_deref()), plan)
+    }
+
+    /// Says whether what serves a role can be held to what the role may do.
+    ///
+    /// # Errors
+    ///
+    /// Says what it can't be held to.
+    pub fn can_be_held(&self, role: &Role) -> Result<(), String> {
+        self.worker_for(role).map_or(Ok(()), |agent| agent.can_keep(&self.permissions(role)))
+    }
+
+    /// Refuses a role that may reach less than the host does, where the tier can't hold it to that.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Network`].
+    pub fn can_be_kept_apart(&self, role: &Role) -> Result<(), ServiceError> {
+        if self.network(role).is_host() || self.isolation >= Tier::Namespaces {
+            return Ok(());
+        }
+        Err(ServiceError::Network { role: role.clone(), tier: self.isolation })
+    }
+
+    /// Returns what the agent of a role reaches of the network.
+    fn network(&self, role: &Role) -> &Reach {
+        self.roles.get(role.as_str()).map_or(&Reach::Host, |settings| &settings.network)
+    }
+
+    /// Returns what the agent of a role may do without a person. One that planctl knows only reads where its role may
+    /// change no files; a command of one's own can only be told.
+    fn permissions(&self, role: &Role) -> Permissions {
+        let Some(settings) = self.roles.get(role.as_str()) else { return Permissions::default() };
+        let is_known = matches!(self.worker_for(role), Some(Agent::Known { .. }));
+        if is_known && settings.effects.deny_changes() {
+            return Permissions { mode: PermissionMode::Deny, ..Permissions::default() };
+        }
+        settings.permissions.clone()
+    }
+
+    /// Returns what a role may not bring about.
+    pub fn denied(&self, role: &Role) -> Vec<String> {
+        let settings = self.roles.get(role.as_str());
+        settings.map(|settings| settings.effects.deny.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Returns the roles that these settings serve.
+    pub fn served(&self) -> Vec<ServedRole> {
+        if self.worker.is_some() {
+            return vec![ServedRole::Any];
+        }
+        let roles = self.roles.keys().map(|name| Role::new(name.as_str()));
+        roles.filter(|role| self.worker_for(role).is_some()).map(ServedRole::One).collect()
+    }
+
+    /// Returns the agent that serves a role, if one does.
+    pub fn agent(&self, role: &Role, scratch: &std::path::Path) -> Option<planctl_harness::Agent> {
+        let settings = self.roles.get(role.as_str());
+        let program = self.worker_for(role)?.program(&self.permissions(role));
+        let mut agent = planctl_harness::Agent::exec(program, scratch);
+        if let Some(settings) = settings {
+            agent.idle_timeout = settings.idle_timeout;
+            agent.network = settings.network.clone();
+            agent.inherited = Inherited::Listed(settings.inherit.clone());
+            agent.environment =
+                settings.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        }
+        Some(agent)
+    }
+
+    /// Returns the variables that are set for a role's agent.
+    pub(crate) fn variables(&self, role: &Role) -> BTreeMap<String, String> {
+        self.roles.get(role.as_str()).map(|settings| settings.env.clone()).unwrap_or_default()
+    }
+
+    /// Returns what is masked in what the workers of a run say. A value that is not kept here can't be masked here; no
+    /// command that gets it is started here either.
+    pub(crate) fn masks(&self, secrets: &Secrets) -> Masks {
+        if secrets.is_empty() {
+            return Masks::default();
+        }
+        let of_roles = self.roles.values().map(|role| &role.env);
+        let opened: Vec<BTreeMap<String, String>> =
+            of_roles.chain([&self.contract_env]).filter_map(|sealed| secrets.open(sealed).ok()).collect();
+        Masks::new(opened.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str())))
+    }
+
+    /// Works out what it cost where a worker told tokens and no money, and its model has a price.
+    pub fn priced(&self, mut said: AgentSaid) -> AgentSaid {
+        if let Some(usage) = said.usage_mut() {
+            self.price(usage);
+        }
+        said
+    }
+
+    /// Works out what was used cost, where no money is told and the model has a price.
+    pub(crate) fn price(&self, usage: &mut Usage) {
+        Price::estimate(&self.prices, usage);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_was_started_before_agents_had_names_keeps_its_commands() {
+        let stored = r#"{"exec":"claude","roles":{"coder":{"exec":"./x {prompt}","idle_timeout":null,"env":{},"inherit":[]},
+            "writer":{"exec":null,"idle_timeout":null,"env":{},"inherit":[]}},"contract_env":{},"contract_path":[]}"#;
+        let settings: RunSettings = serde_json::from_str(stored).unwrap();
+        assert_eq!(settings.worker, Some(Agent::Exec("claude".into())));
+        assert_eq!(settings.roles["coder"].agent, Some(Agent::Exec("./x {prompt}".into())));
+        assert_eq!(settings.roles["writer"].agent, None);
+        let again: RunSettings = serde_json::from_str(&serde_json::to_string(&settings).unwrap()).unwrap();
+        assert_eq!(again, settings);
+    }
+
+    #[test]
+    fn m_34_a_known_agent_whose_role_may_change_no_files_only_reads() {
+        let settings = |agent: &str, denied: &str| {
+            let effects = Effects { deny: [denied.to_owned()].into(), ..Effects::default() };
+            let agent = Some(Agent::parse(agent).unwrap());
+            let role = RoleSettings { agent, effects, ..RoleSettings::default() };
+            RunSettings { roles: BTreeMap::from([("coder".to_owned(), role)]), ..RunSettings::default() }
+        };
+        let shown = |agent, denied| settings(agent, denied).shown(&Role::new("coder")).unwrap();
+        assert!(shown("claude", "filesystem").ends_with("(only reads)"));
+        assert!(shown("claude", "write").ends_with("(only reads)"));
+        assert!(!shown("claude", "network").contains("only reads"));
+        assert!(
+            !shown("exec:./agent", "write").contains("only reads"),
+            "it is told, and can't be held to it"
+        );
+        assert!(settings("exec:./agent", "write").can_be_held(&Role::new("coder")).is_ok());
+    }
+
+    #[test]
+    fn a_named_agent_is_stored_with_the_run() {
+        let worker = Agent::parse("codex:-m 'gpt x'").unwrap();
+        let settings = RunSettings { worker: Some(worker.clone()), ..RunSettings::default() };
+        let stored = serde_json::to_string(&settings).unwrap();
+        assert_eq!(serde_json::from_str::<RunSettings>(&stored).unwrap().worker, Some(worker));
+    }
+
+    #[test]
+    fn money_is_worked_out_only_where_nobody_told_it_and_is_marked() {
+        let price = Price { input: 1_250_000, cached: 125_000, output: 10_000_000 };
+        let settings =
+            RunSettings { prices: BTreeMap::from([("gpt-x".to_owned(), price)]), ..RunSettings::default() };
+        let priced = |micro_usd, model: Option<&str>| {
+            let usage = Usage {
+                input_tokens: 120,
+                cached_input_tokens: 20,
+                output_tokens: 7,
+                micro_usd,
+                model: model.map(str::to_owned),
+                estimated: false,
+            };
+            let said = settings.priced(AgentSaid::Asked { question: String::new(), usage: Some(usage) });
+            let AgentSaid::Asked { usage: Some(usage), .. } = said else { panic!("{said:?}") };
+            (usage.micro_usd, usage.estimated)
+        };
+        // 100 × $1.25 + 20 × $0.125 + 7 × $10, per million: 197.5 millionths, rounded up.
+        assert_eq!(priced(None, Some("gpt-x")), (Some(198), true));
+        assert_eq!(priced(Some(3), Some("gpt-x")), (Some(3), false));
+        assert_eq!(priced(None, Some("gpt-y")), (None, false));
+        assert_eq!(priced(None, None), (None, false));
+    }
+
+    #[test]
+    fn g_39_a_role_takes_only_the_plans_of_its_list() {
+        let roles = |plans: Option<&[&str]>| {
+            let plans = plans.map(|plans| plans.iter().map(|plan| Glob::parse(plan).unwrap()).collect());
+            let role = RoleSettings { plans, ..RoleSettings::default() };
+            RunSettings { roles: BTreeMap::from([("coder".to_owned(), role)]), ..RunSettings::default() }
+        };
+        let takes = |plans, plan| roles(plans).may_take(&Role::new("coder"), plan);
+        assert!(takes(None, "plans/anything.md"));
+        assert!(!takes(Some(&[]), "plans/anything.md"));
+        assert!(takes(Some(&["bugfix_workflow"]), "plans/bugfix_workflow.md"));
+        assert!(takes(Some(&["bugfix-*.md"]), "plans/deep/bugfix-7.md"));
+        assert!(takes(Some(&["plans/**/*.md"]), "plans/deep/bugfix-7.md"));
+        assert!(!takes(Some(&["plans/*.md", "feature"]), "plans/deep/bugfix-7.md"));
+        assert!(roles(Some(&[])).may_take(&Role::new("writer"), "x.md"), "another role has no list");
+    }
+}

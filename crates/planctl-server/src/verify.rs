@@ -1,0 +1,8 @@
+//! Says whether a plan and what serves it are fit to run, and makes them so where findings say how; needs no database.
+
+pub mod agent_check;
+pub mod autofix;
+pub mod check;
+pub mod diff;
+pub mod probe;
+pub(crate) mod protection;

@@ -1,0 +1,245 @@
+//! Lets a worker do one small task in a throw-away folder, and says what planctl can tell of it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::future::Future;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Report, Usage};
+use planctl_harness::{Assignment, Command, End, Known, Permissions, Program, Spawner, find_program};
+
+use crate::clock;
+use crate::config::{Agent, Config, Price};
+use crate::wire::{Health, HealthView, WorkerTestView};
+
+/// How long a program may take to say its version.
+const VERSION_TIME: Duration = Duration::from_secs(20);
+
+/// What is tested, and where.
+#[derive(Clone, Copy, Debug)]
+pub struct Tryout<'a> {
+    /// The worker.
+    pub worker: &'a Agent,
+    /// What the tokens of models cost is taken from it.
+    pub config: &'a Config,
+    /// An empty folder; the worker works in it.
+    pub workspace: &'a Path,
+    /// Where the private folder of the attempt is made.
+    pub scratch: &'a Path,
+    /// How long it may take.
+    pub within: Duration,
+}
+
+/// Tests a worker; what it can't do is in the answer.
+///
+/// # Errors
+///
+/// When a process of planctl's own can't be started.
+pub async fn try_worker(
+    tryout: Tryout<'_>,
+    spawner: &Spawner,
+    cancel: impl Future<Output = ()>,
+) -> io::Result<WorkerTestView> {
+    let began = clock::instant();
+    let program = tryout.worker.program(&Permissions::default());
+    let mut checks = Vec::new();
+    if let Program::Known(known) = &program {
+        let found = found(known, spawner, tryout.workspace).await?;
+        let is_missing = found.health == Health::Problem;
+        checks.push(found);
+        if is_missing {
+            return Ok(view(tryout.worker, began.elapsed(), checks));
+        }
+    }
+    let word = format!("planctl-{:x}", clock::now().as_micros());
+    let agent = planctl_harness::Agent::exec(program, tryout.scratch);
+    let assignment = assignment(&tryout, &word);
+    let worked = agent.work(spawner, &assignment, &mut |_, _| (), cancel).await;
+    let mut said = worked.said;
+    if let Some(usage) = said.usage_mut() {
+        Price::estimate(&tryout.config.prices, usage);
+    }
+    checks.extend(judged(said, worked.is_mute, &word, tryout));
+    Ok(view(tryout.worker, began.elapsed(), checks))
+}
+
+fn view(worker: &Agent, time: Duration, checks: Vec<HealthView>) -> WorkerTestView {
+    let works = checks.iter().all(|check| check.health != Health::Problem);
+    WorkerTestView { worker: worker.to_string(), works, seconds: time.as_secs_f64(), checks }
+}
+
+/// Looks for the agent's program and asks for its version.
+async fn found(known: &Known, spawner: &Spawner, folder: &Path) -> io::Result<HealthView> {
+    let name = known.agent.name();
+    let environment = planctl_harness::agent_environment(&planctl_harness::Inherited::Listed(Vec::new()));
+    let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
+    let path = path.unwrap_or_default();
+    let Some(program) = find_program(OsStr::new(name), &path) else {
+        let help = format!("install it, or add its folder to PATH (searched: {})", path.to_string_lossy());
+        return Ok(check("program", Health::Problem, format!("{name} is not found"), Some(help)));
+    };
+    let mut command = Command::new([program.as_os_str(), OsStr::new("--version")], folder);
+    command.environment = environment;
+    command.deadline = Some(VERSION_TIME);
+    let finished = spawner.run(&command, &mut |_, _| (), std::future::pending()).await?;
+    let said = String::from_utf8_lossy(&finished.stdout.head).into_owned();
+    let version = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let version: String = version.chars().take(80).collect();
+    Ok(match finished.end {
+        End::Exited(0) if !version.is_empty() => {
+            check("program", Health::Good, format!("{version} ({})", program.display()), None)
+        }
+        End::Exited(_)
+        | End::Signalled(_)
+        | End::TimedOut
+        | End::IdleTimedOut
+        | End::Flooded
+        | End::OverLimit(_)
+        | End::Cancelled
+        | End::NotStarted { .. }
+        | End::HelperLost => {
+            let found = format!("{} is there and does not say its version", program.display());
+            check("program", Health::Warning, found, Some(format!("try: {name} --version")))
+        }
+    })
+}
+
+fn assignment(tryout: &Tryout<'_>, word: &str) -> Assignment {
+    Assignment {
+        item: "worker-test".to_owned(),
+        run: "worker-test".to_owned(),
+        plan: "worker-test".to_owned(),
+        step: "1".to_owned(),
+        step_title: "A test".to_owned(),
+        node: "1".to_owned(),
+        role: "tester".to_owned(),
+        profile: None,
+        thread: None,
+        attempt: 1,
+        attempts_max: 1,
+        workspace: tryout.workspace.to_owned(),
+        prompt: format!(
+            "This is a test of the connection. Use no tools and change no files. \
+             Reply with this one word and nothing else: {word}\n"
+        ),
+        context: Vec::new(),
+        deadline: tryout.within,
+        deadline_at: None,
+        budget_tokens: None,
+        budget_micro_usd: None,
+        traceparent: None,
+        locks: Vec::new(),
+    }
+}
+
+fn judged(said: AgentSaid, is_mute: bool, word: &str, tryout: Tryout<'_>) -> Vec<HealthView> {
+    let is_known = matches!(tryout.worker, Agent::Known { .. });
+    match said {
+        AgentSaid::Faulted(fault) => vec![faulted(fault)],
+        AgentSaid::Released => vec![check("run", Health::Problem, "it was stopped".to_owned(), None)],
+        AgentSaid::Overran { usage, .. } => {
+            let found = format!("it was still at work after {} s and was ended", tryout.within.as_secs());
+            let mut checks =
+                vec![check("run", Health::Problem, found, Some("allow more: --within 5m".to_owned()))];
+            checks.extend(metered(usage.as_ref(), &tryout.config.prices));
+            checks
+        }
+        AgentSaid::Asked { question, usage } => {
+            let mut checks = vec![check("run", Health::Good, format!("it asked: {question}"), None)];
+            checks.extend(metered(usage.as_ref(), &tryout.config.prices));
+            checks
+        }
+        AgentSaid::Reported(report) => {
+            let mut checks = vec![ended(&report)];
+            checks.extend(answered(if is_mute { "" } else { report.text.tail.trim() }, word, is_known));
+            checks.extend(metered(report.usage.as_ref(), &tryout.config.prices));
+            checks
+        }
+    }
+}
+
+fn faulted(fault: Fault) -> HealthView {
+    let help = match fault.kind {
+        FaultKind::Permission => "sign in, or pass its key on: env = [\"…\"] of the role in planctl.toml",
+        FaultKind::Transient => "planctl would try again later, and ask you after five tries",
+    };
+    check("run", Health::Problem, fault.message, Some(help.to_owned()))
+}
+
+/// The statuses by which a shell says that a command is not there, or is none.
+const NO_COMMAND: std::ops::RangeInclusive<i32> = 126..=127;
+
+fn ended(report: &Report) -> HealthView {
+    if let Some(Ending::Exited { code }) = report.ending
+        && NO_COMMAND.contains(&code)
+    {
+        let last = report.text.tail.trim().lines().last().unwrap_or_default();
+        let last: String = last.chars().take(200).collect();
+        let help = "name a command that is there and can be run; its folder has to be in PATH";
+        return check("run", Health::Problem, format!("exit {code}: {last}"), Some(help.to_owned()));
+    }
+    let (health, found) = match report.ending {
+        Some(Ending::Exited { code: 0 }) => (Health::Good, "exit 0".to_owned()),
+        Some(Ending::Exited { code }) => (Health::Warning, format!("exit {code}")),
+        Some(Ending::Signalled { signal }) => (Health::Warning, format!("ended by signal {signal}")),
+        Some(Ending::TimedOut | Ending::OverLimit { .. } | Ending::NotRun) | None => {
+            (Health::Warning, "no exit".to_owned())
+        }
+    };
+    let help = (health != Health::Good).then(|| "recorded; the contract decides all the same".to_owned());
+    check("run", health, found, help)
+}
+
+/// A command of one's own may be silent; an agent that answers nothing was not understood.
+fn answered(text: &str, word: &str, is_known: bool) -> Vec<HealthView> {
+    let failing = if is_known { Health::Problem } else { Health::Warning };
+    if text.is_empty() {
+        let help = "planctl shows a worker's last words beside its step; print some".to_owned();
+        return vec![check("final text", failing, "none".to_owned(), Some(help))];
+    }
+    let brief: String = text.chars().take(80).collect();
+    let prompt = if text.contains(word) {
+        check("prompt", Health::Good, "it came through".to_owned(), None)
+    } else {
+        let help = "the answer lacks the word that the prompt asked for".to_owned();
+        check("prompt", failing, "it can't be told whether it came through".to_owned(), Some(help))
+    };
+    vec![prompt, check("final text", Health::Good, brief, None)]
+}
+
+fn metered(usage: Option<&Usage>, prices: &BTreeMap<String, Price>) -> Vec<HealthView> {
+    let usage = usage.filter(|usage| usage.tokens() > 0 || usage.micro_usd.is_some());
+    let Some(usage) = usage else {
+        let help = "shown as unmetered; a limit of tokens or money does not hold it".to_owned();
+        return vec![check("tokens", Health::Warning, "not reported".to_owned(), Some(help))];
+    };
+    let tokens = format!(
+        "{} in ({} cached), {} out",
+        usage.input_tokens, usage.cached_input_tokens, usage.output_tokens
+    );
+    let money = |micro_usd: u64| format!("${}.{:06}", micro_usd / 1_000_000, micro_usd % 1_000_000);
+    let cost = match (usage.micro_usd, &usage.model) {
+        (Some(micro_usd), Some(model)) if usage.estimated => {
+            let found = format!("{} (estimated by the price of {model})", money(micro_usd));
+            check("cost", Health::Good, found, None)
+        }
+        (Some(micro_usd), _) => check("cost", Health::Good, money(micro_usd), None),
+        (None, Some(model)) => {
+            let known: Vec<&str> = prices.keys().map(String::as_str).collect();
+            let has = if known.is_empty() { String::new() } else { format!(" (has: {})", known.join(", ")) };
+            let help = format!("set [prices.\"{model}\"] in planctl.toml{has}");
+            check("cost", Health::Warning, "not reported".to_owned(), Some(help))
+        }
+        (None, None) => {
+            let help = "name its model (NAME:-m MODEL) and set [prices.\"MODEL\"] in planctl.toml".to_owned();
+            check("cost", Health::Warning, "not reported".to_owned(), Some(help))
+        }
+    };
+    vec![check("tokens", Health::Good, tokens, None), cost]
+}
+
+fn check(check: &str, health: Health, found: String, help: Option<String>) -> HealthView {
+    HealthView { check: check.to_owned(), health, found, help }
+}

@@ -1,0 +1,436 @@
+//! Verifies a plan file: reads it once, gathers what is true here, and lets the language judge. Needs no database.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use planctl_engine::{Contract, Graph, GraphParts, NodeKind, RedFirst, Responder, Rung};
+use planctl_harness::{
+    Baseline, PATH_DEFAULT, PathKind, Spawner, Syntax, Unreadable, existing_files, expand_glob, folder_in,
+    probe_commands, probe_paths, probe_scripts, read_plan,
+};
+use planctl_lang::{
+    Facts, FileFact, Levels, PlanTree, Source, SpecialKind, SubPlanFact, Verification, Wants, parse, read,
+};
+
+use crate::config::{Agent, Config};
+use crate::verify::probe::{Probe, ProbeError, Probed};
+use crate::verify::protection;
+use crate::wire::calls::RunPlanView;
+
+/// The most files that a glob of a plan is expanded to while it is verified.
+const GLOB_FILES_MAX: usize = 1000;
+/// The most files of plans within a plan that are looked at while it is verified; a run looks at them all.
+const SUB_PLANS_READ_MAX: usize = 1000;
+
+/// Why a plan file can't even be verified.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// The file can't be read as a plan: missing, a directory, a pipe, too large, not permitted (row 64).
+    #[error("read {}: {source}", file.display())]
+    Unreadable {
+        /// The file as it was named.
+        file: PathBuf,
+        /// What it is, or what the system said.
+        #[source]
+        source: Unreadable,
+    },
+    /// The workspace can't be looked at.
+    #[error("look at the workspace {}: {source}", workspace.display())]
+    Workspace {
+        /// The workspace.
+        workspace: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The contracts could not be tried.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// Part of the verification ended without an answer: a defect of planctl.
+    #[error("verify {}: {what}", file.display())]
+    Broken {
+        /// The file as it was named.
+        file: PathBuf,
+        /// What happened.
+        what: String,
+    },
+}
+
+/// Where and with what a plan is verified.
+#[derive(Clone, Copy, Debug)]
+pub struct Checking<'a> {
+    /// The canonical path of the workspace.
+    pub workspace: &'a Path,
+    /// The folder of the workspace in which the plan works, of one within another; empty where that is the workspace.
+    pub folder: &'a str,
+    /// The effective configuration.
+    pub config: &'a Config,
+    /// What serves every role (`--exec`, `--agent`), so that no role is unknown.
+    pub worker: Option<&'a Agent>,
+    /// How much each code weighs.
+    pub levels: &'a Levels,
+    /// Tries the contracts in a copy of the workspace; without it nothing of the plan is executed.
+    pub probe: Option<&'a Probe>,
+}
+
+impl Checking<'_> {
+    /// Returns where the plan works; what is looked for in a folder that is not there yet is missing.
+    fn place(&self) -> Result<PathBuf, CheckError> {
+        if self.folder.is_empty() {
+            return Ok(self.workspace.to_owned());
+        }
+        let named = self.workspace.join(self.folder);
+        match folder_in(self.workspace, self.folder) {
+            Ok(_) | Err(Unreadable::Missing) => Ok(named),
+            Err(why) => Err(CheckError::Workspace { workspace: named, source: std::io::Error::other(why) }),
+        }
+    }
+}
+
+/// A plan file that was read and verified.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The file as it was named.
+    pub file: PathBuf,
+    /// What identifies the plan in its workspace: the relative path where it lies inside, else the absolute one.
+    pub path: String,
+    /// The folder of the workspace for which it was verified; empty where that is the workspace.
+    pub folder: String,
+    /// Its text.
+    pub source: Source,
+    /// What verification found.
+    pub verification: Verification,
+    /// The protected files as they are now; part of what is approved.
+    pub baseline: Baseline,
+    /// How many contracts were tried, where that was asked for.
+    pub probed: Option<Probed>,
+}
+
+/// Puts a plan that was sent as it runs back together.
+pub fn kept(plan: RunPlanView) -> Checked {
+    let source = Source::new(&plan.path, plan.source);
+    let verification = Verification {
+        tree: parse(&source).0,
+        graph: Some(plan.graph),
+        diagnostics: Vec::new(),
+        digest: plan.digest,
+    };
+    Checked {
+        file: plan.file,
+        path: plan.path,
+        folder: String::new(),
+        source,
+        verification,
+        baseline: plan.baseline,
+        probed: None,
+    }
+}
+
+/// Returns what identifies a plan in its workspace.
+pub fn plan_path(file: &Path, workspace: &Path) -> String {
+    let name = file.file_name().map(OsString::from).unwrap_or_default();
+    let folder = match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        Some(_) | None => Path::new("."),
+    };
+    let absolute = match folder.canonicalize() {
+        Ok(folder) => folder.join(name),
+        Err(_) => file.to_owned(),
+    };
+    absolute.strip_prefix(workspace).unwrap_or(&absolute).to_string_lossy().into_owned()
+}
+
+/// Verifies a plan file. Findings are no errors: they are in the answer.
+///
+/// # Errors
+///
+/// [`CheckError`] where the file or the workspace can't be read.
+pub async fn check(file: &Path, checking: Checking<'_>, spawner: &Spawner) -> Result<Checked, CheckError> {
+    let path = plan_path(file, checking.workspace);
+    let source = match read_source(file).await? {
+        Ok(source) => source,
+        Err(unreadable) => {
+            return Ok(Checked {
+                file: file.to_owned(),
+                path,
+                folder: checking.folder.to_owned(),
+                verification: Verification::unreadable(&unreadable),
+                source: unreadable.source,
+                baseline: Baseline::default(),
+                probed: None,
+            });
+        }
+    };
+    check_text(file, path, source, checking, spawner).await
+}
+
+async fn read_source(file: &Path) -> Result<Result<Source, Box<planctl_lang::Unreadable>>, CheckError> {
+    let broken = |what: String| CheckError::Broken { file: file.to_owned(), what };
+    let named = file.to_owned();
+    let bytes = tokio::task::spawn_blocking(move || read_plan(&named))
+        .await
+        .map_err(|error| broken(error.to_string()))?;
+    let bytes = bytes.map_err(|source| CheckError::Unreadable { file: file.to_owned(), source })?;
+    Ok(Source::from_bytes(file.to_string_lossy().into_owned(), bytes))
+}
+
+/// Verifies a plan's text as if it stood in a file; nothing needs to be there.
+///
+/// # Errors
+///
+/// [`CheckError`] where the workspace can't be looked at.
+pub async fn check_text(
+    file: &Path,
+    path: String,
+    source: Source,
+    checking: Checking<'_>,
+    spawner: &Spawner,
+) -> Result<Checked, CheckError> {
+    let broken = |what: String| CheckError::Broken { file: file.to_owned(), what };
+    let (verification, probed) = judged(file, &path, &source, checking, spawner).await?;
+    let baseline = match &verification.graph {
+        Some(graph) => {
+            let (graph, place) = (graph.clone(), checking.place()?);
+            let is_later = !checking.folder.is_empty() && !place.exists();
+            let taken = move || match is_later {
+                true => Ok(protection::baseline_of_nothing(&graph)),
+                false => protection::baseline_of_plan(&graph, &place),
+            };
+            let taken =
+                tokio::task::spawn_blocking(taken).await.map_err(|error| broken(error.to_string()))?;
+            taken.map_err(|error| broken(error.to_string()))?
+        }
+        None => Baseline::default(),
+    };
+    let folder = checking.folder.to_owned();
+    Ok(Checked { file: file.to_owned(), path, folder, source, verification, baseline, probed })
+}
+
+/// Says what is found in a plan's text, without a look at protected files: what an editor asks at each key.
+///
+/// # Errors
+///
+/// [`CheckError`] where the workspace can't be looked at.
+pub async fn verify_text(
+    file: &Path,
+    path: &str,
+    source: &Source,
+    checking: Checking<'_>,
+    spawner: &Spawner,
+) -> Result<Verification, CheckError> {
+    let checking = Checking { probe: None, ..checking };
+    Ok(judged(file, path, source, checking, spawner).await?.0)
+}
+
+async fn judged(
+    file: &Path,
+    path: &str,
+    source: &Source,
+    checking: Checking<'_>,
+    spawner: &Spawner,
+) -> Result<(Verification, Option<Probed>), CheckError> {
+    let plan = read(source);
+    let mut facts = facts(plan.wants(), checking, spawner).await?;
+    facts.plan_is_inside = Some(!Path::new(path).is_absolute());
+    let mut probed = None;
+    if let Some(probe) = checking.probe {
+        // Which contracts can be tried follows from what is wrong with them, whatever weighs how much.
+        let found = read(source).judge(&facts, &Levels::default());
+        let (trials, tried) = probe.trials(&found, &checking.place()?, checking.config).await?;
+        facts.trials = trials.into_iter().collect();
+        probed = Some(tried);
+    }
+    let mut verification = plan.judge(&facts, checking.levels);
+    if let Some(graph) = verification.graph.take() {
+        let graph = with_configuration(graph, &verification.tree, checking.config);
+        let broken = |what| CheckError::Broken { file: file.to_owned(), what };
+        verification.graph = Some(graph.map_err(broken)?);
+    }
+    Ok((verification, probed))
+}
+
+async fn facts(wants: Wants, checking: Checking<'_>, spawner: &Spawner) -> Result<Facts, CheckError> {
+    let workspace = checking.place()?;
+    let path = search_path(checking.config);
+    let scripts = wants.scripts.clone();
+    let (searched, looked_at) = (path.clone(), workspace.clone());
+    let home = checking.workspace.to_owned();
+    let files = tokio::task::spawn_blocking(move || {
+        let facts = files_facts(&wants, &looked_at, &searched)?;
+        Ok(with_sub_plans(facts, &wants, &home))
+    });
+    let (syntax, files) = tokio::join!(probe_scripts(spawner, scripts), files);
+    let wrong = |source| CheckError::Workspace { workspace: workspace.clone(), source };
+    let mut facts = files.map_err(|error| wrong(std::io::Error::other(error)))?.map_err(wrong)?;
+    facts.path = path.to_string_lossy().into_owned();
+    facts.syntax =
+        syntax.into_iter().filter_map(|(script, syntax)| Some((script, verdict(syntax)?))).collect();
+    facts.serves_every_role = checking.worker.is_some();
+    match checking.worker {
+        Some(worker) => facts.unpriced_worker = worker.is_unpriced(&checking.config.prices),
+        None => facts.unpriced_roles = unpriced_roles(checking.config),
+    }
+    let roles = &checking.config.roles;
+    let serving = roles
+        .iter()
+        .flat_map(|(name, role)| role.types.iter().map(|own| (own.clone(), name.as_str().to_owned())));
+    facts.types = serving.collect();
+    let denying = roles.iter().filter(|(_, role)| !role.effects.deny.is_empty());
+    facts.denied =
+        denying.map(|(name, role)| (name.as_str().to_owned(), role.effects.deny.clone())).collect();
+    facts.roles = (!roles.is_empty() && checking.worker.is_none())
+        .then(|| roles.keys().map(|role| role.as_str().to_owned()).collect());
+    Ok(facts)
+}
+
+/// Returns what the language wants to know of `bash -n`; nothing where it could not be asked.
+fn verdict(syntax: Syntax) -> Option<Option<String>> {
+    match syntax {
+        Syntax::Accepted => Some(None),
+        Syntax::Refused { message, line: Some(line) } => Some(Some(format!("line {line}: {message}"))),
+        Syntax::Refused { message, line: None } => Some(Some(message)),
+        Syntax::Unchecked { .. } => None,
+    }
+}
+
+fn files_facts(wants: &Wants, workspace: &Path, path: &std::ffi::OsStr) -> std::io::Result<Facts> {
+    let kinds = match probe_paths(workspace, wants.files.iter().map(String::as_str)) {
+        // The folder of a sub-plan, which an earlier step may make.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            wants.files.iter().map(|path| (path.clone(), PathKind::Missing)).collect()
+        }
+        kinds => kinds?,
+    };
+    let is_any_missing = kinds.values().any(|kind| *kind == PathKind::Missing);
+    let globs = wants.globs.iter().filter_map(|glob| {
+        let found = expand_glob(workspace, glob, GLOB_FILES_MAX).ok()?;
+        Some((glob.clone(), found.files))
+    });
+    Ok(Facts {
+        files: kinds.into_iter().map(|(path, kind)| (path, fact(kind))).collect(),
+        existing: if is_any_missing { existing_files(workspace) } else { Vec::new() },
+        globs: globs.collect::<BTreeMap<_, _>>(),
+        commands: probe_commands(workspace, path, wants.commands.iter().map(String::as_str)),
+        ..Facts::default()
+    })
+}
+
+/// Says what the files of plans within are: in the workspace, in whatever folder the plan works.
+fn with_sub_plans(mut facts: Facts, wants: &Wants, workspace: &Path) -> Facts {
+    let named = wants.sub_plans.iter().take(SUB_PLANS_READ_MAX);
+    facts.sub_plans = named.map(|path| (path.clone(), sub_plan_fact(workspace, path))).collect();
+    if facts.sub_plans.values().any(|fact| *fact == SubPlanFact::Missing) {
+        facts.existing_around = existing_files(workspace);
+    }
+    facts
+}
+
+fn sub_plan_fact(workspace: &Path, path: &str) -> SubPlanFact {
+    match read_plan(&workspace.join(path)) {
+        Ok(bytes) => match Source::from_bytes(path, bytes) {
+            Ok(_) => SubPlanFact::Readable,
+            Err(unreadable) => SubPlanFact::Refused { why: unreadable.diagnostic.message },
+        },
+        Err(Unreadable::Missing) => SubPlanFact::Missing,
+        Err(why) => SubPlanFact::Refused { why: why.to_string() },
+    }
+}
+
+fn fact(kind: PathKind) -> FileFact {
+    match kind {
+        PathKind::Missing => FileFact::Missing,
+        PathKind::Regular { bytes, .. } => FileFact::Regular { size: bytes },
+        PathKind::Directory => FileFact::Directory,
+        PathKind::Outside { target } => FileFact::Outside {
+            target: target.map(|target| target.to_string_lossy().into_owned()).unwrap_or_default(),
+        },
+        PathKind::Special(word) => FileFact::Special {
+            special: match word {
+                "named pipe" => SpecialKind::Fifo,
+                "socket" => SpecialKind::Socket,
+                _ => SpecialKind::Device,
+            },
+        },
+        PathKind::Unreadable { reason } => FileFact::Unreadable { reason },
+    }
+}
+
+/// Returns the roles whose agent is known to report tokens and never money; a script of one's own may report both.
+fn unpriced_roles(config: &Config) -> Vec<String> {
+    let is_unpriced = |agent: &Agent| agent.is_unpriced(&config.prices);
+    let served = config.roles.iter().filter(|(_, role)| role.agent.as_ref().is_some_and(is_unpriced));
+    served.map(|(name, _)| name.as_str().to_owned()).collect()
+}
+
+/// Returns the search path of contracts: configured directories, then the fixed one.
+pub fn search_path(config: &Config) -> OsString {
+    joined_path(&config.contracts.path)
+}
+
+pub(crate) fn joined_path(configured: &[PathBuf]) -> OsString {
+    let mut path = OsString::new();
+    for folder in configured {
+        path.push(folder);
+        path.push(":");
+    }
+    path.push(PATH_DEFAULT);
+    path
+}
+
+/// Puts what is configured where the plan says nothing: timeouts, what is asked of contracts before the work, and who takes
+/// over from a role. It is approved with the plan.
+fn with_configuration(graph: Graph, tree: &PlanTree, config: &Config) -> Result<Graph, String> {
+    let work = |role: &str| {
+        config.roles.iter().find(|(name, _)| name.as_str() == role).and_then(|(_, role)| role.timeout)
+    };
+    let contracts = &config.contracts;
+    if config.roles.is_empty() && contracts.timeout.is_none() && contracts.red_first == RedFirst::Off {
+        return Ok(graph);
+    }
+    let steps: BTreeMap<u32, _> =
+        tree.steps.iter().filter_map(|step| Some((step.fixed_number()?, step))).collect();
+    let mut parts = GraphParts::from(graph);
+    for node in &mut parts.nodes {
+        let Some(step) = node.step().and_then(|number| steps.get(&number)) else { continue };
+        if let (None, Some(timeout), Some(contract)) =
+            (&step.contract_timeout, contracts.timeout, contract_of(&mut node.kind))
+        {
+            contract.timeout = timeout;
+        }
+        let NodeKind::Task(task) = &mut node.kind else { continue };
+        if planctl_lang::red_first(tree, step).is_none() {
+            task.contract.red_first = config.contracts.red_first;
+        }
+        if let (None, Some(timeout)) = (&step.timeout, work(task.role.as_str())) {
+            task.work_timeout = timeout;
+        }
+        let levels = config.roles.get(&task.role).into_iter().flat_map(|role| role.pace.levels());
+        task.pace = levels
+            .map(|(level, responder)| {
+                let timeout = match responder {
+                    Responder::Role(role) if step.timeout.is_none() => work(role.as_str()),
+                    Responder::Role(_) | Responder::Human => None,
+                };
+                Rung { level, responder: responder.clone(), timeout }
+            })
+            .collect();
+    }
+    Graph::new(parts).map_err(|defect| defect.to_string())
+}
+
+fn contract_of(kind: &mut NodeKind) -> Option<&mut Contract> {
+    match kind {
+        NodeKind::Task(task) => Some(&mut task.contract),
+        NodeKind::Call(call) => Some(&mut call.contract),
+        NodeKind::Decision(choice) => choice.command.as_deref_mut(),
+        NodeKind::Start
+        | NodeKind::Human(_)
+        | NodeKind::Checkpoint
+        | NodeKind::Fork(_)
+        | NodeKind::Join(_)
+        | NodeKind::SubPlan(_)
+        | NodeKind::Escalate { .. }
+        | NodeKind::Exit { .. } => None,
+    }
+}

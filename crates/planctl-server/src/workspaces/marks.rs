@@ -1,0 +1,96 @@
+//! Draws the status and the steps' marks back into the plan file: a projection for people, off the critical path.
+//!
+//! The database is the record. The file is written at most once a second and at every hold and end, and only while it
+//! still is the text that runs: a file that changed is never overwritten (DESIGN 4).
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use planctl_engine::{NodeState, Outcome, RunId};
+use planctl_harness::{Unreadable, read_plan, write_plan};
+use planctl_lang::{Mark, Source, annotate, digest};
+use planctl_store::RunView;
+
+use crate::node::Station;
+use crate::node::runtime::blocking;
+use crate::node::services::ServiceError;
+
+impl Station {
+    /// Draws the marks once, as the run stands, and looks after what it leaves where it is over.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub(crate) async fn mark_now(&self, run: RunId) -> Result<(), ServiceError> {
+        self.clear_up(run).await?;
+        self.draw_marks(run).await
+    }
+
+    /// Draws the marks once, as the run stands.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store; a file that can't be read or written is left alone and said so in the log.
+    pub(crate) async fn draw_marks(&self, run: RunId) -> Result<(), ServiceError> {
+        let view = self.store.run_view(run).await?;
+        if view.run.host != self.host() {
+            return Ok(());
+        }
+        let plan = self.store.plan(view.run.plan).await?;
+        let graph = self.store.graph_of(&view.run).await?;
+        let marks: BTreeMap<u32, Mark> = graph
+            .numbered()
+            .iter()
+            .filter_map(|(step, node)| Some((*step, mark_of(&view, &node.id)?)))
+            .collect();
+        let file = PathBuf::from(&view.run.workspace_path).join(&view.run.plan_path);
+        let (revision, status) = (view.run.revision.clone(), plan.status.word());
+        let drawn = move || -> Result<(), String> {
+            let bytes = match read_plan(&file) {
+                Ok(bytes) => bytes,
+                Err(Unreadable::Missing) => return Ok(()),
+                Err(error) => return Err(error.to_string()),
+            };
+            let shown = file.to_string_lossy().into_owned();
+            let Ok(source) = Source::from_bytes(shown, bytes) else { return Ok(()) };
+            if digest(&source) != revision {
+                return Ok(());
+            }
+            let text = annotate(&source, status, &marks);
+            if text == source.text() {
+                return Ok(());
+            }
+            // Somebody who changed the file at this very moment keeps what they wrote.
+            write_plan(&file, source.text().as_bytes(), text.as_bytes())
+                .map(drop)
+                .map_err(|error| error.to_string())
+        };
+        if let Err(error) = blocking(drawn).await? {
+            tracing::warn!(%error, run.name = %view.run.name, "the plan file was not marked");
+        }
+        Ok(())
+    }
+}
+
+fn mark_of(view: &RunView, node: &planctl_engine::NodeId) -> Option<Mark> {
+    let record = view.records.get(node)?;
+    match &record.state {
+        NodeState::Pending | NodeState::Ready => None,
+        NodeState::Rehearsing
+        | NodeState::Saving { .. }
+        | NodeState::Branching
+        | NodeState::Nested { .. }
+        | NodeState::Working { .. }
+        | NodeState::Resting { .. }
+        | NodeState::Checking { .. }
+        | NodeState::Held { .. } => Some(Mark::Working),
+        NodeState::Settled { outcome } => Some(match outcome {
+            Outcome::Passed if record.is_vacuous() => Mark::Vacuous,
+            Outcome::Passed => Mark::Passed,
+            Outcome::Failed => Mark::Failed,
+            Outcome::Skipped => Mark::Skipped,
+            Outcome::Waived => Mark::Waived,
+            Outcome::Warned => Mark::Warned,
+        }),
+    }
+}

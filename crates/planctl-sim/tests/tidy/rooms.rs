@@ -1,0 +1,199 @@
+//! Which room of `planctl-server` may know which: no circle spans two of them, and the map lists them from the ground up.
+//!
+//! A room is a folder at the top of the crate's sources with the file beside it, or a file without a folder.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::sources::{Source, all, top};
+
+const SOURCES: &str = "crates/planctl-server/src/";
+
+/// Rooms, and of each the rooms that it names, with a place where it does.
+type Rooms = BTreeMap<String, BTreeMap<String, String>>;
+
+/// A circle that stands although none should: the rooms on it in order, and why. The list only gets shorter.
+struct Exception {
+    rooms: &'static [&'static str],
+    why: &'static str,
+}
+
+const CIRCLE_EXCEPTIONS: [Exception; 0] = [];
+
+#[test]
+fn no_import_circle_spans_rooms_of_the_server() {
+    let rooms = rooms();
+    let is_excepted = |circle: &Vec<String>| {
+        CIRCLE_EXCEPTIONS.iter().any(|exception| exception.rooms.iter().eq(circle.iter()))
+    };
+    let found = circles(&rooms);
+    let wrong: Vec<String> =
+        found.iter().filter(|circle| !is_excepted(circle)).map(|circle| drawn(&rooms, circle)).collect();
+    assert!(
+        wrong.is_empty(),
+        "these rooms import one another, so move what both need to the lower one:\n{}",
+        wrong.join("\n")
+    );
+    for exception in &CIRCLE_EXCEPTIONS {
+        let is_there = found.iter().any(|circle| exception.rooms.iter().eq(circle.iter()));
+        assert!(
+            is_there,
+            "the circle {:?} is gone, and its exception may go: {}",
+            exception.rooms, exception.why
+        );
+    }
+}
+
+#[test]
+fn the_map_lists_the_rooms_of_the_server_from_the_ground_up() {
+    let rooms = rooms();
+    let mapped = mapped();
+    let (named, real): (BTreeSet<&String>, BTreeSet<&String>) =
+        (mapped.iter().collect(), rooms.keys().collect());
+    assert_eq!(named, real, "the table of rooms in docs/ARCHITECTURE.md and {SOURCES} differ");
+    let height = |room: &String| mapped.iter().position(|other| other == room);
+    let mut upwards = Vec::new();
+    for (room, named) in &rooms {
+        let higher = named.iter().filter(|(other, _)| height(other) > height(room));
+        upwards
+            .extend(higher.map(|(other, at)| format!("{at}: {room} imports {other}, which stands below it")));
+    }
+    assert!(
+        upwards.is_empty(),
+        "a room imports those above it in the table of docs/ARCHITECTURE.md only:\n{}",
+        upwards.join("\n")
+    );
+}
+
+/// Reads all rooms off the sources.
+fn rooms() -> Rooms {
+    let sources: Vec<(&Source, Vec<&str>)> = all()
+        .iter()
+        .filter_map(|source| Some((source, source.path.strip_prefix(SOURCES)?.strip_suffix(".rs")?)))
+        .filter(|(_, path)| *path != "lib")
+        .map(|(source, path)| (source, path.split('/').collect()))
+        .collect();
+    let mut rooms: Rooms = sources.iter().map(|(_, path)| (path[0].to_owned(), BTreeMap::new())).collect();
+    let names: BTreeSet<String> = rooms.keys().cloned().collect();
+    assert!(names.len() > 5, "{SOURCES} has rooms");
+    let mut wrong = Vec::new();
+    for (source, path) in sources {
+        for (line, name) in named(&source.shipped, path.len()) {
+            let at = format!("{}:{line}", source.path);
+            if !names.contains(&name) {
+                wrong.push(format!("{at}: `{name}` is no room"));
+            } else if let Some(room) = rooms.get_mut(path[0]).filter(|_| name != path[0]) {
+                room.entry(name).or_insert(at);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "name the room and not what lib.rs makes of it:\n{}", wrong.join("\n"));
+    rooms
+}
+
+/// Returns the names that follow `crate::`, and `super::` where that leads as far, each with its line.
+fn named(code: &str, depth: usize) -> Vec<(usize, String)> {
+    let far = "super::".repeat(depth);
+    let mut found = Vec::new();
+    for root in ["crate::", far.as_str()] {
+        for (at, _) in code.match_indices(root) {
+            let is_word = code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$');
+            let after = &code[at + root.len()..];
+            if is_word || code[..at].ends_with("super::") || after.starts_with("super::") {
+                continue;
+            }
+            let line = code[..at].lines().count().max(1);
+            found.extend(first_words(after).into_iter().map(|word| (line, word)));
+        }
+    }
+    found
+}
+
+/// Returns the word that a path goes on with; of a group in braces those of all its paths.
+fn first_words(path: &str) -> Vec<String> {
+    let word = |text: &str| {
+        let text = text.trim_start();
+        text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>()
+    };
+    let Some(group) = path.strip_prefix('{') else {
+        return vec![word(path)];
+    };
+    let (mut depth, mut words) = (0, vec![word(group)]);
+    for (at, next) in group.char_indices() {
+        match next {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => words.push(word(&group[at + 1..])),
+            _ => {}
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Returns the shortest circle through each room that is on one; each begins with the first of its rooms by name.
+fn circles(rooms: &Rooms) -> BTreeSet<Vec<String>> {
+    rooms.keys().filter_map(|room| shortest_circle(rooms, room)).collect()
+}
+
+fn shortest_circle(rooms: &Rooms, from: &String) -> Option<Vec<String>> {
+    let (mut seen, mut ways) = (BTreeSet::new(), vec![vec![from.clone()]]);
+    while !ways.is_empty() {
+        let mut longer = Vec::new();
+        for way in ways {
+            let last = way.last().and_then(|last| rooms.get(last))?;
+            if last.contains_key(from) {
+                let first = (0..way.len()).min_by_key(|at| &way[*at])?;
+                return Some([&way[first..], &way[..first]].concat());
+            }
+            let next = last.keys().filter(|next| seen.insert((*next).clone()));
+            longer.extend(next.map(|next| [way.as_slice(), std::slice::from_ref(next)].concat()));
+        }
+        ways = longer;
+    }
+    None
+}
+
+/// Shows a circle with a place for each of its arrows.
+fn drawn(rooms: &Rooms, circle: &[String]) -> String {
+    let next = circle.iter().cycle().skip(1);
+    let arrows =
+        circle.iter().zip(next).map(|(room, other)| format!("  {room} -> {other}: {}", rooms[room][other]));
+    format!("{}\n{}", circle.join(" -> "), arrows.collect::<Vec<_>>().join("\n"))
+}
+
+/// Reads the table of rooms: the first cells below the head that begins with “Room”.
+fn mapped() -> Vec<String> {
+    let path = top().join("docs/ARCHITECTURE.md");
+    let text = std::fs::read_to_string(&path).expect("the map is there");
+    let table = text.lines().skip_while(|line| !line.starts_with("| Room |")).skip(2);
+    let rows = table.take_while(|line| line.starts_with('|'));
+    let name = |row: &str| row.split('`').nth(1).unwrap_or_default().trim_end_matches('/').to_owned();
+    let rooms: Vec<String> = rows.map(name).collect();
+    assert!(!rooms.is_empty(), "docs/ARCHITECTURE.md has no table whose head begins with “Room”");
+    rooms
+}
+
+#[test]
+fn rooms_that_are_named_are_found() {
+    let code = "use crate::node::Station;\nuse crate::{runs::{self, x}, wire};\nlet a = super::super::plans::b();\n\
+                let c = super::d();\nlet e = mycrate::f;";
+    let words: Vec<(usize, String)> = named(code, 2);
+    let words: Vec<(usize, &str)> = words.iter().map(|(line, word)| (*line, word.as_str())).collect();
+    assert_eq!(words, [(1, "node"), (2, "runs"), (2, "wire"), (3, "plans")]);
+}
+
+#[test]
+fn circles_are_found() {
+    let graph = |arrows: &[(&str, &str)]| -> Rooms {
+        let mut rooms = Rooms::new();
+        for (from, to) in arrows {
+            rooms.entry((*to).to_owned()).or_default();
+            rooms.entry((*from).to_owned()).or_default().insert((*to).to_owned(), "a.rs:1".to_owned());
+        }
+        rooms
+    };
+    assert!(circles(&graph(&[("a", "b"), ("b", "c"), ("a", "c")])).is_empty());
+    let found = circles(&graph(&[("c", "b"), ("b", "a"), ("a", "c"), ("d", "a")]));
+    assert_eq!(found, BTreeSet::from([vec!["a".to_owned(), "c".to_owned(), "b".to_owned()]]));
+}
