@@ -1,4 +1,4 @@
-//! What a step subscribes to, read when its work begins: files of the workspace, then the notes of topics.
+//! Context that a step subscribes to, read when its work begins: files of the workspace, then the notes of topics.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What this process does right now, for the person who watches: never stored, never decisive.
+//! Work that this process does right now, for the person who watches: never stored, never decisive.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! What the agent of an item is told: task, context, what failed before, and what is left of budget and time.
+//! Input of an item's prompt: task, context, what failed before, and what is left of budget and time.
 
 use std::path::PathBuf;
 use std::time::Duration;

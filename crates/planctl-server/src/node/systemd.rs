@@ -1,4 +1,4 @@
-//! What systemd is told: that the daemon is ready, that its loops turn, that it stops. Nobody listens elsewhere.
+//! Reports to systemd: that the daemon is ready, that its loops turn, that it stops. Nobody listens elsewhere.
 
 use sd_notify::NotifyState;
 

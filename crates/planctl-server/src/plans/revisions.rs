@@ -1,4 +1,4 @@
-//! What a plan's text was before: kept revisions by name, and what changed since one of them.
+//! Former texts of a plan: kept revisions by name, and what changed since one of them.
 
 use std::path::Path;
 

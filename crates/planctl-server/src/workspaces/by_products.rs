@@ -1,4 +1,4 @@
-//! What contracts made below protected patterns of a workspace: neither approved nor a worker's, and removed before the next
+//! Files that contracts made below protected patterns of a workspace: neither approved nor a worker's, and removed before the next
 //! contract, so that none is judged by what another one left (sec hole 8).
 //!
 //! The list lies in the state directory of the workspace's host. An entry counts only as long as it is byte for byte what

@@ -1,4 +1,4 @@
-//! What planctl notes of a workspace in the state directory of its host: small lists that may get lost at the cost of
+//! Notes on a workspace in the state directory of its host: small lists that may get lost at the cost of
 //! another look.
 
 use std::io;
