@@ -437,7 +437,7 @@ impl Hands {
         W: FnOnce(Cancel) -> F,
         F: Future<Output = T>,
     {
-        let (let_go, mut gone) = watch::channel(false);
+        let (ended, mut gone) = watch::channel(false);
         let mut stopping = stop.clone();
         let cancel = Box::pin(async move {
             tokio::select! {
@@ -457,10 +457,10 @@ impl Hands {
             () = &mut until_lost => {}
         }
         tracing::info!(item.id = %claimed.item.id, "the lease is over; what was done under it counts for nothing");
-        let_go.send_replace(true);
+        ended.send_replace(true);
         work.await;
         // Nothing that was begun under the lease is left, so who waits for that need not wait for its end.
-        if let Err(error) = self.store.let_go(claimed).await {
+        if let Err(error) = self.store.acknowledge(claimed).await {
             tracing::warn!(%error, item.id = %claimed.item.id, "what waits for the end of an item waits out its lease");
         }
         None

@@ -253,7 +253,7 @@ impl Store {
             self.refuse(call, "the lease is over").await?;
             // Whatever the holder of a lease that was taken back says, it says that it has ended.
             if let Proof::Lease { item, generation, token } = call.proof {
-                self.let_go_by(item, *generation, token).await?;
+                self.acknowledge_by(item, *generation, token).await?;
             }
         }
         Err(failed)

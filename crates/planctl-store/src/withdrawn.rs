@@ -47,8 +47,8 @@ macro_rules! gone_where {
     };
 }
 
-pub(crate) const LET_GO: &str = gone_where!("i.id = $1 and i.generation = $2 and i.token_hash = $3");
-pub(crate) const LET_GO_OF_THE_LOST: &str = gone_where!(
+pub(crate) const ACKNOWLEDGE: &str = gone_where!("i.id = $1 and i.generation = $2 and i.token_hash = $3");
+pub(crate) const RELEASE_LOST: &str = gone_where!(
     "(i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() \
      or i.own and i.host = $1 and i.instance = any($2::text[]))"
 );
@@ -65,23 +65,28 @@ pub(crate) const LEAVE_WORKSPACE: &str = concat!(
 );
 
 impl Store {
-    /// Lets go of a lease that was taken back: its holder has ended what it did. Of any other lease, nothing.
+    /// Acknowledges the revocation of a lease: its holder has ended what it did. Of any other lease, nothing.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn let_go(&self, claimed: &Claimed) -> Result<(), StoreError> {
-        self.let_go_by(&claimed.item.id, claimed.generation, &claimed.token).await
+    pub async fn acknowledge(&self, claimed: &Claimed) -> Result<(), StoreError> {
+        self.acknowledge_by(&claimed.item.id, claimed.generation, &claimed.token).await
     }
 
-    /// Lets go of a lease that was taken back, for whoever shows its generation and secret.
+    /// Acknowledges the revocation of a lease, for whoever shows its generation and secret.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn let_go_by(&self, item: &ItemId, generation: i64, token: &Token) -> Result<(), StoreError> {
+    pub async fn acknowledge_by(
+        &self,
+        item: &ItemId,
+        generation: i64,
+        token: &Token,
+    ) -> Result<(), StoreError> {
         let hash = token.hash();
-        let rows = repeated!(self, connection => sqlx::query(LET_GO)
+        let rows = repeated!(self, connection => sqlx::query(ACKNOWLEDGE)
             .bind(item.as_str())
             .bind(generation)
             .bind(&hash)
@@ -89,13 +94,13 @@ impl Store {
         self.tell_who_waited(&rows)
     }
 
-    /// Lets go of leases that were taken back and whose time is over, or whose holders on this host are known to be dead.
+    /// Releases leases that were revoked and whose time is over, or whose holders on this host are known to be dead.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn let_go_of_the_lost(&self, host: &str, dead: &[String]) -> Result<(), StoreError> {
-        let rows = repeated!(self, connection => sqlx::query(LET_GO_OF_THE_LOST)
+    pub async fn release_lost(&self, host: &str, dead: &[String]) -> Result<(), StoreError> {
+        let rows = repeated!(self, connection => sqlx::query(RELEASE_LOST)
             .bind(host)
             .bind(dead)
             .fetch_all(&mut *connection))?;

@@ -29,7 +29,7 @@ impl Life {
     pub async fn bury(&self) -> bool {
         let dead = self.store.holders(HOST).await.unwrap();
         let instances: Vec<String> = dead.iter().map(|(_, instance)| instance.clone()).collect();
-        self.store.let_go_of_the_lost(HOST, &instances).await.unwrap();
+        self.store.release_lost(HOST, &instances).await.unwrap();
         for instance in instances {
             let left = self.store.held_by_dead(HOST, &instance, &[]).await.unwrap();
             if let Some(lease) = left.into_iter().flatten().find(|lease| lease.run == self.run) {
@@ -47,7 +47,7 @@ impl Life {
             RunStatus::Ended { .. } => {
                 // What is in its hands was taken back, and ends.
                 while let Some((_, claimed)) = self.held.pop_first() {
-                    self.store.let_go(&claimed).await.unwrap();
+                    self.store.acknowledge(&claimed).await.unwrap();
                 }
                 return self.resume(script, status).await;
             }

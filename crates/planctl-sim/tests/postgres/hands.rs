@@ -305,7 +305,7 @@ impl Hand {
 
     /// Begins the run, or goes on with it, once nobody is at work any more whose lease was taken back.
     async fn admit(&mut self) -> bool {
-        self.scene.store.let_go_of_the_lost(HOST, &[]).await.unwrap();
+        self.scene.store.release_lost(HOST, &[]).await.unwrap();
         // A plain apply would find the workspace busy for ever where a lease was taken back while the run paused.
         let admitted = self.scene.store.admit(self.scene.run).await;
         self.is_news(admitted.map(|()| false))
@@ -313,7 +313,7 @@ impl Hand {
 
     async fn sweep(&mut self) -> bool {
         let mut did = false;
-        self.scene.store.let_go_of_the_lost(HOST, &[]).await.unwrap();
+        self.scene.store.release_lost(HOST, &[]).await.unwrap();
         for expired in self.scene.store.expired(&[], 20).await.unwrap().into_iter().flatten() {
             if expired.run == self.scene.run {
                 did |= self.say(expired.event(), expired.proof()).await;

@@ -129,7 +129,7 @@ async fn p15_b5_what_a_worker_used_is_charged_where_its_step_stood_still_for_too
     let ask = world.store.asks(Some(run.id), None).await.unwrap().remove(0);
     let again = human(Decision::Answer { item: ask.item, answer: Answer::Retry });
     world.store.apply(run.id, &again, &person(None), None).await.unwrap();
-    world.store.let_go(&first).await.unwrap();
+    world.store.acknowledge(&first).await.unwrap();
     let second = work(&world, run.id).await;
     world.store.apply(run.id, &reported(&second.item.at), &second.proof(), None).await.unwrap();
     assert_eq!(spent(&world, &first).await.tokens, 40, "once");

@@ -45,7 +45,7 @@ async fn a_cancelled_run_has_its_workspace_until_its_worker_says_that_it_ended()
     assert!(world.store.run_view(first.id).await.unwrap().items.is_empty());
     world.assert_sound(first.id).await;
     let other = planctl_store::Token::draw();
-    world.store.let_go_by(&work.item.id, work.generation, &other).await.unwrap();
+    world.store.acknowledge_by(&work.item.id, work.generation, &other).await.unwrap();
     assert!(is_kept_out(&world, second.id, &first.name).await, "its secret says who ended");
     let late = world.store.apply(first.id, &reported(&work.item.at), &work.proof(), None).await;
     assert!(matches!(late, Err(StoreError::StaleLease)), "{late:?}");
@@ -62,11 +62,11 @@ async fn a_vanished_worker_keeps_the_workspace_until_its_lease_is_over() {
     world.claim_for(first.id, "gone", LONG).await.unwrap();
     let second = world.queued().await;
     cancelled(&world, first.id).await;
-    world.store.let_go_of_the_lost("elsewhere", &["gone".to_owned()]).await.unwrap();
+    world.store.release_lost("elsewhere", &["gone".to_owned()]).await.unwrap();
     assert!(is_kept_out(&world, second.id, &first.name).await);
     let mut aside = world.aside().await;
     sqlx::query("update items set lease_until = clock_timestamp()").execute(&mut aside).await.unwrap();
-    world.store.let_go_of_the_lost("elsewhere", &[]).await.unwrap();
+    world.store.release_lost("elsewhere", &[]).await.unwrap();
     world.store.admit(second.id).await.unwrap();
     world.assert_sound(first.id).await;
 }
@@ -80,7 +80,7 @@ async fn a_dead_process_of_ours_keeps_no_workspace() {
     cancelled(&world, first.id).await;
     let holders = world.store.holders(crate::world::HOST).await.unwrap();
     assert_eq!(holders, [("boot".to_owned(), "gone".to_owned())]);
-    world.store.let_go_of_the_lost(crate::world::HOST, &["gone".to_owned()]).await.unwrap();
+    world.store.release_lost(crate::world::HOST, &["gone".to_owned()]).await.unwrap();
     world.store.admit(second.id).await.unwrap();
 }
 
@@ -96,7 +96,7 @@ async fn a_claim_beside_the_cancellation_is_either_none_or_keeps_the_workspace()
         if let Some(work) = claimed {
             claims += 1;
             assert!(is_kept_out(&world, second, &name).await);
-            world.store.let_go(&work).await.unwrap();
+            world.store.acknowledge(&work).await.unwrap();
         }
         world.store.admit(second).await.unwrap();
         world.assert_sound(first).await;
@@ -137,7 +137,7 @@ async fn the_next_attempt_waits_for_the_end_of_the_one_that_was_taken_back() {
     sqlx::query("delete from timers").execute(&mut world.aside().await).await.unwrap();
     let wait = world.store.next_wake(run.id).await.unwrap().unwrap();
     assert!(wait > Duration::ZERO, "nothing is due before");
-    world.store.let_go(&work).await.unwrap();
+    world.store.acknowledge(&work).await.unwrap();
     let next = world.claim(run.id, "next").await.unwrap();
     assert_eq!(next.item.at.attempt, work.item.at.attempt.next());
     world.store.apply(run.id, &released(&next.item.at), &next.proof(), None).await.unwrap();
@@ -151,7 +151,7 @@ async fn a_run_that_is_taken_up_waits_for_the_end_of_its_own_worker() {
     assert_eq!(applied.head.status, RunStatus::Ended { end: End::Aborted });
     world.store.apply(run.id, &human(Decision::Resume), &person(None), None).await.unwrap();
     assert!(is_kept_out(&world, run.id, &run.name).await);
-    world.store.let_go(&work).await.unwrap();
+    world.store.acknowledge(&work).await.unwrap();
     world.store.admit(run.id).await.unwrap();
     assert!(world.claim(run.id, "next").await.is_some());
     world.assert_sound(run.id).await;
@@ -178,7 +178,7 @@ async fn a_lock_is_kept_until_its_holder_has_ended() {
     assert!(world.claim(second.id, "other").await.is_none(), "the lock is taken");
     cancelled(&world, first.id).await;
     assert!(world.claim(second.id, "other").await.is_none(), "its holder may still use what it stands for");
-    world.store.let_go(&work).await.unwrap();
+    world.store.acknowledge(&work).await.unwrap();
     assert!(world.claim(second.id, "other").await.is_some());
     world.assert_sound(first.id).await;
 }
@@ -191,7 +191,7 @@ async fn b4_a_lock_is_kept_where_a_person_skips_the_step_whose_holder_has_not_en
     assert!(world.claim(second.id, "other").await.is_none(), "the lock is taken");
     answered(&world, run.id, Answer::Skip).await;
     assert!(world.claim(second.id, "other").await.is_none(), "its holder may still use what it stands for");
-    world.store.let_go(&work).await.unwrap();
+    world.store.acknowledge(&work).await.unwrap();
     assert!(world.claim(second.id, "other").await.is_some());
     world.assert_sound(run.id).await;
 }

@@ -40,7 +40,7 @@ impl Station {
                 dead.push(holder);
             }
         }
-        self.store.let_go_of_the_lost(self.host(), &dead).await?;
+        self.store.release_lost(self.host(), &dead).await?;
         let own = self.holder()?.instance;
         for expired in self.store.expired(&aside, AT_ONCE).await? {
             let Some(expired) = self.readable(expired, &mut tended) else { continue };

@@ -70,7 +70,7 @@ impl Crew {
 
     /// Lets the agent work as long as the lease is held.
     async fn worked(&self, agent: &Agent, claimed: &ClaimedView, held: &Held) -> Done {
-        let (let_go, mut gone) = watch::channel(false);
+        let (ended, mut gone) = watch::channel(false);
         let phase = self.phase.clone();
         let cancel = async move {
             tokio::select! {
@@ -99,7 +99,7 @@ impl Crew {
             why = &mut minded => why,
             () = &mut shown => "nothing is shown any more",
         };
-        let_go.send_replace(true);
+        ended.send_replace(true);
         work.await;
         // Whoever comes next in the workspace waits for this; unheard, for the end of the lease.
         if let Err(failure) = held.say(&Word::Release).await {
