@@ -2,7 +2,7 @@
 
 use planctl_engine::condition::Condition;
 use planctl_engine::{
-    Backoff, Carry, Edge, Fidelity, Graph, NodeId, NodeKind, On, Profile, Restart, SubPlan,
+    Backoff, Carry, Edge, Fidelity, Graph, NodeId, NodeKind, On, Outcome, Profile, Restart, SubPlan,
 };
 use planctl_lang::workflow::{Language, check, to_graph, to_json};
 use planctl_lang::{Code, Diagnostic, Source};
@@ -293,4 +293,27 @@ fn x2_what_every_context_has_is_no_slip() {
         );
         assert!(read.iter().all(|found| found.code != Code::P313), "{name}: {read:?}");
     }
+}
+
+#[test]
+fn g10_h32_a_required_step_with_warn_is_tried_again_and_never_passed_over() {
+    let steps = |last: &str| {
+        format!(
+            r#"{{"name": "P", "steps": [
+                {{"name": "One", "action": "Do it", "contract": "make one", "on_fail": "warn", {last}}},
+                {{"name": "Two", "action": "Do it", "contract": "make two", "required": true}}]}}"#
+        )
+    };
+    let read = |last: &str| {
+        let graph = graph(&steps(last), Language::Json);
+        let id = NodeId::new("step_1");
+        let task = graph.task(&id).unwrap();
+        let after = graph.edges_from(&id).iter().find(|edge| edge.on == On::Exhaust).unwrap();
+        let asks = matches!(graph.node(&after.to).unwrap().kind, NodeKind::Escalate { .. });
+        (task.max_retries, task.lapse, asks)
+    };
+    assert_eq!(read("\"required\": true"), (2, Outcome::Failed, true));
+    assert_eq!(read("\"max_retries\": 4"), (4, Outcome::Failed, true));
+    assert_eq!(read("\"required\": false"), (0, Outcome::Warned, false));
+    assert_eq!(read("\"allow_partial\": true"), (0, Outcome::Warned, false));
 }
