@@ -205,7 +205,31 @@ impl Reader<'_> {
         }
         let kind = self.kind(object, &id);
         let node = NodeTree::new(id, span_of(value), kind);
-        workflow.nodes.push(self.node(node, object, "a node"));
+        let node = self.node(node, object, "a node");
+        self.escalation(&node, object);
+        workflow.nodes.push(node);
+    }
+
+    // G-06: seed 2's form says both of each escalation. planctl's own form (`kind`) also has those that a plan only implies.
+    fn escalation(&mut self, node: &NodeTree, object: &Object<'_>) {
+        if node.kind.value != Kind::Escalate || value_of(object, "type").is_none() {
+            return;
+        }
+        let name = escape(&node.id.value);
+        let asked = [
+            ("escalate", "reason", "say what the person is to know: `\"reason\": \"…\"`"),
+            (
+                "pace_level",
+                "PACE level",
+                "write `\"pace_level\": \"contingent\"`, or another of primary, alternate, contingent, emergency",
+            ),
+        ];
+        for (key, what, help) in asked {
+            if node.said.text(key).is_none() {
+                let missing = Diagnostic::new(Code::P009, format!("node `{name}` has no {what}"));
+                self.found.push(missing.at(node.id.span, "").help(help));
+            }
+        }
     }
 
     // Seed 2 says `type`, planctl's own JSON says `kind`.
@@ -506,7 +530,8 @@ fn stay_on_warn(node: &mut NodeTree, workflow: &Workflow) {
         .into_iter()
         .zip([false, true])
         .any(|(key, is_lenient)| node.said.flag(key).is_some_and(|flag| flag.value == is_lenient));
-    let Some(span) = node.said.text("on_fail").filter(|policy| policy.value.trim() == "warn").map(|policy| policy.span)
+    let Some(span) =
+        node.said.text("on_fail").filter(|policy| policy.value.trim() == "warn").map(|policy| policy.span)
     else {
         return;
     };
