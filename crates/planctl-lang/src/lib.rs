@@ -57,7 +57,7 @@ pub use levels::{Levels, UnknownWish, Wish};
 pub use lint::{SUBSCRIPTION_BYTES_MAX, lint, unknown_topics};
 pub use lower::{CONTRACT_TIMEOUT, MAX_VISITS, RETRIES, WORK_TIMEOUT, red_first};
 pub use parse::{RETRIES_MAX, STATUSES, STEPS_MAX, parse};
-pub use render::{Setting, Shown, ShownStep, budget_words, duration_words, show};
+pub use render::{Setting, Shown, ShownStep, budget_words, duration_words, priority_word, show};
 pub use report::{
     EditView, ExplainedCode, ExplainedCodes, Finding, FixView, Place, ProbeReport, REPORT_SCHEMA, Range,
     Report, StepRef,

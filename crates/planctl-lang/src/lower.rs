@@ -96,6 +96,25 @@ pub(crate) fn lower(plan: &Plan<'_>) -> Result<(Graph, Vec<Diagnostic>), Vec<Dia
     Ok((Graph::new(parts).map_err(defect)?, found))
 }
 
+/// Returns what lowering finds of a plan that has errors already, so that all of it is told at once (P-63).
+///
+/// Branches are judged only where nodes and edges are sound: otherwise a finding would tell of the flaw that is named already.
+pub(crate) fn findings(plan: &Plan<'_>, errors: &[Diagnostic]) -> Vec<Diagnostic> {
+    let is_of_step =
+        |code: Code| matches!(code.to_string().as_bytes(), [b'P', b'1' | b'4' | b'5' | b'6', ..]);
+    let are_nodes_sound = errors
+        .iter()
+        .filter(|found| found.is_error())
+        .all(|found| found.code == Code::P010 || is_of_step(found.code));
+    if !are_nodes_sound {
+        return unsupported(plan);
+    }
+    let found = match lower(plan) {
+        Ok((_, found)) | Err(found) => found,
+    };
+    found.into_iter().filter(|found| found.code != Code::P301).collect()
+}
+
 fn unsupported(plan: &Plan<'_>) -> Vec<Diagnostic> {
     let mut later = Vec::new();
     let mut tell = |what: &str, span: Span, help: &str| {

@@ -155,7 +155,8 @@ fn subscription_words(subscription: &Subscription) -> String {
     }
 }
 
-fn priority_word(priority: Priority) -> &'static str {
+/// Returns a priority as authors write it.
+pub fn priority_word(priority: Priority) -> &'static str {
     match priority {
         Priority::Low => "low",
         Priority::Normal => "normal",

@@ -8,7 +8,7 @@ use crate::facts::{Facts, Wants, wants_of};
 use crate::levels::Levels;
 use crate::lint::order::Order;
 use crate::lint::{Lint, Scripts, lint_with};
-use crate::lower::{Plan, lower};
+use crate::lower::{Plan, findings, lower};
 use crate::parse::{parse, sort};
 use crate::source::{Source, Span, Unreadable};
 use crate::tree::PlanTree;
@@ -90,19 +90,19 @@ impl ReadPlan<'_> {
         folders::lint_there(&workflow, facts, &mut diagnostics);
         sub_plans::lint_there(&workflow, facts, &mut diagnostics);
         levels.apply(&mut diagnostics);
-        let mut graph = None;
-        if !diagnostics.iter().any(Diagnostic::is_error) {
-            let is_markdown = Language::of(source.path()).is_none();
-            let plan =
-                Plan { tree: &tree, workflow: &workflow, scripts: &scripts, order: &order, is_markdown };
-            let (lowered, mut found) = match lower(&plan) {
+        let is_markdown = Language::of(source.path()).is_none();
+        let plan = Plan { tree: &tree, workflow: &workflow, scripts: &scripts, order: &order, is_markdown };
+        let is_flawed = diagnostics.iter().any(Diagnostic::is_error);
+        let (lowered, mut found) = match is_flawed {
+            false => match lower(&plan) {
                 Ok((lowered, found)) => (Some(lowered), found),
                 Err(found) => (None, found),
-            };
-            levels.apply(&mut found);
-            graph = lowered.filter(|_| !found.iter().any(Diagnostic::is_error));
-            diagnostics.extend(found);
-        }
+            },
+            true => (None, findings(&plan, &diagnostics)),
+        };
+        levels.apply(&mut found);
+        let graph = lowered.filter(|_| !found.iter().any(Diagnostic::is_error));
+        diagnostics.extend(found);
         for label in diagnostics.iter_mut().flat_map(|diagnostic| &mut diagnostic.spans) {
             label.span = source.clamp(label.span);
         }

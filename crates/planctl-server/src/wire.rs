@@ -790,6 +790,13 @@ pub struct PlanView {
     pub status: Option<String>,
     /// Its owner.
     pub owner: Option<String>,
+    /// What the plan says it is for.
+    #[serde(default)]
+    pub context: Option<String>,
+    /// How soon its work is taken up beside that of other runs.
+    #[serde(default = "normal")]
+    #[schemars(extend("enum" = ["low", "normal", "high", "urgent"]))]
+    pub priority: String,
     /// The canonical path of the workspace.
     pub workspace: String,
     /// `shared`: it works in the workspace itself; `worktree`: in a git worktree of it, on a branch of its own.
@@ -814,6 +821,10 @@ pub struct PlanView {
     pub defaults: Vec<DefaultView>,
     /// The isolation that contracts run in.
     pub isolation: String,
+}
+
+fn normal() -> String {
+    "normal".to_owned()
 }
 
 /// One step of a plan.
@@ -867,6 +878,9 @@ pub struct PlanNodeView {
     pub title: String,
     /// What it is: `call`, `decision`, `human`, `checkpoint`, `sub_plan`, `escalate`.
     pub kind: String,
+    /// What a decision is about, where its author says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// The command that the harness runs, where it runs one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<ContractView>,

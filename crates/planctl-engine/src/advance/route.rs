@@ -101,18 +101,20 @@ fn arrive(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) -> Result<(), Ref
     match &target.kind {
         NodeKind::Start => Err(Refusal::NoSuchNode(to.clone())),
         NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) | NodeKind::SubPlan(_) => {
-            if signal == Signal::Success {
+            let refills = signal == Signal::Success && !is_being_retried(turn, to)?;
+            if refills {
                 pace::begin_anew(turn, to)?;
-            } else if target.gated().is_some() {
+            } else if signal != Signal::Success && target.gated().is_some() {
                 hand_over_failure(turn, &edge.from, to)?;
             }
             carry_context(turn, edge)?;
             note_way(turn, edge, signal)?;
-            enter(turn, to, signal == Signal::Success)
+            enter(turn, to, refills)
         }
         NodeKind::Decision(choice) if choice.command.is_some() => {
+            let refills = signal == Signal::Success && !is_being_retried(turn, to)?;
             carry_context(turn, edge)?;
-            enter(turn, to, signal == Signal::Success)
+            enter(turn, to, refills)
         }
         NodeKind::Checkpoint => {
             pass(turn, edge, signal)?;
@@ -137,6 +139,14 @@ fn arrive(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) -> Result<(), Ref
         NodeKind::Exit { success: true } => finish(turn, edge),
         NodeKind::Exit { success: false } => end_failed(turn, &edge.from, End::Failed),
     }
+}
+
+/// Says whether a node failed, left over its retry edge and comes to its next attempt: that attempt is one of its allowance,
+/// whatever the nodes on the way came to (G-23).
+fn is_being_retried(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
+    let has_way = turn.graph.edges_from(node).iter().any(|edge| edge.on == On::Retry);
+    let record = turn.run.record(node)?;
+    Ok(has_way && record.state == NodeState::Pending && record.tally.failed > 0)
 }
 
 /// Notes by which way a passage is entered.
@@ -270,7 +280,7 @@ fn hand_over_failure(turn: &mut Turn<'_>, from: &NodeId, to: &NodeId) -> Result<
 }
 
 /// Enters a node at which something is done. The allowance refills over a success path, not over a failure path
-/// (DESIGN 6).
+/// (DESIGN 6), and not before the node settled.
 pub(super) fn enter(turn: &mut Turn<'_>, node: &NodeId, refills: bool) -> Result<(), Refusal> {
     let max_visits = turn.graph.node(node).map_or(1, |node| node.max_visits);
     let contract = turn.graph.task(node).map(|task| &task.contract);

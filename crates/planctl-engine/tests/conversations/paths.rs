@@ -53,7 +53,41 @@ fn g15_a_retry_edge_leads_to_another_step_while_the_allowance_lasts() {
         -> agent reported b#1       b#1 to harness
         -> harness found b#1 exit 1  b#1 failed; a#2 to coder, told #1 failed
         -> agent reported a#2       a#2 to harness
+        -> harness found a#2 exit 0  a#2 passed; a settled passed; b#2 to coder, told #1 failed
+        ",
+    );
+}
+
+#[test]
+fn g23_a_retry_that_comes_round_by_a_mending_node_spends_the_allowance() {
+    talk(
+        "
+        plan  a: task retry 1  b: task  c: task  a -on_retry-> b  b -on_success-> a  a -on_exhaust-> c
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent overran a#1        b#1 to coder, told #1 failed
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; a#2 to coder, told #1 failed
+        -> agent overran a#2        a settled failed; c#1 to coder, told #2 failed
+        ",
+    );
+}
+
+#[test]
+fn g23_a_node_that_settled_has_all_its_attempts_again() {
+    talk(
+        "
+        plan  a: task retry 1  b: task  c: task  a -on_retry-> b  b -on_success-> a  a -on_exhaust-> c
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent overran a#1        b#1 to coder, told #1 failed
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; a#2 to coder, told #1 failed
+        -> agent reported a#2       a#2 to harness
         -> harness found a#2 exit 0  a#2 passed; a settled passed; b#2 to coder
+        -> agent reported b#2       b#2 to harness
+        -> harness found b#2 exit 0  b#2 passed; b settled passed; a#3 to coder
+        -> agent overran a#3        b#3 to coder, told #3 failed
         ",
     );
 }

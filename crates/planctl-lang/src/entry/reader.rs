@@ -6,6 +6,7 @@ use planctl_engine::On;
 use super::json::{name_of, scalar, span_of};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::dot::{Of, judged, names_of};
+use crate::lower::RETRIES;
 use crate::near::nearest;
 use crate::parse::STEPS_MAX;
 use crate::source::{Source, Span, Spanned, escape};
@@ -138,7 +139,9 @@ impl Reader<'_> {
             );
             let kind = Spanned::new(Kind::Task, id.span);
             let node = NodeTree::new(id, span_of(step), kind);
-            workflow.nodes.push(self.node(node, object, "a step"));
+            let mut node = self.node(node, object, "a step");
+            stay_on_warn(&mut node, workflow);
+            workflow.nodes.push(node);
         }
         let end = Span::new(steps.range.end.saturating_sub(1), steps.range.end);
         let done = Spanned::new("done".to_owned(), end);
@@ -202,7 +205,31 @@ impl Reader<'_> {
         }
         let kind = self.kind(object, &id);
         let node = NodeTree::new(id, span_of(value), kind);
-        workflow.nodes.push(self.node(node, object, "a node"));
+        let node = self.node(node, object, "a node");
+        self.escalation(&node, object);
+        workflow.nodes.push(node);
+    }
+
+    // G-06: seed 2's form says both of each escalation. planctl's own form (`kind`) also has those that a plan only implies.
+    fn escalation(&mut self, node: &NodeTree, object: &Object<'_>) {
+        if node.kind.value != Kind::Escalate || value_of(object, "type").is_none() {
+            return;
+        }
+        let name = escape(&node.id.value);
+        let asked = [
+            ("escalate", "reason", "say what the person is to know: `\"reason\": \"…\"`"),
+            (
+                "pace_level",
+                "PACE level",
+                "write `\"pace_level\": \"contingent\"`, or another of primary, alternate, contingent, emergency",
+            ),
+        ];
+        for (key, what, help) in asked {
+            if node.said.text(key).is_none() {
+                let missing = Diagnostic::new(Code::P009, format!("node `{name}` has no {what}"));
+                self.found.push(missing.at(node.id.span, "").help(help));
+            }
+        }
     }
 
     // Seed 2 says `type`, planctl's own JSON says `kind`.
@@ -494,6 +521,32 @@ impl Reader<'_> {
         }
         text.map(|text| Spanned::new(text, span_of(value)))
     }
+}
+
+// `warn` of a step in a library keeps the run at the step, which is tried again; a person is asked after the last
+// attempt. Only a step that is not required is passed over with a warning.
+fn stay_on_warn(node: &mut NodeTree, workflow: &Workflow) {
+    let is_lenient = ["required", "allow_partial"]
+        .into_iter()
+        .zip([false, true])
+        .any(|(key, is_lenient)| node.said.flag(key).is_some_and(|flag| flag.value == is_lenient));
+    let Some(span) =
+        node.said.text("on_fail").filter(|policy| policy.value.trim() == "warn").map(|policy| policy.span)
+    else {
+        return;
+    };
+    if is_lenient {
+        return;
+    }
+    let says_how_often = node.said.text("max_retries").is_some()
+        || node.said.text("retry_policy").is_some()
+        || workflow.said.text("default_max_retries").is_some()
+        || workflow.said.text("retry_policy").is_some();
+    let policy = match says_how_often {
+        true => "escalate".to_owned(),
+        false => format!("retry({RETRIES}), then escalate"),
+    };
+    node.said.insert("on_fail", Spanned::new(policy, span));
 }
 
 // Of a key that is given twice the last counts, as everywhere in JSON.

@@ -404,7 +404,8 @@ fn several(
             continue;
         }
         let name = escape(&node.id.value);
-        if is_choice {
+        // P12 is a habit of DOT; an entry of JSON says the outcome of each edge in so many words.
+        if is_choice && (shape.language != Some(Language::Json) || !condition.is_empty()) {
             let message = format!("several edges leave `{name}` at once, and only one is followed");
             let finding =
                 Diagnostic::new(Code::P311, message).at(second.span, "never followed where the other is");
@@ -481,7 +482,8 @@ fn said(workflow: &Workflow, node: &NodeTree, language: Language, found: &mut Ve
                 found.push(refused.finding(until.span, false));
             }
         }
-        Kind::Escalate => {
+        // The reader of JSON says it of the form in which both are required.
+        Kind::Escalate if language == Language::Dot => {
             if node.said.text("escalate").is_none() {
                 let help = "say what the person is to know: `escalate=\"REASON\"`, or `\"reason\"` in JSON";
                 found.push(missing("reason", help).level(Severity::Warning));
@@ -492,7 +494,17 @@ fn said(workflow: &Workflow, node: &NodeTree, language: Language, found: &mut Ve
                 found.push(missing("PACE level", help).level(Severity::Warning));
             }
         }
-        Kind::Start
+        Kind::Start => {
+            // In DOT a contract may be the default of all nodes (`node [contract=none]`).
+            let is_own = language == Language::Json;
+            let contracts = node.contracts.iter().filter(|_| is_own).map(|contract| &contract.command);
+            for said in node.said.text("prompt").into_iter().chain(contracts) {
+                let message = format!("nobody works at the start `{name}`, so its action has no effect");
+                let finding = Diagnostic::new(Code::P314, message).at(said.span, "never done");
+                found.push(finding.help("move it to a task that the start leads to"));
+            }
+        }
+        Kind::Escalate
         | Kind::Decision
         | Kind::Human
         | Kind::Call

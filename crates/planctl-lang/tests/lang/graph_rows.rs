@@ -2,7 +2,7 @@
 
 use planctl_engine::condition::Condition;
 use planctl_engine::{
-    Backoff, Carry, Edge, Fidelity, Graph, NodeId, NodeKind, On, Profile, Restart, SubPlan,
+    Backoff, Carry, Edge, Fidelity, Graph, NodeId, NodeKind, On, Outcome, Profile, Restart, SubPlan,
 };
 use planctl_lang::workflow::{Language, check, to_graph, to_json};
 use planctl_lang::{Code, Diagnostic, Source};
@@ -85,6 +85,9 @@ fn g12_each_flaw_of_a_graph_is_found() {
             "two edges of `a` are for one outcome",
         ),
     ];
+    let twice = text("", &way("a", "end", "on_success"));
+    let is_twice = |found: &Diagnostic| found.code == Code::P308 && found.is_error();
+    assert!(found(&twice, Language::Json).iter().any(is_twice), "two edges for success");
     for (flaw, nodes, edges, code, words) in flaws {
         let found = found(&text(&nodes, &edges), Language::Json);
         let is_told = found.iter().any(|found| found.code == code && found.message.contains(words));
@@ -293,4 +296,76 @@ fn x2_what_every_context_has_is_no_slip() {
         );
         assert!(read.iter().all(|found| found.code != Code::P313), "{name}: {read:?}");
     }
+}
+
+#[test]
+fn g10_h32_a_required_step_with_warn_is_tried_again_and_never_passed_over() {
+    let steps = |last: &str| {
+        format!(
+            r#"{{"name": "P", "steps": [
+                {{"name": "One", "action": "Do it", "contract": "make one", "on_fail": "warn", {last}}},
+                {{"name": "Two", "action": "Do it", "contract": "make two", "required": true}}]}}"#
+        )
+    };
+    let read = |last: &str| {
+        let graph = graph(&steps(last), Language::Json);
+        let id = NodeId::new("step_1");
+        let task = graph.task(&id).unwrap();
+        let after = graph.edges_from(&id).iter().find(|edge| edge.on == On::Exhaust).unwrap();
+        let asks = matches!(graph.node(&after.to).unwrap().kind, NodeKind::Escalate { .. });
+        (task.max_retries, task.lapse, asks)
+    };
+    assert_eq!(read("\"required\": true"), (2, Outcome::Failed, true));
+    assert_eq!(read("\"max_retries\": 4"), (4, Outcome::Failed, true));
+    assert_eq!(read("\"required\": false"), (0, Outcome::Warned, false));
+    assert_eq!(read("\"allow_partial\": true"), (0, Outcome::Warned, false));
+}
+
+#[test]
+fn g02_a_start_with_an_action_is_warned_about() {
+    let start = |said: &str| {
+        format!(
+            r#"{{"graph": {{"nodes": {{"s": {{"type": "start"{said}}}, "a": {{"action": "Do it", "contract": "make"}}, "end": {{"type": "exit"}}}},
+            "edges": [{{"from": "s", "to": "a"}}, {{"from": "a", "to": "end", "condition": "on_success"}}]}}}}"#
+        )
+    };
+    assert!(found(&start(""), Language::Json).is_empty());
+    let found = found(&start(r#", "action": "Tidy up""#), Language::Json);
+    assert!(
+        found.iter().any(|found| found.code == Code::P314 && found.message.contains("the start `s`")),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn g06_an_escalation_of_a_library_says_its_reason_and_its_pace_level() {
+    let escalation = |said: &str| {
+        format!(
+            r#"{{"graph": {{"start": "a", "nodes": {{"a": {{"action": "Do it", "contract": "make"}}, "x": {{{said}}}, "end": {{"type": "exit"}}}},
+            "edges": [{{"from": "a", "to": "end", "condition": "on_success"}}, {{"from": "a", "to": "x", "condition": "on_fail"}}]}}}}"#
+        )
+    };
+    let errors = |said: &str| {
+        let found = found(&escalation(said), Language::Json).into_iter().filter(Diagnostic::is_error);
+        found.map(|found| found.message).collect::<Vec<_>>()
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(errors(r#""type": "escalate", "reason": "Stuck", "pace_level": "contingent""#), none);
+    assert_eq!(errors(r#""type": "escalate", "reason": "Stuck""#), ["node `x` has no PACE level"]);
+    assert_eq!(errors(r#""type": "escalate""#), ["node `x` has no reason", "node `x` has no PACE level"]);
+    assert_eq!(errors(r#""kind": "escalate", "reason": "Stuck""#), none);
+}
+
+#[test]
+fn p63_what_lowering_finds_is_told_with_the_other_findings() {
+    let text = r#"{"graph": {"start": "a", "nodes": {
+        "a": {"action": "Do it", "verify": {"type": "any_output"}},
+        "b": {"action": "Do it", "contract": "make"},
+        "end": {"type": "exit"}}, "edges": [{"from": "a", "to": "end", "condition": "on_success"}, {"from": "b", "to": "end", "condition": "on_success"}]}}"#;
+    let source = Source::new("plan.json", text);
+    let verified =
+        planctl_lang::verify(&source, &planctl_lang::Facts::default(), &planctl_lang::Levels::default());
+    let codes: Vec<Code> =
+        verified.diagnostics.iter().filter(|found| found.is_error()).map(|found| found.code).collect();
+    assert_eq!(codes, [Code::P017, Code::P305]);
 }

@@ -9,12 +9,15 @@ use crate::wire::{CheckpointView, SpentView, TraversalEvent, TraversalView, Visi
 /// The most events that are told (G-36).
 const EVENTS_MAX: usize = 50;
 
+/// Stands for the outcome of a node that was entered and is not over (G-30).
+const PENDING: &str = "pending";
+
 /// Shows the way of a run, which is wholly loaded; of its history, the first lines and the newest.
 pub(crate) fn view(row: &RunRow, graph: &Graph, run: &Run, history: (&[Line], &[Line])) -> TraversalView {
     let (first, newest) = history;
     let way = view::traversal(graph, run, &facts(newest));
     let turn = run.head.transitions;
-    let mut events = events(row, newest, turn);
+    let mut events = events(row, graph, newest, turn);
     let is_move = |event: &&TraversalEvent| matches!(event.kind.as_str(), "node_entered" | "edge_followed");
     let moved = events.iter().rev().find(is_move).map_or(0, |event| event.turn);
     let since = turn.saturating_sub(moved);
@@ -22,7 +25,7 @@ pub(crate) fn view(row: &RunRow, graph: &Graph, run: &Run, history: (&[Line], &[
     let step = way.current.as_ref().and_then(|id| graph.node(id)?.step());
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let visited = way.visited.iter().map(|(id, node)| {
-        let outcome = node.outcome.map(str::to_owned);
+        let outcome = Some(node.outcome.unwrap_or(PENDING).to_owned());
         let visited = VisitedView { outcome, attempts: node.attempts, visits: node.visits };
         (id.as_str().to_owned(), visited)
     });
@@ -35,7 +38,8 @@ pub(crate) fn view(row: &RunRow, graph: &Graph, run: &Run, history: (&[Line], &[
         visited: visited.collect(),
         path: way.path.iter().map(|id| id.as_str().to_owned()).collect(),
         total_nodes: count(way.total),
-        completed_nodes: count(way.completed.len()),
+        // Nothing is done at the start.
+        completed_nodes: count(way.completed.iter().filter(|id| *id != graph.start()).count()),
         started_turn: started(first),
         turn,
         turns_since_transition: since,
@@ -104,20 +108,20 @@ fn started(first: &[Line]) -> Option<u32> {
 }
 
 /// Numbers the newest facts by their turns, from the last one backwards.
-fn events(row: &RunRow, newest: &[Line], last: u32) -> Vec<TraversalEvent> {
+fn events(row: &RunRow, graph: &Graph, newest: &[Line], last: u32) -> Vec<TraversalEvent> {
     let mut turn = last;
     let mut events: Vec<TraversalEvent> = Vec::new();
     for line in newest.iter().rev() {
         match &line.said {
             Said::Input(_) => turn = turn.saturating_sub(1),
-            Said::Fact(fact) => events.push(event(row, fact, turn)),
+            Said::Fact(fact) => events.push(event(row, graph, fact, turn)),
         }
     }
     events.reverse();
     events
 }
 
-fn event(row: &RunRow, fact: &Fact, turn: u32) -> TraversalEvent {
+fn event(row: &RunRow, graph: &Graph, fact: &Fact, turn: u32) -> TraversalEvent {
     let mut event = TraversalEvent {
         kind: fact.name().to_owned(),
         turn,
@@ -140,6 +144,7 @@ fn event(row: &RunRow, fact: &Fact, turn: u32) -> TraversalEvent {
     } else if let Fact::NodeSettled { outcome, .. } = fact {
         event.outcome = Some(outcome.status_word().to_owned());
     } else if let Fact::PlanActivated { .. } = fact {
+        event.node = Some(graph.start().as_str().to_owned());
         event.plan = Some(row.plan_path.clone());
     }
     event

@@ -30,7 +30,7 @@ pub struct TraversalView {
     pub path: Vec<String>,
     /// How many nodes the graph has.
     pub total_nodes: u32,
-    /// How many of them are over and count as met.
+    /// How many of them are over and count as met, without the start.
     pub completed_nodes: u32,
     /// The turn at which the run began.
     pub started_turn: Option<u32>,
@@ -56,8 +56,8 @@ pub struct TraversalView {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct VisitedView {
-    /// How it ended, where it did: `success`, `fail`, `partial_success`, `skipped`.
-    #[schemars(extend("enum" = ["success", "fail", "partial_success", "skipped", null]))]
+    /// How it ended: `success`, `fail`, `partial_success`, `skipped`; until then `pending`.
+    #[schemars(extend("enum" = ["success", "fail", "partial_success", "skipped", "pending", null]))]
     pub outcome: Option<String>,
     /// How often it was tried.
     pub attempts: u16,

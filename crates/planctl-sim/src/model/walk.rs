@@ -59,16 +59,18 @@ impl Model {
         match self.kind(to) {
             NodeKind::Start => {}
             NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) | NodeKind::SubPlan(_) => {
+                let refills = self.refills(to, why);
                 match why {
-                    Signal::Success => self.lower_level(to),
+                    Signal::Success if refills => self.lower_level(to),
+                    Signal::Success => {}
                     Signal::Retry | Signal::Exhausted => self.pass_on_failure(&edge.from, to),
                 }
                 self.bring_context(edge);
-                self.enter(to, why == Signal::Success);
+                self.enter(to, refills);
             }
             NodeKind::Decision(choice) if choice.command.is_some() => {
                 self.bring_context(edge);
-                self.enter(to, why == Signal::Success);
+                self.enter(to, self.refills(to, why));
             }
             NodeKind::Checkpoint => {
                 self.note_from(edge, why);
@@ -92,6 +94,14 @@ impl Model {
                 self.tell(format!("failed at {}", self.subject(&edge.from)));
             }
         }
+    }
+
+    /// Says whether a node that is entered has all its attempts again: over a success path, unless it left over its retry edge
+    /// and has not settled since.
+    fn refills(&self, node: &NodeId, why: Signal) -> bool {
+        let retries = self.graph.edges_from(node).iter().any(|edge| edge.on == On::Retry);
+        let is_unsettled = self.place(node) == Place::Nowhere && self.failed(node) > 0;
+        why == Signal::Success && !(retries && is_unsettled)
     }
 
     /// Leaves a decision as the way by which it was entered says, also where a person has it tried again.

@@ -302,7 +302,7 @@ fn g30_g31_the_way_of_a_run_is_told_with_the_names_of_the_seed() {
     assert_eq!(way["current_node"], Value::Null);
     assert_eq!(way["visited"]["check"], json!({"outcome": "success", "attempts": 2, "visits": 2}));
     assert_eq!((&way["total_nodes"], &way["total_steps"]), (&json!(8), &json!(4)));
-    assert_eq!(way["completed_nodes"], 7, "all but the exit: {way}");
+    assert_eq!(way["completed_nodes"], 6, "all but the start and the exit: {way}");
     assert_eq!(way["started_turn"], 3, "submitted, approved, admitted");
     assert_eq!((&way["turns_since_transition"], &way["turns_since_progress"]), (&json!(0), &json!(0)));
     assert_eq!((&way["stale_after_turns"], &way["current_step"]), (&Value::Null, &Value::Null));
@@ -321,6 +321,11 @@ fn g30_g31_the_way_of_a_run_is_told_with_the_names_of_the_seed() {
         (&way["mode"], &way["current_node"], &way["current_step"]),
         (&json!("linear"), &json!("2"), &json!(1))
     );
+    assert_eq!(
+        (&way["visited"]["1"]["outcome"], &way["visited"]["2"]["outcome"]),
+        (&json!("success"), &json!("pending"))
+    );
+    assert_eq!(way["completed_nodes"], 1, "{way}");
     let page = room.planctl(&["plan", "status", "@last", "--traversal"]).out;
     assert!(page.contains("at 2") && page.contains("path: 1 → 2"), "{page}");
 }
@@ -335,7 +340,10 @@ fn g35_g37_events_have_the_fields_of_the_seed_in_order_and_turns_that_never_fall
     let of = |kind: &str| {
         events.iter().find(|event| event["type"] == kind).unwrap_or_else(|| panic!("{kind}: {way}"))
     };
-    assert_eq!(of("plan_activated")["plan"], "branched.dot");
+    assert_eq!(
+        (&of("plan_activated")["plan"], &of("plan_activated")["node"]),
+        (&json!("branched.dot"), &json!("start"))
+    );
     assert!(of("node_entered")["node"].is_string());
     // Two branches are under way at once.
     assert!(["one", "two"].contains(&of("node_verified")["node"].as_str().unwrap()), "{way}");

@@ -209,6 +209,40 @@ fn show_tells_what_would_run_with_every_contract_in_full() {
 }
 
 #[test]
+fn p03_show_tells_the_context_and_the_priority() {
+    let room = Room::new();
+    let plan = two_steps().replace("## Steps", "**Context:** Logins fail.\n\n**Priority:** high\n\n## Steps");
+    room.write("p.md", &plan).write("q.md", &two_steps()).write("check.sh", "true").write("one.txt", "");
+    let view = room.json(&["plan", "show", "p.md", "--json"]);
+    assert_eq!(
+        (view["context"].as_str(), view["priority"].as_str()),
+        (Some("Logins fail."), Some("high")),
+        "{view}"
+    );
+    let said = room.planctl(&["plan", "show", "p.md"]);
+    for words in ["context    Logins fail.", "priority   high"] {
+        assert!(said.out.contains(words), "{words}\n{}", said.out);
+    }
+    let plain = room.json(&["plan", "show", "q.md", "--json"]);
+    assert_eq!((&plain["context"], plain["priority"].as_str()), (&serde_json::Value::Null, Some("normal")));
+}
+
+#[test]
+fn g26_show_tells_what_a_decision_is_about() {
+    let room = Room::new();
+    let graph = r#"{"name": "Fix", "graph": {"start": "a", "nodes": {
+        "a": {"action": "Mend it", "contract": "test -s one.txt"},
+        "which": {"type": "decision", "name": "Which way", "description": "A small fix, or a rewrite"},
+        "end": {"type": "exit"}},
+        "edges": [{"from": "a", "to": "which"}, {"from": "which", "to": "end"}]}}"#;
+    room.write("p.json", graph);
+    let view = room.json(&["plan", "show", "p.json", "--json"]);
+    assert_eq!(view["nodes"][0]["description"], "A small fix, or a rewrite", "{view}");
+    let said = room.planctl(&["plan", "show", "p.json"]);
+    assert!(said.out.contains("A small fix, or a rewrite"), "{}", said.out);
+}
+
+#[test]
 fn what_a_plan_says_can_not_rewrite_the_terminal() {
     let room = Room::new();
     room.write("p.md", &two_steps().replace("First, please.", "Hide \u{202e}this\u{1b}[2J."));

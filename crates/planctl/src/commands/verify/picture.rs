@@ -32,6 +32,8 @@ pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<
         digest: checked.verification.digest.as_str().to_owned(),
         status: frontmatter.status.as_ref().map(|status| status.value.clone()),
         owner: frontmatter.owner.as_ref().map(|owner| owner.value.clone()),
+        context: checked.verification.tree.context.as_ref().map(|context| context.value.clone()),
+        priority: planctl_lang::priority_word(graph.priority()).to_owned(),
         workspace: context.workspace().display().to_string(),
         mode: config.workspace.mode.word().to_owned(),
         git: config.workspace.git.word().to_owned(),
@@ -122,6 +124,7 @@ fn node_view(number: u32, node: &Node) -> Option<PlanNodeView> {
         number,
         title: node.title.clone(),
         kind: kind.to_owned(),
+        description: None,
         contract: None,
         asks: None,
         options: Vec::new(),
@@ -130,9 +133,11 @@ fn node_view(number: u32, node: &Node) -> Option<PlanNodeView> {
         NodeKind::Call(call) => {
             Some(PlanNodeView { contract: Some(contract_view(&call.contract)), ..view("call") })
         }
-        NodeKind::Decision(choice) => {
-            Some(PlanNodeView { contract: choice.command.as_deref().map(contract_view), ..view("decision") })
-        }
+        NodeKind::Decision(choice) => Some(PlanNodeView {
+            description: choice.description.clone().filter(|description| *description != node.title),
+            contract: choice.command.as_deref().map(contract_view),
+            ..view("decision")
+        }),
         NodeKind::Human(question) => Some(PlanNodeView {
             asks: Some(question.text.clone()),
             options: question.options.clone(),
@@ -251,7 +256,11 @@ pub fn drawn(view: &PlanView, worker: Option<&Agent>, only_step: Option<u32>) ->
     let mut line = |name: &str, value: String| text.push_str(&format!("  {:<11}{value}\n", name));
     line("plan", format!("{} · {}", show::safe(&view.plan), short_digest(&view.digest)));
     line("workspace", place(&view.workspace, &view.mode, &view.git));
+    if let Some(context) = &view.context {
+        line("context", show::plan_block(context.trim()).replace('\n', "\n             "));
+    }
     line("budget", show::budget(&view.budget));
+    line("priority", show::safe(&view.priority));
     line("isolation", format!("{} (tier 0: contracts and workers run as you)", view.isolation));
     if let Some(worker) = worker {
         line("worker", format!("{} (serves every role)", show::safe(&worker.shown())));
@@ -299,7 +308,7 @@ fn node_drawn(node: &PlanNodeView) -> String {
         styled(BOLD, &format!("{}.", node.number)),
         styled(BOLD, &show::safe(&node.title)),
     );
-    for line in node.asks.iter().flat_map(|asks| asks.trim().lines()) {
+    for line in node.description.iter().chain(&node.asks).flat_map(|said| said.trim().lines()) {
         text.push_str(&styled(FAINT, &format!("  {}", show::safe(line))));
         text.push('\n');
     }
