@@ -404,8 +404,7 @@ fn several(
             continue;
         }
         let name = escape(&node.id.value);
-        // P12 is a habit of DOT; an entry of JSON says the outcome of each edge in so many words.
-        if is_choice && (shape.language != Some(Language::Json) || !condition.is_empty()) {
+        if is_choice {
             let message = format!("several edges leave `{name}` at once, and only one is followed");
             let finding =
                 Diagnostic::new(Code::P311, message).at(second.span, "never followed where the other is");
