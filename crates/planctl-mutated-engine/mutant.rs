@@ -66,6 +66,8 @@ pub enum Mutant {
     PaceForgotten,
     /// A PACE level is left out.
     PaceSkipsLevel,
+    /// An attempt that comes back over a retry edge begins the count anew.
+    RetryEdgeRefills,
     /// A join counts a branch twice.
     BranchCountedTwice,
     /// A goal that is unmet is passed over.
@@ -159,7 +161,7 @@ impl Mutant {
     ];
 
     /// Deliberate bugs that show in graphs only.
-    pub const OF_GRAPHS: [Mutant; 28] = [
+    pub const OF_GRAPHS: [Mutant; 29] = [
         Mutant::BudgetCountedAtEnd,
         Mutant::BranchCountedTwice,
         Mutant::GoalSkipped,
@@ -188,6 +190,7 @@ impl Mutant {
         Mutant::ExitDropsBranches,
         Mutant::DecisionForgetsFailure,
         Mutant::RetryPassesDecision,
+        Mutant::RetryEdgeRefills,
     ];
 }
 

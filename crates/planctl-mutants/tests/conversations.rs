@@ -15,7 +15,7 @@ mod script;
 mod speech;
 
 /// Conversations that a planted bug makes go another way.
-const CAUGHT: [(Mutant, &str); 28] = [
+const CAUGHT: [(Mutant, &str); 29] = [
     (
         Mutant::BudgetCountedAtEnd,
             "
@@ -286,6 +286,18 @@ const CAUGHT: [(Mutant, &str); 28] = [
             approved
             -> clock admitted           goal a unmet; d held: escalation no_edge
             -> human retry              d held: escalation no_edge
+            ",
+    ),
+    (
+        Mutant::RetryEdgeRefills,
+            "
+            plan  a: task retry 1  b: task  c: task  a -on_retry-> b  b -on_success-> a  a -on_exhaust-> c
+            approved
+            -> clock admitted           a#1 to coder
+            -> agent overran a#1        b#1 to coder, told #1 failed
+            -> agent reported b#1       b#1 to harness
+            -> harness found b#1 exit 0  b#1 passed; b settled passed; a#2 to coder, told #1 failed
+            -> agent overran a#2        a settled failed; c#1 to coder, told #2 failed
             ",
     ),
 ];
