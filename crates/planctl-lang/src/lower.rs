@@ -106,13 +106,17 @@ pub(crate) fn findings(plan: &Plan<'_>, errors: &[Diagnostic]) -> Vec<Diagnostic
         .iter()
         .filter(|found| found.is_error())
         .all(|found| found.code == Code::P010 || is_of_step(found.code));
-    if !are_nodes_sound {
-        return unsupported(plan);
-    }
-    let found = match lower(plan) {
-        Ok((_, found)) | Err(found) => found,
+    let found = match are_nodes_sound {
+        false => unsupported(plan),
+        true => match lower(plan) {
+            Ok((_, found)) | Err(found) => found,
+        },
     };
-    found.into_iter().filter(|found| found.code != Code::P301).collect()
+    // A task without a contract is told as that, not as a check that is not supported as well.
+    let place = |found: &Diagnostic| found.spans.first().map(|label| label.span);
+    let told: BTreeSet<_> = errors.iter().filter(|error| error.is_error()).filter_map(place).collect();
+    let is_told = |found: &Diagnostic| place(found).is_some_and(|place| told.contains(&place));
+    found.into_iter().filter(|found| found.code != Code::P301 && !is_told(found)).collect()
 }
 
 fn unsupported(plan: &Plan<'_>) -> Vec<Diagnostic> {

@@ -28,7 +28,7 @@ const CLOCK_EXCEPTIONS: [Exception; 5] = [
     except("crates/planctl-store/src/cluster/", "waits for the private Postgres, on the monotonic clock"),
     except("crates/planctl-store/src/connections.rs", "patience with an outage, on the monotonic clock"),
     except(
-        "crates/planctl-store/src/told_time.rs",
+        "crates/planctl-store/src/server_clock.rs",
         "the age of the database's own time, on the monotonic clock",
     ),
 ];

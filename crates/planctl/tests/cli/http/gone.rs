@@ -13,7 +13,7 @@ use super::house::{Ask, House, written};
 /// What the statements of claims of several workers, of one that serves two roles, and of reports have near their beginning,
 /// and others on the same table don't.
 const CLAIMS: &str = "with able as";
-const CLAIM: &str = "and i.target = any(";
+const CLAIM: &str = "unnest($3::text[]) t (name)";
 const REPORT: &str = "with ";
 
 /// A table that nobody writes until this is dropped.
