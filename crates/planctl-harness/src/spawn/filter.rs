@@ -116,7 +116,13 @@ const ALLOW: sock_filter = end(libc::SECCOMP_RET_ALLOW);
 const KILL: sock_filter = end(libc::SECCOMP_RET_KILL_PROCESS);
 
 /// `AUDIT_ARCH_*` of the architecture that planctl is built for.
-const ARCHITECTURE: u32 = if cfg!(target_arch = "x86_64") { 0xc000_003e } else { 0xc000_00b7 };
+const ARCHITECTURE: u32 = if cfg!(target_arch = "x86_64") {
+    0xc000_003e
+} else if cfg!(target_arch = "aarch64") {
+    0xc000_00b7
+} else {
+    panic!("name the architecture's number here")
+};
 /// The second set of numbers that x86-64 kernels may have for the same calls begins here.
 const X32: u32 = 0x4000_0000;
 
