@@ -3,16 +3,13 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use landlock::{
-    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
-    RulesetCreated, RulesetCreatedAttr, Scope,
-};
+use landlock::{ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr, Scope};
 use nix::libc;
-use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, fstat, openat};
+use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
@@ -85,7 +82,6 @@ impl Restrictions {
     ///
     /// Makes system calls only, so it may run between `clone` and `exec` on a borrowed stack.
     pub(super) unsafe fn apply(&self) -> Result<(), i32> {
-        use std::os::fd::AsRawFd;
         let filter = filter();
         // SAFETY: system calls on values that live as long as the process.
         unsafe {
@@ -187,7 +183,7 @@ impl LeftOut {
 
 /// A ruleset in the making.
 struct Rules {
-    ruleset: RulesetCreated,
+    ruleset: OwnedFd,
     read: BitFlags<AccessFs>,
     all: BitFlags<AccessFs>,
 }
@@ -204,10 +200,11 @@ impl Rules {
             ruleset = ruleset.and_then(|ruleset| ruleset.scope(scopes));
         }
         let ruleset = ruleset.and_then(Ruleset::create).map_err(io::Error::other)?;
+        let ruleset = Option::from(ruleset).ok_or_else(|| io::Error::from_raw_os_error(libc::EOPNOTSUPP))?;
         Ok(Rules { ruleset, read: AccessFs::from_read(abi), all })
     }
 
-    /// Allows access beneath a path; one that isn't there, or is a link, is passed over.
+    /// Allows access beneath a path; one that isn't there is passed over.
     fn allow(&mut self, path: &Path, access: BitFlags<AccessFs>) -> io::Result<()> {
         self.allow_in(CWD, path, access)
     }
@@ -221,19 +218,39 @@ impl Rules {
     ) -> io::Result<()> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(file) = openat(folder, name, flags, Mode::empty()) else { return Ok(()) };
-        let access = match FileType::from_raw_mode(fstat(&file)?.st_mode) {
-            FileType::Directory => access,
-            FileType::Symlink => return Ok(()),
-            FileType::RegularFile
-            | FileType::Fifo
-            | FileType::Socket
-            | FileType::CharacterDevice
-            | FileType::BlockDevice
-            | FileType::Unknown => access & (AccessFs::from_file(ABI::V5) & self.all),
-        };
-        let rule = PathBeneath::new(file.as_fd(), access);
-        (&mut self.ruleset).add_rule(rule).map_err(io::Error::other)?;
+        match self.add_rule(&file, access) {
+            // The kernel refuses rights of folders for what is none; a rule for a link stands for the link alone.
+            Err(Errno::INVAL) => self.add_rule(&file, access & AccessFs::from_file(ABI::V5))?,
+            added => added?,
+        }
         Ok(())
+    }
+
+    /// Adds a rule as the kernel takes it: the library looks each file up once more, which costs as much as the rule.
+    fn add_rule(&self, file: &OwnedFd, access: BitFlags<AccessFs>) -> Result<(), Errno> {
+        /// `struct landlock_path_beneath_attr`.
+        #[repr(C, packed)]
+        struct PathBeneath {
+            allowed: u64,
+            parent: i32,
+        }
+        /// `LANDLOCK_RULE_PATH_BENEATH`.
+        const PATH_BENEATH: u32 = 1;
+        if access.is_empty() {
+            return Ok(());
+        }
+        let rule = PathBeneath { allowed: access.bits(), parent: file.as_raw_fd() };
+        // SAFETY: the kernel reads the structure, which has its layout.
+        let added = unsafe {
+            libc::syscall(
+                libc::SYS_landlock_add_rule,
+                self.ruleset.as_raw_fd(),
+                PATH_BENEATH,
+                std::ptr::from_ref(&rule),
+                0_u32,
+            )
+        };
+        check(added).map_err(Errno::from_raw_os_error)
     }
 
     /// Allows access beneath a path but for what is left out within it, and what is beneath that.
@@ -310,8 +327,6 @@ impl Rules {
         for path in folders.iter().map(PathBuf::from).chain(writable) {
             self.allow_around(&path, self.all, hidden)?;
         }
-        let ruleset: Option<OwnedFd> = self.ruleset.into();
-        let ruleset = ruleset.ok_or_else(|| io::Error::from_raw_os_error(libc::EOPNOTSUPP))?;
-        Ok(Restrictions { ruleset })
+        Ok(Restrictions { ruleset: self.ruleset })
     }
 }
