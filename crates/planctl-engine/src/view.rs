@@ -152,7 +152,11 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         }
         Fact::EdgeFollowed { from, to, signal, choosing, .. } => {
             let why = choosing.as_deref().map(choosing_words).unwrap_or_default();
-            format!("{} {}, so the run went to {}{why}", name(from), signal_words(*signal), name(to))
+            let target = graph.node(to).map(|node| &node.kind);
+            let reason =
+                if let Some(NodeKind::Escalate { reason, .. }) = target { reason.as_deref() } else { None };
+            let reason = quoted(reason);
+            format!("{} {}, so the run went to {}{reason}{why}", name(from), signal_words(*signal), name(to))
         }
         Fact::NodeSettled { node, outcome, by, note } => {
             let by = by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();

@@ -1,13 +1,16 @@
 //! A finding: its stable code, its level, where it stands, and how to mend it.
 
+pub(crate) mod explain;
+pub(crate) mod levels;
+
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::characters::hidden;
-pub(crate) use crate::characters::printable;
-use crate::source::Span;
+use crate::text::Span;
+use crate::text::characters::hidden;
+pub(crate) use crate::text::characters::printable;
 
 macro_rules! codes {
     ($($code:ident $level:ident $title:literal,)*) => {
@@ -295,7 +298,9 @@ impl Diagnostic {
             .chain(&mut self.mends_all)
             .chain([&mut self.message]);
         let needs_it = |text: &&mut String| {
-            !text.is_ascii() || text.contains(char::is_control) || !crate::secrets::secrets(text).is_empty()
+            !text.is_ascii()
+                || text.contains(char::is_control)
+                || !crate::text::secrets::secrets(text).is_empty()
         };
         for text in texts.filter(needs_it) {
             *text = printable(text);
@@ -315,27 +320,5 @@ impl Diagnostic {
 
 /// Returns the nearest of the known words to what was found, where one is near enough to be meant.
 pub fn did_you_mean<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    crate::near::nearest(found, known).map(|nearest| nearest.word)
-}
-
-// Edits between two words, a swap of neighbours counting as one; words are short, so the table is small.
-pub(crate) fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.chars().take(64).collect();
-    let b: Vec<char> = b.chars().take(64).collect();
-    // The row before last, the last, and this one.
-    let mut rows = [[0_usize; 65]; 3];
-    rows[1] = std::array::from_fn(|at| at);
-    for i in 1..=a.len() {
-        rows[2][0] = i;
-        for j in 1..=b.len() {
-            let change = rows[1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = change.min(rows[1][j] + 1).min(rows[2][j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[0][j - 2] + 1);
-            }
-            rows[2][j] = best;
-        }
-        rows.rotate_left(1);
-    }
-    rows[1][b.len()]
+    crate::text::near::nearest(found, known).map(|nearest| nearest.word)
 }

@@ -1,18 +1,10 @@
 //! What is true where the plan will run, given to the lints as plain data; this crate touches no files itself.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use planctl_glob::{Glob, is_glob};
+use planctl_engine::{Ending, Verdict};
 use serde::{Deserialize, Serialize};
-use unicode_normalization::UnicodeNormalization as _;
-
-use crate::lint::Scripts;
-use crate::lint::order::Order;
-use crate::lint::plainly::Right;
-use crate::shell::{self, Deciding, Use};
-use crate::source::Source;
-use crate::tree::{PlanTree, StepTree};
-use crate::trial::Trial;
 
 /// What the lints ask about a plan's surroundings.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -156,178 +148,39 @@ impl SpecialKind {
     }
 }
 
-/// Returns what the lints want to know about a plan.
-pub fn wants(source: &Source, tree: &PlanTree) -> Wants {
-    let scripts = Scripts::read(tree);
-    wants_of(tree, &scripts, &Order::read(source, tree, &scripts))
+/// The result of trying a step's contract before any work is done.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Trial {
+    /// It was not tried.
+    Skipped {
+        /// Why, as the end of a sentence: `it names …`.
+        reason: String,
+    },
+    /// It ran, twice unless it ran past its time.
+    Tried(Tried),
 }
 
-/// Returns how a path may be written in Unicode otherwise: composed or decomposed.
-pub(crate) fn other_forms(path: &str) -> Vec<String> {
-    if path.is_ascii() {
-        return Vec::new();
-    }
-    let mut forms: Vec<String> = vec![path.nfc().collect(), path.nfd().collect()];
-    forms.dedup();
-    forms.retain(|form| form != path);
-    forms
+/// The findings of the trial runs of one contract.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Tried {
+    /// The runs, in order; the second one met what the first one left.
+    pub runs: Vec<TrialRun>,
+    /// How long one run may take.
+    pub timeout: Duration,
+    /// Files of the workspace that differed afterwards, those first that people would name; ignored files don't count.
+    pub changed: Vec<String>,
+    /// How many differed, also of those that are not listed.
+    pub changed_count: usize,
 }
 
-pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Wants {
-    let mut wants = Wants::default();
-    for (at, step) in tree.steps.iter().enumerate() {
-        for (path, _) in step.subscribed_files() {
-            if is_glob(path) {
-                wants.globs.insert(path.to_owned())
-            } else {
-                wants.files.insert(path.to_owned())
-            };
-        }
-        for entry in step.declared_changes() {
-            let path = clean(&entry.value);
-            if is_glob(&path) {
-                wants.globs.insert(path)
-            } else {
-                wants.files.insert(path)
-            };
-        }
-        wants.globs.extend(step.protects.iter().map(|glob| glob.value.clone()));
-        wants.files.extend(contract_files(scripts, at));
-        // What we read, bash reads; a process for each contract of a long plan would cost more than all the rest.
-        if let Some(contract) = &step.contract
-            && scripts.read_of(at).is_none()
-        {
-            wants.scripts.insert(contract.command.clone());
-        }
-        let started = scripts.read_of(at).map(shell::commands).unwrap_or_default();
-        wants
-            .commands
-            .extend(started.into_iter().map(|started| started.name).filter(|name| !name.contains('/')));
-    }
-    wants.files.retain(|path| leaves_workspace(path).is_none());
-    wants.files.extend(order.asked().map(str::to_owned));
-    let other_forms: Vec<String> = wants.files.iter().flat_map(|path| other_forms(path)).collect();
-    wants.files.extend(other_forms);
-    wants.globs.retain(|glob| leaves_workspace(glob).is_none());
-    wants
-}
-
-/// Returns the files of the workspace that a step's contract names.
-pub(crate) fn contract_files(scripts: &Scripts, at: usize) -> BTreeSet<String> {
-    let paths = scripts.files(at).iter().map(|file| file.path.trim_end_matches('/'));
-    paths.filter(|path| !is_glob(path) && leaves_workspace(path).is_none()).map(str::to_owned).collect()
-}
-
-/// Returns the files by which a contract judges, and patterns of them: those that it names, less its own products, which it
-/// writes and never reads, and those that its tools read.
-///
-/// A product that is there at approval would be the contract's own change at each gate.
-pub(crate) fn judging_files(scripts: &Scripts, at: usize) -> BTreeSet<String> {
-    let mut named = contract_files(scripts, at);
-    let uses = |path: &str, how: Use| {
-        let mut files = scripts.files(at).iter().filter(|file| file.path.trim_end_matches('/') == path);
-        files.any(|file| file.how == how)
-    };
-    named.retain(|path| uses(path, Use::Reads) || !uses(path, Use::Writes));
-    named.extend(scripts.deciding(at).into_iter().flat_map(Deciding::all).map(str::to_owned));
-    named
-}
-
-/// Returns the files and globs that a step's worker may change: those of its `**changes:**`, else those that its task plainly
-/// makes or changes; less those that the step protects.
-pub(crate) fn may_change(order: &Order, at: usize, step: &StepTree) -> BTreeSet<String> {
-    let mut may_change: BTreeSet<String> = if step.changes.is_empty() {
-        let rights = rights_of_task(order, at);
-        rights
-            .into_iter()
-            .filter(|(_, right)| *right == Right::May)
-            .map(|(path, _)| path.to_owned())
-            .collect()
-    } else {
-        step.declared_changes().map(|entry| clean(&entry.value)).collect()
-    };
-    let protected = Protected::by(step);
-    may_change.retain(|path| !protected.holds(path));
-    may_change
-}
-
-/// Returns what a step's task says about changing each file that it names.
-pub(crate) fn rights_of_task(order: &Order, at: usize) -> BTreeMap<&str, Right> {
-    let mut said: BTreeMap<&str, Vec<Right>> = BTreeMap::new();
-    for mention in order.of_task(at) {
-        said.entry(&mention.path).or_default().push(mention.right);
-    }
-    said.into_iter().filter_map(|(path, said)| Some((path, Right::of_all(said)?))).collect()
-}
-
-/// Says whether one of these files and globs is a path, or matches it.
-pub(crate) fn matches_any<S: AsRef<str>>(patterns: impl IntoIterator<Item = S>, path: &str) -> bool {
-    patterns.into_iter().any(|pattern| {
-        let pattern = pattern.as_ref();
-        pattern == path || is_glob(pattern) && Glob::parse(pattern).is_ok_and(|glob| glob.matches(path))
-    })
-}
-
-/// Returns a path or glob as it is compared: without a leading `./`.
-pub(crate) fn clean(path: &str) -> String {
-    path.strip_prefix("./").unwrap_or(path).to_owned()
-}
-
-/// What the globs of `**protects:**` match.
-pub(crate) struct Protected(Vec<Glob>);
-
-impl Protected {
-    pub(crate) fn by(step: &StepTree) -> Protected {
-        // One that is no glob is a finding of its own.
-        Protected(step.protects.iter().filter_map(|glob| Glob::parse(&glob.value).ok()).collect())
-    }
-
-    pub(crate) fn holds(&self, path: &str) -> bool {
-        self.0.iter().any(|glob| glob.matches(path))
-    }
-}
-
-/// Returns the files that a step's task, subscriptions and `**changes:**` name.
-pub(crate) fn named_files<'a>(order: &'a Order, at: usize, step: &'a StepTree) -> BTreeSet<&'a str> {
-    let in_task = order.of_task(at).iter().map(|mention| mention.path.as_str());
-    let declared =
-        step.declared_changes().map(|entry| entry.value.strip_prefix("./").unwrap_or(&entry.value));
-    in_task.chain(step.subscribed_files().map(|(path, _)| path)).chain(declared).collect()
-}
-
-/// Says why a path is not one of the workspace: absolute, a home directory, or upwards.
-pub(crate) fn leaves_workspace(path: &str) -> Option<&'static str> {
-    if path.starts_with('/') {
-        return Some("is absolute");
-    }
-    if path.starts_with('~') {
-        return Some("is in a home directory");
-    }
-    let mut depth = 0_i64;
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => depth -= 1,
-            _ => depth += 1,
-        }
-        if depth < 0 {
-            return Some("leaves the workspace");
-        }
-    }
-    path.split('/').any(|part| part == "..").then_some("has `..` in it")
-}
-
-/// Returns, by step number, the files that its contract names and that its worker may not change: the candidates for
-/// protection (DESIGN 8).
-pub fn protected_candidates(source: &Source, tree: &PlanTree) -> BTreeMap<u32, BTreeSet<String>> {
-    let scripts = Scripts::read(tree);
-    let order = Order::read(source, tree, &scripts);
-    let mut candidates = BTreeMap::new();
-    for (at, step) in tree.steps.iter().enumerate() {
-        let Some(number) = step.fixed_number() else { continue };
-        let own = may_change(&order, at, step);
-        let named = contract_files(&scripts, at);
-        candidates.insert(number, named.into_iter().filter(|path| !matches_any(&own, path)).collect());
-    }
-    candidates
+/// One trial run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TrialRun {
+    /// The verdict that a gate would have given.
+    pub verdict: Verdict,
+    /// How it ended.
+    pub ending: Ending,
+    /// How long it took.
+    pub duration: Duration,
 }

@@ -4,70 +4,60 @@
 //! [`wants`], and returns every [`Diagnostic`] together with the graph. [`annotate`] draws a run's progress back into the
 //! text without changing its [`digest`].
 
-mod alike;
-mod annotate;
-mod changes;
-mod characters;
-pub mod condition;
-mod content;
+mod analysis;
 mod diagnostic;
-mod digest;
-pub mod dot;
-mod draw;
-mod entry;
-mod expand;
-mod explain;
+mod edit;
 mod facts;
-pub mod fields;
-mod fix;
-mod format;
-mod group;
-mod insert;
-mod levels;
+mod graph;
 mod lint;
-mod lower;
-mod markdown;
-mod near;
-mod parse;
-mod render;
 mod report;
-mod secrets;
-mod shell;
-mod source;
-mod template;
+mod syntax;
+mod text;
 mod tree;
-mod trial;
 mod verify;
-pub mod workflow;
 
-pub use annotate::{Mark, annotate};
-pub use changes::{Change, changes};
-pub use characters::{escape, has_hidden, is_hidden, json_escaped, printable};
+pub use analysis::{protected_candidates, wants};
+pub use diagnostic::explain::{Example, Explanation, unescape};
+pub use diagnostic::levels::{Levels, UnknownWish, Wish};
 pub use diagnostic::{Code, Diagnostic, Edit, Fix, Label, Severity, StepName, did_you_mean};
-pub use digest::{canonical, digest, digest_of_text};
-pub use draw::render_all;
-pub use expand::{Expanded, expand};
-pub use explain::{Example, Explanation, unescape};
-pub use facts::{Facts, FileFact, Recorded, SpecialKind, SubPlanFact, Wants, protected_candidates, wants};
-pub use fix::{Reach, apply_fixes, fixing_edits};
-pub use format::format;
-pub use group::{Group, groups};
-pub use insert::{Insertion, insert_step, insertion};
-pub use levels::{Levels, UnknownWish, Wish};
+pub use edit::annotate::{Mark, annotate};
+pub use edit::expand::{Expanded, expand};
+pub use edit::fix::{Reach, apply_fixes, fixing_edits};
+pub use edit::format::format;
+pub use edit::insert::{Insertion, insert_step, insertion};
+pub use edit::template::{TEMPLATES, Template, instantiate, slug};
+pub use facts::{Facts, FileFact, Recorded, SpecialKind, SubPlanFact, Trial, TrialRun, Tried, Wants};
+pub use graph::{CONTRACT_TIMEOUT, WORK_TIMEOUT, red_first};
+pub use lint::candidates::{Candidate, Obstacle, candidates};
 pub use lint::{SUBSCRIPTION_BYTES_MAX, lint, unknown_topics};
-pub use lower::{CONTRACT_TIMEOUT, MAX_VISITS, RETRIES, WORK_TIMEOUT, red_first};
-pub use parse::{RETRIES_MAX, STATUSES, STEPS_MAX, parse};
-pub use render::{Setting, Shown, ShownStep, budget_words, duration_words, priority_word, show};
-pub use report::{
+pub use report::changes::{Change, changes};
+pub use report::draw::render_all;
+pub use report::findings::{
     EditView, ExplainedCode, ExplainedCodes, Finding, FixView, Place, ProbeReport, REPORT_SCHEMA, Range,
     Report, StepRef,
 };
-pub use secrets::{is_secret_name, masked};
-pub use shell::{Deciding, Look, TOOLS, Tool, Unseen, deciding, is_reading_contract, scripts_of_command};
-pub use source::{PLAN_BYTES_MAX, Position, Source, Span, Spanned, Unreadable};
-pub use template::{TEMPLATES, Template, instantiate, slug};
+pub use report::group::{Group, groups};
+pub use report::render::{Setting, Shown, ShownStep, budget_words, priority_word, show};
+pub use syntax::shell::{
+    Deciding, Look, TOOLS, Tool, Unseen, deciding, is_reading_contract, scripts_of_command,
+};
+pub use syntax::{Position, Source, Unreadable, condition, dot};
+pub use text::characters::{escape, has_hidden, is_hidden, json_escaped, printable};
+pub use text::limits::{MAX_VISITS, PLAN_BYTES_MAX, RETRIES, RETRIES_MAX, STEPS_MAX};
+pub use text::secrets::{is_secret_name, masked};
+pub use text::{Span, Spanned, duration_words};
+pub use tree::digest::{canonical, digest, digest_of_text};
+pub use tree::parse::{STATUSES, parse};
 pub use tree::{
     ContractTree, Field, Frontmatter, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then, WorkspaceMode,
+    fields,
 };
-pub use trial::{Candidate, Obstacle, Trial, TrialRun, Tried, candidates};
+
 pub use verify::{ReadPlan, Verification, read, verify};
+
+/// Graphs from any source: one tree with the place of every node and edge, and every finding about it.
+pub mod workflow {
+    pub use crate::graph::to_graph;
+    pub use crate::syntax::Language;
+    pub use crate::tree::workflow::*;
+}

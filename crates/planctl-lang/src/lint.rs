@@ -1,16 +1,15 @@
 //! Compares a plan with itself and with the facts; one file per family of findings.
 
 mod budget;
+pub(crate) mod candidates;
 mod contract;
 mod denied;
 mod effects;
 mod foreign;
 mod judges;
 mod lookalikes;
-pub(crate) mod mentions;
 mod numbers;
-pub(crate) mod order;
-pub(crate) mod plainly;
+mod order;
 mod proof;
 mod rights;
 mod roles;
@@ -22,59 +21,13 @@ mod untold;
 
 pub use subscriptions::{SUBSCRIPTION_BYTES_MAX, unknown_topics};
 
+use crate::analysis::Scripts;
+use crate::analysis::order::Order;
 use crate::diagnostic::Diagnostic;
 use crate::facts::Facts;
-use crate::parse::sort;
-use crate::shell::{self, Deciding, FileUse, Reading, Script};
-use crate::source::Source;
-use crate::tree::{PlanTree, StepTree};
-use order::Order;
-
-/// Each step's contract as bash reads it; read once and shared by all lints.
-pub(crate) struct Scripts(Vec<Option<Contract>>);
-
-struct Contract {
-    reading: Reading,
-    files: Vec<FileUse>,
-    deciding: Deciding,
-}
-
-impl Scripts {
-    pub(crate) fn read(tree: &PlanTree) -> Scripts {
-        let read = |step: &StepTree| {
-            let reading = shell::read(&step.contract.as_ref()?.command);
-            let (files, deciding) = match &reading {
-                Reading::Read(script) => shell::files_and_deciding(script),
-                Reading::Refused { .. } | Reading::TooDeep => (Vec::new(), Deciding::default()),
-            };
-            Some(Contract { reading, files, deciding })
-        };
-        Scripts(tree.steps.iter().map(read).collect())
-    }
-
-    /// Returns the reading of the contract of the step at this place.
-    pub(crate) fn reading(&self, at: usize) -> Option<&Reading> {
-        self.0.get(at)?.as_ref().map(|contract| &contract.reading)
-    }
-
-    /// Returns the files that the contract of the step at this place names, in order.
-    pub(crate) fn files(&self, at: usize) -> &[FileUse] {
-        self.0.get(at).and_then(Option::as_ref).map_or(&[], |contract| &contract.files)
-    }
-
-    /// Returns what decides the contract of the step at this place, as far as its text tells.
-    pub(crate) fn deciding(&self, at: usize) -> Option<&Deciding> {
-        self.0.get(at)?.as_ref().map(|contract| &contract.deciding)
-    }
-
-    /// Returns the script, where it could be read.
-    pub(crate) fn read_of(&self, at: usize) -> Option<&Script> {
-        match self.reading(at)? {
-            Reading::Read(script) => Some(script),
-            Reading::Refused { .. } | Reading::TooDeep => None,
-        }
-    }
-}
+use crate::syntax::source::Source;
+use crate::tree::PlanTree;
+use crate::tree::parse::sort;
 
 /// What all lints look at.
 pub(crate) struct Lint<'a> {

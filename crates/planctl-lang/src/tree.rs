@@ -1,10 +1,19 @@
 //! A plan as its author wrote it: every field with the place it was read from.
 
+pub(crate) mod digest;
+pub(crate) mod entry;
+pub mod fields;
+pub(crate) mod parse;
+pub mod workflow;
+
+pub use crate::syntax::values::{OnFail, Then};
+
 use planctl_engine::{Budget, Priority, RedFirst, Subscription, WorkKind};
 use planctl_glob::{Glob, is_glob};
 
-use crate::facts::clean;
-use crate::source::{Source, Span, Spanned};
+use crate::syntax::source::Source;
+use crate::text::paths::clean;
+use crate::text::{Span, Spanned};
 
 /// A plan as read; what could not be read is absent here and named by a diagnostic.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -183,40 +192,6 @@ pub struct ContractTree {
     pub fence: Span,
     /// The exit code that passes, where it is said.
     pub exit_code: Option<Spanned<u8>>,
-}
-
-/// What happens when a gate fails.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct OnFail {
-    /// `retry(N)`, where it is said.
-    pub retries: Option<u16>,
-    /// What follows the last attempt, where it is said.
-    pub then: Option<Then>,
-}
-
-/// What follows the last attempt.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Then {
-    /// A person is asked.
-    Escalate,
-    /// The run fails.
-    Abort,
-    /// The step settles as skipped and the run goes on.
-    Skip,
-    /// The step settles as warned and the run goes on.
-    Warn,
-}
-
-impl Then {
-    /// Returns the verb as authors write it.
-    pub fn verb(self) -> &'static str {
-        match self {
-            Then::Escalate => "escalate",
-            Then::Abort => "abort",
-            Then::Skip => "skip",
-            Then::Warn => "warn",
-        }
-    }
 }
 
 macro_rules! fields {

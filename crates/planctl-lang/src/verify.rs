@@ -2,17 +2,21 @@
 
 use planctl_engine::{Digest, Graph};
 
+use crate::analysis::Scripts;
+use crate::analysis::order::Order;
+use crate::analysis::wants_of;
+use crate::diagnostic::levels::Levels;
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::digest::{digest, digest_of_plan};
-use crate::facts::{Facts, Wants, wants_of};
-use crate::levels::Levels;
-use crate::lint::order::Order;
-use crate::lint::{Lint, Scripts, lint_with};
-use crate::lower::{Plan, findings, lower};
-use crate::parse::{parse, sort};
-use crate::source::{Source, Span, Unreadable};
+use crate::facts::{Facts, Wants};
+use crate::graph::{Plan, findings, lower};
+use crate::lint::{Lint, lint_with};
+use crate::syntax::Language;
+use crate::syntax::source::{Source, Unreadable};
+use crate::text::Span;
 use crate::tree::PlanTree;
-use crate::workflow::{Language, Outlined, Workflow, folders, implied, outlined, serve, sub_plans};
+use crate::tree::digest::{digest, digest_of_plan};
+use crate::tree::parse::{parse, sort};
+use crate::tree::workflow::{Outlined, Workflow, folders, implied, outlined, serve, sub_plans};
 
 /// The most findings that are listed.
 const FINDINGS_MAX: usize = 1_000;

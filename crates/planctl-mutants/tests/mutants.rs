@@ -42,13 +42,8 @@ fn hunt(mutant: Mutant) -> (Mutant, Option<(u64, String)>) {
     let rare = include_str!("../../planctl-sim/tests/seeds.txt")
         .lines()
         .filter_map(|line| line.split_whitespace().next()?.parse().ok());
-    let found = (0..SEEDS)
-        .chain(rare)
-        .find_map(|seed| play(seed).err().map(|breach| (seed, first_line(&breach.what))));
+    let found =
+        (0..SEEDS).chain(rare).find_map(|seed| play(seed).err().map(|breach| (seed, breach.headline())));
     plant(None);
     (mutant, found)
-}
-
-fn first_line(what: &str) -> String {
-    what.lines().next().unwrap_or_default().chars().take(160).collect()
 }

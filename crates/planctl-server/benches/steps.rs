@@ -13,7 +13,6 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use planctl_engine::{
@@ -21,8 +20,8 @@ use planctl_engine::{
     RunStatus, Tier,
 };
 use planctl_lang::{Facts, Source, verify};
-use planctl_server::config::Config;
-use planctl_server::{Hands, Open, RunSettings, Services};
+use planctl_server::config::{Config, Postgres};
+use planctl_server::{Executor, RunSettings, Station, StationOptions};
 use planctl_store::testing::Floor;
 use planctl_store::{NewApproval, NewRevision, NewRun, Proof, Settings};
 use tokio::sync::watch;
@@ -60,20 +59,19 @@ enum Work {
 async fn measure(place: &Path, is_daemon_only: bool) {
     let workspace = place.join("workspace");
     std::fs::create_dir_all(&workspace).unwrap();
-    let open = Open {
+    let options = StationOptions {
         state_dir: place.join("state"),
-        workspace: workspace.canonicalize().unwrap(),
-        config: Config::default(),
         database_url: None,
-        actor: Actor::new("bench"),
+        postgres: Postgres::default(),
         program: std::env::current_exe().unwrap(),
+        migrates: true,
         store: Settings::default(),
     };
-    planctl_store::cluster::ensure_state_dir(&open.state_dir).unwrap();
-    let services = Arc::new(Services::open(open).await.unwrap());
-    println!("{}", services.database_line());
+    planctl_store::cluster::ensure_state_dir(&options.state_dir).unwrap();
+    let station = Station::open(options).await.unwrap();
+    println!("{}", station.database_line());
     println!("{:<52} {:>8} {:>8} {:>8} {:>8} {:>10}", "", "p50 ms", "p95 ms", "per s", "floor", "over floor");
-    let bench = Bench { services, place: place.to_owned(), tier: Tier::SameUser };
+    let bench = Bench { station, place: place.to_owned(), tier: Tier::SameUser };
     bench.measure_floor().await;
     daemon::measure(&bench).await;
     if is_daemon_only {
@@ -97,7 +95,7 @@ async fn measure(place: &Path, is_daemon_only: bool) {
 }
 
 struct Bench {
-    services: Arc<Services>,
+    station: Station,
     place: PathBuf,
     /// What contracts are isolated by.
     tier: Tier,
@@ -112,12 +110,12 @@ struct Spans {
 
 impl Bench {
     fn at(&self, tier: Tier) -> Bench {
-        Bench { services: self.services.clone(), place: self.place.clone(), tier }
+        Bench { station: self.station.clone(), place: self.place.clone(), tier }
     }
 
     /// What each tier that the host offers costs; they take turns, so that all see the same machine.
     async fn measure_tiers(&self) {
-        let spawner = self.services.station().spawner().unwrap();
+        let spawner = self.station.spawner().unwrap();
         let offered = planctl_harness::probe_isolation(spawner).await.unwrap().tier;
         for tier in Tier::ALL.into_iter().filter(|tier| *tier <= offered) {
             self.at(tier).one_at_a_time(10, 60, Work::Nothing).await;
@@ -130,7 +128,7 @@ impl Bench {
     }
 
     async fn measure_floor(&self) {
-        let mut floor = Floor::connect(self.services.store()).await;
+        let mut floor = Floor::connect(self.station.store()).await;
         let (mut commits, mut shells, mut whole) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..300 {
             let begun = Instant::now();
@@ -148,14 +146,14 @@ impl Bench {
 
     /// Times the steps of some runs, one after the other, each beside a floor of the same moment.
     async fn one_at_a_time(&self, steps: u32, runs: u32, work: Work) {
-        let mut floor = Floor::connect(self.services.store()).await;
+        let mut floor = Floor::connect(self.station.store()).await;
         let mut all = Spans::default();
         let what = if work == Work::SpawnTrue { "-true" } else { "" };
         let tier = self.tier;
         for number in 0..runs {
             let run = self.begun(&format!("single-{steps}{what}-{tier}-{number}"), steps).await;
-            let hands = self.services.station().hands(run).await.unwrap();
-            let spans = self.walk(run, &hands, work, Some(&mut floor)).await;
+            let executor = self.station.executor(run).await.unwrap();
+            let spans = self.walk(run, &executor, work, Some(&mut floor)).await;
             all.steps.extend(spans.steps);
             all.floors.extend(spans.floors);
         }
@@ -169,14 +167,14 @@ impl Bench {
         let mut all = Vec::new();
         for number in 0..runs {
             let run = self.begun(&format!("{}-{number}", name.replace([' ', ','], "-")), steps).await;
-            all.push((run, self.services.station().hands(run).await.unwrap()));
+            all.push((run, self.station.executor(run).await.unwrap()));
         }
         let begun = Instant::now();
         let walking: Vec<_> = all
             .into_iter()
-            .map(|(run, hands)| {
+            .map(|(run, executor)| {
                 let bench = self.at(self.tier);
-                tokio::spawn(async move { bench.walk(run, &hands, work, None).await })
+                tokio::spawn(async move { bench.walk(run, &executor, work, None).await })
             })
             .collect();
         let mut spans = Vec::new();
@@ -187,13 +185,19 @@ impl Bench {
     }
 
     /// Works a run to its end and returns how long each step took, from its claim to its verdict.
-    async fn walk(&self, run: RunId, hands: &Hands, work: Work, mut floor: Option<&mut Floor>) -> Spans {
+    async fn walk(
+        &self,
+        run: RunId,
+        executor: &Executor,
+        work: Work,
+        mut floor: Option<&mut Floor>,
+    ) -> Spans {
         let roles = [Role::new("coder")];
         let (_stop, stopped) = watch::channel(false);
         let mut spans = Spans::default();
         loop {
             let begun = Instant::now();
-            let Some(claimed) = hands.claim_work(&roles).await.unwrap() else { break };
+            let Some(claimed) = executor.claim_work(&roles).await.unwrap() else { break };
             if work == Work::SpawnTrue {
                 tokio::process::Command::new("true").status().await.unwrap();
             }
@@ -205,13 +209,13 @@ impl Bench {
                 usage: None,
                 hints: None,
             };
-            hands.report(&claimed, AgentSaid::Reported(report), &stopped).await.unwrap();
+            executor.report(&claimed, AgentSaid::Reported(report), &stopped).await.unwrap();
             spans.steps.push(begun.elapsed());
             if let Some(floor) = floor.as_deref_mut().filter(|_| spans.steps.len() % FLOOR_EVERY == 0) {
                 spans.floors.push(floor_once(floor).await);
             }
         }
-        let row = self.services.store().run(run).await.unwrap();
+        let row = self.station.store().run(run).await.unwrap();
         assert!(matches!(row.head.status, RunStatus::Ended { .. }), "the run came to its end");
         spans
     }
@@ -222,8 +226,8 @@ impl Bench {
             .begun_with("flood", 1, Some("cat >/dev/null; head -c 5000000000 /dev/zero".to_owned()))
             .await;
         let begun = Instant::now();
-        let drive = planctl_server::Drive::default();
-        self.services.station().drive(run, &drive, std::future::pending()).await.unwrap();
+        let options = planctl_server::RunLoopOptions::default();
+        self.station.run_loop(run, &options, std::future::pending()).await.unwrap();
         println!("{:<52} {:>8.1} s", "a worker that prints 5 GB", begun.elapsed().as_secs_f64());
     }
 
@@ -235,13 +239,13 @@ impl Bench {
     async fn begun_with(&self, name: &str, steps: u32, exec: Option<String>) -> RunId {
         let run = self.queued(name, steps, exec).await;
         let admitted = Event::Clock(ClockEvent::Admitted);
-        self.services.store().apply(run, &admitted, &Proof::Clock, None).await.unwrap();
+        self.station.store().apply(run, &admitted, &Proof::Clock, None).await.unwrap();
         run
     }
 
     /// Makes a run of no-op steps in a workspace of its own that waits for its turn.
     async fn queued(&self, name: &str, steps: u32, exec: Option<String>) -> RunId {
-        let store = self.services.store();
+        let store = self.station.store();
         let folder = self.place.join(name);
         std::fs::create_dir_all(&folder).unwrap();
         let host = planctl_harness::host_id();

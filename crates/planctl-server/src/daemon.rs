@@ -5,7 +5,6 @@ pub(crate) mod run_loop;
 
 use std::future::Future;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,13 +20,13 @@ use crate::daemon::loops::agents::Served;
 use crate::daemon::loops::gates::Gates;
 use crate::daemon::loops::leases::Leases;
 use crate::daemon::loops::marks::Marks;
-use crate::daemon::loops::{Crew, Scope, Shared, Signals, pulse, take_turns};
+use crate::daemon::loops::{ExecutorCache, Scope, Shared, Signals, pulse, take_turns};
 use crate::http::{self, HttpOptions, Listening, Slots, TakenGate};
 use crate::node::Station;
 use crate::node::health::Health;
 use crate::node::runtime::stopped;
 use crate::node::services::{Caps, ServiceError};
-use crate::node::singleton::Seat;
+use crate::node::singleton::SingletonLock;
 use crate::node::systemd;
 use crate::wire::DaemonInfo;
 
@@ -70,11 +69,6 @@ impl Default for DaemonOptions {
     }
 }
 
-/// Returns the path of the socket that the daemon of a state directory listens on.
-pub fn socket_of(state_dir: &Path) -> PathBuf {
-    state_dir.join("daemon.sock")
-}
-
 /// Serves as a daemon until `stop` resolves, then gives back what it holds (P22) and leaves the station.
 ///
 /// `ready` is called once the daemon takes on work.
@@ -85,13 +79,13 @@ pub fn socket_of(state_dir: &Path) -> PathBuf {
 /// can't be started. While the database is away it waits, however long that takes (P12).
 pub async fn serve(
     station: Station,
-    seat: &Seat,
+    singleton: &SingletonLock,
     options: &DaemonOptions,
     health: &Health,
     ready: impl FnOnce(&DaemonInfo),
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServiceError> {
-    let served = serve_at(&station, seat, options, health, ready, stop).await;
+    let served = serve_at(&station, singleton, options, health, ready, stop).await;
     let leaving = served.as_ref().map_or_else(|_| clock::instant(), |(_, leaving)| *leaving);
     station.close_within(POSTGRES_ENDS_WITHIN.saturating_sub(leaving.elapsed())).await;
     let (final_word, leaving) = served?;
@@ -105,7 +99,7 @@ pub async fn serve(
 /// Serves and gives back; returns why it ends where nobody asked it to, and when it began to leave.
 async fn serve_at(
     station: &Station,
-    seat: &Seat,
+    singleton: &SingletonLock,
     options: &DaemonOptions,
     health: &Health,
     ready: impl FnOnce(&DaemonInfo),
@@ -117,14 +111,14 @@ async fn serve_at(
     let shared = Arc::new(Shared::new(
         station.clone(),
         health.clone(),
-        Crew::of_daemon(options.otherwise.clone()),
+        ExecutorCache::of_daemon(options.otherwise.clone()),
         Scope::Host,
         seen,
         (options.workers, options.gates),
     ));
     let (slots, taken) = Slots::new(shared.gates.clone());
     let doors = HttpOptions {
-        socket: socket_of(station.state_dir()),
+        socket: http::socket_of(station.state_dir()),
         listen: options.listen,
         hosts: options.hosts.clone(),
         caps: options.caps,
@@ -134,7 +128,7 @@ async fn serve_at(
     };
     let doors = Listening::open(doors).await?;
     let info = doors.info();
-    seat.announce(&info).map_err(ServiceError::io("say where the daemon listens"))?;
+    singleton.announce(&info).map_err(ServiceError::io("say where the daemon listens"))?;
     health.begins();
     systemd::is_ready();
     ready(&info);

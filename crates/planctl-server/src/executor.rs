@@ -1,7 +1,7 @@
 //! The executor of a run in this process: claims one item, does it, and applies the result.
 //!
 //! Each item goes the same way: claim, do, apply. What is done outside is done at least once; whether its answer counts
-//! is decided by the lease, so hands that were too slow or cut off change nothing.
+//! is decided by the lease, so an executor that was too slow or cut off changes nothing.
 
 mod context;
 mod prepare;
@@ -28,10 +28,10 @@ use planctl_store::{
 use tokio::sync::watch;
 
 use crate::clock;
-use crate::executor::progress::{Doing, Live};
-use crate::executor::prompt_input::Told;
-use crate::executor::slots::Room;
-use crate::node::in_flight::InHand;
+use crate::executor::progress::{Activity, LiveActivity};
+use crate::executor::prompt_input::PromptInput;
+use crate::executor::slots::Slot;
+use crate::node::in_flight::InFlight;
 use crate::node::runtime::blocking;
 use crate::node::secrets::Secrets;
 use crate::node::services::ServiceError;
@@ -54,7 +54,7 @@ const LOCKED_AGAIN: Duration = Duration::from_millis(10);
 type Cancel = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What works the items of one run in this process.
-pub struct Hands {
+pub struct Executor {
     pub(crate) store: Store,
     pub(crate) spawner: Spawner,
     pub(crate) holder: Holder,
@@ -79,11 +79,11 @@ pub struct Hands {
     pub(crate) is_in_one_place: bool,
     /// How many of the run's items may be under way at once.
     pub(crate) at_once: usize,
-    /// What of the run these hands were made for; where it changes, other hands are due.
+    /// The terms of the run for which this executor was made; where they change, another is due.
     pub(crate) made_for: Terms,
-    pub(crate) live: Live,
+    pub(crate) live: LiveActivity,
     /// What this process has in hand.
-    pub(crate) in_hand: InHand,
+    pub(crate) in_flight: InFlight,
     /// Says that what is to be stored waits for the database however long it is away.
     pub(crate) outlasts_outages: bool,
     /// Where the values of configured variables are kept.
@@ -94,12 +94,12 @@ pub struct Hands {
     pub(crate) bench: OnceLock<Bench>,
 }
 
-impl Hands {
+impl Executor {
     /// Sees a claimed item through; a gate that follows the work is run at once.
-    pub(crate) async fn see_through(&self, claimed: &Claimed, room: &Room) -> Result<(), ServiceError> {
+    pub(crate) async fn see_through(&self, claimed: &Claimed, slot: &Slot) -> Result<(), ServiceError> {
         let done = match &claimed.item.work {
-            Work::Agent { .. } => self.work(claimed, room).await,
-            Work::Harness { .. } | Work::Human { .. } => self.gate(claimed, room).await,
+            Work::Agent { .. } => self.work(claimed, slot).await,
+            Work::Harness { .. } | Work::Human { .. } => self.gate(claimed, slot).await,
         };
         self.live.end();
         done
@@ -139,22 +139,22 @@ impl Hands {
         said: AgentSaid,
         stop: &watch::Receiver<bool>,
     ) -> Result<(), ServiceError> {
-        self.reported(claimed, said, &Room::alone(stop)).await
+        self.reported(claimed, said, &Slot::alone(stop)).await
     }
 
-    async fn reported(&self, claimed: &Claimed, said: AgentSaid, room: &Room) -> Result<(), ServiceError> {
+    async fn reported(&self, claimed: &Claimed, said: AgentSaid, slot: &Slot) -> Result<(), ServiceError> {
         let said = self.settings.priced(said);
         let event = Event::Agent(AgentEvent::new(claimed.item.at.clone(), said));
-        match self.say(claimed, &event, self.take(room).as_ref()).await? {
-            Some(gate) => self.gate(&gate, room).await,
+        match self.say(claimed, &event, self.take(slot).as_ref()).await? {
+            Some(gate) => self.gate(&gate, slot).await,
             None => Ok(()),
         }
     }
 
     /// Takes along what follows, unless it could only wait for the workspace behind another gate of the run.
-    fn take(&self, room: &Room) -> Option<Take> {
+    fn take(&self, slot: &Slot) -> Option<Take> {
         let take = || Take { holder: self.holder.clone(), lease: self.store.own_lease() };
-        (!room.is_waited_in(self.run)).then(take)
+        (!slot.is_waited_in(self.run)).then(take)
     }
 
     /// Says of an item that planctl itself failed at it.
@@ -162,14 +162,14 @@ impl Hands {
         &self,
         claimed: &Claimed,
         words: &str,
-        room: &Room,
+        slot: &Slot,
     ) -> Result<(), ServiceError> {
         let what = format!("planctl itself (a defect: {words})");
         match &claimed.item.work {
             Work::Agent { .. } => {
                 let message = format!("the work could not be done by {what}");
                 let said = AgentSaid::Faulted(Fault::new(FaultKind::Transient, message));
-                self.reported(claimed, said, room).await
+                self.reported(claimed, said, slot).await
             }
             Work::Harness { .. } | Work::Human { .. } => {
                 let found = Found::Nothing(Inconclusive::ToolMissing { what });
@@ -180,16 +180,16 @@ impl Hands {
     }
 
     /// Lets an agent work and reports what came of it.
-    async fn work(&self, claimed: &Claimed, room: &Room) -> Result<(), ServiceError> {
+    async fn work(&self, claimed: &Claimed, slot: &Slot) -> Result<(), ServiceError> {
         let claimed = &self.placed(claimed).await?;
         let Work::Agent { role, timeout, brief, .. } = &claimed.item.work else {
             return Err(ServiceError::broken(format!("item {} is not for an agent", claimed.item.id)));
         };
-        let _held = self.in_hand.hold(&claimed.item.id);
+        let _held = self.in_flight.hold(&claimed.item.id);
         let task = task_of(claimed)?;
         self.begin(claimed, false);
         let Some(mut agent) = self.settings.agent(role, &self.scratch) else {
-            return self.reported(claimed, no_agent(role), room).await;
+            return self.reported(claimed, no_agent(role), slot).await;
         };
         match self.secrets.open(&self.settings.variables(role)) {
             Ok(variables) => {
@@ -198,60 +198,60 @@ impl Hands {
             }
             Err(what) => {
                 let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, format!("it lacks {what}")));
-                return self.reported(claimed, said, room).await;
+                return self.reported(claimed, said, slot).await;
             }
         }
         if let Err(error) = self.settings.can_be_kept_apart(role) {
             let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, format!("could not {error}")));
-            return self.reported(claimed, said, room).await;
+            return self.reported(claimed, said, slot).await;
         }
         agent.masks = self.masks().clone();
         agent.isolation = self.isolation(&claimed.workspace);
         if let Some(message) = self.lost_place(claimed) {
             let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, message));
-            return self.reported(claimed, said, room).await;
+            return self.reported(claimed, said, slot).await;
         }
         if !Path::new(&claimed.workspace).is_dir() {
             let message = format!("the workspace {} is not there", claimed.workspace);
             let said = AgentSaid::Faulted(Fault::new(FaultKind::Transient, message));
-            return self.reported(claimed, said, room).await;
+            return self.reported(claimed, said, slot).await;
         }
         let place = Path::new(&claimed.workspace);
         if let Some(message) = self.settings.changed_scripts(place, &claimed.run_name)? {
             let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, message));
-            return self.reported(claimed, said, room).await;
+            return self.reported(claimed, said, slot).await;
         }
-        let assignment = self.told().assignment(claimed, task, role, *timeout, brief).await?;
+        let assignment = self.prompt_input().assignment(claimed, task, role, *timeout, brief).await?;
         let (live, masks) = (self.live.clone(), self.masks().clone());
         let mut watch = move |_, bytes: &[u8]| live.printed(&masks.bytes(bytes));
         let work = async |cancel| agent.work(&self.spawner, &assignment, &mut watch, cancel).await;
-        let Some(mut worked) = self.minded(claimed, &room.stop, room, work).await else { return Ok(()) };
+        let Some(mut worked) = self.minded(claimed, &slot.stop, slot, work).await else { return Ok(()) };
         worked.said = masked(self.masks(), worked.said, &mut worked.outputs)?;
         self.keep(&worked.outputs).await?;
-        self.reported(claimed, worked.said, room).await
+        self.reported(claimed, worked.said, slot).await
     }
 
     /// Runs a gate, and what follows from its verdict and is the harness's too: a rehearsal, a call, a decision.
-    async fn gate(&self, claimed: &Claimed, room: &Room) -> Result<(), ServiceError> {
-        let mut next = self.evaluate(claimed, room).await?;
+    async fn gate(&self, claimed: &Claimed, slot: &Slot) -> Result<(), ServiceError> {
+        let mut next = self.evaluate(claimed, slot).await?;
         while let Some(claimed) = next {
-            next = self.evaluate(&claimed, room).await?;
+            next = self.evaluate(&claimed, slot).await?;
         }
         Ok(())
     }
 
     /// Evaluates a contract and says what was found; returns what was taken along with a verdict.
-    async fn evaluate(&self, claimed: &Claimed, room: &Room) -> Result<Option<Claimed>, ServiceError> {
-        let _held = self.in_hand.hold(&claimed.item.id);
+    async fn evaluate(&self, claimed: &Claimed, slot: &Slot) -> Result<Option<Claimed>, ServiceError> {
+        let _held = self.in_flight.hold(&claimed.item.id);
         let claimed = &self.placed(claimed).await?;
         match claimed.item.work {
             Work::Harness { purpose: purpose @ (Purpose::Record | Purpose::Restoration) } => {
-                return self.checkpoint(claimed, purpose, room).await;
+                return self.checkpoint(claimed, purpose, slot).await;
             }
             Work::Harness { purpose: purpose @ (Purpose::Parting | Purpose::Merge) } => {
-                return self.branch(claimed, purpose, room).await;
+                return self.branch(claimed, purpose, slot).await;
             }
-            Work::Harness { purpose: Purpose::SubPlan } => return self.sub_plan(claimed, room).await,
+            Work::Harness { purpose: Purpose::SubPlan } => return self.sub_plan(claimed, slot).await,
             Work::Harness { purpose: Purpose::Verdict | Purpose::Rehearsal }
             | Work::Agent { .. }
             | Work::Human { .. } => {}
@@ -270,7 +270,7 @@ impl Hands {
                 let (live, masks) = (self.live.clone(), self.masks().clone());
                 let mut watch = move |_, bytes: &[u8]| live.printed(&masks.bytes(bytes));
                 let work = async |mut cancel: Cancel| {
-                    let Some(lock) = self.workspace_lock(claimed, room, &mut cancel).await? else {
+                    let Some(lock) = self.workspace_lock(claimed, slot, &mut cancel).await? else {
                         return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new()));
                     };
                     let bench = bench.with_locks(lock.descriptors());
@@ -289,7 +289,7 @@ impl Hands {
                     let found = self.with_moved_files(claimed, gate.found, &gated).await?;
                     Ok::<_, ServiceError>((found, gate.outputs))
                 };
-                match self.minded(claimed, &room.cut, room, work).await {
+                match self.minded(claimed, &slot.cut, slot, work).await {
                     Some(gate) => gate?,
                     None => return Ok(None),
                 }
@@ -311,7 +311,7 @@ impl Hands {
         };
         // A gate that is repeated may have to wait; what a verdict leads to is due at once.
         let is_verdict = matches!(found, Found::Evidence(_));
-        let take = self.take(room).filter(|_| is_verdict);
+        let take = self.take(slot).filter(|_| is_verdict);
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
         self.say(claimed, &event, take.as_ref()).await
     }
@@ -321,7 +321,7 @@ impl Hands {
         &self,
         claimed: &Claimed,
         purpose: Purpose,
-        room: &Room,
+        slot: &Slot,
     ) -> Result<Option<Claimed>, ServiceError> {
         self.begin(claimed, true);
         let node = &claimed.item.at.node;
@@ -340,7 +340,7 @@ impl Hands {
         let kept = kept_in(&self.state_dir, self.run, &claimed.graph, node);
         let workspace = Path::new(&claimed.workspace);
         let work = async |mut cancel: Cancel| {
-            let Some(lock) = self.workspace_lock(claimed, room, &mut cancel).await? else {
+            let Some(lock) = self.workspace_lock(claimed, slot, &mut cancel).await? else {
                 return Ok(Found::Nothing(Inconclusive::Interrupted));
             };
             let checkpoints = Checkpoints::new(self.spawner.holding(lock.descriptors()), kept.clone());
@@ -359,28 +359,28 @@ impl Hands {
             let nothing = |what| Found::Nothing(Inconclusive::ToolMissing { what });
             Ok::<_, ServiceError>(found.unwrap_or_else(nothing))
         };
-        let Some(found) = self.minded(claimed, &room.cut, room, work).await else { return Ok(None) };
+        let Some(found) = self.minded(claimed, &slot.cut, slot, work).await else { return Ok(None) };
         let found = found?;
         // What told nothing is repeated after a wait; what follows a record is due at once.
         let is_done = !matches!(found, Found::Nothing(_));
-        let take = self.take(room).filter(|_| is_done);
+        let take = self.take(slot).filter(|_| is_done);
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
         self.say(claimed, &event, take.as_ref()).await
     }
 
     /// Begins the run of a sub-plan, or says how it ended; returns a gate that was taken along.
-    async fn sub_plan(&self, claimed: &Claimed, room: &Room) -> Result<Option<Claimed>, ServiceError> {
+    async fn sub_plan(&self, claimed: &Claimed, slot: &Slot) -> Result<Option<Claimed>, ServiceError> {
         let plan = claimed.graph.sub_plan(&claimed.item.at.node);
         let plan =
             plan.ok_or_else(|| ServiceError::broken(format!("item {} is of no sub-plan", claimed.item.id)))?;
         self.begin(claimed, true);
         let within = Within { store: &self.store, settings: &self.settings, state_dir: &self.state_dir };
         let work = async |_: Cancel| within.look(claimed, plan).await;
-        let Some(found) = self.minded(claimed, &room.cut, room, work).await else { return Ok(None) };
+        let Some(found) = self.minded(claimed, &slot.cut, slot, work).await else { return Ok(None) };
         let found = found?;
         let goes_on = matches!(found, Found::Ended(_));
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
-        let take = self.take(room).filter(|_| goes_on);
+        let take = self.take(slot).filter(|_| goes_on);
         self.say(claimed, &event, take.as_ref()).await
     }
 
@@ -389,12 +389,12 @@ impl Hands {
         &self,
         claimed: &Claimed,
         purpose: Purpose,
-        room: &Room,
+        slot: &Slot,
     ) -> Result<Option<Claimed>, ServiceError> {
         self.begin(claimed, true);
         let branches = |spawner: &Spawner| Branches::new(&self.store, spawner, &self.state_dir);
         let work = async |mut cancel: Cancel| {
-            let Some(lock) = self.workspace_lock(claimed, room, &mut cancel).await? else {
+            let Some(lock) = self.workspace_lock(claimed, slot, &mut cancel).await? else {
                 return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new()));
             };
             let done = match self.lost_place(claimed) {
@@ -407,7 +407,7 @@ impl Hands {
             drop(lock);
             done
         };
-        let Some(done) = self.minded(claimed, &room.cut, room, work).await else { return Ok(None) };
+        let Some(done) = self.minded(claimed, &slot.cut, slot, work).await else { return Ok(None) };
         let (found, outputs) = done?;
         self.keep(&outputs).await?;
         let merged = if matches!(found, Found::Merged { .. }) {
@@ -416,7 +416,7 @@ impl Hands {
             None
         };
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
-        let next = self.say(claimed, &event, self.take(room).as_ref()).await?;
+        let next = self.say(claimed, &event, self.take(slot).as_ref()).await?;
         if let Some(attempt) = merged {
             branches(&self.spawner).clear_merged(claimed, attempt).await?;
         }
@@ -430,7 +430,7 @@ impl Hands {
         &self,
         claimed: &Claimed,
         stop: &watch::Receiver<bool>,
-        room: &Room,
+        slot: &Slot,
         work: W,
     ) -> Option<T>
     where
@@ -451,7 +451,7 @@ impl Hands {
         });
         let mut work = std::pin::pin!(work(cancel));
         // Beside the work, which goes on while the database keeps a renewal waiting.
-        let mut until_lost = std::pin::pin!(self.renewed_until_lost(claimed, room));
+        let mut until_lost = std::pin::pin!(self.renewed_until_lost(claimed, slot));
         tokio::select! {
             done = &mut work => return Some(done),
             () = &mut until_lost => {}
@@ -467,7 +467,7 @@ impl Hands {
     }
 
     /// Renews a lease again and again; ends when it is gone. What only waits may do so for as long as it has to.
-    async fn renewed_until_lost(&self, claimed: &Claimed, room: &Room) {
+    async fn renewed_until_lost(&self, claimed: &Claimed, slot: &Slot) {
         let bell = self.store.listen_to_revocations(self.run);
         loop {
             tokio::select! {
@@ -475,7 +475,7 @@ impl Hands {
                 () = tokio::time::sleep(self.store.own_lease() / HEARTBEATS) => {}
             }
             let lease = self.store.own_lease();
-            let renewed = match room.is_waiting() {
+            let renewed = match slot.is_waiting() {
                 true => self.store.renew_waiting(claimed, lease).await,
                 false => self.store.renew(claimed, lease).await,
             };
@@ -523,7 +523,7 @@ impl Hands {
         Ok(())
     }
 
-    /// Says that the same call is tried again: hands of a daemon do so for as long as the database is away.
+    /// Says that the same call is tried again: the executor of a daemon does so for as long as the database is away.
     fn waits_out(&self, error: &StoreError) -> bool {
         let waits = error.is_retryable() && self.outlasts_outages;
         if waits {
@@ -533,7 +533,7 @@ impl Hands {
     }
 
     fn begin(&self, claimed: &Claimed, is_gate: bool) {
-        self.live.begin(Doing {
+        self.live.begin(Activity {
             step: claimed.graph.node(&claimed.item.at.node).and_then(Node::step),
             attempt: claimed.item.at.attempt,
             is_gate,
@@ -592,8 +592,8 @@ impl Hands {
         self.masks.get_or_init(|| self.settings.masks(&self.secrets))
     }
 
-    fn told(&self) -> Told<'_> {
-        Told { store: &self.store, plan: &self.plan, settings: &self.settings, masks: self.masks() }
+    fn prompt_input(&self) -> PromptInput<'_> {
+        PromptInput { store: &self.store, plan: &self.plan, settings: &self.settings, masks: self.masks() }
     }
 
     /// Says how the run's contracts and workers are isolated where they work.
@@ -624,11 +624,11 @@ impl Hands {
     /// Takes the workspace for one gate: no two run in it at once on this host, and none beside what is left of an earlier
     /// one, since the trees hold the lock until they are dead (P9, P11). Returns `None` where the gate shall end.
     ///
-    /// While it waits it takes no room; then it has the workspace first, and room soon after.
+    /// While it waits it takes no slot; then it has the workspace first, and a slot soon after.
     async fn workspace_lock(
         &self,
         claimed: &Claimed,
-        room: &Room,
+        slot: &Slot,
         cancel: &mut Cancel,
     ) -> Result<Option<WorkspaceLock>, ServiceError> {
         // Contracts in a folder and in the workspace around it see the same files.
@@ -639,8 +639,8 @@ impl Hands {
             taken.map_err(ServiceError::io("lock the workspace"))
         };
         let taken = take()?;
-        let waiting = taken.is_none().then(|| room.wait(self.is_in_one_place.then_some(self.run)));
-        if room.has_come(self.run) {
+        let waiting = taken.is_none().then(|| slot.wait(self.is_in_one_place.then_some(self.run)));
+        if slot.has_come(self.run) {
             self.store.wake(News::Gates);
         }
         let Some(waiting) = waiting else { return Ok(taken) };
@@ -656,7 +656,7 @@ impl Hands {
         let lock = tokio::select! {
             lock = waiting => lock,
             () = cancel => Ok(None),
-            () = room.closes() => Ok(None),
+            () = slot.closes() => Ok(None),
         };
         // Gates of the run that nobody claimed behind this one can be claimed by now.
         self.store.wake(News::Gates);

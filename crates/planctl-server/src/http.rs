@@ -1,4 +1,4 @@
-//! The daemon's doors: one table of routes behind a Unix socket and, on request, a loopback port.
+//! The HTTP API: one table of routes behind a Unix socket and, on request, a loopback port.
 //!
 //! Every request goes the same way: limits, host and origin, who it is, whether their scope reaches the route, the key
 //! that makes a mutation safe to repeat, the handler. The table in [`routes`] is the only list of routes; the router,
@@ -7,10 +7,11 @@
 mod approvals;
 mod body;
 mod capacity;
+mod claims;
 mod events;
 mod guard;
+mod in_process;
 mod items;
-mod line;
 mod openapi;
 mod parameters;
 mod plans;
@@ -26,12 +27,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use planctl_engine::Actor;
-use planctl_store::{Page, RequestId};
+use planctl_store::{Listener, Page, RequestId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_util::task::TaskTracker;
@@ -39,46 +41,48 @@ use tokio_util::task::TaskTracker;
 use self::capacity::Bodies;
 use crate::config::Config;
 use crate::node::Station;
-use crate::node::services::{Door, Services};
+use crate::node::runtime::stopped;
+use crate::node::services::{Caller, Services};
 use crate::wire::Paged;
 use crate::wire::calls::{PlaceCall, PlanCall};
 use parameters::{CURSOR, ENTRIES_USUAL, LIMIT, WORKSPACE};
 
 pub use guard::{Peer, Principal, Scope};
+pub use in_process::InProcess;
 pub use openapi::document as openapi;
 pub use parameters::{Kind, Parameter};
 pub use problem::{Code, MEDIA_TYPE as PROBLEM_MEDIA_TYPE, Problem};
 pub use routes::{Answers, Body, ROUTES, Route, Verb};
-pub use serve::{HttpOptions, Listening, serve};
+pub use serve::{HttpOptions, Listening, serve, socket_of};
 pub use slots::{Slots, TakenGate};
 
 /// What all routes share.
 #[derive(Clone)]
-pub struct Doors {
+pub struct ApiState {
     inner: Arc<Shared>,
 }
 
 struct Shared {
     station: Station,
     options: HttpOptions,
-    items: items::Desk,
+    claims: claims::ClaimsCache,
     metrics: system::Metrics,
     bodies: Bodies,
     /// What is under way: connections, and what is done to its end without them.
     tasks: TaskTracker,
 }
 
-impl Doors {
-    pub(crate) fn new(station: Station, options: HttpOptions) -> Doors {
+impl ApiState {
+    pub(crate) fn new(station: Station, options: HttpOptions) -> ApiState {
         let inner = Shared {
             station,
             options,
-            items: items::Desk::default(),
+            claims: claims::ClaimsCache::default(),
             metrics: system::Metrics::default(),
             bodies: Bodies::default(),
             tasks: TaskTracker::new(),
         };
-        Doors { inner: Arc::new(inner) }
+        ApiState { inner: Arc::new(inner) }
     }
 
     pub(crate) fn station(&self) -> &Station {
@@ -89,8 +93,8 @@ impl Doors {
         &self.inner.options
     }
 
-    fn desk(&self) -> &items::Desk {
-        &self.inner.items
+    fn claims(&self) -> &claims::ClaimsCache {
+        &self.inner.claims
     }
 
     fn bodies(&self) -> &Bodies {
@@ -99,6 +103,21 @@ impl Doors {
 
     fn metrics(&self) -> &system::Metrics {
         &self.inner.metrics
+    }
+
+    /// Says that the daemon is about to stop.
+    fn is_stopping(&self) -> bool {
+        *self.options().stop.borrow()
+    }
+
+    /// Waits for news, for at most this long; no longer where the daemon stops.
+    async fn until_news(&self, listener: &Listener, most: Duration) {
+        let mut stop = self.options().stop.clone();
+        tokio::select! {
+            () = listener.rung() => {}
+            () = tokio::time::sleep(most) => {}
+            () = stopped(&mut stop) => {}
+        }
     }
 
     fn tasks(&self) -> &TaskTracker {
@@ -117,7 +136,7 @@ impl Doors {
 
 /// One request that may be done: who asks, for what.
 pub struct Call {
-    pub(crate) doors: Doors,
+    pub(crate) api: ApiState,
     pub(crate) principal: Principal,
     pub(crate) route: &'static Route,
     parameters: BTreeMap<String, String>,
@@ -133,7 +152,7 @@ pub(crate) type Answer = Result<Response, Problem>;
 
 impl Call {
     fn station(&self) -> &Station {
-        self.doors.station()
+        self.api.station()
     }
 
     /// Returns a part of the path.
@@ -199,15 +218,15 @@ impl Call {
             Some(workspace) => Some(canonical(workspace).await?),
             None => None,
         };
-        let door = Door {
+        let caller = Caller {
             workspace,
             config: config.unwrap_or_default(),
             actor: self.principal.actor.clone(),
-            caps: self.doors.options().caps,
+            caps: self.api.options().caps,
             is_looking,
             request: self.request,
         };
-        Ok(self.station().services(door).await?)
+        Ok(self.station().services(caller).await?)
     }
 
     async fn services_of(&self, place: PlaceCall) -> Result<Services, Problem> {

@@ -23,11 +23,11 @@ use planctl_store::cluster::{Cluster, ClusterOptions};
 use planctl_store::{Holder, Listener, PgConnectOptions, Settings, Store, StoreError};
 
 use crate::config::{Config, DatabaseUrl, Postgres};
-use crate::node::in_flight::InHand;
+use crate::node::in_flight::InFlight;
 use crate::node::instance::Instance;
-use crate::node::quarantine::Aside;
+use crate::node::quarantine::Quarantine;
 use crate::node::secrets::Secrets;
-use crate::node::services::{Door, ServiceError, Services};
+use crate::node::services::{Caller, ServiceError, Services};
 
 /// What a process has to know before it can take its place.
 #[derive(Clone, Debug)]
@@ -63,8 +63,8 @@ struct Inner {
     cluster: Option<Cluster>,
     database_line: String,
     rings: tokio::task::JoinHandle<()>,
-    in_hand: InHand,
-    aside: Aside,
+    in_flight: InFlight,
+    quarantine: Quarantine,
 }
 
 /// What only a process that works needs.
@@ -136,8 +136,8 @@ impl Station {
             cluster,
             database_line,
             rings,
-            in_hand: InHand::default(),
-            aside: Aside::default(),
+            in_flight: InFlight::default(),
+            quarantine: Quarantine::default(),
         };
         Ok(Station { store, inner: Arc::new(inner) })
     }
@@ -147,16 +147,16 @@ impl Station {
     /// # Errors
     ///
     /// Those of the store.
-    pub async fn services(&self, mut door: Door) -> Result<Services, ServiceError> {
-        door.config = self.sealed(door.config)?;
-        let workspace = match &door.workspace {
-            Some(path) if door.is_looking => {
+    pub(crate) async fn services(&self, mut caller: Caller) -> Result<Services, ServiceError> {
+        caller.config = self.sealed(caller.config)?;
+        let workspace = match &caller.workspace {
+            Some(path) if caller.is_looking => {
                 Some(self.store.known_workspace(self.host(), &path.to_string_lossy()).await?)
             }
             Some(path) => Some(self.store.workspace(self.host(), &path.to_string_lossy()).await?),
             None => None,
         };
-        Ok(Services::new(self.clone(), door, workspace))
+        Ok(Services::new(self.clone(), caller, workspace))
     }
 
     /// Keeps the values of variables of a configuration, and puts their seals in their place.
@@ -275,13 +275,13 @@ impl Station {
     }
 
     /// Returns what this process has in hand.
-    pub(crate) fn in_hand(&self) -> &InHand {
-        &self.inner.in_hand
+    pub(crate) fn in_flight(&self) -> &InFlight {
+        &self.inner.in_flight
     }
 
     /// Returns the runs of which nothing is looked at for a while.
-    pub(crate) fn aside(&self) -> &Aside {
-        &self.inner.aside
+    pub(crate) fn quarantine(&self) -> &Quarantine {
+        &self.inner.quarantine
     }
 
     pub(crate) fn boot(&self) -> &str {

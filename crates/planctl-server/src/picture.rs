@@ -78,14 +78,14 @@ pub fn svg(workflow: &Workflow, stages: &Stages) -> Result<String, Undrawable> {
         return Err(Undrawable::TooLarge { nodes, edges });
     }
     let cards: Vec<Card<'_>> = order.iter().map(|at| card(&workflow.nodes[*at], stages)).collect();
-    let mut seat = vec![0; workflow.nodes.len()];
+    let mut position = vec![0; workflow.nodes.len()];
     for (place, at) in order.iter().enumerate() {
-        seat[*at] = place;
+        position[*at] = place;
     }
     let ways = workflow.ways();
     let ties: Vec<Tie<'_>> = order
         .iter()
-        .flat_map(|at| ways[*at].iter().map(|(to, edge)| tie(seat[*at], seat[*to], edge)))
+        .flat_map(|at| ways[*at].iter().map(|(to, edge)| tie(position[*at], position[*to], edge)))
         .collect();
     let placed = place::lay_out(&cards, &ties)?;
     Ok(drawn(workflow, &cards, &ties, &placed))

@@ -1,6 +1,7 @@
 //! Plans: a plan's life (approved, rejected, started, taken up), its revisions, and the plans within it.
 
 mod agent_scripts;
+mod decide;
 mod revisions;
 pub(crate) mod sub_plans;
 
@@ -16,7 +17,7 @@ use planctl_store::{
 use serde_json::Value;
 
 use crate::config::{Agent, WorkspaceMode, digest_of_approved, with_worker};
-use crate::node::quarantine::Tended;
+use crate::node::quarantine::SweepReport;
 use crate::node::services::{ServiceError, Services};
 use crate::plans::agent_scripts::approved_worker;
 use crate::plans::sub_plans::Home;
@@ -32,8 +33,6 @@ use crate::workspaces::worktrees::shell_word;
 /// Where a plan stands before anything is done with it.
 #[derive(Clone, Debug)]
 pub struct Standing {
-    /// Its status; `draft` where the text is not the one that is known, or nothing is known.
-    pub status: PlanStatus,
     /// The approval that holds for this text, configuration and workspace.
     pub approval: Option<Approval>,
     /// The text that was approved last, where it is another one.
@@ -98,19 +97,13 @@ impl Services {
     /// Those of the store.
     pub async fn standing(&self, checked: &Checked) -> Result<Standing, ServiceError> {
         let Some(plan) = self.store.plan_at(self.own_workspace()?, &checked.path).await? else {
-            return Ok(Standing {
-                status: PlanStatus::Draft,
-                approval: None,
-                approved_before: None,
-                newest_run: None,
-            });
+            return Ok(Standing { approval: None, approved_before: None, newest_run: None });
         };
         let digest = &checked.verification.digest;
         let approval = self.store.approval_for(plan.id, digest, &self.config_digest()).await?;
         let newest_run = self.store.newest_run_of(plan.id).await?;
-        let status = if plan.digest == *digest { plan.status } else { PlanStatus::Draft };
         let approved_before = self.approved_before(&plan, checked).await?;
-        Ok(Standing { status, approval, approved_before, newest_run })
+        Ok(Standing { approval, approved_before, newest_run })
     }
 
     /// Says what a person has to know before a plan is run; `again` asks for a new run of one that is done or failed.
@@ -188,7 +181,7 @@ impl Services {
             None => Unnamed::Refuse(format!("planctl plan approve {}", shell_word(&checked.path))),
         };
         let baseline = self.baseline_of_checked((plan.id, paused), checked, &now, given, &unnamed).await?;
-        let config = self.door.config.approved_in(&folder);
+        let config = self.caller.config.approved_in(&folder);
         let approving = Approved {
             digest: &checked.verification.digest,
             config: &config,
@@ -253,7 +246,7 @@ impl Services {
             run: None,
             ask: None,
             decision: "reject".to_owned(),
-            by: self.door.actor.to_string(),
+            by: self.caller.actor.to_string(),
             follows: format!("edit it, then planctl plan verify {}", checked.file.display()),
             repeated: plan.status == PlanStatus::Draft,
         };
@@ -283,7 +276,7 @@ impl Services {
         }
         self.store.void_approvals(plan.id, note).await?;
         if self.store.plan(plan.id).await?.status != PlanStatus::Draft {
-            self.store.move_plan(plan.id, PlanStatus::Draft, self.door.actor.as_str(), note).await?;
+            self.store.move_plan(plan.id, PlanStatus::Draft, self.caller.actor.as_str(), note).await?;
         }
         if let Some(run) = newest {
             self.station.mark_now(run.id).await?;
@@ -300,7 +293,7 @@ impl Services {
         // Two that start one plan at the same moment share its run; the second takes up what the first began.
         let starting = format!("starting/{}", notes::name_of(self.own_folder()?));
         let _starting = crate::node::instance::one_at_a_time(self.station.state_dir(), &starting).await?;
-        if let Some(request) = self.door.request
+        if let Some(request) = self.caller.request
             && let Some(run) = self.store.run_of_request(request).await?
         {
             return self.started_before(&run, checked, start).await;
@@ -341,7 +334,7 @@ impl Services {
             shown,
             auto_answer: start.auto_answer,
             home: FolderIdentity::of(&self.place_of(None)?).ok(),
-            ..RunSettings::new(&self.door.config, start.worker.clone(), isolation)
+            ..RunSettings::new(&self.caller.config, start.worker.clone(), isolation)
                 .with_scripts_of(&self.place_of(None)?)?
         };
         self.keep_scripts(&self.place_of(None)?, &settings).await?;
@@ -352,7 +345,7 @@ impl Services {
             approval: approval.as_ref().map(|approval| approval.id),
             settings: &settings_json(&settings),
             served: &settings.served(),
-            request: self.door.request,
+            request: self.caller.request,
         };
         let run = match &planned {
             None => self.store.create_run(&new).await?,
@@ -411,7 +404,7 @@ impl Services {
 
     /// Refuses one more run where as much is open as may be (row 92).
     async fn refuse_over_caps(&self) -> Result<(), ServiceError> {
-        let caps = self.door.caps;
+        let caps = self.caller.caps;
         let (runs, asks) = self.store.open_counts().await?;
         let full = |what: String, help: &str| Err(ServiceError::TooMany { what, help: help.to_owned() });
         if runs >= u64::from(caps.open_runs) {
@@ -435,7 +428,7 @@ impl Services {
     ) -> Result<Option<Started>, ServiceError> {
         let is_same_text = run.revision == checked.verification.digest;
         let is_same_place =
-            run.worktree.is_some() == (self.door.config.workspace.mode == WorkspaceMode::Worktree);
+            run.worktree.is_some() == (self.caller.config.workspace.mode == WorkspaceMode::Worktree);
         match run.head.status {
             // A run within another one's is that one's affair.
             RunStatus::Ended { .. } if run.around.is_some() => return Ok(None),
@@ -505,7 +498,7 @@ impl Services {
         let (_, now) = self.where_approved(Some(run), checked).await?;
         Ok(is_same_worker
             && is_same_script
-            && kept.config == self.door.config.approved()
+            && kept.config == self.caller.config.approved()
             && kept.sub_plans == *sub_plans
             && self.refuse_unless_as_shown(run, kept.shown.as_ref(), &now).is_ok())
     }
@@ -522,7 +515,7 @@ impl Services {
             run: Some(row.name.clone()),
             ask: None,
             decision: "resume".to_owned(),
-            by: self.door.actor.to_string(),
+            by: self.caller.actor.to_string(),
             follows: format!("planctl plan watch {}", row.name),
             repeated,
         };
@@ -597,12 +590,12 @@ impl Services {
             }
         };
         // Runs within it end with it.
-        self.station.tend_sub_plans(&mut Tended::default()).await?;
+        self.station.sweep_sub_plans(&mut SweepReport::default()).await?;
         Ok(Decided {
             run: Some(row.name),
             ask: None,
             decision: "cancel".to_owned(),
-            by: self.door.actor.to_string(),
+            by: self.caller.actor.to_string(),
             follows: format!("planctl plan run --again {}", row.plan_path),
             repeated,
         })
@@ -616,7 +609,7 @@ impl Services {
             return Ok(());
         }
         let RunSettings { folder, sub_plans, .. } = RunSettings::of(run)?;
-        let config = self.door.config.digest_in(&folder);
+        let config = self.caller.config.digest_in(&folder);
         match self.store.approval_for(run.plan, &run.revision, &config).await? {
             Some(approval) => self.bind(run.id, &approval, &sub_plans).await,
             None => Err(ServiceError::Conflict {
@@ -632,7 +625,7 @@ impl Services {
         else {
             return Err(ServiceError::NotVerified { plan: checked.path.clone() });
         };
-        let by = self.door.actor.as_str();
+        let by = self.caller.actor.as_str();
         let plan = self
             .store
             .save_revision(&NewRevision {
@@ -670,7 +663,7 @@ impl Services {
                 let unnamed = Unnamed::Refuse(command);
                 let baseline =
                     self.baseline_of_checked((plan.id, None), checked, &now, given, &unnamed).await?;
-                let config = self.door.config.approved_in(&folder);
+                let config = self.caller.config.approved_in(&folder);
                 let approving = Approved { digest, config: &config, baseline: &baseline, worker: None };
                 let (approval, _) = self.record_approval(plan, &approving, note).await?;
                 self.keep_copies(&self.place_of(run)?, &baseline).await?;
@@ -680,7 +673,7 @@ impl Services {
                 Ok(Some(approval))
             }
             None => {
-                let config = self.door.config.digest_in(&folder);
+                let config = self.caller.config.digest_in(&folder);
                 Ok(self.store.approval_for(plan.id, digest, &config).await?)
             }
         }
@@ -696,7 +689,7 @@ impl Services {
         let Approved { digest, config, baseline, worker } = *approved;
         let config_digest = digest_of_approved(config);
         let config = with_worker(config.clone(), worker).to_string();
-        let by = self.door.actor.as_str();
+        let by = self.caller.actor.as_str();
         let protected =
             serde_json::to_string(baseline).map_err(|error| ServiceError::broken(error.to_string()))?;
         let (approval, repeated) = match self.store.approval_for(plan.id, digest, &config_digest).await? {
@@ -767,7 +760,9 @@ impl Services {
     fn place_of(&self, run: Option<&RunRow>) -> Result<PathBuf, ServiceError> {
         match run.filter(|run| run.is_in_worktree() || run.is_under_way_within()) {
             Some(run) => Ok(PathBuf::from(run.place_now())),
-            None => self.door.workspace.clone().ok_or_else(|| ServiceError::broken("no workspace is named")),
+            None => {
+                self.caller.workspace.clone().ok_or_else(|| ServiceError::broken("no workspace is named"))
+            }
         }
     }
 
@@ -910,12 +905,12 @@ impl Services {
             sub_plans: sub_plans.clone(),
             folder: kept.folder.clone(),
             auto_answer: kept.auto_answer,
-            ..RunSettings::new(&self.door.config, worker, isolation)
+            ..RunSettings::new(&self.caller.config, worker, isolation)
         };
         // The scripts stay as they were sealed, whatever lies there by now, unless other agents serve the run.
         pinned.scripts.clone_from(&kept.scripts);
         // A person who approves anew means the folder that stands there by now.
-        let home = self.door.workspace.as_ref().and_then(|workspace| FolderIdentity::of(workspace).ok());
+        let home = self.caller.workspace.as_ref().and_then(|workspace| FolderIdentity::of(workspace).ok());
         pinned.home = home.or(kept.home.clone());
         if !pinned.agents().eq(kept.agents()) {
             let place = PathBuf::from(self.store.run(run).await?.place_now());
@@ -972,7 +967,7 @@ impl Services {
     ///
     /// [`ServiceError::Isolation`] where the host does not offer what is demanded.
     pub(crate) async fn tier(&self) -> Result<Tier, ServiceError> {
-        let wanted = self.door.config.isolation;
+        let wanted = self.caller.config.isolation;
         let offered = if wanted.needs_probe() { self.station.offered_tier().await? } else { Tier::SameUser };
         wanted.tier(offered).ok_or_else(|| ServiceError::Isolation { wanted: wanted.to_string(), offered })
     }
@@ -984,7 +979,7 @@ impl Services {
             return Err(ServiceError::NotVerified { plan: checked.path.clone() });
         };
         let isolation = self.tier().await?;
-        let settings = RunSettings::new(&self.door.config, start.worker.clone(), isolation);
+        let settings = RunSettings::new(&self.caller.config, start.worker.clone(), isolation);
         for (_, task) in graph.steps() {
             let role = &task.role;
             if settings.worker_for(role).is_none() && !start.waits_for_workers {

@@ -7,7 +7,7 @@ mod traversal;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use planctl_engine::view::{Form, Manual, Scene};
+use planctl_engine::view::{Form, Scene};
 use planctl_engine::{
     AgentEvent, AgentSaid, Contract, End, Ending, Event, Evidence, Excerpt, Fact, Found, Graph, Level, Node,
     NodeId, NodeState, Outcome, Overrun, Record, Rehearsal, Report, Run, RunId, RunStatus, Scope, Showing,
@@ -439,7 +439,12 @@ impl Services {
         let first = self.store.history(run, 0, BEGINNING).await?;
         let newest = self.store.newest_lines(run, NEWEST).await?;
         let shown = self.shown(run).await?;
-        Ok(traversal::view(&shown.view.run, &shown.graph, &shown.loaded(), (&first, &newest)))
+        let row = &shown.view.run;
+        let source = self.store.revision(row.plan, &row.revision).await?.source;
+        let workflow = workflow_of(&row.plan_path, &source, &shown.graph);
+        let stale = workflow.and_then(|workflow| workflow.library.stale_after_turns);
+        let way = traversal::view(row, &shown.graph, &shown.loaded(), (&first, &newest));
+        Ok(TraversalView { stale_after_turns: stale.map(|turns| turns.value), ..way })
     }
 
     /// Says what a run is resumed from, in the words of DOT's checkpoints (K1, K9).
@@ -474,7 +479,8 @@ impl Services {
         let facts: Vec<Fact> = self.facts(run).await?.into_iter().map(|(_, fact)| fact).collect();
         let row = &shown.view.run;
         let source = self.store.revision(row.plan, &row.revision).await?.source;
-        let manual = manual_of(&row.plan_path, &source, &shown.graph);
+        let workflow = workflow_of(&row.plan_path, &source, &shown.graph);
+        let manual = workflow.as_ref().map(workflow::manual).unwrap_or_default();
         let loaded = shown.loaded();
         let scene = Scene {
             plan: shown.graph.title(),
@@ -551,12 +557,12 @@ impl Services {
     }
 }
 
-/// Reads what the source of a run says of its steps beside what the engine runs; of a library, the graph of its title.
-fn manual_of(path: &str, source: &str, graph: &Graph) -> BTreeMap<NodeId, Manual> {
-    let Some(language) = Language::of(path) else { return BTreeMap::new() };
-    let (workflows, _) = workflow::read(&Source::new(path, source), language);
-    let is_it = |read: &&Workflow| workflows.len() == 1 || read.title() == graph.title();
-    workflows.iter().find(is_it).map(workflow::manual).unwrap_or_default()
+/// Reads the source of a run for what is said there and not in the graph that runs; of a library, the plan of its title.
+fn workflow_of(path: &str, source: &str, graph: &Graph) -> Option<Workflow> {
+    let (mut workflows, _) = workflow::read(&Source::new(path, source), Language::of(path)?);
+    let is_it = |read: &Workflow| read.title() == graph.title();
+    let at = if workflows.len() == 1 { 0 } else { workflows.iter().position(is_it)? };
+    Some(workflows.swap_remove(at))
 }
 
 impl Shown {

@@ -790,7 +790,7 @@ pub struct PlanView {
     pub status: Option<String>,
     /// Its owner.
     pub owner: Option<String>,
-    /// What the plan says it is for.
+    /// The plan's context, as its author wrote it.
     #[serde(default)]
     pub context: Option<String>,
     /// How soon its work is taken up beside that of other runs.
@@ -878,7 +878,7 @@ pub struct PlanNodeView {
     pub title: String,
     /// What it is: `call`, `decision`, `human`, `checkpoint`, `sub_plan`, `escalate`.
     pub kind: String,
-    /// What a decision is about, where its author says it.
+    /// The description of a decision, where its author wrote one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The command that the harness runs, where it runs one.

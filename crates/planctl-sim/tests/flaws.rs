@@ -13,7 +13,7 @@ fn each_flaw_of_the_store_is_found_within_a_thousand_seeds() {
             let found =
                 (0..SEEDS).find_map(|seed| play_on(seed, Some(*flaw)).err().map(|breach| (seed, breach)));
             if let Some((seed, breach)) = &found {
-                println!("{flaw:?}: seed {seed}: {}", first_line(&breach.what));
+                println!("{flaw:?}: seed {seed}: {}", breach.headline());
             }
             found.is_none()
         })
@@ -34,8 +34,4 @@ fn a_breach_shrinks_to_a_shorter_story_that_still_shows_it() {
     assert_eq!(small.seed, seed);
     assert!(small.lines.len() <= long && small.options.rates.len() < troubles, "{small}");
     assert!(small.to_string().contains("PLANCTL_SIM_SEED="), "it says how to see it again: {small}");
-}
-
-fn first_line(what: &str) -> String {
-    what.lines().next().unwrap_or_default().chars().take(160).collect()
 }

@@ -7,7 +7,7 @@ use planctl_lang::{Levels, Reach, Source};
 use planctl_server::autofix::{self, Mended};
 use planctl_server::check::{self, CheckError, Checked, Checking};
 use planctl_server::config::Agent;
-use planctl_server::probe::{Doing, Probe, ProbeError};
+use planctl_server::probe::{Probe, ProbeError, ProbeProgress};
 use tokio::sync::watch;
 
 use crate::commands::{Context, Stop};
@@ -92,7 +92,7 @@ impl Prober {
     pub fn new(
         context: &Context,
         limits: ReplicaLimits,
-        progress: impl Fn(Doing<'_>) + Send + Sync + 'static,
+        progress: impl Fn(ProbeProgress<'_>) + Send + Sync + 'static,
     ) -> Result<Prober, Failure> {
         let spawner = helper()?;
         let mut signals = Stop::listen()?;

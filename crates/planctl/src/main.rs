@@ -9,6 +9,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use tracing_appender::non_blocking::WorkerGuard;
 
 mod amounts;
+mod api;
 mod args;
 mod caller;
 mod checking;
@@ -19,11 +20,11 @@ mod gutter;
 mod limits;
 mod lsp;
 mod progress;
-mod remote;
 mod reports;
 mod secrecy;
 mod show;
 mod tls;
+mod transport;
 
 use args::{Cli, Color, Command, DaemonCommand, LogFormat};
 use failure::{Answer, Exit, Failure};

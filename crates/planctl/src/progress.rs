@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use planctl_engine::view::VACUOUS;
-use planctl_server::Doing;
+use planctl_server::Activity;
 use planctl_server::wire::{
     BranchState, BranchView, EventLine, JoinView, RunView, StepState, StepView, WaitingOn,
 };
@@ -114,7 +114,7 @@ impl Progress {
     }
 
     /// Shows where the run stands.
-    pub fn draw(&self, view: &RunView, now_unix_seconds: f64, doing: Option<&Doing>) {
+    pub fn draw(&self, view: &RunView, now_unix_seconds: f64, doing: Option<&Activity>) {
         if self.manner == Manner::Live {
             let height = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(24, |size| size.ws_row);
             let lines_max = usize::from(height.max(8));
@@ -375,7 +375,7 @@ fn join_line(view: &RunView, join: &JoinView) -> String {
 /// The most nodes of branches in one state that are named.
 const BRANCHES_NAMED_MAX: usize = 6;
 
-fn doing_line(doing: &Doing) -> String {
+fn doing_line(doing: &Activity) -> String {
     let who = if doing.is_gate { "contract" } else { "worker" };
     let step = doing.step.map(|step| format!("step {step} ")).unwrap_or_default();
     let mut text = format!("       {step}{who} {}", show::span(doing.since.elapsed()));

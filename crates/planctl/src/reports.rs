@@ -11,8 +11,8 @@ use planctl_server::wire::calls::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::api::{self, Api};
 use crate::failure::Failure;
-use crate::remote::{self, Remote};
 
 /// How much of a worker's last words is told: a head and a tail of it.
 pub const TEXT_BYTES_MAX: usize = 256 << 10;
@@ -20,7 +20,7 @@ pub const TEXT_BYTES_MAX: usize = 256 << 10;
 /// An item that is held: its routes, with the token of its lease.
 #[derive(Clone, Debug)]
 pub struct Held {
-    remote: Remote,
+    api: Api,
     path: String,
 }
 
@@ -39,19 +39,19 @@ pub enum Word {
 
 impl Held {
     /// Prepares calls for an item; connects to nothing yet.
-    pub fn new(remote: &Remote, item: &str, token: &str) -> Result<Held, Failure> {
-        Ok(Held { remote: remote.showing(token)?, path: format!("/v1/items/{}", remote::part(item)) })
+    pub fn new(api: &Api, item: &str, token: &str) -> Result<Held, Failure> {
+        Ok(Held { api: api.showing(token)?, path: format!("/v1/items/{}", api::part(item)) })
     }
 
     /// Reads what is held.
     pub async fn show<T: DeserializeOwned>(&self) -> Result<T, Failure> {
-        self.remote.get(&self.path, &[]).await
+        self.api.get(&self.path, &[]).await
     }
 
     /// Renews the lease; waits for so long, or until it ends.
     pub async fn beat(&self, wait: Duration) -> Result<HeartbeatView, Failure> {
         let wait = wait.as_secs().to_string();
-        self.remote.post(&format!("{}/heartbeat", self.path), &[("wait", &wait)], &Nothing {}).await
+        self.api.post(&format!("{}/heartbeat", self.path), &[("wait", &wait)], &Nothing {}).await
     }
 
     /// Shows those who watch what was printed.
@@ -66,8 +66,7 @@ impl Held {
 
     async fn tell(&self, verb: &str, body: &impl Serialize) -> Result<(), Failure> {
         let path = format!("{}/{verb}", self.path);
-        let _: Option<serde_json::Value> =
-            self.remote.post_maybe(&path, &[], body, &remote::uuid_of()).await?;
+        let _: Option<serde_json::Value> = self.api.post_maybe(&path, &[], body, &api::uuid_of()).await?;
         Ok(())
     }
 
@@ -75,10 +74,10 @@ impl Held {
     pub async fn say(&self, word: &Word) -> Result<AcceptedView, Failure> {
         let path = |verb: &str| format!("{}/{verb}", self.path);
         match word {
-            Word::Complete(call) => self.remote.post(&path("complete"), &[], call).await,
-            Word::Fail(call) => self.remote.post(&path("fail"), &[], call).await,
-            Word::Ask(call) => self.remote.post(&path("ask"), &[], call).await,
-            Word::Release => self.remote.post(&path("release"), &[], &Nothing {}).await,
+            Word::Complete(call) => self.api.post(&path("complete"), &[], call).await,
+            Word::Fail(call) => self.api.post(&path("fail"), &[], call).await,
+            Word::Ask(call) => self.api.post(&path("ask"), &[], call).await,
+            Word::Release => self.api.post(&path("release"), &[], &Nothing {}).await,
         }
     }
 }

@@ -62,7 +62,12 @@ pub fn traversal(graph: &Graph, run: &Run, newest: &[Fact]) -> Traversal {
         })
         .collect();
     let entered = newest.iter().filter_map(|fact| {
-        let (Fact::NodeEntered { node, .. } | Fact::BranchesJoined { node, .. }) = fact else { return None };
+        let (Fact::NodeEntered { node, .. }
+        | Fact::BranchesJoined { node, .. }
+        | Fact::RetryTriggered { node, .. }) = fact
+        else {
+            return None;
+        };
         Some(node)
     });
     let mut path: Vec<NodeId> = entered.cloned().collect();

@@ -211,7 +211,7 @@ fn decide(refused: &Refused) -> Vec<sock_filter> {
 mod tests {
     use super::*;
 
-    /// What the filter answers to a call, as the kernel would run it, and after how many instructions.
+    /// Runs the filter on a call as the kernel would; returns its answer and the number of instructions.
     fn answer(architecture: u32, call: u32, arguments: [u64; 6]) -> (u32, usize) {
         let data = |offset: u32| match offset {
             NUMBER => call,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::Lint;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::render::duration_words;
-use crate::source::escape;
+use crate::text::duration_words;
+use crate::text::escape;
 
 /// Less than this for a step is no budget for an agent's work.
 const STEP_TOKENS_MIN: u64 = 1_000;

@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::{Lint, effects, proof};
+use crate::analysis::named_files;
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
-use crate::facts::{FileFact, named_files};
-use crate::parse::name_of;
-use crate::shell::{self, Reading, Script};
-use crate::source::{Span, escape};
+use crate::facts::FileFact;
+use crate::facts::Trial;
+use crate::syntax::shell::{self, Reading, Script};
+use crate::text::{Span, escape};
+use crate::tree::parse::name_of;
 use crate::tree::{ContractTree, StepTree};
-use crate::trial::Trial;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let named = LazyCell::new(|| first_named(lint));

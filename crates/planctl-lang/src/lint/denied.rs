@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::safety::{Place, first_destructive, first_network};
 use super::{Lint, effects};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::parse::name_of;
-use crate::shell::{self, Script};
-use crate::source::escape;
+use crate::syntax::shell::{self, Script};
+use crate::text::escape;
+use crate::tree::parse::name_of;
 
 /// One thing that a contract can be seen to bring about.
 struct Effect {

@@ -3,9 +3,9 @@
 use super::proof::name_of_command;
 use super::safety::{Place, first_destructive};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::facts::leaves_workspace;
-use crate::shell::{self, Command, CompoundKind, Script, Simple, Use, Word};
-use crate::source::{Span, escape};
+use crate::syntax::shell::{self, Command, CompoundKind, Script, Simple, Use, Word};
+use crate::text::paths::leaves_workspace;
+use crate::text::{Span, escape};
 use crate::tree::ContractTree;
 
 /// The most changes that are reported of one contract.

@@ -2,9 +2,10 @@
 
 use super::Lint;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::markdown::{LineKind, Outline};
-use crate::parse::heading;
-use crate::source::{Source, Span, escape};
+use crate::syntax::markdown::{LineKind, Outline};
+use crate::syntax::source::Source;
+use crate::text::{Span, escape};
+use crate::tree::parse::heading;
 
 /// The most characters of an item that are shown as a step's title.
 const TITLE_CHARACTERS_MAX: usize = 80;

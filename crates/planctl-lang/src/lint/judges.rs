@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 
 use super::Lint;
-use super::order::Order;
-use super::plainly::Right;
-use crate::characters::escape;
+use crate::analysis::order::Order;
+use crate::analysis::plainly::Right;
+use crate::analysis::{Protected, rights_of_task};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::facts::{FileFact, Protected, rights_of_task};
-use crate::parse::name_of;
-use crate::shell;
-use crate::source::Span;
+use crate::facts::FileFact;
+use crate::syntax::shell;
+use crate::text::Span;
+use crate::text::characters::escape;
+use crate::tree::parse::name_of;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     for (at, step) in lint.tree.steps.iter().enumerate() {

@@ -1,11 +1,11 @@
 //! P004 where a character looks like another: a person approves what they see, and bash runs what is there (DESIGN 3).
 
 use super::Lint;
-use crate::alike::{ascii_of, described};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::parse::name_of;
-use crate::source::{Span, Spanned};
+use crate::syntax::alike::{ascii_of, described};
+use crate::text::{Span, Spanned};
 use crate::tree::ContractTree;
+use crate::tree::parse::name_of;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     if lint.source.text().is_ascii() {

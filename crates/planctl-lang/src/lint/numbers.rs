@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::Lint;
 use crate::diagnostic::{Code, Diagnostic, Edit, Fix, Severity};
-use crate::parse::name_of;
-use crate::source::{Span, escape};
+use crate::text::{Span, escape};
+use crate::tree::parse::name_of;
 use crate::tree::{PlanTree, StepNumber};
 
 /// How many edits all findings together may carry; a plan that is all wrong has its fix at the first one only.

@@ -1,8 +1,8 @@
 //! P104, P110, P113: contracts that can't fail or can't pass, and failures that do not count.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::shell::{self, Command, Doubt, Item, Join, Lost, Reading, Script, Simple, Status};
-use crate::source::{Span, escape};
+use crate::syntax::shell::{self, Command, Doubt, Item, Join, Lost, Reading, Script, Simple, Status};
+use crate::text::{Span, escape};
 use crate::tree::ContractTree;
 
 pub(super) fn lint(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {

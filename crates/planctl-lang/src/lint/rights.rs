@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use planctl_glob::is_glob;
 
 use super::Lint;
-use super::plainly::Right;
-use crate::characters::escape;
+use crate::analysis::plainly::Right;
+use crate::analysis::{Protected, judging_files, matches_any, may_change, rights_of_task};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::facts::{FileFact, Protected, judging_files, matches_any, may_change, rights_of_task};
-use crate::parse::name_of;
-use crate::shell::{self, Command, FileUse, Item, Join, Pipeline, Script, Simple, Use};
+use crate::facts::FileFact;
+use crate::syntax::shell::{self, Command, FileUse, Item, Join, Pipeline, Script, Simple, Use};
+use crate::text::characters::escape;
+use crate::tree::parse::name_of;
 use crate::tree::{ContractTree, StepTree};
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
@@ -255,7 +256,7 @@ fn covers(judge: &str, path: &str) -> bool {
 }
 
 // The words that start a program of the workspace whose output something else looks at: in a pipe, or in `$(…)`.
-fn programs_looked_at(script: &Script, is_inner: bool, found: &mut Vec<crate::source::Span>) {
+fn programs_looked_at(script: &Script, is_inner: bool, found: &mut Vec<crate::text::Span>) {
     let pipelines = |item: &Item| -> Vec<Pipeline> {
         std::iter::once(item.first.clone()).chain(item.rest.iter().map(|(_, next)| next.clone())).collect()
     };

@@ -2,9 +2,9 @@
 
 use super::Lint;
 use crate::diagnostic::{Code, Diagnostic, did_you_mean};
-use crate::parse::name_of;
-use crate::source::escape;
+use crate::text::escape;
 use crate::tree::StepKind;
+use crate::tree::parse::name_of;
 
 const ROLE_CHARACTERS_MAX: usize = 64;
 

@@ -2,9 +2,9 @@
 
 use super::Lint;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::parse::name_of;
-use crate::shell::{self, Command, Part, Script, Simple, Word};
-use crate::source::{Span, escape};
+use crate::syntax::shell::{self, Command, Part, Script, Simple, Word};
+use crate::text::{Span, escape};
+use crate::tree::parse::name_of;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     for (at, step) in lint.tree.steps.iter().enumerate() {

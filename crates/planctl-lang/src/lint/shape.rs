@@ -5,12 +5,12 @@ use planctl_engine::RedFirst;
 use super::Lint;
 use super::numbers;
 use super::subscriptions::SUBSCRIPTIONS_MAX;
-use crate::alike;
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::parse::{CONTRACT_STUB, name_of};
-use crate::source::{Span, escape};
+use crate::syntax::Language;
+use crate::syntax::alike;
+use crate::text::{Span, escape};
+use crate::tree::parse::{CONTRACT_STUB, name_of};
 use crate::tree::{Field, OnFail, PlanTree, StepKind, StepTree};
-use crate::workflow::Language;
 
 /// The most locks that a step may ask for.
 const LOCKS_MAX: usize = 20;
@@ -136,7 +136,7 @@ fn long_title(characters: usize, span: Span, found: &mut Vec<Diagnostic>) {
 fn status(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let Some(status) = &lint.tree.frontmatter.status else { return };
     let is_recorded = lint.facts.recorded.as_ref().is_some_and(|recorded| recorded.status == status.value);
-    let is_known = crate::parse::STATUSES.contains(&status.value.as_str());
+    let is_known = crate::tree::parse::STATUSES.contains(&status.value.as_str());
     if !is_known || status.value == "draft" || is_recorded {
         return;
     }

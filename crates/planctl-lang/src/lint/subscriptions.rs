@@ -9,14 +9,17 @@ use unicode_normalization::char::is_combining_mark;
 
 use super::Lint;
 use super::order::{Circles, Ordering};
-use crate::characters::escape;
+use crate::analysis::{Protected, other_forms};
+use crate::diagnostic::levels::Levels;
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::facts::{FileFact, Protected, clean, leaves_workspace, other_forms};
-use crate::levels::Levels;
-use crate::near::{Existing, nearest};
-use crate::parse::name_of;
-use crate::source::{Source, Span, Spanned};
+use crate::facts::FileFact;
+use crate::syntax::source::Source;
+use crate::text::characters::escape;
+use crate::text::near::{Existing, nearest};
+use crate::text::paths::{clean, leaves_workspace};
+use crate::text::{Span, Spanned};
 use crate::tree::PlanTree;
+use crate::tree::parse::name_of;
 
 /// The most bytes of a subscribed file that a prompt takes.
 pub const SUBSCRIPTION_BYTES_MAX: u64 = 256 * 1024;

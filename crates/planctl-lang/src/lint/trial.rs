@@ -5,12 +5,13 @@ use std::time::Duration;
 use planctl_engine::{Ending, Verdict};
 
 use super::Lint;
+use crate::analysis::named_files;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::facts::{FileFact, named_files};
-use crate::parse::name_of;
-use crate::source::{Span, escape};
+use crate::facts::FileFact;
+use crate::facts::{Trial, TrialRun, Tried};
+use crate::text::{Span, escape};
 use crate::tree::ContractTree;
-use crate::trial::{Trial, TrialRun, Tried};
+use crate::tree::parse::name_of;
 
 /// A contract that takes a larger part of its time than this may run past it one day, in percent.
 const TIME_PERCENT_MAX: u32 = 80;

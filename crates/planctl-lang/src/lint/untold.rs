@@ -2,7 +2,7 @@
 
 use super::Lint;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::parse::name_of;
+use crate::tree::parse::name_of;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     for (at, step) in lint.tree.steps.iter().enumerate().filter(|(_, step)| step.protects.is_empty()) {

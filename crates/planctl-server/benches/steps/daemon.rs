@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use planctl_engine::{AgentEvent, AgentSaid, Event, Role, RunId, RunStatus};
 use planctl_server::config::{DatabaseUrl, Postgres};
-use planctl_server::daemon::{DaemonOptions, serve, socket_of};
-use planctl_server::singleton::Seat;
+use planctl_server::daemon::{DaemonOptions, serve};
+use planctl_server::http::socket_of;
+use planctl_server::singleton::SingletonLock;
 use planctl_server::{Health, Station, StationOptions, StoreSettings};
 use planctl_store::testing::Floor;
 use planctl_store::{Claim, ClaimLane, Holder};
@@ -40,10 +41,12 @@ pub(super) fn be_one(state: &Path, url: &str) {
             migrates: true,
             store: StoreSettings::default(),
         };
-        let seat = Seat::take(state).unwrap();
+        let singleton = SingletonLock::take(state).unwrap();
         let station = Station::open(options).await.unwrap();
         let options = DaemonOptions::default();
-        serve(station, &seat, &options, &Health::default(), |_| {}, std::future::pending()).await.unwrap();
+        serve(station, &singleton, &options, &Health::default(), |_| {}, std::future::pending())
+            .await
+            .unwrap();
     });
 }
 
@@ -238,7 +241,7 @@ pub(super) async fn measure(bench: &Bench) {
 
 /// Makes one item ready after another, in another process, for one worker that waits.
 async fn idle_queue(bench: &Bench, daemon: &Daemon) {
-    let store = bench.services.store();
+    let store = bench.station.store();
     let mut floor = Floor::connect(store).await;
     let (mut waits, mut floors) = (Vec::new(), Vec::new());
     for number in 0..IDLE_ITEMS {
@@ -248,7 +251,7 @@ async fn idle_queue(bench: &Bench, daemon: &Daemon) {
             run: Some(run),
             except: Vec::new(),
             holder: Holder {
-                host: bench.services.station().host().to_owned(),
+                host: bench.station.host().to_owned(),
                 boot: String::new(),
                 instance: "bench".to_owned(),
                 own: false,
@@ -280,7 +283,7 @@ async fn idle_queue(bench: &Bench, daemon: &Daemon) {
 
 /// Lets many runs go on at once.
 async fn many_runs(bench: &Bench, daemon: &Daemon, name: &str, runs: usize, steps: u32) {
-    let mut floor = Floor::connect(bench.services.store()).await;
+    let mut floor = Floor::connect(bench.station.store()).await;
     let mut floors = Vec::new();
     for _ in 0..20 {
         floors.push(floor_once(&mut floor).await);
@@ -323,7 +326,7 @@ async fn deaths(bench: &Bench, daemon: &mut Daemon) {
         await_seq(bench, run, 60 + 7 * number as i64).await;
         let died = Instant::now();
         daemon.kill_and_start();
-        let seq = bench.services.store().run(run).await.unwrap().seq;
+        let seq = bench.station.store().run(run).await.unwrap().seq;
         // A report, its gate and the next item: something has passed since.
         await_seq(bench, run, seq + 8).await;
         spans.push(died.elapsed());
@@ -334,13 +337,13 @@ async fn deaths(bench: &Bench, daemon: &mut Daemon) {
 }
 
 async fn await_seq(bench: &Bench, run: RunId, seq: i64) {
-    while bench.services.store().run(run).await.unwrap().seq < seq {
+    while bench.station.store().run(run).await.unwrap().seq < seq {
         tokio::time::sleep(LOOK).await;
     }
 }
 
 async fn await_end(bench: &Bench, run: RunId) {
-    let listener = bench.services.station().listen(run);
+    let listener = bench.station.listen(run);
     while !has_ended(bench, run).await {
         tokio::select! {
             () = listener.rung() => {}
@@ -350,14 +353,14 @@ async fn await_end(bench: &Bench, run: RunId) {
 }
 
 async fn has_ended(bench: &Bench, run: RunId) -> bool {
-    matches!(bench.services.store().run(run).await.unwrap().head.status, RunStatus::Ended { .. })
+    matches!(bench.station.store().run(run).await.unwrap().head.status, RunStatus::Ended { .. })
 }
 
 impl Bench {
     /// Makes a run and waits until a daemon has given it its turn.
     async fn active(&self, name: &str, steps: u32) -> RunId {
         let run = self.queued(name, steps, None).await;
-        while self.services.store().run(run).await.unwrap().head.status != RunStatus::Active {
+        while self.station.store().run(run).await.unwrap().head.status != RunStatus::Active {
             tokio::time::sleep(LOOK).await;
         }
         run

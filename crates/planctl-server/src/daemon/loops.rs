@@ -13,7 +13,7 @@ use planctl_store::{Claim, ClaimLane, Claimed, News};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::daemon::run_loop::Family;
-use crate::executor::slots::{Room, Rooms};
+use crate::executor::slots::{GateSlots, Slot};
 use crate::node::Station;
 use crate::node::health::{ADMISSIONS, CLEARINGS, Health};
 use crate::node::quarantine::words_of;
@@ -31,8 +31,8 @@ pub(crate) mod pulse;
 mod sweep;
 mod wake;
 
-pub(crate) use background_jobs::Beside;
-pub(crate) use executor_cache::Crew;
+pub(crate) use background_jobs::BackgroundJobs;
+pub(crate) use executor_cache::ExecutorCache;
 pub(crate) use wake::{Found, Wake};
 
 /// How long a loop waits after an error.
@@ -42,7 +42,7 @@ const AFTER_ERROR: Duration = Duration::from_millis(500);
 pub(crate) struct Shared {
     pub(crate) station: Station,
     pub(crate) health: Health,
-    pub(crate) crew: Crew,
+    pub(crate) executors: ExecutorCache,
     pub(crate) scope: Scope,
     /// Says that nothing is taken on any more.
     pub(crate) stop: watch::Receiver<bool>,
@@ -50,13 +50,13 @@ pub(crate) struct Shared {
     halt: watch::Receiver<bool>,
     /// Says that gates end, too.
     cut: watch::Receiver<bool>,
-    pub(crate) gates: Rooms,
+    pub(crate) gates: GateSlots,
     pub(crate) workers: Arc<Semaphore>,
     workers_max: u32,
     /// Runs that begin in a worktree, which has to be made.
-    pub(crate) admissions: Beside,
+    pub(crate) admissions: BackgroundJobs,
     /// Runs that are over, and leave worktrees and checkpoints.
-    pub(crate) clearings: Beside,
+    pub(crate) clearings: BackgroundJobs,
 }
 
 /// Which runs a process works on.
@@ -105,11 +105,11 @@ impl Signals {
 }
 
 impl Shared {
-    /// Begins with nothing under way; so many workers and gates have room at once.
+    /// Begins with nothing under way; so many workers and gates have a slot at once.
     pub(crate) fn new(
         station: Station,
         health: Health,
-        crew: Crew,
+        executors: ExecutorCache,
         scope: Scope,
         seen: Seen,
         (workers, gates): (usize, usize),
@@ -118,16 +118,16 @@ impl Shared {
         Shared {
             station,
             health,
-            crew,
+            executors,
             scope,
             stop: seen.stop,
             halt: seen.halt,
             cut: seen.cut,
-            gates: Rooms::new(gates),
+            gates: GateSlots::new(gates),
             workers: Arc::new(Semaphore::new(workers)),
             workers_max: u32::try_from(workers).unwrap_or(u32::MAX),
-            admissions: Beside::new(ADMISSIONS),
-            clearings: Beside::new(CLEARINGS),
+            admissions: BackgroundJobs::new(ADMISSIONS),
+            clearings: BackgroundJobs::new(CLEARINGS),
         }
     }
 
@@ -198,15 +198,15 @@ impl Shared {
         what: &'static str,
         permit: OwnedSemaphorePermit,
     ) {
-        let mut room = Room::new(self.gates.clone(), permit, self.halt.clone(), self.cut.clone());
+        let mut slot = Slot::new(self.gates.clone(), permit, self.halt.clone(), self.cut.clone());
         if matches!(claimed.item.work, Work::Harness { .. }) {
-            room = room.goes_first_in(claimed.item.run);
+            slot = slot.goes_first_in(claimed.item.run);
         }
         let shared = self.clone();
         tokio::spawn(async move {
             let at_work = shared.health.at_work(what);
             let (run, item) = (claimed.run_name.clone(), claimed.item.id.clone());
-            let done = AssertUnwindSafe(shared.worked(&claimed, &room)).catch_unwind().await;
+            let done = AssertUnwindSafe(shared.worked(&claimed, &slot)).catch_unwind().await;
             match done {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => match &shared.scope {
@@ -220,22 +220,22 @@ impl Shared {
                     let words = words_of(&*panic);
                     tracing::error!(run.name = %run, item.id = %item, "a defect of planctl: {words}");
                     shared.health.note(format!("run {run}: a defect of planctl: {words}"));
-                    shared.own_up(&claimed, &words, &room).await;
+                    shared.own_up(&claimed, &words, &slot).await;
                 }
             }
-            if room.has_come(claimed.item.run) {
+            if slot.has_come(claimed.item.run) {
                 shared.station.store().wake(News::Gates);
             }
-            drop((at_work, room));
+            drop((at_work, slot));
         });
     }
 
     /// Tells the run that planctl itself failed at an item, so that its history says so: it is tried again after a pause,
     /// and after some tries a person is asked. Where even that fails, the lease runs out.
-    async fn own_up(&self, claimed: &Claimed, words: &str, room: &Room) {
+    async fn own_up(&self, claimed: &Claimed, words: &str, slot: &Slot) {
         let telling = async {
-            let hands = self.crew.hands(&self.station, claimed).await?;
-            hands.own_up(claimed, words, room).await
+            let executor = self.executors.for_item(&self.station, claimed).await?;
+            executor.own_up(claimed, words, slot).await
         };
         match AssertUnwindSafe(telling).catch_unwind().await {
             Ok(Ok(())) => {}
@@ -244,11 +244,11 @@ impl Shared {
         }
     }
 
-    async fn worked(&self, claimed: &Claimed, room: &Room) -> Result<(), ServiceError> {
+    async fn worked(&self, claimed: &Claimed, slot: &Slot) -> Result<(), ServiceError> {
         #[cfg(debug_assertions)]
         planted_defect(&claimed.run_name);
-        let hands = self.crew.hands(&self.station, claimed).await?;
-        hands.see_through(claimed, room).await
+        let executor = self.executors.for_item(&self.station, claimed).await?;
+        executor.see_through(claimed, slot).await
     }
 }
 

@@ -14,9 +14,9 @@ use crate::daemon::loops::agents::Served;
 use crate::daemon::loops::gates::Gates;
 use crate::daemon::loops::leases::Leases;
 use crate::daemon::loops::marks::Marks;
-use crate::daemon::loops::{Crew, Found, Scope, Shared, Signals, Turns, take_turns};
+use crate::daemon::loops::{ExecutorCache, Found, Scope, Shared, Signals, Turns, take_turns};
 use crate::daemon::{DaemonOptions, ENDS_WITHIN};
-use crate::executor::progress::Live;
+use crate::executor::progress::LiveActivity;
 use crate::node::Station;
 use crate::node::health::Health;
 use crate::node::scratch_in;
@@ -28,18 +28,18 @@ use crate::wire::RunState;
 /// How many agents work at once: as many as a plan may want (`parallel`).
 const WORKERS: usize = 64;
 
-/// How to drive a run.
+/// How to work on a run.
 #[derive(Clone, Debug, Default)]
-pub struct Drive {
+pub struct RunLoopOptions {
     /// Says that nobody waits for a person's answer: return instead.
     pub returns_when_waiting: bool,
     /// Where to show what is under way.
-    pub live: Live,
+    pub live: LiveActivity,
 }
 
 /// Why driving ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Driven {
+pub enum RunLoopEnd {
     /// The run is over, in this state.
     Ended(RunState),
     /// The run waits for a person, the workspace or a revision.
@@ -55,20 +55,20 @@ impl Station {
     /// # Errors
     ///
     /// Those of the store once its deadline has passed, and those of the helper for child processes.
-    pub async fn drive(
+    pub async fn run_loop(
         &self,
         run: RunId,
-        drive: &Drive,
+        options: &RunLoopOptions,
         stop: impl Future<Output = ()>,
-    ) -> Result<Driven, ServiceError> {
+    ) -> Result<RunLoopEnd, ServiceError> {
         self.spawner()?;
         let (ends, mut ended) = mpsc::unbounded_channel();
-        let family = Family::new(run, drive.returns_when_waiting, ends);
+        let family = Family::new(run, options.returns_when_waiting, ends);
         let (signals, seen) = Signals::new();
         let shared = Arc::new(Shared::new(
             self.clone(),
             Health::default(),
-            Crew::of_command(drive.live.clone()),
+            ExecutorCache::of_command(options.live.clone()),
             Scope::Run(family.clone()),
             seen,
             (WORKERS, DaemonOptions::default().gates),
@@ -84,10 +84,10 @@ impl Station {
         };
         let (loops, stop) = (loops.fuse(), stop.fuse());
         tokio::pin!(loops, stop);
-        let driven = tokio::select! {
-            Some(driven) = ended.recv() => driven,
-            _ = &mut loops => Ok(Driven::Stopped),
-            () = &mut stop => Ok(Driven::Stopped),
+        let end = tokio::select! {
+            Some(end) = ended.recv() => end,
+            _ = &mut loops => Ok(RunLoopEnd::Stopped),
+            () = &mut stop => Ok(RunLoopEnd::Stopped),
         };
         signals.stop();
         let over = async {
@@ -95,7 +95,7 @@ impl Station {
             shared.over().await;
         };
         tokio::pin!(over);
-        let is_asked = matches!(driven, Ok(Driven::Stopped));
+        let is_asked = matches!(end, Ok(RunLoopEnd::Stopped));
         let is_over = !is_asked
             && tokio::select! {
                 () = &mut over => true,
@@ -108,13 +108,13 @@ impl Station {
                 tracing::warn!("what is still under way is left to the next process");
             }
         }
-        let driven = driven?;
+        let end = end?;
         for run in family.all() {
             self.mark_now(run).await?;
         }
         // Folders of an earlier process whose trees were still dying when this one began can go by now.
         scratch_in(self.state_dir())?;
-        Ok(driven)
+        Ok(end)
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct Family {
     run: RunId,
     returns_when_waiting: bool,
     known: Arc<Mutex<Known>>,
-    ends: mpsc::UnboundedSender<Result<Driven, ServiceError>>,
+    ends: mpsc::UnboundedSender<Result<RunLoopEnd, ServiceError>>,
 }
 
 #[derive(Default)]
@@ -138,7 +138,7 @@ impl Family {
     fn new(
         run: RunId,
         returns_when_waiting: bool,
-        ends: mpsc::UnboundedSender<Result<Driven, ServiceError>>,
+        ends: mpsc::UnboundedSender<Result<RunLoopEnd, ServiceError>>,
     ) -> Family {
         let known = Known { open: vec![run], all: BTreeSet::from([run]) };
         Family { run, returns_when_waiting, known: Arc::new(Mutex::new(known)), ends }
@@ -155,9 +155,9 @@ impl Family {
     }
 
     /// Ends the work on it, as soon as what is under way is over.
-    pub(crate) fn ends(&self, driven: Result<Driven, ServiceError>) {
+    pub(crate) fn ends(&self, end: Result<RunLoopEnd, ServiceError>) {
         // Who is not there any more has ended it.
-        self.ends.send(driven).ok();
+        self.ends.send(end).ok();
     }
 
     /// Takes over which of its runs are not over; says whether one ended.
@@ -193,7 +193,7 @@ impl Turns for OwnRun {
             station.store().wake_around().await?;
         }
         if is_over {
-            family.ends(Ok(Driven::Ended(state)));
+            family.ends(Ok(RunLoopEnd::Ended(state)));
             return Ok(Found::Nothing);
         }
         let mut all_wait = true;
@@ -208,7 +208,13 @@ impl Turns for OwnRun {
             all_wait &= waits;
         }
         if all_wait && family.returns_when_waiting {
-            family.ends(Ok(Driven::Waiting(state)));
+            // A run within may have begun between the look at the runs and the look at what each waits for.
+            let own = station.store().run(family.run).await?;
+            let is_same = |(one, other): (&RunRow, &RunRow)| one.id == other.id && one.seq == other.seq;
+            let again = station.with_those_within(own).await?;
+            if rows.len() == again.len() && rows.iter().zip(&again).all(is_same) {
+                family.ends(Ok(RunLoopEnd::Waiting(state)));
+            }
         }
         Ok(Found::Something)
     }

@@ -1,4 +1,4 @@
-//! Makes the hands of a run: what it was approved with, where it works, and what its commands may see.
+//! Makes the executor of a run: what it was approved with, where it works, and what its commands may see.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use planctl_engine::{Graph, Node, NodeKind, RunId, Tier};
 use planctl_harness::{Baseline, git_top_level};
 use planctl_store::RunRow;
 
-use crate::executor::Hands;
-use crate::executor::progress::Live;
+use crate::executor::Executor;
+use crate::executor::progress::LiveActivity;
 use crate::node::Station;
 use crate::node::scratch_in;
 use crate::node::services::ServiceError;
@@ -18,16 +18,20 @@ use crate::workspaces::baselines::baseline_of;
 use crate::workspaces::neighbours::{NEIGHBOURS_MAX, neighbours};
 
 impl Station {
-    /// Returns the hands that work one active run in this process.
+    /// Returns the executor that works on one active run in this process.
     ///
     /// # Errors
     ///
     /// Those of the store, and those of the helper for child processes.
-    pub async fn hands(&self, run: RunId) -> Result<Hands, ServiceError> {
-        self.hands_of(&self.store.run(run).await?, Live::default()).await
+    pub async fn executor(&self, run: RunId) -> Result<Executor, ServiceError> {
+        self.executor_of(&self.store.run(run).await?, LiveActivity::default()).await
     }
 
-    pub(crate) async fn hands_of(&self, row: &RunRow, live: Live) -> Result<Hands, ServiceError> {
+    pub(crate) async fn executor_of(
+        &self,
+        row: &RunRow,
+        live: LiveActivity,
+    ) -> Result<Executor, ServiceError> {
         let mut approved: Baseline = match row.approval {
             Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
             None => return Err(ServiceError::broken(format!("{} is active without an approval", row.name))),
@@ -42,7 +46,7 @@ impl Station {
         };
         let movers = graph.nodes().iter().filter(|node| moves(node)).map(|node| node.id.clone()).collect();
         let neighbours = self.neighbours(row, &settings, &graph).await?;
-        let hands = Hands {
+        let executor = Executor {
             store: self.store.clone(),
             spawner: self.spawner()?.clone(),
             holder: self.holder()?,
@@ -63,15 +67,15 @@ impl Station {
             at_once: usize::from(graph.limits().parallel),
             made_for: row.terms(),
             live,
-            in_hand: self.in_hand().clone(),
+            in_flight: self.in_flight().clone(),
             outlasts_outages: false,
             secrets: self.secrets(),
             masks: std::sync::OnceLock::new(),
             bench: std::sync::OnceLock::new(),
         };
         // What the workspace's repositories say is noted before anybody works; a variable that is refused is told by the gate.
-        hands.bench(&hands.workspace).ok();
-        Ok(hands)
+        executor.bench(&executor.workspace).ok();
+        Ok(executor)
     }
 
     /// Returns the workspaces that are hidden from the commands of a run, where it is confined.

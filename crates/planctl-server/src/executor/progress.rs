@@ -6,7 +6,7 @@ use planctl_engine::Attempt;
 
 /// The work or gate that is under way in this process.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Doing {
+pub struct Activity {
     /// The step's number, where it is one.
     pub step: Option<u32>,
     /// The try.
@@ -23,20 +23,20 @@ pub struct Doing {
 
 /// A window on what this process does. Cheap to clone; all clones look at the same.
 #[derive(Clone, Debug, Default)]
-pub struct Live {
-    doing: Arc<Mutex<Option<Doing>>>,
+pub struct LiveActivity {
+    doing: Arc<Mutex<Option<Activity>>>,
 }
 
 /// The longest line that is shown.
 const LINE_CHARS_MAX: usize = 200;
 
-impl Live {
+impl LiveActivity {
     /// Returns what is under way.
-    pub fn now(&self) -> Option<Doing> {
+    pub fn now(&self) -> Option<Activity> {
         self.lock().clone()
     }
 
-    pub(crate) fn begin(&self, doing: Doing) {
+    pub(crate) fn begin(&self, doing: Activity) {
         *self.lock() = Some(doing);
     }
 
@@ -56,7 +56,7 @@ impl Live {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Doing>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Activity>> {
         self.doing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -21,7 +21,7 @@ const APPROVED_BYTES_MAX: usize = 32 * 1024;
 
 /// Tells the agents of one plan.
 #[derive(Clone, Copy)]
-pub(crate) struct Told<'a> {
+pub(crate) struct PromptInput<'a> {
     pub(crate) store: &'a Store,
     /// The plan's path.
     pub(crate) plan: &'a str,
@@ -31,7 +31,7 @@ pub(crate) struct Told<'a> {
     pub(crate) masks: &'a Masks,
 }
 
-impl Told<'_> {
+impl PromptInput<'_> {
     /// Returns what the agent of a claimed item is given.
     ///
     /// # Errors

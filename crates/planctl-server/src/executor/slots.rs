@@ -1,6 +1,6 @@
 //! Room for gates: how many this process runs at once, and who waits for a workspace without taking any.
 //!
-//! A gate whose workspace is in use gives its room back while it waits, so that gates of other workspaces have it. Of a run
+//! A gate whose workspace is in use gives its slot back while it waits, so that gates of other workspaces have it. Of a run
 //! that works in one place no second one is claimed meanwhile: it could only wait behind the first. Nor is one claimed
 //! before the first has come to the workspace: gates have it in the order in which they became due.
 
@@ -13,12 +13,12 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::node::runtime::stopped;
 
-/// The most gates that wait without room; more of them keep theirs.
+/// The most gates that wait without a slot; more of them keep theirs.
 const WAITING_MAX: u32 = 1000;
 
 /// How many gates this process runs at once. Cheap to clone; all clones are the same.
 #[derive(Clone, Debug)]
-pub struct Rooms {
+pub struct GateSlots {
     gates: Arc<Semaphore>,
     gates_max: u32,
     waiting: Arc<Semaphore>,
@@ -34,11 +34,11 @@ struct OnTheirWay {
     was_passed_over: bool,
 }
 
-impl Rooms {
-    /// Offers room for so many gates, and for one at least.
-    pub fn new(gates: usize) -> Rooms {
+impl GateSlots {
+    /// Offers slots for so many gates, and for one at least.
+    pub fn new(gates: usize) -> GateSlots {
         let gates_max = u32::try_from(gates.max(1)).unwrap_or(u32::MAX);
-        Rooms {
+        GateSlots {
             gates: Arc::new(Semaphore::new(gates.max(1))),
             gates_max,
             waiting: Arc::new(Semaphore::new(WAITING_MAX as usize)),
@@ -47,7 +47,7 @@ impl Rooms {
         }
     }
 
-    /// Returns room for one gate once there is some.
+    /// Returns a slot for one gate once there is one.
     pub(crate) async fn one(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
         self.gates.clone().acquire_owned().await
     }
@@ -85,37 +85,37 @@ impl Rooms {
     }
 }
 
-/// What one item has of this process: room, and the words that end it.
-pub(crate) struct Room {
+/// The share of one item in this process: its slot, and the signals that end it.
+pub(crate) struct Slot {
     /// Says that nothing is taken on any more, and that agents and those who wait end.
     pub(crate) stop: watch::Receiver<bool>,
     /// Says that gates end, too.
     pub(crate) cut: watch::Receiver<bool>,
-    rooms: Option<Rooms>,
+    slots: Option<GateSlots>,
     permit: Mutex<Option<OwnedSemaphorePermit>>,
     is_waiting: AtomicBool,
     is_on_its_way: AtomicBool,
 }
 
-impl Room {
-    /// Returns the room of an item in a process with several.
+impl Slot {
+    /// Returns the share of an item in a process with several.
     pub(crate) fn new(
-        rooms: Rooms,
+        slots: GateSlots,
         permit: OwnedSemaphorePermit,
         stop: watch::Receiver<bool>,
         cut: watch::Receiver<bool>,
-    ) -> Room {
+    ) -> Slot {
         let permit = Mutex::new(Some(permit));
         let (is_waiting, is_on_its_way) = (AtomicBool::new(false), AtomicBool::new(false));
-        Room { stop, cut, rooms: Some(rooms), permit, is_waiting, is_on_its_way }
+        Slot { stop, cut, slots: Some(slots), permit, is_waiting, is_on_its_way }
     }
 
-    /// Returns the room of an item in a process that works on one run only.
-    pub(crate) fn alone(stop: &watch::Receiver<bool>) -> Room {
-        Room {
+    /// Returns the share of an item in a process that works on one run only.
+    pub(crate) fn alone(stop: &watch::Receiver<bool>) -> Slot {
+        Slot {
             stop: stop.clone(),
             cut: stop.clone(),
-            rooms: None,
+            slots: None,
             permit: Mutex::new(None),
             is_waiting: AtomicBool::new(false),
             is_on_its_way: AtomicBool::new(false),
@@ -123,9 +123,9 @@ impl Room {
     }
 
     /// Says that this is a gate of the run, which others of it let go first.
-    pub(crate) fn goes_first_in(self, run: RunId) -> Room {
-        if let Some(rooms) = &self.rooms {
-            rooms.on_their_way().runs.insert(run);
+    pub(crate) fn goes_first_in(self, run: RunId) -> Slot {
+        if let Some(slots) = &self.slots {
+            slots.on_their_way().runs.insert(run);
             self.is_on_its_way.store(true, Ordering::Relaxed);
         }
         self
@@ -134,8 +134,8 @@ impl Room {
     /// Says that a gate of the run has come to its workspace, or will not; returns true if gates are to be claimed again.
     pub(crate) fn has_come(&self, run: RunId) -> bool {
         let was_on_its_way = self.is_on_its_way.swap(false, Ordering::Relaxed);
-        let Some(rooms) = self.rooms.as_ref().filter(|_| was_on_its_way) else { return false };
-        let mut on_their_way = rooms.on_their_way();
+        let Some(slots) = self.slots.as_ref().filter(|_| was_on_its_way) else { return false };
+        let mut on_their_way = slots.on_their_way();
         on_their_way.runs.remove(&run) && std::mem::take(&mut on_their_way.was_passed_over)
     }
 
@@ -146,7 +146,7 @@ impl Room {
 
     /// Says whether a gate of the run waits for its workspace.
     pub(crate) fn is_waited_in(&self, run: RunId) -> bool {
-        self.rooms.as_ref().is_some_and(|rooms| rooms.is_waited_in(run))
+        self.slots.as_ref().is_some_and(|slots| slots.is_waited_in(run))
     }
 
     /// Resolves when nothing is taken on any more.
@@ -154,21 +154,21 @@ impl Room {
         stopped(&mut self.stop.clone()).await;
     }
 
-    /// Begins to wait for the workspace: the room is others' until that is over. `run` names the run where all of it works
+    /// Begins to wait for the workspace: the slot is others' until that is over. `run` names the run where all of it works
     /// in that workspace.
     pub(crate) fn wait(&self, run: Option<RunId>) -> Waiting<'_> {
         self.is_waiting.store(true, Ordering::Relaxed);
         let mut gave_room = false;
-        if let Some(rooms) = &self.rooms {
+        if let Some(slots) = &self.slots {
             if let Some(run) = run {
-                *rooms.lock().entry(run).or_default() += 1;
+                *slots.lock().entry(run).or_default() += 1;
             }
-            if let Ok(waiting) = rooms.waiting.clone().try_acquire_owned() {
+            if let Ok(waiting) = slots.waiting.clone().try_acquire_owned() {
                 self.hold(waiting);
                 gave_room = true;
             }
         }
-        Waiting { room: self, run, gave_room }
+        Waiting { slot: self, run, gave_room }
     }
 
     fn hold(&self, permit: OwnedSemaphorePermit) {
@@ -178,28 +178,28 @@ impl Room {
 
 /// A gate that waits for its workspace, until this is dropped.
 pub(crate) struct Waiting<'a> {
-    room: &'a Room,
+    slot: &'a Slot,
     run: Option<RunId>,
     gave_room: bool,
 }
 
 impl Waiting<'_> {
-    /// Waits for room again, once the workspace is the gate's own.
+    /// Waits for a slot again, once the workspace is the gate's own.
     pub(crate) async fn over(self) {
-        // Those who have room run, and wait for nobody.
-        if let Some(rooms) = self.room.rooms.as_ref().filter(|_| self.gave_room)
-            && let Ok(room) = rooms.one().await
+        // Gates that have a slot run, and wait for nobody.
+        if let Some(slots) = self.slot.slots.as_ref().filter(|_| self.gave_room)
+            && let Ok(slot) = slots.one().await
         {
-            self.room.hold(room);
+            self.slot.hold(slot);
         }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.room.is_waiting.store(false, Ordering::Relaxed);
-        let (Some(rooms), Some(run)) = (&self.room.rooms, self.run) else { return };
-        let mut waited_in = rooms.lock();
+        self.slot.is_waiting.store(false, Ordering::Relaxed);
+        let (Some(slots), Some(run)) = (&self.slot.slots, self.run) else { return };
+        let mut waited_in = slots.lock();
         if let Some(count) = waited_in.get_mut(&run) {
             *count -= 1;
             if *count == 0 {

@@ -36,7 +36,7 @@ pub(super) async fn stream(call: Call) -> Answer {
         Some(last) => last,
         None => call.number(&SINCE)?.unwrap_or(0),
     };
-    let stop = call.doors.options().stop.clone();
+    let stop = call.api.options().stop.clone();
     let standing = Standing::of(&call);
     let mut reader =
         Reader { bell: services.listen(run), services, run, since, ready: Vec::new(), stop, standing };

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use super::capacity::{HeldBytes, Place};
 use super::problem::{Code, Problem};
 use super::routes::Route;
-use super::{Call, Doors};
+use super::{ApiState, Call};
 use crate::clock;
 use crate::node::health::Database;
 
@@ -139,23 +139,23 @@ pub struct Principal {
 }
 
 /// Does one request on one route.
-pub(super) async fn guarded(doors: Doors, route: &'static Route, request: Request) -> Response {
-    match through(&doors, route, request).await {
+pub(super) async fn guarded(api: ApiState, route: &'static Route, request: Request) -> Response {
+    match through(&api, route, request).await {
         Ok(response) => response,
         Err(problem) => {
-            doors.metrics().refused(&problem);
+            api.metrics().refused(&problem);
             problem.into_response()
         }
     }
 }
 
-async fn through(doors: &Doors, route: &'static Route, request: Request) -> Result<Response, Problem> {
+async fn through(api: &ApiState, route: &'static Route, request: Request) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     let peer = parts.extensions.get::<Peer>().copied();
     let peer = peer.ok_or_else(|| Problem::new(Code::Defect, "a request without a peer"))?;
-    refuse_strangers(doors, &peer, &parts)?;
-    refuse_while_away(doors, route)?;
-    let principal = who(doors, peer, route, &parts.headers).await?;
+    refuse_strangers(api, &peer, &parts)?;
+    refuse_while_away(api, route)?;
+    let principal = who(api, peer, route, &parts.headers).await?;
     if principal.scope != Scope::Nobody
         && principal.scope != Scope::Item
         && let Some(place) = parts.extensions.get::<Place>()
@@ -174,7 +174,7 @@ async fn through(doors: &Doors, route: &'static Route, request: Request) -> Resu
     let query = query_of(parts.uri.query().unwrap_or_default(), route)?;
     let mut call = Call {
         request: None,
-        doors: doors.clone(),
+        api: api.clone(),
         principal,
         route,
         parameters,
@@ -187,7 +187,7 @@ async fn through(doors: &Doors, route: &'static Route, request: Request) -> Resu
         super::items::refuse_strangers(&call, is_long).await?;
     }
     let has_body = parts.method != Method::GET;
-    let (body, held) = read_body(doors, peer, body, route.body_bytes_max).await?;
+    let (body, held) = read_body(api, peer, body, route.body_bytes_max).await?;
     if has_body && !body.is_empty() {
         refuse_other_media(&call.headers)?;
     }
@@ -203,12 +203,12 @@ async fn through(doors: &Doors, route: &'static Route, request: Request) -> Resu
             (route.handler)(call).await
         }
     };
-    doors.to_its_end(doing).await
+    api.to_its_end(doing).await
 }
 
 /// Says at once that the database is away, where waiting for it would only use up the client's patience (row 91).
-fn refuse_while_away(doors: &Doors, route: &Route) -> Result<(), Problem> {
-    match doors.options().health.database() {
+fn refuse_while_away(api: &ApiState, route: &Route) -> Result<(), Problem> {
+    match api.options().health.database() {
         Database::Away { .. } if route.needs != Scope::Nobody => {
             Err(Problem::new(Code::DatabaseUnavailable, "the database is away; the daemon waits for it"))
         }
@@ -217,7 +217,7 @@ fn refuse_while_away(doors: &Doors, route: &Route) -> Result<(), Problem> {
 }
 
 /// Lets in only who means this daemon: no page of another site, no name that was bent to this address (A37–A39).
-fn refuse_strangers(doors: &Doors, peer: &Peer, parts: &request::Parts) -> Result<(), Problem> {
+fn refuse_strangers(api: &ApiState, peer: &Peer, parts: &request::Parts) -> Result<(), Problem> {
     let Peer::Network(_) = peer else { return Ok(()) };
     let (headers, method) = (&parts.headers, &parts.method);
     let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
@@ -225,12 +225,12 @@ fn refuse_strangers(doors: &Doors, peer: &Peer, parts: &request::Parts) -> Resul
     if headers.get_all(header::HOST).iter().count() > 1 {
         return Err(Problem::new(Code::BadRequest, "a request has one Host"));
     }
-    if !doors.options().lets_in(host) {
+    if !api.options().lets_in(host) {
         return Err(Problem::new(Code::Origin, format!("the host {host:?} is not this daemon")));
     }
     // An address in its absolute form names a host of its own, which goes before the header (RFC 9112, 3.2.2).
     let named = parts.uri.authority().map(|authority| authority.as_str());
-    if named.is_some_and(|named| !doors.options().lets_in(named)) {
+    if named.is_some_and(|named| !api.options().lets_in(named)) {
         return Err(Problem::new(Code::Origin, format!("the host {named:?} is not this daemon")));
     }
     // A browser names the page that asks; planctl's own page asks from the host that it was served from.
@@ -248,7 +248,7 @@ fn refuse_strangers(doors: &Doors, peer: &Peer, parts: &request::Parts) -> Resul
 }
 
 async fn who(
-    doors: &Doors,
+    api: &ApiState,
     peer: Peer,
     route: &'static Route,
     headers: &HeaderMap,
@@ -283,7 +283,7 @@ async fn who(
         let id = hash_of(&[secret.as_bytes()]);
         return Ok(Principal { scope: Scope::Item, id, secret: Some(secret), ..nobody });
     }
-    let token = doors.station().store().token_of(&secret).await?.ok_or_else(unauthenticated)?;
+    let token = api.station().store().token_of(&secret).await?.ok_or_else(unauthenticated)?;
     Ok(Principal {
         actor: Actor::new(token.name),
         scope: match token.scope {
@@ -385,12 +385,12 @@ fn form(query: &str) -> impl Iterator<Item = (String, String)> + '_ {
 }
 
 async fn read_body(
-    doors: &Doors,
+    api: &ApiState,
     peer: Peer,
     body: Body,
     bytes_max: usize,
 ) -> Result<(Bytes, HeldBytes), Problem> {
-    let read = tokio::time::timeout(BODY_TIMEOUT, doors.bodies().read(peer, body, bytes_max)).await;
+    let read = tokio::time::timeout(BODY_TIMEOUT, api.bodies().read(peer, body, bytes_max)).await;
     read.unwrap_or_else(|_| Err(Problem::new(Code::BadRequest, "the body took too long to arrive")))
 }
 
@@ -409,8 +409,8 @@ pub(super) struct Repeated(pub(super) Problem);
 
 /// Does a mutation once for its key: a repeated request gets the stored answer (P14).
 async fn keyed(mut call: Call, route: &str, body: &Bytes) -> Result<Response, Problem> {
-    let doors = call.doors.clone();
-    let store = doors.station().store();
+    let api = call.api.clone();
+    let store = api.station().store();
     let key = key_of(&call.headers)?;
     let route = format!("{} {route}", call.route.verb.word());
     let request = planctl_store::Request::new(&call.principal.id, key, &route, body);
@@ -430,7 +430,7 @@ async fn keyed(mut call: Call, route: &str, body: &Bytes) -> Result<Response, Pr
     let mut response = match handler(call).await {
         Ok(response) => response,
         Err(problem) => {
-            doors.metrics().refused(&problem);
+            api.metrics().refused(&problem);
             problem.into_response()
         }
     };

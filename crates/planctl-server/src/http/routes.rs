@@ -12,7 +12,7 @@ use super::parameters::{
     WORKSPACE,
 };
 use super::problem::{Code, Problem};
-use super::{Answer, Call, Doors, Scope, approvals, events, guard, items, plans, runs, system};
+use super::{Answer, ApiState, Call, Scope, approvals, claims, events, guard, items, plans, runs, system};
 use crate::wire;
 use crate::wire::calls;
 
@@ -405,8 +405,8 @@ pub static ROUTES: &[Route] = &[
     get(
         "/v1/runs/{run}/history",
         Scope::Read,
-        "Lines of a run's history after a place, or its newest",
-        &[WORKSPACE, SINCE, LINES, NEWEST],
+        "Lines of a run's history after a place, or its newest; waits for some where there are none",
+        &[WORKSPACE, SINCE, LINES, NEWEST, WAIT],
         Answers::json::<Vec<wire::EventLine>>(),
         handler!(runs::history),
     ),
@@ -535,7 +535,7 @@ pub static ROUTES: &[Route] = &[
         "Claims an item; waits for one for so many seconds",
         Some(Body::of::<calls::ClaimCall>()),
         Answers::json_or_nothing::<calls::ClaimedView>(),
-        handler!(items::claim),
+        handler!(claims::claim),
     )
     .with_query(&[WAIT])
     .with_headers(&[KEY])
@@ -711,8 +711,8 @@ pub static ROUTES: &[Route] = &[
 ];
 
 /// Makes the router from the table.
-pub(super) fn router(doors: &Doors) -> Router {
-    let mut router: Router<Doors> = Router::new();
+pub(super) fn router(api: &ApiState) -> Router {
+    let mut router: Router<ApiState> = Router::new();
     for route in ROUTES {
         let filter = match route.verb {
             Verb::Get => MethodFilter::GET,
@@ -720,7 +720,7 @@ pub(super) fn router(doors: &Doors) -> Router {
             Verb::Delete => MethodFilter::DELETE,
         };
         let handler =
-            move |State(doors): State<Doors>, request: Request| guard::guarded(doors, route, request);
+            move |State(api): State<ApiState>, request: Request| guard::guarded(api, route, request);
         router = router.route(route.path, on(filter, handler));
     }
     router
@@ -733,5 +733,5 @@ pub(super) fn router(doors: &Doors) -> Router {
                 "this route has no such method; the header Allow names those it has",
             )
         })
-        .with_state(doors.clone())
+        .with_state(api.clone())
 }

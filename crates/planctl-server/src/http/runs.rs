@@ -1,15 +1,22 @@
 //! Runs: started, looked at, taken up, cancelled.
 
+use std::time::Duration;
+
 use planctl_engine::RunId;
 use planctl_engine::view::Form;
 
-use super::parameters::{ATTEMPT, FORM, LINES, LINES_MAX, NEWEST, SINCE, STEP, WORKSPACE};
+use super::guard::Standing;
+use super::parameters::{ATTEMPT, FORM, LINES, LINES_MAX, NEWEST, SINCE, STEP, WAIT, WORKSPACE};
 use super::problem::{Code, Problem};
 use super::{Answer, Call, json, number, plans};
+use crate::clock;
 use crate::node::services::Services;
 use crate::plans::Started;
 use crate::wire::calls::{CancelCall, ResumeCall, RunName, RunPlanView, StartCall, StartedView};
 use crate::wire::{LogView, RunList};
+
+/// How long to wait for news of a run before looking again without any.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 pub(super) async fn start(call: Call) -> Answer {
     let wanted: StartCall = call.body()?;
@@ -78,14 +85,30 @@ pub(super) async fn history(call: Call) -> Answer {
     let (services, run) = found(&call).await?;
     let since = call.number(&SINCE)?.unwrap_or(0);
     let limit = call.number(&LINES)?.unwrap_or(LINES_MAX);
+    let wait = call.number(&WAIT)?.map(Duration::from_secs);
     if let Some(count) = call.number::<usize>(&NEWEST)? {
-        if since > 0 {
-            return Err(Problem::new(Code::BadRequest, "`newest` and `since` say two places to begin at")
-                .help("give one of them"));
+        if since > 0 || wait.is_some() {
+            return Err(Problem::new(
+                Code::BadRequest,
+                "`newest` is not from a place on: `since` and `wait` are",
+            )
+            .help("give `newest` alone"));
         }
         return json(&services.newest_events(run, count).await?);
     }
-    json(&services.events(run, since, limit).await?)
+    let until = clock::instant() + wait.unwrap_or_default();
+    // Registered before the first look, so that no line falls between the two.
+    let listener = services.listen(run);
+    let mut standing = Standing::of(&call);
+    loop {
+        standing.still().await?;
+        let lines = services.events(run, since, limit).await?;
+        let left = until.saturating_duration_since(clock::instant());
+        if !lines.is_empty() || left.is_zero() || call.api.is_stopping() {
+            return json(&lines);
+        }
+        call.api.until_news(&listener, left.min(LOOK_AGAIN)).await;
+    }
 }
 
 pub(super) async fn logs(call: Call) -> Answer {

@@ -24,7 +24,7 @@ use super::capacity::{Place, Strangers};
 use super::guard::Peer;
 use super::problem::{Code, Problem};
 use super::slots::Slots;
-use super::{Doors, routes};
+use super::{ApiState, routes};
 use crate::node::Station;
 use crate::node::health::Health;
 use crate::node::services::{Caps, ServiceError};
@@ -41,7 +41,7 @@ const HEADERS_MAX: usize = 64;
 const URI_BYTES_MAX: usize = 8 << 10;
 /// How many connections are open at once on the socket, and on the port; further ones wait.
 const CONNECTIONS_MAX: usize = 2048;
-/// Each door has this part of the files that may be open at most, so that workers and contracts have the others.
+/// Each acceptor has this part of the files that may be open at most, so that workers and contracts have the others.
 const PART_OF_FILES: u64 = 4;
 /// How long requests that are under way may take at a stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -97,7 +97,12 @@ fn name_of(host: &str) -> Option<&str> {
     (rest.is_empty() || is_port(rest)).then_some(name)
 }
 
-/// Doors that are open and not yet served.
+/// Returns the path of the socket that the daemon of a state directory listens on.
+pub fn socket_of(state_dir: &Path) -> PathBuf {
+    state_dir.join("daemon.sock")
+}
+
+/// Listeners that are open and not yet served.
 #[derive(Debug)]
 pub struct Listening {
     socket: UnixListener,
@@ -165,19 +170,19 @@ pub async fn serve(station: Station, listening: Listening) {
     let Listening { socket, port, options } = listening;
     let mut stop = options.stop.clone();
     let path = options.socket.clone();
-    let doors = Doors::new(station, options);
+    let api = ApiState::new(station, options);
     let connections_max = connections_max();
     let strangers = Strangers::of(connections_max);
-    let door = Door { router: routes::router(&doors), doors, strangers, connections_max };
-    let local = door.clone().local(socket);
-    let network = door.clone().network(port);
+    let acceptor = Acceptor { router: routes::router(&api), api, strangers, connections_max };
+    let local = acceptor.clone().local(socket);
+    let network = acceptor.clone().network(port);
     tokio::select! {
         never = local => match never {},
         never = network => match never {},
         // A sender that is gone means stop as well.
         () = stopped(&mut stop) => {}
     }
-    let tasks = door.doors.tasks();
+    let tasks = acceptor.api.tasks();
     tasks.close();
     if tokio::time::timeout(STOP_TIMEOUT, tasks.wait()).await.is_err() {
         tracing::debug!(open = tasks.len(), "connections are cut");
@@ -187,7 +192,7 @@ pub async fn serve(station: Station, listening: Listening) {
     }
 }
 
-/// Returns how many connections a door has at most.
+/// Returns how many connections an acceptor has at most.
 fn connections_max() -> usize {
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let part = usize::try_from(files.unwrap_or(u64::MAX) / PART_OF_FILES).unwrap_or(usize::MAX);
@@ -197,14 +202,14 @@ fn connections_max() -> usize {
 enum Never {}
 
 #[derive(Clone)]
-struct Door {
+struct Acceptor {
     router: Router,
-    doors: Doors,
+    api: ApiState,
     strangers: Strangers,
     connections_max: usize,
 }
 
-impl Door {
+impl Acceptor {
     async fn local(self, socket: UnixListener) -> Never {
         let room = Arc::new(Semaphore::new(self.connections_max));
         loop {
@@ -263,13 +268,13 @@ impl Door {
     ) {
         let Ok(room) = room.clone().acquire_owned().await else { return };
         let router = self.router.clone();
-        let doors = self.doors.clone();
-        let mut stop = self.doors.options().stop.clone();
+        let api = self.api.clone();
+        let mut stop = self.api.options().stop.clone();
         let (place, must_go) = stranger.unzip();
-        self.doors.tasks().spawn(async move {
+        self.api.tasks().spawn(async move {
             let peer = peer.await;
             let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
-                doors.metrics().asked();
+                api.metrics().asked();
                 request.extensions_mut().insert(peer);
                 if let Some(place) = &place {
                     request.extensions_mut().insert(place.clone());
@@ -326,7 +331,8 @@ async fn cannot_accept(error: &io::Error) {
     tokio::time::sleep(ACCEPT_AGAIN).await;
 }
 
-async fn answered(router: Router, request: Request) -> Response {
+/// Routes one request, and marks its answer.
+pub(super) async fn answered(router: Router, request: Request) -> Response {
     if request.uri().to_string().len() > URI_BYTES_MAX {
         let detail = format!("an address has at most {URI_BYTES_MAX} bytes");
         return marked(Problem::new(Code::UriTooLong, detail).into_response());

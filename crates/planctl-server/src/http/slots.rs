@@ -7,7 +7,7 @@ use planctl_store::Claimed;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 
-use crate::executor::slots::Rooms;
+use crate::executor::slots::GateSlots;
 
 /// How long a report waits for room.
 const SOON: Duration = Duration::from_millis(30);
@@ -24,13 +24,13 @@ pub struct TakenGate {
 /// How many gates this process runs at once, and a way to those who run them. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Slots {
-    rooms: Rooms,
+    rooms: GateSlots,
     taken: mpsc::UnboundedSender<TakenGate>,
 }
 
 impl Slots {
     /// Offers room for gates; what is handed over comes out of the receiver.
-    pub fn new(rooms: Rooms) -> (Slots, mpsc::UnboundedReceiver<TakenGate>) {
+    pub fn new(rooms: GateSlots) -> (Slots, mpsc::UnboundedReceiver<TakenGate>) {
         let (taken, receiver) = mpsc::unbounded_channel();
         (Slots { rooms, taken }, receiver)
     }
@@ -45,7 +45,7 @@ impl Slots {
         timeout(SOON, self.rooms.one()).await.ok()?.ok()
     }
 
-    /// Hands a gate over to who runs it. Where nobody does any more, its lease runs out and it is claimed anew.
+    /// Hands a gate over to the loop that runs it. Where nobody does any more, its lease runs out and it is claimed anew.
     pub fn hand(&self, gate: TakenGate) {
         if let Err(refused) = self.taken.send(gate) {
             tracing::debug!(item.id = %refused.0.claimed.item.id, "a gate came too late for this process");

@@ -10,8 +10,8 @@ use planctl_engine::Role;
 use planctl_store::{NewToken, NewlyMade, Page, RoleRow, StoreError, TokenRow, TokenScope, WorkerRow};
 use serde_json::Value;
 
+use super::claims::refuse_roles;
 use super::guard::{Repeated, Scope};
-use super::items::refuse_roles;
 use super::parameters::{LINES, LINES_MAX, SINCE};
 use super::problem::{Code, Problem};
 use super::{Answer, Call, json, name};
@@ -59,7 +59,7 @@ pub(super) async fn ready(call: Call) -> Answer {
 
 /// Returns how the daemon is. What went wrong may name paths and plans, which is nothing for a caller without a token.
 fn health_of(call: &Call) -> DaemonHealthView {
-    let mut view = call.doors.options().health.view();
+    let mut view = call.api.options().health.view();
     if call.principal.scope == Scope::Nobody {
         view.last_error = None;
     }
@@ -91,7 +91,7 @@ pub(super) async fn database(call: Call) -> Answer {
 
 pub(super) async fn daemon(call: Call) -> Answer {
     let station = call.station();
-    let options = call.doors.options();
+    let options = call.api.options();
     json(&ServiceView {
         daemon: options.info(),
         health: options.health.view(),
@@ -135,11 +135,11 @@ pub(super) async fn metrics(call: Call) -> Answer {
     workers.set(i64::try_from(online).unwrap_or(i64::MAX));
     registry.register("workers", "Workers seen within a minute", workers);
     let up = Gauge::<i64>::default();
-    let health = call.doors.options().health.view();
+    let health = call.api.options().health.view();
     up.set(i64::from(health.state == DaemonState::Running));
     registry.register("up", "Whether the daemon is neither degraded nor stopping", up);
     let requests = Counter::<u64>::default();
-    let metrics = call.doors.metrics();
+    let metrics = call.api.metrics();
     requests.inc_by(metrics.requests.load(Ordering::Relaxed));
     registry.register("requests", "Requests that came to the doors", requests);
     let expired = Counter::<u64>::default();
@@ -207,7 +207,7 @@ fn worker_view(call: &Call, worker: &WorkerRow) -> WorkerView {
     let items = worker.holds.iter().map(|held| WorkerItem {
         item: held.item.as_str().to_owned(),
         run: held.run.clone(),
-        log: call.doors.desk().log(&held.item),
+        log: call.api.claims().log(&held.item),
     });
     WorkerView {
         id: worker.id.clone(),

@@ -202,17 +202,6 @@ impl Services {
         under: Option<&Config>,
     ) -> Result<Decided, ServiceError> {
         let under = under.map(|config| self.station.sealed(config.clone())).transpose()?;
-        self.answered_under(id, answer, given, under.as_ref()).await
-    }
-
-    /// Answers an ask under a configuration in which the values of variables are sealed.
-    async fn answered_under(
-        &self,
-        id: u64,
-        answer: Answer,
-        given: &Approving,
-        under: Option<&Config>,
-    ) -> Result<Decided, ServiceError> {
         let note = given.note.as_deref();
         let row = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
         let decision = Decision::Answer { item: row.item.clone(), answer: answer.clone() };
@@ -234,7 +223,7 @@ impl Services {
         }
         let is_approval = answer == Answer::Approve;
         if is_approval && !is_repeated {
-            self.approve_as_shown(&row, given, under).await?;
+            self.approve_as_shown(&row, given, under.as_ref()).await?;
         }
         if answer == Answer::Restore && !is_repeated {
             self.restore_approved(&row).await?;
@@ -262,24 +251,10 @@ impl Services {
             run: Some(row.run_name.clone()),
             ask: Some(id),
             decision: word.to_owned(),
-            by: self.door.actor.to_string(),
+            by: self.caller.actor.to_string(),
             follows: format!("planctl plan watch {}", row.run_name),
             repeated: false,
         })
-    }
-
-    /// Answers an ask under the configuration at the door.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Services::answer`].
-    pub async fn answer_here(
-        &self,
-        id: u64,
-        answer: Answer,
-        given: &Approving,
-    ) -> Result<Decided, ServiceError> {
-        self.answered_under(id, answer, given, Some(self.config())).await
     }
 
     /// Records an approval of a run as its ask shows it, with the protected files as they are now.
@@ -297,7 +272,7 @@ impl Services {
                 help: format!("planctl plan diff {}", run.plan_path),
             });
         }
-        let own = self.door.workspace.as_ref().map(|path| path.to_string_lossy());
+        let own = self.caller.workspace.as_ref().map(|path| path.to_string_lossy());
         if own.is_some_and(|own| own != run.workspace_path) {
             return Err(ServiceError::Conflict {
                 what: format!("approve {} from here: its workspace is {}", run.name, run.workspace_path),

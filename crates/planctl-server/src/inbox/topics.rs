@@ -1,11 +1,8 @@
 //! Topics: notes that people, programs and other plans leave for steps.
 
-use planctl_engine::Subscription;
-use planctl_lang::Diagnostic;
 use planctl_store::{Page, TopicName, TopicNote};
 
 use crate::node::services::{ServiceError, Services};
-use crate::verify::check::Checked;
 use crate::wire::{NoteView, Paged, TopicList, TopicSummary, TopicView, moment};
 
 /// The most notes that are shown at once.
@@ -25,7 +22,7 @@ impl Services {
                 help: format!("planctl topic post {topic} --note 'what to know'"),
             });
         }
-        let note = self.store.post_note(&name, &self.door.actor, text, self.door.request).await?;
+        let note = self.store.post_note(&name, &self.caller.actor, text, self.caller.request).await?;
         Ok(TopicView { topic: topic.to_owned(), total: note.of.unsigned_abs(), notes: vec![note_view(note)] })
     }
 
@@ -58,23 +55,6 @@ impl Services {
         let total = total.ok_or_else(|| ServiceError::NotFound { what: format!("topic `{topic}`") })?.notes;
         let notes = self.store.notes(topic, since, limit).await?.into_iter().map(note_view).collect();
         Ok(TopicView { topic: topic.to_owned(), total: total.unsigned_abs(), notes })
-    }
-
-    /// Finds subscriptions of a plan to topics that nobody has posted to (row 54).
-    ///
-    /// # Errors
-    ///
-    /// Those of the store.
-    pub async fn unknown_topics(&self, checked: &Checked) -> Result<Vec<Diagnostic>, ServiceError> {
-        let tree = &checked.verification.tree;
-        let mut subscriptions = tree.steps.iter().flat_map(|step| &step.subscriptions);
-        if !subscriptions.any(|subscription| matches!(subscription.value, Subscription::Topic { .. })) {
-            return Ok(Vec::new());
-        }
-        let topics: Vec<String> =
-            self.store.topics(&Page::ALL).await?.into_iter().map(|row| row.name).collect();
-        let levels = &self.door.config.verify;
-        Ok(planctl_lang::unknown_topics(&checked.source, tree, &topics, levels))
     }
 }
 

@@ -212,7 +212,7 @@ impl Health {
         }
     }
 
-    pub(crate) fn tended(&self, expired: u64, recovered: u64) {
+    pub(crate) fn swept(&self, expired: u64, recovered: u64) {
         let mut inner = self.lock();
         inner.leases_expired += expired;
         inner.runs_recovered += recovered;

@@ -7,11 +7,11 @@ use planctl_engine::ItemId;
 
 /// The items in hand. Cheap to clone; all clones are the same.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct InHand {
+pub(crate) struct InFlight {
     items: Arc<Mutex<BTreeMap<ItemId, usize>>>,
 }
 
-impl InHand {
+impl InFlight {
     /// Takes an item in hand until the answer is dropped, also by a panic.
     pub(crate) fn hold(&self, item: &ItemId) -> Held {
         *self.lock().entry(item.clone()).or_default() += 1;
@@ -29,7 +29,7 @@ impl InHand {
 
 /// One item in hand.
 pub(crate) struct Held {
-    items: InHand,
+    items: InFlight,
     item: ItemId,
 }
 

@@ -19,24 +19,24 @@ use crate::node::services::ServiceError;
 /// How long nothing of a run is looked at with which something was wrong.
 const ASIDE_FOR: Duration = Duration::from_secs(60);
 
-/// What one look came to.
+/// The result of one sweep.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Tended {
+pub(crate) struct SweepReport {
     /// Leases that were over.
     pub(crate) expired: u64,
     /// Runs among them whose holder is dead.
     pub(crate) recovered: u64,
-    /// What was wrong with runs, for people.
+    /// The faults of runs, one line each, for people.
     pub(crate) troubles: Vec<String>,
 }
 
 /// Runs of which nothing is looked at for a while.
 #[derive(Default)]
-pub(crate) struct Aside {
+pub(crate) struct Quarantine {
     until: Mutex<BTreeMap<RunId, Instant>>,
 }
 
-impl Aside {
+impl Quarantine {
     fn put(&self, run: RunId) {
         self.lock().insert(run, clock::instant() + ASIDE_FOR);
     }
@@ -54,11 +54,11 @@ impl Aside {
 
 impl Station {
     /// Returns a row that reads; the run of another is put aside.
-    pub(crate) fn readable<T>(&self, row: Result<T, Unread>, tended: &mut Tended) -> Option<T> {
+    pub(crate) fn readable<T>(&self, row: Result<T, Unread>, report: &mut SweepReport) -> Option<T> {
         match row {
             Ok(row) => Some(row),
             Err(unread) => {
-                self.put_aside(unread.run, format!("could not {}", unread.error), tended);
+                self.quarantine_run(unread.run, format!("could not {}", unread.error), report);
                 None
             }
         }
@@ -70,24 +70,24 @@ impl Station {
         &self,
         run: RunId,
         doing: impl Future<Output = Result<bool, ServiceError>>,
-        tended: &mut Tended,
+        report: &mut SweepReport,
     ) -> Result<bool, ServiceError> {
         match AssertUnwindSafe(doing).catch_unwind().await {
             Ok(Ok(is_done)) => return Ok(is_done),
             Ok(Err(ServiceError::Store(error))) if error.is_retryable() => return Err(error.into()),
-            Ok(Err(error)) => self.put_aside(run, format!("could not {error}"), tended),
+            Ok(Err(error)) => self.quarantine_run(run, format!("could not {error}"), report),
             Err(panic) => {
                 let words = words_of(&*panic);
-                self.put_aside(run, format!("a defect of planctl at run {run}: {words}"), tended);
+                self.quarantine_run(run, format!("a defect of planctl at run {run}: {words}"), report);
             }
         }
         Ok(false)
     }
 
-    fn put_aside(&self, run: RunId, trouble: String, tended: &mut Tended) {
+    fn quarantine_run(&self, run: RunId, trouble: String, report: &mut SweepReport) {
         tracing::error!(run.id = %run, "nothing of the run is looked at for a while: {trouble}");
-        self.aside().put(run);
-        tended.troubles.push(trouble);
+        self.quarantine().put(run);
+        report.troubles.push(trouble);
     }
 }
 

@@ -3,37 +3,18 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use planctl_engine::{Actor, Digest, HumanEvent, Role, RunId, Tier};
+use planctl_engine::{Actor, Digest, Role, RunId, Tier};
 use planctl_harness::{ProtectError, Spawner};
 use planctl_store::cluster::{Cluster, ClusterError};
-use planctl_store::{Listener, Proof, RequestId, RunRow, Store, StoreError, WorkspaceId};
+use planctl_store::{Listener, RequestId, RunRow, Store, StoreError, WorkspaceId};
 
-use crate::config::{Config, DatabaseUrl};
-use crate::node::{Station, StationOptions};
+use crate::config::Config;
+use crate::node::Station;
 use crate::verify::check::CheckError;
-
-/// What a process has to know before it can open the services.
-#[derive(Clone, Debug)]
-pub struct Open {
-    /// Where planctl keeps what is not in the database: the private cluster, trust, instances.
-    pub state_dir: PathBuf,
-    /// The canonical path of the workspace.
-    pub workspace: PathBuf,
-    /// The effective configuration.
-    pub config: Config,
-    /// The database that was named; the private cluster otherwise.
-    pub database_url: Option<DatabaseUrl>,
-    /// Who speaks, for the record.
-    pub actor: Actor,
-    /// This program, to be started as the helper that minds child processes.
-    pub program: PathBuf,
-    /// How the store uses the database.
-    pub store: planctl_store::Settings,
-}
 
 /// Which workspace the services are about, under which configuration, and for whom they speak.
 #[derive(Clone, Debug)]
-pub struct Door {
+pub(crate) struct Caller {
     /// The canonical path of the workspace; without one, runs of all are found, and no plan is handed in.
     pub workspace: Option<PathBuf>,
     /// The effective configuration.
@@ -65,10 +46,10 @@ impl Default for Caps {
 
 /// The handle on everything that needs the database.
 #[derive(Clone)]
-pub struct Services {
+pub(crate) struct Services {
     pub(crate) station: Station,
     pub(crate) store: Store,
-    pub(crate) door: Door,
+    pub(crate) caller: Caller,
     pub(crate) workspace: Option<WorkspaceId>,
 }
 
@@ -196,40 +177,8 @@ impl From<io::Error> for ServiceError {
 }
 
 impl Services {
-    /// Takes a place at the database and opens the services of one workspace.
-    ///
-    /// # Errors
-    ///
-    /// Those of the cluster, of the connection and of the migration.
-    pub async fn open(open: Open) -> Result<Services, ServiceError> {
-        let options = StationOptions {
-            state_dir: open.state_dir,
-            database_url: open.database_url,
-            postgres: open.config.postgres.clone(),
-            program: open.program,
-            migrates: true,
-            store: open.store,
-        };
-        let station = Station::open(options).await?;
-        station
-            .services(Door {
-                workspace: Some(open.workspace),
-                config: open.config,
-                actor: open.actor,
-                caps: Caps::default(),
-                is_looking: false,
-                request: None,
-            })
-            .await
-    }
-
-    pub(crate) fn new(station: Station, door: Door, workspace: Option<WorkspaceId>) -> Services {
-        Services { store: station.store.clone(), station, door, workspace }
-    }
-
-    /// Returns the process's place at the database.
-    pub fn station(&self) -> &Station {
-        &self.station
+    pub(crate) fn new(station: Station, caller: Caller, workspace: Option<WorkspaceId>) -> Services {
+        Services { store: station.store.clone(), station, caller, workspace }
     }
 
     /// Says in one line which database is used, without any password.
@@ -250,11 +199,6 @@ impl Services {
     /// Returns the directory that holds what is not in the database.
     pub fn state_dir(&self) -> &Path {
         self.station.state_dir()
-    }
-
-    /// Returns who speaks.
-    pub fn actor(&self) -> &Actor {
-        &self.door.actor
     }
 
     /// Returns what starts and ends child processes.
@@ -285,7 +229,7 @@ impl Services {
     }
 
     pub(crate) async fn find_row(&self, given: &str) -> Result<RunRow, ServiceError> {
-        let named = self.door.workspace.as_ref();
+        let named = self.caller.workspace.as_ref();
         let path = named.map(|workspace| crate::verify::check::plan_path(Path::new(given), workspace));
         match self.store.find_run(given, self.workspace).await {
             Err(missing @ StoreError::NotFound { .. })
@@ -301,47 +245,6 @@ impl Services {
         }
     }
 
-    /// Ends the services: the private cluster goes too where this process is the last that uses it.
-    pub async fn close(self) {
-        self.station.close().await;
-    }
-
-    /// Feeds a person's decision to a run. Where the request at the door did so before, nothing more happens.
-    pub(crate) async fn decide(
-        &self,
-        run: RunId,
-        decision: planctl_engine::Decision,
-        note: Option<&str>,
-    ) -> Result<planctl_store::Applied, ServiceError> {
-        let proof = match decision {
-            planctl_engine::Decision::Submit => Proof::Submit,
-            planctl_engine::Decision::Answer { .. }
-            | planctl_engine::Decision::Cancel
-            | planctl_engine::Decision::Resume
-            | planctl_engine::Decision::Revise { .. } => {
-                Proof::Person { key: self.door.request.map(|request| request.key(run, &decision)) }
-            }
-        };
-        let event = planctl_engine::Event::Human(HumanEvent {
-            by: self.door.actor.clone(),
-            note: note.map(str::to_owned),
-            decision,
-        });
-        Ok(self.store.apply(run, &event, &proof, None).await?)
-    }
-
-    /// Says whether the request at the door made this decision before, and was not answered.
-    pub(crate) async fn has_decided(
-        &self,
-        run: RunId,
-        decision: &planctl_engine::Decision,
-    ) -> Result<bool, ServiceError> {
-        match self.door.request {
-            Some(request) => Ok(self.store.is_accepted(&request.key(run, decision)).await?),
-            None => Ok(false),
-        }
-    }
-
     /// Returns the workspace that a plan is handed in for.
     pub(crate) fn own_workspace(&self) -> Result<WorkspaceId, ServiceError> {
         self.workspace.ok_or_else(|| ServiceError::Conflict {
@@ -350,17 +253,12 @@ impl Services {
         })
     }
 
-    /// Returns the effective configuration.
-    pub fn config(&self) -> &Config {
-        &self.door.config
-    }
-
     pub(crate) fn config_digest(&self) -> Digest {
-        self.door.config.digest()
+        self.caller.config.digest()
     }
 
     /// Returns the folder that the person at the door is in.
     pub(crate) fn own_folder(&self) -> Result<&Path, ServiceError> {
-        self.door.workspace.as_deref().ok_or_else(|| ServiceError::broken("no workspace"))
+        self.caller.workspace.as_deref().ok_or_else(|| ServiceError::broken("no workspace"))
     }
 }

@@ -20,7 +20,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// What is known of the daemon of a state directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Seated {
+pub enum SingletonState {
     /// There is none.
     Nobody,
     /// It does not listen yet, or no longer.
@@ -34,17 +34,17 @@ pub enum Seated {
 
 /// The right to be the daemon of a state directory.
 #[derive(Debug)]
-pub struct Seat {
+pub struct SingletonLock {
     lock: File,
     info: PathBuf,
 }
 
-/// Why there is no seat.
+/// Why the singleton lock could not be taken.
 #[derive(Debug, thiserror::Error)]
-pub enum SeatError {
+pub enum SingletonError {
     /// Another daemon has it (row 112).
     #[error("start a daemon: one is there already")]
-    Taken(Seated),
+    Taken(SingletonState),
     /// The state directory can't be used.
     #[error("use the state directory {}: {source}", .path.display())]
     Io {
@@ -56,15 +56,15 @@ pub enum SeatError {
     },
 }
 
-impl Seat {
-    /// Takes the seat; what an earlier daemon that was killed said about itself is removed.
+impl SingletonLock {
+    /// Takes the lock; what an earlier daemon that was killed said about itself is removed.
     ///
     /// # Errors
     ///
-    /// [`SeatError::Taken`] while another process has it.
-    pub fn take(state_dir: &Path) -> Result<Seat, SeatError> {
+    /// [`SingletonError::Taken`] while another process has it.
+    pub fn take(state_dir: &Path) -> Result<SingletonLock, SingletonError> {
         let path = state_dir.join(LOCK);
-        let wrong = |source| SeatError::Io { path: path.clone(), source };
+        let wrong = |source| SingletonError::Io { path: path.clone(), source };
         planctl_store::cluster::ensure_state_dir(state_dir)
             .map_err(|error| wrong(io::Error::other(error.to_string())))?;
         let mut lock = OpenOptions::new()
@@ -76,14 +76,14 @@ impl Seat {
             .open(&path)
             .map_err(wrong)?;
         if !tried(|| lock.try_lock()).map_err(wrong)? {
-            return Err(SeatError::Taken(seated(state_dir).map_err(wrong)?));
+            return Err(SingletonError::Taken(singleton_state(state_dir).map_err(wrong)?));
         }
         let info = state_dir.join(INFO);
         removed(&info).map_err(wrong)?;
         lock.set_len(0).map_err(wrong)?;
         lock.seek(SeekFrom::Start(0)).map_err(wrong)?;
         writeln!(lock, "{}", std::process::id()).map_err(wrong)?;
-        Ok(Seat { lock, info })
+        Ok(SingletonLock { lock, info })
     }
 
     /// Says where the daemon listens, from now on.
@@ -101,7 +101,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for SingletonLock {
     fn drop(&mut self) {
         let left = removed(&self.info).and_then(|()| self.lock.set_len(0));
         if let Err(error) = left {
@@ -115,13 +115,13 @@ impl Drop for Seat {
 /// # Errors
 ///
 /// When the state directory can't be read.
-pub fn seated(state_dir: &Path) -> io::Result<Seated> {
+pub fn singleton_state(state_dir: &Path) -> io::Result<SingletonState> {
     let mut lock = match File::open(state_dir.join(LOCK)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Seated::Nobody),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(SingletonState::Nobody),
         opened => opened?,
     };
     match lock.try_lock_shared() {
-        Ok(()) => return Ok(Seated::Nobody),
+        Ok(()) => return Ok(SingletonState::Nobody),
         Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(error)) => return Err(error),
     }
@@ -129,12 +129,12 @@ pub fn seated(state_dir: &Path) -> io::Result<Seated> {
     lock.read_to_string(&mut text)?;
     let pid = text.trim().parse().ok();
     let info = match fs::read(state_dir.join(INFO)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Seated::Busy { pid }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(SingletonState::Busy { pid }),
         read => read?,
     };
     match serde_json::from_slice::<DaemonInfo>(&info) {
-        Ok(info) if Some(info.pid) == pid => Ok(Seated::Running(info)),
-        Ok(_) | Err(_) => Ok(Seated::Busy { pid }),
+        Ok(info) if Some(info.pid) == pid => Ok(SingletonState::Running(info)),
+        Ok(_) | Err(_) => Ok(SingletonState::Busy { pid }),
     }
 }
 
@@ -175,32 +175,40 @@ mod tests {
     #[test]
     fn a_second_daemon_is_refused_and_told_who_is_there() {
         let state = tempfile::tempdir().unwrap();
-        assert_eq!(seated(state.path()).unwrap(), Seated::Nobody);
-        let seat = Seat::take(state.path()).unwrap();
-        assert_eq!(seated(state.path()).unwrap(), Seated::Busy { pid: Some(std::process::id()) });
-        seat.announce(&info()).unwrap();
+        assert_eq!(singleton_state(state.path()).unwrap(), SingletonState::Nobody);
+        let singleton = SingletonLock::take(state.path()).unwrap();
+        assert_eq!(
+            singleton_state(state.path()).unwrap(),
+            SingletonState::Busy { pid: Some(std::process::id()) }
+        );
+        singleton.announce(&info()).unwrap();
         let mode = fs::metadata(state.path().join(INFO)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let refused = Seat::take(state.path());
-        assert!(matches!(&refused, Err(SeatError::Taken(Seated::Running(there))) if *there == info()));
-        drop(seat);
-        assert_eq!(seated(state.path()).unwrap(), Seated::Nobody);
+        let refused = SingletonLock::take(state.path());
+        assert!(
+            matches!(&refused, Err(SingletonError::Taken(SingletonState::Running(there))) if *there == info())
+        );
+        drop(singleton);
+        assert_eq!(singleton_state(state.path()).unwrap(), SingletonState::Nobody);
         assert!(!state.path().join(INFO).exists());
-        Seat::take(state.path()).unwrap();
+        SingletonLock::take(state.path()).unwrap();
     }
 
     #[test]
     fn what_a_killed_daemon_said_is_stale() {
         let state = tempfile::tempdir().unwrap();
-        let seat = Seat::take(state.path()).unwrap();
-        seat.announce(&info()).unwrap();
+        let singleton = SingletonLock::take(state.path()).unwrap();
+        singleton.announce(&info()).unwrap();
         // As a kill leaves it: the lock is free, the files are there.
         fs::copy(state.path().join(INFO), state.path().join("kept")).unwrap();
-        drop(seat);
+        drop(singleton);
         fs::rename(state.path().join("kept"), state.path().join(INFO)).unwrap();
         fs::write(state.path().join(LOCK), "1\n").unwrap();
-        assert_eq!(seated(state.path()).unwrap(), Seated::Nobody);
-        let _seat = Seat::take(state.path()).unwrap();
-        assert_eq!(seated(state.path()).unwrap(), Seated::Busy { pid: Some(std::process::id()) });
+        assert_eq!(singleton_state(state.path()).unwrap(), SingletonState::Nobody);
+        let _seat = SingletonLock::take(state.path()).unwrap();
+        assert_eq!(
+            singleton_state(state.path()).unwrap(),
+            SingletonState::Busy { pid: Some(std::process::id()) }
+        );
     }
 }

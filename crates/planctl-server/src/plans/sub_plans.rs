@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::config::{Agent, approved_folder, digest_of_approved, in_folder};
 use crate::node::Station;
-use crate::node::quarantine::Tended;
+use crate::node::quarantine::SweepReport;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::plans::{Approved, settings_json, stem_of};
@@ -142,8 +142,8 @@ impl Services {
     ) -> Result<Checked, ServiceError> {
         let workspace = self.own_folder()?;
         let (named, by) = (&inner.path, around.last().map_or("the plan", String::as_str));
-        let levels = self.door.config.verify.clone().then(&Levels::default());
-        let (config, folder) = (&self.door.config, inner.folder.as_str());
+        let levels = self.caller.config.verify.clone().then(&Levels::default());
+        let (config, folder) = (&self.caller.config, inner.folder.as_str());
         let checking = Checking { workspace, folder, config, worker, levels: &levels, probe: None };
         let child = check::check(&workspace.join(named), checking, self.spawner()?).await?;
         if child.verification.is_verified() {
@@ -228,7 +228,7 @@ impl Home {
     }
 }
 
-/// The hands of one run on the plans within it.
+/// The executor of one run on the plans within it.
 pub(crate) struct Within<'a> {
     pub(crate) store: &'a Store,
     pub(crate) settings: &'a RunSettings,
@@ -379,11 +379,11 @@ impl Station {
     ///
     /// # Errors
     ///
-    /// As [`tend_once`](Station::tend_once).
-    pub(crate) async fn tend_sub_plans(&self, tended: &mut Tended) -> Result<(), ServiceError> {
+    /// As [`sweep_once`](Station::sweep_once).
+    pub(crate) async fn sweep_sub_plans(&self, report: &mut SweepReport) -> Result<(), ServiceError> {
         self.store.wake_around().await?;
-        for run in self.store.sub_plans_left(&self.aside().runs(), LEFT_AT_ONCE).await? {
-            self.by_itself(run, self.end_left(run), tended).await?;
+        for run in self.store.sub_plans_left(&self.quarantine().runs(), LEFT_AT_ONCE).await? {
+            self.by_itself(run, self.end_left(run), report).await?;
         }
         Ok(())
     }
@@ -396,7 +396,10 @@ impl Station {
             decision: Decision::Cancel,
         });
         match self.store.apply(run, &event, &Proof::Person { key: None }, None).await {
-            Ok(_) => Ok(true),
+            Ok(_) => {
+                self.draw_marks_if_possible(run).await;
+                Ok(true)
+            }
             Err(StoreError::Refused(_)) => Ok(false),
             Err(error) => Err(error.into()),
         }

@@ -25,13 +25,13 @@ pub struct Probe {
     state_dir: PathBuf,
     limits: ReplicaLimits,
     stop: watch::Receiver<bool>,
-    progress: Box<dyn Fn(Doing<'_>) + Send + Sync>,
+    progress: Box<dyn Fn(ProbeProgress<'_>) + Send + Sync>,
     bench: OnceCell<TrialBench>,
 }
 
 /// What a probe does now, for people.
 #[derive(Clone, Copy, Debug)]
-pub enum Doing<'a> {
+pub enum ProbeProgress<'a> {
     /// It copies the workspace.
     Copying,
     /// It tries a contract.
@@ -101,7 +101,7 @@ impl Probe {
         state_dir: PathBuf,
         limits: ReplicaLimits,
         stop: watch::Receiver<bool>,
-        progress: impl Fn(Doing<'_>) + Send + Sync + 'static,
+        progress: impl Fn(ProbeProgress<'_>) + Send + Sync + 'static,
     ) -> Probe {
         Probe { spawner, state_dir, limits, stop, progress: Box::new(progress), bench: OnceCell::new() }
     }
@@ -126,13 +126,13 @@ impl Probe {
                     number += 1;
                     let bench = self.bench(workspace, config).await?;
                     let (step, title) = (candidate.step, candidate.title.as_str());
-                    (self.progress)(Doing::Trying { number, of, step, title });
+                    (self.progress)(ProbeProgress::Trying { number, of, step, title });
                     self.tried(bench, &candidate, workspace, config).await?
                 }
             };
             trials.push((candidate.step, trial));
         }
-        (self.progress)(Doing::Done);
+        (self.progress)(ProbeProgress::Done);
         let tried = trials.iter().filter(|(_, trial)| matches!(trial, Trial::Tried(_))).count();
         Ok((trials, Probed { contracts, tried, duration: began.elapsed() }))
     }
@@ -176,7 +176,7 @@ impl Probe {
         self.bench
             .get_or_try_init(|| async {
                 let isolation = self.isolation(config).await?;
-                (self.progress)(Doing::Copying);
+                (self.progress)(ProbeProgress::Copying);
                 let place = TrialPlace {
                     scratch: self.scratch(workspace)?,
                     workspace: workspace.to_owned(),

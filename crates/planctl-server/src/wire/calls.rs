@@ -118,11 +118,11 @@ pub struct StartCall {
     pub start: Start,
 }
 
-/// What to start.
+/// A run that is to be started.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Start {
-    /// What serves every role, in place of what is configured.
+    /// The worker that serves every role, in place of the configured ones.
     #[serde(default)]
     pub worker: Option<Agent>,
     /// Says that the person at the door approves the text, with their note.
@@ -150,7 +150,7 @@ pub struct Approving {
     /// or `FILE@DIGEST` with the beginning of the digest that was looked at (sec hole 2).
     #[serde(default)]
     pub accept_changed: Vec<String>,
-    /// What serves every role, where the approval is of that and nothing else.
+    /// The worker that serves every role, where the approval is of that and nothing else.
     #[serde(skip)]
     pub worker: Option<Agent>,
 }

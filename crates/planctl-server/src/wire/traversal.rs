@@ -26,7 +26,7 @@ pub struct TraversalView {
     pub current_node: Option<String>,
     /// The nodes that were entered.
     pub visited: BTreeMap<String, VisitedView>,
-    /// The nodes in the order in which they were entered, the newest 50.
+    /// The nodes in the order in which they were entered or tried again, the newest 50.
     pub path: Vec<String>,
     /// How many nodes the graph has.
     pub total_nodes: u32,
@@ -38,7 +38,7 @@ pub struct TraversalView {
     pub turn: u32,
     /// Turns since the run last came to a node.
     pub turns_since_transition: u32,
-    /// After how many turns without one it expires; `null`, since runs go by time.
+    /// After how many turns without one it is stale in guided mode, where its source says so; runs go by time.
     pub stale_after_turns: Option<u32>,
     /// After how many seconds without progress a person is asked.
     pub stale_after_seconds: Option<u64>,

@@ -298,7 +298,8 @@ impl Services {
         else {
             return Ok(());
         };
-        let workspace = self.door.workspace.as_deref().ok_or_else(|| ServiceError::broken("no workspace"))?;
+        let workspace =
+            self.caller.workspace.as_deref().ok_or_else(|| ServiceError::broken("no workspace"))?;
         let looked = match Checkout::find(self.spawner()?, workspace).await {
             Ok(checkout) => checkout.survey().await.map(drop),
             Err(error) => Err(error),

@@ -1,6 +1,6 @@
 //! Draws the status and the steps' marks back into the plan file: a projection for people, off the critical path.
 //!
-//! The database is the record. The file is written at most once a second and at every hold and end, and only while it
+//! The database is the record. The file is written at most once a second and at every hold, decision and end, and only while it
 //! still is the text that runs: a file that changed is never overwritten (DESIGN 4).
 
 use std::collections::BTreeMap;
@@ -24,6 +24,13 @@ impl Station {
     pub(crate) async fn mark_now(&self, run: RunId) -> Result<(), ServiceError> {
         self.clear_up(run).await?;
         self.draw_marks(run).await
+    }
+
+    /// Draws the marks after a transition that stands, whatever becomes of the file.
+    pub(crate) async fn draw_marks_if_possible(&self, run: RunId) {
+        if let Err(error) = self.draw_marks(run).await {
+            tracing::warn!(%error, run.id = %run, "the plan file was not marked");
+        }
     }
 
     /// Draws the marks once, as the run stands.

@@ -56,10 +56,11 @@ pub struct Cleaning {
 impl Services {
     /// Looks where a run of this plan could work in a worktree; `None` where it shall work in the workspace itself.
     pub(crate) async fn planned_worktree(&self, checked: &Checked) -> Result<Option<Planned>, ServiceError> {
-        if self.door.config.workspace.mode == WorkspaceMode::Shared {
+        if self.caller.config.workspace.mode == WorkspaceMode::Shared {
             return Ok(None);
         }
-        let workspace = self.door.workspace.as_deref().ok_or_else(|| ServiceError::broken("no workspace"))?;
+        let workspace =
+            self.caller.workspace.as_deref().ok_or_else(|| ServiceError::broken("no workspace"))?;
         let checkout = Checkout::find(self.spawner()?, workspace).await.map_err(refused)?;
         let survey = checkout.survey().await.map_err(refused)?;
         let inside = workspace.strip_prefix(checkout.top()).unwrap_or(Path::new(""));
@@ -154,7 +155,7 @@ impl Services {
 
     /// Refuses to go on with a run that works elsewhere than was asked for.
     pub(crate) fn refuse_other_place(&self, run: &RunRow) -> Result<(), ServiceError> {
-        if self.door.config.workspace.mode == WorkspaceMode::Worktree && run.worktree.is_none() {
+        if self.caller.config.workspace.mode == WorkspaceMode::Worktree && run.worktree.is_none() {
             return Err(ServiceError::Conflict {
                 what: format!(
                     "run {} in a worktree: {} is not done, and works in the workspace itself",

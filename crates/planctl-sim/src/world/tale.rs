@@ -29,6 +29,13 @@ pub struct Breach {
     pub lines: Vec<String>,
 }
 
+impl Breach {
+    /// Returns the first line of the broken promise, cut to 160 characters.
+    pub fn headline(&self) -> String {
+        self.what.lines().next().unwrap_or_default().chars().take(160).collect()
+    }
+}
+
 impl fmt::Display for Breach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed {}: {}", self.seed, self.options)?;

@@ -1,93 +1,111 @@
-//! Which room of `planctl-server` may know which: no circle spans two of them, and the map lists them from the ground up.
+//! Which room of a crate may know which: no circle spans two of them, and the map lists them from the ground up.
 //!
-//! A room is a folder at the top of the crate's sources with the file beside it, or a file without a folder.
+//! A room is a folder at the top of the crate's sources with the file beside it, or a file without a folder. The rooms of
+//! `planctl-lang` are its layers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::sources::{Source, all, top};
 
-const SOURCES: &str = "crates/planctl-server/src/";
+/// A crate whose rooms docs/ARCHITECTURE.md lists in a table.
+struct House {
+    sources: &'static str,
+    /// The first cell of the table's head.
+    head: &'static str,
+}
+
+const HOUSES: [House; 2] = [
+    House { sources: "crates/planctl-lang/src/", head: "Layer" },
+    House { sources: "crates/planctl-server/src/", head: "Room" },
+];
 
 /// Rooms, and of each the rooms that it names, with a place where it does.
 type Rooms = BTreeMap<String, BTreeMap<String, String>>;
 
-/// A circle that stands although none should: the rooms on it in order, and why. The list only gets shorter.
-struct Exception {
-    rooms: &'static [&'static str],
-    why: &'static str,
-}
-
-const CIRCLE_EXCEPTIONS: [Exception; 0] = [];
-
 #[test]
-fn no_import_circle_spans_rooms_of_the_server() {
-    let rooms = rooms();
-    let is_excepted = |circle: &Vec<String>| {
-        CIRCLE_EXCEPTIONS.iter().any(|exception| exception.rooms.iter().eq(circle.iter()))
-    };
-    let found = circles(&rooms);
-    let wrong: Vec<String> =
-        found.iter().filter(|circle| !is_excepted(circle)).map(|circle| drawn(&rooms, circle)).collect();
-    assert!(
-        wrong.is_empty(),
-        "these rooms import one another, so move what both need to the lower one:\n{}",
-        wrong.join("\n")
-    );
-    for exception in &CIRCLE_EXCEPTIONS {
-        let is_there = found.iter().any(|circle| exception.rooms.iter().eq(circle.iter()));
+fn no_import_circle_spans_rooms_of_a_crate() {
+    for house in &HOUSES {
+        let rooms = house.rooms();
+        let wrong: Vec<String> = circles(&rooms).iter().map(|circle| drawn(&rooms, circle)).collect();
         assert!(
-            is_there,
-            "the circle {:?} is gone, and its exception may go: {}",
-            exception.rooms, exception.why
+            wrong.is_empty(),
+            "these rooms import one another, so move what both need to the lower one:\n{}",
+            wrong.join("\n")
         );
     }
 }
 
 #[test]
-fn the_map_lists_the_rooms_of_the_server_from_the_ground_up() {
-    let rooms = rooms();
-    let mapped = mapped();
-    let (named, real): (BTreeSet<&String>, BTreeSet<&String>) =
-        (mapped.iter().collect(), rooms.keys().collect());
-    assert_eq!(named, real, "the table of rooms in docs/ARCHITECTURE.md and {SOURCES} differ");
-    let height = |room: &String| mapped.iter().position(|other| other == room);
-    let mut upwards = Vec::new();
-    for (room, named) in &rooms {
-        let higher = named.iter().filter(|(other, _)| height(other) > height(room));
-        upwards
-            .extend(higher.map(|(other, at)| format!("{at}: {room} imports {other}, which stands below it")));
+fn the_map_lists_the_rooms_of_a_crate_from_the_ground_up() {
+    for house in &HOUSES {
+        let rooms = house.rooms();
+        let mapped = house.mapped();
+        let (named, real): (BTreeSet<&String>, BTreeSet<&String>) =
+            (mapped.iter().collect(), rooms.keys().collect());
+        let House { sources, head } = house;
+        assert_eq!(named, real, "the table “{head}” in docs/ARCHITECTURE.md and {sources} differ");
+        assert_eq!(mapped.len(), named.len(), "the table “{head}” in docs/ARCHITECTURE.md has a row twice");
+        let height = |room: &String| mapped.iter().position(|other| other == room);
+        let mut upwards = Vec::new();
+        for (room, named) in &rooms {
+            let higher = named.iter().filter(|(other, _)| height(other) > height(room));
+            upwards.extend(
+                higher.map(|(other, at)| format!("{at}: {room} imports {other}, which stands below it")),
+            );
+        }
+        assert!(
+            upwards.is_empty(),
+            "a room imports those above it in the table “{head}” of docs/ARCHITECTURE.md only:\n{}",
+            upwards.join("\n")
+        );
     }
-    assert!(
-        upwards.is_empty(),
-        "a room imports those above it in the table of docs/ARCHITECTURE.md only:\n{}",
-        upwards.join("\n")
-    );
 }
 
-/// Reads all rooms off the sources.
-fn rooms() -> Rooms {
-    let sources: Vec<(&Source, Vec<&str>)> = all()
-        .iter()
-        .filter_map(|source| Some((source, source.path.strip_prefix(SOURCES)?.strip_suffix(".rs")?)))
-        .filter(|(_, path)| *path != "lib")
-        .map(|(source, path)| (source, path.split('/').collect()))
-        .collect();
-    let mut rooms: Rooms = sources.iter().map(|(_, path)| (path[0].to_owned(), BTreeMap::new())).collect();
-    let names: BTreeSet<String> = rooms.keys().cloned().collect();
-    assert!(names.len() > 5, "{SOURCES} has rooms");
-    let mut wrong = Vec::new();
-    for (source, path) in sources {
-        for (line, name) in named(&source.shipped, path.len()) {
-            let at = format!("{}:{line}", source.path);
-            if !names.contains(&name) {
-                wrong.push(format!("{at}: `{name}` is no room"));
-            } else if let Some(room) = rooms.get_mut(path[0]).filter(|_| name != path[0]) {
-                room.entry(name).or_insert(at);
+impl House {
+    /// Reads all rooms off the sources.
+    fn rooms(&self) -> Rooms {
+        let House { sources: folder, .. } = self;
+        let sources: Vec<(&Source, Vec<&str>)> = all()
+            .iter()
+            .filter_map(|source| Some((source, source.path.strip_prefix(folder)?.strip_suffix(".rs")?)))
+            .filter(|(_, path)| *path != "lib")
+            .map(|(source, path)| (source, path.split('/').collect()))
+            .collect();
+        let mut rooms: Rooms =
+            sources.iter().map(|(_, path)| (path[0].to_owned(), BTreeMap::new())).collect();
+        let names: BTreeSet<String> = rooms.keys().cloned().collect();
+        assert!(names.len() > 5, "{folder} has rooms");
+        let mut wrong = Vec::new();
+        for (source, path) in sources {
+            for (line, name) in named(&source.shipped, path.len()) {
+                let at = format!("{}:{line}", source.path);
+                if !names.contains(&name) {
+                    wrong.push(format!("{at}: `{name}` is no room"));
+                } else if let Some(room) = rooms.get_mut(path[0]).filter(|_| name != path[0]) {
+                    room.entry(name).or_insert(at);
+                }
             }
         }
+        assert!(wrong.is_empty(), "name the room and not what lib.rs makes of it:\n{}", wrong.join("\n"));
+        rooms
     }
-    assert!(wrong.is_empty(), "name the room and not what lib.rs makes of it:\n{}", wrong.join("\n"));
-    rooms
+
+    /// Reads the table of rooms: the first cells below the head that begins with the word for them.
+    fn mapped(&self) -> Vec<String> {
+        let start = format!("| {} |", self.head);
+        let path = top().join("docs/ARCHITECTURE.md");
+        let text = std::fs::read_to_string(&path).expect("the map is there");
+        let table = text.lines().skip_while(|line| !line.starts_with(&start)).skip(2);
+        let rows = table.take_while(|line| line.starts_with('|'));
+        let name = |row: &str| row.split('`').nth(1).unwrap_or_default().trim_end_matches('/').to_owned();
+        let rooms: Vec<String> = rows.map(name).collect();
+        assert!(
+            !rooms.is_empty(),
+            "docs/ARCHITECTURE.md has no table whose head begins with “{}”",
+            self.head
+        );
+        rooms
+    }
 }
 
 /// Returns the names that follow `crate::`, and `super::` where that leads as far, each with its line.
@@ -160,18 +178,6 @@ fn drawn(rooms: &Rooms, circle: &[String]) -> String {
     let arrows =
         circle.iter().zip(next).map(|(room, other)| format!("  {room} -> {other}: {}", rooms[room][other]));
     format!("{}\n{}", circle.join(" -> "), arrows.collect::<Vec<_>>().join("\n"))
-}
-
-/// Reads the table of rooms: the first cells below the head that begins with “Room”.
-fn mapped() -> Vec<String> {
-    let path = top().join("docs/ARCHITECTURE.md");
-    let text = std::fs::read_to_string(&path).expect("the map is there");
-    let table = text.lines().skip_while(|line| !line.starts_with("| Room |")).skip(2);
-    let rows = table.take_while(|line| line.starts_with('|'));
-    let name = |row: &str| row.split('`').nth(1).unwrap_or_default().trim_end_matches('/').to_owned();
-    let rooms: Vec<String> = rows.map(name).collect();
-    assert!(!rooms.is_empty(), "docs/ARCHITECTURE.md has no table whose head begins with “Room”");
-    rooms
 }
 
 #[test]

@@ -11,18 +11,19 @@ use std::time::Duration;
 
 use planctl_harness::Detached;
 use planctl_server::config::Agent;
-use planctl_server::daemon::{DaemonOptions, serve, socket_of};
-use planctl_server::singleton::{Seat, SeatError, Seated, seated};
+use planctl_server::daemon::{DaemonOptions, serve};
+use planctl_server::http::socket_of;
+use planctl_server::singleton::{SingletonError, SingletonLock, SingletonState, singleton_state};
 use planctl_server::wire::DaemonInfo;
-use planctl_server::{Caps, Health, ServiceError, Station, StationOptions, StoreError};
+use planctl_server::{Caps, Health, ServiceError, Station, StoreError};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Context, Stop};
 use crate::args::{AtOnce, DaemonCommand};
 use crate::client;
 use crate::failure::{Answer, Exit, Failure};
+use crate::secrecy;
 use crate::show::{self, BOLD, GOOD, styled};
-use crate::{limits, secrecy};
 
 mod logs;
 mod status;
@@ -77,7 +78,7 @@ pub(super) async fn serve_here(
     refuse_long(&state_dir)?;
     let mut signals = Stop::listen()?;
     let health = Health::default();
-    let seat = Seat::take(&state_dir).map_err(|error| seat_failure(&error, &state_dir))?;
+    let singleton = SingletonLock::take(&state_dir).map_err(|error| singleton_failure(&error, &state_dir))?;
     let opening = open(context, true);
     let station = tokio::select! {
         station = opening => station?,
@@ -87,7 +88,7 @@ pub(super) async fn serve_here(
     let stop = async {
         signals.asked().await;
     };
-    serve(station, &seat, &options, &health, ready, stop).await.map_err(client::failure)?;
+    serve(station, &singleton, &options, &health, ready, stop).await.map_err(client::failure)?;
     Ok(Exit::Yes)
 }
 
@@ -124,22 +125,7 @@ pub(super) fn refuse_long(state_dir: &Path) -> Result<(), Failure> {
 }
 
 async fn open(context: &Context, migrates: bool) -> Result<Station, Failure> {
-    station(context, migrates).await?.map_err(client::failure)
-}
-
-async fn station(context: &Context, migrates: bool) -> Result<Result<Station, ServiceError>, Failure> {
-    let config = &context.config()?.config;
-    limits::enough()?;
-    let options = StationOptions {
-        state_dir: context.state_dir()?,
-        database_url: config.database.clone(),
-        postgres: config.postgres.clone(),
-        // The running program itself, also where its file was replaced meanwhile.
-        program: "/proc/self/exe".into(),
-        migrates,
-        store: client::store_settings(|name| std::env::var(name).ok()),
-    };
-    Ok(Station::open(options).await)
+    client::take_place(context, migrates).await?.map_err(client::failure)
 }
 
 async fn start(context: &Context, work: AtOnce) -> Answer {
@@ -151,12 +137,12 @@ async fn start(context: &Context, work: AtOnce) -> Answer {
     let asked = planctl_server::instant();
     loop {
         match look(&state_dir)? {
-            // One that was killed keeps its seat until the kernel has ended the last of its threads.
-            Seated::Running(info) if is_dying(info.pid) && asked.elapsed() < GONE_WITHIN => {
+            // One that was killed keeps its lock until the kernel has ended the last of its threads.
+            SingletonState::Running(info) if is_dying(info.pid) && asked.elapsed() < GONE_WITHIN => {
                 tokio::time::sleep(LOOK).await;
             }
-            Seated::Running(info) => return there_already(context, &info, work.listen),
-            Seated::Busy { .. } | Seated::Nobody => break,
+            SingletonState::Running(info) => return there_already(context, &info, work.listen),
+            SingletonState::Busy { .. } | SingletonState::Nobody => break,
         }
     }
     let path = log_path(&state_dir);
@@ -169,7 +155,7 @@ async fn start(context: &Context, work: AtOnce) -> Answer {
             .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the daemon: {error}")))?;
     let began = planctl_server::instant();
     while began.elapsed() < READY_WITHIN {
-        if let Seated::Running(info) = look(&state_dir)?
+        if let SingletonState::Running(info) = look(&state_dir)?
             && info.pid == daemon.pid()
         {
             context.say(&format!("{} pid {} · log {}", styled(GOOD, "started"), info.pid, path.display()));
@@ -292,12 +278,12 @@ fn telling(said: &str) -> Vec<&str> {
 async fn stop(context: &Context) -> Answer {
     let state_dir = context.state_dir()?;
     let pid = match look(&state_dir)? {
-        Seated::Nobody => {
+        SingletonState::Nobody => {
             context.say(&format!("no daemon is there for {}", state_dir.display()));
             return Ok(Exit::Yes);
         }
-        Seated::Running(info) => Some(info.pid),
-        Seated::Busy { pid } => pid,
+        SingletonState::Running(info) => Some(info.pid),
+        SingletonState::Busy { pid } => pid,
     };
     let process = pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).unwrap_or(0)));
     let Some(process) = process else {
@@ -317,7 +303,7 @@ async fn stop(context: &Context) -> Answer {
         }
     }
     while asked.elapsed() < GONE_WITHIN {
-        if look(&state_dir)? == Seated::Nobody {
+        if look(&state_dir)? == SingletonState::Nobody {
             context.say(&format!(
                 "{} within {}",
                 styled(GOOD, "stopped"),
@@ -335,7 +321,7 @@ async fn stop(context: &Context) -> Answer {
 }
 
 async fn migrate(context: &Context, is_check: bool) -> Answer {
-    let opened = station(context, !is_check).await?;
+    let opened = client::take_place(context, !is_check).await?;
     match opened {
         Ok(station) => {
             let line = station.database_line().to_owned();
@@ -352,8 +338,8 @@ async fn migrate(context: &Context, is_check: bool) -> Answer {
     }
 }
 
-fn look(state_dir: &Path) -> Result<Seated, Failure> {
-    seated(state_dir).map_err(|error| {
+fn look(state_dir: &Path) -> Result<SingletonState, Failure> {
+    singleton_state(state_dir).map_err(|error| {
         let failure =
             Failure::new(Exit::Temporary, format!("could not read {}: {error}", state_dir.display()));
         if error.kind() == io::ErrorKind::PermissionDenied {
@@ -365,13 +351,17 @@ fn look(state_dir: &Path) -> Result<Seated, Failure> {
     })
 }
 
-fn seat_failure(error: &SeatError, state_dir: &Path) -> Failure {
+fn singleton_failure(error: &SingletonError, state_dir: &Path) -> Failure {
     match error {
-        SeatError::Taken(there) => {
+        SingletonError::Taken(there) => {
             let who = match there {
-                Seated::Running(info) => format!("pid {}, since {}", info.pid, show::safe(&info.started_at)),
-                Seated::Busy { pid: Some(pid) } => format!("pid {pid}"),
-                Seated::Busy { pid: None } | Seated::Nobody => "it is just starting or stopping".to_owned(),
+                SingletonState::Running(info) => {
+                    format!("pid {}, since {}", info.pid, show::safe(&info.started_at))
+                }
+                SingletonState::Busy { pid: Some(pid) } => format!("pid {pid}"),
+                SingletonState::Busy { pid: None } | SingletonState::Nobody => {
+                    "it is just starting or stopping".to_owned()
+                }
             };
             Failure::new(Exit::Conflict, format!("could not {error}: {who}"))
                 .help(format!(
@@ -380,7 +370,7 @@ fn seat_failure(error: &SeatError, state_dir: &Path) -> Failure {
                 ))
                 .next("planctl daemon status")
         }
-        SeatError::Io { .. } => Failure::new(Exit::Temporary, format!("could not {error}")),
+        SingletonError::Io { .. } => Failure::new(Exit::Temporary, format!("could not {error}")),
     }
 }
 

@@ -83,7 +83,7 @@ pub async fn events(context: &Context, run: &str, follow: bool, since: u64) -> A
         }
         show::flush()?;
         tokio::select! {
-            () = client.rung(handle, std::time::Duration::from_secs(1)) => {}
+            news = client.until_news(handle, since, std::time::Duration::from_secs(1)) => news?,
             exit = stop.asked() => return Ok(exit),
         }
     }

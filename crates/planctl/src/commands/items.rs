@@ -12,10 +12,10 @@ use planctl_server::wire::calls::{
 };
 
 use super::Context;
+use crate::api::{self, Api};
 use crate::args::{HeldItem, Used, WorkCommand};
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
-use crate::remote::{self, Remote};
 use crate::reports::{self, Held, Word};
 use crate::show;
 
@@ -116,8 +116,8 @@ async fn claim(context: &Context, call: &ClaimCall, wait: Duration, shown: &Show
     if is_json && shown.shell {
         return Err(Failure::usage("--shell and --json are two answers: name one"));
     }
-    let remote = Client::remote(context).await?;
-    let Some(claimed) = claimed_within(&remote, call, wait).await? else {
+    let api = Client::of_daemon(context).await?;
+    let Some(claimed) = claimed_within(&api, call, wait).await? else {
         context.say("no work");
         return Ok(Exit::Nothing);
     };
@@ -130,7 +130,7 @@ async fn claim(context: &Context, call: &ClaimCall, wait: Duration, shown: &Show
         Ok(file) => file,
         Err(error) => {
             // Nobody would work on it until the lease is over.
-            Held::new(&remote, &claimed.item, &claimed.token)?.say(&Word::Release).await?;
+            Held::new(&api, &claimed.item, &claimed.token)?.say(&Word::Release).await?;
             return Err(Failure::new(
                 Exit::Temporary,
                 format!("could not write the prompt: {error}; the item was given back"),
@@ -148,17 +148,13 @@ async fn claim(context: &Context, call: &ClaimCall, wait: Duration, shown: &Show
     Ok(Exit::Yes)
 }
 
-async fn claimed_within(
-    remote: &Remote,
-    call: &ClaimCall,
-    wait: Duration,
-) -> Result<Option<ClaimedView>, Failure> {
+async fn claimed_within(api: &Api, call: &ClaimCall, wait: Duration) -> Result<Option<ClaimedView>, Failure> {
     let until = planctl_server::instant() + wait.min(WAIT_EVER);
     loop {
         let left = until.saturating_duration_since(planctl_server::instant());
         let seconds = left.min(WAIT_MOST).as_secs_f64().ceil().to_string();
         let query = [("wait", seconds.as_str())];
-        let claimed = remote.post_maybe("/v1/items/claim", &query, call, &remote::uuid_of()).await?;
+        let claimed = api.post_maybe("/v1/items/claim", &query, call, &api::uuid_of()).await?;
         if claimed.is_some() || left <= WAIT_MOST {
             return Ok(claimed);
         }
@@ -233,7 +229,7 @@ async fn held(context: &Context, item: &HeldItem) -> Result<Held, Failure> {
     let id = id.ok_or_else(|| missing("name the item, or set PLANCTL_ITEM"))?;
     let token = named(&item.token, "PLANCTL_ITEM_TOKEN");
     let token = token.ok_or_else(|| missing("the item's token is missing: set PLANCTL_ITEM_TOKEN"))?;
-    Held::new(&Client::remote(context).await?, &id, &token)
+    Held::new(&Client::of_daemon(context).await?, &id, &token)
 }
 
 async fn show_item(context: &Context, item: &HeldItem) -> Answer {

@@ -241,7 +241,7 @@ pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
                 });
                 return Ok(exit);
             }
-            () = client.rung(handle, LOOK) => {}
+            news = client.until_news(handle, since, LOOK) => news?,
         }
     }
 }

@@ -1,13 +1,12 @@
 //! `planctl token …`: who may speak with the daemon, and what they may do.
 
 use clap::ValueEnum;
-use planctl_server::wire::work::{TokenCall, TokenList, TokenMade, TokenView};
+use planctl_server::wire::work::{TokenCall, TokenView};
 
 use super::Context;
 use crate::args::{TokenCommand, TokenScope};
 use crate::client::Client;
 use crate::failure::{Answer, Exit};
-use crate::remote;
 use crate::show;
 
 /// Does what was typed.
@@ -28,7 +27,7 @@ fn word(scope: TokenScope) -> String {
 
 async fn create(context: &Context, call: TokenCall) -> Answer {
     let is_json = context.is_json()?;
-    let made: TokenMade = Client::remote(context).await?.post("/v1/tokens", &[], &call).await?;
+    let made = Client::open_quietly(context).await?.make_token(&call).await?;
     if is_json {
         show::print_json(&made)?;
         return Ok(Exit::Yes);
@@ -42,7 +41,7 @@ async fn create(context: &Context, call: TokenCall) -> Answer {
 
 async fn ls(context: &Context) -> Answer {
     let is_json = context.is_json()?;
-    let list: TokenList = Client::remote(context).await?.all("/v1/tokens", &[]).await?;
+    let list = Client::open_quietly(context).await?.tokens().await?;
     if is_json {
         show::print_json(&list)?;
     } else if list.tokens.is_empty() {
@@ -74,8 +73,7 @@ fn row(token: &TokenView) -> Vec<String> {
 
 async fn revoke(context: &Context, id: &str) -> Answer {
     let is_json = context.is_json()?;
-    let path = format!("/v1/tokens/{}", remote::part(id));
-    let token: TokenView = Client::remote(context).await?.delete(&path).await?;
+    let token = Client::open_quietly(context).await?.revoke_token(id).await?;
     if is_json {
         show::print_json(&token)?;
     } else {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use planctl_engine::Answer;
-use planctl_server::Live;
+use planctl_server::LiveActivity;
 use planctl_server::wire::{RunState, RunView, WaitingOn};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -58,7 +58,7 @@ pub async fn work(client: &Client, handle: Handle, how: Work, signals: &mut Stop
         None => client.newest_seq(handle).await?,
     };
     let mut looks = 0;
-    let live = Live::default();
+    let live = LiveActivity::default();
     let driving = client.drive(handle, how.no_wait, live.clone(), stopped);
     tokio::pin!(driving);
     // Beside all that writes, and so heard while a terminal or a pipe keeps what is written.
@@ -73,7 +73,8 @@ pub async fn work(client: &Client, handle: Handle, how: Work, signals: &mut Stop
     let outcome = loop {
         tokio::select! {
             outcome = &mut driving => break outcome?,
-            () = pace(client, handle) => {
+            news = pace(client, handle, since) => {
+                news?;
                 let opened = follow(client, handle, &mut progress, &mut since).await?;
                 // A run within this one tells nothing to this one's history.
                 if how.answers && !how.no_wait {
@@ -134,9 +135,9 @@ pub async fn answer_choices(client: &Client, handle: Handle) -> Result<bool, Fai
 }
 
 /// Waits for news, but never looks more often than people can read: looking costs the database what working needs.
-async fn pace(client: &Client, handle: Handle) {
+async fn pace(client: &Client, handle: Handle, since: u64) -> Result<(), Failure> {
     tokio::time::sleep(LOOK_LEAST).await;
-    client.rung(handle, LOOK).await;
+    client.until_news(handle, since, LOOK).await
 }
 
 /// Shows what happened since; says whether a person was asked.

@@ -9,8 +9,7 @@ use std::time::Duration;
 use planctl_harness::Spawner;
 use planctl_server::agent_check::{Tryout, try_worker};
 use planctl_server::config::Agent;
-use planctl_server::wire::calls::Nothing;
-use planctl_server::wire::work::{WorkerList, WorkerView};
+use planctl_server::wire::work::WorkerView;
 use planctl_server::wire::{RoleList, RoleView};
 
 use super::Context;
@@ -19,7 +18,6 @@ use super::work::Stop;
 use crate::args::{RolesCommand, WorkerCommand};
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
-use crate::remote;
 use crate::show;
 
 /// Does what was typed.
@@ -32,8 +30,8 @@ pub async fn run(context: &Context, command: WorkerCommand) -> Answer {
         }
         WorkerCommand::Run(given) => crew::run(context, given).await,
         WorkerCommand::Ls => workers(context).await,
-        WorkerCommand::Pause { id } => paused(context, &id, "pause").await,
-        WorkerCommand::Resume { id } => paused(context, &id, "resume").await,
+        WorkerCommand::Pause { id } => paused(context, &id, true).await,
+        WorkerCommand::Resume { id } => paused(context, &id, false).await,
     }
 }
 
@@ -74,7 +72,7 @@ async fn test(context: &Context, worker: &Agent, within: Duration) -> Answer {
 
 async fn workers(context: &Context) -> Answer {
     let is_json = context.is_json()?;
-    let list: WorkerList = Client::remote(context).await?.all("/v1/workers", &[]).await?;
+    let list = Client::open_quietly(context).await?.workers().await?;
     if is_json {
         show::print_json(&list)?;
     } else if list.workers.is_empty() {
@@ -102,10 +100,9 @@ fn worker_row(worker: &WorkerView) -> Vec<String> {
     ]
 }
 
-async fn paused(context: &Context, worker: &str, verb: &str) -> Answer {
+async fn paused(context: &Context, worker: &str, pauses: bool) -> Answer {
     let is_json = context.is_json()?;
-    let path = format!("/v1/workers/{}/{verb}", remote::part(worker));
-    let view: WorkerView = Client::remote(context).await?.post(&path, &[], &Nothing {}).await?;
+    let view = Client::open_quietly(context).await?.pause_worker(worker, pauses).await?;
     if is_json {
         show::print_json(&view)?;
     } else {

@@ -289,6 +289,49 @@ fn g29_nodes_that_may_be_worked_on_at_once_are_named() {
 }
 
 #[test]
+fn g27_the_reason_that_an_escalation_gives_is_told_where_the_run_went_to_it() {
+    let room = Room::new();
+    room.write(
+        "bug.json",
+        r#"{"name": "Bug", "graph": {"start": "fix", "nodes": {
+    "fix": {"type": "task", "name": "Fix", "action": "Mend it", "contract": "test -e fixed", "max_retries": 1},
+    "stuck": {"type": "escalate", "reason": "Tried twice, and still red", "pace_level": "contingent"},
+    "over": {"type": "exit"}
+  }, "edges": [
+    {"from": "fix", "to": "over", "condition": "on_success"},
+    {"from": "fix", "to": "stuck", "condition": "on_exhaust"}
+  ]}}"#,
+    );
+    let (code, said) = run(&room, "bug.json", "true", &[]);
+    assert_eq!(code, 3, "{said}");
+    let why = room.planctl(&["why", "@last", "fix"]).out;
+    assert!(why.contains(": \"Tried twice, and still red\""), "{why}");
+}
+
+#[test]
+fn g30_a_node_that_is_tried_again_stands_twice_in_the_path_as_in_the_seed() {
+    let room = Room::new();
+    room.write(
+        "bug.json",
+        r#"{"name": "Bug", "domains": ["bugfix"], "triggers": ["fix bug"], "stale_after_turns": 15, "graph": {
+  "start": "isolate", "nodes": {
+    "isolate": {"type": "task", "name": "Isolate", "action": "Find it", "contract": "true"},
+    "fix": {"type": "task", "name": "Fix", "action": "Mend it", "contract": "test -e fixed", "max_retries": 2},
+    "over": {"type": "exit"}
+  }, "edges": [
+    {"from": "isolate", "to": "fix", "condition": "on_success"},
+    {"from": "fix", "to": "over", "condition": "on_success"}
+  ]}}"#,
+    );
+    let worker = "case $PLANCTL_NODE-$PLANCTL_ATTEMPT in fix-2) touch fixed;; esac";
+    let (code, said) = run(&room, "bug.json", worker, &[]);
+    assert_eq!(code, 0, "{said}");
+    let way = room.json(&["plan", "status", "@last", "--traversal", "--json"]);
+    assert_eq!(way["path"], json!(["isolate", "fix", "fix"]), "{way}");
+    assert_eq!((&way["stale_after_turns"], &way["plan_name"]), (&json!(15), &json!("Bug")));
+}
+
+#[test]
 fn g30_g31_the_way_of_a_run_is_told_with_the_names_of_the_seed() {
     let room = Room::new();
     room.write("branched.dot", BRANCHED);

@@ -209,6 +209,34 @@ fn abort_ends_the_run_as_failed_and_resume_takes_it_up() {
 }
 
 #[test]
+fn p_27_a_decision_is_seen_in_the_plan_s_file_without_a_daemon_too() {
+    let room = Room::new();
+    let held = || {
+        room.write("p.md", &plan("Asks", "5 minutes", &[("One", "test -e done-1", "escalate")]));
+        let words = ["plan", "run", "p.md", "--again", "--approve", "--no-wait", "--exec", "true"];
+        let said = room.planctl(&words);
+        assert_eq!(said.code, 3, "{said:?}");
+        let file = room.read("p.md");
+        assert!(file.contains("status: in-progress") && file.contains("### 1. ⏳ "), "{file}");
+        room.json(&["approvals", "--json"])["asks"][0]["id"].to_string()
+    };
+    let ask = held();
+    assert_eq!(room.planctl(&["approvals", "abort", &ask, "--note", "no"]).code, 0);
+    let file = room.read("p.md");
+    assert!(file.contains("status: failed") && file.contains("### 1. ❌ "), "{file}");
+
+    let ask = held();
+    assert_eq!(room.planctl(&["approvals", "waive", &ask, "--note", "looked at it"]).code, 0);
+    let file = room.read("p.md");
+    assert!(file.contains("status: done") && !file.contains("⏳"), "{file}");
+
+    held();
+    assert_eq!(room.planctl(&["plan", "cancel", "@last"]).code, 0);
+    let file = room.read("p.md");
+    assert!(file.contains("status: failed") && !file.contains("⏳"), "{file}");
+}
+
+#[test]
 fn a_cancelled_run_is_over_for_good() {
     let room = Room::new();
     room.write("p.md", &good_plan());

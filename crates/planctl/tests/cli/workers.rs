@@ -350,3 +350,28 @@ fn silence_is_told_apart_from_too_long_a_work() {
     assert!(logs.out.contains("ended after too long a silence"), "{logs:?}");
     assert!(!logs.out.contains("deadline"), "{logs:?}");
 }
+
+#[test]
+fn tokens_and_workers_are_looked_after_without_a_daemon_as_beside_one() {
+    let room = Room::new();
+    let act = || {
+        let made = room.planctl(&["token", "create", "worker", "--name", "box", "--role", "coder"]);
+        assert_eq!(made.code, 0, "{made:?}");
+        assert!(made.out.starts_with("planctl_worker_"), "{made:?}");
+        let list = room.json(&["token", "ls", "--json"]);
+        let token = list["tokens"].as_array().unwrap().iter().find(|token| token["live"] == true).unwrap();
+        assert_eq!((&token["name"], &token["roles"][0]), (&"box".into(), &"coder".into()));
+        let id = token["id"].as_str().unwrap().to_owned();
+        let said = room.planctl(&["token", "revoke", &id]);
+        assert!(said.code == 0 && said.err.contains("revoked: box"), "{said:?}");
+        assert!(room.planctl(&["worker", "ls"]).out.contains("no worker has asked for work"));
+        let said = room.planctl(&["worker", "pause", "nobody"]);
+        assert_eq!(said.code, 4, "{said:?}");
+        assert!(said.err.contains("planctl worker ls"), "{said:?}");
+        said.err.lines().last().map(str::to_owned)
+    };
+    let alone = act();
+    assert_eq!(room.planctl(&["daemon", "start"]).code, 0);
+    assert_eq!(act(), alone);
+    assert_eq!(room.planctl(&["daemon", "stop"]).code, 0);
+}

@@ -29,13 +29,13 @@ impl Turns for Served {
     const PACE_OF_ONE: Duration = Duration::ZERO;
 
     fn news(shared: &Shared) -> News {
-        if shared.crew.serves_all() { News::Agents } else { News::Served }
+        if shared.executors.serves_all() { News::Agents } else { News::Served }
     }
 
     async fn due(&self, shared: &Shared) -> Result<Option<Duration>, ServiceError> {
         let (store, host) = (shared.station.store(), shared.station.host());
         let served = store.next_due(&ClaimLane::Served, host).await?;
-        if !shared.crew.serves_all() {
+        if !shared.executors.serves_all() {
             return Ok(served);
         }
         let of_any = store.next_due(&ClaimLane::Agent(Vec::new()), host).await?;
@@ -56,7 +56,7 @@ impl Turns for Served {
             shared.see_through(claimed, "agents", permit);
             return Ok(Found::More);
         }
-        if shared.crew.serves_all() && !self.claim_of_any(shared, &mut permit).await? {
+        if shared.executors.serves_all() && !self.claim_of_any(shared, &mut permit).await? {
             return Ok(Found::Something);
         }
         Ok(match permit {
@@ -102,8 +102,8 @@ async fn claim_in(
     if roles.is_empty() {
         return Ok(());
     }
-    let hands = shared.crew.hands_of(&shared.station, row).await?;
-    if let Some(claimed) = hands.claim_work(&roles).await?
+    let executor = shared.executors.for_run(&shared.station, row).await?;
+    if let Some(claimed) = executor.claim_work(&roles).await?
         && let Some(permit) = permit.take()
     {
         shared.see_through(claimed, "agents", permit);

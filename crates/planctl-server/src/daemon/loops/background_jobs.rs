@@ -17,15 +17,15 @@ use crate::node::services::ServiceError;
 const AT_ONCE: u32 = 4;
 
 /// One kind of work, of several runs at once and of each one once at a time.
-pub(crate) struct Beside {
+pub(crate) struct BackgroundJobs {
     what: &'static str,
     room: Arc<Semaphore>,
     runs: Arc<Mutex<BTreeSet<RunId>>>,
 }
 
-impl Beside {
-    pub(crate) fn new(what: &'static str) -> Beside {
-        Beside { what, room: Arc::new(Semaphore::new(AT_ONCE as usize)), runs: Arc::default() }
+impl BackgroundJobs {
+    pub(crate) fn new(what: &'static str) -> BackgroundJobs {
+        BackgroundJobs { what, room: Arc::new(Semaphore::new(AT_ONCE as usize)), runs: Arc::default() }
     }
 
     /// Does this for a run, unless it is being done or there is no room; says whether it has begun.

@@ -1,4 +1,4 @@
-//! The hands of the runs that this process works on, kept as long as what they were made for holds.
+//! The executors of the runs that this process works on, kept as long as what they were made for holds.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,35 +7,35 @@ use planctl_engine::RunId;
 use planctl_store::{Claimed, RunRow, Terms};
 
 use crate::config::Agent;
-use crate::executor::Hands;
-use crate::executor::progress::Live;
+use crate::executor::Executor;
+use crate::executor::progress::LiveActivity;
 use crate::node::Station;
 use crate::node::services::ServiceError;
 
-/// The most runs whose hands are kept; making them again costs a few reads.
+/// The most runs whose executors are kept; making them again costs a few reads.
 const KEPT_MAX: usize = 256;
 
-/// The hands of several runs.
+/// The executors of several runs.
 #[derive(Default)]
-pub(crate) struct Crew {
-    kept: Mutex<HashMap<RunId, Arc<Hands>>>,
+pub(crate) struct ExecutorCache {
+    kept: Mutex<HashMap<RunId, Arc<Executor>>>,
     /// What serves roles that nothing else serves.
     otherwise: Option<Agent>,
     /// Where to show what is under way.
-    live: Live,
+    live: LiveActivity,
     /// Says that what came of work waits for as long as the database is away.
     outlasts_outages: bool,
 }
 
-impl Crew {
+impl ExecutorCache {
     /// Makes that of a daemon.
-    pub(crate) fn of_daemon(otherwise: Option<Agent>) -> Crew {
-        Crew { otherwise, outlasts_outages: true, ..Crew::default() }
+    pub(crate) fn of_daemon(otherwise: Option<Agent>) -> ExecutorCache {
+        ExecutorCache { otherwise, outlasts_outages: true, ..ExecutorCache::default() }
     }
 
     /// Makes that of a command that works on one run.
-    pub(crate) fn of_command(live: Live) -> Crew {
-        Crew { live, ..Crew::default() }
+    pub(crate) fn of_command(live: LiveActivity) -> ExecutorCache {
+        ExecutorCache { live, ..ExecutorCache::default() }
     }
 
     /// Says that work of every role is taken on.
@@ -43,38 +43,42 @@ impl Crew {
         self.otherwise.is_some()
     }
 
-    /// Returns the hands of the run of a claimed item, as it stood at the claim or later.
-    pub(crate) async fn hands(
+    /// Returns the executor of the run of a claimed item, as it stood at the claim or later.
+    pub(crate) async fn for_item(
         &self,
         station: &Station,
         claimed: &Claimed,
-    ) -> Result<Arc<Hands>, ServiceError> {
+    ) -> Result<Arc<Executor>, ServiceError> {
         match self.made(claimed.item.run, &claimed.terms) {
-            Some(hands) => Ok(hands),
-            None => self.hands_of(station, &station.store().run(claimed.item.run).await?).await,
+            Some(executor) => Ok(executor),
+            None => self.for_run(station, &station.store().run(claimed.item.run).await?).await,
         }
     }
 
-    /// Returns the hands of a run that was just read.
-    pub(crate) async fn hands_of(&self, station: &Station, row: &RunRow) -> Result<Arc<Hands>, ServiceError> {
-        if let Some(hands) = self.made(row.id, &row.terms()) {
-            return Ok(hands);
+    /// Returns the executor of a run that was just read.
+    pub(crate) async fn for_run(
+        &self,
+        station: &Station,
+        row: &RunRow,
+    ) -> Result<Arc<Executor>, ServiceError> {
+        if let Some(executor) = self.made(row.id, &row.terms()) {
+            return Ok(executor);
         }
-        let mut hands = station.hands_of(row, self.live.clone()).await?;
-        hands.settings.otherwise.clone_from(&self.otherwise);
-        hands.outlasts_outages = self.outlasts_outages;
-        let hands = Arc::new(hands);
+        let mut executor = station.executor_of(row, self.live.clone()).await?;
+        executor.settings.otherwise.clone_from(&self.otherwise);
+        executor.outlasts_outages = self.outlasts_outages;
+        let executor = Arc::new(executor);
         let mut kept = self.lock();
         if kept.len() >= KEPT_MAX {
             // Those at work keep theirs.
-            kept.retain(|_, hands| Arc::strong_count(hands) > 1);
+            kept.retain(|_, executor| Arc::strong_count(executor) > 1);
         }
-        kept.insert(row.id, hands.clone());
-        Ok(hands)
+        kept.insert(row.id, executor.clone());
+        Ok(executor)
     }
 
-    fn made(&self, run: RunId, terms: &Terms) -> Option<Arc<Hands>> {
-        self.lock().get(&run).filter(|hands| hands.made_for == *terms).cloned()
+    fn made(&self, run: RunId, terms: &Terms) -> Option<Arc<Executor>> {
+        self.lock().get(&run).filter(|executor| executor.made_for == *terms).cloned()
     }
 
     /// Forgets runs that are over, and returns them.
@@ -82,7 +86,7 @@ impl Crew {
         self.lock().extract_if(|run, _| !is_open(*run)).map(|(run, _)| run).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Hands>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Executor>>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -24,12 +24,12 @@ impl Turns for Leases {
     const PACE: Duration = EVERY;
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
-        let tended = shared.station.tend_once().await?;
-        if tended.expired > 0 {
-            tracing::info!(leases = tended.expired, runs = tended.recovered, "leases were over");
+        let report = shared.station.sweep_once().await?;
+        if report.expired > 0 {
+            tracing::info!(leases = report.expired, runs = report.recovered, "leases were over");
         }
-        shared.health.tended(tended.expired, tended.recovered);
-        for trouble in tended.troubles {
+        shared.health.swept(report.expired, report.recovered);
+        for trouble in report.troubles {
             shared.health.note(trouble);
         }
         if self.swept.is_none_or(|swept| swept.elapsed() >= SWEEP) {

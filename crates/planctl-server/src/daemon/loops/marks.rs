@@ -41,7 +41,7 @@ impl Turns for Marks {
             Scope::Run(family) => of_runs(shared, &family.open()).await?,
         };
         // One that began and ended between two turns was open at neither.
-        for run in shared.crew.keep_only(|run| now.contains_key(&run)) {
+        for run in shared.executors.keep_only(|run| now.contains_key(&run)) {
             self.drawn.entry(run).or_insert(None);
         }
         let over: Vec<RunId> = self.drawn.keys().filter(|run| !now.contains_key(run)).copied().collect();

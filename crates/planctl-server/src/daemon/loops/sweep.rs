@@ -1,7 +1,5 @@
-//! Minds what ran out: leases of the dead, leases past their time, timers. Any process may do it, and several do.
-//!
-//! What is wrong with one run is kept from all others: it is said once, and nothing of the run is looked at for a while, so
-//! that it stands in nobody's way either.
+//! Sweeps what ran out: leases of the dead, leases past their time, timers. Any process may do it, and several do. A run with
+//! which something is wrong goes into quarantine (`node/quarantine`).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,7 +8,7 @@ use planctl_store::{Expired, Proof, StoreError};
 
 use crate::node::Station;
 use crate::node::instance;
-use crate::node::quarantine::Tended;
+use crate::node::quarantine::SweepReport;
 use crate::node::services::ServiceError;
 
 /// How often it looks.
@@ -24,16 +22,16 @@ impl Station {
     /// # Errors
     ///
     /// Those of the connection; what is wrong with a run is among what it returns.
-    pub(crate) async fn tend_once(&self) -> Result<Tended, ServiceError> {
-        let (mut tended, mut recovered) = (Tended::default(), BTreeSet::new());
+    pub(crate) async fn sweep_once(&self) -> Result<SweepReport, ServiceError> {
+        let (mut report, mut recovered) = (SweepReport::default(), BTreeSet::new());
         let mut dead = Vec::new();
-        let aside = self.aside().runs();
+        let quarantined = self.quarantine().runs();
         for (boot, holder) in self.store.holders(self.host()).await? {
             if instance::is_gone(self.state_dir(), &holder, boot == self.boot()) {
-                for expired in self.store.held_by_dead(self.host(), &holder, &aside).await? {
-                    let Some(expired) = self.readable(expired, &mut tended) else { continue };
-                    if self.by_itself(expired.run, self.expire(&expired), &mut tended).await? {
-                        tended.expired += 1;
+                for expired in self.store.held_by_dead(self.host(), &holder, &quarantined).await? {
+                    let Some(expired) = self.readable(expired, &mut report) else { continue };
+                    if self.by_itself(expired.run, self.expire(&expired), &mut report).await? {
+                        report.expired += 1;
                         recovered.insert(expired.run);
                     }
                 }
@@ -42,27 +40,27 @@ impl Station {
         }
         self.store.release_lost(self.host(), &dead).await?;
         let own = self.holder()?.instance;
-        for expired in self.store.expired(&aside, AT_ONCE).await? {
-            let Some(expired) = self.readable(expired, &mut tended) else { continue };
-            // What this very process has in hand it renews at its next heartbeat: it slept, or the database was away.
+        for expired in self.store.expired(&quarantined, AT_ONCE).await? {
+            let Some(expired) = self.readable(expired, &mut report) else { continue };
+            // This very process renews its own leases at its next heartbeat: it slept, or the database was away.
             // Others may take it all the same.
-            let is_late = expired.holder.as_ref() == Some(&own) && self.in_hand().has(&expired.item);
+            let is_late = expired.holder.as_ref() == Some(&own) && self.in_flight().has(&expired.item);
             if (expired.is_overrun || !is_late)
-                && self.by_itself(expired.run, self.expire(&expired), &mut tended).await?
+                && self.by_itself(expired.run, self.expire(&expired), &mut report).await?
             {
-                tended.expired += 1;
+                report.expired += 1;
             }
         }
-        for timer in self.store.due_timers(&aside, AT_ONCE).await? {
-            let Some(timer) = self.readable(timer, &mut tended) else { continue };
+        for timer in self.store.due_timers(&quarantined, AT_ONCE).await? {
+            let Some(timer) = self.readable(timer, &mut report) else { continue };
             let ringing = async {
                 settled(self.store.apply(timer.run, &timer.event(), &Proof::Clock, None).await.map(drop))
             };
-            self.by_itself(timer.run, ringing, &mut tended).await?;
+            self.by_itself(timer.run, ringing, &mut report).await?;
         }
-        self.tend_sub_plans(&mut tended).await?;
-        tended.recovered = recovered.len() as u64;
-        Ok(tended)
+        self.sweep_sub_plans(&mut report).await?;
+        report.recovered = recovered.len() as u64;
+        Ok(report)
     }
 
     /// Ends a lease; says whether it was still to be ended.

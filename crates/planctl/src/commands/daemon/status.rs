@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use planctl_server::singleton::Seated;
+use planctl_server::singleton::SingletonState;
 use planctl_server::wire::work::ServiceView;
 use planctl_server::wire::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView};
 
 use super::look;
+use crate::api::{Access, Address, Api, Silence};
 use crate::client;
 use crate::commands::Context;
 use crate::failure::{Answer, Exit, Failure};
-use crate::remote::{Access, Address, Remote, Silence};
 use crate::show::{self, CARE, GOOD, styled};
 
 /// How long it may take to say how it is; what it has to ask its database for may take for ever.
@@ -21,9 +21,9 @@ pub async fn run(context: &Context) -> Answer {
     let is_json = context.is_json()?;
     let state_dir = context.state_dir()?;
     let (pid, daemon) = match look(&state_dir)? {
-        Seated::Nobody => (None, None),
-        Seated::Busy { pid } => (pid, None),
-        Seated::Running(info) => (Some(info.pid), Some(info)),
+        SingletonState::Nobody => (None, None),
+        SingletonState::Busy { pid } => (pid, None),
+        SingletonState::Running(info) => (Some(info.pid), Some(info)),
     };
     let told = match &daemon {
         Some(info) => asked(context, info).await?,
@@ -63,13 +63,13 @@ struct Told {
 async fn asked(context: &Context, info: &DaemonInfo) -> Result<Told, Failure> {
     let actor = context.actor();
     let access = Access { actor: Some(&actor), ..Access::default() };
-    let remote = Remote::new(Address::Socket(info.socket.clone().into()), access)?;
-    let health = async || remote.look::<DaemonHealthView>("/healthz", ANSWERS_WITHIN).await;
+    let api = Api::at(Address::Socket(info.socket.clone().into()), access)?;
+    let health = async || api.look::<DaemonHealthView>("/healthz", ANSWERS_WITHIN).await;
     let first = health().await;
     if !first.as_ref().is_ok_and(|health| health.state == DaemonState::Running) {
         return Ok(Told { health: first, service: None });
     }
-    match remote.look("/v1/daemon", ANSWERS_WITHIN).await {
+    match api.look("/v1/daemon", ANSWERS_WITHIN).await {
         Ok(service) => Ok(Told { health: first, service: Some(service) }),
         // It may have learned meanwhile why.
         Err(_) => Ok(Told { health: health().await, service: None }),

@@ -2,7 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use planctl_harness::ReplicaLimits;
-use planctl_server::probe::Doing;
+use planctl_server::probe::ProbeProgress;
 
 use crate::args::Probing;
 use crate::checking::Prober;
@@ -22,13 +22,13 @@ pub fn prober(context: &Context, probing: &Probing) -> Result<Option<Prober>, Fa
     let target = if context.is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(None, target);
     bar.set_style(ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    let say = move |doing: Doing<'_>| match doing {
-        Doing::Copying => bar.set_message("copying the workspace …"),
-        Doing::Trying { number, of, step, title } => {
+    let say = move |doing: ProbeProgress<'_>| match doing {
+        ProbeProgress::Copying => bar.set_message("copying the workspace …"),
+        ProbeProgress::Trying { number, of, step, title } => {
             let title = show::brief(&show::safe(title), TITLE_CHARACTERS_MAX);
             bar.set_message(format!("trying {number} of {of} … step {step} {title}"));
         }
-        Doing::Done => bar.finish_and_clear(),
+        ProbeProgress::Done => bar.finish_and_clear(),
     };
     Prober::new(context, limits, say).map(Some)
 }

@@ -15,12 +15,12 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::lines::Lines;
+use crate::api::{self, Api};
 use crate::args::WorkerRun;
 use crate::client::Client;
 use crate::commands::items::machine;
 use crate::commands::{Context, Stop};
 use crate::failure::{Answer, Exit, Failure};
-use crate::remote::{self, Remote};
 use crate::reports::{Held, Word};
 use crate::show;
 
@@ -47,7 +47,7 @@ pub enum Phase {
 /// What the hands of one worker share.
 pub struct Crew {
     /// The daemon.
-    pub remote: Remote,
+    pub api: Api,
     /// What works, with what planctl.toml says of roles and prices.
     pub settings: RunSettings,
     /// How long an attempt may take, by role, where planctl.toml says so.
@@ -108,7 +108,7 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
             .help("name another place with PLANCTL_STATE_DIR")
     })?;
     let (phase, seen) = watch::channel(Phase::Working);
-    let remote = Client::remote(context).await?;
+    let api = Client::of_daemon(context).await?;
     let mut stop = Stop::listen()?;
     let crew = Arc::new(Crew {
         call: ClaimCall {
@@ -129,7 +129,7 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
         settings,
         timeouts,
         given,
-        remote,
+        api,
         lines,
     });
     crew.ready()?;
@@ -207,7 +207,7 @@ impl Crew {
         let message = format!(
             "worker {} ({roles} ×{at_once}) · polling {} · Ctrl-C drains, twice stops",
             self.lines.worker,
-            self.remote.address()
+            self.api.address()
         );
         self.lines.tell(WorkerEvent::Ready, &message)
     }
@@ -229,7 +229,7 @@ impl Crew {
             }
             self.left.fetch_add(1, Ordering::Relaxed);
             let message = format!("its workspace {} is not on this machine", claimed.workspace.display());
-            match Held::new(&self.remote, &claimed.item, &claimed.token)?.say(&Word::Release).await {
+            match Held::new(&self.api, &claimed.item, &claimed.token)?.say(&Word::Release).await {
                 Ok(_) => self.lines.of_item(WorkerEvent::Released, &claimed, &message)?,
                 // It is free again when its lease ends.
                 Err(failure) => self.lines.of_item(WorkerEvent::Refused, &claimed, &failure.message)?,
@@ -256,7 +256,7 @@ impl Crew {
     /// Claims the next item; there is none when the worker ends, or drains and found nothing.
     async fn claimed(&self) -> Result<Option<ClaimedView>, Failure> {
         let mut pause = *AWAY.start();
-        let mut key = remote::uuid_of();
+        let mut key = api::uuid_of();
         while self.phase() == Phase::Working {
             let began = planctl_server::instant();
             let asked = tokio::select! {
@@ -274,7 +274,7 @@ impl Crew {
                         return Ok(claimed);
                     }
                     pause = *AWAY.start();
-                    key = remote::uuid_of();
+                    key = api::uuid_of();
                     if began.elapsed() < CLAIM_AGAIN {
                         self.rested(CLAIM_AGAIN).await;
                     }
@@ -294,14 +294,14 @@ impl Crew {
 
     async fn ask(&self, key: &str, wait: Duration) -> Result<Option<ClaimedView>, Failure> {
         let wait = wait.as_secs().to_string();
-        self.remote.post_maybe("/v1/items/claim", &[("wait", &wait)], &self.call, key).await
+        self.api.post_maybe("/v1/items/claim", &[("wait", &wait)], &self.call, key).await
     }
 
     /// Gives back what a claim got that nobody waited for any more.
     async fn give_back_unseen(&self, key: &str) {
         let given_back = async {
             if let Some(claimed) = self.ask(key, Duration::ZERO).await? {
-                Held::new(&self.remote, &claimed.item, &claimed.token)?.say(&Word::Release).await?;
+                Held::new(&self.api, &claimed.item, &claimed.token)?.say(&Word::Release).await?;
             }
             Ok::<_, Failure>(())
         };

@@ -44,7 +44,7 @@ enum Done {
 impl Crew {
     /// Lets the agent work on an item and reports what came of it.
     pub(super) async fn see_through(&self, claimed: &ClaimedView) -> Result<(), Failure> {
-        let held = Held::new(&self.remote, &claimed.item, &claimed.token)?;
+        let held = Held::new(&self.api, &claimed.item, &claimed.token)?;
         let Some(agent) = self.agent(&claimed.role) else {
             return Err(Failure::new(Exit::Configuration, "no agent was named"));
         };

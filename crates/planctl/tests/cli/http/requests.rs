@@ -362,6 +362,31 @@ fn a41_a_stream_of_events_ends_with_its_token() {
 }
 
 #[test]
+fn history_waits_for_its_next_line_and_answers_as_soon_as_it_is_there() {
+    let house = House::new();
+    let run = house.run("hello", "hello");
+    // From here on the run stands until its worker says something.
+    let claimed = house.claim();
+    let get = |query: &str| house.local("GET", &format!("/v1/runs/{run}/history?{query}"), &Ask::default());
+    let lines = |reply: &Reply| reply.json().as_array().unwrap().clone();
+    let newest = lines(&get("newest=1"))[0]["seq"].as_u64().unwrap();
+    assert_eq!(lines(&get("since=0&limit=1&wait=60")).len(), 1, "what is there is answered at once");
+    assert_eq!(lines(&get(&format!("since={newest}&wait=1"))).len(), 0, "the time is over");
+    let released = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| get(&format!("since={newest}&wait=60")));
+        let path = format!("/v1/items/{}/release", claimed["item"].as_str().unwrap());
+        let released =
+            house.network("POST", &path, &Ask { token: claimed["token"].as_str(), ..Ask::default() });
+        let next = lines(&waiting.join().unwrap());
+        assert_eq!(next[0]["seq"], newest + 1, "{next:?}");
+        released
+    });
+    assert_eq!(released.status, 200, "{released:?}");
+    let reply = get("newest=1&wait=1");
+    assert_eq!((reply.status, reply.code().as_str()), (400, "bad_request"), "{reply:?}");
+}
+
+#[test]
 fn requests_can_share_a_connection() {
     let house = House::new();
     let one = written("GET", "/healthz", "localhost", &Ask::default());

@@ -1,0 +1,126 @@
+//! Reads a proposal by itself: exactly one step, and nothing that reaches beyond it (sec hole 1).
+
+use super::refused;
+use crate::diagnostic::Diagnostic;
+use crate::syntax::source::Source;
+use crate::text::Span;
+use crate::tree::parse::parse;
+use crate::tree::{PlanTree, StepNumber, StepTree};
+
+/// Stands before a proposal that is read by itself.
+pub(super) const HEAD: &str =
+    "---\ntype: plan\nstatus: draft\nowner: worker\n---\n\n# Proposal\n\n## Steps\n\n";
+
+/// A step that is put after the proposal; a comment, a fence or a heading that is left open would change how it is read.
+const PROBE: &str = "\n\n### 2. Probe\n\n**target:** probe\n**task:** Nothing.\n**contract:**\n```shell\ntest -e probe\n```\n\n\
+    ## Flow\n\n- 2 -> done\n";
+
+/// Returns a proposal that is exactly one step, with the number of a step that is still to be numbered.
+pub(super) fn one_step(proposal: &str) -> Result<String, Vec<Diagnostic>> {
+    let titled = headed(proposal)?;
+    let (tree, _) = parse(&Source::new("proposal", format!("{HEAD}{titled}{PROBE}")));
+    let (bare, _) = parse(&Source::new("proposal", format!("{HEAD}{}", PROBE.trim_start())));
+    let help = "propose one step: `### Title`, then its fields";
+    let [step, probe] = tree.steps.as_slice() else {
+        let count = tree.steps.len().saturating_sub(1);
+        return match count {
+            0 => refused(Span::at(0), "the proposal leaves a comment or a fence open".to_owned(), help),
+            _ => refused(Span::at(0), format!("a proposal is exactly one step, and this is {count}"), help),
+        };
+    };
+    if step.for_each.is_some() {
+        let message = "a proposal is exactly one step, and `**for_each:**` makes several".to_owned();
+        return refused(Span::at(0), message, help);
+    }
+    let is_read_alike =
+        bare.steps.first().is_some_and(|bare| meaning_of_step(bare) == meaning_of_step(probe));
+    if is_read_alike && meaning_of_plan(bare) == meaning_of_plan(tree) {
+        Ok(titled)
+    } else {
+        let message = "the proposal would change how the text after it is read".to_owned();
+        refused(Span::at(0), message, help)
+    }
+}
+
+/// Returns everything that a step says, blind to its place in the text and to the numbers of steps.
+pub(super) fn meaning_of_step(step: &StepTree) -> String {
+    let mut step = step.clone();
+    (step.number.value, step.end) = (StepNumber::Fixed(0), 0);
+    if let Some(contract) = &mut step.contract {
+        contract.line_starts.clear();
+    }
+    if let Some(needs) = &mut step.needs {
+        needs.value.fill(0);
+    }
+    if let Some(when) = &mut step.when {
+        when.value = without_numbers(&when.value);
+    }
+    without_places(&format!("{step:?}"))
+}
+
+/// Returns everything that a plan says besides its steps, as [`meaning_of_step`] does.
+pub(super) fn meaning_of_plan(mut tree: PlanTree) -> String {
+    tree.steps.clear();
+    for line in tree.flow.iter_mut().flat_map(|flow| &mut flow.value) {
+        line.value = without_numbers(&line.value);
+    }
+    without_places(&format!("{tree:?}"))
+}
+
+/// Takes the places in the text out of what `Debug` writes of a tree.
+fn without_places(text: &str) -> String {
+    let mut left = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("Span { start: ") {
+        let end = rest[at..].find('}').map_or(rest.len(), |end| at + end);
+        left.push_str(&rest[..at]);
+        rest = &rest[end..];
+    }
+    left + rest
+}
+
+fn without_numbers(text: &str) -> String {
+    let mut left = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character.is_ascii_digit() {
+            true if left.ends_with('#') => {}
+            true => left.push('#'),
+            false => left.push(character),
+        }
+    }
+    left.replace("step #", "#")
+}
+
+/// Returns a proposal whose headings have the number of a step that is still to be numbered.
+fn headed(proposal: &str) -> Result<String, Vec<Diagnostic>> {
+    let lines: Vec<&str> = proposal.trim().lines().collect();
+    if !lines.first().is_some_and(|first| first.trim_start().starts_with("##")) {
+        let message = "a proposal is the text of a step: `### Title`, then its fields".to_owned();
+        return refused(Span::at(0), message, "begin it with a heading");
+    }
+    let mut fence: Option<&str> = None;
+    let mut written = Vec::with_capacity(lines.len());
+    for line in lines {
+        let bare = line.trim_start();
+        if let Some(mark) = ["```", "~~~"].into_iter().find(|mark| bare.starts_with(mark)) {
+            fence = match fence {
+                None => Some(mark),
+                Some(open) if open == mark => None,
+                Some(open) => Some(open),
+            };
+        }
+        if fence.is_none() && bare.starts_with('#') {
+            let title = bare.trim_start_matches('#').trim();
+            let number: usize = title.bytes().take_while(u8::is_ascii_digit).count();
+            let rest = title[number..].trim_start();
+            let title = match rest.strip_prefix(['.', ')', ':']) {
+                Some(rest) if number > 0 => rest.trim_start(),
+                _ => title,
+            };
+            written.push(format!("### N+1. {title}"));
+        } else {
+            written.push(line.to_owned());
+        }
+    }
+    Ok(written.join("\n"))
+}

@@ -1,0 +1,294 @@
+//! Steps that somebody proposes → nodes of a graph, and which ways lead on from them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planctl_engine::On;
+use planctl_engine::condition::{Clause, Condition, Key, Test};
+
+use super::{alone, dot, json, refused};
+use crate::diagnostic::{Diagnostic, Edit};
+use crate::edit::expand::expand;
+use crate::graph::policy;
+use crate::syntax::Language;
+use crate::syntax::dot::{is_keyword, plain};
+use crate::syntax::source::Source;
+use crate::text::{Span, Spanned};
+use crate::tree::StepTree;
+use crate::tree::parse::parse;
+use crate::tree::workflow::{EdgeTree, Kind, NodeTree, Workflow, nodes_of_plan, read, steps};
+
+/// What is put into a graph, and where.
+pub(super) struct Insertion<'w> {
+    pub source: &'w Source,
+    pub workflow: &'w Workflow,
+    /// The node that they come after.
+    pub after: &'w NodeTree,
+    /// What is put in, in order; never empty.
+    pub nodes: Vec<NodeTree>,
+    pub place: Place,
+}
+
+/// Where among the ways new nodes come.
+pub(super) enum Place {
+    /// Into one way, whose condition and label are still asked where it leaves.
+    Into(usize),
+    /// Before several ways, which then leave the last new node.
+    Before(Vec<usize>),
+}
+
+/// Returns the text of a graph with the step of a proposal after the step of this number.
+pub(super) fn insert(
+    source: &Source,
+    language: Language,
+    after: u32,
+    proposal: &str,
+) -> Result<String, Vec<Diagnostic>> {
+    let (workflows, _) = read(source, language);
+    let tree = workflows.first().map(|workflow| steps(source, workflow));
+    let own =
+        tree.as_ref().and_then(|tree| tree.steps.iter().find(|step| step.fixed_number() == Some(after)));
+    let name = own.and_then(|step| step.node.as_deref());
+    let ([workflow], Some(name)) = (workflows.as_slice(), name) else {
+        return refused(Span::at(0), format!("the plan has no step {after}"), "name a step that is there");
+    };
+    let Some(node) = workflow.nodes.iter().find(|node| node.id.value == name) else {
+        return refused(Span::at(0), format!("the plan has no step {after}"), "name a step that is there");
+    };
+    let nodes = proposed(workflow, proposal)?;
+    if json::is_list(source, node) {
+        return json::into_list(source, workflow, node, &nodes);
+    }
+    let insertion = Insertion { source, workflow, after: node, place: place(workflow, node)?, nodes };
+    let edits = match language {
+        Language::Dot => dot::edits(&insertion),
+        Language::Json => json::edits(&insertion),
+    };
+    let text = edited(source, edits);
+    let (again, _) = read(&Source::new(source.path(), text.as_str()), language);
+    match again.as_slice() {
+        [again] if insertion.is_meant(again) => Ok(text),
+        _ => refused(
+            node.id.span,
+            format!("what follows `{name}` is written so that no step can be put in without changing more"),
+            "put the step in by hand",
+        ),
+    }
+}
+
+/// Applies edits that do not overlap; of two at one place the first comes first.
+pub(super) fn edited(source: &Source, mut edits: Vec<Edit>) -> String {
+    edits.sort_by_key(|edit| edit.span.start);
+    let mut text = String::with_capacity(source.text().len() + 1024);
+    let mut at = 0;
+    for edit in &edits {
+        text.push_str(source.slice(Span::new(at, edit.span.start.max(at))));
+        text.push_str(&edit.replacement);
+        at = edit.span.end.max(at);
+    }
+    text.push_str(source.slice(Span::new(at, source.text().len())));
+    text
+}
+
+impl Insertion<'_> {
+    /// Returns the ways that change, as places among the edges.
+    pub fn ways(&self) -> &[usize] {
+        match &self.place {
+            Place::Into(way) => std::slice::from_ref(way),
+            Place::Before(ways) => ways,
+        }
+    }
+
+    pub fn first(&self) -> &str {
+        self.nodes.first().map_or("", |node| node.id.value.as_str())
+    }
+
+    pub fn last(&self) -> &str {
+        self.nodes.last().map_or("", |node| node.id.value.as_str())
+    }
+
+    /// Returns the ways that are new, with the outcome for which each is taken.
+    pub fn new_ways(&self) -> Vec<(&str, &str, On)> {
+        let names: Vec<&str> = self.nodes.iter().map(|node| node.id.value.as_str()).collect();
+        let between = names.windows(2).filter_map(|pair| Some((*pair.first()?, *pair.get(1)?, On::Success)));
+        let edges = self.ways().iter().filter_map(|at| self.workflow.edges.get(*at));
+        let is_always = edges.clone().all(|edge| !is_of_pass(edge));
+        let on = if is_always { On::Always } else { On::Success };
+        match (&self.place, edges.clone().next()) {
+            (Place::Into(_), Some(way)) => {
+                between.chain([(self.last(), way.to.value.as_str(), on)]).collect()
+            }
+            (Place::Into(_) | Place::Before(_), _) => {
+                [(self.after.id.value.as_str(), self.first(), on)].into_iter().chain(between).collect()
+            }
+        }
+    }
+
+    // Nothing but what is put in may have changed: defaults and groups of the text may say more than was looked at.
+    fn is_meant(&self, again: &Workflow) -> bool {
+        let mut edges = self.workflow.edges.clone();
+        for at in self.ways() {
+            let Some(edge) = edges.get_mut(*at) else { return false };
+            match self.place {
+                Place::Into(_) => self.first().clone_into(&mut edge.to.value),
+                Place::Before(_) => self.last().clone_into(&mut edge.from.value),
+            }
+        }
+        let name = |name: &str| Spanned::new(name.to_owned(), Span::at(0));
+        let new = self.new_ways();
+        edges.extend(new.into_iter().map(|(from, to, on)| {
+            EdgeTree::new(name(from), name(to), Span::at(0), Spanned::new(on, Span::at(0)))
+        }));
+        nodes_said(&self.workflow.nodes, &self.nodes) == nodes_said(&again.nodes, &[])
+            && edges_said(&edges) == edges_said(&again.edges)
+    }
+}
+
+fn nodes_said(own: &[NodeTree], more: &[NodeTree]) -> BTreeMap<String, (Kind, Vec<String>)> {
+    let said = |node: &NodeTree| {
+        let contracts = node.contracts.iter().map(|contract| contract.command.value.clone());
+        let keys = ["label", "prompt", "target", "on_fail", "timeout", "tool_command"];
+        let texts = keys.iter().filter_map(|key| Some(node.said.text(key)?.value.clone()));
+        (node.id.value.clone(), (node.kind.value, contracts.chain(texts).collect()))
+    };
+    own.iter().chain(more).map(said).collect()
+}
+
+fn edges_said(edges: &[EdgeTree]) -> Vec<String> {
+    let mut said: Vec<String> = edges
+        .iter()
+        .map(|edge| {
+            let condition = edge.condition.as_ref().map(|condition| condition.value.to_string());
+            let label = edge.label.as_ref().map(|label| &label.value);
+            let more: Vec<_> = edge.said.iter().map(|(key, value)| (key, &value.value)).collect();
+            let ends = (&edge.from.value, &edge.to.value);
+            format!("{:?}", (ends, edge.on.value, condition, label, edge.weight, edge.loop_restart, more))
+        })
+        .collect();
+    said.sort_unstable();
+    said
+}
+
+/// Finds where new nodes come after one; what a failure leads to stays where it is.
+fn place(workflow: &Workflow, node: &NodeTree) -> Result<Place, Vec<Diagnostic>> {
+    let name = &node.id.value;
+    let unclear = |edge: &EdgeTree| {
+        let message = format!("where the run goes from `{name}` depends on more than its success");
+        refused(edge.span, message, "put the step in by hand")
+    };
+    let own: Vec<(usize, &EdgeTree)> =
+        workflow.edges.iter().enumerate().filter(|(_, edge)| edge.from.value == *name).collect();
+    let plain_always = own.iter().filter(|(_, edge)| edge.on.value == On::Always && edge.is_plain());
+    let mut ways: Vec<(usize, &EdgeTree)> =
+        own.iter().filter(|(_, edge)| is_of_pass(edge)).copied().collect();
+    // Taken for some passes and for some failures.
+    let is_both = |edge: &EdgeTree| {
+        edge.on.value == On::Always
+            && !edge.is_plain()
+            && !clauses(edge).any(|clause| clause.key == Key::Outcome)
+    };
+    if let Some((_, edge)) = own.iter().find(|(_, edge)| is_both(edge)) {
+        return unclear(edge);
+    }
+    if ways.is_empty() {
+        ways = plain_always.copied().collect();
+    } else if let Some((_, edge)) = plain_always.clone().next()
+        && ways.iter().all(|(_, way)| clauses(way).any(|clause| clause.key != Key::Outcome))
+    {
+        return unclear(edge);
+    }
+    let Some((first, way)) = ways.first().copied() else {
+        let message = format!("no way leads on from `{name}` when it passes");
+        return refused(node.id.span, message, "put the step in by hand");
+    };
+    let begins_anew = way.loop_restart || way.said.iter().next().is_some();
+    if ways.len() == 1 && !begins_anew {
+        return Ok(Place::Into(first));
+    }
+    // What the worker of the step says of the way on would be asked of another.
+    let by_worker = |edge: &EdgeTree| clauses(edge).any(|clause| clause.key == Key::PreferredLabel);
+    let labelled = ways.iter().filter(|(_, edge)| edge.label.is_some() && is_plain_pass(edge)).count();
+    match ways.iter().find(|(_, edge)| by_worker(edge) || labelled > 1) {
+        Some((_, edge)) => unclear(edge),
+        None => Ok(Place::Before(ways.into_iter().map(|(at, _)| at).collect())),
+    }
+}
+
+fn clauses(edge: &EdgeTree) -> impl Iterator<Item = &Clause> {
+    edge.condition.iter().flat_map(|condition: &Spanned<Condition>| &condition.value.clauses)
+}
+
+fn is_success(clause: &Clause) -> bool {
+    clause.key == Key::Outcome && clause.test == Test::Is("success".to_owned())
+}
+
+fn is_plain_pass(edge: &EdgeTree) -> bool {
+    clauses(edge).all(is_success)
+}
+
+/// Says whether only a pass takes a way.
+fn is_of_pass(edge: &EdgeTree) -> bool {
+    match edge.on.value {
+        On::Success => true,
+        On::Always => clauses(edge).any(is_success),
+        On::Fail | On::Retry | On::Exhaust => false,
+    }
+}
+
+/// Reads a proposal as nodes with names of their own.
+fn proposed(workflow: &Workflow, proposal: &str) -> Result<Vec<NodeTree>, Vec<Diagnostic>> {
+    let source = Source::new("proposal", format!("{}{}\n", alone::HEAD, alone::one_step(proposal)?));
+    let is_placed = |step: &&StepTree| step.needs.is_some() || step.when.is_some();
+    if let Some(step) = parse(&source).0.steps.iter().find(is_placed) {
+        return misplaced(&step.title.value);
+    }
+    let expanded = expand(&source, None)?;
+    let source = Source::new("proposal", expanded.text);
+    let (tree, mut found) = parse(&source);
+    let nodes = nodes_of_plan(&source, &tree, &mut found);
+    found.retain(Diagnostic::is_error);
+    if !found.is_empty() {
+        return Err(found);
+    }
+    let mut taken: BTreeSet<String> = workflow.nodes.iter().map(|node| node.id.value.clone()).collect();
+    let mut made = Vec::with_capacity(nodes.len());
+    for (mut node, step) in nodes.into_iter().zip(&tree.steps) {
+        if !matches!(node.kind.value, Kind::Task | Kind::Call | Kind::Checkpoint) {
+            return misplaced(node.title());
+        }
+        node.id.value = free_name(&plain(node.title()).to_lowercase(), &mut taken);
+        node.said = node.said.without(&["max_retries", "on_fail"]);
+        if node.kind.value != Kind::Checkpoint {
+            // What markdown leaves unsaid, graphs have to say.
+            let policy = policy(step);
+            let said = match policy.retries {
+                0 => policy.then.verb().to_owned(),
+                retries => format!("retry({retries}), then {}", policy.then.verb()),
+            };
+            node.said.insert("on_fail", Spanned::new(said, Span::at(0)));
+        }
+        made.push(node);
+    }
+    if made.is_empty() {
+        return refused(
+            Span::at(0),
+            "the proposal has no step".to_owned(),
+            "write `### Title`, then its fields",
+        );
+    }
+    Ok(made)
+}
+
+fn misplaced<T>(title: &str) -> Result<T, Vec<Diagnostic>> {
+    let message = format!("\"{title}\" has ways of its own, and in a graph edges say them");
+    refused(Span::at(0), message, "put the step in by hand")
+}
+
+fn free_name(base: &str, taken: &mut BTreeSet<String>) -> String {
+    let mut name = base.to_owned();
+    let mut next = 2_usize;
+    while is_keyword(&name) || !taken.insert(name.clone()) {
+        name = format!("{base}_{next}");
+        next += 1;
+    }
+    name
+}

@@ -1,0 +1,487 @@
+//! Turns a plan of any language into the graph that the engine runs.
+//!
+//! The steps say what is done ([`PlanTree`]), the workflow how they follow each other. Edges that nobody wrote, such as those
+//! to a person after the last attempt, are added here (`ways`), and forks find their joins (`meet`).
+
+mod meet;
+mod meetings;
+mod overlap;
+mod part;
+mod ways;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use planctl_engine::{
+    Backoff, Budget, Call, ChildApproval, Choice, Contract, DefaultAnswer, Fidelity, Fork, Goal, Graph,
+    GraphParts, Join, JoinPolicy, Level, Limits, Node, NodeId, NodeKind, Outcome, Priority, Profile,
+    Question, RedFirst, Role, SubPlan, Task, WorkKind,
+};
+
+use crate::analysis::Scripts;
+use crate::analysis::order::Order;
+use crate::analysis::{judging_files, may_change};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::syntax::Source;
+use crate::syntax::condition;
+use crate::syntax::shell::{self, FileUse, Use};
+use crate::text::limits::{MAX_VISITS, RETRIES};
+use crate::text::paths::clean;
+use crate::text::{Span, Spanned};
+use crate::tree::digest::digest_of_text;
+use crate::tree::workflow::steps;
+use crate::tree::workflow::{Kind, NodeTree, Workflow, folders, is_confirmed, sub_plans};
+use crate::tree::{PlanTree, StepKind, StepTree, Then};
+use meet::Net;
+use ways::Ways;
+
+/// How long one attempt's work may take, where the plan says nothing (DESIGN 3).
+pub const WORK_TIMEOUT: Duration = Duration::from_secs(600);
+/// How long one evaluation of a contract may take, where the plan says nothing (DESIGN 3).
+pub const CONTRACT_TIMEOUT: Duration = Duration::from_secs(600);
+/// Branches that are under way at once, where a graph of DOT or JSON with forks says nothing (DOT P2).
+const PARALLEL: u16 = 4;
+
+/// How many runs of a sub-plan may follow each other until its condition holds, where the graph says nothing (DOT N1).
+const CYCLES: u16 = 10;
+
+/// A step's policy with its defaults filled in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Policy {
+    pub retries: u16,
+    pub then: Then,
+}
+
+pub(crate) fn policy(step: &StepTree) -> Policy {
+    let said = step.on_fail.as_ref().map(|policy| policy.value);
+    let max = step.max_retries.as_ref().map(|most| most.value);
+    let retries = said.and_then(|policy| policy.retries).or(max);
+    let fallback = if said.is_some() { 0 } else { RETRIES };
+    let then = said.and_then(|policy| policy.then);
+    Policy { retries: retries.unwrap_or(fallback), then: then.unwrap_or(Then::Escalate) }
+}
+
+/// A plan as read, with what its lowering needs to know.
+pub(crate) struct Plan<'p> {
+    pub tree: &'p PlanTree,
+    /// Its graph, in which forks, joins and decisions are explicit.
+    pub workflow: &'p Workflow,
+    pub scripts: &'p Scripts,
+    pub order: &'p Order,
+    /// Says that the plan is one in markdown.
+    pub is_markdown: bool,
+}
+
+/// Makes the graph of a plan whose findings have no error, and says which steps run one after the other though they need not.
+///
+/// # Errors
+///
+/// Returns what the engine does not run yet, branches that can't meet, or why the nodes make no graph.
+pub(crate) fn lower(plan: &Plan<'_>) -> Result<(Graph, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let later = unsupported(plan);
+    if !later.is_empty() {
+        return Err(later);
+    }
+    let joined = (!plan.is_markdown).then(|| meetings::joined(plan.workflow)).flatten();
+    let plan = &Plan { workflow: joined.as_ref().unwrap_or(plan.workflow), ..*plan };
+    let lowering = Lowering::of(plan);
+    let mut parts = lowering.parts();
+    let mut net = Net::of(&parts);
+    let mut found = net.join(&mut parts, plan.workflow)?;
+    part::part(&mut parts, plan.workflow, &net)?;
+    found.extend(overlap::keep_apart(&mut parts, plan, &net));
+    let defect = |defect: planctl_engine::GraphDefect| {
+        vec![Diagnostic::new(Code::P301, defect.to_string()).at(Span::at(0), "")]
+    };
+    Ok((Graph::new(parts).map_err(defect)?, found))
+}
+
+/// Returns what lowering finds in a plan that has errors already, so that all findings are reported at once (P-63).
+///
+/// The graph is lowered only where its nodes and edges are sound: otherwise a finding would repeat a flaw that is reported already.
+pub(crate) fn findings(plan: &Plan<'_>, errors: &[Diagnostic]) -> Vec<Diagnostic> {
+    let is_of_step = |code: Code| matches!(code.as_str().as_bytes(), [b'P', b'1' | b'4' | b'5' | b'6', ..]);
+    let are_nodes_sound = errors
+        .iter()
+        .filter(|found| found.is_error())
+        .all(|found| found.code == Code::P010 || is_of_step(found.code));
+    let found = match are_nodes_sound {
+        false => unsupported(plan),
+        true => match lower(plan) {
+            Ok((_, found)) | Err(found) => found,
+        },
+    };
+    // A task without a contract is reported as that, not as an unsupported check as well.
+    let place = |found: &Diagnostic| found.spans.first().map(|label| label.span);
+    let reported: BTreeSet<_> = errors.iter().filter(|error| error.is_error()).filter_map(place).collect();
+    let is_reported = |found: &Diagnostic| place(found).is_some_and(|place| reported.contains(&place));
+    found.into_iter().filter(|found| found.code != Code::P301 && !is_reported(found)).collect()
+}
+
+fn unsupported(plan: &Plan<'_>) -> Vec<Diagnostic> {
+    let mut later = Vec::new();
+    let mut tell = |what: &str, span: Span, help: &str| {
+        let message = format!("{what} is not supported yet");
+        later.push(Diagnostic::new(Code::P017, message).at(span, "").help(help));
+    };
+    for node in &plan.workflow.nodes {
+        let name = crate::text::escape(&node.id.value);
+        let is_proved = plan.is_markdown || node.kind.value != Kind::Task || is_confirmed(node);
+        let asks_for_file = node.said.text("verify.type").is_some_and(|kind| kind.value == "file_exists");
+        if !is_proved && node.contracts.is_empty() && !asks_for_file {
+            let asked = node.said.text("verify.type").map_or(name.clone(), |kind| kind.value.clone());
+            tell(
+                &format!("a check of what a worker says (`{asked}`)"),
+                node.said.text("verify.type").map_or(node.id.span, |kind| kind.span),
+                "write a `contract`, whose exit code decides",
+            );
+        }
+        for key in ["needs", "when"] {
+            if let Some(said) = node.said.text(key).filter(|_| !plan.is_markdown) {
+                tell(&format!("`{key}` of a node"), said.span, "say it by edges");
+            }
+        }
+    }
+    later
+}
+
+struct Lowering<'p> {
+    plan: &'p Plan<'p>,
+    /// The places of the steps among those of the plan, by the names of their nodes.
+    steps: BTreeMap<String, usize>,
+    ways: Ways<'p>,
+}
+
+impl<'p> Lowering<'p> {
+    fn of(plan: &'p Plan<'p>) -> Lowering<'p> {
+        let fixed = plan.tree.steps.iter().enumerate().filter(|(_, step)| step.fixed_number().is_some());
+        let steps = fixed.map(|(at, step)| (step.number_text(), at)).collect();
+        Lowering { plan, steps, ways: Ways::of(plan.workflow, plan.is_markdown) }
+    }
+
+    fn step(&self, node: &NodeTree) -> Option<(usize, &'p StepTree)> {
+        let at = *self.steps.get(&node.id.value)?;
+        Some((at, self.plan.tree.steps.get(at)?))
+    }
+
+    fn node(&self, at: usize, node: &NodeTree) -> Node {
+        let most = node.said.number("max_visits").or(self.plan.workflow.said.number("max_visits"));
+        let step = self.step(node).and_then(|(_, step)| step.fixed_number());
+        let kind = self.kind(at, node);
+        let is_task = matches!(kind, NodeKind::Task(_));
+        Node {
+            max_visits: most.map_or(MAX_VISITS, |most| most.value),
+            step: step.filter(|_| !is_task),
+            backoff: self.backoff(node),
+            profile: self.profile(node).filter(|_| is_task).map(Box::new),
+            ..Node::new(node.id.value.as_str(), node.title(), kind)
+        }
+    }
+
+    // R2: the node's own preset, else the graph's.
+    fn backoff(&self, node: &NodeTree) -> Option<Backoff> {
+        let said = node.said.text("retry_policy").or_else(|| self.plan.workflow.said.text("retry_policy"));
+        Backoff::named(&said?.value)?.0
+    }
+
+    // A13, A14, F1, F3: what the node says, else what its graph does; a plan in markdown says nothing of it.
+    fn profile(&self, node: &NodeTree) -> Option<Profile> {
+        if self.plan.is_markdown {
+            return None;
+        }
+        let text = |key: &str| node.said.text(key).map(|said| said.value.clone());
+        let of_graph = |key: &str| self.plan.workflow.said.text(key).map(|said| said.value.clone());
+        let fidelity = text("fidelity").or_else(|| of_graph("default_fidelity"));
+        Some(Profile {
+            name: text("profile"),
+            model: text("llm_model"),
+            provider: text("llm_provider"),
+            effort: text("reasoning_effort"),
+            fidelity: fidelity.as_deref().and_then(Fidelity::named).or(Some(Fidelity::Compact)),
+            thread: text("thread_id"),
+            common_thread: of_graph("thread_id").or_else(|| node.classes.first().cloned()),
+        })
+    }
+
+    fn kind(&self, at: usize, node: &NodeTree) -> NodeKind {
+        let text = |key: &str| node.said.text(key).map(|text| text.value.clone());
+        let step = self.step(node);
+        match (node.kind.value, step) {
+            (Kind::Start, _) => NodeKind::Start,
+            (Kind::Task, _) if is_confirmed(node) => NodeKind::Human(Box::new(self.question(at, node))),
+            (Kind::Task, Some((place, step))) => NodeKind::Task(Box::new(self.task(place, step))),
+            (Kind::Call, Some((place, step))) => NodeKind::Call(Box::new(self.call(place, step))),
+            (Kind::Decision, _) => NodeKind::Decision(Choice {
+                description: text("description")
+                    .or_else(|| text("prompt"))
+                    .or_else(|| text("label").filter(|label| *label != node.id.value)),
+                command: step
+                    .filter(|(_, step)| step.contract.is_some())
+                    .map(|(_, step)| Box::new(contract_of(step))),
+            }),
+            (Kind::Human, _) => NodeKind::Human(Box::new(self.question(at, node))),
+            (Kind::Checkpoint, _) => NodeKind::Checkpoint,
+            (Kind::Fork, _) => {
+                let max = node.said.number("max_parallel").map(|most| most.value);
+                NodeKind::Fork(Fork { join: None, max, apart: false })
+            }
+            (Kind::Join, _) => {
+                let policy = node.said.text("join_policy");
+                NodeKind::Join(Join {
+                    policy: policy.map_or(JoinPolicy::All, |policy| join_policy(&policy.value)),
+                    partial: node.said.flag("allow_partial").is_some_and(|flag| flag.value),
+                })
+            }
+            (Kind::Escalate, _) => NodeKind::Escalate {
+                reason: text("escalate"),
+                pace_level: text("pace_level").and_then(|level| level_named(&level)),
+            },
+            (Kind::SubPlan, _) => {
+                NodeKind::SubPlan(Box::new(self.sub_plan(node, step.map(|(_, step)| step))))
+            }
+            // Tasks and calls are steps; a run that came here all the same would fail.
+            (Kind::Task | Kind::Call, None) => NodeKind::Exit { success: false },
+            (Kind::Exit, _) => NodeKind::Exit { success: !node.is_failed_exit() },
+        }
+    }
+
+    fn task(&self, at: usize, step: &StepTree) -> Task {
+        Task {
+            contract_files: judging_files(self.plan.scripts, at),
+            may_change: may_change(self.plan.order, at, step),
+            ..task(self.plan.tree, step, policy(step), lapse(step))
+        }
+    }
+
+    // S8, N3, A6: what it runs and where is its own, or the graph's.
+    fn sub_plan(&self, node: &NodeTree, step: Option<&StepTree>) -> SubPlan {
+        let path = sub_plans::file(self.plan.workflow, node);
+        let is_inherited =
+            node.said.text("stack.child_approval").is_some_and(|approval| approval.value == "inherit");
+        SubPlan {
+            path: path.map_or(String::new(), |path| path.value.clone()),
+            folder: folders::folder(self.plan.workflow, node),
+            approval: if is_inherited { ChildApproval::Inherit } else { ChildApproval::Ask },
+            lapse: step.map_or(Outcome::Failed, lapse),
+            // N1: what can't be read was told when the graph was judged.
+            until: node
+                .said
+                .text("manager.stop_condition")
+                .and_then(|text| condition::read(&text.value).ok())
+                .map(|reading| reading.condition),
+            cycles: node.said.number("manager.max_cycles").map_or(CYCLES, |most| most.value),
+        }
+    }
+
+    fn call(&self, at: usize, step: &StepTree) -> Call {
+        let judges: BTreeSet<String> = self
+            .plan
+            .scripts
+            .read_of(at)
+            .map(shell::judges)
+            .into_iter()
+            .flatten()
+            .map(|judge| judge.path)
+            .collect();
+        // A call may change what it names, unless it only reads it for sure, or runs it.
+        let is_own = |file: &&FileUse| {
+            let may_change = file.how == Use::Writes || (file.how == Use::Reads && !file.is_certain);
+            may_change && !judges.contains(&file.path)
+        };
+        let written = self.plan.scripts.files(at).iter().filter(is_own);
+        let written = written.map(|file| file.path.trim_end_matches('/').to_owned()).collect();
+        let declared = step.declared_changes().map(|entry| clean(&entry.value)).collect();
+        Call {
+            contract: contract_of(step),
+            max_retries: policy(step).retries,
+            lapse: lapse(step),
+            may_change: if step.changes.is_empty() { written } else { declared },
+            contract_files: judging_files(self.plan.scripts, at),
+        }
+    }
+
+    // H1: what its edges are called is what may be chosen.
+    fn question(&self, at: usize, node: &NodeTree) -> Question {
+        let is_free = self.ways.takes_any_text(at);
+        let options = self.ways.options(at);
+        let meant = |choice: &str| {
+            let by_target = || Some(self.ways.option_to(at, choice)?.to_owned());
+            options.iter().find(|option| *option == choice).cloned().or_else(by_target)
+        };
+        let usual = node
+            .said
+            .text("human.default_choice")
+            .and_then(|choice| if is_free { Some(choice.value.clone()) } else { meant(&choice.value) });
+        let default = node.said.seconds("timeout").and_then(|limit| {
+            let answer = usual.clone()?;
+            Some(DefaultAnswer { after: Duration::from_secs(limit.value), answer })
+        });
+        Question {
+            text: self
+                .step(node)
+                .and_then(|(_, step)| step.task.as_ref())
+                .map_or(node.prompt().to_owned(), |task| task.value.clone()),
+            options: if is_free { Vec::new() } else { options },
+            default,
+            usual,
+        }
+    }
+
+    fn parts(mut self) -> GraphParts {
+        let (tree, workflow) = (self.plan.tree, self.plan.workflow);
+        let mut nodes = Vec::with_capacity(workflow.nodes.len() + 2);
+        for (at, node) in workflow.nodes.iter().enumerate() {
+            nodes.push(self.node(at, node));
+            let step = self.step(node).map(|(_, step)| step);
+            self.ways.leave(at, node, step);
+        }
+        let start = self.ways.start(&mut nodes);
+        let (edges, helpers) = self.ways.done();
+        nodes.extend(helpers);
+        let has_forks = workflow.nodes.iter().any(|node| node.kind.value == Kind::Fork);
+        let parallel = if has_forks && !self.plan.is_markdown { PARALLEL } else { 1 };
+        let goal = workflow.said.text("goal").filter(|_| !self.plan.is_markdown);
+        GraphParts {
+            title: workflow.title().to_owned(),
+            start,
+            nodes,
+            edges,
+            goals: goals(workflow),
+            context: goal.into_iter().map(|goal| ("graph.goal".to_owned(), goal.value.clone())).collect(),
+            budget: tree.budget.as_ref().map_or(Budget::default(), |budget| budget.value),
+            limits: Limits {
+                stale_after: tree.stale_after.as_ref().map(|seconds| Duration::from_secs(seconds.value)),
+                parallel: tree.parallel.as_ref().map_or(parallel, |most| most.value),
+                restarts: workflow
+                    .said
+                    .number("max_restarts")
+                    .map_or(Limits::default().restarts, |most| most.value),
+                ..Limits::default()
+            },
+            priority: tree.priority.as_ref().map_or(Priority::default(), |priority| priority.value),
+        }
+    }
+}
+
+// G1, G2: where a run goes while a gate is unmet: what the gate says, else what the graph says.
+fn goals(workflow: &Workflow) -> Vec<Goal> {
+    let is_gate = |node: &&NodeTree| node.said.flag("goal_gate").is_some_and(|gate| gate.value);
+    let gates = workflow.nodes.iter().filter(is_gate);
+    gates
+        .map(|node| {
+            let keys = ["retry_target", "fallback_retry_target"];
+            let said =
+                [&node.said, &workflow.said].into_iter().flat_map(|said| keys.map(|key| said.text(key)));
+            let retry = said.flatten().next().map(|target| NodeId::new(target.value.as_str()));
+            Goal { node: NodeId::new(node.id.value.as_str()), retry }
+        })
+        .collect()
+}
+
+// P3, P4: how many branches a join waits for, by the words of the dialect.
+fn join_policy(word: &str) -> JoinPolicy {
+    if matches!(word, "first_success" | "any") { JoinPolicy::Any } else { JoinPolicy::All }
+}
+
+/// Returns how a step settles when its attempts are exhausted.
+fn lapse(step: &StepTree) -> Outcome {
+    match policy(step).then {
+        Then::Skip => Outcome::Skipped,
+        Then::Warn => Outcome::Warned,
+        Then::Escalate | Then::Abort => Outcome::Failed,
+    }
+}
+
+fn level_named(word: &str) -> Option<Level> {
+    match word {
+        "primary" => Some(Level::Primary),
+        "alternate" => Some(Level::Alternate),
+        "contingent" => Some(Level::Contingent),
+        "emergency" => Some(Level::Emergency),
+        _ => None,
+    }
+}
+
+// The step's task, without what is known of files.
+fn task(tree: &PlanTree, step: &StepTree, policy: Policy, lapse: Outcome) -> Task {
+    let red_first = red_first(tree, step).unwrap_or_default();
+    Task {
+        step: step.fixed_number().unwrap_or(0),
+        role: Role::new(step.target.as_ref().map_or("", |target| target.value.as_str())),
+        pace: Vec::new(),
+        work: work(step),
+        prompt: step.task.as_ref().map_or(String::new(), |task| task.value.clone()),
+        subscriptions: step.subscriptions.iter().map(|subscription| subscription.value.clone()).collect(),
+        contract: Contract { red_first, ..contract_of(step) },
+        max_retries: policy.retries,
+        lapse,
+        work_timeout: seconds(step.timeout.as_ref(), WORK_TIMEOUT),
+        protects: step.protects.iter().map(|glob| glob.value.clone()).collect(),
+        locks: step
+            .locks
+            .iter()
+            .map(|lock| lock.value.clone())
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect(),
+        apart: Vec::new(),
+        contract_files: BTreeSet::new(),
+        may_change: BTreeSet::new(),
+    }
+}
+
+/// Makes the graph that the engine runs of one that was read.
+///
+/// # Errors
+///
+/// Returns what the engine does not run yet, or why the nodes make no graph.
+pub fn to_graph(source: &Source, workflow: &Workflow) -> Result<Graph, Vec<Diagnostic>> {
+    let tree = steps(source, workflow);
+    let scripts = Scripts::read(&tree);
+    let order = Order::read(source, &tree, &scripts).along(&tree, workflow);
+    let plan = Plan { tree: &tree, workflow, scripts: &scripts, order: &order, is_markdown: false };
+    Ok(lower(&plan)?.0)
+}
+
+/// Makes the contract of a step by itself; an empty one where the step has none.
+pub(crate) fn contract_of(step: &StepTree) -> Contract {
+    let command = step.contract.as_ref().map_or(String::new(), |contract| contract.command.clone());
+    let exit_code = step.contract.as_ref().and_then(|contract| contract.exit_code.as_ref());
+    Contract {
+        digest: digest_of_text(&command),
+        command,
+        expect: exit_code.map_or(0, |code| code.value),
+        timeout: seconds(step.contract_timeout.as_ref(), CONTRACT_TIMEOUT),
+        guard: step.guard.as_ref().is_some_and(|guard| guard.value),
+        red_first: RedFirst::Off,
+    }
+}
+
+fn seconds(field: Option<&Spanned<u64>>, default: Duration) -> Duration {
+    field.map_or(default, |seconds| Duration::from_secs(seconds.value))
+}
+
+/// Returns what a step, or else its plan, asks of the contract before the work; the configuration asks where neither does.
+pub fn red_first(tree: &PlanTree, step: &StepTree) -> Option<RedFirst> {
+    step.red_first.as_ref().or(tree.red_first.as_ref()).map(|policy| policy.value)
+}
+
+// A reviewer's step is a review unless the plan says otherwise (P-31).
+pub(crate) fn work(step: &StepTree) -> WorkKind {
+    match step.kind.as_ref().map(|kind| kind.value) {
+        Some(StepKind::Work(work)) => work,
+        Some(
+            StepKind::Decision
+            | StepKind::Human
+            | StepKind::Call
+            | StepKind::Checkpoint
+            | StepKind::Join
+            | StepKind::SubPlan
+            | StepKind::Escalate,
+        )
+        | None => {
+            let is_reviewer = step.target.as_ref().is_some_and(|target| target.value.starts_with("review"));
+            if is_reviewer { WorkKind::Review } else { WorkKind::Code }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Steps of different branches that touch one file: in one workspace they never run at once (DESIGN 6).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planctl_engine::{GraphParts, NodeKind};
+
+use super::Plan;
+use super::meet::Net;
+use crate::analysis::mentions::Role;
+use crate::analysis::order::Part;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::text::escape;
+use crate::tree::parse::name_of;
+
+/// The most findings; all steps are kept apart, told or not.
+const TOLD_MAX: usize = 20;
+/// The most forks of which the branches are told apart, each at the cost of some walks; with more, whatever names a file that
+/// some step changes is kept apart.
+const FORKS_MAX: usize = 100;
+
+/// Keeps steps apart that may be under way at once and of which one changes what the other names, and says which they are.
+pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> Vec<Diagnostic> {
+    let mut told = Vec::new();
+    if parts.limits.parallel <= 1 {
+        return told;
+    }
+    let branches = branches(parts, plan, net);
+    if branches.is_empty() {
+        return told;
+    }
+    let mut apart: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
+    let are_many = branches.len() >= FORKS_MAX;
+    for (path, named) in plan.order.shared() {
+        let found = pair(named, &branches);
+        if found.is_none() && !(are_many && named.iter().any(changes)) {
+            continue;
+        }
+        let steps = &plan.tree.steps;
+        let is_on_branch = |part: &&Part| are_many || branches.iter().any(|of| of.contains_key(&part.step));
+        for part in named.iter().filter(is_on_branch) {
+            apart.entry(steps[part.step].fixed_number().unwrap_or(0)).or_default().insert(path);
+        }
+        if let Some((one, other)) = found.filter(|_| told.len() < TOLD_MAX) {
+            let (one_step, other_step) = (&steps[one.step], &steps[other.step]);
+            let (first, second) = (escape(&one_step.number_text()), escape(&other_step.number_text()));
+            let message =
+                format!("steps {first} and {second} may run at once, and both touch `{}`", escape(path));
+            let finding = Diagnostic::new(Code::P316, message)
+                .at(other.span, format!("step {second} names it"))
+                .at(one.span, format!("step {first} changes it"))
+                .note("they run one after the other, in either order")
+                .help("let one need the other where the order matters, or give each a file of its own");
+            told.push(finding.step(name_of(other_step)));
+        }
+    }
+    for node in &mut parts.nodes {
+        if let NodeKind::Task(task) = &mut node.kind {
+            task.apart = apart.get(&task.step).into_iter().flatten().map(|path| (*path).to_owned()).collect();
+        }
+    }
+    told
+}
+
+/// Returns, for each fork, the branch of every step that lies on one branch only.
+fn branches(parts: &GraphParts, plan: &Plan<'_>, net: &Net) -> Vec<BTreeMap<usize, usize>> {
+    let places: BTreeMap<u32, usize> = plan
+        .tree
+        .steps
+        .iter()
+        .enumerate()
+        .filter_map(|(at, step)| Some((step.fixed_number()?, at)))
+        .collect();
+    let step_of = |node: usize| places.get(&parts.nodes[node].step()?).copied();
+    let of_fork = |fork: &usize| {
+        let own = net.branches(*fork).into_iter();
+        own.filter_map(|(node, branch)| Some((step_of(node)?, branch))).collect()
+    };
+    // What works in a worktree of its own touches nobody's files.
+    let is_shared = |fork: &&usize| !matches!(&parts.nodes[**fork].kind, NodeKind::Fork(fork) if fork.apart);
+    net.forks.iter().filter(is_shared).take(FORKS_MAX).map(of_fork).collect()
+}
+
+/// Returns two steps of different branches, of which the first changes the file.
+fn pair<'o>(named: &'o [Part], branches: &[BTreeMap<usize, usize>]) -> Option<(&'o Part, &'o Part)> {
+    branches.iter().find_map(|of| {
+        let on_branch: Vec<(&Part, usize)> =
+            named.iter().filter_map(|part| Some((part, *of.get(&part.step)?))).collect();
+        on_branch.iter().filter(|(part, _)| changes(part)).take(PARTS_MAX).find_map(|(one, branch)| {
+            let other = on_branch.iter().find(|(_, beside)| beside != branch)?;
+            Some((*one, other.0))
+        })
+    })
+}
+
+fn changes(part: &Part) -> bool {
+    matches!(part.role, Role::Makes | Role::Changes | Role::Proves)
+}
+
+/// The most steps that change a file of which it is asked who else names it.
+const PARTS_MAX: usize = 100;

@@ -1,0 +1,211 @@
+//! The edges of a graph: those that its author wrote, and what follows the last attempt where no edge says it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planctl_engine::condition::{Clause, Key, Test};
+use planctl_engine::{Carry, Edge, Fidelity, Node, NodeId, NodeKind, On, Restart};
+
+use super::policy;
+use crate::text::limits::MAX_VISITS;
+use crate::tree::workflow::{EdgeTree, Kind, NodeTree, Workflow, is_confirmed};
+use crate::tree::{StepTree, Then};
+
+/// Returns what an edge says of what the agent at its end is told (A18).
+fn carry(edge: &EdgeTree) -> Option<Box<Carry>> {
+    let text = |key: &str| edge.said.text(key).map(|said| said.value.clone());
+    let carry =
+        Carry { fidelity: text("fidelity").as_deref().and_then(Fidelity::named), thread: text("thread_id") };
+    (carry != Carry::default()).then(|| Box::new(carry))
+}
+
+/// What a person says who is asked whether something is done.
+const DONE: &str = "done";
+const NOT_DONE: &str = "not done";
+
+/// The edges, as they are made node by node.
+pub(super) struct Ways<'w> {
+    workflow: &'w Workflow,
+    is_markdown: bool,
+    of: Vec<Vec<(usize, &'w EdgeTree)>>,
+    edges: Vec<Edge>,
+    helpers: BTreeMap<String, Node>,
+}
+
+impl<'w> Ways<'w> {
+    pub(super) fn of(workflow: &'w Workflow, is_markdown: bool) -> Ways<'w> {
+        Ways { workflow, is_markdown, of: workflow.ways(), edges: Vec::new(), helpers: BTreeMap::new() }
+    }
+
+    /// Returns what a person may choose at a node.
+    pub(super) fn options(&self, at: usize) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        let options = self.of[at].iter().map(|(_, edge)| self.option(at, edge));
+        options.filter(|option| seen.insert(option.clone())).collect()
+    }
+
+    /// Says whether a question is answered in the person's own words: where the node says so, and where one way alone leads
+    /// on, which has no name that could be chosen (DOT H6).
+    pub(super) fn takes_any_text(&self, at: usize) -> bool {
+        let node = &self.workflow.nodes[at];
+        if let Some(flag) = node.said.flag("human.free_text") {
+            return flag.value;
+        }
+        let is_freeform =
+            node.said.text("mode").is_some_and(|mode| mode.value.eq_ignore_ascii_case("freeform"));
+        let is_question = node.kind.value == Kind::Human && !self.is_markdown;
+        let is_only_way = || match self.of[at].as_slice() {
+            [(_, only)] => only.label.is_none() && only.condition.is_none() && only.on.value == On::Success,
+            _ => false,
+        };
+        is_freeform || (is_question && is_only_way())
+    }
+
+    /// Returns what a person chooses who wants to go on to a node.
+    pub(super) fn option_to(&self, at: usize, target: &str) -> Option<String> {
+        let edge = self.of[at].iter().find(|(_, edge)| edge.to.value == target)?;
+        Some(self.option(at, edge.1))
+    }
+
+    // What an edge is called: its label, the answer that its condition names, or where it leads. One who confirms says
+    // whether it is done.
+    fn option(&self, at: usize, edge: &EdgeTree) -> String {
+        if let Some(label) = &edge.label {
+            return label.value.clone();
+        }
+        let clauses = edge.condition.as_ref().map_or(&[][..], |condition| &condition.value.clauses);
+        if let [clause] = clauses
+            && let (Key::PreferredLabel, Test::Is(word)) = (&clause.key, &clause.test)
+        {
+            return word.clone();
+        }
+        let leads_on = |edge: &EdgeTree| matches!(edge.on.value, On::Success | On::Always);
+        if !leads_on(edge) {
+            return NOT_DONE.to_owned();
+        }
+        let is_only_way = || self.of[at].iter().filter(|(_, edge)| leads_on(edge)).count() == 1;
+        if is_confirmed(&self.workflow.nodes[at]) || (self.is_markdown && is_only_way()) {
+            return DONE.to_owned();
+        }
+        edge.to.value.clone()
+    }
+
+    /// Makes the edges that leave a node.
+    pub(super) fn leave(&mut self, at: usize, node: &NodeTree, step: Option<&StepTree>) {
+        let from = node.id.value.as_str();
+        let is_choice = node.kind.value == Kind::Human || is_confirmed(node);
+        for (_, edge) in self.of[at].clone() {
+            let is_asked = is_choice && edge.on.value != On::Always;
+            let on = if node.kind.value == Kind::Start {
+                On::Always
+            } else if is_asked {
+                On::Success
+            } else {
+                edge.on.value
+            };
+            let label = edge.label.as_ref().map(|label| label.value.clone());
+            self.edges.push(Edge {
+                when: edge
+                    .condition
+                    .as_ref()
+                    .filter(|_| !edge.is_plain())
+                    .map(|condition| condition.value.clone()),
+                label: if is_choice { Some(self.option(at, edge)) } else { label },
+                restart: edge.loop_restart.then(|| Box::new(self.restart())),
+                carry: carry(edge),
+                weight: i32::try_from(edge.weight).unwrap_or(0),
+                ..Edge::new(from, edge.to.value.as_str(), on)
+            });
+        }
+        if is_choice {
+            self.unanswered(at, from);
+        }
+        let fails = |edge: &EdgeTree| !matches!(edge.on.value, On::Success | On::Retry) && edge.is_plain();
+        let is_said = self.of[at].iter().any(|(_, edge)| fails(edge));
+        if is_choice || is_said || !matches!(node.kind.value, Kind::Task | Kind::Call) {
+            return;
+        }
+        if let Some(target) = self.after_last(at, node, step) {
+            self.edges.push(Edge::new(from, target.as_str(), On::Exhaust));
+        }
+    }
+
+    // H5: who leaves a question unanswered takes its way for failures.
+    fn unanswered(&mut self, at: usize, from: &str) {
+        let fails = |edge: &EdgeTree| matches!(edge.on.value, On::Fail | On::Exhaust) && edge.is_plain();
+        let said = self.of[at].iter().find(|(_, edge)| fails(edge));
+        if let Some((_, edge)) = said {
+            self.edges.push(Edge::new(from, edge.to.value.as_str(), On::Exhaust));
+        }
+    }
+
+    // E12: what the next epoch knows of the one before it.
+    fn restart(&self) -> Restart {
+        let keeps = self.workflow.said.list("loop_restart_persist_keys");
+        Restart { keeps: keeps.into_iter().map(|name| name.value).collect() }
+    }
+
+    // E9: what follows the last attempt, where no edge says it. A plan in markdown asks a person, if it says nothing.
+    fn after_last(&mut self, at: usize, node: &NodeTree, step: Option<&StepTree>) -> Option<String> {
+        let explicit = step.and_then(|step| step.on_fail.as_ref()?.value.then);
+        let then = if self.is_markdown { step.map(|step| policy(step).then) } else { explicit };
+        let said = |key: &str| node.said.text(key).map(|target| target.value.clone());
+        match then {
+            Some(Then::Escalate) => Some(self.helper(
+                "ask",
+                "ask a person",
+                NodeKind::Escalate { reason: None, pace_level: None },
+            )),
+            Some(Then::Abort) => Some(self.helper("failed", "failed", NodeKind::Exit { success: false })),
+            Some(Then::Skip | Then::Warn) => self.way_on(at),
+            None => said("retry_target").or_else(|| said("fallback_retry_target")),
+        }
+    }
+
+    // A16: a step that is let pass goes where nothing but its success is asked. Edges with conditions are looked at as they
+    // are written, and an author who says what follows a failure wants no other way for it.
+    fn way_on(&self, at: usize) -> Option<String> {
+        let is_for_fail = |edge: &EdgeTree| {
+            let clauses = edge.condition.as_ref().map_or(&[][..], |condition| &condition.value.clauses);
+            matches!(clauses, [Clause { key: Key::Outcome, test: Test::Is(word) }] if word == On::Fail.word())
+        };
+        if self.of[at].iter().any(|(_, edge)| is_for_fail(edge)) {
+            return None;
+        }
+        let plain = self.of[at].iter().find(|(_, edge)| edge.on.value == On::Success && edge.is_plain());
+        plain.map(|(_, edge)| edge.to.value.clone())
+    }
+
+    // Steps of markdown are numbers, and no name of DOT begins with a dash, so these names are free.
+    fn helper(&mut self, name: &str, title: &str, kind: NodeKind) -> String {
+        let id = if self.is_markdown { name.to_owned() } else { format!("-{name}") };
+        let is_there = self.workflow.nodes.iter().any(|node| node.id.value == id);
+        if !is_there && !self.helpers.contains_key(&id) {
+            let node = Node { max_visits: MAX_VISITS, ..Node::new(id.as_str(), title, kind) };
+            self.helpers.insert(id.clone(), node);
+        }
+        id
+    }
+
+    /// Returns the start, which is made where the graph names a task as its start (G-03).
+    pub(super) fn start(&mut self, nodes: &mut Vec<Node>) -> NodeId {
+        let own = self.workflow.nodes.iter().find(|node| node.kind.value == Kind::Start);
+        if let Some(own) = own {
+            return NodeId::new(own.id.value.as_str());
+        }
+        let names: BTreeSet<&str> = self.workflow.nodes.iter().map(|node| node.id.value.as_str()).collect();
+        let mut name = "start".to_owned();
+        while names.contains(name.as_str()) {
+            name.insert(0, '_');
+        }
+        nodes.push(Node::new(name.as_str(), "start", NodeKind::Start));
+        if let Some(entry) = &self.workflow.start {
+            self.edges.push(Edge::new(name.as_str(), entry.value.as_str(), On::Always));
+        }
+        NodeId::new(name.as_str())
+    }
+
+    /// Returns the edges, and the nodes that were added for them.
+    pub(super) fn done(self) -> (Vec<Edge>, impl Iterator<Item = Node>) {
+        (self.edges, self.helpers.into_values())
+    }
+}

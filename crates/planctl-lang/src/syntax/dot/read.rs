@@ -1,0 +1,860 @@
+//! Reads DOT text: leniently where the meaning is clear, with every complaint at its place where it is not.
+
+use super::lexemes::{self, is_bare_value, is_name};
+use super::syntax::{Attribute, Digraph, Of, Statement};
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::syntax::source::Source;
+use crate::text::{Span, Spanned, escape};
+
+/// How deep subgraphs may be nested.
+pub const DEPTH_MAX: usize = 16;
+/// The most errors of form that are listed.
+const ERRORS_MAX: usize = 50;
+/// The most places of one leniency that its finding points to.
+const PLACES_MAX: usize = 20;
+
+const KEYWORDS: [&str; 6] = ["graph", "node", "edge", "subgraph", "digraph", "strict"];
+
+/// Says whether a word is one of DOT's own.
+pub(crate) fn is_keyword(word: &str) -> bool {
+    KEYWORDS.contains(&word)
+}
+
+/// Reads a DOT file; what could not be read is absent in the result and named by a finding.
+pub fn read(source: &Source) -> (Digraph, Vec<Diagnostic>) {
+    let mut reader = Reader {
+        text: source.text(),
+        at: source.bom_bytes(),
+        found: Vec::new(),
+        lenient: Leniency::default(),
+        unclosed: None,
+        is_over: false,
+        is_torn: false,
+    };
+    let mut digraph = reader.file();
+    digraph.is_torn = reader.is_torn || reader.is_over;
+    let Reader { mut found, lenient, .. } = reader;
+    lenient.report(&mut found);
+    (digraph, found)
+}
+
+/// What was reported already, so that the reader goes on at the next border.
+struct Lost;
+
+struct Reader<'s> {
+    text: &'s str,
+    at: usize,
+    found: Vec<Diagnostic>,
+    lenient: Leniency,
+    /// A text whose closing quote is probably missing: it ends where another one begins.
+    unclosed: Option<Span>,
+    /// Says that nothing more can be read.
+    is_over: bool,
+    /// Says that part of the text was left out.
+    is_torn: bool,
+}
+
+/// Forms that Graphviz takes and the dialect does not: read, and told once each.
+#[derive(Default)]
+struct Leniency {
+    spaces: Vec<Span>,
+    semicolons: Vec<Span>,
+    hashes: Vec<Span>,
+    quoted_names: Vec<(Span, String)>,
+    ports: Vec<Span>,
+    groups: Vec<Span>,
+    keywords: Vec<(Span, &'static str)>,
+}
+
+/// A subgraph that is being read.
+struct Open {
+    name: Option<Spanned<String>>,
+    start: usize,
+    /// The statements before it, where it stands.
+    before: Vec<Statement>,
+}
+
+impl<'s> Reader<'s> {
+    fn file(&mut self) -> Digraph {
+        let mut digraph = Digraph::default();
+        let Ok(start) = self.head(&mut digraph) else { return digraph };
+        let body = self.at;
+        digraph.statements = self.body(Span::new(body.saturating_sub(1), body));
+        digraph.span = Span::new(start, self.at);
+        self.skip();
+        if !self.is_over && self.at < self.text.len() {
+            self.after_the_graph();
+        }
+        digraph
+    }
+
+    // `digraph Name {`, and what stands there instead (D1, D2).
+    fn head(&mut self, digraph: &mut Digraph) -> Result<usize, Lost> {
+        self.skip_from_line_start();
+        let start = self.at;
+        let mut word = self.take_word();
+        if word.value.eq_ignore_ascii_case("strict") {
+            let refused = Diagnostic::new(Code::P302, "`strict` graphs are not read").at(word.span, "");
+            let help = "delete `strict`: several edges between two nodes are kept apart";
+            self.report(refused.help(help).fix(Span::new(word.span.start, self.next_at()), "", true));
+            self.skip();
+            word = self.take_word();
+        }
+        match word.value.to_ascii_lowercase().as_str() {
+            "digraph" => {
+                if word.value != "digraph" {
+                    self.lenient.keywords.push((word.span, "digraph"));
+                }
+            }
+            "graph" => {
+                let refused = Diagnostic::new(Code::P302, "expected `digraph`, found `graph`");
+                let refused = refused.at(word.span, "an undirected graph");
+                self.report(
+                    refused.help("write `digraph`, and `->` for each edge").fix(word.span, "digraph", false),
+                );
+            }
+            _ => {
+                self.at = word.span.start;
+                self.expected("`digraph`");
+                self.is_over = true;
+                return Err(Lost);
+            }
+        }
+        self.skip();
+        digraph.name = self.graph_name();
+        self.skip();
+        if !self.take("{") {
+            self.expected("`{`");
+            self.is_over = true;
+            return Err(Lost);
+        }
+        Ok(start)
+    }
+
+    fn graph_name(&mut self) -> Option<Spanned<String>> {
+        if self.rest().starts_with('"') {
+            return self.string().ok();
+        }
+        let name = lexemes::bare(self.rest());
+        let span = Span::new(self.at, self.at + name.len());
+        self.at = span.end;
+        (!name.is_empty()).then(|| Spanned::new(name.to_owned(), span))
+    }
+
+    fn after_the_graph(&mut self) {
+        let word = lexemes::word(self.rest());
+        let is_graph = matches!(word, "digraph" | "graph" | "strict");
+        let length = self.rest().chars().next().map_or(0, char::len_utf8).max(word.len());
+        let span = Span::new(self.at, self.at + length);
+        let refused = if is_graph {
+            Diagnostic::new(Code::P302, "expected the end of the file, found a second graph")
+                .at(span, "a file holds one graph")
+                .help("move it to a file of its own")
+        } else {
+            Diagnostic::new(
+                Code::P302,
+                format!("expected the end of the file, found {}", self.next_as_people_see_it()),
+            )
+            .at(span, "after the graph's closing `}`")
+            .help("delete it, or move it before the last `}`")
+        };
+        self.report(refused);
+    }
+
+    fn body(&mut self, opening: Span) -> Vec<Statement> {
+        let mut statements = Vec::new();
+        let mut open: Vec<Open> = Vec::new();
+        while !self.is_over {
+            self.skip();
+            if self.take(";") || self.take(",") {
+                continue;
+            }
+            if self.take("}") {
+                let Some(closed) = open.pop() else { return statements };
+                self.close(closed, &mut statements);
+                continue;
+            }
+            if self.at >= self.text.len() {
+                let inner = open.last().map_or(opening, |open| Span::new(open.start, open.start + 1));
+                let message = "expected `}`, found the end of the file";
+                let unclosed = Diagnostic::new(Code::P302, message).at(Span::at(self.at), "");
+                self.report(unclosed.at(inner, "opened here").help("close it with `}`"));
+                self.is_over = true;
+                break;
+            }
+            let before = self.at;
+            if self.statement(&mut statements, &mut open).is_err() {
+                self.recover();
+            }
+            // Whatever happens, the reader goes forward.
+            if self.at == before {
+                self.at += self.rest().chars().next().map_or(1, char::len_utf8);
+            }
+        }
+        while let Some(unclosed) = open.pop() {
+            self.close(unclosed, &mut statements);
+        }
+        statements
+    }
+
+    fn close(&mut self, open: Open, statements: &mut Vec<Statement>) {
+        let inner = std::mem::replace(statements, open.before);
+        let span = Span::new(open.start, self.at);
+        let end = self.at;
+        self.skip();
+        let is_end_of_edge = self.rest().starts_with("->");
+        let mut names = Vec::new();
+        if is_end_of_edge {
+            named_in(&inner, &mut names);
+        }
+        statements.push(Statement::Subgraph { name: open.name, statements: inner, span });
+        if !is_end_of_edge {
+            return;
+        }
+        if names.is_empty() {
+            self.expected("a statement: nothing stands between these braces that an edge could leave");
+            self.recover();
+            return;
+        }
+        self.lenient.groups.push(span);
+        self.at = end;
+        if self.edges_from(names, open.start, statements).is_err() {
+            self.recover();
+        }
+    }
+
+    fn open(
+        &mut self,
+        name: Option<Spanned<String>>,
+        start: usize,
+        statements: &mut Vec<Statement>,
+        open: &mut Vec<Open>,
+    ) -> Result<(), Lost> {
+        if open.len() >= DEPTH_MAX {
+            let message = format!("subgraphs are nested more than {DEPTH_MAX} deep");
+            let deep = Diagnostic::new(Code::P008, message).at(Span::new(start, self.at), "");
+            self.report(deep.help("a graph of fewer levels is enough: edges may cross them"));
+            self.is_over = true;
+            return Err(Lost);
+        }
+        open.push(Open { name, start, before: std::mem::take(statements) });
+        Ok(())
+    }
+
+    fn statement(&mut self, statements: &mut Vec<Statement>, open: &mut Vec<Open>) -> Result<(), Lost> {
+        let start = self.at;
+        if self.take("{") {
+            return self.open(None, start, statements, open);
+        }
+        let word = lexemes::word(self.rest());
+        match word {
+            "subgraph" => {
+                self.at += word.len();
+                self.skip();
+                let name = self.graph_name();
+                self.skip();
+                if !self.take("{") {
+                    return self.lose("`{`");
+                }
+                self.open(name, start, statements, open)
+            }
+            "graph" | "node" | "edge" => {
+                let keyword = self.take_word().span;
+                self.skip();
+                if !self.rest().starts_with('[') {
+                    return self.lose(&format!("`[` after `{word}`, which is no name of a node"));
+                }
+                let of = [Of::Graph, Of::Node, Of::Edge].into_iter().find(|of| of.word() == word);
+                let attributes = self.attribute_lists();
+                statements.push(Statement::Defaults { of: of.unwrap_or(Of::Graph), keyword, attributes });
+                Ok(())
+            }
+            "digraph" | "strict" => {
+                let refused = Diagnostic::new(Code::P302, "expected a statement, found the start of a graph");
+                let refused = refused.at(Span::new(start, start + word.len()), "a file holds one graph");
+                self.report(
+                    refused
+                        .help("close the graph before it with `}`, and move this one to a file of its own"),
+                );
+                self.is_over = true;
+                Err(Lost)
+            }
+            _ => self.node_or_edge(statements),
+        }
+    }
+
+    fn node_or_edge(&mut self, statements: &mut Vec<Statement>) -> Result<(), Lost> {
+        let start = self.at;
+        if let Some(key) = self.assigned_key() {
+            let value = self.value()?;
+            statements.push(Statement::Assignment(Attribute { key, value }));
+            return Ok(());
+        }
+        let first = self.node_name("the name of a node, `subgraph` or `}`")?;
+        self.edges_from(vec![first], start, statements)
+    }
+
+    // What follows the first end: edges, or nothing where it is one node.
+    fn edges_from(
+        &mut self,
+        first: Vec<Spanned<String>>,
+        start: usize,
+        statements: &mut Vec<Statement>,
+    ) -> Result<(), Lost> {
+        let mut ends = vec![first];
+        let mut end;
+        loop {
+            end = self.at;
+            self.skip();
+            if self.take("->") {
+                self.skip();
+                ends.push(self.end_of_edge()?);
+            } else if self.rest().starts_with("--") {
+                let span = Span::new(self.at, self.at + 2);
+                let refused = Diagnostic::new(Code::P302, "expected `->`, found `--`").at(span, "");
+                self.report(refused.help("edges have a direction: write `->`").fix(span, "->", false));
+                self.at += 2;
+                self.skip();
+                ends.push(self.end_of_edge()?);
+            } else {
+                break;
+            }
+        }
+        let mut attributes = Vec::new();
+        if self.rest().starts_with('[') {
+            attributes = self.attribute_lists();
+            end = self.at;
+        }
+        let span = Span::new(start, end);
+        if ends.len() > 1 {
+            statements.push(Statement::Edges { ends, attributes, span });
+        } else if let Some(name) = ends.pop().and_then(|mut names| names.pop()) {
+            statements.push(Statement::Node { name, attributes, span });
+        }
+        Ok(())
+    }
+
+    // `key =` or `a.b =` at the level of statements; the reader stays where it is if there is none.
+    fn assigned_key(&mut self) -> Option<Spanned<String>> {
+        let start = self.at;
+        let (errors, over) = (self.found.len(), self.is_over);
+        let key = if self.rest().starts_with('"') { self.string().ok() } else { self.bare_key() };
+        let end = self.at;
+        self.skip();
+        if let Some(key) = key
+            && self.take("=")
+        {
+            self.skip();
+            return Some(Spanned::new(key.value, Span::new(start, end)));
+        }
+        self.at = start;
+        self.found.truncate(errors);
+        self.is_over = over;
+        None
+    }
+
+    fn end_of_edge(&mut self) -> Result<Vec<Spanned<String>>, Lost> {
+        let start = self.at;
+        if !self.take("{") {
+            return Ok(vec![self.node_name("the name of a node")?]);
+        }
+        let mut names = Vec::new();
+        loop {
+            self.skip();
+            if self.take(";") || self.take(",") {
+                continue;
+            }
+            if self.take("}") {
+                break;
+            }
+            names.push(self.node_name("the name of a node or `}`")?);
+        }
+        self.lenient.groups.push(Span::new(start, self.at));
+        Ok(names)
+    }
+
+    // D3, and what people write instead.
+    fn node_name(&mut self, expected: &str) -> Result<Spanned<String>, Lost> {
+        let start = self.at;
+        let name = if self.rest().starts_with('"') {
+            let name = self.string()?;
+            // Graphviz reads its own words in any case, so these need their quotes.
+            if is_name(&name.value) && !is_keyword(&name.value.to_ascii_lowercase()) {
+                self.lenient.quoted_names.push((name.span, name.value.clone()));
+            }
+            name
+        } else {
+            self.bare_name(expected)?
+        };
+        if is_keyword(&name.value) {
+            let message = format!("`{}` is a word of DOT, so no node can have this name", name.value);
+            self.report(Diagnostic::new(Code::P302, message).at(name.span, "").help("choose another name"));
+        } else if !is_name(&name.value) {
+            let message = format!("`{}` is no name of a node", escape(&short(&name.value)));
+            let refused = Diagnostic::new(Code::P302, message).at(name.span, "");
+            let plain = plain(&name.value);
+            let help = format!(
+                "names are ASCII letters, digits and `_`, and begin with no digit: write `{plain}`, and put what \
+                 people read into `label`"
+            );
+            self.report(refused.help(help));
+        }
+        if self.rest().starts_with(':') {
+            let at = self.at;
+            while self.take(":") {
+                self.at += lexemes::word(self.rest()).len();
+            }
+            self.lenient.ports.push(Span::new(at, self.at));
+        }
+        Ok(Spanned::new(name.value, Span::new(start, name.span.end)))
+    }
+
+    // A name with `-` or `.` inside is taken whole, so that one finding tells it.
+    fn bare_name(&mut self, expected: &str) -> Result<Spanned<String>, Lost> {
+        let start = self.at;
+        self.at += lexemes::word(self.rest()).len();
+        if self.at == start {
+            return self.lose(expected);
+        }
+        loop {
+            let rest = self.rest();
+            let joined = rest.strip_prefix(['-', '.']).map(lexemes::word).filter(|word| !word.is_empty());
+            let Some(word) = joined else { break };
+            self.at += 1 + word.len();
+        }
+        let span = Span::new(start, self.at);
+        Ok(Spanned::new(self.text[start..self.at].to_owned(), span))
+    }
+
+    // One or more `[…]`; a mistake in one attribute does not lose the others.
+    fn attribute_lists(&mut self) -> Vec<Attribute> {
+        let mut attributes: Vec<Attribute> = Vec::new();
+        while !self.is_over && self.rest().starts_with('[') {
+            let opening = Span::new(self.at, self.at + 1);
+            self.at += 1;
+            self.attribute_list(opening, &mut attributes);
+            let end = self.at;
+            self.skip();
+            if !self.rest().starts_with('[') {
+                self.at = end;
+            }
+        }
+        attributes
+    }
+
+    fn attribute_list(&mut self, opening: Span, attributes: &mut Vec<Attribute>) {
+        let mut is_separated = true;
+        while !self.is_over {
+            let end = self.at;
+            self.skip();
+            let separator = Span::new(self.at, self.at + 1);
+            if self.take("]") {
+                return;
+            }
+            if self.take(",") {
+                is_separated = true;
+                continue;
+            }
+            if self.take(";") {
+                self.lenient.semicolons.push(separator);
+                is_separated = true;
+                continue;
+            }
+            if self.at >= self.text.len()
+                || self.rest().starts_with(['}', '{'])
+                || self.rest().starts_with("->")
+            {
+                return self.unclosed_list(opening, end);
+            }
+            let start = self.at;
+            match self.attribute() {
+                Ok(attribute) => {
+                    if !is_separated {
+                        self.lenient.spaces.push(Span::at(end));
+                    }
+                    attributes.push(attribute);
+                    is_separated = false;
+                }
+                Err(Some(Lost)) => {
+                    self.recover_in_list(start);
+                    is_separated = true;
+                }
+                // What follows is the next statement.
+                Err(None) => {
+                    self.at = start;
+                    return self.unclosed_list(opening, end);
+                }
+            }
+        }
+    }
+
+    fn unclosed_list(&mut self, opening: Span, end: usize) {
+        let message = format!("expected `]`, found {}", self.next_as_people_see_it());
+        let unclosed = Diagnostic::new(Code::P302, message).at(Span::at(end), "it is missing here");
+        self.report(unclosed.at(opening, "opened here").help("close the list with `]`").fix(
+            Span::at(end),
+            "]",
+            false,
+        ));
+        self.at = end;
+    }
+
+    // `Err(None)` where it looks like a statement, not like an attribute.
+    fn attribute(&mut self) -> Result<Attribute, Option<Lost>> {
+        let start = self.at;
+        let key = if self.rest().starts_with('"') { self.string()? } else { self.key()? };
+        let end = self.at;
+        self.skip();
+        if !self.take("=") {
+            let is_on_next_line = self.text[..start].trim_end_matches([' ', '\t']).ends_with('\n');
+            if is_on_next_line && (self.rest().starts_with('[') || self.rest().starts_with("->")) {
+                return Err(None);
+            }
+            let message = format!(
+                "expected `=` after `{}`, found {}",
+                escape(&short(&key.value)),
+                self.next_as_people_see_it()
+            );
+            let refused =
+                Diagnostic::new(Code::P302, message).at(Span::new(start, end), "this attribute has no value");
+            self.report(refused.help("write `key=value`"));
+            return Err(Some(Lost));
+        }
+        self.skip();
+        let value = self.value()?;
+        Ok(Attribute { key, value })
+    }
+
+    fn key(&mut self) -> Result<Spanned<String>, Lost> {
+        match self.bare_key() {
+            Some(key) => Ok(key),
+            None => self.lose("an attribute, `,` or `]`"),
+        }
+    }
+
+    // `a`, `a.b.c` (D12).
+    fn bare_key(&mut self) -> Option<Spanned<String>> {
+        let start = self.at;
+        self.at += lexemes::word(self.rest()).len();
+        while self.at > start {
+            let part = self.rest().strip_prefix('.').map(lexemes::word).filter(|part| !part.is_empty());
+            let Some(part) = part else { break };
+            self.at += 1 + part.len();
+        }
+        let key = &self.text[start..self.at];
+        key.split('.').all(is_name).then(|| Spanned::new(key.to_owned(), Span::new(start, self.at)))
+    }
+
+    fn value(&mut self) -> Result<Spanned<String>, Lost> {
+        let start = self.at;
+        let rest = self.rest();
+        if rest.starts_with('"') {
+            let mut value = self.string()?;
+            // "a" + "b" is one text.
+            loop {
+                let end = self.at;
+                self.skip();
+                if !self.take("+") {
+                    self.at = end;
+                    return Ok(value);
+                }
+                self.skip();
+                if !self.rest().starts_with('"') {
+                    return self.lose("a quoted text after `+`");
+                }
+                let more = self.string()?;
+                value = Spanned::new(value.value + &more.value, value.span.to(more.span));
+            }
+        }
+        if rest.starts_with('\\') {
+            let message = "expected a value, found a backslash";
+            let refused = Diagnostic::new(Code::P302, message).at(Span::new(start, start + 1), "");
+            let help = "a text begins and ends with a plain `\"`; `\\\"` is for a quote inside it";
+            self.report(refused.help(help));
+            return Err(Lost);
+        }
+        if rest.starts_with('<') {
+            let html = lexemes::html(rest);
+            let end = start + html.map_or(1, str::len);
+            let refused =
+                Diagnostic::new(Code::P302, "labels in HTML are not read").at(Span::new(start, end), "");
+            self.report(refused.help("write the text in quotes: `\"…\"`"));
+            if html.is_none() {
+                return Err(Lost);
+            }
+            self.at = end;
+            return Ok(Spanned::new(String::new(), Span::new(start, end)));
+        }
+        let value = lexemes::bare(rest);
+        if value.is_empty() {
+            return self.lose("a value");
+        }
+        self.at += value.len();
+        let span = Span::new(start, self.at);
+        if !is_bare_value(value) {
+            let message = format!("`{}` must stand in quotes", escape(&short(value)));
+            let refused =
+                Diagnostic::new(Code::P302, message).at(span, "neither a word, a number nor a duration");
+            self.report(refused.help("write the value in quotes").fix(span, format!("\"{value}\""), true));
+        }
+        Ok(Spanned::new(value.to_owned(), span))
+    }
+
+    fn string(&mut self) -> Result<Spanned<String>, Lost> {
+        let start = self.at;
+        match lexemes::quoted(self.rest()) {
+            Some(quoted) => {
+                self.at += quoted.bytes;
+                let span = Span::new(start, self.at);
+                if self.unclosed.is_none() && ends_where_another_begins(&quoted.text, self.rest()) {
+                    self.unclosed = Some(span);
+                }
+                Ok(Spanned::new(quoted.text, span))
+            }
+            None => {
+                let message = "expected `\"`, found the end of the file";
+                let unclosed = Diagnostic::new(Code::P302, message)
+                    .at(Span::new(start, start + 1), "this text is not closed")
+                    .note("where a quote is missing before, another text is taken for what stands between");
+                self.report(unclosed.help("close it with `\"`; a quote inside of a text is written `\\\"`"));
+                self.at = self.text.len();
+                self.is_over = true;
+                Err(Lost)
+            }
+        }
+    }
+
+    // Goes on at the next statement: after a `;`, before a `}`, on the next line.
+    fn recover(&mut self) {
+        self.is_torn = true;
+        while !self.is_over && self.at < self.text.len() {
+            match self.rest().chars().next() {
+                Some(';' | '\n') => {
+                    self.at += 1;
+                    return;
+                }
+                Some('}') | None => return,
+                Some('"') => self.skip_string(),
+                Some('[') => {
+                    self.attribute_lists();
+                    return;
+                }
+                Some(other) => self.at += other.len_utf8(),
+            }
+        }
+    }
+
+    // Goes on at the next attribute: after a `,` or `;`, before the `]`, on the next line.
+    fn recover_in_list(&mut self, start: usize) {
+        self.is_torn = true;
+        while !self.is_over && self.at < self.text.len() {
+            match self.rest().chars().next() {
+                Some(',' | ';' | '\n') if self.at > start => return,
+                Some(']' | '}') | None => return,
+                // `\"` begins no text.
+                Some('\\') => self.at += 1 + self.rest()[1..].chars().next().map_or(0, char::len_utf8),
+                Some('"') => self.skip_string(),
+                Some(other) => self.at += other.len_utf8(),
+            }
+        }
+    }
+
+    fn skip_string(&mut self) {
+        // Nothing closes it, so nothing after it can be told from its text.
+        self.at += lexemes::quoted(self.rest()).map_or(self.rest().len(), |quoted| quoted.bytes);
+    }
+
+    fn skip(&mut self) {
+        let at_line = self.text[..self.at].ends_with('\n');
+        self.skip_trivia(at_line);
+    }
+
+    fn skip_from_line_start(&mut self) {
+        self.skip_trivia(true);
+    }
+
+    fn skip_trivia(&mut self, at_line: bool) {
+        let trivia = lexemes::trivia(self.rest(), at_line);
+        if let Some(hash) = trivia.hash {
+            let start = self.at + hash;
+            self.lenient.hashes.push(Span::new(start, start + 1));
+        }
+        if trivia.is_unclosed && !self.is_over {
+            let start = self.at + self.rest().rfind("/*").unwrap_or(0);
+            let message = "expected `*/`, found the end of the file";
+            let unclosed = Diagnostic::new(Code::P302, message)
+                .at(Span::new(start, start + 2), "this comment is not closed");
+            self.report(unclosed.help("close it with `*/`"));
+        }
+        self.at += trivia.bytes;
+    }
+
+    fn rest(&self) -> &'s str {
+        &self.text[self.at..]
+    }
+
+    fn next_at(&self) -> usize {
+        self.at + lexemes::trivia(self.rest(), false).bytes
+    }
+
+    fn take(&mut self, token: &str) -> bool {
+        let is_there = self.rest().starts_with(token);
+        if is_there {
+            self.at += token.len();
+        }
+        is_there
+    }
+
+    fn take_word(&mut self) -> Spanned<String> {
+        let word = lexemes::word(self.rest()).to_owned();
+        let span = Span::new(self.at, self.at + word.len());
+        self.at = span.end;
+        Spanned::new(word, span)
+    }
+
+    fn lose<T>(&mut self, what: &str) -> Result<T, Lost> {
+        self.expected(what);
+        Err(Lost)
+    }
+
+    fn expected(&mut self, what: &str) {
+        let rest = self.rest();
+        let length = match lexemes::word(rest) {
+            "" => rest.chars().next().map_or(0, char::len_utf8),
+            word => word.len(),
+        };
+        let message = format!("expected {what}, found {}", self.next_as_people_see_it());
+        self.report(Diagnostic::new(Code::P302, message).at(Span::new(self.at, self.at + length), ""));
+    }
+
+    fn next_as_people_see_it(&self) -> String {
+        let rest = self.rest();
+        match (lexemes::word(rest), rest.chars().next()) {
+            (_, None) => "the end of the file".to_owned(),
+            ("", Some('"')) => "a quoted text".to_owned(),
+            ("", Some(_)) if rest.starts_with("->") => "`->`".to_owned(),
+            ("", Some(other)) => format!("`{}`", escape(&other.to_string())),
+            (word, Some(_)) => format!("`{}`", escape(&short(word))),
+        }
+    }
+
+    fn report(&mut self, finding: Diagnostic) {
+        if self.is_over {
+            return;
+        }
+        // From a missing quote on, texts and what stands between them have changed places: nothing else is worth a word.
+        if let Some(span) = self.unclosed.take() {
+            let message = "a `\"` is missing: this text ends where another one begins";
+            let unclosed =
+                Diagnostic::new(Code::P302, message).at(Span::new(span.start, span.start + 1), "not closed");
+            let end = Span::new(span.end - 1, span.end);
+            let help = "close it with `\"` where it ends; a quote inside of a text is written `\\\"`";
+            self.found.push(unclosed.at(end, "taken for its end").help(help));
+            self.is_over = true;
+            return;
+        }
+        if self.found.len() >= ERRORS_MAX {
+            let more = Diagnostic::new(Code::P302, "more errors of this kind may follow and are not listed");
+            self.found.push(more.at(Span::at(self.at), "reading ended here").level(Severity::Note));
+            self.is_over = true;
+            return;
+        }
+        self.found.push(finding);
+    }
+}
+
+impl Leniency {
+    fn report(self, found: &mut Vec<Diagnostic>) {
+        let fixed = |span: &Span, text: &str| (*span, Some(text.to_owned()));
+        let kept = |span: &Span| (*span, None);
+        let spaces = self.spaces.iter().map(|span| fixed(span, ","));
+        told("attributes are separated by commas", "a `,` belongs here", spaces.collect(), found);
+        let semicolons = self.semicolons.iter().map(|span| fixed(span, ","));
+        told("attributes are separated by commas, not by semicolons", "", semicolons.collect(), found);
+        let hashes = self.hashes.iter().map(|span| fixed(span, "//"));
+        told("comments begin with `//`", "", hashes.collect(), found);
+        let names = self.quoted_names.iter().map(|(span, name)| fixed(span, name));
+        told("names of nodes stand without quotes", "", names.collect(), found);
+        let ports = self.ports.iter().map(|span| fixed(span, ""));
+        told("the port of an edge is ignored", "", ports.collect(), found);
+        told(
+            "an edge to several nodes stands for one edge to each",
+            "",
+            self.groups.iter().map(kept).collect(),
+            found,
+        );
+        let keywords = self.keywords.iter().map(|(span, word)| fixed(span, word));
+        told("the words of DOT are in lower case", "", keywords.collect(), found);
+    }
+}
+
+// One finding for all places of a leniency (D6): a file without commas has hundreds.
+fn told(message: &str, label: &str, places: Vec<(Span, Option<String>)>, found: &mut Vec<Diagnostic>) {
+    if places.is_empty() {
+        return;
+    }
+    let mut finding = Diagnostic::new(Code::P005, message);
+    for (at, (span, replacement)) in places.iter().enumerate() {
+        if at < PLACES_MAX {
+            finding = finding.at(*span, if at == 0 { label } else { "" });
+        }
+        if let Some(replacement) = replacement {
+            finding = finding_with_edit(finding, *span, replacement);
+        }
+    }
+    if places.len() > PLACES_MAX {
+        finding = finding.note(format!("so it is in {} places", places.len()));
+    }
+    found.push(finding);
+}
+
+// As `Diagnostic::fix`, which sorts after every edit: places come in the order of the text.
+fn finding_with_edit(mut finding: Diagnostic, span: Span, replacement: &str) -> Diagnostic {
+    let edit = crate::diagnostic::Edit { span, replacement: replacement.to_owned() };
+    match &mut finding.fix {
+        Some(fix) => fix.edits.push(edit),
+        None => finding.fix = Some(crate::diagnostic::Fix { edits: vec![edit], safe: true }),
+    }
+    finding
+}
+
+// `label="Fix it]` and, later, `b [label="…`: the quote that closes the first text was meant to open the second.
+fn ends_where_another_begins(text: &str, rest: &str) -> bool {
+    let is_border = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ']' | '}' | '+' | '/');
+    text.trim_end().ends_with('=') && !rest.starts_with(is_border) && !rest.is_empty()
+}
+
+// The nodes that a block names, each once, in the order of the text.
+fn named_in(statements: &[Statement], names: &mut Vec<Spanned<String>>) {
+    let mut add = |name: &Spanned<String>| {
+        if !names.iter().any(|known| known.value == name.value) {
+            names.push(name.clone());
+        }
+    };
+    for statement in statements {
+        match statement {
+            Statement::Node { name, .. } => add(name),
+            Statement::Edges { ends, .. } => ends.iter().flatten().for_each(&mut add),
+            Statement::Defaults { .. } | Statement::Assignment(_) | Statement::Subgraph { .. } => {}
+        }
+    }
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+/// Makes a name that a node can have of any text.
+pub(crate) fn plain(text: &str) -> String {
+    let letters = text.chars().take(60);
+    let plain: String = letters.map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let plain = plain.trim_matches('_');
+    if plain.is_empty() || plain.starts_with(|c: char| c.is_ascii_digit()) {
+        format!("n_{plain}")
+    } else {
+        plain.to_owned()
+    }
+}

@@ -1,0 +1,157 @@
+//! What decides a contract: the files that it runs, in whatever form it names them, and those that its tools read by
+//! themselves.
+
+use std::collections::BTreeSet;
+
+use planctl_glob::is_glob;
+
+use super::following::{At, Follower};
+use super::values::{escaped, straight};
+use super::{FileUse, Reading, Script, Use, Word, read};
+use crate::text::Span;
+use crate::text::paths::leaves_workspace;
+
+/// What decides a contract, as paths relative to the workspace and as patterns.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Deciding {
+    /// Protected where they are there at approval. One that comes later is no change: a source, or another test.
+    pub kept: BTreeSet<String>,
+    /// Protected, and a new one is a change too: it would be run, or go before what is there.
+    pub fixed: BTreeSet<String>,
+    /// Where the contract runs a file that nobody can tell from its text.
+    pub untold: Vec<Span>,
+}
+
+impl Deciding {
+    pub(super) fn untold(&mut self, span: Span) {
+        if !self.untold.contains(&span) {
+            self.untold.push(span);
+        }
+    }
+
+    /// Returns all names and patterns.
+    pub fn all(&self) -> impl Iterator<Item = &str> {
+        self.kept.union(&self.fixed).map(String::as_str)
+    }
+}
+
+/// What can be seen of the workspace that a contract runs in.
+pub trait Look {
+    /// Returns the text of a small file.
+    fn read(&self, path: &str) -> Option<String>;
+
+    /// Says whether something is there; nothing where nobody looks.
+    fn has(&self, path: &str) -> Option<bool>;
+
+    /// Returns the path within the workspace that an absolute one means.
+    fn inside(&self, absolute: &str) -> Option<String>;
+}
+
+/// Sees nothing: what a contract's text says alone.
+pub struct Unseen;
+
+impl Look for Unseen {
+    fn read(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn has(&self, _: &str) -> Option<bool> {
+        None
+    }
+
+    fn inside(&self, _: &str) -> Option<String> {
+        None
+    }
+}
+
+/// Returns what decides a contract. Where it can't be read as bash, nothing is known.
+pub fn deciding(command: &str, look: &dyn Look) -> Deciding {
+    match read(command) {
+        Reading::Read(script) => Follower::follow(&script, look).decided(),
+        Reading::Refused { .. } | Reading::TooDeep => Deciding::default(),
+    }
+}
+
+/// Returns the files that a script names, and what decides it as far as its text tells.
+pub(crate) fn files_and_deciding(script: &Script) -> (Vec<FileUse>, Deciding) {
+    let mut follower = Follower::follow(script, &Unseen);
+    let deciding = follower.decided();
+    (follower.found, deciding)
+}
+
+impl Follower<'_> {
+    /// Returns what decides, less what the contract itself makes.
+    pub(super) fn decided(&mut self) -> Deciding {
+        let mut deciding = std::mem::take(&mut self.deciding);
+        for file in self.found.iter().filter(|file| file.how == Use::Writes && file.is_certain) {
+            deciding.fixed.remove(&escaped(&straight(&file.path)));
+        }
+        deciding.kept.retain(|path| !deciding.fixed.contains(path));
+        deciding
+    }
+
+    /// Takes note of a file that is run.
+    pub(super) fn run_file(&mut self, word: &Word, at: At) {
+        let Some(values) = self.shell.resolved(word) else {
+            // What feeds something else is looked at there, and so is the command in `bash <(…)`.
+            if at.decides && !word.raw.starts_with('(') {
+                self.deciding.untold(word.span);
+            }
+            return;
+        };
+        for value in values {
+            self.decides_by(&value.text, value.is_pattern, value.span, at);
+        }
+    }
+
+    /// Takes note of a file, or of several, that a command is decided by.
+    pub(super) fn decides_by(&mut self, text: &str, is_pattern: bool, span: Span, at: At) {
+        let path = match self.place(text, is_pattern) {
+            Place::Inside(path) => path,
+            Place::Outside => return,
+            Place::Unknown => return self.deciding.untold(span),
+        };
+        // What is run after something was built may be what was built.
+        let may_be_new = at.decides && (is_pattern || !self.has_built);
+        if may_be_new { self.fix(path) } else { self.keep(path) }
+    }
+
+    pub(super) fn keep(&mut self, path: String) {
+        self.deciding.kept.insert(path);
+    }
+
+    pub(super) fn fix(&mut self, path: String) {
+        self.deciding.fixed.insert(path);
+    }
+
+    /// Returns where something lies, as a path or a pattern.
+    pub(super) fn place(&self, text: &str, is_pattern: bool) -> Place {
+        let Some(located) = self.shell.located(text) else { return Place::Unknown };
+        let located = match located.starts_with('/').then(|| self.look.inside(&located)).flatten() {
+            Some(inside) => inside,
+            None => located,
+        };
+        if located.is_empty() || located.contains('\n') || leaves_workspace(&located).is_some() {
+            return Place::Outside;
+        }
+        if !is_pattern {
+            return Place::Inside(escaped(&located));
+        }
+        // The characters of the folder on the way are no pattern's.
+        let folder = self.shell.folder.as_deref().unwrap_or_default();
+        match located.strip_prefix(folder) {
+            Some(rest) if is_glob(folder) => Place::Inside(format!("{}{rest}", escaped(folder))),
+            Some(_) | None => Place::Inside(located),
+        }
+    }
+}
+
+/// Where a file lies.
+pub(super) enum Place {
+    /// In the workspace.
+    Inside(String),
+    /// Elsewhere, where no worker's change is looked for.
+    Outside,
+    /// In a folder that nobody can tell.
+    Unknown,
+}

@@ -1,0 +1,559 @@
+//! Finds the failures in a script that its status does not show: checks whose status is dropped, lost in a pipe, kept where
+//! nothing reads it, or that let the script pass without another check.
+
+use std::collections::BTreeSet;
+
+use super::status::{End, Judge, reads_lines};
+use super::{Command, Compound, CompoundKind, Item, Join, Pipeline, Redirect, Script, Simple, Test, Word};
+use crate::text::Span;
+
+/// The most checks of which it is asked whether a script passes where they fail.
+const SKIPS_MAX: usize = 40;
+
+/// A failure that the script's status never shows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Masked {
+    pub span: Span,
+    pub how: Lost,
+}
+
+/// Why a failure does not count.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Lost {
+    /// Another command follows.
+    Dropped,
+    /// Only the last part of a pipe counts.
+    Piped,
+    /// Only the last round of a loop counts.
+    Round,
+    /// `find … -exec … \;` succeeds whatever its command says.
+    Found,
+    /// `local x=$(…)` succeeds, and `$?` is asked for.
+    Local,
+    /// It is kept in a variable that nothing reads.
+    Unread(String),
+    /// The script ends as expected without another check.
+    Skipped,
+}
+
+/// Returns the failures in a script that do not count, where it is expected to end with a status.
+pub(crate) fn masked(script: &Script, expected: u8) -> Vec<Masked> {
+    let mut judge = Judge::of(script);
+    let skipped = skipped(&mut judge, script, expected);
+    let asked = asked_functions(script);
+    let mut walk = Walk { judge: &judge, words: words(script), asked, scope: None, found: Vec::new() };
+    walk.list(script, Context { counts: true, is_asked: false });
+    let mut found = walk.found;
+    found.extend(skipped.into_iter().map(|span| Masked { span, how: Lost::Skipped }));
+    found
+}
+
+/// Says whether a script only asks about files: tests and searches, and nothing that runs what may have changed.
+pub(crate) fn only_looks(script: &Script) -> bool {
+    let mut looks = true;
+    super::each(script, &mut |command| match command {
+        Command::Simple(simple) => {
+            looks &= matches!(simple.name(), Some("test" | "[" | "grep" | "ls" | "cat" | "wc" | "cmp"));
+        }
+        Command::Test { .. } => {}
+        Command::Compound(_) | Command::Function { .. } => looks = false,
+    });
+    looks
+}
+
+/// What becomes of a status.
+#[derive(Clone, Copy)]
+struct Context {
+    /// The whole looks at it.
+    counts: bool,
+    /// A condition does, so that `set -e` is off.
+    is_asked: bool,
+}
+
+struct Walk<'a, 'j> {
+    judge: &'j Judge<'a>,
+    words: Vec<&'a Word>,
+    /// The functions that some condition calls.
+    asked: BTreeSet<&'a str>,
+    /// The shell of its own that is walked through: what it assigns is lost behind it.
+    scope: Option<Span>,
+    found: Vec<Masked>,
+}
+
+impl<'a> Walk<'a, '_> {
+    fn lost(&mut self, span: Span, how: Lost) {
+        self.found.push(Masked { span, how });
+    }
+
+    fn list(&mut self, script: &'a Script, context: Context) {
+        for (at, item) in script.items.iter().enumerate() {
+            let is_last = at + 1 == script.items.len();
+            let context = Context { counts: is_last && context.counts, ..context };
+            if !item.is_background {
+                self.item(item, script.items.get(at + 1), context);
+            }
+        }
+    }
+
+    fn item(&mut self, item: &'a Item, next: Option<&'a Item>, context: Context) {
+        let last = last_of(item);
+        let stops = self.judge.errexit && !context.is_asked && !last.is_negated;
+        let counts = context.counts || stops;
+        let is_looked_at = next.is_some_and(|next| looks_at_status(std::slice::from_ref(next)));
+        if is_looked_at && let Some(Command::Simple(simple)) = item.first.commands.first() {
+            let names =
+                matches!(simple.name(), Some("local" | "declare" | "export" | "readonly" | "typeset"));
+            if names && simple.words.iter().any(|word| !word.nested.is_empty()) {
+                self.lost(item.span, Lost::Local);
+            }
+        }
+        if !counts && !is_looked_at {
+            self.dropped(item, context);
+        } else if !context.counts && stops && is_and_of_checks(item) && !is_looked_at {
+            // `set -e` looks at the last command of a list alone.
+            self.lost(item.span, Lost::Dropped);
+        }
+        self.unread(item);
+        let pipelines: Vec<&'a Pipeline> = pipelines(item).collect();
+        for (at, pipeline) in pipelines.iter().enumerate() {
+            let is_last = at + 1 == pipelines.len();
+            let looks = item.rest.get(at).is_some_and(|(_, next)| looks_at(next));
+            if !self.judge.pipefail && counts && loses(pipeline) && !looks && !is_looked_at {
+                self.lost(pipeline.span, Lost::Piped);
+            }
+            let inner = Context {
+                counts: !is_last || counts,
+                is_asked: context.is_asked || !is_last || pipeline.is_negated,
+            };
+            self.commands(pipeline, inner);
+        }
+    }
+
+    // A check whose status nothing asks for.
+    fn dropped(&mut self, item: &'a Item, context: Context) {
+        let flow = self.judge.item(item, context.is_asked);
+        let is_fixed = matches!(flow.only(), Some(End::Known(_)));
+        let guards = !flow.exits.is_empty() || flow.on.is_empty();
+        if !is_fixed && !guards && is_check_dropped(item) && !self.is_read_later(item) {
+            self.lost(item.span, Lost::Dropped);
+        }
+    }
+
+    // `grep -q x f || fail=1`: a variable that nothing reads keeps nothing.
+    fn unread(&mut self, item: &'a Item) {
+        let Some((_, last)) = item.rest.last() else { return };
+        let [command] = last.commands.as_slice() else { return };
+        let Some(name) = assigned(command) else { return };
+        let is_check = pipelines(item).next().is_some_and(is_check);
+        let is_own = |word: &&Word| word.span.start >= last.span.start && word.span.end <= last.span.end;
+        let is_seen = |word: &Word| {
+            self.scope.is_none_or(|scope| scope.start <= word.span.start && word.span.end <= scope.end)
+        };
+        let mut others = self.words.iter().copied().filter(|word| !is_own(word));
+        if is_check && !others.any(|word| names(word, &name) && is_seen(word)) {
+            self.lost(last.span, Lost::Unread(name));
+        }
+    }
+
+    // What a command writes to a file that is looked into later, is no check.
+    fn is_read_later(&self, item: &Item) -> bool {
+        let [Command::Simple(simple)] = last_of(item).commands.as_slice() else { return false };
+        let written = simple.redirects.iter().filter(|redirect| redirect.writes && !redirect.is_document);
+        let targets: Vec<&str> = written.map(|redirect| redirect.target.text()).collect();
+        self.words.iter().any(|word| {
+            word.span.start >= item.span.end && targets.iter().any(|target| word.raw.contains(target))
+        })
+    }
+
+    fn commands(&mut self, pipeline: &'a Pipeline, context: Context) {
+        let is_pipe = pipeline.commands.len() > 1;
+        for (at, command) in pipeline.commands.iter().enumerate() {
+            let is_last = at + 1 == pipeline.commands.len();
+            let inner = Context { counts: context.counts && (is_last || self.judge.pipefail), ..context };
+            let outer = self.scope;
+            if is_pipe && outer.is_none() {
+                self.scope = Some(command.span());
+            }
+            match command {
+                Command::Simple(simple) if finds(simple) => self.lost(simple.span, Lost::Found),
+                Command::Compound(compound) => self.compound(compound, inner),
+                Command::Function { name, body, .. } => {
+                    let is_asked = self.asked.contains(name.as_str());
+                    self.list(body, Context { counts: true, is_asked });
+                }
+                Command::Simple(_) | Command::Test { .. } => {}
+            }
+            self.scope = outer;
+        }
+    }
+
+    fn compound(&mut self, compound: &'a Compound, context: Context) {
+        let outer = self.scope;
+        if compound.kind == CompoundKind::Subshell && outer.is_none() {
+            self.scope = Some(compound.span);
+        }
+        for condition in &compound.conditions {
+            self.list(condition, Context { counts: true, is_asked: true });
+        }
+        let is_loop = match compound.kind {
+            CompoundKind::For => !matches!(compound.words.as_slice(), [word] if word.literal.is_some()),
+            CompoundKind::While => reads_lines(compound),
+            CompoundKind::Group
+            | CompoundKind::Subshell
+            | CompoundKind::If
+            | CompoundKind::Select
+            | CompoundKind::Case
+            | CompoundKind::Arithmetic
+            | CompoundKind::Coprocess => false,
+        };
+        for body in &compound.bodies {
+            // `|| { diff a b; exit 1; }` tells why and then fails.
+            if !self.judge.list(body, context.is_asked).on.is_empty() {
+                self.list(body, context);
+            }
+            let stops = self.judge.errexit && !context.is_asked;
+            if let Some(last) = body.items.last().filter(|_| is_loop && context.counts && !stops) {
+                let before = self.found.len();
+                self.dropped(last, context);
+                self.found[before..].iter_mut().for_each(|masked| masked.how = Lost::Round);
+            }
+        }
+        self.scope = outer;
+    }
+}
+
+fn pipelines(item: &Item) -> impl Iterator<Item = &Pipeline> {
+    std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline))
+}
+
+fn last_of(item: &Item) -> &Pipeline {
+    item.rest.last().map_or(&item.first, |(_, last)| last)
+}
+
+// Of `a && b`, `b` counts; where `b` only prepares or keeps something, `a` chose whether it is done.
+fn is_check_dropped(item: &Item) -> bool {
+    let last = last_of(item);
+    let prints = matches!(last.commands.as_slice(), [command] if prints_only(command));
+    let are_and = item.rest.iter().all(|(how, _)| *how == Join::And);
+    is_check(last) || (prints && are_and && is_check(&item.first))
+}
+
+// `cd src && make`: not `[ -f x ] && make`, which chooses.
+fn is_and_of_checks(item: &Item) -> bool {
+    let chooses = |pipeline: &Pipeline| match pipeline.commands.as_slice() {
+        [Command::Simple(simple)] => Test::of(simple).is_some() || simple.name() == Some("command"),
+        [Command::Test { .. }] => true,
+        _ => false,
+    };
+    let are_and = item.rest.iter().all(|(how, _)| *how == Join::And);
+    !item.rest.is_empty()
+        && are_and
+        && pipelines(item).all(|pipeline| is_check(pipeline) && !chooses(pipeline))
+}
+
+// Assignments, what prepares a check and what shows something are no checks themselves.
+fn is_check(pipeline: &Pipeline) -> bool {
+    match pipeline.commands.last() {
+        Some(Command::Simple(simple)) => {
+            let is_text = simple.redirects.iter().any(|redirect| redirect.writes)
+                && simple.redirects.iter().any(|redirect| redirect.is_document);
+            !is_text && !prepares(simple) && !shows(simple) && assigned_by(simple).is_none()
+        }
+        // What a loop does is looked at by itself.
+        Some(Command::Compound(compound)) => {
+            !matches!(compound.kind, CompoundKind::Arithmetic | CompoundKind::While | CompoundKind::For)
+        }
+        Some(Command::Function { .. }) => false,
+        Some(Command::Test { .. }) | None => true,
+    }
+}
+
+fn prepares(simple: &Simple) -> bool {
+    matches!(
+        simple.name(),
+        None | Some(
+            "." | "bind"
+                | "break"
+                | "chmod"
+                | "continue"
+                | "cp"
+                | "declare"
+                | "eval"
+                | "exec"
+                | "export"
+                | "getopts"
+                | "hash"
+                | "kill"
+                | "ln"
+                | "local"
+                | "mapfile"
+                | "mkdir"
+                | "mv"
+                | "pkill"
+                | "read"
+                | "readarray"
+                | "readonly"
+                | "rm"
+                | "rmdir"
+                | "shift"
+                | "source"
+                | "tar"
+                | "touch"
+                | "trap"
+                | "truncate"
+                | "type"
+                | "typeset"
+                | "ulimit"
+                | "umask"
+                | "unset"
+                | "unzip"
+                | "wait"
+        )
+    )
+}
+
+// Commands that are run for what they print into the log, or to clear away.
+fn shows(simple: &Simple) -> bool {
+    let words = simple.texts();
+    let has = |flags: &[&str]| words.iter().any(|word| flags.contains(word));
+    match words.as_slice() {
+        [
+            "cat" | "tail" | "head" | "ls" | "sort" | "wc" | "ps" | "df" | "du" | "env" | "uname" | "date",
+            ..,
+        ] => true,
+        ["sed" | "find", ..] => true,
+        ["docker" | "podman", verb, ..] => {
+            matches!(*verb, "rm" | "stop" | "kill" | "logs" | "ps" | "pull" | "network" | "volume" | "images")
+        }
+        ["docker-compose" | "docker" | "podman", ..] => has(&["down", "stop", "logs", "ps"]),
+        ["git", ..] => match super::git_verb(&words).and_then(|at| words.get(at)).copied() {
+            Some("status" | "log" | "show" | "branch" | "stash" | "config" | "fetch" | "add") => true,
+            Some("diff") => !has(&["--quiet", "--exit-code", "--check"]),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn prints_only(command: &Command) -> bool {
+    let name = command.as_simple().and_then(Simple::name);
+    matches!(name, Some("echo" | "printf" | "true" | ":"))
+}
+
+// The variable that a command keeps something in: `n=1`, `((n++))`, `let n+=1`.
+fn assigned(command: &Command) -> Option<String> {
+    let identifier = |text: &str| {
+        let text = text.trim_start_matches(['+', '-', ' ', '(', '"', '\'']);
+        let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
+        (end > 0).then(|| text[..end].to_owned())
+    };
+    match command {
+        Command::Simple(simple) => assigned_by(simple).or_else(|| match simple.texts().as_slice() {
+            ["let", expression, ..] => identifier(expression),
+            _ => None,
+        }),
+        Command::Compound(compound) if compound.kind == CompoundKind::Arithmetic => {
+            let text = compound.words.first()?.raw.trim();
+            (text.contains("++") || text.contains("--") || text.contains('=')).then(|| identifier(text))?
+        }
+        Command::Compound(_) | Command::Function { .. } | Command::Test { .. } => None,
+    }
+}
+
+fn assigned_by(simple: &Simple) -> Option<String> {
+    let word = simple.assignments.first().filter(|_| simple.words.is_empty())?;
+    Some(word.raw.split_once('=')?.0.trim_end_matches('+').to_owned())
+}
+
+// Says whether a word speaks of a variable; a word that only happens to be its name counts, too.
+fn names(word: &Word, name: &str) -> bool {
+    let text = match word.raw.split_once('=') {
+        Some((own, value)) if own.trim_end_matches('+') == name => value,
+        Some(_) | None => word.raw.as_str(),
+    };
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices(name)
+        .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part))
+}
+
+fn words(script: &Script) -> Vec<&Word> {
+    let mut found = Vec::new();
+    fn targets(redirects: &[Redirect]) -> impl Iterator<Item = &Word> {
+        redirects.iter().map(|redirect| &redirect.target)
+    }
+    super::each(script, &mut |command| match command {
+        Command::Simple(simple) => {
+            found.extend(simple.assignments.iter().chain(&simple.words).chain(targets(&simple.redirects)));
+            found.extend(simple.arrays.iter().flat_map(|(_, values)| values));
+        }
+        Command::Compound(compound) => {
+            found.extend(compound.words.iter().chain(targets(&compound.redirects)));
+        }
+        Command::Test { test, redirects, .. } => {
+            found.extend(test.words());
+            found.extend(targets(redirects));
+        }
+        Command::Function { .. } => {}
+    });
+    found
+}
+
+// The functions that are called where their status is asked for.
+fn asked_functions(script: &Script) -> BTreeSet<&str> {
+    let mut asked = BTreeSet::new();
+    let mut spans: Vec<Span> = Vec::new();
+    super::each_list(script, &mut |list| {
+        for item in &list.items {
+            let before = item.rest.len();
+            pipelines(item).take(before).for_each(|pipeline| spans.push(pipeline.span));
+            pipelines(item)
+                .filter(|pipeline| pipeline.is_negated)
+                .for_each(|pipeline| spans.push(pipeline.span));
+        }
+    });
+    super::each(script, &mut |command| {
+        if let Command::Compound(compound) = command {
+            let conditions = compound.conditions.iter().flat_map(|list| &list.items);
+            spans.extend(conditions.map(|item| item.span));
+        }
+    });
+    super::each_simple(script, &mut |simple| {
+        let is_asked =
+            spans.iter().any(|span| span.start <= simple.span.start && simple.span.end <= span.end);
+        asked.extend(simple.name().filter(|_| is_asked));
+    });
+    asked
+}
+
+fn looks_at_status(items: &[Item]) -> bool {
+    items.iter().any(|item| pipelines(item).any(looks_at))
+}
+
+// The command looks at `$?` or at the parts of the pipe before it.
+fn looks_at(pipeline: &Pipeline) -> bool {
+    let one = Script {
+        items: vec![Item {
+            first: pipeline.clone(),
+            rest: Vec::new(),
+            is_background: false,
+            span: pipeline.span,
+        }],
+    };
+    words(&one).iter().any(|word| word.raw.contains("$?") || word.raw.contains("PIPESTATUS"))
+}
+
+// The last part of the pipe succeeds whatever it is fed, or at what else it is fed.
+fn loses(pipeline: &Pipeline) -> bool {
+    let [before @ .., last] = pipeline.commands.as_slice() else { return false };
+    let Command::Simple(last) = last else { return false };
+    let swallows = match last.texts().as_slice() {
+        [
+            "tee" | "cat" | "head" | "tail" | "sort" | "uniq" | "tr" | "cut" | "sed" | "less" | "more"
+            | "column" | "nl" | "tac" | "rev" | "paste" | "fold",
+            ..,
+        ] => true,
+        ["grep", options @ ..] => options.iter().any(|option| {
+            *option == "--invert-match"
+                || (option.starts_with('-')
+                    && !option.starts_with("--")
+                    && option.contains('v')
+                    && !option.contains('q'))
+        }),
+        _ => false,
+    };
+    let prints_only = |command: &Command| match command {
+        Command::Simple(simple) => matches!(
+            simple.name(),
+            Some(
+                "echo" | "printf" | "cat" | "ls" | "date" | "seq" | "find" | "git" | "sort" | "sed" | "grep"
+            )
+        ),
+        Command::Compound(_) | Command::Function { .. } | Command::Test { .. } => false,
+    };
+    let first = before.first();
+    let is_filter = last.name() == Some("grep");
+    swallows
+        && first.is_some_and(|first| {
+            let name = first.as_simple().and_then(Simple::name);
+            let is_text = matches!(name, Some("echo" | "printf" | "cat" | "ls" | "date" | "seq"));
+            !(is_text || is_filter && prints_only(first))
+        })
+}
+
+// `find … -exec grep -q x {} \;`: a command that makes or removes something is not run for its status.
+fn finds(simple: &Simple) -> bool {
+    let words = simple.texts();
+    if words.first() != Some(&"find") {
+        return false;
+    }
+    let starts = (0..words.len()).filter(|at| matches!(words[*at], "-exec" | "-execdir"));
+    let is_lost = |at: usize| {
+        let rest = &words[at + 1..];
+        let end = rest.iter().position(|word| matches!(*word, ";" | "+"));
+        let ends = end.is_some_and(|end| rest[end] == ";");
+        ends && matches!(
+            rest.first().copied(),
+            Some(
+                "grep"
+                    | "test"
+                    | "["
+                    | "false"
+                    | "python"
+                    | "python3"
+                    | "node"
+                    | "ruby"
+                    | "perl"
+                    | "bash"
+                    | "sh"
+                    | "diff"
+                    | "cmp"
+                    | "shellcheck"
+                    | "jq"
+                    | "pytest"
+                    | "gcc"
+                    | "php"
+            )
+        )
+    };
+    // Where it prints what passes, a later part of the pipe may look.
+    let prints = words.iter().any(|word| matches!(*word, "-print" | "-quit" | "-print0" | "-printf"));
+    !prints && starts.into_iter().any(is_lost)
+}
+
+// The checks that choose a way on which the script ends as expected without any other check.
+fn skipped<'a>(judge: &mut Judge<'a>, script: &'a Script, expected: u8) -> Vec<Span> {
+    let mut choices = Vec::new();
+    choose(script, &mut choices);
+    let wanted = End::Known(expected);
+    let may_be_wanted = |end: &End| match end {
+        End::Any => true,
+        End::Failing => expected != 0,
+        End::Known(_) => *end == wanted,
+    };
+    let mut found = Vec::new();
+    for choice in choices.into_iter().filter(|choice| is_check(choice)).take(SKIPS_MAX) {
+        let passed = judge.by(script, choice, End::Known(0));
+        let failed = judge.by(script, choice, End::Failing);
+        let is_skipped = failed.iter().eq([&wanted]);
+        if is_skipped && passed != failed && passed.iter().any(may_be_wanted) {
+            found.push(choice.span);
+        }
+    }
+    found
+}
+
+fn choose<'a>(script: &'a Script, choices: &mut Vec<&'a Pipeline>) {
+    for item in script.items.iter().filter(|item| !item.is_background) {
+        choices.extend(pipelines(item).take(item.rest.len()));
+        for command in pipelines(item).filter_map(|pipeline| pipeline.commands.first()) {
+            let Command::Compound(compound) = command else { continue };
+            let is_once =
+                matches!(compound.kind, CompoundKind::If | CompoundKind::Group | CompoundKind::Subshell);
+            if is_once {
+                let conditions = compound.conditions.iter().filter_map(|list| list.items.last());
+                choices.extend(conditions.flat_map(pipelines));
+                compound.bodies.iter().for_each(|body| choose(body, choices));
+            }
+        }
+    }
+}

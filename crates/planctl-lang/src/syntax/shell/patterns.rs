@@ -1,0 +1,245 @@
+//! Searches that say less than they seem to: patterns that every line matches, and those that match either verdict.
+
+use super::walk::each_wanted;
+use super::{Arguments, Command, Item, Join, Script, Simple, Test, Word, chain, each_list};
+use crate::text::Span;
+
+/// A search that proves little.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Doubt {
+    /// Its pattern matches every line.
+    AnyLine(Span),
+    /// Its pattern matches one verdict as well as the opposite.
+    EitherVerdict {
+        /// The pattern.
+        span: Span,
+        /// A word of one side.
+        good: String,
+        /// A word of the other.
+        bad: String,
+    },
+}
+
+/// Returns the searches of a script that prove little.
+pub(crate) fn doubtful(script: &Script) -> Vec<Doubt> {
+    let mut found = Vec::new();
+    let mut patterns: Vec<(String, Span)> = Vec::new();
+    each_wanted(script, true, &mut |command, is_wanted| match command {
+        Command::Simple(simple) => {
+            for words in chain(&simple.words) {
+                let Some(search) = Search::of(words) else { continue };
+                patterns.extend(search.patterns.iter().map(|word| (word.text().to_owned(), word.span)));
+                found.extend(search.doubt().filter(|_| is_wanted));
+            }
+        }
+        Command::Test { test, .. } => found.extend(of_match(test).filter(|_| is_wanted)),
+        Command::Compound(_) | Command::Function { .. } => {}
+    });
+    each_list(script, &mut |list| found.extend(list.items.iter().filter_map(of_either)));
+    // Where another search decides between the two, the first only looks at the form.
+    found.retain(|doubt| match doubt {
+        Doubt::AnyLine(_) => true,
+        Doubt::EitherVerdict { span, .. } => !patterns.iter().any(|(pattern, other)| {
+            !inside(*other, *span) && matches!(side(pattern), Some((Side::Good | Side::Bad, _)))
+        }),
+    });
+    found
+}
+
+fn inside(inner: Span, outer: Span) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
+
+/// A `grep` or the like.
+struct Search<'a> {
+    patterns: Vec<&'a Word>,
+    is_fixed: bool,
+    /// Says that `|` divides alternatives, where `\|` does not.
+    is_extended: bool,
+    is_inverted: bool,
+    /// Says that it prints how many lines it found, for something else to look at.
+    is_count: bool,
+    names_file: bool,
+}
+
+impl<'a> Search<'a> {
+    fn of(words: &'a [Word]) -> Option<Search<'a>> {
+        let name = words.first()?.literal.as_deref()?;
+        if !matches!(name, "grep" | "egrep" | "fgrep" | "rg" | "ag") {
+            return None;
+        }
+        let long = ["regexp", "file", "max-count", "include", "exclude", "glob", "type"];
+        let short = if matches!(name, "rg" | "ag") { "efmABCgtT" } else { "efmABCDd" };
+        let read = Arguments::read(&words[1..], short, &long);
+        let mut patterns: Vec<&Word> = read.values("e", "regexp").collect();
+        let mut positional = read.positional.iter().copied();
+        if patterns.is_empty() && read.values("f", "file").next().is_none() {
+            patterns.extend(positional.next());
+        }
+        let has = |letter, name: &str| read.has(letter, name);
+        Some(Search {
+            patterns,
+            is_fixed: name == "fgrep" || has('F', "fixed-strings"),
+            is_extended: !name.starts_with("grep") || has('E', "extended-regexp") || has('P', "perl-regexp"),
+            is_inverted: has('v', "invert-match") || has('L', "files-without-match"),
+            is_count: has('c', "count"),
+            names_file: positional.next().is_some(),
+        })
+    }
+
+    fn doubt(&self) -> Option<Doubt> {
+        if self.is_inverted {
+            return None;
+        }
+        let literal = |word: &&&Word| word.literal.as_deref().map(matches_all).unwrap_or(false);
+        if let Some(word) = self.patterns.iter().find(literal) {
+            return (!self.is_count && (self.names_file && !self.is_fixed || word.text().is_empty()))
+                .then_some(Doubt::AnyLine(word.span));
+        }
+        if self.is_fixed && self.patterns.len() < 2 {
+            return None;
+        }
+        let bar = if self.is_extended { "|" } else { "\\|" };
+        let alternatives = self.patterns.iter().flat_map(|word| word.text().split(bar)).collect::<Vec<_>>();
+        let span = self.patterns.iter().map(|word| word.span).reduce(Span::to)?;
+        either(&alternatives, span)
+    }
+}
+
+fn matches_all(pattern: &str) -> bool {
+    matches!(pattern, "" | ".*" | "^" | "$" | "^.*$" | ".*$" | "^.*" | ".") || is_repeated(pattern)
+}
+
+// One character or one set of them, any number of times: `z*`, `[a-z]*`.
+fn is_repeated(pattern: &str) -> bool {
+    let Some(atom) = pattern.strip_prefix('^').unwrap_or(pattern).strip_suffix('*') else { return false };
+    let is_set = atom.starts_with('[') && atom.find(']').is_some_and(|end| end + 1 == atom.len());
+    is_set || (atom.chars().count() == 1 && !atom.starts_with(['\\', '*']))
+}
+
+// `[[ $verdict =~ approved|rejected ]]`
+fn of_match(test: &Test) -> Option<Doubt> {
+    let Test::Binary(_, operator, right) = test else { return None };
+    let alternatives: Vec<&str> = right.raw.split('|').collect();
+    if operator == "=~" { either(&alternatives, right.span) } else { None }
+}
+
+// `grep -q APPROVED f || grep -q REJECTED f`
+fn of_either(item: &Item) -> Option<Doubt> {
+    if item.rest.is_empty() || item.rest.iter().any(|(how, _)| *how == Join::And) {
+        return None;
+    }
+    let pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline));
+    let mut alternatives = Vec::new();
+    for pipeline in pipelines {
+        let [Command::Simple(simple)] = pipeline.commands.as_slice() else { return None };
+        if pipeline.is_negated {
+            return None;
+        }
+        alternatives.push(searched(simple)?);
+    }
+    either(&alternatives, item.span)
+}
+
+fn searched(simple: &Simple) -> Option<&str> {
+    let search = Search::of(&simple.words).filter(|search| !search.is_inverted)?;
+    match search.patterns.as_slice() {
+        [pattern] => Some(pattern.text()),
+        _ => None,
+    }
+}
+
+fn either(alternatives: &[&str], span: Span) -> Option<Doubt> {
+    if alternatives.len() < 2 {
+        return None;
+    }
+    let sides: Vec<(Side, String)> = alternatives.iter().filter_map(|text| side(text)).collect();
+    let of = |wanted: Side| sides.iter().find(|(side, _)| *side == wanted).map(|(_, word)| word.clone());
+    Some(Doubt::EitherVerdict { span, good: of(Side::Good)?, bad: of(Side::Bad)? })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Good,
+    Bad,
+    Mixed,
+}
+
+const GOOD: &[&str] = &[
+    "approved",
+    "approve",
+    "accepted",
+    "accept",
+    "pass",
+    "passed",
+    "passes",
+    "passing",
+    "ok",
+    "okay",
+    "success",
+    "succeeded",
+    "successful",
+    "yes",
+    "true",
+    "done",
+    "complete",
+    "completed",
+    "finished",
+    "lgtm",
+    "green",
+    "valid",
+    "granted",
+    "allowed",
+];
+const BAD: &[&str] = &[
+    "rejected",
+    "reject",
+    "denied",
+    "declined",
+    "fail",
+    "failed",
+    "fails",
+    "failing",
+    "failure",
+    "failures",
+    "error",
+    "errors",
+    "false",
+    "incomplete",
+    "unfinished",
+    "pending",
+    "blocked",
+    "red",
+    "invalid",
+    "requested",
+    "needs",
+    "todo",
+    "refused",
+    "unapproved",
+    "disapproved",
+    "forbidden",
+];
+
+// Which verdict a text names, and the text without what only frames it.
+fn side(text: &str) -> Option<(Side, String)> {
+    let is_part = |c: char| c.is_alphanumeric();
+    let words: Vec<&str> = text.split(|c: char| !is_part(c)).filter(|word| !word.is_empty()).collect();
+    let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+    let known = |list: &[&str]| lower.iter().position(|word| list.contains(&word.as_str()));
+    let denies = lower.iter().any(|word| matches!(word.as_str(), "not" | "never" | "un"));
+    let is_none = lower.iter().any(|word| matches!(word.as_str(), "0" | "zero" | "without"));
+    // A group that its alternatives share has its beginning in the first and its end in the last.
+    let alone = text.rsplit_once('(').map_or(text, |(_, inner)| inner);
+    let alone = alone.split_once(')').map_or(alone, |(inner, _)| inner);
+    let shown = alone.trim_matches(|c: char| !is_part(c)).to_owned();
+    match (known(GOOD), known(BAD)) {
+        (Some(_), Some(_)) => Some((Side::Mixed, shown)),
+        (Some(_), None) => Some((if denies { Side::Bad } else { Side::Good }, shown)),
+        (None, Some(_)) if is_none || denies || lower.iter().any(|word| word == "no") => {
+            Some((Side::Good, shown))
+        }
+        (None, Some(_)) => Some((Side::Bad, shown)),
+        (None, None) if lower.as_slice() == ["no"] => Some((Side::Bad, shown)),
+        (None, None) => None,
+    }
+}

@@ -1,0 +1,356 @@
+//! Reads the small languages of field values: durations, budgets, policies, exit codes.
+
+use planctl_engine::Priority;
+
+use crate::diagnostic::did_you_mean;
+use crate::text::limits::RETRIES_MAX;
+use crate::text::near::nearest;
+
+const POLICY: &str = "write `retry(N)`, `escalate`, `abort`, `skip`, `warn`, or `retry(N), then <one of those>`, N from 1 to 20";
+
+/// What happens when a gate fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OnFail {
+    /// `retry(N)`, where it is said.
+    pub retries: Option<u16>,
+    /// What follows the last attempt, where it is said.
+    pub then: Option<Then>,
+}
+
+/// What follows the last attempt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Then {
+    /// A person is asked.
+    Escalate,
+    /// The run fails.
+    Abort,
+    /// The step settles as skipped and the run goes on.
+    Skip,
+    /// The step settles as warned and the run goes on.
+    Warn,
+}
+
+impl Then {
+    /// Returns the verb as authors write it.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Then::Escalate => "escalate",
+            Then::Abort => "abort",
+            Then::Skip => "skip",
+            Then::Warn => "warn",
+        }
+    }
+}
+
+/// Why a value can't be read: what is wrong, and what is allowed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Unread {
+    pub why: String,
+    pub help: String,
+    /// What of the value it is about, in lower case; all of it where nothing is said.
+    pub part: Option<String>,
+}
+
+impl Unread {
+    pub(crate) fn new(why: impl Into<String>, help: impl Into<String>) -> Unread {
+        Unread { why: why.into(), help: help.into(), part: None }
+    }
+
+    fn of(self, part: &str) -> Unread {
+        Unread { part: Some(part.to_owned()).filter(|part| !part.is_empty()), ..self }
+    }
+}
+
+/// Reads `retry(2), then escalate` (rows 41 to 43).
+pub(crate) fn on_fail(text: &str) -> Result<OnFail, Unread> {
+    let lower = text.trim().trim_end_matches('.').to_lowercase();
+    let (first, rest) = split_then(&lower);
+    if let Some(inner) = first.strip_prefix("retry").map(str::trim) {
+        let retries = retries(inner).map_err(|unread| unread.of(first))?;
+        let then = match rest {
+            None => None,
+            Some(rest) if rest.starts_with("retry") => {
+                return Err(Unread::new("a policy has one `retry(N)`, and it stands first", POLICY).of(rest));
+            }
+            Some(rest) => Some(verb(rest)?),
+        };
+        return Ok(OnFail { retries: Some(retries), then });
+    }
+    let then = verb(first)?;
+    match rest {
+        None => Ok(OnFail { retries: None, then: Some(then) }),
+        Some(_) => Err(Unread::new(format!("nothing follows `{}`", then.verb()), POLICY)),
+    }
+}
+
+fn split_then(text: &str) -> (&str, Option<&str>) {
+    if let Some((first, rest)) = text.split_once(',') {
+        let rest = rest.trim();
+        let rest = rest.strip_prefix("then").map_or(rest, str::trim);
+        return (first.trim(), Some(rest));
+    }
+    match text.split_once(" then ") {
+        Some((first, rest)) => (first.trim(), Some(rest.trim())),
+        None => (text, None),
+    }
+}
+
+/// Returns the priority of this name.
+pub(crate) fn priority_of(word: &str) -> Option<Priority> {
+    match word {
+        "low" => Some(Priority::Low),
+        "normal" => Some(Priority::Normal),
+        "high" => Some(Priority::High),
+        "urgent" => Some(Priority::Urgent),
+        _ => None,
+    }
+}
+
+/// Reads a policy of `**on_fail:**` that stands elsewhere.
+pub(crate) fn on_fail_of(text: &str) -> Option<OnFail> {
+    on_fail(text).ok()
+}
+
+/// Says whether a text is a policy of `**on_fail:**`.
+pub(crate) fn is_on_fail(text: &str) -> bool {
+    on_fail(text).is_ok()
+}
+
+fn retries(inner: &str) -> Result<u16, Unread> {
+    let Some(number) = inner.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).map(str::trim) else {
+        return Err(Unread::new("the number of retries stands in parentheses: `retry(2)`", POLICY));
+    };
+    let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    match number.parse::<u16>() {
+        Ok(count) if digits && (1..=RETRIES_MAX).contains(&count) => Ok(count),
+        _ => Err(Unread::new("the number of retries is a whole number from 1 to 20", POLICY)),
+    }
+}
+
+fn verb(text: &str) -> Result<Then, Unread> {
+    for then in [Then::Escalate, Then::Abort, Then::Skip, Then::Warn] {
+        if text == then.verb() {
+            return Ok(then);
+        }
+    }
+    let known = ["retry", "escalate", "abort", "skip", "warn"];
+    let near = did_you_mean(text, known);
+    let why = match near {
+        Some(near) => format!("`{}` is no policy; did you mean `{near}`?", crate::text::escape(text)),
+        None if text.is_empty() => "the policy is empty".to_owned(),
+        None => format!("`{}` is no policy", crate::text::escape(text)),
+    };
+    Err(Unread::new(why, POLICY).of(text))
+}
+
+/// Reads the rest of an `exit_code …` line (row 39).
+pub(crate) fn exit_code(text: &str) -> Result<u8, Unread> {
+    let help = "write `exit_code == N`, N a whole number from 0 to 255";
+    let text = text.trim().trim_matches('`');
+    let rest = text.strip_prefix("exit_code").unwrap_or(text).trim_start();
+    let Some(number) = rest.strip_prefix("==").map(str::trim) else {
+        return Err(Unread::new("the exit code is compared with `==`", help));
+    };
+    let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    match number.parse::<u8>() {
+        Ok(code) if digits => Ok(code),
+        _ => Err(Unread::new(format!("`{}` is no exit code", crate::text::escape(number)), help)),
+    }
+}
+
+/// Returns the exit code that was meant beyond doubt: `exit_code = 0`, `exit code: 0`, `exit_code is 0`.
+pub(crate) fn meant_exit_code(text: &str) -> Option<u8> {
+    let lower = text.trim().trim_matches('`').trim_end_matches('.').to_lowercase();
+    let rest = ["exit_code", "exit code", "exitcode"].iter().find_map(|name| lower.strip_prefix(name))?;
+    let rest = rest.trim_matches(['*', ' ', '\t']);
+    let number = ["===", "==", "=", ":", "is ", "equals ", ""]
+        .iter()
+        .find_map(|sign| rest.strip_prefix(sign))?
+        .trim_matches(['*', ' ', '\t']);
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    number.parse().ok().filter(|_| is_number)
+}
+
+/// Returns the policy that was meant beyond doubt: `retry 2 then esclate`.
+pub(crate) fn meant_on_fail(text: &str) -> Option<String> {
+    let lower = text.to_lowercase();
+    if lower.contains(['-', '.', '"', '\'']) {
+        return None;
+    }
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> =
+        words.into_iter().filter(|word| !matches!(*word, "then" | "times" | "time" | "and")).collect();
+    let only = |word: &str, known: &[&'static str]| {
+        nearest(word, known.iter().copied()).filter(|near| near.is_only).map(|near| near.word)
+    };
+    let verb = |word: &str| only(word, &["escalate", "abort", "skip", "warn"]).map(str::to_owned);
+    let retry = |word: &str, number: &str| {
+        let is_retry = nearest(word, ["retry", "retries"]).is_some();
+        let count: u16 = number.parse().ok().filter(|_| is_retry)?;
+        (1..=RETRIES_MAX).contains(&count).then(|| format!("retry({count})"))
+    };
+    match words.as_slice() {
+        [one] => verb(one),
+        [first, number] => retry(first, number),
+        [first, number, then] => Some(format!("{}, then {}", retry(first, number)?, verb(then)?)),
+        _ => None,
+    }
+}
+
+/// Reads `10 min`, `1h30m`, `90 s`, `2 hours`, `half an hour`.
+pub(crate) fn duration(text: &str) -> Result<u64, Unread> {
+    let help = "write a number and a unit: `90 s`, `10 min`, `1h30m`, `2 hours`";
+    let shown = crate::text::escape(text.trim());
+    let time = match time(&text.trim().to_ascii_lowercase()) {
+        Ok(time) => time,
+        Err(TimeFault::Empty) => return Err(Unread::new("the duration is empty", help)),
+        Err(TimeFault::Amount) => return Err(Unread::new(format!("`{shown}` is no duration"), help)),
+        Err(TimeFault::Unit) => return Err(Unread::new(format!("`{shown}` has no unit of time"), help)),
+    };
+    if !(1.0..=YEAR_SECONDS).contains(&time.seconds) {
+        return Err(Unread::new("a duration lies between one second and a year", help));
+    }
+    // The range was checked just above, so the cast keeps the value.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    Ok(time.seconds.round() as u64)
+}
+
+/// A time as it was written.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Time {
+    pub seconds: f64,
+    /// Its largest unit, in seconds.
+    pub most: f64,
+    /// Its smallest unit, in seconds.
+    pub least: f64,
+}
+
+impl Time {
+    pub(crate) fn of(seconds: f64, unit: f64) -> Time {
+        Time { seconds, most: unit, least: unit }
+    }
+
+    pub(crate) fn plus(self, seconds: f64) -> Time {
+        Time { seconds: self.seconds + seconds, ..self }
+    }
+}
+
+/// Why a text is no time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TimeFault {
+    Empty,
+    Amount,
+    Unit,
+}
+
+/// Reads amounts with units of time, in lower case: `1h 30m`, `half an hour`, `1 hour and 30 minutes`.
+pub(crate) fn time(text: &str) -> Result<Time, TimeFault> {
+    let mut rest = text.trim();
+    let mut sum: Option<Time> = None;
+    while !rest.is_empty() {
+        if sum.is_some() {
+            rest = rest.strip_prefix("and ").unwrap_or(rest).trim_start();
+        }
+        if let (Some(time), "half" | "a half") = (sum, rest) {
+            return Ok(time.plus(0.5 * time.least));
+        }
+        let (amount, after) = amount(rest).ok_or(TimeFault::Amount)?;
+        let after = after.trim_start();
+        let letters = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
+        let scale = unit_seconds(&after[..letters]).ok_or(TimeFault::Unit)?;
+        rest = after[letters..].trim_start();
+        let part = Time::of(amount * scale, scale);
+        sum = Some(match sum {
+            None => part,
+            Some(sum) => Time {
+                seconds: sum.seconds + part.seconds,
+                most: sum.most.max(scale),
+                least: sum.least.min(scale),
+            },
+        });
+    }
+    sum.ok_or(TimeFault::Empty)
+}
+
+fn amount(text: &str) -> Option<(f64, &str)> {
+    let words = [("half an ", 0.5), ("half a ", 0.5), ("an ", 1.0), ("a ", 1.0), ("one ", 1.0)];
+    if let Some(found) = words.iter().find_map(|(word, amount)| Some((*amount, text.strip_prefix(word)?))) {
+        return Some(found);
+    }
+    let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let amount: f64 = text[..digits].parse().ok()?;
+    Some((amount, &text[digits..]))
+}
+
+/// The longest time that planctl counts, in seconds.
+pub(crate) const YEAR_SECONDS: f64 = 366.0 * 86_400.0;
+
+fn unit_seconds(unit: &str) -> Option<f64> {
+    match unit {
+        "s" | "sec" | "secs" | "second" | "seconds" => Some(1.0),
+        "m" | "min" | "mins" | "minute" | "minutes" => Some(60.0),
+        "h" | "hr" | "hrs" | "hour" | "hours" => Some(3600.0),
+        "d" | "day" | "days" => Some(86_400.0),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_need_a_unit() {
+        assert_eq!(duration("10 min"), Ok(600));
+        assert_eq!(duration("1h 30m"), Ok(5400));
+        assert_eq!(duration("1.5 hours"), Ok(5400));
+        assert_eq!(duration("Half an hour"), Ok(1800));
+        assert_eq!(duration("1 hour and 30 minutes"), Ok(5400));
+        assert_eq!(duration("2 hours and a half"), Ok(9000));
+        for wrong in ["10", "", "soon", "0 s", "-1 s", "1e9 days", "10 parsecs"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn row_39_exit_codes_are_whole_numbers_after_two_equal_signs() {
+        assert_eq!(exit_code("exit_code == 0"), Ok(0));
+        assert_eq!(exit_code("exit_code==255"), Ok(255));
+        for wrong in ["== 256", "== -1", "== 0x0", "== zero", "= 0", "!= 0", "==", "== +1"] {
+            assert!(exit_code(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rows_41_to_43_policies_have_one_grammar() {
+        assert_eq!(
+            on_fail("retry(2), then escalate"),
+            Ok(OnFail { retries: Some(2), then: Some(Then::Escalate) })
+        );
+        assert_eq!(
+            on_fail("Retry( 20 ) then ABORT"),
+            Ok(OnFail { retries: Some(20), then: Some(Then::Abort) })
+        );
+        assert_eq!(on_fail("skip"), Ok(OnFail { retries: None, then: Some(Then::Skip) }));
+        assert_eq!(on_fail("retry(1)"), Ok(OnFail { retries: Some(1), then: None }));
+        let wrong = [
+            "retry(-1)",
+            "retry(0)",
+            "retry(1e3)",
+            "retry()",
+            "retry(9999)",
+            "retry(two)",
+            "retry 2 then escalate",
+            "escalate, then retry(1)",
+            "retry(1), then retry(2)",
+            "ignore",
+            "",
+            "retry(1),",
+            "escalate now",
+        ];
+        for wrong in wrong {
+            assert!(on_fail(wrong).is_err(), "{wrong}");
+        }
+    }
+}

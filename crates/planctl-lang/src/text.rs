@@ -1,0 +1,13 @@
+//! Characters, places, near words, paths and limits: what every layer needs and nothing of plans.
+
+pub(crate) mod characters;
+mod duration;
+pub(crate) mod limits;
+pub(crate) mod near;
+pub(crate) mod paths;
+pub(crate) mod secrets;
+mod span;
+
+pub use characters::escape;
+pub use duration::duration_words;
+pub use span::{Span, Spanned};

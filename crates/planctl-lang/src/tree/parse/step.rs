@@ -1,0 +1,307 @@
+//! Reads the fields of a step.
+
+use planctl_engine::{Subscription, WorkKind};
+
+use super::field::RawField;
+use super::{Reader, heading};
+use crate::diagnostic::{Code, Diagnostic, did_you_mean};
+use crate::syntax::values;
+use crate::text::near::{Nearest, nearest};
+use crate::text::{Span, Spanned, escape};
+use crate::tree::{Field, Form, StepKind, StepNumber, StepTree, WorkspaceMode};
+
+const KINDS: [(&str, StepKind); 8] = [
+    ("code", StepKind::Work(WorkKind::Code)),
+    ("review", StepKind::Work(WorkKind::Review)),
+    ("decision", StepKind::Decision),
+    ("human", StepKind::Human),
+    ("call", StepKind::Call),
+    ("checkpoint", StepKind::Checkpoint),
+    ("join", StepKind::Join),
+    ("escalate", StepKind::Escalate),
+];
+
+impl Reader<'_> {
+    pub(super) fn take_step_field(&mut self, known: Field, field: &RawField, end: usize) {
+        match known.form() {
+            Form::Line => match self.single(field, end) {
+                Some(value) => self.take_value(known, value),
+                None => self.report_empty(known, field),
+            },
+            Form::Text => {
+                let text = self.text(field, end);
+                let is_task = known == Field::Task;
+                self.set(known, field, text, |step, text| {
+                    *(if is_task { &mut step.task } else { &mut step.for_each }) = Some(text);
+                });
+            }
+            Form::List if known == Field::Subscriptions => self.take_subscriptions(field, end),
+            Form::List => {
+                let entries = self.list(field, end);
+                self.set_list(known, field, entries, |step, entries| {
+                    let list = if known == Field::Changes {
+                        &mut step.changes
+                    } else if known == Field::Protects {
+                        &mut step.protects
+                    } else {
+                        &mut step.locks
+                    };
+                    *list = entries;
+                });
+            }
+            Form::Contract => self.take_contract(field, end),
+        }
+    }
+
+    fn take_value(&mut self, known: Field, value: Spanned<String>) {
+        match known {
+            Field::Target => self.on_step(|step| step.target = Some(value)),
+            Field::Kind => self.take_kind(value),
+            Field::OnFail => self.take_on_fail(value),
+            Field::ExitCode => self.take_exit_code_field(value),
+            Field::Timeout => {
+                let seconds = self.duration(known, &value);
+                self.on_step(|step| step.timeout = seconds);
+            }
+            Field::ContractTimeout => {
+                let seconds = self.duration(known, &value);
+                self.on_step(|step| step.contract_timeout = seconds);
+            }
+            Field::Guard => self.take_guard(value),
+            Field::RedFirst => {
+                let policy = self.red_first(&value);
+                self.on_step(|step| step.red_first = policy);
+            }
+            Field::MaxRetries => {
+                let number = self.number(known, &value, 0, u64::from(crate::text::limits::RETRIES_MAX));
+                self.on_step(|step| step.max_retries = number);
+            }
+            Field::MaxVisits => {
+                let number = self.number(known, &value, 1, 100);
+                self.on_step(|step| step.max_visits = number);
+            }
+            Field::MinTests => {
+                let number = self.number(known, &value, 1, 1_000_000);
+                self.on_step(|step| step.min_tests = number);
+            }
+            Field::Needs => self.take_needs(value),
+            Field::When => self.on_step(|step| step.when = Some(value)),
+            Field::Gate => self.on_step(|step| step.gate = Some(value)),
+            Field::Workspace => self.take_workspace(value),
+            Field::Status => self.on_step(|step| step.status = Some(value)),
+            Field::Task
+            | Field::Contract
+            | Field::Subscriptions
+            | Field::Changes
+            | Field::Protects
+            | Field::Locks
+            | Field::ForEach => {}
+            Field::Context | Field::Budget | Field::Priority | Field::StaleAfter | Field::Parallel => {}
+        }
+    }
+
+    pub(super) fn on_step(&mut self, change: impl FnOnce(&mut StepTree)) {
+        if let Some(step) = self.tree.steps.last_mut() {
+            change(step);
+        }
+    }
+
+    fn set(
+        &mut self,
+        known: Field,
+        field: &RawField,
+        value: Option<Spanned<String>>,
+        change: impl FnOnce(&mut StepTree, Spanned<String>),
+    ) {
+        match value {
+            Some(value) => self.on_step(|step| change(step, value)),
+            None => self.report_empty(known, field),
+        }
+    }
+
+    fn set_list(
+        &mut self,
+        known: Field,
+        field: &RawField,
+        entries: Vec<Spanned<String>>,
+        change: impl FnOnce(&mut StepTree, Vec<Spanned<String>>),
+    ) {
+        if entries.iter().all(|entry| entry.value.is_empty()) {
+            return self.report_empty(known, field);
+        }
+        self.on_step(|step| change(step, entries));
+    }
+
+    fn take_kind(&mut self, value: Spanned<String>) {
+        let word = value.value.to_lowercase();
+        match KINDS.iter().find(|(name, _)| *name == word) {
+            Some((_, kind)) => self.on_step(|step| step.kind = Some(Spanned::new(*kind, value.span))),
+            None => {
+                let near = nearest(&word, KINDS.iter().map(|(name, _)| *name));
+                let list = KINDS.map(|(name, _)| name).join(", ");
+                let help = near
+                    .map_or(format!("the types are {list}"), |near| format!("did you mean `{}`?", near.word));
+                let message = format!("`{}` is no type of step", escape(&value.value));
+                let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(help);
+                self.report_value(Field::Kind, with_near(refused, value.span, near));
+            }
+        }
+    }
+
+    fn take_on_fail(&mut self, value: Spanned<String>) {
+        match values::on_fail(&value.value) {
+            Ok(policy) => self.on_step(|step| step.on_fail = Some(Spanned::new(policy, value.span))),
+            Err(unread) => {
+                let message = format!("`**on_fail:**` can't be read: {}", unread.why);
+                let at = unread
+                    .part
+                    .and_then(|part| value.value.to_ascii_lowercase().find(&part).map(|at| (at, part)));
+                let at = at.map_or(value.span, |(at, part)| {
+                    Span::new(value.span.start + at, value.span.start + at + part.len())
+                });
+                let meant = values::meant_on_fail(&value.value);
+                let help = meant.as_ref().map_or(String::new(), |meant| format!("did you mean `{meant}`? "));
+                let refused = Diagnostic::new(Code::P015, message).at(at, "").help(help + &unread.help);
+                self.report_value(Field::OnFail, with_meant(refused, value.span, meant.as_deref()));
+            }
+        }
+    }
+
+    fn take_guard(&mut self, value: Spanned<String>) {
+        let guard = match value.value.to_lowercase().as_str() {
+            "yes" | "true" | "on" => Some(true),
+            "no" | "false" | "off" => Some(false),
+            _ => None,
+        };
+        match guard {
+            Some(guard) => self.on_step(|step| step.guard = Some(Spanned::new(guard, value.span))),
+            None => {
+                let message = format!("`{}` is no value of `**guard:**`", escape(&value.value));
+                let refused =
+                    Diagnostic::new(Code::P015, message).at(value.span, "").help("write `yes` or `no`");
+                self.report_value(Field::Guard, refused);
+            }
+        }
+    }
+
+    fn take_workspace(&mut self, value: Spanned<String>) {
+        let mode = match value.value.to_lowercase().as_str() {
+            "shared" => Some(WorkspaceMode::Shared),
+            "worktree" => Some(WorkspaceMode::Worktree),
+            _ => None,
+        };
+        match mode {
+            Some(mode) => self.on_step(|step| step.workspace = Some(Spanned::new(mode, value.span))),
+            None => {
+                let message = format!("`{}` is no value of `**workspace:**`", escape(&value.value));
+                let refused = Diagnostic::new(Code::P015, message).at(value.span, "");
+                let refused = refused.help("write `shared` or `worktree`");
+                let near = nearest(&value.value, ["shared", "worktree"]);
+                self.report_value(Field::Workspace, with_near(refused, value.span, near));
+            }
+        }
+    }
+
+    fn take_needs(&mut self, value: Spanned<String>) {
+        let parts = value.value.split([',', ' ']).map(|part| part.trim().trim_start_matches('#'));
+        let parts = parts.filter(|part| !part.is_empty() && !matches!(*part, "and" | "none"));
+        let named: Option<Vec<StepNumber>> =
+            parts.map(|part| Some(heading::read_number(part, value.span)?.ok()?.value)).collect();
+        match named {
+            Some(named) => self.on_step(|step| {
+                let mut numbers = Vec::new();
+                for need in named {
+                    match need {
+                        StepNumber::Fixed(number) => numbers.push(number),
+                        StepNumber::Template(text) => {
+                            step.needed_templates.push(Spanned::new(text, value.span));
+                        }
+                    }
+                }
+                step.needs = Some(Spanned::new(numbers, value.span));
+            }),
+            None => {
+                let refused = Diagnostic::new(Code::P015, "`**needs:**` names steps by their numbers")
+                    .at(value.span, "");
+                self.report_value(Field::Needs, refused.help("write `**needs:** 1, 2`, or `none`"));
+            }
+        }
+    }
+
+    fn take_subscriptions(&mut self, field: &RawField, end: usize) {
+        let entries = self.list(field, end);
+        if entries.is_empty() {
+            return self.report_empty(Field::Subscriptions, field);
+        }
+        let is_none = entries.len() == 1 && entries[0].value.eq_ignore_ascii_case("none");
+        for entry in entries {
+            if is_none {
+                return;
+            }
+            match read_subscription(&entry.value) {
+                Ok(subscription) => {
+                    self.on_step(|step| step.subscriptions.push(Spanned::new(subscription, entry.span)))
+                }
+                Err((message, help)) => {
+                    let refused = Diagnostic::new(Code::P206, message).at(entry.span, "").help(help);
+                    let meant = meant_subscription(&entry.value);
+                    let refused = with_meant(refused, entry.span, meant.as_deref());
+                    self.report_value(Field::Subscriptions, refused);
+                }
+            }
+        }
+    }
+}
+
+/// Attaches what was meant beyond doubt.
+pub(super) fn with_meant(diagnostic: Diagnostic, span: Span, meant: Option<&str>) -> Diagnostic {
+    match meant {
+        Some(meant) => diagnostic.fix(span, meant, true),
+        None => diagnostic,
+    }
+}
+
+/// Attaches the known word that is near, safe where no other is as near.
+pub(super) fn with_near(diagnostic: Diagnostic, span: Span, near: Option<Nearest<'_>>) -> Diagnostic {
+    match near {
+        Some(near) => diagnostic.fix(span, near.word, near.is_only),
+        None => diagnostic,
+    }
+}
+
+// A path without its kind, or a kind with a slip in it.
+fn meant_subscription(text: &str) -> Option<String> {
+    let Some((scheme, rest)) = text.split_once(':') else {
+        let is_path = text.contains(['/', '.']) && !text.contains(char::is_whitespace);
+        return is_path.then(|| format!("file:{text}"));
+    };
+    let rest = rest.trim();
+    let near = did_you_mean(scheme.trim(), ["file", "topic"]).filter(|_| !rest.is_empty())?;
+    Some(format!("{near}:{rest}"))
+}
+
+fn read_subscription(text: &str) -> Result<Subscription, (String, String)> {
+    let help = "write `file:` and a path relative to the workspace, or `topic:` and a name".to_owned();
+    let Some((scheme, rest)) = text.split_once(':') else {
+        let shown = escape(text);
+        let why = if text.is_empty() {
+            "the subscription is empty".to_owned()
+        } else {
+            format!("`{shown}` has no kind")
+        };
+        let help = meant_subscription(text)
+            .map_or(help, |meant| format!("write the kind before it: `{}`", escape(&meant)));
+        return Err((why, help));
+    };
+    let rest = rest.trim();
+    match scheme.trim().to_lowercase().as_str() {
+        "file" if rest.is_empty() => Err(("`file:` names no path".to_owned(), help)),
+        "topic" if rest.is_empty() => Err(("`topic:` names no topic".to_owned(), help)),
+        "file" => Ok(Subscription::File { path: rest.strip_prefix("./").unwrap_or(rest).to_owned() }),
+        "topic" => Ok(Subscription::Topic { name: rest.to_owned() }),
+        other => {
+            let near = did_you_mean(other, ["file", "topic"]).map(|near| format!("did you mean `{near}:`?"));
+            Err((format!("`{}:` is no kind of subscription", escape(other)), near.unwrap_or(help)))
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Graphs from any source: one tree with the place of every node and edge, and every finding about it.
+
+mod asked;
+mod explicit;
+mod fallbacks;
+pub(crate) mod folders;
+mod lift;
+mod lint;
+mod loops;
+mod manual;
+mod needs;
+mod pipeline;
+mod plan;
+mod prose;
+mod steps;
+pub(crate) mod sub_plans;
+mod tree;
+mod types;
+mod write;
+
+pub use lift::of_graph;
+pub use manual::manual;
+pub use prose::{Markdown, to_markdown};
+pub use tree::{EdgeTree, Kind, Library, NamedContract, NodeTree, Said, Workflow};
+pub use write::{Phase, Stage, Stages, edge_words, to_ascii, to_ascii_at, to_dot, to_json, to_mermaid};
+
+pub(crate) use needs::unknown_template;
+pub(crate) use pipeline::{on_named, read_condition, say_condition};
+pub(crate) use plan::{Mention, flow_edges, mentions, nodes as nodes_of_plan};
+pub(crate) use steps::steps;
+pub(crate) use tree::is_confirmed;
+pub(crate) use types::serve;
+pub(crate) use write::{dot_node, node_json as json_node};
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::syntax::{Language, Source};
+use crate::text::Span;
+use crate::text::limits::{EDGES_MAX, STEPS_MAX};
+use crate::tree::parse::sort;
+use crate::tree::{PlanTree, StepKind};
+use crate::{syntax::dot, tree::entry};
+
+/// Reads the graphs of a file: one of DOT, any number of JSON.
+///
+/// Never panics and never stops at the first problem: what can be read is in the trees, and every problem is in the list,
+/// in the order of the text.
+pub fn read(source: &Source, language: Language) -> (Vec<Workflow>, Vec<Diagnostic>) {
+    let Read { workflows, found, .. } = read_text(source, language);
+    (workflows, found)
+}
+
+/// The graphs of a text.
+struct Read {
+    workflows: Vec<Workflow>,
+    found: Vec<Diagnostic>,
+    /// Says that part of the text could not be read.
+    is_torn: bool,
+}
+
+fn read_text(source: &Source, language: Language) -> Read {
+    let mut found = Vec::new();
+    source.check_characters(&mut found);
+    let mut is_torn = false;
+    let workflows = match language {
+        Language::Dot => {
+            let (digraph, unread) = dot::read(source);
+            is_torn = digraph.is_torn;
+            found.extend(unread);
+            let (pipeline, unresolved) = dot::resolve(&digraph);
+            found.extend(unresolved);
+            let is_graph = !digraph.span.is_empty();
+            let workflow = is_graph.then(|| pipeline::workflow(source, &pipeline, &mut found));
+            workflow.into_iter().collect()
+        }
+        Language::Json => {
+            let (workflows, unread) = entry::read(source);
+            found.extend(unread);
+            workflows
+        }
+    };
+    Read { workflows, found, is_torn }
+}
+
+/// Writes the graph of a DOT file as DOT: its own text, with everything in quotes that Graphviz reads only so. Nothing where the
+/// text has errors of form.
+pub fn dot_text(source: &Source) -> Option<String> {
+    let (digraph, found) = dot::read(source);
+    (!found.iter().any(Diagnostic::is_error)).then(|| dot::write(source, &digraph))
+}
+
+/// A plan's graph as it will run, with the steps that its nodes are.
+pub(crate) struct Outlined {
+    pub tree: PlanTree,
+    pub workflow: Workflow,
+    pub found: Vec<Diagnostic>,
+    /// Says that its steps run in the order of the text.
+    pub is_linear: bool,
+}
+
+/// Reads a file that holds one graph as a plan.
+pub(crate) fn outlined(source: &Source, language: Language) -> Outlined {
+    let (mut workflows, mut found) = check(source, language);
+    if workflows.len() > 1 {
+        let name = |workflow: &Workflow| workflow.name.as_ref().map_or("", |name| &name.value).to_owned();
+        let names: Vec<String> = workflows.iter().take(NAMES_MAX).map(name).collect();
+        let second = workflows[1].name.as_ref().map_or(Span::at(0), |name| name.span);
+        let message = format!("the file has {} graphs, and a plan is one", workflows.len());
+        let path = crate::text::escape(source.path());
+        found.push(Diagnostic::new(Code::P302, message).at(second, "a second one").help(format!(
+            "write the one that is meant to a file of its own: `planctl graph render {path} --entry NAME --format json > NAME.json`; it has: {}",
+            crate::text::escape(&names.join(", "))
+        )));
+    }
+    let workflow = if workflows.is_empty() { Workflow::default() } else { workflows.swap_remove(0) };
+    Outlined { tree: steps(source, &workflow), workflow, found, is_linear: false }
+}
+
+/// The most graphs of a file that are named.
+const NAMES_MAX: usize = 12;
+
+/// Makes the graph of a plan in markdown, with every fork, join and decision that its steps imply.
+pub(crate) fn implied(source: &Source, tree: PlanTree, mut found: Vec<Diagnostic>) -> Outlined {
+    let plain = plan::workflow(source, &tree, &mut found);
+    let is_linear = is_linear(&tree);
+    if is_linear {
+        return Outlined { tree, workflow: plain, found, is_linear };
+    }
+    if !(has_limit_exceeded(&found) && is_full(&plain)) {
+        lint::structure(&lint::Shape::of(&plain, None), &mut found);
+    }
+    Outlined { workflow: explicit::explicit(&plain), tree, found, is_linear }
+}
+
+// What leads to the part of a graph that was not read leads nowhere: that the graph is too large says it all.
+fn is_full(workflow: &Workflow) -> bool {
+    workflow.nodes.len() >= STEPS_MAX || workflow.edges.len() >= EDGES_MAX
+}
+
+fn has_limit_exceeded(found: &[Diagnostic]) -> bool {
+    found.iter().any(|finding| finding.code == Code::P008 && finding.is_error())
+}
+
+// Most plans are, and there is nothing to find out about their graph.
+fn is_linear(tree: &PlanTree) -> bool {
+    let is_work = |kind: StepKind| matches!(kind, StepKind::Work(_) | StepKind::Human | StepKind::Call);
+    tree.flow.is_none()
+        && tree.steps.iter().all(|step| {
+            step.needs.is_none()
+                && step.when.is_none()
+                && step.kind.as_ref().is_none_or(|kind| is_work(kind.value))
+        })
+}
+
+/// Makes the graph of a plan in markdown that was read, and returns what is wrong with its nodes and edges.
+pub fn of_plan(source: &Source, tree: &PlanTree) -> (Workflow, Vec<Diagnostic>) {
+    let mut found = Vec::new();
+    let workflow = plan::workflow(source, tree, &mut found);
+    lint::structure(&lint::Shape::of(&workflow, None), &mut found);
+    for finding in &mut found {
+        finding.make_printable();
+    }
+    sort(&mut found);
+    (workflow, found)
+}
+
+/// Reads the graphs of a file and returns every finding about it, in the order of the text.
+pub fn check(source: &Source, language: Language) -> (Vec<Workflow>, Vec<Diagnostic>) {
+    let Read { workflows, mut found, is_torn } = read_text(source, language);
+    let is_over = has_limit_exceeded(&found);
+    // What is missing in a text of which a part was left out may well be there (DOT B12).
+    // A text that is no graph has its own finding, so nothing more is reported as missing in it.
+    let is_none = language == Language::Json && found.iter().any(Diagnostic::is_error);
+    let is_whole = |workflow: &&Workflow| {
+        !(is_torn || is_over && is_full(workflow) || is_none && workflow.nodes.is_empty())
+    };
+    for workflow in workflows.iter().filter(is_whole) {
+        lint::lint(workflow, language, &mut found);
+    }
+    for finding in &mut found {
+        finding.make_printable();
+        for label in &mut finding.spans {
+            label.span = source.clamp(label.span);
+        }
+    }
+    sort(&mut found);
+    (workflows, found)
+}

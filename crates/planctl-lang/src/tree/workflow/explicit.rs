@@ -1,0 +1,233 @@
+//! What a plan in markdown leaves unsaid becomes nodes: where branches begin and meet, and whether a step applies.
+//!
+//! Authors write that step 4 needs steps 2 and 3; a graph has a fork after step 1 for that, and a join before step 4. A
+//! `**when:**` becomes a decision before its step. Graphs of DOT and JSON say all of it themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planctl_engine::On;
+use planctl_engine::condition::Condition;
+
+use super::tree::{EdgeTree, Kind, NodeTree, Workflow};
+use crate::syntax::condition;
+use crate::text::Spanned;
+
+/// Returns a plan's graph with every fork, join and decision that its steps imply.
+pub(super) fn explicit(workflow: &Workflow) -> Workflow {
+    let mut made = Made { workflow: workflow.clone() };
+    made.applies();
+    let concurrent = Concurrent::of(&made.workflow);
+    made.joins(&concurrent);
+    made.forks();
+    made.workflow
+}
+
+struct Made {
+    workflow: Workflow,
+}
+
+impl Made {
+    fn add(&mut self, name: String, title: String, kind: Kind, beside: &NodeTree) {
+        let here = beside.id.span;
+        let mut node = NodeTree::new(Spanned::new(name, here), beside.span, Spanned::new(kind, here));
+        node.said.insert("label", Spanned::new(title, here));
+        self.workflow.nodes.push(node);
+    }
+
+    fn connect(&mut self, from: &str, to: &str, on: On, beside: &NodeTree) -> &mut EdgeTree {
+        let here = beside.id.span;
+        let name = |name: &str| Spanned::new(name.to_owned(), here);
+        self.workflow.edges.push(EdgeTree::new(name(from), name(to), here, Spanned::new(on, here)));
+        let last = self.workflow.edges.len() - 1;
+        &mut self.workflow.edges[last]
+    }
+
+    // A step that may not apply: one decision leads to it or past it, and what follows it follows the decision too.
+    fn applies(&mut self) {
+        let nodes: Vec<NodeTree> =
+            self.workflow.nodes.iter().filter(|node| when(node).is_some()).cloned().collect();
+        for node in nodes {
+            let Some(condition) = when(&node) else { continue };
+            let id = node.id.value.as_str();
+            let (ask, past) = (format!("when-{id}"), format!("past-{id}"));
+            for edge in self.workflow.edges.iter_mut().filter(|edge| edge.to.value == id) {
+                edge.to.value.clone_from(&ask);
+            }
+            for edge in self.workflow.edges.iter_mut().filter(|edge| edge.from.value == id && is_way_on(edge))
+            {
+                edge.from.value.clone_from(&past);
+                edge.on.value = On::Always;
+            }
+            self.add(ask.clone(), format!("does step {id} apply?"), Kind::Decision, &node);
+            self.add(past.clone(), format!("after step {id}"), Kind::Decision, &node);
+            let place = node.said.text("when").map_or(node.id.span, |when| when.span);
+            // Whatever led to the step, its condition decides: after a failure, too, which led here by a way that names it.
+            let condition = Some(Spanned::new(condition, place));
+            self.connect(&ask, id, On::Success, &node).condition.clone_from(&condition);
+            self.connect(&ask, id, On::Fail, &node).condition = condition;
+            self.connect(&ask, &past, On::Always, &node);
+            self.connect(id, &past, On::Success, &node);
+        }
+    }
+
+    /// Returns the ways on by one of their ends, as places among the edges.
+    fn ways_on(&self, end: impl Fn(&EdgeTree) -> &String) -> BTreeMap<String, Vec<usize>> {
+        let mut ways: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (at, edge) in self.workflow.edges.iter().enumerate().filter(|(_, edge)| is_way_on(edge)) {
+            ways.entry(end(edge).clone()).or_default().push(at);
+        }
+        ways
+    }
+
+    // What several branches lead to waits for all of them, and so does what needs several steps.
+    fn joins(&mut self, concurrent: &Concurrent) {
+        let places: BTreeMap<String, usize> =
+            self.workflow.places().into_iter().map(|(name, at)| (name.to_owned(), at)).collect();
+        for (to, edges) in self.ways_on(|edge| &edge.to.value) {
+            let Some(place) = places.get(&to) else { continue };
+            let node = self.workflow.nodes[*place].clone();
+            let from: BTreeSet<usize> = edges
+                .iter()
+                .filter_map(|edge| places.get(&self.workflow.edges[*edge].from.value).copied())
+                .collect();
+            let from: Vec<usize> = from.into_iter().collect();
+            let needs = node.said.list("needs").len() > 1;
+            let is_awaited = from.len() > 1 && (needs || concurrent.has_pair(&from, *place));
+            if node.kind.value == Kind::Join || !is_awaited {
+                continue;
+            }
+            let join = format!("join-{to}");
+            for edge in edges {
+                self.workflow.edges[edge].to.value.clone_from(&join);
+            }
+            let is_end = node.kind.value == Kind::Exit;
+            let title = if is_end { "all steps".to_owned() } else { format!("all that step {to} needs") };
+            self.add(join.clone(), title, Kind::Join, &node);
+            self.connect(&join, &to, On::Success, &node);
+        }
+    }
+
+    // What leads to several nodes leads to all of them.
+    fn forks(&mut self) {
+        let places: BTreeMap<String, usize> =
+            self.workflow.places().into_iter().map(|(name, at)| (name.to_owned(), at)).collect();
+        let mut twice = BTreeSet::new();
+        for (from, edges) in self.ways_on(|edge| &edge.from.value) {
+            let Some(node) = places.get(&from).map(|at| self.workflow.nodes[*at].clone()) else { continue };
+            let mut targets = BTreeSet::new();
+            let (once, again): (Vec<usize>, Vec<usize>) = edges
+                .into_iter()
+                .partition(|edge| targets.insert(self.workflow.edges[*edge].to.value.clone()));
+            twice.extend(again);
+            if once.len() < 2 || matches!(node.kind.value, Kind::Human | Kind::Fork) {
+                continue;
+            }
+            let fork = format!("fork-{from}");
+            let on = if node.kind.value == Kind::Decision { On::Always } else { On::Success };
+            for edge in once {
+                self.workflow.edges[edge].from.value.clone_from(&fork);
+                self.workflow.edges[edge].on.value = On::Success;
+            }
+            let title = if node.kind.value == Kind::Start {
+                "at once".to_owned()
+            } else {
+                format!("after step {from}")
+            };
+            self.add(fork.clone(), title, Kind::Fork, &node);
+            self.connect(&from, &fork, on, &node);
+        }
+        let mut at = 0;
+        self.workflow.edges.retain(|_| {
+            at += 1;
+            !twice.contains(&(at - 1))
+        });
+    }
+}
+
+/// Reads the condition under which a step applies; one that can't be read was reported.
+fn when(node: &NodeTree) -> Option<Condition> {
+    let said = node.said.text("when")?;
+    Some(condition::read(&said.value).ok()?.condition).filter(|condition| !condition.is_always())
+}
+
+/// Says whether an edge leads on from whatever succeeds, for sure.
+pub(super) fn is_way_on(edge: &EdgeTree) -> bool {
+    matches!(edge.on.value, On::Success | On::Always) && edge.is_plain()
+}
+
+/// By which branches of each place where some begin a node is come to, as far as ways on success tell.
+struct Concurrent {
+    forks: Vec<Branching>,
+}
+
+struct Branching {
+    fork: usize,
+    heads: Vec<usize>,
+    come: Vec<Come>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Come {
+    Never,
+    By(usize),
+    BySeveral,
+}
+
+impl Concurrent {
+    fn of(workflow: &Workflow) -> Concurrent {
+        let targets = |(at, ways): (usize, Vec<(usize, &EdgeTree)>)| {
+            let is_choice = workflow.nodes[at].kind.value == Kind::Human;
+            let on = ways.into_iter().filter(|(_, edge)| is_way_on(edge) && !is_choice);
+            on.map(|(to, _)| to).collect::<BTreeSet<usize>>().into_iter().collect::<Vec<usize>>()
+        };
+        let ways: Vec<Vec<usize>> = workflow.ways().into_iter().enumerate().map(targets).collect();
+        let forks = (0..ways.len()).filter(|at| ways[*at].len() > 1).take(FORKS_MAX);
+        Concurrent { forks: forks.map(|fork| Branching::of(fork, &ways)).collect() }
+    }
+
+    /// Says whether two of the nodes that lead to one may both come.
+    fn has_pair(&self, from: &[usize], to: usize) -> bool {
+        self.forks.iter().any(|branching| {
+            let mut first = Come::Never;
+            from.iter().any(|node| match (first, branching.of_edge(*node, to)) {
+                (_, Come::Never) => false,
+                (Come::Never, come) => {
+                    first = come;
+                    false
+                }
+                (Come::By(one), Come::By(other)) => one != other,
+                (Come::By(_) | Come::BySeveral, _) => true,
+            })
+        })
+    }
+}
+
+impl Branching {
+    fn of(fork: usize, ways: &[Vec<usize>]) -> Branching {
+        let heads = ways[fork].clone();
+        let mut come = vec![Come::Never; ways.len()];
+        for (branch, head) in heads.iter().enumerate() {
+            let mut open = vec![*head];
+            while let Some(at) = open.pop() {
+                match come[at] {
+                    Come::BySeveral => continue,
+                    Come::By(known) if known == branch => continue,
+                    Come::By(_) => come[at] = Come::BySeveral,
+                    Come::Never => come[at] = Come::By(branch),
+                }
+                open.extend(&ways[at]);
+            }
+        }
+        Branching { fork, heads, come }
+    }
+
+    fn of_edge(&self, from: usize, to: usize) -> Come {
+        match self.heads.iter().position(|head| *head == to) {
+            Some(branch) if from == self.fork => Come::By(branch),
+            Some(_) | None => self.come[from],
+        }
+    }
+}
+
+/// The most places where branches begin that are looked at; each costs a walk over the plan.
+const FORKS_MAX: usize = 200;

@@ -1,0 +1,159 @@
+//! Loops that nothing bounds: found by their strongly connected parts, each shown by its shortest way round.
+
+use std::collections::VecDeque;
+
+use planctl_engine::On;
+
+use super::lint::Shape;
+use super::tree::{EdgeTree, Kind};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::text::escape;
+
+/// The most loops that are told, and the most nodes of one that are named.
+const LOOPS_MAX: usize = 20;
+const NAMES_MAX: usize = 12;
+
+/// Finds the loops in which no node says how often it may be entered, and none asks a person.
+pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
+    if shape.workflow.said.text("max_visits").is_some() {
+        return;
+    }
+    // An edge that begins the run anew does so only so often, and nothing of the loop before is left.
+    let mut within = Shape { ways: shape.ways.clone(), ..Shape::of(shape.workflow, shape.language) };
+    for ways in &mut within.ways {
+        ways.retain(|(_, edge)| !edge.loop_restart);
+    }
+    within.back = vec![Vec::new(); within.ways.len()];
+    for (from, ways) in within.ways.iter().enumerate() {
+        for (to, _) in ways {
+            within.back[*to].push(from);
+        }
+    }
+    let shape = &within;
+    let is_free = |at: usize| {
+        let node = shape.node(at);
+        let asks = matches!(node.kind.value, Kind::Human | Kind::Escalate | Kind::Exit);
+        !asks && node.said.text("max_visits").is_none()
+    };
+    let free: Vec<bool> = (0..shape.ways.len()).map(is_free).collect();
+    for part in parts(shape, &free).into_iter().take(LOOPS_MAX) {
+        let Some(way) = round(shape, &part) else { continue };
+        let name = |at: usize| escape(&shape.node(at).id.value);
+        let is_plan = shape.language.is_none();
+        let names: Vec<String> =
+            way.iter().map(|at| if is_plan { name(*at) } else { format!("`{}`", name(*at)) }).collect();
+        let Some(first) = names.first() else { continue };
+        let shown = match names.len() {
+            ..=NAMES_MAX => format!("{} → {first}", names.join(" → ")),
+            more => format!("{} → … ({} more) → {first}", names[..NAMES_MAX].join(" → "), more - NAMES_MAX),
+        };
+        let message = format!("nothing bounds the loop {}{shown}", if is_plan { "of steps " } else { "" });
+        let mut finding = Diagnostic::new(Code::P309, message);
+        for (at, from) in way.iter().enumerate().take(NAMES_MAX) {
+            let to = way[(at + 1) % way.len()];
+            if let Some((_, edge)) = shape.ways[*from].iter().find(|(target, _)| *target == to) {
+                let is_last = at + 1 == way.len();
+                finding = finding.at(edge.span, if is_last { "and round again" } else { "" });
+            }
+        }
+        // The edge that closes it is the one to look at.
+        finding.spans.rotate_right(1);
+        let most = crate::text::limits::MAX_VISITS;
+        let bound = if is_plan {
+            "`**max_visits:** 3` in one of its steps"
+        } else {
+            "`max_visits=N` at one of its nodes"
+        };
+        let help = format!(
+            "write {bound}; until then each is entered {most} times at most, and the next entry counts as exhausted"
+        );
+        found.push(finding.help(help));
+    }
+}
+
+// Kosaraju's way, without recursion: the parts of more than one node, and single nodes with an edge to themselves.
+fn parts(shape: &Shape<'_>, free: &[bool]) -> Vec<Vec<usize>> {
+    let mut seen = vec![false; free.len()];
+    let mut finished = Vec::with_capacity(free.len());
+    for root in 0..free.len() {
+        if seen[root] || !free[root] {
+            continue;
+        }
+        seen[root] = true;
+        let mut open = vec![(root, 0)];
+        while let Some((at, next)) = open.last_mut() {
+            let (at, way) = (*at, *next);
+            *next += 1;
+            match shape.ways[at].get(way) {
+                Some((to, _)) if free[*to] && !seen[*to] => {
+                    seen[*to] = true;
+                    open.push((*to, 0));
+                }
+                Some(_) => {}
+                None => {
+                    finished.push(at);
+                    open.pop();
+                }
+            }
+        }
+    }
+    let mut taken = vec![false; free.len()];
+    let mut parts = Vec::new();
+    for root in finished.into_iter().rev() {
+        if taken[root] {
+            continue;
+        }
+        taken[root] = true;
+        let mut part = Vec::new();
+        let mut open = vec![root];
+        while let Some(at) = open.pop() {
+            part.push(at);
+            for from in &shape.back[at] {
+                if free[*from] && !taken[*from] {
+                    taken[*from] = true;
+                    open.push(*from);
+                }
+            }
+        }
+        if part.len() > 1 || shape.ways[root].iter().any(|(to, edge)| *to == root && !is_retry(edge)) {
+            part.sort_unstable();
+            parts.push(part);
+        }
+    }
+    parts.sort();
+    parts
+}
+
+// An edge back to its own node on `retry` is followed as often as the node has attempts.
+fn is_retry(edge: &EdgeTree) -> bool {
+    edge.on.value == On::Retry && edge.from.value == edge.to.value
+}
+
+// The shortest way from the part's first node round to itself, inside the part.
+fn round(shape: &Shape<'_>, part: &[usize]) -> Option<Vec<usize>> {
+    let first = *part.first()?;
+    let mut before: Vec<Option<usize>> = vec![None; shape.ways.len()];
+    let mut open = VecDeque::from([first]);
+    while let Some(at) = open.pop_front() {
+        for (to, edge) in &shape.ways[at] {
+            if is_retry(edge) {
+                continue;
+            }
+            if *to == first {
+                let mut way = vec![at];
+                while let Some(from) =
+                    way.last().copied().filter(|last| *last != first).and_then(|last| before[last])
+                {
+                    way.push(from);
+                }
+                way.reverse();
+                return Some(way);
+            }
+            if part.binary_search(to).is_ok() && before[*to].is_none() {
+                before[*to] = Some(at);
+                open.push_back(*to);
+            }
+        }
+    }
+    None
+}

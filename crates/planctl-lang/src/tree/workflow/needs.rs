@@ -1,0 +1,176 @@
+//! What the steps of a plan need, by `**needs:**` or by the order of the text: numbers that no step has, and circles.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::text::{Span, Spanned, escape};
+use crate::tree::parse::name_of;
+use crate::tree::{PlanTree, StepNumber, StepTree, template_key, template_range};
+
+/// The most needs of one step that count.
+const NEEDS_MAX: usize = 100;
+/// The most circles that are reported.
+const CIRCLES_MAX: usize = 20;
+/// The most steps of a circle that are shown.
+const SHOWN_MAX: usize = 8;
+
+/// Refuses a template of steps that `**needs:**` names and no heading has.
+pub(crate) fn unknown_template(template: &Spanned<String>) -> Diagnostic {
+    let message = format!("`**needs:**` names `{}`, which is no number of a step", escape(&template.value));
+    let help = "write `**needs:** 1, 2`, `none`, or a template as its heading has it: `2–N`";
+    Diagnostic::new(Code::P015, message).at(template.span, "").help(help)
+}
+
+/// Returns, for each of some steps of a plan, the numbers that it needs: nothing where it says nothing, and neither
+/// numbers that no step has nor those that would close a circle, which are reported.
+///
+/// `leaves` says of a step that the order of the text does not lead on from it.
+pub(super) fn sound_needs(
+    tree: &PlanTree,
+    steps: &[&StepTree],
+    leaves: impl Fn(&StepTree) -> bool,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<Option<Vec<u32>>> {
+    let known = Known::of(tree);
+    let mut needs: Vec<Option<Vec<u32>>> = steps.iter().map(|step| known.needs(step, found)).collect();
+    // Numbers are compared with places, so a plan with steps of one number is left to the finding that says so.
+    let places: BTreeMap<u32, usize> =
+        steps.iter().enumerate().filter_map(|(at, step)| Some((step.fixed_number()?, at))).collect();
+    let before = |needs: &[Option<Vec<u32>>], at: usize| -> Vec<usize> {
+        match &needs[at] {
+            Some(numbers) => numbers.iter().filter_map(|number| places.get(number).copied()).collect(),
+            None if at > 0 && !leaves(steps[at - 1]) => vec![at - 1],
+            None => Vec::new(),
+        }
+    };
+    for count in 0.. {
+        let waits: Vec<Vec<usize>> = (0..steps.len()).map(|at| before(&needs, at)).collect();
+        let Some(ring) = ring(&waits) else { break };
+        // What leads back closes the circle, and without it the rest can be judged.
+        let cut: BTreeSet<usize> = if count < CIRCLES_MAX {
+            found.push(circle(steps, &needs, &ring));
+            ring.into_iter().collect()
+        } else {
+            (0..steps.len()).collect()
+        };
+        for at in cut {
+            if let Some(numbers) = &mut needs[at] {
+                numbers.retain(|number| places.get(number).is_none_or(|place| *place < at));
+            }
+        }
+    }
+    needs
+}
+
+/// The steps that can be needed.
+struct Known {
+    numbers: BTreeSet<u32>,
+    templates: BTreeSet<String>,
+    /// From which number on steps may be those of a template.
+    open: Option<u32>,
+}
+
+impl Known {
+    fn of(tree: &PlanTree) -> Known {
+        let mut known = Known { numbers: BTreeSet::new(), templates: BTreeSet::new(), open: None };
+        for step in &tree.steps {
+            match &step.number.value {
+                StepNumber::Fixed(number) => drop(known.numbers.insert(*number)),
+                StepNumber::Template(text) => {
+                    known.templates.insert(template_key(text));
+                    let first = template_range(text).map(|(first, _)| first);
+                    known.open = known.open.into_iter().chain(first).min();
+                }
+            }
+        }
+        known
+    }
+
+    fn needs(&self, step: &StepTree, found: &mut Vec<Diagnostic>) -> Option<Vec<u32>> {
+        let said = step.needs.as_ref()?;
+        let unknown = step
+            .needed_templates
+            .iter()
+            .filter(|needed| !self.templates.contains(&template_key(&needed.value)));
+        found.extend(unknown.map(|needed| unknown_template(needed).step(name_of(step))));
+        let mut needs: Vec<u32> = Vec::new();
+        let numbers: BTreeSet<u32> = said.value.iter().copied().collect();
+        for number in numbers.into_iter().take(NEEDS_MAX) {
+            if self.numbers.contains(&number) {
+                needs.push(number);
+            } else if self.open.is_none_or(|first| number < first) {
+                let name = step.number_text();
+                let message = format!("step {name} needs step {number}, which is not there");
+                let missing = Diagnostic::new(Code::P304, message).at(said.span, "").step(name_of(step));
+                found.push(missing.help("mend the number, or delete it"));
+            }
+        }
+        Some(needs)
+    }
+}
+
+// Returns steps that wait for one another in a circle, each before the one that it waits for.
+fn ring(waits: &[Vec<usize>]) -> Option<Vec<usize>> {
+    let mut left: Vec<usize> = waits.iter().map(Vec::len).collect();
+    let mut waiting: Vec<Vec<usize>> = vec![Vec::new(); waits.len()];
+    for (at, others) in waits.iter().enumerate() {
+        others.iter().for_each(|other| waiting[*other].push(at));
+    }
+    let mut free: Vec<usize> = (0..waits.len()).filter(|at| left[*at] == 0).collect();
+    while let Some(done) = free.pop() {
+        for at in &waiting[done] {
+            left[*at] -= 1;
+            if left[*at] == 0 {
+                free.push(*at);
+            }
+        }
+    }
+    // Each that is left waits for another that is left, so a walk among them comes round.
+    let mut walk = vec![left.iter().position(|left| *left > 0)?];
+    loop {
+        let last = *walk.last()?;
+        let next = waits[last].iter().copied().find(|next| left[*next] > 0)?;
+        if let Some(begin) = walk.iter().position(|at| *at == next) {
+            let mut ring = walk.split_off(begin);
+            let first = ring.iter().enumerate().min_by_key(|(_, at)| **at).map_or(0, |(place, _)| place);
+            ring.rotate_left(first);
+            return Some(ring);
+        }
+        walk.push(next);
+    }
+}
+
+fn circle(steps: &[&StepTree], needs: &[Option<Vec<u32>>], ring: &[usize]) -> Diagnostic {
+    let name = |at: usize| steps[at].number_text();
+    let shown = &ring[..ring.len().min(SHOWN_MAX)];
+    let mut way: Vec<String> = shown.iter().map(|at| name(*at)).collect();
+    if ring.len() > SHOWN_MAX {
+        way.push("…".to_owned());
+    }
+    way.push(name(ring[0]));
+    let message = format!("steps depend on each other in a circle: {}", way.join(" → "));
+    let mut circle = Diagnostic::new(Code::P204, message).step(name_of(steps[ring[0]]));
+    let mut follows = None;
+    for (place, at) in shown.iter().enumerate() {
+        let other = name(ring[(place + 1) % ring.len()]);
+        let step = name(*at);
+        let (span, label): (Span, String) = match (&needs[*at], &steps[*at].needs) {
+            (Some(_), Some(needs)) if ring.len() == 1 => (needs.span, format!("step {step} needs itself")),
+            (Some(_), Some(needs)) => (needs.span, format!("step {step} needs step {other}")),
+            _ => {
+                follows = Some(step.clone());
+                (
+                    steps[*at].number.span,
+                    format!("step {step} says no `**needs:**`, so it follows step {other}"),
+                )
+            }
+        };
+        circle = circle.at(span, label);
+    }
+    circle.help(match follows {
+        Some(step) => format!(
+            "none of these steps could begin: delete one of the needs, or say `**needs:**` at step {step}, too"
+        ),
+        None => "none of these steps could begin: delete one of the needs".to_owned(),
+    })
+}

@@ -1,0 +1,419 @@
+//! Markdown → tree: steps in their order, `**needs:**`, `**when:**`, `**type:**` and the lines of `## Flow` (DESIGN 3).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planctl_engine::condition::Key;
+use planctl_engine::{On, Subscription, WorkKind};
+
+use super::needs::sound_needs;
+use super::pipeline::{on_named, read_condition, say_condition};
+use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Workflow};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::syntax::condition;
+use crate::syntax::source::Source;
+use crate::text::limits::EDGES_MAX;
+use crate::text::near::nearest;
+use crate::text::{Span, Spanned, escape};
+use crate::tree::{PlanTree, StepKind, StepTree, WorkspaceMode};
+
+const START: &str = "start";
+const DONE: &str = "done";
+const FAILED: &str = "failed";
+
+/// Makes the tree of a plan; templates of steps are left out.
+pub(super) fn workflow(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Workflow {
+    let top = tree.title.as_ref().map_or(Span::at(0), |title| title.span);
+    let mut workflow = Workflow { title: tree.title.clone(), ..Workflow::default() };
+    workflow.start = Some(Spanned::new(START.to_owned(), top));
+    let mut say = |key: &'static str, value: Option<(String, Span)>| {
+        if let Some((text, span)) = value {
+            workflow.said.insert(key, Spanned::new(text, span));
+        }
+    };
+    say("goal", tree.context.as_ref().map(|context| (context.value.clone(), context.span)));
+    say("max_visits", tree.max_visits.as_ref().map(|most| (most.value.to_string(), most.span)));
+    say("max_parallel", tree.parallel.as_ref().map(|most| (most.value.to_string(), most.span)));
+    say("stale_after", tree.stale_after.as_ref().map(|limit| (format!("{}s", limit.value), limit.span)));
+    // Of a plan in markdown every way that is open is taken, as far as `**parallel:**` allows.
+    say("parallel_edges", Some(("true".to_owned(), top)));
+    workflow.nodes.push(NodeTree::new(
+        Spanned::new(START.to_owned(), top),
+        top,
+        Spanned::new(Kind::Start, top),
+    ));
+    workflow.nodes.extend(nodes(source, tree, found));
+    let end = Span::at(source.text().len());
+    let exit =
+        |name: &str| NodeTree::new(Spanned::new(name.to_owned(), end), end, Spanned::new(Kind::Exit, end));
+    workflow.nodes.push(exit(DONE));
+    workflow.edges = edges(source, tree, found);
+    workflow.carry_outcomes();
+    if workflow.edges.iter().any(|edge| edge.to.value == FAILED) {
+        let mut failed = exit(FAILED);
+        failed.said.insert("result", Spanned::new("failed".to_owned(), end));
+        workflow.nodes.push(failed);
+    }
+    workflow
+}
+
+/// Makes the nodes of a plan's steps, in their order.
+pub(crate) fn nodes(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<NodeTree> {
+    let steps = tree.steps.iter().filter(|step| step.fixed_number().is_some());
+    steps.map(|step| node(source, step, found)).collect()
+}
+
+fn node(source: &Source, step: &StepTree, found: &mut Vec<Diagnostic>) -> NodeTree {
+    let name = Spanned::new(step.number_text(), step.number.span);
+    let kind = step
+        .kind
+        .as_ref()
+        .map_or(Spanned::new(Kind::Task, name.span), |kind| Spanned::new(kind_of(kind.value), kind.span));
+    let mut node = NodeTree::new(name, Span::new(step.heading.start, step.end), kind.clone());
+    let mut say = |key: &'static str, value: Option<(String, Span)>| {
+        if let Some((text, span)) = value {
+            node.said.insert(key, Spanned::new(text, span));
+        }
+    };
+    let text =
+        |field: &Option<Spanned<String>>| field.as_ref().map(|field| (field.value.clone(), field.span));
+    let seconds =
+        |field: &Option<Spanned<u64>>| field.as_ref().map(|field| (format!("{}s", field.value), field.span));
+    say("label", Some((step.title.value.clone(), step.title.span)));
+    say(if kind.value == Kind::Escalate { "escalate" } else { "prompt" }, text(&step.task));
+    say("target", text(&step.target));
+    say("when", text(&step.when));
+    say("timeout", seconds(&step.timeout));
+    say("contract_timeout", seconds(&step.contract_timeout));
+    say("max_visits", step.max_visits.as_ref().map(|most| (most.value.to_string(), most.span)));
+    say("max_retries", step.max_retries.as_ref().map(|most| (most.value.to_string(), most.span)));
+    say("on_fail", step.on_fail.as_ref().map(|policy| (source.slice(policy.span).to_owned(), policy.span)));
+    say(
+        "needs",
+        step.needs.as_ref().map(|needs| (joined(needs.value.iter().map(u32::to_string)), needs.span)),
+    );
+    say(
+        "subscriptions",
+        list(step.subscriptions.iter().map(|entry| (subscription(&entry.value), entry.span))),
+    );
+    say("changes", list(step.changes.iter().map(|path| (path.value.clone(), path.span))));
+    say("protects", list(step.protects.iter().map(|glob| (glob.value.clone(), glob.span))));
+    say("locks", list(step.locks.iter().map(|lock| (lock.value.clone(), lock.span))));
+    say("workspace", step.workspace.as_ref().map(|mode| (mode_word(mode.value).to_owned(), mode.span)));
+    if let Some(StepKind::Work(WorkKind::Review)) = step.kind.as_ref().map(|kind| kind.value) {
+        say("work", Some(("review".to_owned(), kind.span)));
+    }
+    if let Some(contract) = &step.contract {
+        say("expect_exit", contract.exit_code.as_ref().map(|code| (code.value.to_string(), code.span)));
+        let command = Spanned::new(contract.command.trim_end().to_owned(), contract.span);
+        match kind.value {
+            // What a call runs, and what decides a decision, are no contracts of somebody's work.
+            Kind::Call => node.said.insert("tool_command", command),
+            Kind::Decision => node.said.insert("command", command),
+            Kind::Start
+            | Kind::Task
+            | Kind::Human
+            | Kind::Checkpoint
+            | Kind::Fork
+            | Kind::Join
+            | Kind::Escalate
+            | Kind::SubPlan
+            | Kind::Exit => node.contracts.push(NamedContract { name: None, command }),
+        }
+    }
+    if let Some(when) = &step.when {
+        read_condition(source, when, found);
+    }
+    node
+}
+
+fn kind_of(kind: StepKind) -> Kind {
+    match kind {
+        StepKind::Work(_) => Kind::Task,
+        StepKind::Decision => Kind::Decision,
+        StepKind::Human => Kind::Human,
+        StepKind::Call => Kind::Call,
+        StepKind::Checkpoint => Kind::Checkpoint,
+        StepKind::Join => Kind::Join,
+        StepKind::SubPlan => Kind::SubPlan,
+        StepKind::Escalate => Kind::Escalate,
+    }
+}
+
+fn mode_word(mode: WorkspaceMode) -> &'static str {
+    match mode {
+        WorkspaceMode::Shared => "shared",
+        WorkspaceMode::Worktree => "worktree",
+    }
+}
+
+fn subscription(subscription: &Subscription) -> String {
+    match subscription {
+        Subscription::File { path } => format!("file:{path}"),
+        Subscription::Topic { name } => format!("topic:{name}"),
+    }
+}
+
+fn joined(words: impl Iterator<Item = String>) -> String {
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn list(entries: impl Iterator<Item = (String, Span)>) -> Option<(String, Span)> {
+    entries.reduce(|(texts, places), (text, span)| (format!("{texts}\n{text}"), places.to(span)))
+}
+
+// The edges of the prose, and for every step that it does not lead on from: what needs it, and the step after it. The prose
+// adds ways; it takes away only the one that would else lead on from where it says another.
+fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<EdgeTree> {
+    let lines = tree.flow.iter().flat_map(|flow| &flow.value);
+    let mut said: Vec<EdgeTree> = Vec::new();
+    for line in lines {
+        if said.len() >= EDGES_MAX {
+            let message = format!("the plan has more than {EDGES_MAX} edges");
+            found.push(Diagnostic::new(Code::P008, message).at(line.span, "the first that is too many"));
+            break;
+        }
+        said.extend(flow_line(source, line, found));
+    }
+    // What escalates is entered by the prose only, and a person's answer says where it leads.
+    let is_in_order = |step: &&StepTree| {
+        let kind = step.kind.as_ref().map(|kind| kind.value);
+        step.fixed_number().is_some() && kind != Some(StepKind::Escalate)
+    };
+    let steps: Vec<&StepTree> = tree.steps.iter().filter(is_in_order).collect();
+    // A condition may not hold, and then the next step follows; a decision of which the prose tells says all of its ways there.
+    let decisions: BTreeSet<String> = tree
+        .steps
+        .iter()
+        .filter(|step| step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::Decision))
+        .map(StepTree::number_text)
+        .collect();
+    let leads_on: BTreeSet<String> = said
+        .iter()
+        .filter(|edge| {
+            let is_way_on = matches!(edge.on.value, On::Success | On::Always) && edge.is_plain();
+            is_way_on || decisions.contains(&edge.from.value)
+        })
+        .map(|edge| edge.from.value.clone())
+        .collect();
+    let needs = sound_needs(tree, &steps, |step| leads_on.contains(&step.number_text()), found);
+    let mut needed: BTreeMap<String, Vec<Spanned<String>>> = BTreeMap::new();
+    let mut edges = Vec::new();
+    let begin = Spanned::new(START.to_owned(), tree.title.as_ref().map_or(Span::at(0), |title| title.span));
+    let to = |step: &StepTree| Spanned::new(step.number_text(), step.number.span);
+    for (at, step) in steps.iter().enumerate() {
+        let place = step.needs.as_ref().map_or(step.number.span, |needs| needs.span);
+        match &needs[at] {
+            Some(needs) if needs.is_empty() => edges.push(success(&begin, &to(step))),
+            Some(needs) => {
+                for number in needs {
+                    let target = Spanned::new(to(step).value, place);
+                    needed.entry(number.to_string()).or_default().push(target);
+                }
+            }
+            None if at == 0 && !leads_on.contains(START) => edges.push(success(&begin, &to(step))),
+            None => {}
+        }
+    }
+    let done = Spanned::new(DONE.to_owned(), Span::at(source.text().len()));
+    for (at, step) in steps.iter().enumerate() {
+        let from = to(step);
+        let own = needed.remove(&from.value).unwrap_or_default();
+        let has_dependents = !own.is_empty();
+        edges.extend(own.into_iter().map(|target| success(&from, &target)));
+        if leads_on.contains(&from.value) {
+            continue;
+        }
+        match steps.get(at + 1) {
+            Some(next) if next.needs.is_none() => edges.push(success(&from, &to(next))),
+            Some(_) | None if has_dependents => {}
+            Some(_) | None => edges.push(success(&from, &done)),
+        }
+    }
+    // What is left are needs of a step that escalates.
+    for (number, targets) in needed {
+        for target in targets {
+            edges.push(success(&Spanned::new(number.clone(), target.span), &target));
+        }
+    }
+    edges.extend(said);
+    edges
+}
+
+/// The most steps that an end of a line of `## Flow` may name.
+const ENDS_MAX: usize = 100;
+
+fn success(from: &Spanned<String>, to: &Spanned<String>) -> EdgeTree {
+    EdgeTree::new(from.clone(), to.clone(), to.span, Spanned::new(On::Success, to.span))
+}
+
+// `- 2, 3 -> 4 on fail if steps.4.exit_code != 2`
+fn flow_line(source: &Source, line: &Spanned<String>, found: &mut Vec<Diagnostic>) -> Vec<EdgeTree> {
+    let text = source.slice(line.span);
+    let start = line.span.start;
+    let part = |from: usize, to: usize| {
+        let piece = &text[from..to];
+        let lead = piece.len() - piece.trim_start().len();
+        let span = Span::new(start + from + lead, start + from + lead + piece.trim().len());
+        Spanned::new(piece.trim().to_owned(), span)
+    };
+    let inner = text.trim_start();
+    let bullet = inner.strip_prefix(['-', '*', '+']).filter(|rest| rest.starts_with(char::is_whitespace));
+    let body = text.len() - bullet.unwrap_or(inner).len();
+    let Some((arrow, length)) =
+        ["->", "→", "=>"].iter().filter_map(|sign| Some((text[body..].find(sign)? + body, sign.len()))).min()
+    else {
+        found.push(unread(line.span, "the line has no `->`"));
+        return Vec::new();
+    };
+    let rest = arrow + length;
+    let condition_at = word_at(text, rest, "if");
+    let on_at = word_at(text, rest, "on").filter(|at| condition_at.is_none_or(|condition| *at < condition));
+    let ends = on_at.or(condition_at).unwrap_or(text.len());
+    let mut on = Spanned::new(On::Success, line.span);
+    if let Some(at) = on_at {
+        let word = part(at + 2, condition_at.unwrap_or(text.len()));
+        match on_named(&word.value.to_ascii_lowercase()) {
+            Some(known) => on = Spanned::new(known, word.span),
+            None => {
+                let words = ["success", "fail", "retry", "exhaust", "always"];
+                let message = format!("`{}` is no outcome", escape(&word.value));
+                let refused = Diagnostic::new(Code::P303, message).at(word.span, "");
+                found.push(match nearest(&word.value, words) {
+                    Some(near) => refused.help(format!("did you mean `{}`?", near.word)).fix(
+                        word.span,
+                        near.word,
+                        near.is_only,
+                    ),
+                    None => refused.help(format!("the outcomes are {}", words.join(", "))),
+                });
+                return Vec::new();
+            }
+        }
+    }
+    let mut condition = None;
+    if let Some(at) = condition_at {
+        let said = part(at + 2, text.len());
+        if said.value.is_empty() {
+            found.push(unread(line.span, "nothing follows `if`"));
+            return Vec::new();
+        }
+        let Some(reading) = read_condition(source, &said, found) else { return Vec::new() };
+        condition = Some(Spanned::new(reading.condition, said.span));
+        if on_at.is_none() {
+            on = Spanned::new(On::Always, line.span);
+        }
+    }
+    let (Some(from), Some(to)) =
+        (names(source, part(body, arrow), found), names(source, part(rest, ends), found))
+    else {
+        return Vec::new();
+    };
+    let mut edges = Vec::new();
+    for from in &from {
+        for to in &to {
+            let mut edge = EdgeTree::new(from.clone(), to.clone(), line.span, on.clone());
+            if let Some(condition) = &condition {
+                say_condition(&mut edge, condition.clone());
+            }
+            edges.push(edge);
+        }
+    }
+    edges
+}
+
+// The ends of a line: numbers of steps, and the words for where a run begins and ends.
+fn names(
+    source: &Source,
+    ends: Spanned<String>,
+    found: &mut Vec<Diagnostic>,
+) -> Option<Vec<Spanned<String>>> {
+    let mut names = Vec::new();
+    let mut at = ends.span.start;
+    for piece in source.slice(ends.span).split(',') {
+        let lead = piece.len() - piece.trim_start().len();
+        let span = Span::new(at + lead, at + lead + piece.trim().len());
+        at += piece.len() + 1;
+        let word =
+            piece.trim().trim_start_matches('#').trim_start_matches("step ").trim().to_ascii_lowercase();
+        let name = match word.as_str() {
+            "start" | "begin" => START.to_owned(),
+            "done" | "exit" | "end" => DONE.to_owned(),
+            "failed" | "fail" | "abort" => FAILED.to_owned(),
+            number
+                if !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()) && number.len() < 8 =>
+            {
+                let number = number.trim_start_matches('0');
+                if number.is_empty() { "0".to_owned() } else { number.to_owned() }
+            }
+            _ => {
+                found.push(unread(
+                    if span.is_empty() { ends.span } else { span },
+                    "a step's number was expected",
+                ));
+                return None;
+            }
+        };
+        names.push(Spanned::new(name, span));
+        if names.len() > ENDS_MAX {
+            found.push(unread(ends.span, "the line names too many steps"));
+            return None;
+        }
+    }
+    Some(names)
+}
+
+/// A step that ways or conditions of a plan name by its number.
+pub(crate) struct Mention {
+    /// The number as it is written.
+    pub(crate) span: Span,
+    /// The step's number.
+    pub(crate) number: u32,
+    /// Says that it is an end of a line of `## Flow`, where several may stand.
+    pub(crate) is_end: bool,
+}
+
+/// Returns what the lines of `## Flow` and the conditions of steps name, in the order of the text.
+pub(crate) fn mentions(source: &Source, tree: &PlanTree) -> Vec<Mention> {
+    let mut numbers: BTreeMap<Span, (u32, bool)> = BTreeMap::new();
+    for step in &tree.steps {
+        numbers.extend(step.when.iter().flat_map(|when| mentioned(source, when.span)));
+    }
+    for edge in flow_edges(source, tree) {
+        let ends = [&edge.from, &edge.to].into_iter();
+        numbers.extend(ends.filter_map(|end| Some((end.span, (end.value.parse().ok()?, true)))));
+        numbers.extend(edge.condition.iter().flat_map(|condition| mentioned(source, condition.span)));
+    }
+    numbers.into_iter().map(|(span, (number, is_end))| Mention { span, number, is_end }).collect()
+}
+
+fn mentioned(source: &Source, place: Span) -> Vec<(Span, (u32, bool))> {
+    const STEPS: &str = "steps.";
+    let Ok(reading) = condition::read(source.slice(place)) else { return Vec::new() };
+    let clauses = reading.condition.clauses.iter().zip(&reading.clauses);
+    let named = clauses.filter_map(|(clause, written)| {
+        let Key::Step { node, .. } = &clause.key else { return None };
+        let start = place.start + written.start + STEPS.len();
+        Some((Span::new(start, start + node.len()), (node.parse().ok()?, false)))
+    });
+    named.collect()
+}
+
+/// Returns the ways that the lines of `## Flow` say; what can't be read is left to the verification of the plan.
+pub(crate) fn flow_edges(source: &Source, tree: &PlanTree) -> Vec<EdgeTree> {
+    let lines = tree.flow.iter().flat_map(|flow| &flow.value).take(EDGES_MAX);
+    lines.flat_map(|line| flow_line(source, line, &mut Vec::new())).collect()
+}
+
+fn unread(span: Span, why: &str) -> Diagnostic {
+    let message = format!("the line of `## Flow` can't be read: {why}");
+    let help = "write `- 2 -> 4 on fail`, `- 4 -> 2 on fail if steps.4.exit_code != 2`, `- 3 -> 5, 6`, or `- 5 -> done`";
+    Diagnostic::new(Code::P015, message).at(span, "").help(help)
+}
+
+// A word that stands alone, from a place on.
+fn word_at(text: &str, from: usize, word: &str) -> Option<usize> {
+    let is_edge = |c: Option<char>| c.is_none_or(char::is_whitespace);
+    text[from..].match_indices(word).map(|(at, _)| from + at).find(|at| {
+        is_edge(text[..*at].chars().next_back()) && is_edge(text[at + word.len()..].chars().next())
+    })
+}

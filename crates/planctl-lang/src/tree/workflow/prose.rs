@@ -1,0 +1,412 @@
+//! Writes a graph as a plan in markdown, and says what a plan has no words for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planctl_engine::On;
+use planctl_engine::condition::{Clause, Condition, Key, Test};
+
+use super::tree::{EdgeTree, Kind, NodeTree, Workflow};
+use crate::syntax::source::Source;
+use crate::text::Spanned;
+use crate::tree::parse::parse;
+
+/// A graph as a plan.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Markdown {
+    /// The plan's text.
+    pub text: String,
+    /// What the graph says and the plan does not, in sentences for people.
+    pub lost: Vec<String>,
+}
+
+/// What is said of nodes that a plan has a field for, in the order of planctl's form; texts of several lines apart.
+const FIELDS: [&str; 5] = ["target", "needs", "when", "workspace", "timeout"];
+const FIELDS_AFTER: [&str; 4] = ["on_fail", "max_retries", "max_visits", "contract_timeout"];
+const LISTS: [&str; 4] = ["subscriptions", "changes", "protects", "locks"];
+/// What is written elsewhere, or means nothing outside of DOT.
+const ELSEWHERE: [&str; 14] = [
+    "label",
+    "shape",
+    "type",
+    "class",
+    "checkpoint",
+    "prompt",
+    "escalate",
+    "tool_command",
+    "command",
+    "contract",
+    "expect_exit",
+    "work",
+    "result",
+    "verify.value",
+];
+
+/// Writes a graph as a plan in markdown.
+pub fn to_markdown(workflow: &Workflow) -> Markdown {
+    let mut lost = BTreeSet::new();
+    let numbers = Numbers::of(workflow, &mut lost);
+    let mut text = String::from("---\ntype: plan\nstatus: draft\n---\n\n");
+    text.push_str(&format!("# {}\n", one_line(workflow.title(), "Plan")));
+    for (field, key) in [("Context", "goal"), ("Budget", "budget"), ("Priority", "priority")] {
+        if let Some(said) = workflow.said.text(key) {
+            text.push_str(&format!("\n**{field}:** {}\n", one_line(&said.value, "")));
+        }
+    }
+    for (field, key) in
+        [("max_visits", "max_visits"), ("stale_after", "stale_after"), ("parallel", "max_parallel")]
+    {
+        if let Some(said) = workflow.said.text(key) {
+            text.push_str(&format!("\n**{field}:** {}\n", one_line(&said.value, "")));
+        }
+    }
+    let written = [
+        "goal",
+        "label",
+        "budget",
+        "priority",
+        "max_visits",
+        "stale_after",
+        "max_parallel",
+        "parallel_edges",
+    ];
+    for (key, _) in workflow.said.iter().filter(|(key, _)| !written.contains(key)) {
+        lost.insert(format!("`{key}` of the graph"));
+    }
+    text.push_str("\n## Steps\n");
+    for node in workflow.nodes.iter().filter(|node| numbers.0.contains_key(node.id.value.as_str())) {
+        step(node, &numbers, &mut text, &mut lost);
+    }
+    let flow = flow(workflow, &numbers, &mut lost);
+    if !flow.is_empty() {
+        text.push_str(&format!("\n## Flow\n\n{}\n", flow.join("\n")));
+    }
+    unsaid(workflow, &numbers, &text, &mut lost);
+    Markdown { text, lost: lost.into_iter().collect() }
+}
+
+/// The numbers of the nodes that are steps; forks are none, since every way that is open is taken.
+struct Numbers<'w>(BTreeMap<&'w str, String>);
+
+impl<'w> Numbers<'w> {
+    fn of(workflow: &'w Workflow, lost: &mut BTreeSet<String>) -> Numbers<'w> {
+        let is_step = |node: &&NodeTree| !matches!(node.kind.value, Kind::Start | Kind::Exit | Kind::Fork);
+        let steps: Vec<&NodeTree> = workflow.nodes.iter().filter(is_step).collect();
+        for plan in steps.iter().filter(|node| node.kind.value == Kind::SubPlan) {
+            lost.insert(format!("`{}` runs a plan of its own", plan.id.value));
+        }
+        let own: Vec<Option<u32>> = steps.iter().map(|node| node.id.value.parse().ok()).collect();
+        let is_numbered = own.iter().all(Option::is_some) && own.windows(2).all(|pair| pair[0] < pair[1]);
+        let number = |at: usize, node: &NodeTree| {
+            if is_numbered { node.id.value.clone() } else { (at + 1).to_string() }
+        };
+        Numbers(
+            steps.iter().enumerate().map(|(at, node)| (node.id.value.as_str(), number(at, node))).collect(),
+        )
+    }
+
+    // Returns how the prose names a node.
+    fn name(&self, workflow: &Workflow, name: &str) -> Option<String> {
+        if let Some(number) = self.0.get(name) {
+            return Some(number.clone());
+        }
+        let node = workflow.nodes.iter().find(|node| node.id.value == name)?;
+        match node.kind.value {
+            Kind::Start => Some("start".to_owned()),
+            Kind::Exit if node.is_failed_exit() => Some("failed".to_owned()),
+            Kind::Exit => Some("done".to_owned()),
+            Kind::Task
+            | Kind::Decision
+            | Kind::Human
+            | Kind::Call
+            | Kind::Checkpoint
+            | Kind::Fork
+            | Kind::Join
+            | Kind::Escalate
+            | Kind::SubPlan => None,
+        }
+    }
+
+    fn condition(&self, condition: &Condition) -> Condition {
+        let mut condition = condition.clone();
+        for clause in &mut condition.clauses {
+            if let Key::Step { node, .. } = &mut clause.key
+                && let Some(number) = self.0.get(node.as_str())
+            {
+                node.clone_from(number);
+            }
+        }
+        condition
+    }
+}
+
+fn step(node: &NodeTree, numbers: &Numbers<'_>, text: &mut String, lost: &mut BTreeSet<String>) {
+    let number = numbers.0.get(node.id.value.as_str()).map_or("", String::as_str);
+    text.push_str(&format!("\n### {number}. {}\n\n", one_line(node.title(), "Step")));
+    let kind = node.kind.value;
+    let is_review = node.said.text("work").is_some_and(|work| work.value == "review");
+    match kind {
+        Kind::Task if is_review => text.push_str("**type:** review\n"),
+        Kind::Task => {}
+        Kind::SubPlan => text.push_str(
+            "**type:** call
+",
+        ),
+        Kind::Start
+        | Kind::Decision
+        | Kind::Human
+        | Kind::Call
+        | Kind::Checkpoint
+        | Kind::Fork
+        | Kind::Join
+        | Kind::Escalate
+        | Kind::Exit => text.push_str(&format!(
+            "**type:** {}
+",
+            kind.word()
+        )),
+    }
+    for key in FIELDS {
+        field(node, key, text);
+    }
+    for key in LISTS {
+        let entries = node.said.list(key);
+        if !entries.is_empty() {
+            text.push_str(&format!("**{key}:**\n"));
+            entries.iter().for_each(|entry| text.push_str(&format!("- {}\n", entry.value)));
+        }
+    }
+    let task = node.said.text(if kind == Kind::Escalate { "escalate" } else { "prompt" });
+    if let Some(task) = task {
+        text.push_str(&format!("\n**task:**\n{}\n", task.value.trim()));
+    }
+    script(node, text, lost);
+    for key in FIELDS_AFTER {
+        field(node, key, text);
+    }
+    let is_written = |key: &str| {
+        FIELDS.contains(&key)
+            || FIELDS_AFTER.contains(&key)
+            || ELSEWHERE.contains(&key)
+            || LISTS.contains(&key)
+    };
+    for (key, _) in node.said.iter().filter(|(key, _)| !is_written(key)) {
+        lost.insert(format!("`{key}` of `{}`", node.id.value));
+    }
+}
+
+fn field(node: &NodeTree, key: &str, text: &mut String) {
+    if let Some(said) = node.said.text(key) {
+        text.push_str(&format!("**{key}:** {}\n", one_line(&said.value, "")));
+    }
+}
+
+fn script(node: &NodeTree, text: &mut String, lost: &mut BTreeSet<String>) {
+    let mut commands: Vec<&str> =
+        node.contracts.iter().map(|contract| contract.command.value.trim()).collect();
+    commands
+        .extend(["tool_command", "command"].iter().filter_map(|key| Some(node.said.text(key)?.value.trim())));
+    if commands == ["none"] {
+        lost.insert(format!("`{}` is confirmed by a person, not by a contract", node.id.value));
+        return;
+    }
+    if commands.is_empty() {
+        return;
+    }
+    let script = commands.join(" &&\n");
+    let mut fence = "```".to_owned();
+    while script.contains(&fence) {
+        fence.push('`');
+    }
+    let exit = node.said.text("expect_exit").map_or("0", |code| code.value.as_str());
+    text.push_str(&format!("\n**contract:**\n{fence}bash\n{script}\n{fence}\nexit_code == {exit}\n"));
+}
+
+fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>) -> Vec<String> {
+    let workflow = &one_way_each(workflow, lost);
+    let ways = through_forks(workflow);
+    let is_way_on = |edge: &EdgeTree| matches!(edge.on.value, On::Success | On::Always) && edge.is_plain();
+    let mut leading: BTreeMap<&str, usize> = BTreeMap::new();
+    for (from, _, edge) in &ways {
+        *leading.entry(from).or_default() += usize::from(is_way_on(&as_outcome(edge)));
+    }
+    for node in &workflow.nodes {
+        let is_told = matches!(
+            node.kind.value,
+            Kind::Decision | Kind::Escalate | Kind::Exit | Kind::Fork | Kind::Start
+        );
+        if !is_told && leading.get(node.id.value.as_str()) == Some(&0) {
+            lost.insert(format!("that nothing follows `{}` where no condition holds", node.id.value));
+        }
+    }
+    let order: Vec<&NodeTree> = workflow
+        .nodes
+        .iter()
+        .filter(|node| numbers.0.contains_key(node.id.value.as_str()) && node.kind.value != Kind::Escalate)
+        .collect();
+    let mut implied: BTreeSet<(String, String)> = BTreeSet::new();
+    let names: Vec<String> = order.iter().filter_map(|node| numbers.name(workflow, &node.id.value)).collect();
+    let chain =
+        std::iter::once("start".to_owned()).chain(names).chain(["done".to_owned()]).collect::<Vec<_>>();
+    implied.extend(chain.windows(2).map(|pair| (pair[0].clone(), pair[1].clone())));
+    let needs: BTreeSet<(String, String)> = order
+        .iter()
+        .flat_map(|node| node.said.list("needs").into_iter().map(|need| (need.value, node.id.value.clone())))
+        .collect();
+    let has_needs = !needs.is_empty();
+    let is_decision = |node: &&NodeTree| node.kind.value == Kind::Decision;
+    let decisions: BTreeSet<&str> =
+        workflow.nodes.iter().filter(is_decision).map(|node| node.id.value.as_str()).collect();
+    let mut leaving: BTreeMap<&str, usize> = BTreeMap::new();
+    for (from, ..) in &ways {
+        *leaving.entry(from).or_default() += 1;
+    }
+    let mut lines = Vec::new();
+    for (from, to, edge) in &ways {
+        let edge = &as_outcome(edge);
+        let ends = (numbers.name(workflow, from), numbers.name(workflow, to));
+        let (Some(first), Some(last)) = ends else {
+            lost.insert(format!("the edge from `{from}` to `{to}`"));
+            continue;
+        };
+        for (what, is_there) in
+            [("label", edge.label.is_some()), ("weight", edge.weight != 0), ("restart", edge.loop_restart)]
+        {
+            if is_there {
+                lost.insert(format!("the {what} of the edge from `{from}` to `{to}`"));
+            }
+        }
+        let is_plain_success = edge.on.value == On::Success && edge.is_plain();
+        let is_only = leading.get(from.as_str()).copied().unwrap_or(0) == 1;
+        let is_implied = implied.contains(&(first.clone(), last.clone())) && is_only;
+        let is_needed =
+            needs.contains(&(from.clone(), to.clone())) || (has_needs && last == "done" && is_only);
+        // A decision of which the prose tells has no other ways than its lines.
+        let says_all =
+            decisions.contains(from.as_str()) && leaving.get(from.as_str()).is_some_and(|count| *count > 1);
+        if is_plain_success && (is_implied || is_needed) && !says_all {
+            continue;
+        }
+        let on = match (edge.on.value, edge.is_plain()) {
+            (On::Success, true) | (On::Always, false) => String::new(),
+            (on, _) => format!(" on {}", on.word()),
+        };
+        let condition = edge.condition.as_ref().filter(|_| !edge.is_plain());
+        let condition = condition
+            .map(|condition| format!(" if {}", numbers.condition(&condition.value)))
+            .unwrap_or_default();
+        lines.push(format!("- {first} -> {last}{on}{}", one_line(&condition, "").replacen("if", " if", 1)));
+    }
+    lines
+}
+
+// Of several ways without a condition one is followed in DOT and JSON, and all of them in a plan. The one that is followed
+// where nobody says another stays; one with a label is followed where the worker names it; others have no words.
+fn one_way_each(workflow: &Workflow, lost: &mut BTreeSet<String>) -> Workflow {
+    let mut one = workflow.clone();
+    if workflow.said.flag("parallel_edges").is_some_and(|flag| flag.value) {
+        return one;
+    }
+    let is_asked = |kind: Kind| matches!(kind, Kind::Fork | Kind::Human | Kind::Escalate);
+    let mut groups: BTreeMap<&str, Vec<&EdgeTree>> = BTreeMap::new();
+    for node in workflow.nodes.iter().filter(|node| !is_asked(node.kind.value)) {
+        groups.insert(&node.id.value, Vec::new());
+    }
+    for edge in &workflow.edges {
+        let plain = as_outcome(edge);
+        if plain.on.value == On::Success
+            && plain.is_plain()
+            && let Some(group) = groups.get_mut(edge.from.value.as_str())
+        {
+            group.push(edge);
+        }
+    }
+    let mut dropped: Vec<EdgeTree> = Vec::new();
+    for group in groups.values().filter(|group| group.len() > 1) {
+        let weighed = |edge: &&&EdgeTree| (std::cmp::Reverse(edge.weight), edge.to.value.clone());
+        let Some(first) = group.iter().min_by_key(weighed) else { continue };
+        for edge in group.iter().filter(|edge| !std::ptr::eq(**edge, *first)) {
+            dropped.push((*edge).clone());
+        }
+    }
+    one.edges.retain_mut(|edge| {
+        if !dropped.contains(edge) {
+            return true;
+        }
+        let Some(label) = &edge.label else {
+            lost.insert(format!("the edge from `{}` to `{}`", edge.from.value, edge.to.value));
+            return false;
+        };
+        let test = Test::Is(label.value.clone());
+        let condition = Condition { clauses: vec![Clause { key: Key::PreferredLabel, test }] };
+        edge.condition = Some(Spanned::new(condition, label.span));
+        edge.on.value = On::Always;
+        edge.label = None;
+        true
+    });
+    one
+}
+
+// What the plan does not say of the ways, though it should: its text is read again and compared.
+fn unsaid(workflow: &Workflow, numbers: &Numbers<'_>, text: &str, lost: &mut BTreeSet<String>) {
+    let source = Source::new("plan.md", text);
+    let (tree, _) = parse(&source);
+    let read = super::plan::workflow(&source, &tree, &mut Vec::new());
+    let there: BTreeSet<(&str, &str)> =
+        read.edges.iter().map(|edge| (edge.from.value.as_str(), edge.to.value.as_str())).collect();
+    for (from, to, _) in through_forks(workflow) {
+        let ends = (numbers.name(workflow, &from), numbers.name(workflow, &to));
+        if let (Some(first), Some(last)) = ends
+            && !there.contains(&(first.as_str(), last.as_str()))
+        {
+            lost.insert(format!("the edge from `{from}` to `{to}`"));
+        }
+    }
+}
+
+// A condition on the outcome alone is said as the outcome.
+fn as_outcome(edge: &EdgeTree) -> EdgeTree {
+    let mut edge = edge.clone();
+    let clauses = edge.condition.as_ref().map(|condition| condition.value.clauses.as_slice());
+    if let (On::Always, Some([clause])) = (edge.on.value, clauses)
+        && let (Key::Outcome, Test::Is(word)) = (&clause.key, &clause.test)
+        && let Some(on) = [On::Success, On::Fail].into_iter().find(|on| on.word() == *word)
+    {
+        edge.on.value = on;
+        edge.condition = None;
+    }
+    edge
+}
+
+// The edges with forks taken out: what leads to a fork leads to each of its branches.
+fn through_forks(workflow: &Workflow) -> Vec<(String, String, EdgeTree)> {
+    let forks: BTreeSet<&str> = workflow
+        .nodes
+        .iter()
+        .filter(|node| node.kind.value == Kind::Fork)
+        .map(|node| node.id.value.as_str())
+        .collect();
+    let mut branches: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for edge in workflow.edges.iter().filter(|edge| forks.contains(edge.from.value.as_str())) {
+        branches.entry(edge.from.value.as_str()).or_default().push(edge.to.value.as_str());
+    }
+    let mut ways = Vec::new();
+    for edge in workflow.edges.iter().filter(|edge| !forks.contains(edge.from.value.as_str())) {
+        match branches.get(edge.to.value.as_str()) {
+            Some(branches) => {
+                ways.extend(
+                    branches
+                        .iter()
+                        .take(100)
+                        .map(|to| (edge.from.value.clone(), (*to).to_owned(), edge.clone())),
+                );
+            }
+            None => ways.push((edge.from.value.clone(), edge.to.value.clone(), edge.clone())),
+        }
+    }
+    ways
+}
+
+fn one_line(text: &str, otherwise: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.is_empty() { otherwise.to_owned() } else { line }
+}

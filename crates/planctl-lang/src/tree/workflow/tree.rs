@@ -1,0 +1,427 @@
+//! A graph as its author wrote it, whatever the language: nodes, edges, and what is said of them, each with its place.
+
+use std::collections::BTreeMap;
+
+use planctl_engine::On;
+use planctl_engine::condition::{Clause, Condition, Key, Test};
+
+use crate::syntax::dot::{flag, seconds, whole};
+use crate::syntax::values::on_fail_of;
+use crate::text::{Span, Spanned};
+
+/// A graph as read; what could not be read is absent here and named by a finding.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Workflow {
+    /// Its name among others: the plan's key in a library, the digraph's name.
+    pub name: Option<Spanned<String>>,
+    /// Its title, for people.
+    pub title: Option<Spanned<String>>,
+    /// The node where a run begins: its start node, or the node that the source names (G-03).
+    pub start: Option<Spanned<String>>,
+    /// What is said of all of it, by the names of the dialect.
+    pub said: Said,
+    /// When guided mode picks it; of library entries only.
+    pub library: Library,
+    /// The nodes, in the order of the text.
+    pub nodes: Vec<NodeTree>,
+    /// The edges, in the order of the text.
+    pub edges: Vec<EdgeTree>,
+}
+
+/// When an entry of a library is picked (rows H-01 to H-06).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Library {
+    /// The domains it is for.
+    pub domains: Vec<Spanned<String>>,
+    /// What a message must contain.
+    pub triggers: Vec<Spanned<String>>,
+    /// How many of them.
+    pub trigger_threshold: Option<Spanned<u32>>,
+    /// After how many turns without a transition it expires.
+    pub stale_after_turns: Option<Spanned<u32>>,
+}
+
+/// One node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeTree {
+    /// Its name, unique in the graph.
+    pub id: Spanned<String>,
+    /// All of it.
+    pub span: Span,
+    /// What kind of node it is, and where that is said; the name's place where it is not.
+    pub kind: Spanned<Kind>,
+    /// What is said of it.
+    pub said: Said,
+    /// Its classes (D18, D19).
+    pub classes: Vec<String>,
+    /// Its contracts: `contract`, then `contract.NAME` by name; empty where none is said, and `none` where that is said.
+    pub contracts: Vec<NamedContract>,
+}
+
+/// One of a node's contracts (DOT.md 2.1).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NamedContract {
+    /// The name, where there are several.
+    pub name: Option<String>,
+    /// The command.
+    pub command: Spanned<String>,
+}
+
+/// What a node does when it is entered.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// Where a run begins (S1).
+    Start,
+    /// Work for an agent, then a gate (S3).
+    Task,
+    /// Routes by conditions, or by a command that the harness runs (S5).
+    Decision,
+    /// A person chooses one of its edges (S4, H1).
+    Human,
+    /// A command without an agent; its exit code decides (S7).
+    Call,
+    /// Records the state of the workspace.
+    Checkpoint,
+    /// Starts all its branches at once (S6).
+    Fork,
+    /// Waits for the branches of its fork (S6).
+    Join,
+    /// Raises the PACE level and asks that level's responder.
+    Escalate,
+    /// A run of another plan (S8).
+    SubPlan,
+    /// Ends the run (S2).
+    Exit,
+}
+
+impl Kind {
+    /// All kinds, in the order that people are told them.
+    pub const ALL: [Kind; 11] = [
+        Kind::Start,
+        Kind::Task,
+        Kind::Decision,
+        Kind::Human,
+        Kind::Call,
+        Kind::Checkpoint,
+        Kind::Fork,
+        Kind::Join,
+        Kind::Escalate,
+        Kind::SubPlan,
+        Kind::Exit,
+    ];
+
+    /// Returns the word as JSON has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Start => "start",
+            Kind::Task => "task",
+            Kind::Decision => "decision",
+            Kind::Human => "human",
+            Kind::Call => "call",
+            Kind::Checkpoint => "checkpoint",
+            Kind::Fork => "fork",
+            Kind::Join => "join",
+            Kind::Escalate => "escalate",
+            Kind::SubPlan => "sub_plan",
+            Kind::Exit => "exit",
+        }
+    }
+
+    /// Returns the kind of this name, as JSON or as the dialect of DOT has it (section 1.3).
+    pub fn named(word: &str) -> Option<Kind> {
+        let dialect = match word {
+            "codergen" | "code" | "review" | "box" => Some(Kind::Task),
+            "conditional" => Some(Kind::Decision),
+            "wait.human" => Some(Kind::Human),
+            "tool" => Some(Kind::Call),
+            "parallel" => Some(Kind::Fork),
+            "parallel.fan_in" => Some(Kind::Join),
+            "stack.manager_loop" | "sub-plan" | "subplan" | "plan" => Some(Kind::SubPlan),
+            "end" => Some(Kind::Exit),
+            _ => None,
+        };
+        dialect.or_else(|| Kind::ALL.into_iter().find(|kind| kind.word() == word))
+    }
+}
+
+/// A way from one node to another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EdgeTree {
+    /// Where it leaves.
+    pub from: Spanned<String>,
+    /// Where it leads.
+    pub to: Spanned<String>,
+    /// All of it.
+    pub span: Span,
+    /// For which outcomes it may be taken: success where a DOT edge says nothing, always where it has a condition.
+    pub on: Spanned<On>,
+    /// What must hold besides.
+    pub condition: Option<Spanned<Condition>>,
+    /// What people and workers call it.
+    pub label: Option<Spanned<String>>,
+    /// Which of several that fit is taken: the heaviest.
+    pub weight: i64,
+    /// Says that taking it begins a new epoch of the run (A19).
+    pub loop_restart: bool,
+    /// What else is said of it: `fidelity`, `thread_id` (A18).
+    pub said: Said,
+}
+
+impl EdgeTree {
+    /// Makes an edge of which only the ends are known.
+    pub fn new(from: Spanned<String>, to: Spanned<String>, span: Span, on: Spanned<On>) -> EdgeTree {
+        EdgeTree {
+            from,
+            to,
+            span,
+            on,
+            condition: None,
+            label: None,
+            weight: 0,
+            loop_restart: false,
+            said: Said::default(),
+        }
+    }
+
+    /// Says whether it is for what failed: by its word, or by a condition that names the failure.
+    pub fn is_for_failure(&self) -> bool {
+        let clauses = self.condition.as_ref().map_or(&[][..], |condition| &condition.value.clauses);
+        let names_failure = |clause: &Clause| {
+            clause.key == Key::Outcome
+                && match &clause.test {
+                    Test::Is(word) => matches!(word.as_str(), "fail" | "retry"),
+                    Test::IsNot(word) => word == "success",
+                    Test::Truthy => false,
+                }
+        };
+        match self.on.value {
+            On::Fail | On::Retry | On::Exhaust => true,
+            On::Success => false,
+            On::Always => clauses.iter().any(names_failure),
+        }
+    }
+
+    /// Says whether nothing but the outcome decides whether it is taken.
+    pub fn is_plain(&self) -> bool {
+        self.condition.as_ref().is_none_or(|condition| condition.value.is_always())
+    }
+
+    /// Says whether its author wrote neither an outcome nor a condition: then the outcome has no place of its own.
+    pub fn is_bare(&self) -> bool {
+        self.is_plain() && self.on.span == self.span
+    }
+}
+
+/// What is said of a graph, a node or an edge: by the names of the dialect's attributes, aliases resolved.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Said(BTreeMap<&'static str, Spanned<String>>);
+
+impl Said {
+    /// Notes what is said under a name.
+    pub fn insert(&mut self, key: &'static str, value: Spanned<String>) {
+        self.0.insert(key, value);
+    }
+
+    /// Returns it without what is said under some names.
+    #[must_use]
+    pub fn without(&self, keys: &[&str]) -> Said {
+        let kept = self.0.iter().filter(|(key, _)| !keys.contains(key));
+        Said(kept.map(|(key, value)| (*key, value.clone())).collect())
+    }
+
+    /// Returns what is said, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Spanned<String>)> {
+        self.0.iter().map(|(key, value)| (*key, value))
+    }
+
+    /// Returns the text that is said under a name; nothing where it is empty.
+    pub fn text(&self, key: &str) -> Option<&Spanned<String>> {
+        self.0.get(key).filter(|value| !value.value.trim().is_empty())
+    }
+
+    /// Returns what is said under a name, be it empty.
+    pub(super) fn raw(&self, key: &str) -> Option<&Spanned<String>> {
+        self.0.get(key)
+    }
+
+    /// Returns the number that is said under a name.
+    pub fn number<N: TryFrom<i64>>(&self, key: &str) -> Option<Spanned<N>> {
+        let said = self.text(key)?;
+        Some(Spanned::new(N::try_from(whole(&said.value)?).ok()?, said.span))
+    }
+
+    /// Says what is said under a name: yes or no.
+    pub fn flag(&self, key: &str) -> Option<Spanned<bool>> {
+        let said = self.text(key)?;
+        Some(Spanned::new(flag(&said.value)?, said.span))
+    }
+
+    /// Returns the duration that is said under a name, in seconds.
+    pub fn seconds(&self, key: &str) -> Option<Spanned<u64>> {
+        let said = self.text(key)?;
+        Some(Spanned::new(seconds(&said.value)?, said.span))
+    }
+
+    /// Returns the entries of a list that is said under a name: lines, or words between commas.
+    pub fn list(&self, key: &str) -> Vec<Spanned<String>> {
+        let Some(said) = self.text(key) else { return Vec::new() };
+        let entries = said.value.split(['\n', ',']).map(str::trim).filter(|entry| !entry.is_empty());
+        entries.map(|entry| Spanned::new(entry.to_owned(), said.span)).collect()
+    }
+}
+
+impl NodeTree {
+    /// Makes a node of which nothing is said yet.
+    pub fn new(id: Spanned<String>, span: Span, kind: Spanned<Kind>) -> NodeTree {
+        NodeTree { id, span, kind, said: Said::default(), classes: Vec::new(), contracts: Vec::new() }
+    }
+
+    /// Returns its title: `label`, else its name (A8).
+    pub fn title(&self) -> &str {
+        self.said.text("label").map_or(self.id.value.as_str(), |label| label.value.as_str())
+    }
+
+    /// Returns what the worker is told: `prompt`, else the title (A8).
+    pub fn prompt(&self) -> &str {
+        self.said.text("prompt").map_or_else(|| self.title(), |prompt| prompt.value.as_str())
+    }
+
+    /// Says whether it ends the run as failed (ruling 8).
+    pub fn is_failed_exit(&self) -> bool {
+        let is_failed = |result: &Spanned<String>| matches!(result.value.as_str(), "failed" | "fail");
+        self.kind.value == Kind::Exit && self.said.text("result").is_some_and(is_failed)
+    }
+}
+
+// Says whether a policy tells what follows the last attempt.
+fn has_last_word(policy: &Spanned<String>) -> bool {
+    on_fail_of(&policy.value).is_some_and(|policy| policy.then.is_some())
+}
+
+/// Says whether a person confirms what is done at a task, as no contract says it (DESIGN 3, row H-30).
+pub(crate) fn is_confirmed(node: &NodeTree) -> bool {
+    let is_none = |contract: &NamedContract| contract.command.value.trim() == "none";
+    let is_manual = node.said.text("verify.type").is_some_and(|kind| kind.value == "manual");
+    let is_unproved = if node.contracts.is_empty() { is_manual } else { node.contracts.iter().all(is_none) };
+    node.kind.value == Kind::Task && is_unproved
+}
+
+impl Workflow {
+    /// Says whether an edge is open after a failure: by its word, or by a condition that can't hold on a pass (ruling 2).
+    pub fn names_failure(&self, edge: &EdgeTree) -> bool {
+        match edge.on.value {
+            On::Success => false,
+            On::Fail | On::Retry | On::Exhaust => true,
+            On::Always if edge.is_plain() => true,
+            On::Always => {
+                let exit_code = |name: &str| {
+                    let node = self.nodes.iter().find(|node| node.id.value == name);
+                    node.and_then(|node| node.said.number("expect_exit")).map_or(0, |code| code.value)
+                };
+                // What a decision passes on may be the failure of any node before it.
+                let expected = |named: Option<&str>| Some(Some(exit_code(named.unwrap_or(&edge.from.value))));
+                edge.condition.as_ref().is_some_and(|condition| condition.value.names_failure(&expected))
+            }
+        }
+    }
+
+    /// Has the bare edges into decisions without a command carry every outcome (ruling 1), where the decision has a way for a
+    /// failure. A node whose policy says what follows its last attempt keeps to that.
+    pub(super) fn carry_outcomes(&mut self) {
+        let routes =
+            |node: &NodeTree| node.kind.value == Kind::Decision && node.said.text("command").is_none();
+        let places = self.places();
+        let ways = self.ways();
+        let mut takes: Vec<bool> = (0..self.nodes.len())
+            .map(|at| routes(&self.nodes[at]) && ways[at].iter().any(|(_, edge)| self.names_failure(edge)))
+            .collect();
+        // A decision may leave it to the next one.
+        let mut open: Vec<usize> = (0..takes.len()).filter(|at| takes[*at]).collect();
+        while let Some(at) = open.pop() {
+            for (from, ways) in ways.iter().enumerate() {
+                let hands_on = |(to, edge): &(usize, &EdgeTree)| *to == at && edge.is_bare();
+                if !takes[from] && routes(&self.nodes[from]) && ways.iter().any(hands_on) {
+                    takes[from] = true;
+                    open.push(from);
+                }
+            }
+        }
+        let may_fail = |at: usize| {
+            let node = &self.nodes[at];
+            let works = matches!(
+                node.kind.value,
+                Kind::Task | Kind::Call | Kind::Decision | Kind::SubPlan | Kind::Join
+            );
+            works
+                && !is_confirmed(node)
+                && node.said.text("on_fail").is_none_or(|policy| !has_last_word(policy))
+        };
+        let carried: Vec<usize> = (0..self.edges.len())
+            .filter(|at| {
+                let edge = &self.edges[*at];
+                let place = |name: &Spanned<String>| places.get(name.value.as_str()).copied();
+                edge.on.value == On::Success
+                    && edge.is_bare()
+                    && place(&edge.to).is_some_and(|to| takes[to])
+                    && place(&edge.from).is_some_and(may_fail)
+            })
+            .collect();
+        for at in carried {
+            self.edges[at].on.value = On::Always;
+        }
+    }
+
+    /// Returns the title: its own, else its name.
+    pub fn title(&self) -> &str {
+        let title = self.title.as_ref().or(self.name.as_ref());
+        title.map_or("", |title| title.value.as_str())
+    }
+
+    /// Returns the places of the nodes by their names; of two with one name the first.
+    pub fn places(&self) -> BTreeMap<&str, usize> {
+        let mut places = BTreeMap::new();
+        for (at, node) in self.nodes.iter().enumerate() {
+            places.entry(node.id.value.as_str()).or_insert(at);
+        }
+        places
+    }
+
+    /// Returns the edges that leave each node, by the nodes' places; edges that lead nowhere are left out.
+    pub fn ways(&self) -> Vec<Vec<(usize, &EdgeTree)>> {
+        let places = self.places();
+        let mut ways = vec![Vec::new(); self.nodes.len()];
+        for edge in &self.edges {
+            let ends = (places.get(edge.from.value.as_str()), places.get(edge.to.value.as_str()));
+            if let (Some(from), Some(to)) = ends {
+                ways[*from].push((*to, edge));
+            }
+        }
+        ways
+    }
+
+    /// Returns the places of all nodes in the order of a walk from the start on; those that nothing leads to come last.
+    pub fn walk(&self) -> Vec<usize> {
+        let ways = self.ways();
+        let mut seen = vec![false; self.nodes.len()];
+        let mut order = Vec::with_capacity(self.nodes.len());
+        for root in self.entry().into_iter().chain(0..self.nodes.len()) {
+            let mut open = vec![root];
+            while let Some(at) = open.pop() {
+                if !std::mem::replace(&mut seen[at], true) {
+                    order.push(at);
+                    open.extend(ways[at].iter().rev().map(|(to, _)| *to).filter(|to| !seen[*to]));
+                }
+            }
+        }
+        order
+    }
+
+    /// Returns the place of the node where a run begins.
+    pub fn entry(&self) -> Option<usize> {
+        let named = self
+            .start
+            .as_ref()
+            .and_then(|start| self.nodes.iter().position(|node| node.id.value == start.value));
+        named.or_else(|| self.nodes.iter().position(|node| node.kind.value == Kind::Start))
+    }
+}

@@ -1,0 +1,367 @@
+//! `POST /v1/items/claim`: hands out the next item that a worker may do, and waits for one where there is none.
+//!
+//! Claims of the same work wait in one [`queue`], whose leader looks for all of them.
+
+mod lease;
+mod queue;
+mod view;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use planctl_engine::{ItemId, Role};
+use planctl_glob::Glob;
+use planctl_store::{News, SeenWorker, Store, StoreError, Token, Waiting};
+use tokio::time::Instant;
+
+use self::lease::{LEASE_SECONDS, is_lease, lease_for};
+use self::queue::{ClaimQueue, ClaimQueues, Delivery, Leader, Ticket, Turn, Wanted};
+use super::guard::Standing;
+use super::parameters::WAIT;
+use super::printed::Printed;
+use super::problem::{Code, Problem};
+use super::{Answer, Call, guard, json, nothing};
+use crate::clock;
+use crate::node::runtime::stopped;
+use crate::wire::calls::ClaimCall;
+
+pub(super) use self::lease::{Lease, not_there};
+pub(super) use self::view::view;
+
+/// How long to wait without a ring before looking again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The least that a claim queues for, however little it waits: the one in front looks without waiting.
+const SOON: Duration = Duration::from_millis(50);
+/// How many items one worker may say it works on at once.
+const CAPACITY: std::ops::RangeInclusive<i32> = 1..=1000;
+/// How long a worker counts as seen.
+const NOTED_FOR: Duration = Duration::from_secs(5);
+/// As many characters as a UUID without its hyphens.
+const SECRET_KEY_MIN: usize = 32;
+/// The most roles in one claim.
+const ROLES_MAX: usize = 100;
+/// The longest name of a role, as in plans and configurations.
+const ROLE_CHARACTERS_MAX: usize = 64;
+/// The longest that a worker says of itself in a line, for people.
+pub(super) const LINE_CHARACTERS_MAX: usize = 200;
+/// The most bytes of all the globs in one claim: they are kept as long as it waits.
+const PLANS_BYTES_MAX: usize = 16 * 1024;
+/// The most plans in one claim, of all its roles.
+const PLANS_MAX: usize = 1000;
+
+/// Kept in memory about work that is claimed or waited for: a convenience, and no part of any decision.
+#[derive(Default)]
+pub(crate) struct ClaimsCache {
+    queues: ClaimQueues,
+    /// Workers as they presented themselves, and when that was noted.
+    seen: Mutex<HashMap<String, Instant>>,
+    printed: Mutex<Printed>,
+}
+
+impl ClaimsCache {
+    /// Notes a worker, and one that comes often every few seconds.
+    async fn see(&self, store: &Store, worker: &SeenWorker<'_>) -> Result<(), StoreError> {
+        let (presented, now) = (format!("{worker:?}"), clock::instant());
+        let is_new = |noted: &Instant| now.duration_since(*noted) < NOTED_FOR;
+        if self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&presented).is_some_and(is_new) {
+            return Ok(());
+        }
+        store.see_worker(worker).await?;
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.retain(|_, noted| is_new(noted));
+        seen.insert(presented, now);
+        Ok(())
+    }
+
+    pub(super) fn printed(&self) -> MutexGuard<'_, Printed> {
+        // It is for watching only.
+        self.printed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the end of what the holder of an item printed.
+    pub(crate) fn log(&self, item: &ItemId) -> Option<String> {
+        self.printed().of(item)
+    }
+}
+
+pub(super) async fn claim(call: Call) -> Answer {
+    let wanted: ClaimCall = call.body()?;
+    let roles = roles_of(&call, &wanted)?;
+    let wait = Duration::from_secs(call.number(&WAIT)?.unwrap_or(0));
+    let lease = lease_of(&call, &wanted)?;
+    let worker = worker_of(&call, &wanted)?;
+    refuse_capacity(&wanted)?;
+    let seen = SeenWorker {
+        id: &worker,
+        roles: &roles,
+        agent: line_of("agent", wanted.agent.as_deref())?,
+        host: line_of("host", wanted.host.as_deref())?,
+        version: line_of("version", wanted.version.as_deref())?,
+        capacity: wanted.capacity.unwrap_or(1),
+    };
+    call.api.claims().see(call.station().store(), &seen).await?;
+    // A caller that can't repeat the call gets a secret that nobody could guess.
+    let repeats = token_of(&call);
+    let is_repeatable = repeats.is_some();
+    let wants = Waiting { instance: worker, lease, token: repeats.unwrap_or_else(Token::draw) };
+    let work = Wanted { plans: plans_of(&wanted, &roles)?, roles };
+    let until = clock::instant() + wait;
+    let claiming = Claiming { call: &call, wants: &wants, repeats: is_repeatable, until };
+    let mut standing = Standing::of(&call);
+    let Some(handed) = claiming.claimed(&work).await? else {
+        return Ok(nothing());
+    };
+    if let Err(problem) = standing.still().await {
+        handed.give_back().await?;
+        return Err(problem);
+    }
+    let placed = call.station().placed(handed.claimed().clone()).await;
+    let view = match placed {
+        Ok(claimed) => view(&call, &claimed, lease, wanted.lease_seconds).await,
+        Err(error) => Err(error.into()),
+    };
+    // An item that can't be shown is not given back: the next claim would come to the same.
+    handed.answered();
+    json(&view?)
+}
+
+/// The result of looking as the leader of a queue.
+enum Looked {
+    /// There was something for this claim.
+    Found(Delivery),
+    /// There was nothing as long as was to be waited.
+    InVain,
+    /// Its worker was paused, and is no more: it takes a place anew.
+    Resumed,
+}
+
+/// One claim, for as long as it waits.
+struct Claiming<'a> {
+    call: &'a Call,
+    wants: &'a Waiting,
+    /// Says that the caller can repeat it under its secret.
+    repeats: bool,
+    until: Instant,
+}
+
+impl Claiming<'_> {
+    /// Claims as soon as there is something; those who want the same work do so in the order in which they came.
+    async fn claimed(&self, work: &Wanted) -> Result<Option<Delivery>, Problem> {
+        // Says that something may have been claimed under the secret by a claim that was never answered.
+        let mut is_used = self.repeats;
+        let queue = self.call.api.claims().queues.of(work);
+        loop {
+            let mut ticket = queue.join(self.wants.clone(), self.repeats);
+            let turn = {
+                let mut turn = std::pin::pin!(ticket.turn());
+                match tokio::time::timeout(SOON, turn.as_mut()).await {
+                    Ok(turn) => Some(turn),
+                    Err(_) => {
+                        // A repeated claim finds the item of its lost answer, however many wait in front.
+                        if let Some(handed) = self.claimed_before(is_used).await? {
+                            return Ok(Some(handed));
+                        }
+                        tokio::time::timeout_at(self.until, turn).await.ok()
+                    }
+                }
+            };
+            return match turn {
+                Some(Turn::Served(handed)) => Ok(Some(handed)),
+                Some(Turn::InFront(front)) => match self.in_front(&queue, is_used, front, ticket).await? {
+                    Looked::Found(handed) => Ok(Some(handed)),
+                    Looked::InVain => Ok(None),
+                    Looked::Resumed => continue,
+                },
+                Some(Turn::Lost) => {
+                    is_used = true;
+                    match self.claimed_before(is_used).await? {
+                        Some(handed) => Ok(Some(handed)),
+                        None => continue,
+                    }
+                }
+                None => match ticket.leave().await {
+                    Some(handed) => Ok(Some(handed)),
+                    None => self.claimed_before(is_used).await,
+                },
+            };
+        }
+    }
+
+    /// Looks for all who wait until there is something for this claim.
+    async fn in_front(
+        &self,
+        queue: &Arc<ClaimQueue>,
+        is_used: bool,
+        mut front: Leader,
+        // Given up before the front is: nobody claims for who has gone.
+        mut ticket: Ticket<'_>,
+    ) -> Result<Looked, Problem> {
+        let api = &self.call.api;
+        let listener = api.station().store().listen(News::Agents);
+        loop {
+            let more;
+            (front, more) = queue.look(api, front).await?;
+            if let Some(handed) = ticket.served() {
+                return Ok(Looked::Found(handed));
+            }
+            if more {
+                continue;
+            }
+            if let Some(handed) = self.claimed_before(is_used).await? {
+                return Ok(Looked::Found(handed));
+            }
+            let left = self.until.saturating_duration_since(clock::instant());
+            if left.is_zero() || api.is_stopping() {
+                return Ok(Looked::InVain);
+            }
+            if api.station().store().is_paused(&self.wants.instance).await? {
+                // Held back as one that finds nothing, and in nobody's way.
+                drop(ticket);
+                drop((front, listener));
+                return Ok(if self.resumes().await? { Looked::Resumed } else { Looked::InVain });
+            }
+            api.until_news(&listener, left.min(LOOK_AGAIN)).await;
+        }
+    }
+
+    /// Waits until a paused worker may claim again; says whether that came in time.
+    async fn resumes(&self) -> Result<bool, Problem> {
+        let api = &self.call.api;
+        let mut stop = api.options().stop.clone();
+        loop {
+            let left = self.until.saturating_duration_since(clock::instant());
+            if left.is_zero() || *stop.borrow() {
+                return Ok(false);
+            }
+            tokio::select! {
+                () = tokio::time::sleep(left.min(LOOK_AGAIN)) => {}
+                () = stopped(&mut stop) => {}
+            }
+            if !api.station().store().is_paused(&self.wants.instance).await? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Returns what was claimed under the secret before, where that may be.
+    async fn claimed_before(&self, is_used: bool) -> Result<Option<Delivery>, Problem> {
+        if !is_used {
+            return Ok(None);
+        }
+        let claimed = self.call.station().store().claimed_under(&self.wants.token).await?;
+        Ok(claimed.map(|claimed| Delivery::new(&self.call.api, claimed, self.repeats)))
+    }
+}
+
+fn roles_of(call: &Call, wanted: &ClaimCall) -> Result<Vec<Role>, Problem> {
+    let allowed = &call.principal.roles;
+    let mut roles: Vec<String> = if wanted.roles.is_empty() { allowed.clone() } else { wanted.roles.clone() };
+    roles.sort();
+    roles.dedup();
+    if roles.is_empty() {
+        return Err(Problem::new(
+            Code::BadRequest,
+            "`roles` names whose work is wanted: {\"roles\": [\"coder\"]}",
+        ));
+    }
+    refuse_roles(&roles)?;
+    if let Some(role) = roles.iter().find(|role| !allowed.is_empty() && !allowed.contains(role)) {
+        return Err(Problem::new(Code::Scope, format!("this token is not for the role {role:?}")));
+    }
+    Ok(roles.into_iter().map(Role::new).collect())
+}
+
+/// Refuses more roles than anybody has, and names that no role has.
+pub(super) fn refuse_roles(roles: &[String]) -> Result<(), Problem> {
+    if roles.len() > ROLES_MAX {
+        return Err(Problem::new(Code::BadRequest, format!("`roles` are at most {ROLES_MAX}")));
+    }
+    if roles.iter().any(|role| role.chars().count() > ROLE_CHARACTERS_MAX) {
+        let detail = format!("each of `roles` has at most {ROLE_CHARACTERS_MAX} characters");
+        return Err(Problem::new(Code::BadRequest, detail));
+    }
+    Ok(())
+}
+
+/// Takes what a worker says of itself: it is kept as long as the worker is, and shown whole.
+fn line_of<'w>(name: &str, said: Option<&'w str>) -> Result<&'w str, Problem> {
+    let said = said.unwrap_or_default();
+    refuse_long(name, said, LINE_CHARACTERS_MAX)?;
+    Ok(said)
+}
+
+/// Refuses what a worker says at a length that nobody reads.
+pub(super) fn refuse_long(name: &str, said: &str, most: usize) -> Result<(), Problem> {
+    if said.chars().count() <= most {
+        return Ok(());
+    }
+    Err(Problem::new(Code::BadRequest, format!("`{name}` has at most {most} characters")))
+}
+
+/// Returns the plans that roles are held to, of those whose work is wanted.
+fn plans_of(wanted: &ClaimCall, roles: &[Role]) -> Result<BTreeMap<Role, Vec<Glob>>, Problem> {
+    if wanted.plans.values().flatten().count() > PLANS_MAX {
+        return Err(Problem::new(Code::BadRequest, format!("`plans` are at most {PLANS_MAX}")));
+    }
+    if wanted.plans.values().flatten().map(String::len).sum::<usize>() > PLANS_BYTES_MAX {
+        return Err(Problem::new(Code::BadRequest, format!("`plans` have at most {PLANS_BYTES_MAX} bytes")));
+    }
+    let mut plans = BTreeMap::new();
+    for (role, globs) in &wanted.plans {
+        let globs: Result<Vec<Glob>, _> = globs.iter().map(|glob| Glob::parse(glob)).collect();
+        let globs = globs.map_err(|error| Problem::new(Code::BadRequest, format!("`plans`: {error}")))?;
+        plans.insert(Role::new(role.as_str()), globs);
+    }
+    plans.retain(|role, _| roles.contains(role));
+    Ok(plans)
+}
+
+fn lease_of(call: &Call, wanted: &ClaimCall) -> Result<Duration, Problem> {
+    match wanted.lease_seconds {
+        seconds if is_lease(seconds) => Ok(lease_for(call, seconds)),
+        seconds => {
+            let seconds = seconds.unwrap_or_default();
+            let (least, most) = LEASE_SECONDS.into_inner();
+            let detail = format!("`lease_seconds` is {least} to {most}, found {seconds}");
+            Err(Problem::new(Code::BadRequest, detail))
+        }
+    }
+}
+
+/// A claim hands out one item; how many its worker works on at once is for people, and a number of theirs (row 86).
+fn refuse_capacity(wanted: &ClaimCall) -> Result<(), Problem> {
+    match wanted.capacity {
+        Some(capacity) if !CAPACITY.contains(&capacity) => {
+            let (least, most) = (CAPACITY.start(), CAPACITY.end());
+            let detail = format!("`capacity` is from {least} to {most}, found {capacity}");
+            Err(Problem::new(Code::BadRequest, detail))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn worker_of(call: &Call, wanted: &ClaimCall) -> Result<String, Problem> {
+    let named = wanted.worker.as_deref().map(str::trim).filter(|name| !name.is_empty());
+    let name = named.unwrap_or(call.actor().as_str());
+    let is_fit = name.chars().count() <= 100 && !name.chars().any(char::is_control);
+    if is_fit {
+        Ok(name.to_owned())
+    } else {
+        Err(Problem::new(Code::BadRequest, "`worker` is a name of at most 100 characters on one line"))
+    }
+}
+
+/// Derives the lease's secret from the request's key, so that a repeated claim finds what the first one got: the answer
+/// of a claim holds a secret, which is stored nowhere. Whoever shows no token of theirs, on the socket, has nothing
+/// secret but the key, which must be hard to guess then.
+fn token_of(call: &Call) -> Option<Token> {
+    let key = call.headers.get(guard::KEY_HEADER)?.as_bytes();
+    let principal = &call.principal;
+    let secret = match &principal.secret {
+        Some(secret) => secret,
+        None if key.len() >= SECRET_KEY_MIN => &principal.id,
+        None => return None,
+    };
+    Token::parse(&guard::hash_of(&[b"planctl claim", secret.as_bytes(), key]))
+}

@@ -1,0 +1,309 @@
+//! Claims that wait for the same work, in the order in which they came. The first is the leader: it looks for all of them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use planctl_engine::{AgentEvent, AgentSaid, Event, Role};
+use planctl_glob::Glob;
+use planctl_store::{Claim, ClaimLane, Claimed, Holder, Store, StoreError, Waiting};
+use tokio::sync::{OwnedMutexGuard, oneshot};
+
+use crate::config::takes_plan;
+use crate::http::ApiState;
+use crate::http::problem::Problem;
+
+/// The most workers whose claims are made at once: one statement holds the rows of all their items.
+const AT_ONCE: usize = 16;
+
+/// Which work is wanted.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Wanted {
+    /// Whose.
+    pub(super) roles: Vec<Role>,
+    /// The plans that roles are held to; a role that is not named takes all (G-39).
+    pub(super) plans: BTreeMap<Role, Vec<Glob>>,
+}
+
+impl Wanted {
+    fn has(&self, role: &Role, plan: &str) -> bool {
+        takes_plan(self.plans.get(role).map(Vec::as_slice), plan)
+    }
+}
+
+/// The queues, by the work that is waited for.
+#[derive(Default)]
+pub(super) struct ClaimQueues {
+    all: Mutex<HashMap<Wanted, Arc<ClaimQueue>>>,
+}
+
+impl ClaimQueues {
+    pub(super) fn of(&self, work: &Wanted) -> Arc<ClaimQueue> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, line| Arc::strong_count(line) > 1);
+        all.entry(work.clone()).or_insert_with(|| Arc::new(ClaimQueue::new(work))).clone()
+    }
+}
+
+/// Claims that wait for the same work.
+pub(super) struct ClaimQueue {
+    work: Wanted,
+    /// Held by the leader.
+    front: Arc<tokio::sync::Mutex<()>>,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Waiter>,
+    /// Waiters that want to leave and whose claim is under way.
+    leaving: BTreeSet<u64>,
+    joined: u64,
+}
+
+impl Queue {
+    /// Takes a place out; says whether it was there.
+    fn remove(&mut self, number: u64) -> bool {
+        let at = self.waiting.iter().position(|one| one.number == number);
+        at.and_then(|at| self.waiting.remove(at)).is_some()
+    }
+}
+
+struct Waiter {
+    number: u64,
+    wants: Waiting,
+    /// Says that they can repeat their claim under its secret.
+    repeats: bool,
+    /// Says that a claim together with others has failed.
+    is_apart: bool,
+    answer: oneshot::Sender<Delivery>,
+}
+
+impl Waiter {
+    /// Hands an item over; comes back where there is none.
+    fn served(self, api: &ApiState, claimed: Option<Claimed>) -> Option<Waiter> {
+        let Some(claimed) = claimed else { return Some(self) };
+        // If the client disconnected, the delivery is dropped, which gives the item back.
+        drop(self.answer.send(Delivery::new(api, claimed, self.repeats)));
+        None
+    }
+}
+
+/// An item on its way to its claimant. If the claimant disconnects before the answer, the item is given back at once: nobody
+/// else knows its secret. A claim that can be repeated finds it by that secret, so it is kept.
+pub(super) struct Delivery {
+    api: ApiState,
+    claimed: Arc<Claimed>,
+    /// Says that it stays leased, whoever hears of it.
+    is_kept: bool,
+}
+
+impl Delivery {
+    pub(super) fn new(api: &ApiState, claimed: Claimed, repeats: bool) -> Delivery {
+        Delivery { api: api.clone(), claimed: Arc::new(claimed), is_kept: repeats }
+    }
+
+    pub(super) fn claimed(&self) -> &Claimed {
+        &self.claimed
+    }
+
+    /// Leaves the item to its claimant, which is about to be answered.
+    pub(super) fn answered(mut self) {
+        self.is_kept = true;
+    }
+
+    /// Gives the item back, also where its claim can be repeated.
+    pub(super) async fn give_back(mut self) -> Result<(), Problem> {
+        let given = give_back(&self.api, &self.claimed).await;
+        self.is_kept = true;
+        Ok(given?)
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
+        let (api, claimed) = (self.api.clone(), self.claimed.clone());
+        self.api.tasks().spawn(async move {
+            if let Err(error) = give_back(&api, &claimed).await {
+                tracing::debug!(%error, item.id = %claimed.item.id, "an item whose claim was never answered stays leased");
+            }
+        });
+    }
+}
+
+async fn give_back(api: &ApiState, claimed: &Claimed) -> Result<(), StoreError> {
+    let event = Event::Agent(AgentEvent::new(claimed.item.at.clone(), AgentSaid::Released));
+    api.station().store().apply(claimed.item.run, &event, &claimed.proof(), None).await.map(drop)
+}
+
+/// A place in a queue; given up where it is dropped.
+pub(super) struct Ticket<'a> {
+    line: &'a ClaimQueue,
+    number: u64,
+    answered: oneshot::Receiver<Delivery>,
+}
+
+/// The lead of a queue, for as long as it is kept.
+pub(super) struct Leader {
+    _held: OwnedMutexGuard<()>,
+}
+
+/// The result of waiting.
+pub(super) enum Turn {
+    /// The leader claimed an item for this place.
+    Served(Delivery),
+    /// This place is in front, and looks for all.
+    InFront(Leader),
+    /// A claim for this place broke off.
+    Lost,
+}
+
+impl ClaimQueue {
+    fn new(work: &Wanted) -> ClaimQueue {
+        ClaimQueue { work: work.clone(), front: Arc::default(), queue: Mutex::default() }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Joins the queue, to wait for an item; `repeats` says that its claim can be repeated under its secret.
+    pub(super) fn join(&self, wants: Waiting, repeats: bool) -> Ticket<'_> {
+        let (answer, answered) = oneshot::channel();
+        let mut queue = self.queue();
+        queue.joined += 1;
+        let number = queue.joined;
+        queue.waiting.push_back(Waiter { number, wants, repeats, is_apart: false, answer });
+        Ticket { line: self, number, answered }
+    }
+
+    /// Looks once, for all waiters, on behalf of the leader. Says whether there may be more.
+    ///
+    /// It comes to its end also where the leader disconnects: the items that it claims for the others are theirs, and nobody
+    /// looks beside it.
+    pub(super) async fn look(
+        self: &Arc<ClaimQueue>,
+        api: &ApiState,
+        front: Leader,
+    ) -> Result<(Leader, bool), Problem> {
+        let (line, to) = (self.clone(), api.clone());
+        api.to_its_end(async move { Ok((front, line.look_for_all(&to).await?)) }).await
+    }
+
+    async fn look_for_all(&self, api: &ApiState) -> Result<bool, Problem> {
+        let (store, host) = (api.station().store(), api.station().host());
+        let first: Vec<Waiter> = {
+            let mut queue = self.queue();
+            let count = queue.waiting.len().min(AT_ONCE);
+            queue.waiting.drain(..count).collect()
+        };
+        let count = first.len();
+        let (mut together, mut apart): (Vec<Waiter>, Vec<Waiter>) =
+            first.into_iter().partition(|one| !one.is_apart);
+        // A role that takes only some plans claims among their ready items.
+        if together.len() == 1 || !self.work.plans.is_empty() {
+            apart.append(&mut together);
+        }
+        let mut unserved = Vec::new();
+        let mut has_failed = false;
+        if !together.is_empty() {
+            let wants: Vec<Waiting> = together.iter().map(|one| one.wants.clone()).collect();
+            let claimed = store.claim_for_all(&self.work.roles, host, &wants).await.unwrap_or_else(|error| {
+                tracing::debug!(%error, workers = wants.len(), "workers claim one by one");
+                has_failed = true;
+                wants.iter().map(|_| None).collect()
+            });
+            for (one, claimed) in together.into_iter().zip(claimed) {
+                unserved.extend(Waiter { is_apart: has_failed, ..one }.served(api, claimed));
+            }
+        }
+        for one in apart {
+            let token = &one.wants.token;
+            let claim = self.claim_of(&one.wants, self.lane(store, host).await?, host);
+            let claimed = match store.claim_under(&claim, token.clone()).await? {
+                // A claim that failed may have been committed all the same.
+                None if one.is_apart => store.claimed_under(token).await?,
+                claimed => claimed,
+            };
+            unserved.extend(one.served(api, claimed));
+        }
+        let again = has_failed || unserved.len() < count;
+        self.put_back(unserved);
+        Ok(again)
+    }
+
+    /// Puts back the waiters that got nothing, in their order, without those that disconnected or wanted to leave meanwhile.
+    fn put_back(&self, mut unserved: Vec<Waiter>) {
+        unserved.sort_by_key(|one| std::cmp::Reverse(one.number));
+        let mut queue = self.queue();
+        for one in unserved {
+            if !queue.leaving.remove(&one.number) && !one.answer.is_closed() {
+                queue.waiting.push_front(one);
+            }
+        }
+    }
+
+    /// Returns the lane in which this queue claims.
+    async fn lane(&self, store: &Store, host: &str) -> Result<ClaimLane, StoreError> {
+        let Wanted { roles, plans } = &self.work;
+        if plans.is_empty() {
+            return Ok(ClaimLane::Agent(roles.clone()));
+        }
+        let ready = store.work_ready(roles, host).await?.into_iter();
+        let wanted = ready.filter(|(work, plan)| self.work.has(&work.role, plan));
+        Ok(ClaimLane::Among(wanted.map(|(work, _)| work).collect()))
+    }
+
+    fn claim_of(&self, wants: &Waiting, lane: ClaimLane, host: &str) -> Claim {
+        let instance = wants.instance.clone();
+        Claim {
+            lane,
+            run: None,
+            except: Vec::new(),
+            holder: Holder { host: host.to_owned(), boot: String::new(), instance, own: false },
+            lease: wants.lease,
+        }
+    }
+}
+
+impl Ticket<'_> {
+    /// Waits until there is an item, or this place is in front. To be polled on where it was interrupted.
+    pub(super) async fn turn(&mut self) -> Turn {
+        tokio::select! {
+            biased;
+            answered = &mut self.answered => {
+                answered.map_or(Turn::Lost, Turn::Served)
+            }
+            held = self.line.front.clone().lock_owned() => Turn::InFront(Leader { _held: held }),
+        }
+    }
+
+    /// Returns the item that the last look brought for this place, if it did.
+    pub(super) fn served(&mut self) -> Option<Delivery> {
+        self.answered.try_recv().ok()
+    }
+
+    /// Leaves the queue. Where a claim for this place is under way, its end is awaited, and what it brought is returned.
+    pub(super) async fn leave(mut self) -> Option<Delivery> {
+        {
+            let mut queue = self.line.queue();
+            if queue.remove(self.number) {
+                return None;
+            }
+            queue.leaving.insert(self.number);
+        }
+        (&mut self.answered).await.ok()
+    }
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        // Closed before the queue is looked at: a waiter is put back only where somebody hears its answer.
+        self.answered.close();
+        let mut queue = self.line.queue();
+        queue.remove(self.number);
+        queue.leaving.remove(&self.number);
+    }
+}

@@ -1,0 +1,48 @@
+//! A person's decision about a run: applied once, and seen in the plan's file.
+
+use planctl_engine::{Decision, Event, HumanEvent, RunId};
+use planctl_store::{Applied, Proof};
+
+use crate::node::services::{ServiceError, Services};
+
+impl Services {
+    /// Applies a person's decision to a run, and draws the marks into the plan's file, which nobody else does without a daemon (P-27).
+    /// Where the same request did so before, nothing more happens.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub(crate) async fn decide(
+        &self,
+        run: RunId,
+        decision: Decision,
+        note: Option<&str>,
+    ) -> Result<Applied, ServiceError> {
+        let proof = match decision {
+            Decision::Submit => Proof::Submit,
+            Decision::Answer { .. } | Decision::Cancel | Decision::Resume | Decision::Revise { .. } => {
+                Proof::Person { key: self.caller.request.map(|request| request.key(run, &decision)) }
+            }
+        };
+        let is_submitted = decision == Decision::Submit;
+        let by = self.caller.actor.clone();
+        let event = Event::Human(HumanEvent { by, note: note.map(str::to_owned), decision });
+        let applied = self.store.apply(run, &event, &proof, None).await?;
+        if !is_submitted {
+            self.station.draw_marks_if_possible(run).await;
+        }
+        Ok(applied)
+    }
+
+    /// Says whether the same request made this decision before, and was not answered.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub(crate) async fn has_decided(&self, run: RunId, decision: &Decision) -> Result<bool, ServiceError> {
+        match self.caller.request {
+            Some(request) => Ok(self.store.is_accepted(&request.key(run, decision)).await?),
+            None => Ok(false),
+        }
+    }
+}
