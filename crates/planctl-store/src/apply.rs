@@ -44,13 +44,11 @@ use crate::token::Token;
 
 use group_commit::CommitError;
 
-pub(crate) use group_commit::Steps;
+pub(crate) use group_commit::CommitQueue;
 pub(crate) use lineage::Committed;
-pub(crate) use read::{
-    READ_ALL, READ_COMMAND, READ_DUPLICATE, READ_LIVE, READ_NODES, READ_OWN_COMMAND, READ_TAKEN,
-};
+pub(crate) use read::{READ, READ_COMMAND, READ_DUPLICATE, READ_OWN_COMMAND, READ_TAKEN};
 pub(crate) use snapshot::RunSnapshot;
-pub(crate) use write::{REFUSE, WRITE_ALL, WRITE_STEPS};
+pub(crate) use write::{COMMIT, REFUSE};
 
 /// What one event did, and is durable.
 #[derive(Clone, Debug)]
@@ -85,7 +83,7 @@ struct Call<'a> {
     scope: Scope,
     /// Says that the run need not be read where this process wrote it last.
     trusts_snapshot: bool,
-    /// Says that even a plain step is written apart from others, by the statement that can write everything.
+    /// Says that it is written alone: its outcome, written with others, is unknown.
     is_apart: bool,
     snapshot: Option<Box<RunSnapshot>>,
 }
@@ -323,12 +321,7 @@ impl Store {
 
     /// Says what an error of the writing statement means for the call.
     async fn failed(&self, call: &mut Call<'_>, decided: Arc<Decided>, error: sqlx::Error) -> ApplyError {
-        if raised(&error, "PL001") || violates(&error, "commands_pkey") {
-            return ApplyError::Race;
-        }
-        if violates(&error, "items_pkey") {
-            // What comes is there already, and is to be put anew.
-            call.is_apart = true;
+        if violates(&error, "commands_pkey") {
             return ApplyError::Race;
         }
         if raised(&error, "PL002") {

@@ -15,83 +15,26 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::error::{Failure, StoreError, classify, ends_the_session, is_of_tls, needs_another_session};
 use crate::store::Settings;
 
-macro_rules! set_planning {
-    () => {
-        "set_config('enable_seqscan', $1, false), set_config('enable_bitmapscan', $1, false), \
-         set_config('enable_sort', $1, false), set_config('plan_cache_mode', $2, false)"
-    };
-}
-
-/// Makes a session what the store needs: no JIT, since it would compile whatever scans that are switched off make look dear,
-/// and no end for standing idle, as a pool of sessions does.
-pub(crate) const PREPARE_SESSION: &str = concat!(
-    "select set_config('jit', 'off', false), \
-     set_config('statement_timeout', $3, false), set_config('lock_timeout', $4, false), \
-     set_config('idle_in_transaction_session_timeout', $5, false), \
+/// Makes a session what the store needs: no JIT, since it compiles every plan that looks expensive, as plans do where scans are
+/// switched off; and no end for an idle session, since a pool keeps them.
+pub(crate) const PREPARE_SESSION: &str = "select set_config('jit', 'off', false), \
+     set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false), \
+     set_config('idle_in_transaction_session_timeout', $3, false), \
      case when current_setting('server_version_num')::int >= 140000 then set_config('idle_session_timeout', '0', false) end, \
-     current_setting('server_version_num')::int as version, current_setting('server_version') as version_text, ",
-    set_planning!()
-);
-pub(crate) const SET_PLANNING: &str = concat!("select ", set_planning!());
-
-/// How the server plans the statements of a session.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Planning {
-    /// By the index that the statement was written for, and once for all values: for claims and for the reads and writes of a
-    /// transition. A plan that the server makes on a near-empty table would be a sequential scan and stay one while the table
-    /// grows; one that sorts would read all that wait to find the first.
-    ByIndex,
-    /// As the server finds best, by what it knows of the tables and of the values that are looked for: for everything else.
-    ByValues,
-}
-
-impl Planning {
-    fn scans_and_sorts(self) -> &'static str {
-        match self {
-            Planning::ByIndex => "off",
-            Planning::ByValues => "on",
-        }
-    }
-
-    fn plan_cache_mode(self) -> &'static str {
-        match self {
-            Planning::ByIndex => "force_generic_plan",
-            Planning::ByValues => "auto",
-        }
-    }
-}
+     current_setting('server_version_num')::int as version, current_setting('server_version') as version_text";
 
 const POSTGRES_VERSION_MIN: i32 = 140_000;
 
 pub(crate) struct Connections {
     options: PgConnectOptions,
     settings: Settings,
-    idle: Mutex<Vec<Session>>,
+    idle: Mutex<Vec<PgConnection>>,
     permits: Arc<Semaphore>,
-}
-
-/// An open connection, and how its statements are planned.
-struct Session {
-    connection: PgConnection,
-    planning: Planning,
-}
-
-impl Session {
-    /// Plans from here on in this way. A plan that is kept was made in the way of its statement, which never changes.
-    async fn plan(&mut self, planning: Planning) -> Result<(), sqlx::Error> {
-        if self.planning != planning {
-            let query =
-                sqlx::query(SET_PLANNING).bind(planning.scans_and_sorts()).bind(planning.plan_cache_mode());
-            query.execute(&mut self.connection).await?;
-            self.planning = planning;
-        }
-        Ok(())
-    }
 }
 
 /// One connection, acquired until its statement has ended.
 pub(crate) struct PooledConnection<'a> {
-    session: Option<Session>,
+    connection: Option<PgConnection>,
     home: &'a Connections,
     _permit: OwnedSemaphorePermit,
 }
@@ -107,30 +50,28 @@ impl Connections {
         &self.options
     }
 
-    /// Opens the connections that the first statements will want.
+    /// Opens the connection that the first statement will want.
     pub(crate) async fn warm(&self) -> Result<(), StoreError> {
         let mut retries = RetryPolicy::of(self.settings.connect_deadline);
-        let kinds = [Planning::ByValues, Planning::ByIndex];
-        for planning in kinds.into_iter().take(self.settings.connections.max(1)) {
-            loop {
-                match self.open(planning).await {
-                    Ok(session) => break self.idle().push(session),
-                    Err(Opening::TooOld(found)) => return Err(StoreError::OldPostgres { found }),
-                    // Later it counts as an outage: a certificate is renewed, and the work waits for that.
-                    Err(Opening::Failed(source)) if is_of_tls(&source) => {
-                        return Err(StoreError::Denied { source });
-                    }
-                    Err(Opening::Failed(sqlx::Error::Io(error))) if self.lacks_certificate(&error) => {
-                        let what =
-                            "a file that the address names (sslrootcert, sslcert or sslkey) can't be read";
-                        let source = sqlx::Error::Configuration(format!("{what}: {error}").into());
-                        return Err(StoreError::Denied { source });
-                    }
-                    Err(Opening::Failed(error)) => retries.after(error).await?,
+        loop {
+            match self.open().await {
+                Ok(connection) => {
+                    self.idle().push(connection);
+                    return Ok(());
                 }
+                Err(Opening::TooOld(found)) => return Err(StoreError::OldPostgres { found }),
+                // Later it counts as an outage: a certificate is renewed, and the work waits for that.
+                Err(Opening::Failed(source)) if is_of_tls(&source) => {
+                    return Err(StoreError::Denied { source });
+                }
+                Err(Opening::Failed(sqlx::Error::Io(error))) if self.lacks_certificate(&error) => {
+                    let what = "a file that the address names (sslrootcert, sslcert or sslkey) can't be read";
+                    let source = sqlx::Error::Configuration(format!("{what}: {error}").into());
+                    return Err(StoreError::Denied { source });
+                }
+                Err(Opening::Failed(error)) => retries.after(error).await?,
             }
         }
-        Ok(())
     }
 
     /// Says that a file of certificates is missing: there is no other file on the way to a port.
@@ -139,47 +80,32 @@ impl Connections {
         is_port && error.kind() == std::io::ErrorKind::NotFound
     }
 
-    /// Lends a connection whose statements are planned in this way: an idle one, or a new one as long as there may be more.
-    /// Where there may not, an idle one of the other kind is made one of this kind, which costs a round trip.
-    pub(crate) async fn acquire(&self, planning: Planning) -> Result<PooledConnection<'_>, sqlx::Error> {
+    /// Returns an idle connection, or a new one as long as there may be more; waits where there may not.
+    pub(crate) async fn acquire(&self) -> Result<PooledConnection<'_>, sqlx::Error> {
         let wait = self.permits.clone().acquire_owned();
         let permit = match timeout(self.settings.deadline, wait).await {
             Ok(Ok(permit)) => permit,
             Ok(Err(_)) => return Err(sqlx::Error::PoolClosed),
             Err(_) => return Err(sqlx::Error::PoolTimedOut),
         };
-        let session = match self.take_idle(planning) {
-            Some(mut session) => {
-                session.plan(planning).await?;
-                session
-            }
-            None => self.open(planning).await.map_err(|failure| match failure {
+        let idle = self.idle().pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => self.open().await.map_err(|failure| match failure {
                 Opening::Failed(error) => error,
                 Opening::TooOld(found) => {
                     sqlx::Error::Configuration(format!("Postgres {found} is too old").into())
                 }
             })?,
         };
-        Ok(PooledConnection { session: Some(session), home: self, _permit: permit })
+        Ok(PooledConnection { connection: Some(connection), home: self, _permit: permit })
     }
 
-    fn take_idle(&self, planning: Planning) -> Option<Session> {
-        let mut idle = self.idle();
-        if let Some(at) = idle.iter().rposition(|session| session.planning == planning) {
-            return Some(idle.remove(at));
-        }
-        let in_use = self.settings.connections.max(1).saturating_sub(self.permits.available_permits());
-        let is_full = idle.len() + in_use > self.settings.connections;
-        (is_full && !idle.is_empty()).then(|| idle.remove(0))
-    }
-
-    async fn open(&self, planning: Planning) -> Result<Session, Opening> {
+    async fn open(&self) -> Result<PgConnection, Opening> {
         use sqlx::Row;
         let connecting = async {
             let mut connection = PgConnection::connect_with(&self.options).await?;
             let row = sqlx::query(PREPARE_SESSION)
-                .bind(planning.scans_and_sorts())
-                .bind(planning.plan_cache_mode())
                 .bind(milliseconds(self.settings.statement_timeout))
                 .bind(milliseconds(self.settings.lock_timeout))
                 .bind(milliseconds(self.settings.idle_in_transaction_timeout))
@@ -198,10 +124,10 @@ impl Connections {
         if version < POSTGRES_VERSION_MIN {
             return Err(Opening::TooOld(text));
         }
-        Ok(Session { connection, planning })
+        Ok(connection)
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Session>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -209,8 +135,8 @@ impl Connections {
     pub(crate) async fn close(&self) {
         self.permits.close();
         let idle = std::mem::take(&mut *self.idle());
-        for session in idle {
-            if let Err(error) = session.connection.close().await {
+        for connection in idle {
+            if let Err(error) = connection.close().await {
                 tracing::debug!(%error, "a connection did not close cleanly");
             }
         }
@@ -237,8 +163,8 @@ impl PooledConnection<'_> {
             }
             Err(_) => false,
         };
-        if is_sound && let Some(session) = self.session.take() {
-            self.home.idle().push(session);
+        if is_sound && let Some(connection) = self.connection.take() {
+            self.home.idle().push(connection);
         }
         result
     }
@@ -248,13 +174,13 @@ impl Deref for PooledConnection<'_> {
     type Target = PgConnection;
 
     fn deref(&self) -> &PgConnection {
-        &self.session.as_ref().expect("the connection is there until it is recycled").connection
+        self.connection.as_ref().expect("the connection is there until it is recycled")
     }
 }
 
 impl DerefMut for PooledConnection<'_> {
     fn deref_mut(&mut self) -> &mut PgConnection {
-        &mut self.session.as_mut().expect("the connection is there until it is recycled").connection
+        self.connection.as_mut().expect("the connection is there until it is recycled")
     }
 }
 
@@ -296,7 +222,7 @@ macro_rules! repeated {
     ($store:expr, $connection:ident => $statement:expr) => {{
         let mut retries = $crate::connections::RetryPolicy::new($store.settings());
         loop {
-            let outcome = match $store.connections().acquire($crate::connections::Planning::ByValues).await {
+            let outcome = match $store.connections().acquire().await {
                 Ok(mut $connection) => {
                     let result = $statement.await;
                     $connection.recycle(result)

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use planctl_engine::{Effect, Graph, Item, ItemId, Purpose, Timestamp, Work};
-use sqlx::types::time::OffsetDateTime;
+use serde::Serialize;
 
 use crate::error::StoreError;
-use crate::rows::{stored_time, to_json};
+use crate::rows::{micros_of, to_json};
 
 /// How long after its contract's timeout a gate's lease may be renewed: time to kill the tree and to report.
 const GATE_GRACE: Duration = Duration::from_secs(60);
@@ -19,22 +19,29 @@ const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(600);
 /// itself, with what it used; only where nobody does, the deadline is found to have passed.
 pub const WORK_GRACE: Duration = Duration::from_secs(20);
 
-/// An item to put.
+/// An item to write, as `planctl_commit_1` reads it.
+#[derive(Serialize)]
 pub(crate) struct Put {
-    pub(crate) id: String,
-    pub(crate) node: String,
-    pub(crate) visit: i32,
-    pub(crate) attempt: i32,
-    pub(crate) lane: &'static str,
-    pub(crate) target: String,
-    pub(crate) work: String,
-    pub(crate) available: OffsetDateTime,
-    pub(crate) due: OffsetDateTime,
-    pub(crate) span: i64,
-    /// Says that the caller takes it along.
-    pub(crate) is_taken: bool,
-    /// Names with commas between them.
-    pub(crate) locks: Option<String>,
+    id: String,
+    node: String,
+    visit: i32,
+    attempt: i32,
+    lane: &'static str,
+    target: String,
+    work: String,
+    available_micros: i64,
+    due_micros: i64,
+    span_micros: i64,
+    locks: Option<Vec<String>>,
+    /// Says that the caller claims it in the same transaction.
+    is_claimed: bool,
+}
+
+/// A timer to arm.
+#[derive(Serialize)]
+pub(crate) struct Armed {
+    pub(crate) timer: String,
+    at_micros: i64,
 }
 
 /// Everything the effects of one transition write.
@@ -42,29 +49,19 @@ pub(crate) struct Put {
 pub(crate) struct Rows {
     pub(crate) puts: Vec<Put>,
     pub(crate) removed: Vec<String>,
-    withdraws: bool,
-    pub(crate) armed: Vec<String>,
-    pub(crate) armed_at: Vec<OffsetDateTime>,
+    pub(crate) armed: Vec<Armed>,
     pub(crate) disarmed: Vec<String>,
 }
 
-impl Rows {
-    /// Says that the item which proves the news goes, that at most one comes, of a worker or a gate, and nothing else.
-    pub(crate) fn is_step(&self, proven: Option<&ItemId>) -> bool {
-        let goes = proven.is_some_and(|proven| matches!(&self.removed[..], [id] if id == proven.as_str()));
-        let comes = matches!(&self.puts[..], [] | [Put { lane: "agent" | "harness", .. }]);
-        goes && comes && !self.withdraws && self.armed.is_empty() && self.disarmed.is_empty()
-    }
-}
-
-/// Turns effects into rows. `answered` is the item that the event answers: it goes, unless it is dispatched again.
+/// Turns effects into rows. `answered` is the item that the event answers: it goes, unless it is dispatched again. `claimed` is
+/// the one that the caller claims in the same transaction.
 pub(crate) fn rows(
     effects: &[Effect],
     graph: &Graph,
     host: &str,
     now: Timestamp,
     answered: Option<&ItemId>,
-    taken: Option<&ItemId>,
+    claimed: Option<&ItemId>,
 ) -> Result<Rows, StoreError> {
     let mut rows = Rows::default();
     let mut removed: BTreeSet<&ItemId> = answered.into_iter().collect();
@@ -72,23 +69,17 @@ pub(crate) fn rows(
         match effect {
             Effect::Dispatch(item) => {
                 removed.remove(&item.id);
-                rows.puts.push(put(item, graph, host, now, taken == Some(&item.id))?);
+                rows.puts.push(put(item, graph, host, now, claimed == Some(&item.id))?);
             }
             Effect::Withdraw(item) => {
-                rows.withdraws = true;
                 removed.insert(item);
             }
             Effect::Arm { timer, at } => {
                 rows.disarmed.retain(|name| *name != timer.word());
-                rows.armed.push(timer.word().into_owned());
-                rows.armed_at.push(stored_time(*at));
+                rows.armed.push(Armed { timer: timer.word().into_owned(), at_micros: micros_of(*at) });
             }
             Effect::Disarm(timer) => {
-                let kept: Vec<bool> = rows.armed.iter().map(|name| *name != timer.word()).collect();
-                let mut keep = kept.iter().copied();
-                rows.armed.retain(|_| keep.next().unwrap_or(true));
-                let mut keep = kept.iter().copied();
-                rows.armed_at.retain(|_| keep.next().unwrap_or(true));
+                rows.armed.retain(|armed| armed.timer != timer.word());
                 rows.disarmed.push(timer.word().into_owned());
             }
         }
@@ -97,7 +88,7 @@ pub(crate) fn rows(
     Ok(rows)
 }
 
-fn put(item: &Item, graph: &Graph, host: &str, now: Timestamp, is_taken: bool) -> Result<Put, StoreError> {
+fn put(item: &Item, graph: &Graph, host: &str, now: Timestamp, is_claimed: bool) -> Result<Put, StoreError> {
     let (lane, target, span) = match &item.work {
         Work::Agent { role, timeout, .. } => {
             ("agent", role.as_str().to_owned(), timeout.saturating_add(WORK_GRACE))
@@ -124,11 +115,11 @@ fn put(item: &Item, graph: &Graph, host: &str, now: Timestamp, is_taken: bool) -
         lane,
         target,
         work: to_json(&item.work),
-        available: stored_time(item.available_at),
-        due: stored_time(due),
-        span: micros(span),
-        is_taken,
-        locks: locks.filter(|locks| !locks.is_empty()).map(|locks| locks.join(",")),
+        available_micros: micros_of(item.available_at),
+        due_micros: micros_of(due),
+        span_micros: micros(span),
+        locks: locks.filter(|locks| !locks.is_empty()).cloned(),
+        is_claimed,
     })
 }
 

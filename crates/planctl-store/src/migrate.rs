@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 use sqlx::{Connection, Executor, Row};
 
-use crate::connections::{Planning, RetryPolicy};
+use crate::connections::RetryPolicy;
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -19,6 +19,8 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (8, "sealed_settings", include_str!("../../../migrations/0008_sealed_settings.sql")),
     (9, "roles", include_str!("../../../migrations/0009_roles.sql")),
     (10, "upkeep", include_str!("../../../migrations/0010_upkeep.sql")),
+    (11, "commit", include_str!("../../../migrations/0011_commit.sql")),
+    (12, "claim", include_str!("../../../migrations/0012_claim.sql")),
 ];
 
 /// Reads the digest through the whole row, since tables of earlier versions have no such column.
@@ -77,7 +79,7 @@ async fn migrate_once(store: &Store) -> Result<(), StoreError> {
     if found == Some(newest()) {
         return Ok(());
     }
-    let mut connection = store.connections().acquire(Planning::ByValues).await?;
+    let mut connection = store.connections().acquire().await?;
     let result = migrate_on(&mut connection).await;
     match result {
         Ok(()) => {
@@ -152,7 +154,7 @@ pub(crate) async fn check(store: &Store) -> Result<(), StoreError> {
         Some(found) if found == newest() => Ok(()),
         Some(found) => Err(StoreError::OlderSchema { found, known: newest() }),
         None => {
-            let mut connection = store.connections().acquire(Planning::ByValues).await?;
+            let mut connection = store.connections().acquire().await?;
             refuse_foreign(&mut connection).await?;
             connection.recycle(Ok(()))?;
             Err(StoreError::OlderSchema { found: 0, known: newest() })

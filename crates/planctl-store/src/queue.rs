@@ -6,17 +6,18 @@ use std::time::Duration;
 use planctl_engine::{
     At, Attempt, ClockEvent, Digest, Event, Graph, Item, ItemId, NodeId, Role, RunId, Timestamp, Work,
 };
+use serde::Serialize;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use crate::connections::{Planning, RetryPolicy, repeated};
+use crate::connections::{RetryPolicy, repeated};
 use crate::effects::micros;
-use crate::error::{StoreError, Unread, raised, violates};
+use crate::error::{StoreError, Unread, violates};
 use crate::leases::Renewal;
 use crate::page::Page;
 use crate::plans::ApprovalId;
 use crate::proof::Proof;
-use crate::rows::{from_json, run_id, stored_run, stored_runs, time_at};
+use crate::rows::{bytes, from_json, run_id, stored_run, stored_runs, time_at, to_json};
 use crate::store::Store;
 use crate::token::Token;
 
@@ -27,7 +28,7 @@ macro_rules! leased_columns {
     };
 }
 
-// The runs in which work was taken back from somebody who has not ended it are few, and read once for all candidates.
+// The same in SQL as `planctl_claim_1`. Runs with a holder of a revoked lease are few, and read once for all candidates.
 macro_rules! claimable {
     () => {
         "i.state = 'ready' and i.available_at <= clock_timestamp() and (i.locks is null or not exists (select from locks l \
@@ -36,71 +37,6 @@ macro_rules! claimable {
     };
 }
 
-// The items of each of several targets that are due first, found by the index as those of one are; all that wait would be
-// sorted else, however many. More than are claimed: others may be at the first ones at this very moment.
-macro_rules! first_of_each {
-    ($targets:literal, $home:literal, $but:literal, $most:literal) => {
-        concat!(
-            "i.id = any(array(select f.id from unnest(",
-            $targets,
-            ") t (name) cross join lateral (select i.id from items i where ",
-            claimable!(),
-            " and i.lane = 'agent' and i.target = t.name and i.served_on is null and i.home = ",
-            $home,
-            $but,
-            " order by i.due_at, i.id limit ",
-            $most,
-            ") f))"
-        )
-    };
-}
-
-macro_rules! claim_where {
-    ($($which:expr),+ $(,)?) => {
-        concat!(
-            "with candidate as materialized (select i.id, i.run, i.node, i.locks from items i where ",
-            claimable!(),
-            " and i.lane = $1 and ",
-            $($which,)+
-            " order by i.due_at, i.id limit 1 for update skip locked), ",
-            "taken as (update items i set state = 'leased', generation = i.generation + 1, token_hash = $4, host = $5, ",
-            "boot = $6, instance = $7, own = $8, lease_until = clock_timestamp() + $9::bigint * interval '1 microsecond', ",
-            "hard_deadline = clock_timestamp() + i.span_micros * interval '1 microsecond' ",
-            "from candidate c where i.id = c.id and (c.locks is null or planctl_take_locks(c.locks, c.run, c.node)) ",
-            "returning i.id, i.run, i.node, i.visit, i.attempt, i.work, ",
-            "i.available_at, i.generation, i.lease_until, i.hard_deadline) ",
-            "select ", leased_columns!(), " from taken i join runs r on r.id = i.run"
-        )
-    };
-}
-
-pub(crate) use {claimable, first_of_each, leased_columns};
-
-macro_rules! claim_of {
-    ($which:expr) => {
-        claim_where!(
-            "$2::uuid is null and ",
-            $which,
-            " and i.served_on is null and i.home = $5 and i.run <> all($10::uuid[]) ",
-            "and not exists (select from workers k where k.id = $7 and k.paused)"
-        )
-    };
-}
-
-pub(crate) const CLAIM_IN_RUN: &str =
-    claim_where!("i.run = $2 and ($1 = 'harness' or i.target = any($3::text[]))");
-// Of one target, the index brings what is due first at once, however many wait.
-pub(crate) const CLAIM_OF_ONE: &str = claim_of!("i.target = ($3::text[])[1]");
-pub(crate) const CLAIM_OF_ANY: &str =
-    claim_of!(first_of_each!("$3::text[]", "$5", " and i.run <> all($10::uuid[])", "64"));
-pub(crate) const CLAIM_AMONG: &str = claim_where!(
-    "$2::uuid is null and (i.target, i.run) in (select * from unnest($3::text[], $10::uuid[])) and i.served_on is null ",
-    "and i.home = $5 ",
-    "and not exists (select from workers k where k.id = $7 and k.paused)"
-);
-pub(crate) const CLAIM_SERVED: &str = claim_where!(
-    "($2::uuid is null or i.run = $2) and $3::text[] is not null and i.served_on = $5 and i.run <> all($10::uuid[])"
-);
 pub(crate) const WORK_READY: &str = concat!(
     "select distinct i.target, i.run, p.path from items i join runs r on r.id = i.run join plans p on p.id = r.plan ",
     "join workspaces w on w.id = r.workspace where ",
@@ -166,11 +102,15 @@ macro_rules! next_due {
         )
     };
 }
-pub(crate) const NEXT_GATE: &str = next_due!("i.lane = 'harness' and i.target = $1");
+pub(crate) const NEXT_GATE: &str = next_due!("i.lane = 'harness' and i.target = $1 and i.home = $1");
 pub(crate) const NEXT_SERVED: &str = next_due!("i.served_on = $1");
 pub(crate) const NEXT_WORK: &str = next_due!(
     "i.lane = 'agent' and (cardinality($2::text[]) = 0 or i.target = any($2)) and i.served_on is null and i.home = $1"
 );
+
+/// Claims by the function of migration 0012, which says which items.
+pub(crate) const CLAIM: &str = "select place, id, run, node, visit, attempt, work, available_at, generation, lease_until, \
+     hard_deadline, graph, revision, approval, settings from planctl_claim_1($1, $2, $3, $4, $5, $6, $7::json)";
 
 /// Who holds a lease: a process on a host, one start of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -183,6 +123,28 @@ pub struct Holder {
     pub instance: String,
     /// Says that it is one of planctl's own processes, whose loss is an interruption and not a lost delivery.
     pub own: bool,
+}
+
+/// The holder of a lease that is being made, as the functions of the database read it.
+#[derive(Serialize)]
+pub(crate) struct Claimant<'a> {
+    token_hash: String,
+    boot: &'a str,
+    instance: &'a str,
+    own: bool,
+    lease_micros: i64,
+}
+
+impl<'a> Claimant<'a> {
+    pub(crate) fn new(
+        token: &Token,
+        boot: &'a str,
+        instance: &'a str,
+        own: bool,
+        lease: Duration,
+    ) -> Claimant<'a> {
+        Claimant { token_hash: bytes(&token.hash()), boot, instance, own, lease_micros: micros(lease) }
+    }
 }
 
 /// Takes along the gate that a transition dispatches.
@@ -449,21 +411,13 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn claim_under(&self, claim: &Claim, token: Token) -> Result<Option<Claimed>, StoreError> {
-        let (lane, targets): (&str, Vec<&str>) = match &claim.lane {
-            ClaimLane::Agent(roles) => ("agent", roles.iter().map(Role::as_str).collect()),
-            ClaimLane::Among(work) => ("agent", work.iter().map(|work| work.role.as_str()).collect()),
-            ClaimLane::Served => ("agent", Vec::new()),
-            ClaimLane::Gate => ("harness", vec![claim.holder.host.as_str()]),
-        };
         let mut retries = RetryPolicy::new(self.settings());
         let mut is_unsure = false;
         let row = loop {
-            match self.try_claim(claim, lane, &targets, &token).await {
+            match self.try_claim(claim, &token).await {
                 Ok(Some(row)) => break Some(row),
                 Ok(None) if !is_unsure => break None,
                 Ok(None) => break self.held_under(&token).await?,
-                // Another claim took a lock of this item at the same moment: the next look passes it over.
-                Err(error) if raised(&error, "PL004") => {}
                 // The secret has a lease already; where that has ended by now, the claim is made again.
                 Err(error) if violates(&error, "items_token") => {
                     if let Some(row) = self.held_under(&token).await? {
@@ -487,41 +441,33 @@ impl Store {
         repeated!(self, connection => sqlx::query(CLAIMED_BEFORE).bind(token.hash()).fetch_optional(&mut *connection))
     }
 
-    async fn try_claim(
-        &self,
-        claim: &Claim,
-        lane: &str,
-        targets: &[&str],
-        token: &Token,
-    ) -> Result<Option<PgRow>, sqlx::Error> {
-        let except = || stored_runs(&claim.except);
-        let (statement, runs) = match (&claim.lane, claim.run) {
-            (ClaimLane::Served, _) => (CLAIM_SERVED, Some(except())),
-            (ClaimLane::Among(work), _) => {
-                (CLAIM_AMONG, Some(work.iter().map(|work| stored_run(work.run)).collect()))
-            }
-            (ClaimLane::Agent(_) | ClaimLane::Gate, Some(_)) => (CLAIM_IN_RUN, None),
-            (ClaimLane::Agent(_) | ClaimLane::Gate, None) if targets.len() == 1 => {
-                (CLAIM_OF_ONE, Some(except()))
-            }
-            (ClaimLane::Agent(_) | ClaimLane::Gate, None) => (CLAIM_OF_ANY, Some(except())),
-        };
+    async fn try_claim(&self, claim: &Claim, token: &Token) -> Result<Option<PgRow>, sqlx::Error> {
         let holder = &claim.holder;
-        let query = sqlx::query(statement)
+        let roles = |roles: &[Role]| roles.iter().map(|role| role.as_str().to_owned()).collect();
+        let (lane, targets): (&str, Vec<String>) = match &claim.lane {
+            ClaimLane::Agent(of) => ("agent", roles(of)),
+            ClaimLane::Among(work) => {
+                ("agent", work.iter().map(|work| work.role.as_str().to_owned()).collect())
+            }
+            ClaimLane::Served => ("agent", Vec::new()),
+            ClaimLane::Gate => ("harness", vec![holder.host.clone()]),
+        };
+        let (reach, runs) = match (&claim.lane, claim.run) {
+            (ClaimLane::Served, _) => ("served", stored_runs(&claim.except)),
+            (ClaimLane::Among(work), _) => ("pairs", work.iter().map(|work| stored_run(work.run)).collect()),
+            (ClaimLane::Agent(_) | ClaimLane::Gate, Some(_)) => ("run", Vec::new()),
+            (ClaimLane::Agent(_) | ClaimLane::Gate, None) => ("roles", stored_runs(&claim.except)),
+        };
+        let claimant = Claimant::new(token, &holder.boot, &holder.instance, holder.own, claim.lease);
+        let query = sqlx::query(CLAIM)
+            .bind(reach)
             .bind(lane)
             .bind(claim.run.map(stored_run))
             .bind(targets)
-            .bind(token.hash())
+            .bind(runs)
             .bind(&holder.host)
-            .bind(&holder.boot)
-            .bind(&holder.instance)
-            .bind(holder.own)
-            .bind(micros(claim.lease));
-        let query = match runs {
-            Some(runs) => query.bind(runs),
-            None => query,
-        };
-        let mut connection = self.connections().acquire(Planning::ByIndex).await?;
+            .bind(to_json(&[claimant]));
+        let mut connection = self.connections().acquire().await?;
         let result = query.fetch_optional(&mut *connection).await;
         connection.recycle(result)
     }

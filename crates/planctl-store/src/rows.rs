@@ -9,6 +9,7 @@ use sqlx::types::time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::error::StoreError;
+use crate::random::to_hex;
 
 pub(crate) fn time(stored: OffsetDateTime) -> Timestamp {
     let micros = stored.unix_timestamp_nanos() / 1000;
@@ -18,6 +19,11 @@ pub(crate) fn time(stored: OffsetDateTime) -> Timestamp {
 pub(crate) fn stored_time(time: Timestamp) -> OffsetDateTime {
     // What Postgres can hold ends far beyond any time a run can name; a later one means "never".
     OffsetDateTime::from_unix_timestamp_nanos(i128::from(time.as_micros()) * 1000).unwrap_or(FAR_FUTURE)
+}
+
+/// Returns microseconds since 1970 as `planctl_time` of the database takes them.
+pub(crate) fn micros_of(time: Timestamp) -> i64 {
+    time.as_micros().min(FAR_FUTURE.unix_timestamp() * 1_000_000)
 }
 
 /// The end of year 9999, the last that the time library writes.
@@ -54,6 +60,11 @@ pub(crate) fn from_json<T: DeserializeOwned>(text: &str, what: &str) -> Result<T
 
 pub(crate) fn to_json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("the engine's types have string keys and no failing serializer")
+}
+
+/// Writes bytes as Postgres reads them from JSON.
+pub(crate) fn bytes(bytes: &[u8]) -> String {
+    format!("\\x{}", to_hex(bytes))
 }
 
 /// Returns the word for a run's status that lists and queries use.

@@ -12,7 +12,7 @@ use sqlx::{Connection, PgConnection, Row};
 use uuid::Uuid;
 
 use crate::cache::RunMeta;
-use crate::connections::{Planning, RetryPolicy, repeated};
+use crate::connections::{RetryPolicy, repeated};
 use crate::error::{StoreError, Unread, violates};
 use crate::history::genesis;
 use crate::page::Page;
@@ -485,7 +485,7 @@ impl Store {
         let mut retries = RetryPolicy::new(self.settings());
         loop {
             let attempt = async {
-                let mut connection = self.connections().acquire(Planning::ByValues).await?;
+                let mut connection = self.connections().acquire().await?;
                 let (statement, folder) = match place {
                     Place::Workspace => (NEW_RUN, None),
                     Place::Worktree(worktree) => (NEW_RUN_APART, Some(worktree.folder)),

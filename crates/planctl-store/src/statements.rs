@@ -1,15 +1,13 @@
 //! Every SQL text of the hot path and the reads, by name, so that a test can prepare them all.
 
 use crate::{
-    apply, audit, claims, connections, history, leases, listen, locks, lookups, migrate, outputs, plans,
-    queue, requests, runs, sealed, server, sub_plans, timers, tokens, topics, turns, withdrawn, workers,
-    worktrees,
+    apply, audit, connections, history, leases, listen, locks, lookups, migrate, outputs, plans, queue,
+    requests, runs, sealed, server, sub_plans, timers, tokens, topics, turns, withdrawn, workers, worktrees,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
 pub const STATEMENTS: &[(&str, &str)] = &[
     ("connections: prepare session", connections::PREPARE_SESSION),
-    ("connections: set planning", connections::SET_PLANNING),
     ("migrate: schema applied", migrate::SCHEMA_APPLIED),
     ("migrate: schema exists", migrate::SCHEMA_EXISTS),
     ("migrate: schema tables", migrate::SCHEMA_TABLES),
@@ -21,25 +19,16 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("history: newest facts", history::NEWEST_FACTS),
     ("history: newest rest", history::NEWEST_REST),
     ("history: newest lines", history::NEWEST_LINES),
-    ("apply: read nodes", apply::READ_NODES),
-    ("apply: read live", apply::READ_LIVE),
-    ("apply: read all", apply::READ_ALL),
+    ("apply: read", apply::READ),
     ("apply: read duplicate", apply::READ_DUPLICATE),
     ("apply: read own command", apply::READ_OWN_COMMAND),
     ("apply: read command", apply::READ_COMMAND),
     ("apply: read taken", apply::READ_TAKEN),
-    ("apply: write steps", apply::WRITE_STEPS),
-    ("apply: write all", apply::WRITE_ALL),
+    ("apply: commit", apply::COMMIT),
     ("apply: refuse", apply::REFUSE),
-    ("queue: claim in run", queue::CLAIM_IN_RUN),
-    ("queue: claim of one", queue::CLAIM_OF_ONE),
-    ("queue: claim of any", queue::CLAIM_OF_ANY),
-    ("claims: of one for all", claims::CLAIM_OF_ONE_FOR_ALL),
-    ("claims: of any for all", claims::CLAIM_OF_ANY_FOR_ALL),
+    ("queue: claim", queue::CLAIM),
     ("queue: claimed before", queue::CLAIMED_BEFORE),
-    ("queue: claim among", queue::CLAIM_AMONG),
     ("queue: work ready", queue::WORK_READY),
-    ("queue: claim served", queue::CLAIM_SERVED),
     ("queue: item", queue::ITEM),
     ("queue: item counts", queue::ITEM_COUNTS),
     ("queue: roles", queue::ROLES),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
 
-use crate::apply::Steps;
+use crate::apply::CommitQueue;
 use crate::cache::Cache;
 use crate::connections::Connections;
 use crate::error::StoreError;
@@ -67,7 +67,7 @@ struct Inner {
     connections: Connections,
     settings: Settings,
     cache: Cache,
-    steps: Steps,
+    commit_queue: CommitQueue,
     server_clock: ServerClock,
     bell: Arc<Bell>,
     races: Races,
@@ -89,7 +89,7 @@ impl Store {
             connections,
             settings,
             cache: Cache::default(),
-            steps: Steps::default(),
+            commit_queue: CommitQueue::default(),
             server_clock: ServerClock::default(),
             bell: Arc::new(Bell::default()),
             races: Races::default(),
@@ -154,8 +154,8 @@ impl Store {
         &self.inner.cache
     }
 
-    pub(crate) fn steps(&self) -> &Steps {
-        &self.inner.steps
+    pub(crate) fn commit_queue(&self) -> &CommitQueue {
+        &self.inner.commit_queue
     }
 
     pub(crate) fn server_clock(&self) -> &ServerClock {

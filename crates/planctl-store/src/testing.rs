@@ -232,7 +232,7 @@ pub fn tell_time(store: &crate::Store, time: planctl_engine::Timestamp) {
 
 /// Returns how many steps wait while another is being written.
 pub fn steps_in_line(store: &crate::Store) -> usize {
-    store.steps().queued()
+    store.commit_queue().len()
 }
 
 /// A database of one test, dropped with this value.

@@ -4,7 +4,7 @@ use planctl_engine::{Actor, Timestamp};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use crate::connections::{Planning, RetryPolicy, repeated};
+use crate::connections::{RetryPolicy, repeated};
 use crate::error::{StoreError, violates};
 use crate::page::Page;
 use crate::random;
@@ -117,7 +117,7 @@ impl Store {
         let mut retries = RetryPolicy::new(self.settings());
         loop {
             let attempt = async {
-                let mut connection = self.connections().acquire(Planning::ByValues).await?;
+                let mut connection = self.connections().acquire().await?;
                 let query =
                     sqlx::query(POST_NOTE).bind(topic.as_str()).bind(by.as_str()).bind(&text).bind(call);
                 let result = query.execute(&mut *connection).await;

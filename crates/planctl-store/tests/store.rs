@@ -9,6 +9,8 @@ mod world;
 mod apply;
 #[path = "store/audit.rs"]
 mod audit;
+#[path = "store/fences.rs"]
+mod fences;
 #[path = "store/golden.rs"]
 mod golden;
 #[path = "store/group_commit.rs"]

@@ -13,7 +13,6 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use super::{Applied, ApplyError, Call, Decided, Lease, claimed, is_of_speaker};
-use crate::connections::Planning;
 use crate::error::StoreError;
 use crate::history::Said;
 use crate::proof::Proof;
@@ -21,30 +20,9 @@ use crate::queue::Claimed;
 use crate::rows::{from_json, optional_time_at, records, stored_run, time_at, to_json};
 use crate::store::Store;
 
-macro_rules! read_with {
-    ($nodes:literal) => {
-        concat!(
-            "select r.seq, r.chain, r.head::text as head, r.graph, r.revision, clock_timestamp() as now, ",
-            "r.active and r.status <> 'active' as is_ending, n.names, n.records, i.generation, i.state as item_state, i.token_hash, ",
-            "i.used::text as used, ",
-            "(i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() or i.instance = $4) as is_over, ",
-            "(select t.at from timers t where t.run = r.id and t.timer = $5) as due, ",
-            "(select json_object_agg(u.node, u.used)::text from items u where u.run = r.id and u.lane = 'agent' ",
-            "and u.state = 'leased' and u.used is not null and u.id is distinct from $3) as noted, ",
-            "(select h.hash from history h where h.run = r.id and h.seq = $6) as lineage ",
-            "from runs r left join items i on i.id = $3 left join lateral ",
-            "(select array_agg(n.node) as names, array_agg(n.record::text) as records from nodes n ",
-            "where n.run = r.id and ",
-            $nodes,
-            ") n on true where r.id = $1"
-        )
-    };
-}
-
-pub(crate) const READ_NODES: &str = read_with!("n.node = any($2)");
-pub(crate) const READ_LIVE: &str =
-    read_with!("(n.node = any($2) or n.state in ('ready', 'working', 'resting', 'checking', 'held'))");
-pub(crate) const READ_ALL: &str = read_with!("$2::text[] is not null");
+/// Reads by the function of migration 0012, which says what it returns.
+pub(crate) const READ: &str = "select seq, chain, head, graph, revision, \"now\", is_ending, nodes, records, generation, item_state, \
+     token_hash, used, is_over, due, noted, lineage from planctl_read_1($1, $2, $3, $4, $5, $6, $7)";
 pub(crate) const READ_DUPLICATE: &str = "select h.seq, h.name, r.head::text as head from history h join runs r on r.id = h.run \
      where h.run = $1 and h.node = $4 and h.item = $2 and h.generation = $3 and h.kind = 'input' order by h.seq desc limit 1";
 pub(crate) const READ_OWN_COMMAND: &str =
@@ -104,7 +82,7 @@ impl Loaded {
             graph: Digest::new(row.try_get::<String, _>("graph")?),
             revision: Digest::new(row.try_get::<String, _>("revision")?),
             now: time_at(row, "now")?,
-            records: records(row.try_get("names")?, row.try_get("records")?)?,
+            records: records(row.try_get("nodes")?, row.try_get("records")?)?,
             item,
             due: optional_time_at(row, "due")?,
             noted: match row.try_get::<Option<&str>, _>("noted")? {
@@ -143,10 +121,10 @@ impl Loaded {
 
 impl Store {
     pub(super) async fn read(&self, call: &Call<'_>) -> Result<Loaded, ApplyError> {
-        let (statement, ids) = match &call.scope {
-            Scope::Nodes(ids) => (READ_NODES, Some(ids)),
-            Scope::Live(ids) => (READ_LIVE, Some(ids)),
-            Scope::All => (READ_ALL, None),
+        let (reach, ids) = match &call.scope {
+            Scope::Nodes(ids) => ("nodes", Some(ids)),
+            Scope::Live(ids) => ("live", Some(ids)),
+            Scope::All => ("all", None),
         };
         let names: Vec<&str> = ids.into_iter().flatten().map(NodeId::as_str).collect();
         let item = call.proof.item().map(|(item, _)| item.as_str());
@@ -159,9 +137,10 @@ impl Store {
             Event::Clock(_) | Event::Agent(_) | Event::Harness(_) | Event::Human(_) => None,
         };
         let committed = self.cache().committed(call.run);
-        let mut connection = self.connections().acquire(Planning::ByIndex).await?;
-        let query = sqlx::query(statement)
+        let mut connection = self.connections().acquire().await?;
+        let query = sqlx::query(READ)
             .bind(stored_run(call.run))
+            .bind(reach)
             .bind(names)
             .bind(item)
             .bind(dead_instance)
@@ -226,7 +205,7 @@ impl Store {
     /// Looks whether the same news under the same lease was accepted before.
     async fn read_duplicate(&self, call: &Call<'_>) -> Result<Option<Applied>, ApplyError> {
         let Some((item, generation)) = call.proof.item() else { return Ok(None) };
-        let mut connection = self.connections().acquire(Planning::ByIndex).await?;
+        let mut connection = self.connections().acquire().await?;
         let query = sqlx::query(READ_DUPLICATE)
             .bind(stored_run(call.run))
             .bind(item.as_str())
@@ -255,7 +234,7 @@ impl Store {
     /// Returns the stored answer where a person's key was used before.
     pub(super) async fn read_command(&self, call: &Call<'_>) -> Result<Option<Applied>, ApplyError> {
         let Some(key) = call.proof.key() else { return Ok(None) };
-        let mut connection = self.connections().acquire(Planning::ByIndex).await?;
+        let mut connection = self.connections().acquire().await?;
         let result = sqlx::query(READ_COMMAND).bind(key).fetch_optional(&mut *connection).await;
         let Some(row) = connection.recycle(result)? else { return Ok(None) };
         let is_same = row.try_get::<uuid::Uuid, _>("run")? == stored_run(call.run)
@@ -287,7 +266,7 @@ impl Store {
         call: &Call<'_>,
         decided: &Decided,
     ) -> Result<bool, ApplyError> {
-        let mut connection = self.connections().acquire(Planning::ByIndex).await?;
+        let mut connection = self.connections().acquire().await?;
         let query = sqlx::query(READ_OWN_COMMAND)
             .bind(stored_run(call.run))
             .bind(decided.before.seq + 1)
@@ -303,7 +282,7 @@ impl Store {
         decided: &Decided,
     ) -> Result<Option<Claimed>, ApplyError> {
         let Some(gate) = decided.gate(call) else { return Ok(None) };
-        let mut connection = self.connections().acquire(Planning::ByIndex).await?;
+        let mut connection = self.connections().acquire().await?;
         let query = sqlx::query(READ_TAKEN).bind(gate.id.as_str()).bind(call.token.hash());
         let result = query.fetch_optional(&mut *connection).await;
         let Some(row) = connection.recycle(result)? else { return Ok(None) };

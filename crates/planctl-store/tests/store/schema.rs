@@ -132,49 +132,6 @@ async fn row_101_a_wrong_password_or_a_missing_database_is_denied_without_waitin
     assert!(began.elapsed() < std::time::Duration::from_secs(4));
 }
 
-#[tokio::test]
-async fn claims_and_steps_find_their_rows_by_index_whatever_the_server_knows_of_the_table() {
-    let database = database().await;
-    let mut connection = PgConnection::connect_with(&database.connect_options()).await.unwrap();
-    let (_, prepare) = STATEMENTS.iter().find(|(known, _)| *known == "connections: prepare session").unwrap();
-    let by_index = sqlx::query(*prepare).bind("off").bind("force_generic_plan").bind("0").bind("0").bind("0");
-    by_index.fetch_one(&mut connection).await.unwrap();
-    let plan_of = async |connection: &mut PgConnection, name: &str, parameters: usize| {
-        let (_, text) = STATEMENTS.iter().find(|(known, _)| *known == name).unwrap();
-        let nulls = vec!["null"; parameters].join(", ");
-        let explain = format!("prepare claim as {text}; explain execute claim ({nulls}); deallocate claim");
-        let lines = connection.fetch_all(sqlx::raw_sql(sqlx::AssertSqlSafe(explain))).await.unwrap();
-        lines.iter().map(|row| sqlx::Row::get(row, 0)).collect::<Vec<String>>().join("\n")
-    };
-    let items = |state: &str, count: u32| {
-        format!(
-            "insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, \
-             span_micros, generation, created_at) select gen_random_uuid(), gen_random_uuid(), 'step-1', 1, 1, 'agent', \
-             'coder', '{state}', '{{}}', now(), now(), 1, 0, now() from generate_series(1, {count}) n; analyze items"
-        )
-    };
-    let times = ["analyze items".to_owned(), items("leased", 60), items("ready", 1), items("ready", 5000)];
-    for time in ["".to_owned()].iter().chain(&times) {
-        connection.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(time.clone()))).await.unwrap();
-        for (name, parameters, index) in [
-            ("queue: claim in run", 9, "items_"),
-            ("queue: claim of one", 10, "items_"),
-            ("queue: claim of any", 10, "items_"),
-            ("queue: claim served", 10, "items_served"),
-            ("claims: of one for all", 5, "items_"),
-            ("claims: of any for all", 5, "items_"),
-            ("apply: write steps", 48, "items_pkey"),
-            ("apply: write steps", 48, "runs_pkey"),
-        ] {
-            let plan = plan_of(&mut connection, name, parameters).await;
-            assert!(plan.contains(&format!("using {index}")), "{name}, {time}: {plan}");
-            assert!(!plan.contains("Seq Scan"), "{name}, {time}: {plan}");
-            // However many items wait for a role, its next one is found without looking at the others.
-            assert!(!name.contains("of one") || !plan.contains("Sort"), "{name}, {time}: {plan}");
-        }
-    }
-}
-
 /// Tables as version 6 left them, which had kept the secrets of tokens with the answers of those who made them.
 #[tokio::test]
 async fn secrets_that_were_kept_with_answers_are_gone_after_the_migration() {

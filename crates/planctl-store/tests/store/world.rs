@@ -101,12 +101,13 @@ pub fn contract() -> Contract {
 }
 
 pub async fn database() -> TestDatabase {
+    use sqlx::Connection as _;
     TestCluster::shared()
-        .fresh_database(&Store::schema_fingerprint(), async |options| {
-            let store = Store::connect(options, Settings::default()).await?;
+        .fresh_database(&crate::fences::template(), async |options| {
+            let store = Store::connect(options.clone(), Settings::default()).await?;
             store.migrate().await?;
             store.close().await;
-            Ok(())
+            crate::fences::remove(&mut sqlx::PgConnection::connect_with(&options).await?).await
         })
         .await
 }

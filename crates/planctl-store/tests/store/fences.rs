@@ -1,0 +1,366 @@
+//! The fences of the functions that write transitions and claim items: each check refuses what it is there for, and a test
+//! turns red where it is taken out of the database.
+
+use std::process::Command;
+
+use planctl_store::Store;
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
+
+use crate::world::{await_lock, connect, database};
+
+pub const RUN_ID: &str = "create function run_id(n bigint) returns uuid language sql immutable as
+  $$ select ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid $$";
+
+/// A run that is under way in a workspace of its own, with work that somebody has claimed, work that waits, and an ask.
+pub const UNDER_WAY: &str = r"
+insert into workspaces (host, path) values ('host-a', '/own');
+insert into plans (workspace, path, status, digest) select max(id), 'own.md', 'in-progress', 'd' from workspaces;
+insert into runs (id, plan, workspace, stem, number, name, revision, graph, settings, status, active, head, seq, chain,
+    created_at, started_at)
+  select run_id(200000), id, workspace, 'own', 1, 'own-1', 'd', 'g', '{}', 'active', true, '{}', 5, '\x05', now(), now()
+  from plans where path = 'own.md';
+insert into nodes (run, node, state, record)
+  select run_id(200000), n::text, 'working', '{}' from generate_series(1, 200) n;
+insert into items (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros, generation,
+    token_hash, lease_until, hard_deadline, created_at, home)
+  select id, run_id(200000), node, 1, 1, lane, target, state, '{}', now(), now(), 1, generation, token_hash,
+    case when state = 'leased' then now() + interval '1 day' end, case when state = 'leased' then now() + interval '1 day' end,
+    now(), 'host-a'
+  from (values ('work', '1', 'agent', 'coder', 'leased', 3, '\x07'::bytea),
+    ('other', '2', 'agent', 'coder', 'leased', 1, '\x08'),
+    ('more', '3', 'agent', 'coder', 'ready', 0, null),
+    ('further', '4', 'agent', 'coder', 'ready', 0, null),
+    ('ask', '5', 'human', 'question', 'ready', 0, null)) as i (id, node, lane, target, state, generation, token_hash);
+insert into asks (item, run, node, visit, attempt, work, created_at)
+  values ('ask', run_id(200000), '5', 1, 1, '{}', now());
+insert into locks (name, run, node) values ('staging', run_id(200000), '1'), ('production', run_id(200000), '2');
+insert into timers (run, timer, at) values (run_id(200000), 'stale', now());
+";
+
+/// A transition of that run in which everything occurs that a transition can write.
+pub fn transition() -> Value {
+    json!({
+        "run": "00000000-0000-7000-8000-000000030d40", "seq": 5, "chain": "\\x05",
+        "at_micros": 1_700_000_000_000_000_i64, "is_estimated": false,
+        "item": "work", "generation": 3, "token_hash": "\\x07",
+        "new_seq": 7, "new_chain": "\\x06", "head": "{}", "status": "ended", "is_active": false, "turn_micros": 0,
+        "cause": "agent.reported", "command": "00000000-0000-7000-8000-000000000001",
+        "history": [
+            {"seq": 6, "kind": "input", "name": "agent.reported", "node": "1", "visit": 1, "attempt": 1,
+                "body": r#"{"text": "a NUL: \u0000"}"#, "hash": "\\x01"},
+            {"seq": 7, "kind": "fact", "name": "plan_failed", "body": "{}", "hash": "\\x06"},
+        ],
+        "nodes": [{"node": "1", "state": "failed", "record": "{}"}, {"node": "201", "state": "held", "record": "{}"}],
+        "removed": ["work", "other", "more", "ask"],
+        "items": [
+            {"id": "gate", "node": "201", "visit": 1, "attempt": 1, "lane": "harness", "target": "host-a", "work": "{}",
+                "available_micros": 1_700_000_000_000_000_i64, "due_micros": 1_700_000_000_000_000_i64,
+                "span_micros": 1_000_000, "is_claimed": true},
+            {"id": "question", "node": "201", "visit": 1, "attempt": 1, "lane": "human", "target": "question",
+                "work": "{}", "available_micros": 1_700_000_000_000_000_i64, "due_micros": 1_700_000_000_000_000_i64,
+                "span_micros": 0, "is_claimed": false},
+        ],
+        "home": "host-a",
+        "claimant": {"token_hash": "\\x09", "boot": "", "instance": "me", "own": true, "lease_micros": 1_000_000},
+        "armed": [{"timer": "rest", "at_micros": 1_700_000_000_000_000_i64}], "disarmed": ["stale"],
+        "freed": ["1", "2"],
+        "key": "own-key", "body_hash": "\\x01",
+        "plan": {"to": "failed", "from": ["in-progress"], "by": "harness", "why": "the run failed"},
+        "notification": "somebody",
+    })
+}
+
+pub fn commit(transitions: &[Value]) -> String {
+    let all = Value::from(transitions).to_string().replace('\'', "''");
+    format!("select run::text, is_late from planctl_commit_1('{all}')")
+}
+
+/// Returns a claim by two claimants.
+pub fn claim(of: &str) -> String {
+    let claimant = |instance: &str, token: &str| json!({"token_hash": token, "boot": "", "instance": instance, "own": false, "lease_micros": 1_000_000});
+    let claimants = json!([claimant("me", "\\x01"), claimant("you", "\\x02")]);
+    format!("select id from planctl_claim_1({of}, '{claimants}')")
+}
+
+/// A database with that run; statements of its sessions wait two seconds for a lock at most.
+struct Scene {
+    database: planctl_store::testing::TestDatabase,
+    connection: PgConnection,
+}
+
+impl Scene {
+    async fn new() -> Scene {
+        let database = database().await;
+        let mut connection = connect(&database).await;
+        connection.execute(RUN_ID).await.unwrap();
+        connection.execute(UNDER_WAY).await.unwrap();
+        let name: String =
+            sqlx::query_scalar("select current_database()").fetch_one(&mut connection).await.unwrap();
+        let limit = format!("alter database {name} set lock_timeout = '2s'");
+        connection.execute(AssertSqlSafe(limit)).await.unwrap();
+        Scene { connection: connect(&database).await, database }
+    }
+
+    async fn text(&mut self, query: &'static str) -> String {
+        let found: Option<String> = sqlx::query_scalar(query).fetch_one(&mut self.connection).await.unwrap();
+        found.unwrap_or_default()
+    }
+
+    /// Commits that transition with other values; returns whether it was late, or the error's code.
+    async fn commits(&mut self, other: Value) -> Result<bool, String> {
+        let mut transition = transition();
+        for (name, value) in other.as_object().unwrap() {
+            transition[name] = value.clone();
+        }
+        let row = self.connection.fetch_one(AssertSqlSafe(commit(&[transition]))).await;
+        let code = |error: &sqlx::Error| error.as_database_error().unwrap().code().unwrap().into_owned();
+        row.map(|row| row.get("is_late")).map_err(|error| code(&error))
+    }
+}
+
+#[tokio::test]
+async fn a_commit_writes_everything_that_a_transition_says() {
+    let mut scene = Scene::new().await;
+    assert_eq!(scene.commits(json!({})).await, Ok(false));
+    for (query, expected) in [
+        ("select status || seq || active || (ended_at is not null) from runs", "ended7truetrue"),
+        (
+            "select string_agg(seq || coalesce(item, '-') || name, ' ' order by seq) from history",
+            "6workagent.reported 7-plan_failed",
+        ),
+        (r"select (body::text like '%\\u0000%')::text from history where seq = 6", "true"),
+        (
+            "select string_agg(node || state, ' ' order by node) from nodes where node in ('1', '201')",
+            "1failed 201held",
+        ),
+        // A holder of the other item may be at work: its lease is revoked, its locks stay, and no gate begins beside it.
+        (
+            "select string_agg(id || state, ' ' order by id) from items",
+            "furtherready gateready otherwithdrawn questionready",
+        ),
+        ("select string_agg(name, ' ') from locks", "production"),
+        (
+            "select string_agg(item || (closed_at is null), ' ' order by item) from asks",
+            "askfalse questiontrue",
+        ),
+        ("select string_agg(timer, ' ') from timers", "rest"),
+        ("select seq::text from commands where key = 'own-key'", "6"),
+        (
+            "select status || (select string_agg(from_status || to_status || why, ' ') from plan_transitions) from plans",
+            "failedin-progressfailedthe run failed",
+        ),
+    ] {
+        assert_eq!(scene.text(query).await, expected, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn a_transition_of_another_state_of_its_run_is_late() {
+    let mut scene = Scene::new().await;
+    for other in [
+        json!({"seq": 4}),
+        json!({"chain": "\\x04"}),
+        // An estimate that is two years off.
+        json!({"is_estimated": true}),
+    ] {
+        assert_eq!(scene.commits(other.clone()).await, Ok(true), "{other}");
+    }
+    assert_eq!(scene.text("select seq::text from runs").await, "5");
+    assert_eq!(scene.text("select count(*)::text from history").await, "0");
+}
+
+#[tokio::test]
+async fn a_transition_under_another_lease_changes_nothing() {
+    let mut scene = Scene::new().await;
+    let refused = Err("PL002".to_owned());
+    for other in [
+        json!({"generation": 2}),
+        json!({"token_hash": "\\x06"}),
+        json!({"used": "{}"}),
+        // Nobody shows the secret, and the lease is not over.
+        json!({"token_hash": null}),
+        json!({"token_hash": null, "dead_instance": "somebody else"}),
+    ] {
+        assert_eq!(scene.commits(other.clone()).await, refused, "{other}");
+    }
+    scene.connection.execute("update items set state = 'withdrawn' where id = 'work'").await.unwrap();
+    assert_eq!(scene.commits(json!({})).await, refused);
+    assert_eq!(scene.text("select seq::text from runs").await, "5");
+}
+
+#[tokio::test]
+async fn of_several_transitions_one_whose_run_is_locked_does_not_delay_the_others() {
+    let mut scene = Scene::new().await;
+    let second = "insert into runs (id, plan, workspace, stem, number, name, revision, graph, settings, status, head, seq,
+        chain, created_at)
+      select run_id(200001), plan, workspace, stem, 2, 'own-2', revision, graph, settings, 'active', '{}', 5, '\\x05', now()
+      from runs";
+    scene.connection.execute(second).await.unwrap();
+    let mut holder = connect(&scene.database).await;
+    holder.execute("begin").await.unwrap();
+    holder.execute("select from runs where number = 1 for update").await.unwrap();
+    let plain = |run: &str| {
+        json!({"run": run, "seq": 5, "chain": "\\x05", "at_micros": 0, "is_estimated": false, "new_seq": 6,
+            "new_chain": "\\x06", "head": "{}", "status": "active", "is_active": false, "history": [], "nodes": [],
+            "removed": [], "items": [], "home": "host-a"})
+    };
+    let (locked, free) = ("00000000-0000-7000-8000-000000030d40", "00000000-0000-7000-8000-000000030d41");
+    let both = AssertSqlSafe(commit(&[plain(locked), plain(free)]));
+    let rows = scene.connection.fetch_all(both).await.unwrap();
+    let told = |row: &sqlx::postgres::PgRow| (row.get::<String, _>(0), row.get::<bool, _>(1));
+    assert_eq!(
+        rows.iter().map(told).collect::<Vec<_>>(),
+        [(locked.to_owned(), true), (free.to_owned(), false)]
+    );
+    holder.execute("rollback").await.unwrap();
+    assert_eq!(
+        scene.text("select string_agg(seq::text, ' ' order by number) from runs").await,
+        "5 6",
+        "the run that was locked stays as it was"
+    );
+}
+
+#[tokio::test]
+async fn an_item_that_is_claimed_while_it_is_taken_back_is_revoked_and_not_lost() {
+    let mut scene = Scene::new().await;
+    let mut worker = connect(&scene.database).await;
+    let mut aside = connect(&scene.database).await;
+    worker.execute("begin").await.unwrap();
+    let claimed = worker
+        .fetch_all(AssertSqlSafe(claim("'run', 'agent', run_id(200000), '{coder}', '{}', 'host-a'")))
+        .await
+        .unwrap();
+    assert_eq!(claimed.len(), 2);
+    let (committed, ()) = tokio::join!(scene.commits(json!({})), async {
+        await_lock(&mut aside).await;
+        worker.execute("commit").await.unwrap();
+    });
+    assert_eq!(committed, Ok(false));
+    assert_eq!(scene.text("select state from items where id = 'more'").await, "withdrawn");
+}
+
+#[tokio::test]
+async fn a_claim_passes_over_what_another_one_is_about_to_claim() {
+    let mut scene = Scene::new().await;
+    let mut first = connect(&scene.database).await;
+    first.execute("begin").await.unwrap();
+    let one = "select id from planctl_claim_1('roles', 'agent', null, '{coder}', '{}', 'host-a', \
+        '[{\"token_hash\": \"\\\\x0a\", \"boot\": \"\", \"instance\": \"first\", \"own\": false, \"lease_micros\": 1}]')";
+    let got: String = sqlx::query_scalar(one).fetch_one(&mut first).await.unwrap();
+    let others = claim("'roles', 'agent', null, '{coder}', '{}', 'host-a'");
+    let others: Vec<String> =
+        sqlx::query_scalar(AssertSqlSafe(others)).fetch_all(&mut scene.connection).await.unwrap();
+    first.execute("commit").await.unwrap();
+    assert_eq!((got.as_str(), others), ("further", vec!["more".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_claim_looks_only_at_items_that_are_due_and_on_its_host() {
+    let mut scene = Scene::new().await;
+    let apart = "update items set available_at = now() + interval '1 hour' where id = 'more';
+        update items set home = 'host-b' where id = 'further'";
+    scene.connection.execute(apart).await.unwrap();
+    for of in [
+        "'roles', 'agent', null, '{coder}', '{}', 'host-a'",
+        "'pairs', 'agent', null, '{coder}', array[run_id(200000)], 'host-a'",
+    ] {
+        let claimed = scene.connection.fetch_all(AssertSqlSafe(claim(of))).await.unwrap();
+        assert_eq!(claimed.len(), 0, "{of}");
+    }
+}
+
+/// A check that is taken out of a function, and the test that notices it.
+struct Fence {
+    function: &'static str,
+    check: &'static str,
+    instead: &'static str,
+    test: &'static str,
+}
+
+const COMMIT: &str = "planctl_commit_1(json)";
+const CLAIM: &str = "planctl_claim_1(text, text, uuid, text[], uuid[], text, json)";
+const STATE: &str = "fences::a_transition_of_another_state_of_its_run_is_late";
+const LEASE: &str = "fences::a_transition_under_another_lease_changes_nothing";
+
+#[rustfmt::skip]
+const FENCES: &[Fence] = &[
+    Fence { function: COMMIT, check: "and r.seq = t.seq", instead: "", test: STATE },
+    Fence { function: COMMIT, check: "and r.chain = t.chain", instead: "", test: STATE },
+    Fence { function: COMMIT, check: "and r.chain = t.chain", instead: "", test: "regressed::p17_b7_what_is_remembered_is_not_written_over_another_history_of_the_same_length" },
+    Fence { function: COMMIT, check: "not t.is_estimated", instead: "true", test: STATE },
+    Fence { function: COMMIT, check: "and i.generation = t.generation", instead: "", test: LEASE },
+    Fence { function: COMMIT, check: "and i.state = 'leased'\n", instead: "\n", test: LEASE },
+    Fence { function: COMMIT, check: "i.token_hash = t.token_hash", instead: "true", test: LEASE },
+    Fence { function: COMMIT, check: "and i.used::text is not distinct from t.used", instead: "", test: LEASE },
+    Fence { function: COMMIT, check: "i.lease_until < clock_timestamp() or", instead: "true or", test: LEASE },
+    Fence { function: COMMIT, check: "or i.instance = t.dead_instance", instead: "or t.dead_instance is not null", test: LEASE },
+    Fence { function: COMMIT, check: "for update skip locked", instead: "for update", test: "fences::of_several_transitions_one_whose_run_is_locked_does_not_delay_the_others" },
+    Fence { function: COMMIT, check: "perform from items i where i.id = any(others) for update;", instead: "", test: "fences::an_item_that_is_claimed_while_it_is_taken_back_is_revoked_and_not_lost" },
+    Fence { function: COMMIT, check: "has_revoked := found;", instead: "", test: "fences::a_commit_writes_everything_that_a_transition_says" },
+    Fence { function: COMMIT, check: "and not exists (select from items i where i.run = t.run and i.lane <> 'human')", instead: "", test: "withdrawn::a_cancelled_run_has_its_workspace_until_its_worker_says_that_it_ended" },
+    Fence { function: COMMIT, check: "and not exists (select from items i where i.run = l.run and i.node = l.node and i.state = 'withdrawn')", instead: "", test: "withdrawn::b4_a_lock_is_kept_where_a_person_skips_the_step_whose_holder_has_not_ended" },
+    Fence { function: COMMIT, check: "(select json_array_elements_text(t.plan -> 'from'))\n      for update;", instead: "(select json_array_elements_text(t.plan -> 'from'));", test: "plans::b3_a_text_that_is_saved_while_its_run_ends_stays_a_draft" },
+    Fence { function: CLAIM, check: "for update skip locked", instead: "for update", test: "fences::a_claim_passes_over_what_another_one_is_about_to_claim" },
+    Fence { function: CLAIM, check: "for update skip locked", instead: "", test: "fences::a_claim_passes_over_what_another_one_is_about_to_claim" },
+    Fence { function: CLAIM, check: "and i.run <> all(revoked)", instead: "", test: "withdrawn::the_next_attempt_waits_for_the_end_of_the_one_that_was_taken_back" },
+    Fence { function: CLAIM, check: "perform planctl_take_locks(candidate.locks, candidate.run, candidate.node);", instead: "null;", test: "queue::a_lock_is_held_from_the_claim_to_the_verdict_whatever_run_asks_for_it" },
+    Fence { function: CLAIM, check: "and i.available_at <= clock_timestamp()", instead: "", test: "fences::a_claim_looks_only_at_items_that_are_due_and_on_its_host" },
+    Fence { function: CLAIM, check: "and i.home = on_host", instead: "", test: "fences::a_claim_looks_only_at_items_that_are_due_and_on_its_host" },
+    Fence { function: CLAIM, check: "and k.paused", instead: "and false", test: "workers::a_paused_worker_finds_nothing_until_it_may_go_on" },
+];
+
+/// Names the fence that a test of this suite is to be run without: its place in the list.
+const REMOVED: &str = "PLANCTL_TEST_WITHOUT_FENCE";
+
+fn removed() -> Option<&'static Fence> {
+    let place: usize = std::env::var(REMOVED).ok()?.parse().expect("a fence's place");
+    Some(&FENCES[place])
+}
+
+/// Returns what the template of databases is named after.
+pub fn template() -> String {
+    let all = Store::schema_fingerprint();
+    match removed() {
+        Some(fence) => format!("{all} without {} in {}: {}", fence.check, fence.function, fence.instead),
+        None => all,
+    }
+}
+
+/// Takes the fence out of the database, if one is to be.
+pub async fn remove(connection: &mut PgConnection) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let Some(fence) = removed() else { return Ok(()) };
+    let definition: String = sqlx::query_scalar("select pg_get_functiondef($1::text::regprocedure)")
+        .bind(fence.function)
+        .fetch_one(&mut *connection)
+        .await?;
+    let without = squeezed(&definition).replace(&squeezed(fence.check), fence.instead);
+    assert_ne!(without, squeezed(&definition), "the function has no {}", fence.check);
+    connection.execute(AssertSqlSafe(without)).await?;
+    Ok(())
+}
+
+/// Writes a text without the spaces that only indent its lines.
+fn squeezed(text: &str) -> String {
+    text.lines().map(str::trim_start).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_test_turns_red_for_each_fence_that_is_removed() {
+    let unnoticed: Vec<String> = FENCES
+        .iter()
+        .enumerate()
+        .filter_map(|(place, fence)| {
+            let this = std::env::current_exe().unwrap();
+            let run = Command::new(this)
+                .args(["--exact", fence.test])
+                .env(REMOVED, place.to_string())
+                .output()
+                .unwrap();
+            let printed = String::from_utf8_lossy(&run.stdout).into_owned();
+            let is_red = printed.contains("0 passed; 1 failed") && !printed.contains("the function has no");
+            (!is_red).then(|| format!("without `{}`, {}:\n{printed}", fence.check, fence.test))
+        })
+        .collect();
+    assert!(unnoticed.is_empty(), "{}", unnoticed.join("\n"));
+}
