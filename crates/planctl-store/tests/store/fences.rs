@@ -3,11 +3,10 @@
 
 use std::process::Command;
 
-use planctl_store::Store;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 
-use crate::world::{await_lock, connect, database};
+use crate::world::{REMOVED_CHECK, await_lock, connect, database};
 
 pub const RUN_ID: &str = "create function run_id(n bigint) returns uuid language sql immutable as
   $$ select ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid $$";
@@ -310,51 +309,15 @@ const FENCES: &[Fence] = &[
     Fence { function: CLAIM, check: "and k.paused", instead: "and false", test: "workers::a_paused_worker_finds_nothing_until_it_may_go_on" },
 ];
 
-/// Names the fence that a test of this suite is to be run without: its place in the list.
-const REMOVED: &str = "PLANCTL_TEST_WITHOUT_FENCE";
-
-fn removed() -> Option<&'static Fence> {
-    let place: usize = std::env::var(REMOVED).ok()?.parse().expect("a fence's place");
-    Some(&FENCES[place])
-}
-
-/// Returns what the template of databases is named after.
-pub fn template() -> String {
-    let all = Store::schema_fingerprint();
-    match removed() {
-        Some(fence) => format!("{all} without {} in {}: {}", fence.check, fence.function, fence.instead),
-        None => all,
-    }
-}
-
-/// Takes the fence out of the database, if one is to be.
-pub async fn remove(connection: &mut PgConnection) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    let Some(fence) = removed() else { return Ok(()) };
-    let definition: String = sqlx::query_scalar("select pg_get_functiondef($1::text::regprocedure)")
-        .bind(fence.function)
-        .fetch_one(&mut *connection)
-        .await?;
-    let without = squeezed(&definition).replace(&squeezed(fence.check), fence.instead);
-    assert_ne!(without, squeezed(&definition), "the function has no {}", fence.check);
-    connection.execute(AssertSqlSafe(without)).await?;
-    Ok(())
-}
-
-/// Writes a text without the spaces that only indent its lines.
-fn squeezed(text: &str) -> String {
-    text.lines().map(str::trim_start).collect::<Vec<_>>().join("\n")
-}
-
 #[test]
 fn a_test_turns_red_for_each_fence_that_is_removed() {
     let unnoticed: Vec<String> = FENCES
         .iter()
-        .enumerate()
-        .filter_map(|(place, fence)| {
+        .filter_map(|fence| {
             let this = std::env::current_exe().unwrap();
             let run = Command::new(this)
                 .args(["--exact", fence.test])
-                .env(REMOVED, place.to_string())
+                .env(REMOVED_CHECK, [fence.function, fence.check, fence.instead].join("\u{1f}"))
                 .output()
                 .unwrap();
             let printed = String::from_utf8_lossy(&run.stdout).into_owned();

@@ -100,16 +100,46 @@ pub fn contract() -> Contract {
     }
 }
 
+/// Names a check that the functions of the database are to do without: the function, the check and what stands in its place,
+/// with U+001F between them.
+pub const REMOVED_CHECK: &str = "PLANCTL_TEST_REMOVED_CHECK";
+
 pub async fn database() -> TestDatabase {
     use sqlx::Connection as _;
+    let removed = std::env::var(REMOVED_CHECK).unwrap_or_default();
     TestCluster::shared()
-        .fresh_database(&crate::fences::template(), async |options| {
+        .fresh_database(&format!("{}{removed}", Store::schema_fingerprint()), async |options| {
             let store = Store::connect(options.clone(), Settings::default()).await?;
             store.migrate().await?;
             store.close().await;
-            crate::fences::remove(&mut sqlx::PgConnection::connect_with(&options).await?).await
+            let mut connection = sqlx::PgConnection::connect_with(&options).await?;
+            match removed.split('\u{1f}').collect::<Vec<_>>()[..] {
+                [function, check, instead] => remove(&mut connection, function, check, instead).await,
+                _ => Ok(()),
+            }
         })
         .await
+}
+
+/// Takes a check out of a function of the database.
+async fn remove(
+    connection: &mut sqlx::PgConnection,
+    function: &str,
+    check: &str,
+    instead: &str,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    use sqlx::Executor as _;
+    // Without the spaces that only indent a line.
+    let squeezed = |text: &str| text.lines().map(str::trim_start).collect::<Vec<_>>().join("\n");
+    let definition: String = sqlx::query_scalar("select pg_get_functiondef($1::text::regprocedure)")
+        .bind(function)
+        .fetch_one(&mut *connection)
+        .await?;
+    let definition = squeezed(&definition);
+    let without = definition.replace(&squeezed(check), instead);
+    assert_ne!(without, definition, "the function has no {check}");
+    connection.execute(sqlx::AssertSqlSafe(without)).await?;
+    Ok(())
 }
 
 pub async fn world(steps: u32) -> World {
